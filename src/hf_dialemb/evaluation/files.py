@@ -1,0 +1,52 @@
+"""Writing result files: whole or not at all, and never after hours of work into a folder that cannot be written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from ..models.errors import InputError
+
+
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
+    """Lets ``write`` make a file beside ``path`` and then puts it in place in one step.
+
+    Args:
+        path: Where the file shall be; its folder is created.
+        write: Writes the path that it is given; when it fails, nothing changes at ``path``.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        write(temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text_atomically(path: Path, text: str) -> None:
+    """Writes ``text`` to ``path`` in UTF-8, whole or not at all."""
+    write_atomically(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def check_writable(path: Path) -> None:
+    """Makes sure that ``path`` can be written later; its folder is created.
+
+    Args:
+        path: A file that need not exist.
+
+    Raises:
+        InputError: The path is a folder, or its folder cannot be created or written.
+    """
+    if path.is_dir():
+        raise InputError(f"output '{path}': got a folder, expected a file; add a file name")
+    probe = path.with_name(f".{path.name}.{os.getpid()}.probe")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise InputError(
+            f"output '{path}': the folder cannot be written ({error.strerror or error}); choose another folder"
+        ) from error

@@ -1,0 +1,164 @@
+"""Evaluating models on a corpus: load, embed once per model, run the tasks, write results, table and picture."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..models.dialogue import Dialogue
+from ..models.errors import InputError
+from .encoders import find_encoder, load_encoder
+from .files import check_writable, write_text_atomically
+from .plots import check_plotting, scatter
+from .results import Results, Row, describe_run, write_results
+from .tables import markdown_table
+from .tasks import Measurement, evaluate_embeddings
+
+N_INIT = 10
+"""Random starts of each k-means, as in the papers' time (see `hf_dialemb.metrics.purity.functional.cluster_purity`)."""
+
+
+def evaluate_models(
+    models: Sequence[str],
+    corpus: str,
+    data_dir: str | Path | None,
+    split: str,
+    *,
+    seeds: Sequence[int] = range(10),
+    output: Path | None = None,
+    plot: Path | None = None,
+    limit: int | None = None,
+    command: str | None = None,
+) -> Results:
+    """Measures models on the single-domain dialogues of a corpus, as the dial2vec benchmark does.
+
+    The request is checked before the first model is loaded. The results file and its table are written anew after
+    each model, so that an interrupted run keeps what it has measured.
+
+    Args:
+        models: Encoders, in the forms that `load_encoder` takes.
+        corpus: A corpus's name, or a ``.jsonl`` file.
+        data_dir: Where the corpus lies.
+        split: Which part of it.
+        seeds: Repeats of k-means and of drawing pairs.
+        output: The results JSON to write; a Markdown table goes beside it, with the ending ``.md``.
+        plot: The PNG to draw.
+        limit: At most so many dialogues, a fixed random sample; None means all.
+        command: What the results file shall call the run; the process's own command line by default.
+
+    Returns:
+        The figures of all models, with the time that each took for encoding.
+
+    Raises:
+        InputError: A model or the corpus is not found, has too few labels, or an output cannot be written.
+    """
+    started = time.perf_counter()
+    _check_request(models, seeds, output, plot, limit)
+    dialogues, config = _load(corpus, data_dir, split, limit)
+    labels = [dialogue.domains[0] for dialogue in dialogues]
+    config = {"models": list(models), **config, "n_init": N_INIT}
+    rows: list[Row] = []
+    embeddings: dict[str, NDArray[np.float32]] = {}
+    for model in _progress(models):
+        vectors, measurements = _measure(model, dialogues, labels, seeds)
+        rows += [Row(model, config["corpus"], split, *measurement) for measurement in measurements]
+        embeddings[model] = vectors
+        results = Results(describe_run(command or _command_line(), config, seeds, started), tuple(rows))
+        _write(results, output)
+    if plot is not None:
+        scatter(embeddings, labels, plot, {model: _caption(rows, model) for model in models})
+    return results
+
+
+def _check_request(
+    models: Sequence[str], seeds: Sequence[int], output: Path | None, plot: Path | None, limit: int | None
+) -> None:
+    if isinstance(models, str) or not models:
+        raise InputError(f"models: got {models!r}, expected a list of at least one; name a model or 'tfidf'")
+    twice = [model for model, count in Counter(models).items() if count > 1]
+    if twice:
+        raise InputError(f"models: got '{twice[0]}' more than once, expected each once; leave the others out")
+    if not len(seeds):
+        raise InputError("seeds: got none, expected at least one; pass for example 0 1 2")
+    if limit is not None and limit < 2:
+        raise InputError(f"limit: got {limit}, expected at least 2; leave it out to take all dialogues")
+    for path in (output, plot):
+        if path is not None:
+            check_writable(path)
+    if output is not None and output.suffix == ".md":
+        raise InputError(f"output '{output}': got the ending of the table, expected a JSON file; name it .json")
+    if plot is not None:
+        check_plotting()
+    for model in models:
+        find_encoder(model)
+
+
+def _load(
+    corpus: str, data_dir: str | Path | None, split: str, limit: int | None
+) -> tuple[list[Dialogue], dict[str, Any]]:
+    """Returns the single-domain dialogues and what the results file says about them."""
+    from ..corpora import load_dialogues, single_domain
+
+    dialogues = single_domain(load_dialogues(corpus, data_dir, split))
+    if not dialogues:
+        raise InputError(
+            f"corpus {corpus}, split {split}: no dialogue of it has exactly one domain label; "
+            "give the dialogues a 'domains' list of one name"
+        )
+    if limit is not None and limit < len(dialogues):
+        # Corpora are often sorted by domain: the first ones would be all alike.
+        chosen = np.sort(np.random.default_rng(0).choice(len(dialogues), limit, replace=False))
+        dialogues = [dialogues[row] for row in chosen]
+    counts = Counter(dialogue.domains[0] for dialogue in dialogues)
+    if len(counts) < 2 or max(counts.values()) < 2:
+        raise InputError(
+            f"corpus {corpus}, split {split}: got {len(dialogues)} dialogues with {len(counts)} distinct labels, "
+            "expected at least two labels and two dialogues of one of them; add dialogues or raise the limit"
+        )
+    name = Path(corpus).name if str(corpus).endswith(".jsonl") else str(corpus)
+    alone = sum(count == 1 for count in counts.values())
+    described = {"corpus": name, "split": split, "limit": limit, "dialogues": len(dialogues)}
+    return dialogues, {**described, "labels": len(counts), "labels_of_one_dialogue": alone}
+
+
+def _measure(
+    model: str, dialogues: Sequence[Dialogue], labels: Sequence[str], seeds: Sequence[int]
+) -> tuple[NDArray[np.float32], list[Measurement]]:
+    encoder = load_encoder(model)
+    started = time.perf_counter()
+    vectors = encoder.encode(dialogues)
+    seconds = time.perf_counter() - started
+    try:
+        figures = evaluate_embeddings(vectors, labels, seeds=seeds, n_init=N_INIT)
+    except ValueError as error:
+        raise InputError(f"model {model}: {error}") from error
+    return vectors, [*figures, Measurement("encoding", "seconds", "", round(seconds, 3), None, 1)]
+
+
+def _command_line() -> str:
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+
+
+def _progress(models: Sequence[str]) -> Iterable[str]:
+    from tqdm import tqdm
+
+    return tqdm(models, desc="models", unit="model", file=sys.stderr)
+
+
+def _write(results: Results, output: Path | None) -> None:
+    if output is not None:
+        write_results(results, output)
+        write_text_atomically(output.with_suffix(".md"), markdown_table(results.results))
+
+
+def _caption(rows: Sequence[Row], model: str) -> str:
+    means = {row.metric: row.mean for row in rows if row.model == model}
+    return f"purity {means['purity']:.1f}, MAP {means['map']:.1f}"

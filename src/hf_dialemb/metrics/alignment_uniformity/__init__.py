@@ -1,0 +1,1 @@
+"""Adjusted alignment and uniformity: how embeddings spread over the unit sphere."""

@@ -1,0 +1,117 @@
+"""Adjusted alignment and uniformity on the unit sphere (dial2vec, section 5.3.3, equations 7 to 9). Lower is better."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def alignment_uniformity(
+    embeddings: ArrayLike, labels: ArrayLike | None = None, include_self: bool = False, block_size: int = 256
+) -> dict[str, float]:
+    """Computes adjusted alignment and uniformity, or uniformity alone where no labels are known.
+
+    Args:
+        embeddings: One finite vector per dialogue, ``(N, D)``; they are L2-normalised first.
+        labels: One label per dialogue, strings or integers, ``(N,)``, or None.
+        include_self: See `alignment`.
+        block_size: See `uniformity`.
+
+    Returns:
+        What `alignment` returns, where there are labels, and ``"uniformity"``.
+
+    Raises:
+        ValueError: As in `alignment` and `uniformity`.
+    """
+    scores = {} if labels is None else alignment(embeddings, labels, include_self)
+    return {**scores, "uniformity": uniformity(embeddings, block_size)}
+
+
+def alignment(embeddings: ArrayLike, labels: ArrayLike, include_self: bool = False) -> dict[str, float]:
+    """Computes the mean squared distance of same-label pairs (equation 7) and what is left of it in equation 8.
+
+    No pair is ever formed: over a set of n vectors with squared norms adding up to Q and vectors adding up to S,
+    squared distances of ordered pairs add up to ``2 n Q - 2 |S|^2``. Constant vectors have distance 0 throughout.
+
+    Args:
+        embeddings: One finite vector per dialogue, ``(N, D)``; they are L2-normalised first (a zero vector stays zero).
+        labels: One label per dialogue, strings or integers, ``(N,)``; at least two distinct, one of two members.
+        include_self: Whether a dialogue also pairs with itself at distance 0, as in dial2vec's program, which makes
+            the alignment of small labels look better than it is.
+
+    Returns:
+        ``"alignment"`` and ``"separation"``, the mean squared distances of same-label and of different-label pairs in
+        ``[0, 4]``, and ``"adjusted_alignment"``, the first minus the second, in ``[-4, 4]``.
+
+    Raises:
+        ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
+    """
+    vectors = _directions(embeddings)
+    names = np.asarray(labels)
+    if names.shape != vectors.shape[:1]:
+        raise ValueError(f"labels: got shape {names.shape}, expected ({len(vectors)},); give every vector one label")
+    codes = np.unique(names, return_inverse=True)[1]
+    sizes = np.bincount(codes)
+    if len(sizes) == 1:
+        raise ValueError("labels: got one distinct label, expected at least two; add items of another label")
+    if sizes.max() == 1:
+        raise ValueError("labels: got no label with two members, expected at least one; add dialogues of each label")
+    squares = np.einsum("nd,nd->n", vectors, vectors)
+    sums = np.zeros((len(sizes), vectors.shape[1]))
+    np.add.at(sums, codes, vectors)
+    within = 2 * sizes @ np.bincount(codes, weights=squares) - 2 * np.einsum("kd,kd->", sums, sums)
+    whole = sums.sum(axis=0)
+    across = 2 * len(vectors) * squares.sum() - 2 * whole @ whole - within
+    same = int((sizes**2).sum()) if include_self else int((sizes * (sizes - 1)).sum())
+    # Rounding can leave a sum of squares slightly below zero when all vectors of a label are equal.
+    near = max(0.0, float(within)) / same
+    far = max(0.0, float(across)) / (len(vectors) ** 2 - int((sizes**2).sum()))
+    return {"adjusted_alignment": near - far, "alignment": near, "separation": far}
+
+
+def uniformity(embeddings: ArrayLike, block_size: int = 256) -> float:
+    """Computes ``log E exp(-2 |x - y|^2)`` over pairs of distinct dialogues (equation 9).
+
+    Args:
+        embeddings: One finite vector per dialogue, ``(N, D)``; they are L2-normalised first (a zero vector stays zero).
+        block_size: How many dialogues are compared with the others at once; memory is ``O(block_size * N)``.
+
+    Returns:
+        A number in ``[-8, 0]``; constant vectors give 0, the worst.
+
+    Raises:
+        ValueError: There are fewer than two vectors or one is not finite.
+    """
+    vectors = _directions(embeddings)
+    squares = np.einsum("nd,nd->n", vectors, vectors)
+    total = 0.0
+    for start in range(0, len(vectors), block_size):
+        # Each pair is needed once: a block meets only itself and what comes after it.
+        stop = min(start + block_size, len(vectors))
+        kernel = vectors[start:stop] @ vectors[start:].T
+        kernel *= 2
+        kernel -= squares[start:stop, None]
+        kernel -= squares[None, start:]
+        np.minimum(kernel, 0.0, out=kernel)
+        kernel *= 2
+        np.exp(kernel, out=kernel)
+        np.fill_diagonal(kernel, 0.0)
+        total += float(kernel[:, : stop - start].sum()) + 2 * float(kernel[:, stop - start :].sum())
+    return float(np.log(total / (len(vectors) * (len(vectors) - 1))))
+
+
+def _directions(embeddings: ArrayLike) -> NDArray[np.float64]:
+    """Returns unit vectors ``(N, D)``; zero ones stay zero."""
+    vectors: NDArray[Any] = np.array(embeddings, dtype=np.float64)
+    if vectors.ndim != 2 or len(vectors) < 2:
+        raise ValueError(
+            f"embeddings: got shape {vectors.shape}, expected (N, D) with N >= 2; stack one vector per item"
+        )
+    if not np.isfinite(vectors).all():
+        bad = int((~np.isfinite(vectors).all(axis=1)).sum())
+        raise ValueError(f"embeddings: got {bad} rows with NaN or infinity, expected finite numbers; check the encoder")
+    norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
+    vectors /= np.where(norms > 0, norms, 1.0)[:, None]
+    return vectors

@@ -1,0 +1,114 @@
+"""Dialogue retrieval: each dialogue ranks all others by cosine, those of its label are relevant (dial2vec, 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+COSINE_STEPS = 1_000_000_000
+"""Cosines are compared in steps of 1e-9: equal vectors then tie, whatever the order in which a product was summed."""
+
+_SELF = np.iinfo(np.int32).min
+
+
+def retrieval_scores(embeddings: ArrayLike, labels: ArrayLike, block_size: int = 256) -> dict[str, Any]:
+    """Computes mean average precision and mean reciprocal rank with every dialogue as a query against all others.
+
+    A dialogue whose label nobody else carries is skipped and counted. Ties never depend on the order of the input
+    (see `average_precision` and `reciprocal_rank`). A zero vector has cosine 0 with everything; constant vectors tie
+    throughout, and MAP is the share of relevant dialogues. Memory is ``O(block_size * N)``; time is that of sorting N
+    rows of N.
+
+    Args:
+        embeddings: One finite vector per dialogue, ``(N, D)``.
+        labels: One label per dialogue, strings or integers, ``(N,)``; at least two distinct ones.
+        block_size: How many dialogues are compared with all others at once; never changes the result.
+
+    Returns:
+        ``{"map": mean in (0, 1], "mrr": mean in (0, 1], "queries": used, "skipped": label of one member}``.
+
+    Raises:
+        ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
+    """
+    directions, codes = _checked(embeddings, labels)
+    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    precision, reciprocal, queries = 0.0, 0.0, 0
+    for start, scores in _score_blocks(directions, block_size):
+        for code, row in zip(codes[start : start + len(scores)], scores, strict=True):
+            if len(members[code]) < 2:
+                continue
+            # The dialogue itself scores lowest of all, so that slicing off the first element removes it.
+            positives = np.sort(row[members[code]])[1:]
+            row.sort()
+            precision += average_precision(row[1:], positives)
+            reciprocal += reciprocal_rank(row[1:], positives)
+            queries += 1
+    if not queries:
+        raise ValueError("labels: got no label with two members, expected at least one; add dialogues of each label")
+    skipped = len(codes) - queries
+    return {"map": precision / queries, "mrr": reciprocal / queries, "queries": queries, "skipped": skipped}
+
+
+def average_precision(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
+    """Computes average precision with tied items counted together, as scikit-learn's ``average_precision_score`` does.
+
+    Args:
+        ordered: The scores of all candidates in ascending order, ``(M,)``.
+        positives: The scores of the relevant ones in ascending order, ``(P,)``, P >= 1.
+
+    Returns:
+        The mean over relevant candidates of the precision at the end of their group of equal scores, in ``(0, 1]``.
+    """
+    candidates = len(ordered) - np.searchsorted(ordered, positives, side="left")
+    relevant = len(positives) - np.searchsorted(positives, positives, side="left")
+    return float(np.mean(relevant / candidates))
+
+
+def reciprocal_rank(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
+    """Computes one over the rank of the first relevant candidate, placed after the irrelevant ones that it ties with.
+
+    Args:
+        ordered: The scores of all candidates in ascending order, ``(M,)``.
+        positives: The scores of the relevant ones in ascending order, ``(P,)``, P >= 1.
+
+    Returns:
+        A number in ``(0, 1]``.
+    """
+    best = positives[-1]
+    candidates = len(ordered) - np.searchsorted(ordered, best, side="left")
+    relevant = len(positives) - np.searchsorted(positives, best, side="left")
+    return float(1 / (1 + candidates - relevant))
+
+
+def _score_blocks(directions: NDArray[np.float64], block_size: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
+    """Yields ``(start, scores)``: cosines ``(B, N)`` in integer steps, each dialogue's own one lowest of all."""
+    for start in range(0, len(directions), block_size):
+        cosines = directions[start : start + block_size] @ directions.T
+        cosines *= COSINE_STEPS
+        scores = np.rint(cosines, out=cosines).astype(np.int32)
+        rows = np.arange(len(scores))
+        scores[rows, start + rows] = _SELF
+        yield start, scores
+
+
+def _checked(embeddings: ArrayLike, labels: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Returns unit vectors ``(N, D)`` (zero ones stay zero) and integer labels ``(N,)``."""
+    vectors, names = np.array(embeddings, dtype=np.float64), np.asarray(labels)
+    if vectors.ndim != 2 or len(vectors) < 2:
+        raise ValueError(
+            f"embeddings: got shape {vectors.shape}, expected (N, D) with N >= 2; stack one vector per item"
+        )
+    if names.shape != vectors.shape[:1]:
+        raise ValueError(f"labels: got shape {names.shape}, expected ({len(vectors)},); give every vector one label")
+    if not np.isfinite(vectors).all():
+        bad = int((~np.isfinite(vectors).all(axis=1)).sum())
+        raise ValueError(f"embeddings: got {bad} rows with NaN or infinity, expected finite numbers; check the encoder")
+    codes = np.unique(names, return_inverse=True)[1]
+    if codes.max() == 0:
+        raise ValueError("labels: got one distinct label, expected at least two; add items of another label")
+    norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
+    vectors /= np.where(norms > 0, norms, 1.0)[:, None]
+    return vectors, codes

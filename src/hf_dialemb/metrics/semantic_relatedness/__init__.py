@@ -1,0 +1,1 @@
+"""Semantic relatedness: Spearman's correlation of cosines with sharing a label."""

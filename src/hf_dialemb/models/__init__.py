@@ -1,0 +1,50 @@
+"""The methods: one flat file each, registered by name.
+
+A sixth method is one file that ends in ``METHOD = Method(...)`` and one line in `METHODS`; the command line, the trainer,
+AutoModel and export then know it. Nothing here is imported before it is asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from .errors import unknown_name
+
+if TYPE_CHECKING:
+    from .encoder import Method
+
+METHODS: dict[str, str] = {"dial2vec": "hf_dialemb.models.dial2vec"}
+"""Method name to the module that defines its ``METHOD``."""
+
+
+def get_method(name: str) -> Method:
+    """Imports a method.
+
+    Args:
+        name: A key of `METHODS`.
+
+    Returns:
+        The module's ``METHOD``.
+
+    Raises:
+        InputError: No method has this name.
+    """
+    if name not in METHODS:
+        raise unknown_name("method", name, METHODS)
+    method: Method = import_module(METHODS[name]).METHOD
+    return method
+
+
+def register() -> None:
+    """Makes ``AutoConfig`` and ``AutoModel`` know every method; calling it again changes nothing."""
+    from transformers import CONFIG_MAPPING, AutoConfig, AutoModel
+
+    for name, path in METHODS.items():
+        if path in sys.modules and not hasattr(sys.modules[path], "METHOD"):
+            continue  # it is being imported right now, and comes back here when it is whole
+        method = get_method(name)
+        if method.config_class.model_type not in CONFIG_MAPPING:
+            AutoConfig.register(method.config_class.model_type, method.config_class)
+            AutoModel.register(method.config_class, method.model_class)

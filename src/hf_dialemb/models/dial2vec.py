@@ -1,0 +1,210 @@
+"""dial2vec: dialogue embeddings guided by the two speakers (Liu et al., EMNLP 2022, arXiv:2210.15332).
+
+An intact dialogue competes with copies whose one side was replaced by random utterances: only in the intact one do the speakers'
+words fit each other.
+"""
+
+from collections.abc import Sequence
+from math import ceil
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from huggingface_hub.dataclasses import strict
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
+
+from .dialogue import Dialogue, Turn
+from .encoder import DialogueConfig, DialogueEncoder, DialogueOutput, Method, check_range
+from .errors import InputError
+from .layout import Truncation, tokenize
+from .losses import nt_xent
+from .matching import speaker_representations
+
+
+@strict
+class Dial2VecConfig(DialogueConfig):
+    """Settings of dial2vec, beside those of `DialogueConfig`.
+
+    Attributes:
+        loss_temperature: Divides the cosines (section 4.4: 0.2).
+        window: Tokens more than this many turns apart do not meet (section 4.4: 10).
+        num_negatives: Corrupted copies per dialogue (the program: 9).
+        anchor: Which speaker's turns stay in a corrupted copy. ``"each"``: every dialogue gives one example per speaker (the
+            released data); ``"random"``: one example, a speaker drawn per copy (section 3.1).
+        negatives: Drawn afresh in every epoch, or frozen at the first (the program).
+        negative_pool: ``"official"`` also draws from the dialogue itself.
+        loss_scale: ``"official"`` divides the loss by the number of samples.
+    """
+
+    model_type = "dialemb-dial2vec"
+
+    loss_temperature: float = 0.2
+    window: int = 10
+    num_negatives: int = 9
+    anchor: Literal["each", "random"] = "each"
+    negatives: Literal["fresh", "frozen"] = "fresh"
+    negative_pool: Literal["other_dialogues", "official"] = "other_dialogues"
+    loss_scale: Literal["sum", "official"] = "sum"
+
+    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__post_init__(**kwargs)
+        check_range("loss_temperature", self.loss_temperature, 0, exclusive=True)
+        check_range("window", self.window, 0)
+        check_range("num_negatives", self.num_negatives, 1)
+
+
+class Dial2VecModel(DialogueEncoder):
+    """The encoder and its parameter-free interaction; there is no head, so nothing is dropped after training."""
+
+    config: Dial2VecConfig
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        role_ids: Tensor | None = None,
+        turn_ids: Tensor | None = None,
+        return_dict: bool = True,
+        **kwargs: Any,  # noqa: ANN401 - the backbone's own options
+    ) -> DialogueOutput | tuple[Any, ...]:
+        """Embeds dialogues, or computes the loss of training samples.
+
+        Args:
+            input_ids: (B, L) int64, rendered by the chat template, or laid out with explicit roles and turns; or (B, N, L):
+                the intact dialogue and its corrupted copies, with explicit roles and turns.
+            attention_mask: 1 for real tokens, in the shape of ``input_ids``; None means all.
+            role_ids: Speaker of each token, int64; None derives roles and turns from the markers.
+            turn_ids: Turn of each token from 0, int64.
+            return_dict: False returns a tuple.
+            **kwargs: Passed to the backbone, such as ``output_hidden_states``.
+
+        Returns:
+            The output; see `DialogueOutput`.
+        """
+        if input_ids.dim() == 3:
+            assert attention_mask is not None and role_ids is not None and turn_ids is not None
+            output = self._contrast(input_ids, attention_mask, role_ids, turn_ids)
+        else:
+            encoded, mask, roles, _ = self.read(input_ids, attention_mask, role_ids, turn_ids, **kwargs)
+            embeddings, speakers = self.pool(encoded.last_hidden_state, mask, roles)
+            output = DialogueOutput(
+                pooler_output=embeddings,
+                role_embeddings=speakers,
+                last_hidden_state=encoded.last_hidden_state,
+                hidden_states=encoded.hidden_states,
+                attentions=encoded.attentions,
+            )
+        return output if return_dict else output.to_tuple()
+
+    def _contrast(self, input_ids: Tensor, attention_mask: Tensor, role_ids: Tensor, turn_ids: Tensor) -> DialogueOutput:
+        batch, samples, _ = input_ids.shape
+        flat = [tensor.flatten(0, 1) for tensor in (input_ids, attention_mask, role_ids, turn_ids)]
+        parts, order = [], flat[1].sum(-1).argsort(descending=True, stable=True)
+        # Copies of a dialogue differ in length: sorted slices, each padded to its own longest, skip most of the padding.
+        for rows in order.chunk(ceil(len(order) / 16)):
+            length = int(flat[1][rows].sum(-1).max())
+            ids, mask, roles, turns = (tensor[rows, :length] for tensor in flat)
+            hidden = self.encode_tokens(ids, mask, roles, turns).last_hidden_state
+            hidden = hidden if hidden.dtype == torch.float64 else hidden.float()
+            with torch.autocast(hidden.device.type, enabled=False):
+                own, cross, present = speaker_representations(
+                    hidden, mask, roles, turns, self.config.num_roles, self.config.window
+                )
+                cosines = nn.functional.cosine_similarity(own, cross, dim=-1)  # (rows, R)
+            pooled, _ = self.pool(hidden, mask, roles)
+            parts.append((cosines, present, own, pooled))
+        back = order.argsort()
+        cosines, present, own, pooled = (torch.cat(part)[back].unflatten(0, (batch, samples)) for part in zip(*parts, strict=True))
+        loss = nt_xent(cosines, present[:, 0], self.config.loss_temperature, self.config.loss_scale == "official")
+        return DialogueOutput(loss=loss, pooler_output=pooled[:, 0], role_embeddings=own[:, 0], similarities=cosines)
+
+
+class Dial2VecExamples:
+    """Intact dialogues with corrupted copies (section 3.1); example i is a pure function of (seed, epoch, i).
+
+    Args:
+        dialogues: At least two, each with two or more speakers.
+        config: The method's settings.
+        seed: Seeds every draw.
+
+    Raises:
+        InputError: A dialogue has one speaker, or there is no other dialogue to draw from.
+    """
+
+    def __init__(self, dialogues: Sequence[Dialogue], config: Dial2VecConfig, seed: int) -> None:
+        if len(dialogues) < 2:
+            raise InputError(f"dial2vec draws negatives from other dialogues: got {len(dialogues)}, expected at least 2")
+        self.dialogues, self.config, self.seed = list(dialogues), config, seed
+        self.items: list[tuple[int, str]] = []  # (dialogue, anchor role; empty for one drawn per copy)
+        pools: dict[str, list[tuple[int, str]]] = {}
+        for index, dialogue in enumerate(self.dialogues):
+            if len(dialogue.roles) < 2:
+                raise InputError(
+                    f"dialogue '{dialogue.id or index}' has one speaker ('{dialogue.roles[0]}'): dial2vec needs two or more; "
+                    "remove it or pass --skip_invalid true"
+                )
+            self.items.extend((index, role) for role in (dialogue.roles if config.anchor == "each" else ("",)))
+            for turn in dialogue.turns:
+                pools.setdefault(turn.role, []).append((index, turn.content))
+        self.pools = pools
+        self.everything = [item for pool in pools.values() for item in pool]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def length(self, index: int) -> int:
+        """Returns the dialogue's length in characters."""
+        return sum(len(turn.content) for turn in self.dialogues[self.items[index][0]].turns)
+
+    def example(self, epoch: int, index: int) -> list[Dialogue]:
+        """Makes the intact dialogue and its corrupted copies.
+
+        Args:
+            epoch: Counted from 0; negatives differ between epochs unless they are frozen.
+            index: In ``range(len(self))``.
+
+        Returns:
+            1 + ``num_negatives`` dialogues, the intact one first.
+        """
+        number, anchor = self.items[index]
+        dialogue = self.dialogues[number]
+        generator = np.random.default_rng([self.seed, 0 if self.config.negatives == "frozen" else epoch, index])
+        samples = [dialogue]
+        for _ in range(self.config.num_negatives):
+            kept = anchor or dialogue.roles[generator.integers(len(dialogue.roles))]
+            turns = [turn if turn.role == kept else self._replace(turn, number, generator) for turn in dialogue.turns]
+            samples.append(Dialogue(tuple(turns), dialogue.id))
+        return samples
+
+    def _replace(self, turn: Turn, number: int, generator: np.random.Generator) -> Turn:
+        pool = self.pools[turn.role]
+        own = self.config.negative_pool == "official"
+        for attempt in range(1000):
+            source, content = pool[generator.integers(len(pool))]
+            if own or source != number:
+                return Turn(turn.role, content)
+            if attempt == 100:  # hardly anybody else has this role: any other speaker's words serve
+                pool = self.everything
+        raise InputError(f"dialogue '{self.dialogues[number].id or number}' holds nearly all turns: add other dialogues")
+
+
+def collate(
+    examples: list[list[Dialogue]], tokenizer: PreTrainedTokenizerBase, config: Dial2VecConfig, truncation: Truncation
+) -> dict[str, Tensor]:
+    """Lays out B examples of N samples.
+
+    Args:
+        examples: From `Dial2VecExamples.example`.
+        tokenizer: The model's tokenizer.
+        config: The model's config.
+        truncation: Updated with what was dropped.
+
+    Returns:
+        ``input_ids``, ``attention_mask``, ``role_ids``, ``turn_ids``, each (B, N, L) int64.
+    """
+    batch = tokenize([sample for samples in examples for sample in samples], tokenizer, config, truncation)
+    return {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}
+
+
+METHOD = Method("dial2vec", Dial2VecConfig, Dial2VecModel, Dial2VecExamples, collate)

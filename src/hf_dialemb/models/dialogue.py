@@ -1,0 +1,175 @@
+"""Turn and Dialogue: the one in-memory form of a conversation, chat messages in and out.
+
+A dialogue on disk is one JSON object: ``{"id": "...", "messages": [{"role": "user", "content": "..."}], "domains": ["hotel"]}``,
+where a message may carry ``dialogue_acts`` (names), ``slots`` (``{"name", "value"}`` objects) and ``intents`` (names).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import InputError
+
+ROLES = ("user", "assistant", "speaker_3", "speaker_4", "speaker_5")
+"""The speakers that a dialogue may have; the position of a name is its role id."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One speaker's contribution.
+
+    Attributes:
+        role: Who speaks, one of `ROLES`.
+        content: What is said; never blank.
+        dialogue_acts: What the turn does, such as ``("inform", "request")``.
+        slots: What the turn speaks of, as ``(name, value)`` pairs; the value may be empty.
+        intents: What the speaker wants, such as ``("book_hotel",)``.
+
+    Raises:
+        InputError: The role is unknown or the content is not text.
+    """
+
+    role: str
+    content: str
+    dialogue_acts: tuple[str, ...] = ()
+    slots: tuple[tuple[str, str], ...] = ()
+    intents: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise InputError(
+                f"field role: got {self.role!r}, expected one of {', '.join(ROLES)}; rename the speaker in your data"
+            )
+        if not isinstance(self.content, str) or not self.content.strip():
+            raise InputError(f"field content: got {self.content!r}, expected text; remove the turn or give it text")
+
+
+@dataclass(frozen=True)
+class Dialogue:
+    """A conversation: turns in order, and what is known of the whole.
+
+    Attributes:
+        turns: At least one turn.
+        id: A name that is unique in its corpus, or empty.
+        domains: Labels of what the dialogue is about; a single-domain dialogue has exactly one.
+
+    Raises:
+        InputError: There is no turn.
+    """
+
+    turns: tuple[Turn, ...]
+    id: str = ""
+    domains: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.turns:
+            raise InputError("field messages: got no turn, expected at least one; remove the dialogue or add its turns")
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that speak, in the order of their first turn."""
+        return tuple(dict.fromkeys(turn.role for turn in self.turns))
+
+    @classmethod
+    def from_messages(
+        cls, messages: Sequence[Mapping[str, Any]], id: str = "", domains: Sequence[str] = ()
+    ) -> Dialogue:
+        """Builds a dialogue from chat messages.
+
+        Args:
+            messages: Mappings with ``role`` and ``content``, optionally ``dialogue_acts``, ``slots``, ``intents``.
+            id: The dialogue's name.
+            domains: The dialogue's labels.
+
+        Returns:
+            The dialogue.
+
+        Raises:
+            InputError: A message is malformed; the sentence names the message and the field.
+        """
+        if isinstance(messages, str | Mapping) or not isinstance(messages, Sequence):
+            raise InputError(f"field messages: got {type(messages).__name__}, expected a list of messages")
+        turns = []
+        for index, message in enumerate(messages):
+            try:
+                turns.append(_turn_from_message(message))
+            except InputError as error:
+                raise InputError(f"messages[{index}]: {error}") from None
+        return cls(tuple(turns), id, _names(domains, "domains"))
+
+    def to_messages(self) -> list[dict[str, str]]:
+        """Returns the plain chat messages: what chat templates and sentence-transformers take."""
+        return [{"role": turn.role, "content": turn.content} for turn in self.turns]
+
+    @classmethod
+    def from_json(cls, record: Any) -> Dialogue:  # noqa: ANN401 - whatever a JSON line holds
+        """Builds a dialogue from a parsed JSON object (see the module's first lines).
+
+        Args:
+            record: The parsed object.
+
+        Returns:
+            The dialogue.
+
+        Raises:
+            InputError: The object is malformed; the sentence names the field.
+        """
+        if not isinstance(record, Mapping):
+            raise InputError(f"got {type(record).__name__}, expected an object with the field 'messages'")
+        if "messages" not in record:
+            raise InputError(
+                f"field messages is missing (found: {', '.join(map(str, record)) or 'no field'}); "
+                "write each dialogue as an object with 'messages': a list of objects with 'role' and 'content'"
+            )
+        identifier = record.get("id")
+        if identifier is not None and not isinstance(identifier, str | int):
+            raise InputError(f"field id: got {type(identifier).__name__}, expected a string")
+        return cls.from_messages(
+            record["messages"], "" if identifier is None else str(identifier), _names(record.get("domains"), "domains")
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the JSON object; labels that are not known are left out."""
+        record: dict[str, Any] = {"id": self.id, "messages": [_message_from_turn(turn) for turn in self.turns]}
+        if self.domains:
+            record["domains"] = list(self.domains)
+        return record
+
+
+def _turn_from_message(message: Any) -> Turn:  # noqa: ANN401
+    if not isinstance(message, Mapping):
+        raise InputError(f"got {type(message).__name__}, expected an object with 'role' and 'content'")
+    for field in ("role", "content"):
+        if message.get(field) is None:
+            raise InputError(f"field {field} is missing; give every message a 'role' and a 'content'")
+    slots = message.get("slots") or ()
+    if isinstance(slots, str) or not isinstance(slots, Sequence):
+        raise InputError(f"field slots: got {type(slots).__name__}, expected a list of objects with 'name' and 'value'")
+    pairs = []
+    for slot in slots:
+        if not isinstance(slot, Mapping) or not isinstance(slot.get("name"), str):
+            raise InputError(f"field slots: got {slot!r}, expected an object with 'name' and 'value'")
+        pairs.append((slot["name"], str(slot.get("value") or "")))
+    acts = _names(message.get("dialogue_acts"), "dialogue_acts")
+    return Turn(message["role"], message["content"], acts, tuple(pairs), _names(message.get("intents"), "intents"))
+
+
+def _message_from_turn(turn: Turn) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": turn.role, "content": turn.content}
+    if turn.dialogue_acts:
+        message["dialogue_acts"] = list(turn.dialogue_acts)
+    if turn.slots:
+        message["slots"] = [{"name": name, "value": value} for name, value in turn.slots]
+    if turn.intents:
+        message["intents"] = list(turn.intents)
+    return message
+
+
+def _names(value: Any, field: str) -> tuple[str, ...]:  # noqa: ANN401
+    if value is None:
+        return ()
+    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(name, str) for name in value):
+        raise InputError(f"field {field}: got {value!r}, expected a list of strings")
+    return tuple(value)

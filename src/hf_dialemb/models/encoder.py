@@ -1,0 +1,405 @@
+"""What every method shares: the config base, the model around a backbone, pooling, `encode`, and the method contract.
+
+Letters of shapes: B dialogues, N samples of a dialogue, L tokens, R roles, D width of the backbone and of the embedding.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+import torch
+from huggingface_hub.dataclasses import strict
+from torch import Tensor, nn
+from tqdm.auto import tqdm
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.configuration_utils import SubConfigSpec
+from transformers.utils.generic import ModelOutput
+
+from .dialogue import ROLES, Dialogue
+from .errors import InputError, unknown_name
+from .layout import Truncation, tokenize
+from .markers import add_markers, chat_template, read_markers
+
+logger = logging.getLogger(__name__)
+
+_LOADER_KEYS = {"transformers_version", "auto_map", "model_type", "_name_or_path", "name_or_path", "attn_implementation",
+                "torch_dtype", "num_labels", "_attn_implementation", "_commit_hash", "adapter_kwargs"}  # fmt: skip
+
+
+@dataclass
+class DialogueOutput(ModelOutput):
+    """What a dialogue encoder returns.
+
+    Attributes:
+        loss: Training loss, a scalar; only for training batches.
+        pooler_output: Dialogue embeddings, (B, D); of the intact dialogues for training batches.
+        role_embeddings: One embedding per speaker, (B, R, D); zeros for absent speakers.
+        last_hidden_state: Token vectors, (B, L, D); zeros at markers and padding; None for training batches.
+        similarities: Cosines that enter the loss, (B, N, R); only for training batches.
+        hidden_states: The backbone's layers, when asked for.
+        attentions: The backbone's attention, when asked for.
+    """
+
+    loss: Tensor | None = None
+    pooler_output: Tensor | None = None
+    role_embeddings: Tensor | None = None
+    last_hidden_state: Tensor | None = None
+    similarities: Tensor | None = None
+    hidden_states: tuple[Tensor, ...] | None = None
+    attentions: tuple[Tensor, ...] | None = None
+
+
+@strict
+class DialogueConfig(PreTrainedConfig):
+    """Settings of every dialogue encoder: how a dialogue becomes a sequence, and a sequence a vector.
+
+    Attributes:
+        encoder_config: The backbone's own config.
+        num_roles: Speakers that the model tells apart, 1 to 5.
+        marker_ids: Token ids of the speakers' markers in rendered dialogues.
+        max_tokens: Longest sequence in tokens; the rest is cut and counted.
+        max_turns: Only the last so many turns are read (PLATO: 15); None reads all.
+        keep: Which end of a dialogue that is too long stays.
+        whole_turns: Cut between turns where possible; False cuts at the token (the released program).
+        wrapped: Open and close the sequence with the tokenizer's special tokens ([CLS], [SEP]); PLATO: False.
+        end_of_utterance: A vocabulary token after each turn (PLATO: ``[unused1]``); None for none.
+        position_layout: Count positions along the sequence, or afresh in each utterance (PLATO).
+        turn_order: Number turns upwards from 0, or downwards to 1 for the last (PLATO).
+        num_turn_embeddings: Rows of the turn table; later turns share the last row.
+        role_alignment: ``"official"`` repeats the released program's error: beyond ``max_turns`` the roles of the kept turns
+            are read from the start of the dialogue.
+        pooling: Sum of the speakers' means (dial2vec, equation 4), or the mean of all tokens.
+        frozen_layers: Backbone layers, from the bottom, that do not learn; above 0 the embedding tables do not learn either.
+
+    Raises:
+        InputError: A name is misspelt or a value is out of range.
+    """
+
+    sub_configs_defaults: ClassVar[dict[str, Any]] = {"encoder_config": SubConfigSpec(AutoConfig, model_type="bert")}
+
+    encoder_config: dict[str, Any] | PreTrainedConfig | None = None
+    num_roles: int = 2
+    marker_ids: list[int] | None = None
+    max_tokens: int = 512
+    max_turns: int | None = None
+    keep: Literal["start", "end"] = "start"
+    whole_turns: bool = True
+    wrapped: bool = True
+    end_of_utterance: str | None = None
+    position_layout: Literal["sequence", "utterance"] = "sequence"
+    turn_order: Literal["ascending", "descending"] = "ascending"
+    num_turn_embeddings: int = 64
+    role_alignment: Literal["fixed", "official"] = "fixed"
+    pooling: Literal["interlocutor", "mean"] = "interlocutor"
+    frozen_layers: int = 0
+
+    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - whatever a config file holds
+        settings = own_settings(type(self))
+        base = {field.name for field in fields(PreTrainedConfig)}
+        for name in kwargs:
+            if name not in _LOADER_KEYS | base:
+                raise unknown_name(f"setting of {type(self).__name__}", name, settings)
+        super().__post_init__(**kwargs)
+        check_range("num_roles", self.num_roles, 1, len(ROLES))
+        check_range("max_tokens", self.max_tokens, 8)
+        check_range("max_turns", self.max_turns, 1)
+        check_range("num_turn_embeddings", self.num_turn_embeddings, 1)
+        check_range("frozen_layers", self.frozen_layers, 0)
+
+    @property
+    def hidden_size(self) -> int:
+        """Width D of the embedding."""
+        return int(self.encoder_config.hidden_size)  # type: ignore[union-attr]
+
+
+def own_settings(config_class: type) -> list[str]:
+    """Returns the names of a config's settings that a user may set: those of our classes, without the derived ones."""
+    base = {field.name for field in fields(PreTrainedConfig)} | {"encoder_config", "marker_ids"}
+    return [field.name for field in fields(config_class) if field.name not in base]
+
+
+def check_range(name: str, value: float | None, low: float, high: float | None = None, exclusive: bool = False) -> None:
+    """Raises InputError unless ``low <= value <= high`` (``low < value`` if exclusive); None passes."""
+    if value is None:
+        return
+    if value < low or (exclusive and value == low) or (high is not None and value > high):
+        bound = f"above {low}" if exclusive else f"at least {low}" if high is None else f"between {low} and {high}"
+        raise InputError(f"{name}: got {value}, expected a value {bound}; change it in the config or on the command line")
+
+
+class DialogueEncoder(PreTrainedModel):
+    """A backbone that reads dialogues: token, position, turn and role embeddings in, dialogue and speaker embeddings out.
+
+    The turn and role tables start at zero, so an untrained encoder equals its backbone.
+    """
+
+    config: DialogueConfig
+    base_model_prefix = "backbone"
+    main_input_name = "input_ids"
+    accepts_loss_kwargs = False
+    supports_gradient_checkpointing = True
+    _supports_sdpa = True
+    _supports_flash_attn = True
+    _supports_flex_attn = True
+    _supports_attention_backend = True
+
+    def __init__(self, config: DialogueConfig) -> None:
+        super().__init__(config)
+        self.encoder = AutoModel.from_config(config.encoder_config)
+        if getattr(self.encoder, "pooler", None) is not None:
+            self.encoder.pooler = None  # never used; left in, DDP would wait for its gradients
+        self.turn_embeddings = nn.Embedding(config.num_turn_embeddings, config.hidden_size)
+        self.role_embeddings = nn.Embedding(config.num_roles, config.hidden_size)
+        self.post_init()
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        super()._init_weights(module)
+        if module is self.turn_embeddings or module is self.role_embeddings:
+            nn.init.zeros_(module.weight)
+
+    @classmethod
+    def from_backbone(
+        cls, name: str, dropout: float | None = None, **settings: Any  # noqa: ANN401 - the config checks them
+    ) -> "tuple[DialogueEncoder, PreTrainedTokenizerBase]":
+        """Builds an untrained encoder around a pretrained backbone.
+
+        Args:
+            name: Folder or Hub id of any encoder that `AutoModel` loads.
+            dropout: Replaces the backbone's hidden and attention dropout; None keeps them.
+            **settings: Fields of the method's config.
+
+        Returns:
+            The model, and its tokenizer with markers and chat template.
+
+        Raises:
+            InputError: A setting is wrong, or the backbone's tokenizer is not a fast one.
+        """
+        tokenizer = AutoTokenizer.from_pretrained(name)
+        if not tokenizer.is_fast:
+            raise InputError(f"The tokenizer of '{name}' is {type(tokenizer).__name__}: expected a fast tokenizer")
+        backbone = AutoModel.from_pretrained(name)
+        if dropout is not None:
+            check_range("dropout", dropout, 0, 1)
+            backbone.config.update({key: dropout for key in vars(backbone.config) if _is_dropout(key)})
+        config = cls.config_class(encoder_config=backbone.config, **settings)
+        config.marker_ids = add_markers(tokenizer, config.num_roles)
+        if len(tokenizer) > backbone.get_input_embeddings().num_embeddings:
+            backbone.resize_token_embeddings(len(tokenizer))
+        limit = _position_limit(backbone.config)
+        if limit is not None and config.max_tokens > limit:
+            raise InputError(f"max_tokens: got {config.max_tokens}, expected at most {limit}, the positions of '{name}'")
+        _check_end_of_utterance(config, tokenizer)
+        layers = backbone.config.num_hidden_layers
+        check_range("frozen_layers", config.frozen_layers, 0, layers)
+        set_template(tokenizer, config)
+        model = cls(config)
+        weights = {key: value for key, value in backbone.state_dict().items() if not key.startswith("pooler.")}
+        model.encoder.load_state_dict(weights, strict=True)
+        return model.eval(), tokenizer
+
+    def get_input_embeddings(self) -> nn.Module:
+        """Returns the backbone's token table."""
+        table: nn.Module = self.encoder.get_input_embeddings()
+        return table
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        """Replaces the backbone's token table."""
+        self.encoder.set_input_embeddings(value)
+
+    def freeze_lower_layers(self) -> None:
+        """Stops learning in the first ``frozen_layers`` layers and all tables below them.
+
+        Nothing under the first learning layer needs a gradient then, so autograd records nothing there.
+        """
+        if self.config.frozen_layers == 0:
+            return
+        layers = _layers(self.encoder, self.config.encoder_config.num_hidden_layers)  # type: ignore[union-attr]
+        learning = {parameter for layer in layers[self.config.frozen_layers :] for parameter in layer.parameters()}
+        below = {parameter for layer in layers for parameter in layer.parameters()} - learning
+        tables = [module.parameters() for name, module in self.named_modules() if "embeddings" in name.split(".")[-1]]
+        for parameter in [*below, *(p for group in tables for p in group)]:
+            parameter.requires_grad_(False)
+
+    def encode_tokens(
+        self, input_ids: Tensor, attention_mask: Tensor, role_ids: Tensor, turn_ids: Tensor, **kwargs: Any  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401 - the backbone's own output class
+        """Runs the backbone over right-padded sequences with explicit roles and turns.
+
+        Args:
+            input_ids: Token ids without markers, (B, L) int64.
+            attention_mask: 1 for real tokens, (B, L).
+            role_ids: (B, L) int64.
+            turn_ids: From 0, (B, L) int64.
+            **kwargs: Passed to the backbone.
+
+        Returns:
+            The backbone's output.
+        """
+        mask = attention_mask.long()
+        row = turn_ids
+        if self.config.turn_order == "descending":
+            row = (turn_ids * mask).amax(-1, keepdim=True) + 1 - turn_ids
+        row = row.clamp(min=0, max=self.config.num_turn_embeddings - 1)
+        vectors = self.get_input_embeddings()(input_ids) + self.turn_embeddings(row) + self.role_embeddings(role_ids)
+        if self.config.position_layout == "utterance":
+            kwargs["position_ids"] = _positions_in_utterance(turn_ids) + _position_offset(self.config.encoder_config)
+        return self.encoder(inputs_embeds=vectors, attention_mask=attention_mask, **kwargs)
+
+    def read(
+        self, input_ids: Tensor, attention_mask: Tensor | None, role_ids: Tensor | None, turn_ids: Tensor | None,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> tuple[Any, Tensor, Tensor, Tensor]:  # fmt: skip
+        """Encodes rendered or explicit sequences; the result is in the order of ``input_ids``.
+
+        Returns:
+            The backbone's output; the mask of tokens that count (B, L); role ids (B, L); turn ids (B, L).
+        """
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask.long()
+        if role_ids is not None and turn_ids is not None:
+            return self.encode_tokens(input_ids, mask, role_ids, turn_ids, **kwargs), mask, role_ids, turn_ids
+        destination, kept, roles, turns = read_markers(input_ids, mask, list(self.config.marker_ids or []))
+        kept = kept * (destination < self.config.max_tokens)
+
+        def forwards(values: Tensor) -> Tensor:
+            return torch.zeros_like(values).scatter(1, destination, values)[:, : self.config.max_tokens]
+
+        output = self.encode_tokens(*map(forwards, (input_ids, kept, roles, turns)), **kwargs)
+        index = destination.clamp(max=output.last_hidden_state.shape[1] - 1)
+        hidden = output.last_hidden_state.gather(1, index.unsqueeze(-1).expand(-1, -1, self.config.hidden_size))
+        output.last_hidden_state = hidden * kept.unsqueeze(-1)
+        return output, kept, roles, turns
+
+    def pool(self, hidden: Tensor, mask: Tensor, role_ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Pools token vectors (equation 4).
+
+        Args:
+            hidden: (B, L, D).
+            mask: 1 for tokens that count, (B, L).
+            role_ids: (B, L) int64.
+
+        Returns:
+            Dialogue embeddings (B, D) and speaker embeddings (B, R, D).
+        """
+        roles = nn.functional.one_hot(role_ids, self.config.num_roles).transpose(1, 2) * mask.unsqueeze(1)  # (B, R, L)
+        sums = torch.bmm(roles.to(hidden.dtype), hidden)
+        counts = roles.sum(-1, keepdim=True).to(hidden.dtype)  # (B, R, 1)
+        speakers = sums / counts.clamp(min=1)
+        if self.config.pooling == "mean":
+            return sums.sum(1) / counts.sum(1).clamp(min=1), speakers
+        return speakers.sum(1), speakers
+
+
+def _is_dropout(key: str) -> bool:
+    return key in {"hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout",
+                   "embedding_dropout", "mlp_dropout"}  # fmt: skip
+
+
+def _positions_in_utterance(turn_ids: Tensor) -> Tensor:
+    position = torch.arange(turn_ids.shape[1], device=turn_ids.device).expand_as(turn_ids)
+    starts = torch.nn.functional.pad(turn_ids[:, 1:] != turn_ids[:, :-1], (1, 0), value=True)
+    return position - torch.cummax(torch.where(starts, position, 0), dim=-1)[0]
+
+
+def _position_offset(config: Any) -> int:  # noqa: ANN401
+    """RoBERTa and its kin count positions from padding_idx + 1."""
+    kin = {"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl"}
+    return config.pad_token_id + 1 if config.model_type in kin else 0
+
+
+def _position_limit(config: Any) -> int | None:  # noqa: ANN401
+    limit = getattr(config, "max_position_embeddings", None)
+    return None if limit is None else limit - _position_offset(config)
+
+
+def _layers(encoder: nn.Module, count: int) -> nn.ModuleList:
+    for module in encoder.modules():
+        if isinstance(module, nn.ModuleList) and len(module) == count:
+            return module
+    raise InputError(f"frozen_layers: {type(encoder).__name__} has no list of {count} layers; expected frozen_layers: 0")
+
+
+def _check_end_of_utterance(config: DialogueConfig, tokenizer: PreTrainedTokenizerBase) -> None:
+    token = config.end_of_utterance
+    if token is None:
+        return
+    if token not in tokenizer.get_vocab():
+        raise InputError(f"end_of_utterance: '{token}' is not in the tokenizer's vocabulary; expected one of its tokens")
+    tokenizer.add_special_tokens({"extra_special_tokens": [token]}, replace_extra_special_tokens=False)
+
+
+def set_template(tokenizer: PreTrainedTokenizerBase, config: DialogueConfig) -> None:
+    """Gives the tokenizer the chat template and the length limit that belong to a config."""
+    tokenizer.chat_template = chat_template(
+        tokenizer, list(config.marker_ids or []), config.end_of_utterance or "", config.wrapped, config.max_turns
+    )
+    tokenizer.model_max_length = config.max_tokens
+    tokenizer.truncation_side = "right" if config.keep == "start" else "left"
+
+
+@torch.inference_mode()
+def encode(
+    model: DialogueEncoder,
+    tokenizer: PreTrainedTokenizerBase,
+    dialogues: Sequence[Dialogue],
+    batch_size: int = 32,
+    show_progress: bool = False,
+) -> np.ndarray:
+    """Embeds dialogues; dialogues that do not fit are cut as the config says, counted, and reported by a warning.
+
+    Args:
+        model: A dialogue encoder.
+        tokenizer: Its tokenizer.
+        dialogues: N dialogues.
+        batch_size: Dialogues per forward pass; sorted by length inside, so padding stays small.
+        show_progress: Whether to draw a progress bar.
+
+    Returns:
+        Float32 embeddings (N, D); row i belongs to dialogue i.
+    """
+    result = np.zeros((len(dialogues), model.config.hidden_size), dtype=np.float32)
+    order = np.argsort([-sum(len(turn.content) for turn in dialogue.turns) for dialogue in dialogues], kind="stable")
+    count, training = Truncation(), model.training
+    model.eval()
+    for start in tqdm(range(0, len(order), batch_size), desc="encode", unit="batch", disable=not show_progress):
+        rows = order[start : start + batch_size]
+        batch = tokenize([dialogues[row] for row in rows], tokenizer, model.config, count)
+        output = model(**{name: value.to(model.device) for name, value in batch.items()})
+        result[rows] = output.pooler_output.float().cpu().numpy()
+    model.train(training)
+    if count.truncated:
+        logger.warning("%s; max_tokens is %d, keep is '%s'.", count, model.config.max_tokens, model.config.keep)
+    return result
+
+
+class Examples(Protocol):
+    """The training examples of a method: a pure function of (seed, epoch, index)."""
+
+    def __init__(self, dialogues: Sequence[Dialogue], config: Any, seed: int) -> None: ...  # noqa: ANN401, D102
+    def __len__(self) -> int: ...
+    def example(self, epoch: int, index: int) -> Any:  # noqa: ANN401
+        """Makes one example; the same arguments always give the same one."""
+
+    def length(self, index: int) -> int:
+        """Estimates an example's size, to batch alike ones together."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """The contract of a method.
+
+    Attributes:
+        name: Its key in `METHODS`.
+        config_class: Its config.
+        model_class: Its model; ``forward`` returns a `DialogueOutput` with ``loss`` for training batches.
+        examples: Decides positives, negatives and windows.
+        collate: Turns examples into ``forward``'s arguments: ``collate(examples, tokenizer, config, truncation)``.
+    """
+
+    name: str
+    config_class: type[DialogueConfig]
+    model_class: type[DialogueEncoder]
+    examples: type[Examples]
+    collate: Callable[[list[Any], PreTrainedTokenizerBase, Any, Truncation], dict[str, Tensor]]

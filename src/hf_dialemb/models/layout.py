@@ -1,0 +1,130 @@
+"""From dialogues to token ids: order, truncation and padding, decided in this one place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from .dialogue import ROLES, Dialogue
+from .errors import InputError
+from .markers import escape, special_texts, wrapping
+
+
+@dataclass
+class Truncation:
+    """Counts what did not fit, so that nothing is dropped in silence.
+
+    Attributes:
+        dialogues: Sequences laid out so far.
+        truncated: Those that lost a token or a turn.
+        tokens: Tokens that they had before.
+        dropped_tokens: Tokens lost.
+    """
+
+    dialogues: int = 0
+    truncated: int = 0
+    tokens: int = 0
+    dropped_tokens: int = 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.truncated:,} of {self.dialogues:,} dialogues were truncated "
+            f"({self.dropped_tokens:,} of {self.tokens:,} tokens dropped)"
+        )
+
+
+def tokenize(
+    dialogues: Sequence[Dialogue], tokenizer: PreTrainedTokenizerBase, config: Any, count: Truncation
+) -> dict[str, Tensor]:
+    """Lays out dialogues as padded batches, without markers: roles and turns are explicit.
+
+    Args:
+        dialogues: B dialogues.
+        tokenizer: A fast tokenizer.
+        config: The model's `DialogueConfig`.
+        count: Updated with what was dropped.
+
+    Returns:
+        ``input_ids``, ``attention_mask``, ``role_ids``, ``turn_ids``, each (B, L) int64, padded on the right to the longest.
+
+    Raises:
+        InputError: A dialogue has a role that the model has no vector for.
+    """
+    specials = special_texts(tokenizer)
+    texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
+    encoded = tokenizer([escape(text, specials) for text in texts], add_special_tokens=False, verbose=False)["input_ids"]
+    tokens = dict(zip(texts, encoded, strict=True))
+    ending = [] if config.end_of_utterance is None else [tokenizer.convert_tokens_to_ids(config.end_of_utterance)]
+    opening, closing = (tokenizer.convert_tokens_to_ids([t] if t else []) for t in wrapping(tokenizer))
+    if not config.wrapped:
+        opening = closing = []
+    rows = []
+    for dialogue in dialogues:
+        first = 0 if config.max_turns is None else max(0, len(dialogue.turns) - config.max_turns)
+        kept = dialogue.turns[first:]
+        roles = [_role_id(turn.role, config.num_roles, dialogue.id) for turn in kept]
+        if config.role_alignment == "official":  # the released program reads the roles of the kept turns from the start
+            roles = [_role_id(turn.role, config.num_roles, dialogue.id) for turn in dialogue.turns[: len(kept)]]
+        pieces = [tokens[turn.content] + ending for turn in kept]
+        cut = _truncate(pieces, config.max_tokens - len(opening) - len(closing), config.keep, config.whole_turns)
+        total = sum(len(tokens[turn.content]) + len(ending) for turn in dialogue.turns)
+        count.dialogues += 1
+        count.tokens += total
+        count.dropped_tokens += total - sum(map(len, cut))
+        count.truncated += total > sum(map(len, cut))
+        rows.append(_row(cut, roles, opening, closing))
+    return _pad(rows, tokenizer.pad_token_id or 0)
+
+
+def _role_id(role: str, num_roles: int, identifier: str) -> int:
+    index = ROLES.index(role)
+    if index >= num_roles:
+        raise InputError(
+            f"dialogue '{identifier}' has the role '{role}', but the model knows {num_roles} ({', '.join(ROLES[:num_roles])}); "
+            "train with a larger num_roles or merge speakers"
+        )
+    return index
+
+
+def _truncate(pieces: list[list[int]], budget: int, keep: str, whole_turns: bool) -> list[list[int]]:
+    """Cuts turns to a budget of tokens from the end that is not kept; turns that are dropped become empty."""
+    backwards = keep == "end"
+    result: list[list[int]] = []
+    left = budget
+    for piece in reversed(pieces) if backwards else pieces:
+        fits = len(piece) <= left
+        if not fits and (not whole_turns or left == budget):  # a single turn beyond the budget is cut, not lost
+            piece = piece[len(piece) - left :] if backwards else piece[:left]
+            fits = True
+        result.append(piece if fits else [])
+        left = left - len(piece) if fits else 0
+    return result[::-1] if backwards else result
+
+
+def _row(pieces: list[list[int]], roles: list[int], opening: list[int], closing: list[int]) -> list[tuple[int, int, int]]:
+    row: list[tuple[int, int, int]] = []
+    turn = -1
+    for piece, role in zip(pieces, roles, strict=True):
+        if piece:
+            turn += 1
+            row.extend((token, role, turn) for token in piece)
+    if not row:
+        return [(token, roles[0], 0) for token in opening + closing]
+    before = [(token, row[0][1], 0) for token in opening]
+    after = [(token, row[-1][1], turn) for token in closing]
+    return before + row + after
+
+
+def _pad(rows: list[list[tuple[int, int, int]]], pad: int) -> dict[str, Tensor]:
+    length = max(map(len, rows))
+    batch = torch.zeros(4, len(rows), length, dtype=torch.long)
+    batch[0] = pad
+    for index, row in enumerate(rows):
+        batch[(0, 2, 3), index, : len(row)] = torch.tensor(row, dtype=torch.long).reshape(-1, 3).T
+        batch[1, index, : len(row)] = 1
+    return dict(zip(("input_ids", "attention_mask", "role_ids", "turn_ids"), batch, strict=True))

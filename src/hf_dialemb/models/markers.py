@@ -1,0 +1,113 @@
+"""Speaker markers: how a rendered dialogue keeps its roles and turns in one token sequence.
+
+The chat template writes one marker token before each turn, its speaker's. `forward` reads role and turn ids off the markers, so
+that a stock tokenizer and any tool that passes ``(input_ids, attention_mask)`` serve a dialogue encoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from .dialogue import ROLES
+
+
+def add_markers(tokenizer: PreTrainedTokenizerBase, num_roles: int) -> list[int]:
+    """Gives the tokenizer one special token per role; unused vocabulary entries serve where they exist.
+
+    Args:
+        tokenizer: Changed in place.
+        num_roles: How many roles need a marker; 1 to 5.
+
+    Returns:
+        The markers' token ids in the order of `ROLES`.
+    """
+    vocabulary = tokenizer.get_vocab()
+    unused = [f"[unused{10 + role}]" for role in range(num_roles)]
+    names = unused if all(name in vocabulary for name in unused) else [f"<|{role}|>" for role in ROLES[:num_roles]]
+    tokenizer.add_special_tokens({"extra_special_tokens": names})
+    ids = tokenizer.convert_tokens_to_ids(names)
+    assert isinstance(ids, list)
+    return ids
+
+
+def special_texts(tokenizer: PreTrainedTokenizerBase) -> list[str]:
+    """Returns every text that the tokenizer would read as a control token, longest first."""
+    return sorted(set(tokenizer.all_special_tokens), key=lambda text: (-len(text), text))
+
+
+def escape(text: str, specials: Iterable[str]) -> str:
+    """Breaks up control tokens in a user's text: ``[SEP]`` becomes ``[ SEP]``, which reads as plain words."""
+    for special in specials:
+        text = text.replace(special, f"{special[0]} {special[1:]}")
+    return text
+
+
+def chat_template(
+    tokenizer: PreTrainedTokenizerBase, markers: list[int], end_of_utterance: str, wrapped: bool, max_turns: int | None
+) -> str:
+    """Writes the Jinja template that renders messages as `tokenize` of the encoder lays them out.
+
+    Args:
+        tokenizer: Holds the special tokens' texts.
+        markers: Token ids of the roles' markers.
+        end_of_utterance: Text of the token after each turn, or empty.
+        wrapped: Whether the sequence starts and ends with the tokenizer's own special tokens.
+        max_turns: Only the last so many turns are rendered; None for all.
+
+    Returns:
+        The template.
+    """
+    names = [str(name) for name in tokenizer.convert_ids_to_tokens(markers)]
+    roles = ", ".join(f"'{role}': '{name}'" for role, name in zip(ROLES, names, strict=False))
+    escapes = "".join(f" | replace('{text}', '{text[0]} {text[1:]}')" for text in special_texts(tokenizer))
+    start, end = wrapping(tokenizer) if wrapped else ("", "")
+    turns = "messages" if max_turns is None else f"messages[-{max_turns}:]"
+    return (
+        f"{{%- set markers = {{{roles}}} -%}}{start}{{%- for message in {turns} -%}}"
+        "{%- if message['role'] not in markers -%}"
+        "{{- raise_exception(\"Unknown role '\" + message['role'] + \"': expected one of \" + markers.keys() | join(', ')) -}}"
+        "{%- endif -%}"
+        "{{- markers[message['role']] -}}"
+        f"{{{{- message['content']{escapes} -}}}}{end_of_utterance}"
+        f"{{%- endfor -%}}{end}"
+    )
+
+
+def wrapping(tokenizer: PreTrainedTokenizerBase) -> tuple[str, str]:
+    """Returns the texts of the tokens that open and close a sequence, such as ``("[CLS]", "[SEP]")``."""
+    opening = tokenizer.cls_token or tokenizer.bos_token or ""
+    closing = tokenizer.sep_token or tokenizer.eos_token or ""
+    return str(opening), str(closing)
+
+
+def read_markers(input_ids: Tensor, mask: Tensor, markers: list[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Derives role and turn ids from the markers, and an order that puts all kept tokens first.
+
+    Args:
+        input_ids: Token ids, (B, L) int64.
+        mask: 1 for real tokens, (B, L) int64.
+        markers: Token ids of the roles' markers.
+
+    Returns:
+        The destination of each position (B, L), a permutation: kept tokens first, in order, then markers and padding; the
+        kept mask (B, L) int64; role ids (B, L) int64; turn ids from 0 (B, L) int64; all three by source position. Tokens
+        before the first marker belong to the first turn; without any marker everything is turn 0 of role 0.
+    """
+    table = torch.tensor(markers, device=input_ids.device)
+    is_marker = (input_ids.unsqueeze(-1) == table).any(-1) & mask.bool()
+    kept = (mask.bool() & ~is_marker).long()
+    destination = torch.where(kept.bool(), kept.cumsum(-1) - 1, kept.sum(-1, keepdim=True) + (1 - kept).cumsum(-1) - 1)
+    turns = (is_marker.long().cumsum(-1) - 1).clamp(min=0)
+    role = (input_ids.unsqueeze(-1) == table).long().argmax(-1)  # (B, L) meaningful at markers
+    count = len(markers)
+    position = torch.arange(input_ids.shape[1], device=input_ids.device)
+    # The latest marker's role travels to the right in the remainder of a running maximum over positions. The [0], not
+    # .values: exporters replace cummax by a function that returns a plain tuple.
+    latest = torch.cummax(torch.where(is_marker, position * count + role + 1, 0), dim=-1)[0]
+    first = torch.where(is_marker & (turns == 0), role, 0).sum(-1, keepdim=True)
+    roles = torch.where(latest > 0, (latest - 1) % count, first)
+    return destination, kept, roles, turns

@@ -1,0 +1,194 @@
+"""The settings of a training run: one flat YAML file, and ``--field value`` on the command line on top of it.
+
+Three kinds of setting share one namespace: what the run is (`RunArguments`), what the method is (its config's own fields), and how
+it is trained (every field of `transformers.TrainingArguments`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_type_hints
+
+import yaml
+
+from ..models import METHODS, get_method
+from ..models.backbones import MINILM
+from ..models.encoder import check_range, own_settings
+from ..models.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from transformers import TrainingArguments
+
+SELECTIONS = {"contrastive_loss": False, "contrastive_accuracy": True, "uniformity": False, "dev_purity": True}
+"""Signals that can choose a checkpoint, and whether a greater value is better."""
+
+
+@dataclass
+class RunArguments:
+    """What a run is: method, backbone, data, and which checkpoint it ends with.
+
+    Raises:
+        InputError: A value is out of range.
+    """
+
+    method: str = field(default="dial2vec", metadata={"help": f"One of: {', '.join(METHODS)}."})
+    backbone: str = field(default=MINILM, metadata={"help": "Folder or Hub id of the encoder to start from."})
+    dropout: float | None = field(
+        default=None, metadata={"help": "Replaces the backbone's dropout, in [0, 1]; 0 is fastest."}
+    )
+    corpus: str = field(default="sample", metadata={"help": "A corpus name, or a path that ends in .jsonl."})
+    data_dir: str | None = field(default=None, metadata={"help": "Folder that holds the corpora."})
+    train_split: str = field(default="train", metadata={"help": "Split to learn from; labels are not read."})
+    dev_split: str | None = field(
+        default=None, metadata={"help": "Split for choosing a checkpoint, or a path that ends in .jsonl."}
+    )
+    max_dialogues: int | None = field(default=None, metadata={"help": "Learn from the first so many only; at least 2."})
+    max_dev_dialogues: int = field(default=200, metadata={"help": "Dialogues of the dev split that are used; at least 2."})
+    min_turns: int = field(default=2, metadata={"help": "Shorter dialogues are left out (the released program: 5)."})
+    skip_invalid: bool = field(default=False, metadata={"help": "Count and leave out malformed dialogues."})
+    checkpoint_selection: Literal["last", "contrastive_loss", "contrastive_accuracy", "uniformity", "dev_purity"] = field(
+        default="last",
+        metadata={
+            "help": "Which checkpoint the run ends with: the last, or the best of the dev split by a signal that needs no "
+            "label. dev_purity reads labels: it is the paper's protocol, kept for comparison."
+        },
+    )
+    average_with_backbone: float = field(
+        default=0.0,
+        metadata={"help": "Share of the backbone's weights in the final average, in [0, 1); 0 keeps the trained weights."},
+    )
+    learning_rate_schedule: Literal["trainer", "official"] = field(
+        default="trainer",
+        metadata={"help": "official: warm up over a tenth of the number of examples, then 1 - steps/examples."},
+    )
+    resume: bool = field(default=True, metadata={"help": "Go on from the last complete checkpoint in output_dir."})
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise unknown_name("method", self.method, METHODS)
+        check_range("max_dialogues", self.max_dialogues, 2)
+        check_range("max_dev_dialogues", self.max_dev_dialogues, 2)
+        check_range("min_turns", self.min_turns, 1)
+        check_range("dropout", self.dropout, 0, 1)
+        check_range("average_with_backbone", self.average_with_backbone, 0, 0.99)
+        if self.checkpoint_selection != "last" and self.dev_split is None:
+            raise InputError(f"checkpoint_selection: {self.checkpoint_selection} needs a dev_split; name one, or choose last")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A parsed request: the run, the method's own settings, and the trainer's."""
+
+    run: RunArguments
+    method: dict[str, Any]
+    training: TrainingArguments
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Returns everything that decides the final weights; a resumed run must agree with it."""
+        names = ("learning_rate", "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "max_steps",
+                 "seed", "bf16", "fp16", "weight_decay", "lr_scheduler_type", "warmup_steps", "max_grad_norm", "optim")  # fmt: skip
+        run = {key: value for key, value in vars(self.run).items() if key not in ("resume", "data_dir")}
+        training = {name: getattr(self.training, name) for name in names}
+        record: dict[str, Any] = json.loads(json.dumps({**run, **self.method, **training}, default=str))
+        return record
+
+
+def parse(config: str | None, overrides: Sequence[str]) -> Settings:
+    """Reads the settings of a run.
+
+    Args:
+        config: A YAML file of flat ``field: value`` lines, or None.
+        overrides: ``--field value`` words; they win over the file.
+
+    Returns:
+        The settings.
+
+    Raises:
+        InputError: A file is missing or malformed, a field unknown, or a value of the wrong type or out of range.
+    """
+    words = [*_words(config), *overrides]
+    method = _method_name(words)
+    run_class, method_class = RunArguments, _settings_class(get_method(method).config_class)
+    run, chosen, training = _parse(run_class, method_class, words)
+    _check_training(training)
+    get_method(method).config_class(**vars(chosen))  # the config's own checks, before any long work
+    return Settings(run, dict(vars(chosen)), training)
+
+
+def _words(config: str | None) -> list[str]:
+    if config is None:
+        return []
+    try:
+        text = Path(config).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--config {config}: {error.strerror}; expected a YAML file of settings") from None
+    try:
+        record = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(f"--config {config}: not YAML ({' '.join(str(error).split())})") from None
+    if not isinstance(record, dict):
+        raise InputError(f"--config {config}: got {type(record).__name__}, expected lines of 'field: value'")
+    words = []
+    for key, value in record.items():
+        if isinstance(value, dict):
+            value = json.dumps(value)
+        if value is not None:
+            words += [f"--{key}", *map(str, value if isinstance(value, list) else [value])]
+    return words
+
+
+def _method_name(words: Sequence[str]) -> str:
+    name = "dial2vec"
+    for position, word in enumerate(words):
+        if word == "--method" and position + 1 < len(words):
+            name = words[position + 1]
+    return name
+
+
+def _settings_class(config_class: type) -> type:
+    """Makes a plain dataclass of a config's own settings, for the parser."""
+    hints = get_type_hints(config_class)
+    defaults = {item.name: item.default for item in dataclasses.fields(config_class)}
+    return dataclasses.make_dataclass(
+        f"{config_class.__name__}Settings",
+        [(name, hints[name], field(default=defaults[name])) for name in own_settings(config_class)],
+    )
+
+
+def _parse(run_class: type, method_class: type, words: Sequence[str]) -> tuple[RunArguments, Any, TrainingArguments]:
+    from transformers import HfArgumentParser, TrainingArguments
+
+    class Parser(HfArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            raise InputError(f"{message}; see --help")
+
+    parser = Parser((run_class, method_class, TrainingArguments), allow_abbrev=False, add_help=False)
+    known = {word for action in parser._actions for word in action.option_strings}
+    for word in words:
+        if word.startswith("--") and word.split("=")[0] not in known:
+            raise unknown_setting(word.split("=")[0], known)
+    parser.set_defaults(remove_unused_columns=False, report_to="none", logging_steps=10, output_dir="runs/dial2vec")
+    try:
+        run, chosen, training = parser.parse_args_into_dataclasses(list(words), look_for_args_file=False)
+    except InputError:
+        raise
+    except (ValueError, TypeError, ImportError) as error:
+        raise InputError(" ".join(str(error).split())) from None
+    return run, chosen, training
+
+
+def unknown_setting(word: str, known: set[str]) -> InputError:
+    """Makes the error for a misspelt setting, without listing the trainer's hundred fields."""
+    full = str(unknown_name("setting", word.removeprefix("--"), {name.removeprefix("--") for name in known}))
+    return InputError(full.split(" Known: ")[0] + " `dialemb train --help` lists them.")
+
+
+def _check_training(training: TrainingArguments) -> None:
+    check_range("learning_rate", training.learning_rate, 0, exclusive=True)
+    check_range("per_device_train_batch_size", training.per_device_train_batch_size, 1)
+    check_range("num_train_epochs", training.num_train_epochs, 0, exclusive=True)
+    check_range("gradient_accumulation_steps", training.gradient_accumulation_steps, 1)

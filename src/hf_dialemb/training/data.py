@@ -1,0 +1,82 @@
+"""Examples for the trainer: always the same ones for the same (seed, epoch, index), whoever asks and in whatever order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+from torch.utils.data import Dataset, Sampler
+from transformers import PreTrainedTokenizerBase
+
+from ..models.encoder import Examples, Method
+from ..models.layout import Truncation
+
+
+class ExampleDataset(Dataset[Any]):
+    """A method's examples behind one running number: ``epoch * len + index``.
+
+    The epoch is part of the number, so no worker, process or resumed run can be in another epoch than the sampler.
+    """
+
+    def __init__(self, examples: Examples) -> None:
+        self.examples = examples
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def __getitem__(self, number: int) -> Any:  # noqa: ANN401 - the method's own example
+        epoch, index = divmod(number, len(self.examples))
+        return self.examples.example(epoch, index)
+
+
+class EpochSampler(Sampler[int]):
+    """Shuffles each epoch by (seed, epoch) and puts examples of like length into the same batch.
+
+    Args:
+        examples: The method's examples.
+        batch_size: Examples per optimiser step over all processes.
+        seed: Seeds the order.
+    """
+
+    def __init__(self, examples: Examples, batch_size: int, seed: int) -> None:
+        self.lengths = np.array([examples.length(index) for index in range(len(examples))])
+        self.batch_size, self.seed, self.epoch = batch_size, seed, 0
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Chooses the epoch of the next pass."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        generator = np.random.default_rng([self.seed, self.epoch])
+        order = generator.permutation(len(self.lengths))
+        # Sorting all would make every batch a class of its own length; sorting within 16 batches keeps the padding small and
+        # the batches mixed. The last, shorter batch stays last.
+        slice_size = 16 * self.batch_size
+        batches: list[np.ndarray] = []
+        for start in range(0, len(order), slice_size):
+            part = order[start : start + slice_size]
+            part = part[np.argsort(self.lengths[part], kind="stable")]
+            batches.extend(part[at : at + self.batch_size] for at in range(0, len(part), self.batch_size))
+        full = [batch for batch in batches if len(batch) == self.batch_size]
+        rest = [batch for batch in batches if len(batch) < self.batch_size]
+        for at in generator.permutation(len(full)):
+            yield from (full[at] + self.epoch * len(self.lengths)).tolist()
+        for batch in rest:
+            yield from (batch + self.epoch * len(self.lengths)).tolist()
+
+
+class Collator:
+    """Binds a method's collate to a tokenizer and a config, and keeps count of what was truncated."""
+
+    def __init__(self, method: Method, tokenizer: PreTrainedTokenizerBase, config: Any) -> None:  # noqa: ANN401
+        self.method, self.tokenizer, self.config = method, tokenizer, config
+        self.truncation = Truncation()
+
+    def __call__(self, examples: Sequence[Any]) -> dict[str, Tensor]:
+        """Makes a batch; see the method's ``collate``."""
+        return self.method.collate(list(examples), self.tokenizer, self.config, self.truncation)

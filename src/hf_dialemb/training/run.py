@@ -1,0 +1,167 @@
+"""One training run from settings to a saved encoder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..corpora import load_dialogues
+from ..models import get_method
+from ..models.backbones import resolve_backbone
+from ..models.dialogue import Dialogue
+from ..models.encoder import DialogueEncoder, Method
+from ..models.errors import InputError
+from .arguments import SELECTIONS, Settings
+from .data import Collator
+from .trainer import DialogueTrainer, last_complete_checkpoint
+
+SETTINGS_FILE = "training_settings.json"
+REPORT_FILE = "training_report.json"
+
+
+def train(settings: Settings, report: Callable[[str], None] = lambda line: None) -> Path:
+    """Trains an encoder and saves it with its tokenizer, its settings and a report.
+
+    Run again with the same settings, it goes on from the last checkpoint and ends in the same weights.
+
+    Args:
+        settings: What `parse` returned.
+        report: Receives one line per fact worth telling.
+
+    Returns:
+        The folder of the trained encoder: ``output_dir``.
+
+    Raises:
+        InputError: The data, the backbone or the output folder cannot be used.
+    """
+    run, args = settings.run, settings.training
+    method, output, started = get_method(run.method), Path(str(args.output_dir)), time.time()
+    checkpoint = _starting_point(settings, output)
+    dialogues = _usable(load_dialogues(run.corpus, run.data_dir, run.train_split, skip_invalid=run.skip_invalid), settings, report)
+    dialogues = dialogues[: run.max_dialogues]
+    backbone = resolve_backbone(run.backbone)
+    model, tokenizer = method.model_class.from_backbone(backbone, dropout=run.dropout, **settings.method)
+    examples = method.examples(dialogues, model.config, args.seed)
+    dev = _dev_dialogues(settings, report)
+    model.freeze_lower_layers()
+    _select_by_signal(settings)
+    collator = Collator(method, tokenizer, model.config)
+    trainer = DialogueTrainer(
+        examples,
+        run,
+        dev,
+        method.examples(dev, model.config, args.seed) if dev else None,
+        model=model,
+        args=args,
+        processing_class=tokenizer,
+        data_collator=collator,
+    )
+    if checkpoint is not None:
+        report(f"Resuming from {checkpoint}")
+    result = trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    if run.average_with_backbone:
+        _average(trainer.accelerator.unwrap_model(trainer.model), method, backbone, settings)
+    trainer.save_model(str(output))
+    if trainer.is_world_process_zero():
+        record = {
+            "steps": trainer.state.global_step,
+            "dialogues": len(dialogues),
+            "examples": len(examples),
+            "processes": args.world_size,
+            "loss": result.training_loss,
+            "seconds": time.time() - started,
+            "truncation": str(collator.truncation),
+            "checkpoint": Path(trainer.state.best_model_checkpoint or "last").name,
+            "log": trainer.state.log_history,
+        }
+        write_json(output / REPORT_FILE, record)
+        report(f"Trained {record['steps']:,} steps on {len(dialogues):,} dialogues in {record['seconds']:.0f} s")
+        report(f"{collator.truncation}; kept: checkpoint '{record['checkpoint']}'")
+        report(f"Wrote {output}")
+    return output
+
+
+def write_json(path: Path, record: Any) -> None:  # noqa: ANN401
+    """Writes JSON so that the file is either the old or the new one, whatever happens in between."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _starting_point(settings: Settings, output: Path) -> Path | None:
+    """Finds the checkpoint to go on from; refuses one of another run. Only the main process writes."""
+    from accelerate import PartialState
+
+    state, fingerprint = PartialState(), settings.fingerprint()
+    with state.main_process_first():
+        if not settings.run.resume and state.is_main_process:
+            for folder in output.glob("checkpoint-*"):
+                shutil.rmtree(folder)
+        checkpoint = last_complete_checkpoint(output)
+        file = output / SETTINGS_FILE
+        if checkpoint is not None and file.is_file():
+            before = json.loads(file.read_text(encoding="utf-8"))
+            changed = [name for name in fingerprint if before.get(name) != fingerprint[name]]
+            if changed:
+                raise InputError(
+                    f"{output} holds a run with another {changed[0]} ({before.get(changed[0])} there, "
+                    f"{fingerprint[changed[0]]} now); choose another --output_dir, or start over with --resume false"
+                )
+        elif state.is_main_process:
+            output.mkdir(parents=True, exist_ok=True)
+            write_json(file, fingerprint)
+    return checkpoint
+
+
+def _usable(dialogues: Sequence[Dialogue], settings: Settings, report: Callable[[str], None]) -> list[Dialogue]:
+    run = settings.run
+    kept = [dialogue for dialogue in dialogues if len(dialogue.turns) >= run.min_turns]
+    if len(kept) < len(dialogues):
+        report(f"Left out {len(dialogues) - len(kept):,} dialogues of fewer than {run.min_turns} turns")
+    if run.skip_invalid:
+        paired = [dialogue for dialogue in kept if len(dialogue.roles) > 1]
+        if len(paired) < len(kept):
+            report(f"Left out {len(kept) - len(paired):,} dialogues of one speaker")
+        kept = paired
+    return kept
+
+
+def _dev_dialogues(settings: Settings, report: Callable[[str], None]) -> list[Dialogue]:
+    run = settings.run
+    if run.dev_split is None:
+        return []
+    corpus = run.dev_split if run.dev_split.endswith(".jsonl") else run.corpus
+    dialogues = load_dialogues(corpus, run.data_dir, run.dev_split, skip_invalid=run.skip_invalid)
+    if run.checkpoint_selection == "dev_purity":
+        dialogues = [dialogue for dialogue in dialogues if len(dialogue.domains) == 1]
+    return _usable(dialogues, settings, report)[: run.max_dev_dialogues]
+
+
+def _select_by_signal(settings: Settings) -> None:
+    """Lets Trainer evaluate where it saves, and end with the best checkpoint."""
+    run, args = settings.run, settings.training
+    if run.checkpoint_selection == "last":
+        return
+    args.eval_strategy, args.eval_steps = args.save_strategy, args.save_steps
+    args.load_best_model_at_end = True
+    args.metric_for_best_model = run.checkpoint_selection
+    args.greater_is_better = SELECTIONS[run.checkpoint_selection]
+
+
+@torch.no_grad()
+def _average(model: DialogueEncoder, method: Method, backbone: str, settings: Settings) -> None:
+    """Moves the weights towards the backbone's: a straight line in weight space keeps what the backbone knew."""
+    start, _ = method.model_class.from_backbone(backbone, dropout=settings.run.dropout, **settings.method)
+    before = start.state_dict()
+    for name, value in model.state_dict().items():
+        value.lerp_(before[name].to(value), settings.run.average_with_backbone)

@@ -1,0 +1,133 @@
+"""A thin subclass of transformers' Trainer: our sampler, checkpoints that are whole or absent, evaluation without labels."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.optim.lr_scheduler import LambdaLR
+from torch.utils.data import Sampler
+from transformers import Trainer
+from transformers.trainer_utils import rotate_checkpoints
+
+from ..metrics.alignment_uniformity.functional import uniformity
+from ..metrics.purity.functional import cluster_purity
+from ..models.dialogue import Dialogue
+from ..models.encoder import Examples, encode
+from .arguments import RunArguments
+from .data import EpochSampler, ExampleDataset
+
+COMPLETE = "complete"
+
+
+class DialogueTrainer(Trainer):
+    """Trains any method; knows none by name.
+
+    Args:
+        examples: The method's training examples.
+        run: The run's settings.
+        dev: Dialogues for the signals that choose a checkpoint.
+        dev_examples: The method's examples of them.
+        **kwargs: Trainer's own arguments.
+    """
+
+    def __init__(
+        self,
+        examples: Examples,
+        run: RunArguments,
+        dev: Sequence[Dialogue] = (),
+        dev_examples: Examples | None = None,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> None:
+        self.examples, self.run, self.dev, self.dev_examples = examples, run, list(dev), dev_examples
+        dev_dataset = None if dev_examples is None else ExampleDataset(dev_examples)
+        super().__init__(train_dataset=ExampleDataset(examples), eval_dataset=dev_dataset, **kwargs)
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:  # noqa: ANN401
+        return EpochSampler(self.examples, self._train_batch_size * self.args.world_size, self.args.seed)
+
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:  # noqa: ANN401
+        """Makes Trainer's schedule, or the released program's, whose clock is the number of examples."""
+        if self.run.learning_rate_schedule == "trainer":
+            return super().create_scheduler(num_training_steps, optimizer)
+        total = len(self.examples)
+
+        def factor(step: int) -> float:
+            progress = step / total
+            return progress / 0.1 if progress < 0.1 else max(0.0, 1 - progress)
+
+        self.lr_scheduler = LambdaLR(optimizer or self.optimizer, factor)
+        return self.lr_scheduler
+
+    def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:  # noqa: ANN401
+        # The mark comes when every process has written, and older checkpoints go only after it: at any moment that the run can
+        # be killed, one whole checkpoint is there.
+        limit, self.args.save_total_limit = self.args.save_total_limit, None
+        super()._save_checkpoint(model, trial)
+        self.args.save_total_limit = limit
+        self.accelerator.wait_for_everyone()
+        if self.args.should_save:
+            (Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}" / COMPLETE).touch()
+            rotate_checkpoints(self.args.output_dir, limit, self.state.best_model_checkpoint, use_mtime=True)
+
+    @torch.no_grad()
+    def evaluate(self, *_: Any, metric_key_prefix: str = "eval", **__: Any) -> dict[str, float]:  # noqa: ANN401
+        """Measures the dev dialogues: how well the method's own task is solved, and how the embeddings spread.
+
+        Returns:
+            ``eval_contrastive_loss``, ``eval_contrastive_accuracy`` (share of intact dialogues that rank first, over speakers),
+            ``eval_uniformity`` (log mean exp(-2 d^2); lower is more even) and, for the paper's protocol alone,
+            ``eval_dev_purity``.
+        """
+        losses, correct, embeddings = [], [], []
+        training = self.model.training
+        self.model.eval()
+        for batch in self.get_eval_dataloader():
+            with self.compute_loss_context_manager():
+                output = self.model(**self._prepare_inputs(batch))
+            first = (output.similarities.argmax(1) == 0).float().mean(-1)  # (B,)
+            row = (output.loss.expand(len(first)), first, output.pooler_output.float())
+            for store, value in zip((losses, correct, embeddings), self.accelerator.gather_for_metrics(row), strict=True):
+                store.append(value.cpu())
+        metrics = {
+            "contrastive_loss": torch.cat(losses).mean().item(),
+            "contrastive_accuracy": torch.cat(correct).mean().item(),
+            "uniformity": uniformity(torch.cat(embeddings).numpy()),
+        }
+        if self.run.checkpoint_selection == "dev_purity":
+            metrics["dev_purity"] = self._dev_purity()
+        self.model.train(training)
+        result = {f"{metric_key_prefix}_{name}": value for name, value in metrics.items()}
+        self.log(result)
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, result)
+        return result
+
+    def _dev_purity(self) -> float:
+        labelled = [dialogue for dialogue in self.dev if len(dialogue.domains) == 1]
+        model = self.accelerator.unwrap_model(self.model)
+        vectors = encode(model, self.processing_class, labelled)
+        return float(np.mean(cluster_purity(vectors, [d.domains[0] for d in labelled], seeds=range(3))["purity"]))
+
+
+def last_complete_checkpoint(output_dir: Path) -> Path | None:
+    """Finds where a killed run can go on, and clears away checkpoints that were being written when it died.
+
+    Args:
+        output_dir: The run's folder.
+
+    Returns:
+        The newest whole checkpoint, or None.
+    """
+    found = {}
+    for folder in output_dir.glob("checkpoint-*"):
+        match = re.fullmatch(r"checkpoint-(\d+)", folder.name)
+        if match and (folder / COMPLETE).is_file():
+            found[int(match[1])] = folder
+        elif match:
+            shutil.rmtree(folder)
+    return found[max(found)] if found else None

@@ -1,0 +1,215 @@
+"""Facts about where corpora are found and how files are opened: folder or archive, sorted, in place."""
+
+import io
+import json
+import random
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import pytest
+
+from hf_dialemb.corpora import CORPORA, load_dialogues, single_domain
+from hf_dialemb.corpora.source import Source, read_json
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.errors import InputError
+
+FILES = {
+    "c/train/part_2.json": b"[2]",
+    "c/train/part_10.json": b"[10]",
+    "c/train/part_1.json": b"[1]",
+    "c/dev/part_1.json": b"[4]",
+    "c/train/deeper/part_3.json": b"[3]",
+    "c/train/.part_9.json": b"hidden",
+}
+NOISE = {f"train/part_{index}.json": random.Random(index).randbytes(5000) for index in range(20)}
+IN_ORDER = [("c/train/part_1.json", b"[1]"), ("c/train/part_10.json", b"[10]"), ("c/train/part_2.json", b"[2]")]
+
+
+def pack(path, files):
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in files.items():
+                archive.writestr(name, content)
+        return path
+    with tarfile.open(path, "w:" + path.suffix[1:]) as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def unpack(folder, files):
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def listed(source, pattern="train/part_*.json"):
+    return [(name, stream.read()) for name, stream in source.files(pattern)]
+
+
+@pytest.mark.parametrize("suffix", ["tar.xz", "tar.gz", "zip"])
+def test_archive_in_any_order_equals_the_folder(tmp_path, suffix):
+    folder = unpack(tmp_path / "folder", FILES)
+    archive = pack(tmp_path / f"c.{suffix}", FILES)
+    assert listed(Source(folder)) == [(f"{folder}/{name}", content) for name, content in IN_ORDER]
+    source = Source(archive)
+    assert listed(source) == listed(source) == [(f"{archive}:{name}", content) for name, content in IN_ORDER]
+    assert listed(source, "dev/*.json") == [(f"{archive}:c/dev/part_1.json", b"[4]")]
+    assert listed(source, "nothing") == []
+
+
+def test_outward_paths_and_links_are_neither_read_nor_written(tmp_path):
+    (tmp_path / "secret.json").write_text("[0]")
+    path = tmp_path / "c.tar.xz"
+    with tarfile.open(path, "w:xz") as archive:
+        for name, kind, target in (
+            ("train/a.json", tarfile.SYMTYPE, "../secret.json"),
+            ("train/b.json", tarfile.LNKTYPE, "../secret.json"),
+            ("../outside/train/c.json", tarfile.REGTYPE, ""),
+            ("./train/d.json", tarfile.REGTYPE, ""),
+        ):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, target
+            archive.addfile(member)
+    before = sorted(tmp_path.rglob("*"))
+    assert [name for name, _ in listed(Source(path), "train/*.json")] == [f"{path}:train/d.json"]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_last_of_two_members_with_one_name_counts(tmp_path):
+    path = tmp_path / "c.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in (("a/1", b"old"), ("a/2", b"two"), ("a/1", b"new")):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    assert [content for _, content in listed(Source(path), "a/*")] == [b"new", b"two"]
+
+
+@pytest.mark.parametrize("suffix", ["tar.xz", "tar.gz", "zip"])
+@pytest.mark.parametrize("kept", [0.0, 0.1, 0.5, 0.9, 0.98])
+def test_truncated_archive(tmp_path, suffix, kept):
+    path = pack(tmp_path / f"c.{suffix}", NOISE)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * kept)])
+    with pytest.raises(InputError) as raised:
+        listed(Source(path))
+    assert str(raised.value).startswith(f"{path}: the archive cannot be read")
+    assert "get it again" in str(raised.value)
+
+
+@pytest.mark.parametrize("suffix", ["tar.xz", "tar.gz", "zip"])
+def test_corrupt_archive(tmp_path, suffix):
+    path = pack(tmp_path / f"c.{suffix}", NOISE)
+    content = bytearray(path.read_bytes())
+    for at in range(len(content) // 2, len(content) // 2 + 64):
+        content[at] ^= 0x5A
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="the archive cannot be read"):
+        listed(Source(path))
+
+
+def test_what_is_no_source(tmp_path):
+    with pytest.raises(InputError, match="no such folder or archive"):
+        Source(tmp_path / "none")
+    (tmp_path / "c.rar").write_text("")
+    with pytest.raises(InputError, match=r"expected a folder or an archive that ends in \.tar\.xz, \.tar\.gz, \.zip"):
+        Source(tmp_path / "c.rar")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"[1,\n2", "a.json: broken JSON at line 2 column 2"),
+        (b"", "a.json: broken JSON at column 1"),
+        (b'["\xe9"]', "a.json: broken UTF-8 at byte 2"),
+        (b"[" * 200_000, "a.json: JSON that cannot be parsed"),
+    ],
+)
+def test_read_json_names_the_file_and_the_place(content, expected):
+    with pytest.raises(InputError) as raised:
+        read_json("a.json", io.BytesIO(content))
+    assert str(raised.value).startswith(expected)
+
+
+TURNS = [{"role": "agent", "utterance": "Hello"}]
+CONTENT = {"dial_data": {"dmv": {"document": [{"dial_id": "1", "domain": "dmv", "turns": TURNS}]}}}
+RECORD = {"test/doc2dial_dial_finaltest.json": json.dumps(CONTENT).encode()}
+EXPECTED = [Dialogue((Turn("assistant", "Hello"),), "1", ("dmv",))]
+NESTED = {f"doc2dial/{name}": content for name, content in RECORD.items()}
+
+
+def test_every_place_where_a_corpus_may_lie(tmp_path, monkeypatch):
+    def load(data_dir):
+        return load_dialogues("doc2dial", data_dir, "test")
+
+    unpack(tmp_path / "1" / "doc2dial", RECORD)
+    unpack(tmp_path / "2" / "doc2dial", NESTED)
+    for number, folder in (("3", "doc2dial"), ("4", ".")):
+        (tmp_path / number / folder).mkdir(parents=True)
+        pack(tmp_path / number / folder / "doc2dial.tar.xz", NESTED)
+    (tmp_path / "5").mkdir()
+    pack(tmp_path / "5" / "doc2dial.zip", RECORD)
+    for number in "12345":
+        assert load(tmp_path / number) == EXPECTED, number
+    assert load(str(tmp_path / "1" / "doc2dial")) == EXPECTED
+    assert load(tmp_path / "3" / "doc2dial") == EXPECTED
+    assert load(tmp_path / "4" / "doc2dial.tar.xz") == EXPECTED
+    assert load(pack(tmp_path / "renamed.tar.gz", NESTED)) == EXPECTED
+    release = {name.rpartition("/")[2]: content for name, content in RECORD.items()}
+    assert load(unpack(tmp_path / "v1.0.1", release)) == EXPECTED
+    monkeypatch.setenv("HF_DIALEMB_DATA", str(tmp_path / "4"))
+    assert load(None) == EXPECTED
+    with pytest.raises(InputError, match="holds neither"):  # what is given goes before the variable
+        load(unpack(tmp_path / "elsewhere", {"x": b""}))
+
+
+def test_what_cannot_be_loaded(tmp_path, monkeypatch):
+    monkeypatch.delenv("HF_DIALEMB_DATA", raising=False)
+    with pytest.raises(
+        InputError, match=r"Unknown corpus 'multiwos'. Did you mean 'multiwoz'.* \.jsonl file works too"
+    ):
+        load_dialogues("multiwos", None, "train")
+    with pytest.raises(InputError, match=r"Unknown split 'valid' of corpus sgd\. Available: train, dev, test"):
+        load_dialogues("sgd", tmp_path, "valid")
+    with pytest.raises(InputError, match="Unknown split 'all' of corpus sample"):
+        load_dialogues("sample", None, "all")
+    with pytest.raises(InputError, match="give --data-dir or set HF_DIALEMB_DATA"):
+        load_dialogues("sgd", None, "train")
+    with pytest.raises(InputError, match=r"holds neither sgd/ nor sgd\.tar\.xz .*--data-dir"):
+        load_dialogues("sgd", tmp_path, "train")
+    with pytest.raises(InputError, match="no such folder or archive"):
+        load_dialogues("sgd", tmp_path / "none", "train")
+    unpack(tmp_path / "doc2dial", RECORD)
+    with pytest.raises(
+        InputError, match=r"split train of corpus doc2dial gave no dialogue; looked for \*dial_train\.json"
+    ):
+        load_dialogues("doc2dial", tmp_path, "train")
+
+
+def test_every_registered_corpus_is_a_module_with_splits_and_read():
+    from importlib import import_module
+
+    for name in CORPORA.values():
+        module = import_module(name)
+        assert set(module.SPLITS) <= {"train", "dev", "test"}
+        assert callable(module.read)
+        assert "Licence" in module.__doc__
+        assert "http" in module.__doc__ or not module.FILES
+
+
+def test_single_domain_keeps_exactly_one_label():
+    dialogues = [Dialogue((Turn("user", "Hi"),), str(count), tuple("abc"[:count])) for count in range(4)]
+    assert [dialogue.id for dialogue in single_domain(dialogues)] == ["1"]
+
+
+def test_importing_is_light():
+    heavy = "{'torch', 'datasets', 'transformers', 'sklearn', 'numpy'}"
+    check = f"import sys, hf_dialemb.corpora; print(sorted({heavy} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"

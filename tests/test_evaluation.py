@@ -1,0 +1,336 @@
+"""Evaluation from embeddings to results files, tables and pictures."""
+
+import builtins
+import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hf_dialemb import corpora
+from hf_dialemb.evaluation import (
+    Results,
+    Row,
+    describe_run,
+    evaluate_embeddings,
+    evaluate_models,
+    markdown_table,
+    merge_results,
+    read_results,
+    write_results,
+)
+from hf_dialemb.evaluation.files import check_writable, write_atomically
+from hf_dialemb.evaluation.plots import project, scatter
+from hf_dialemb.models.dialogue import Dialogue
+from hf_dialemb.models.errors import InputError
+
+ROW = Row("tfidf", "sgd", "test", "dialogue-retrieval", "map", "", 50.0, None, 1)
+
+
+def dialogue(domain, *words):
+    return Dialogue.from_messages([{"role": "user", "content": word} for word in words], domains=[domain])
+
+
+@pytest.fixture
+def small_corpus(monkeypatch):
+    """Three domains whose dialogues share words, and one dialogue of two domains that must not be used."""
+    dialogues = [
+        dialogue(domain, f"i need a {domain}", f"which {domain}", f"number {index}")
+        for domain in ("hotel", "taxi", "train")
+        for index in range(4)
+    ]
+    both = Dialogue.from_messages([{"role": "user", "content": "hotel taxi"}], domains=["hotel", "taxi"])
+    loaded = [*dialogues, both]
+    monkeypatch.setattr(corpora, "load_dialogues", lambda corpus, data_dir, split: loaded)
+    return loaded
+
+
+# tasks
+
+
+def test_evaluate_embeddings_covers_every_task_in_percent():
+    labels = ["a"] * 5 + ["b"] * 5
+    figures = {
+        figure[:3]: figure[3:] for figure in evaluate_embeddings(np.eye(2)[[0] * 5 + [1] * 5], labels, seeds=[0, 1])
+    }
+    assert figures["domain-categorization", "purity", ""] == (100.0, 0.0, 2)
+    assert figures["domain-categorization", "nmi", ""] == (pytest.approx(100.0), pytest.approx(0.0), 2)
+    assert figures["semantic-relatedness", "spearman", "pairs"] == (pytest.approx(100.0), pytest.approx(0.0), 2)
+    assert figures["semantic-relatedness", "spearman", "per-query"] == (pytest.approx(100.0), None, 1)
+    assert figures["dialogue-retrieval", "map", ""] == (100.0, None, 1)
+    assert figures["dialogue-retrieval", "mrr", ""] == (100.0, None, 1)
+    assert figures["alignment-uniformity", "adjusted_alignment", ""] == (pytest.approx(-2.0), None, 1)
+    assert len(figures) == 8
+
+
+def test_what_was_left_out_is_logged(caplog):
+    evaluate_embeddings(np.ones((5, 2)), ["a", "a", "b", "b", "c"], seeds=[0])
+    assert "1 of 5 dialogues have a label of their own" in caplog.text
+    assert "counts as 0 for 1 draws of pairs and 4 queries" in caplog.text
+
+
+# results
+
+
+def test_results_survive_a_round_trip(tmp_path):
+    run = describe_run("dialemb evaluate", {"limit": None}, range(2), time.perf_counter())
+    results = Results(run, (ROW, replace(ROW, model="dial2vec", std=0.5, n=2, quoted_from="paper, Table 2")))
+    path = tmp_path / "new" / "results.json"
+    write_results(results, path)
+    assert read_results(path) == results
+    assert [entry.name for entry in path.parent.iterdir()] == ["results.json"]
+    assert json.loads(path.read_text())["schema"] == 1
+
+
+def test_describe_run_tells_how_it_was_measured():
+    run = describe_run("command", {"a": 1}, [0, 1], time.perf_counter() - 5)
+    assert set(run) == {"command", "config", "seeds", "versions", "commit", "hardware", "seconds"}
+    assert run["seeds"] == [0, 1]
+    assert run["versions"]["numpy"] == np.__version__
+    assert 5 <= run["seconds"] < 60
+    assert run["hardware"]
+    assert run["commit"] is None or len(run["commit"]) == 40
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "text that is not JSON"),
+        ("[]", "field schema: got 'list', expected 1"),
+        ('{"schema": 2}', "field schema: got 2, expected 1"),
+        ('{"schema": 1, "run": {}}', "got no 'run' object or no 'results' list"),
+        ('{"schema": 1, "run": {}, "results": []}', "run: field command is missing"),
+    ],
+)
+def test_malformed_files_are_refused(tmp_path, text, words):
+    path = tmp_path / "results.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=words) as caught:
+        read_results(path)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"mean": "50"}, r"results\[0\]: field mean: got '50'"),
+        ({"mean": float("nan")}, "field mean: got nan"),
+        ({"std": True}, "field std: got True"),
+        ({"n": 1.5}, "field n: got 1.5"),
+        ({"model": None}, "field model: got None"),
+        ({"quoted_from": 3}, "field quoted_from: got 3"),
+        ({"extra": 1}, "expected exactly the fields model, corpus"),
+    ],
+)
+def test_malformed_rows_are_refused(tmp_path, change, words):
+    path = tmp_path / "results.json"
+    write_results(Results(describe_run("", {}, [], 0.0), (ROW,)), path)
+    record = json.loads(path.read_text())
+    record["results"][0].update(change)
+    path.write_text(json.dumps(record))
+    with pytest.raises(InputError, match=words):
+        read_results(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"none\.json: cannot be read"):
+        read_results(tmp_path / "none.json")
+
+
+def test_merging_keeps_the_latest_figure_and_quotations_apart():
+    quoted = replace(ROW, quoted_from="paper")
+    merged = merge_results([Results({}, (ROW, quoted)), Results({}, (replace(ROW, mean=60.0),))])
+    assert merged == (replace(ROW, mean=60.0), quoted)
+
+
+# tables
+
+
+def test_table_has_one_row_per_model_and_bold_bests():
+    rows = [
+        replace(ROW, metric="mrr", mean=70.0),
+        replace(ROW, mean=50.04),
+        replace(ROW, model="a|b", mean=60.0, std=1.25, n=10),
+        replace(ROW, model="a|b", task="alignment-uniformity", metric="uniformity", mean=-2.0),
+        replace(ROW, task="alignment-uniformity", metric="uniformity", mean=-3.0),
+        replace(ROW, model="dial2vec", mean=60.04, quoted_from="paper, Table 2"),
+        replace(ROW, task="dialogue-sts", metric="spearman", setting="mean"),
+    ]
+    assert markdown_table(rows).splitlines() == [
+        "**sgd, test**",
+        "",
+        "| Model | MAP | MRR | Uniformity ↓ | dialogue-sts spearman (mean) |",
+        "| :-- | --: | --: | --: | --: |",
+        "| tfidf | 50.0 | 70.0 | **-3.000** | 50.0 |",
+        "| a\\|b | **60.0** ± 1.2 |  | -2.000 |  |",
+        "| dial2vec [1] | **60.0** |  |  |  |",
+        "",
+        "[1] Quoted from paper, Table 2.  ",
+    ]
+
+
+def test_each_corpus_has_its_own_table():
+    table = markdown_table([ROW, replace(ROW, corpus="multiwoz")])
+    assert [line for line in table.splitlines() if line.startswith("**")] == ["**sgd, test**", "**multiwoz, test**"]
+    assert markdown_table([]) == ""
+
+
+# files
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def fail(temporary):
+        temporary.write_text("half")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_atomically(path, fail)
+    assert [entry.read_text() for entry in tmp_path.iterdir()] == ["old"]
+
+
+def test_outputs_that_cannot_be_written_are_refused(tmp_path):
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "file" / "results.json"):
+        with pytest.raises(InputError, match="output"):
+            check_writable(path)
+
+
+# pictures
+
+
+def test_scatter_draws_a_png_of_several_colours(tmp_path):
+    from matplotlib.image import imread
+
+    random = np.random.default_rng(0)
+    labels = [f"label {row % 25}" for row in range(75)]
+    path = tmp_path / "map.png"
+    scatter({"one": random.normal(size=(75, 4)), "two": random.normal(size=(75, 1))}, labels, path, {"one": "MAP 1.0"})
+    pixels = imread(path)[..., :3].reshape(-1, 3)
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert len(np.unique(np.round(pixels, 1), axis=0)) > 20
+
+
+def test_projection_of_few_or_equal_vectors_is_finite():
+    assert project(np.eye(4)).shape == (4, 2)
+    assert not project(np.ones((30, 3))).any()
+    assert np.isfinite(project(np.random.default_rng(0).normal(size=(12, 1)))).all()
+
+
+def test_projection_is_repeatable():
+    vectors = np.random.default_rng(0).normal(size=(40, 5))
+    np.testing.assert_array_equal(project(vectors), project(vectors))
+
+
+def test_scatter_refuses_vectors_that_do_not_fit_the_labels(tmp_path):
+    with pytest.raises(InputError, match=r"got vectors \(3, 3\), expected \(2, D\)"):
+        scatter({"one": np.eye(3)}, ["a", "b"], tmp_path / "map.png")
+    with pytest.raises(InputError, match="got no model"):
+        scatter({}, ["a", "b"], tmp_path / "map.png")
+
+
+def test_missing_matplotlib_is_told_before_any_work(small_corpus, tmp_path, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(InputError, match=r'pip install "hf-dialemb\[plot\]"'):
+        evaluate_models(["tfidf"], "small", None, "test", plot=tmp_path / "map.png")
+
+
+# the whole
+
+
+def test_evaluate_models_writes_results_table_and_picture(small_corpus, tmp_path, capsys):
+    output, plot = tmp_path / "out" / "results.json", tmp_path / "out" / "map.png"
+    results = evaluate_models(["tfidf"], "small", tmp_path, "test", seeds=[0, 1], output=output, plot=plot)
+    assert read_results(output) == results
+    assert output.with_suffix(".md").read_text() == markdown_table(results.results)
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    figures = {(row.task, row.metric): row for row in results.results}
+    assert figures["domain-categorization", "purity"].mean == 100.0
+    assert figures["dialogue-retrieval", "map"].mean == 100.0
+    assert figures["encoding", "seconds"].mean >= 0
+    assert {(row.model, row.corpus, row.split, row.quoted_from) for row in results.results} == {
+        ("tfidf", "small", "test", None)
+    }
+    config = results.run["config"]
+    assert (config["dialogues"], config["labels"], config["labels_of_one_dialogue"]) == (12, 3, 0)
+    assert capsys.readouterr().out == ""
+
+
+def test_the_same_request_gives_the_same_figures(small_corpus):
+    first, second = (evaluate_models(["tfidf"], "small", None, "test", seeds=[0]).results for _ in range(2))
+    assert first[:-1] == second[:-1]  # all but the seconds
+
+
+def test_a_limit_is_a_sample_and_not_the_first(small_corpus):
+    config = evaluate_models(["tfidf"], "small", None, "test", seeds=[0], limit=6).run["config"]
+    assert config["dialogues"] == 6
+    assert config["labels"] > 1
+
+
+def test_a_file_of_dialogues_is_called_by_its_name(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    records = [dialogue(domain, f"a {domain}", "please").to_json() for domain in ("hotel", "taxi") for _ in range(3)]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    results = evaluate_models(["tfidf"], str(path), None, "test", seeds=[0])
+    assert {row.corpus for row in results.results} == {"mine.jsonl"}
+
+
+@pytest.mark.parametrize(
+    ("dialogues", "words"),
+    [
+        ([], "no dialogue of it has exactly one domain label"),
+        ([dialogue("hotel", "a room"), dialogue("hotel", "two rooms")], "2 dialogues with 1 distinct labels"),
+        ([dialogue("hotel", "a room"), dialogue("taxi", "a car")], "2 dialogues with 2 distinct labels"),
+    ],
+)
+def test_too_few_labels_are_refused(monkeypatch, dialogues, words):
+    monkeypatch.setattr(corpora, "load_dialogues", lambda corpus, data_dir, split: dialogues)
+    with pytest.raises(InputError, match=words):
+        evaluate_models(["tfidf"], "small", None, "test")
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        ({"models": []}, "models: got"),
+        ({"models": "tfidf"}, "models: got 'tfidf'"),
+        ({"models": ["tfidf", "tfidf"]}, "more than once"),
+        ({"seeds": []}, "seeds: got none"),
+        ({"limit": 1}, "limit: got 1"),
+    ],
+)
+def test_wrong_requests_are_refused_before_any_work(monkeypatch, request_, words):
+    def never(corpus, data_dir, split):
+        raise AssertionError("the corpus was read")
+
+    monkeypatch.setattr(corpora, "load_dialogues", never)
+    with pytest.raises(InputError, match=words):
+        evaluate_models(**{"models": ["tfidf"], "corpus": "small", "data_dir": None, "split": "test", **request_})
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot be written"):
+        evaluate_models(["tfidf"], "small", None, "test", output=tmp_path / "file" / "results.json")
+    with pytest.raises(InputError, match=r"name it \.json"):
+        evaluate_models(["tfidf"], "small", None, "test", output=tmp_path / "results.md")
+
+
+def test_importing_evaluation_is_light():
+    code = (
+        "import sys, hf_dialemb.evaluation; print([m for m in ('torch', 'sklearn', 'matplotlib') if m in sys.modules])"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"

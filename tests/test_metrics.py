@@ -1,0 +1,307 @@
+"""Metrics against scikit-learn, SciPy, brute force and closed forms."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from sklearn.metrics import average_precision_score, normalized_mutual_info_score
+
+from hf_dialemb.metrics.alignment_uniformity.functional import alignment, alignment_uniformity, uniformity
+from hf_dialemb.metrics.dialogue_retrieval.functional import average_precision, reciprocal_rank, retrieval_scores
+from hf_dialemb.metrics.purity.functional import (
+    cluster_purity,
+    normalized_mutual_information,
+    official_runs,
+    purity,
+)
+from hf_dialemb.metrics.semantic_relatedness.functional import binary_spearman, pair_relatedness, query_relatedness
+
+LABELLED = [query_relatedness, pair_relatedness, retrieval_scores, alignment, alignment_uniformity, cluster_purity]
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(0)
+
+
+def clouds(random, count=60, width=8, labels=4):
+    """Noisy vectors around one centre per label; every label has several members."""
+    codes = np.arange(count) % labels
+    return random.normal(size=(labels, width))[codes] + random.normal(size=(count, width)), codes
+
+
+def corners(random, count=60, labels=4):
+    """Vectors with few distinct values, so that many cosines are exactly equal."""
+    return random.integers(-1, 2, size=(count, 3)).astype(float), random.integers(0, labels, size=count)
+
+
+def cosines(vectors):
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    directions = vectors / np.where(norms > 0, norms, 1)
+    return np.round(directions @ directions.T, 9)
+
+
+def others(scores, labels):
+    """Yields each query's scores and relevance of all others, labels of one member left out."""
+    for row in range(len(labels)):
+        kept = np.arange(len(labels)) != row
+        same = (labels == labels[row])[kept]
+        if same.any():
+            yield scores[row][kept], same
+
+
+# purity
+
+
+def test_purity_of_a_hand_made_example():
+    labels = ["a", "a", "a", "b", "b", "c"]
+    clusters = [0, 0, 1, 1, 1, 2]  # a a | a b b | c: 2 + 2 + 1 of 6
+    assert purity(labels, clusters) == pytest.approx(5 / 6)
+
+
+def test_purity_does_not_depend_on_names_or_order(random):
+    labels, clusters = random.integers(0, 5, 100), random.integers(0, 5, 100)
+    order = random.permutation(100)
+    assert purity(labels, clusters) == purity([f"l{x}" for x in labels[order]], 10 - clusters[order])
+
+
+def test_purity_extremes():
+    assert purity([0, 0, 1, 1], ["x", "x", "y", "y"]) == 1.0
+    assert purity([0, 0, 1, 1], [7, 7, 7, 7]) == 0.5
+
+
+def test_nmi_is_scikit_learns(random):
+    labels, clusters = random.integers(0, 5, 100), random.integers(0, 3, 100)
+    assert normalized_mutual_information(labels, clusters) == normalized_mutual_info_score(labels, clusters)
+
+
+def test_labels_and_clusters_must_pair():
+    for labels, clusters in ([[0], [0, 1]], [[], []], [[[0]], [[0]]]):
+        with pytest.raises(ValueError, match="labels and clusters: got shapes"):
+            purity(labels, clusters)
+
+
+def test_cluster_purity_of_separate_groups_is_one_for_every_seed(random):
+    codes = np.repeat([0, 1, 2], 10)
+    vectors = 100 * np.eye(3)[codes] + random.normal(size=(30, 3))
+    scores = cluster_purity(vectors.astype(np.float32), [f"label {code}" for code in codes], seeds=[3, 4])
+    assert scores == {"purity": [1.0, 1.0], "nmi": [pytest.approx(1.0)] * 2, "seeds": [3, 4], "clusters": 3}
+
+
+def test_cluster_purity_repeats_with_its_seed_and_uses_lengths(random):
+    vectors, codes = clouds(random)
+    first = cluster_purity(vectors, codes, seeds=range(3), n_init=1)
+    assert first == cluster_purity(vectors, codes, seeds=range(3), n_init=1)
+    line = np.array([[1.0], [1.1], [9.0], [9.1]])  # all of one direction: only lengths tell them apart
+    assert cluster_purity(line, [0, 0, 1, 1], seeds=[0])["purity"] == [1.0]
+
+
+def test_cluster_purity_of_constant_vectors_is_the_largest_label():
+    assert cluster_purity(np.ones((4, 2)), [0, 0, 0, 1], seeds=[0])["purity"] == [0.75]
+
+
+def test_official_runs():
+    assert [official_runs(count) for count in (106, 661, 1084, 1331, 2417, 3789)] == [10, 9, 8, 8, 6, 3]
+
+
+# semantic relatedness
+
+
+@pytest.mark.filterwarnings("ignore:An input array is constant")
+@pytest.mark.parametrize("make", [clouds, corners])
+def test_query_relatedness_is_the_mean_of_scipys_spearman(random, make):
+    vectors, labels = make(random)
+    expected = [spearmanr(scores, same).statistic for scores, same in others(cosines(vectors), labels)]
+    assert query_relatedness(vectors, labels)["spearman"] == pytest.approx(np.nan_to_num(expected).mean(), abs=1e-10)
+
+
+@pytest.mark.parametrize("distinct", [2, 5, 1000])
+def test_binary_spearman_is_scipys(random, distinct):
+    scores, same = random.integers(0, distinct, 200), random.random(200) < 0.3
+    assert binary_spearman(np.sort(scores), scores[same]) == pytest.approx(spearmanr(scores, same).statistic, abs=1e-12)
+
+
+def test_binary_spearman_is_none_where_undefined():
+    scores = np.array([1, 2, 3])
+    assert binary_spearman(scores, scores[:0]) is None
+    assert binary_spearman(scores, scores) is None
+    assert binary_spearman(np.ones(3), np.ones(1)) is None
+
+
+def test_pair_relatedness_is_repeatable_and_near_the_spearman_of_all_pairs(random):
+    vectors, labels = clouds(random, count=200)
+    scores = pair_relatedness(vectors, labels, seeds=range(40))
+    assert scores == pair_relatedness(vectors, labels, seeds=range(40))
+    assert len(set(scores["spearman"])) == 40
+    first, second = np.triu_indices(200, 1)
+    every = spearmanr(cosines(vectors)[first, second], labels[first] == labels[second]).statistic
+    assert np.mean(scores["spearman"]) == pytest.approx(every, abs=0.05)
+
+
+def test_pair_relatedness_never_pairs_a_dialogue_with_itself():
+    # Opposite vectors of two labels: a pair with oneself would be the only one to share a label.
+    scores = pair_relatedness([[1.0, 0.0], [-1.0, 0.0]], ["a", "b"], seeds=range(20))
+    assert scores["spearman"] == [0.0] * 20
+    assert scores["undefined"] == 20
+
+
+# retrieval
+
+
+@pytest.mark.parametrize("make", [clouds, corners])
+def test_map_is_scikit_learns_average_precision(random, make):
+    vectors, labels = make(random)
+    expected = [average_precision_score(same, scores) for scores, same in others(cosines(vectors), labels)]
+    assert retrieval_scores(vectors, labels)["map"] == pytest.approx(np.mean(expected), abs=1e-12)
+
+
+def test_mrr_puts_ties_after_the_irrelevant(random):
+    vectors, labels = corners(random)
+    expected = [
+        1 / (1 + (scores[~same] >= scores[same].max()).sum()) for scores, same in others(cosines(vectors), labels)
+    ]
+    assert retrieval_scores(vectors, labels)["mrr"] == pytest.approx(np.mean(expected), abs=1e-12)
+
+
+def test_ranking_by_hand():
+    scores, relevant = np.array([1, 2, 3, 4, 5]), np.array([2, 4])
+    assert average_precision(scores, relevant) == pytest.approx((1 / 2 + 2 / 4) / 2)
+    assert reciprocal_rank(scores, relevant) == 1 / 2
+
+
+def test_perfect_embeddings_score_one():
+    labels = np.repeat(["a", "b", "c"], 5)
+    vectors = np.eye(3)[np.repeat([0, 1, 2], 5)]
+    scores = retrieval_scores(vectors, labels)
+    assert scores == {"map": 1.0, "mrr": 1.0, "queries": 15, "skipped": 0}
+    assert query_relatedness(vectors, labels)["spearman"] == pytest.approx(1.0)
+    assert alignment(vectors, labels)["adjusted_alignment"] == pytest.approx(-2.0)
+
+
+def test_equal_vectors_tie_exactly_in_any_position(random):
+    vectors = np.repeat(random.normal(size=(10, 33)).astype(np.float32), 20, axis=0)
+    labels = np.arange(200) % 7
+    expected = retrieval_scores(vectors, labels)
+    for _ in range(3):
+        order = random.permutation(200)
+        assert retrieval_scores(vectors[order], labels[order])["map"] == pytest.approx(expected["map"], abs=1e-13)
+
+
+# alignment and uniformity
+
+
+def distances(vectors):
+    directions = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return ((directions[:, None] - directions[None]) ** 2).sum(axis=-1)
+
+
+@pytest.mark.parametrize("include_self", [False, True])
+def test_alignment_is_that_of_all_pairs(random, include_self):
+    vectors, labels = clouds(random)
+    squared, same = distances(vectors), labels[:, None] == labels[None]
+    near = squared[same if include_self else same & ~np.eye(len(labels), dtype=bool)].mean()
+    scores = alignment(vectors, labels, include_self)
+    assert scores["alignment"] == pytest.approx(near, abs=1e-12)
+    assert scores["separation"] == pytest.approx(squared[~same].mean(), abs=1e-12)
+    assert scores["adjusted_alignment"] == scores["alignment"] - scores["separation"]
+
+
+@pytest.mark.parametrize("block_size", [1, 7, 60, 256])
+def test_uniformity_is_that_of_all_pairs(random, block_size):
+    vectors, _ = clouds(random)
+    expected = np.log(np.exp(-2 * distances(vectors)[np.triu_indices(60, 1)]).mean())
+    assert uniformity(vectors, block_size) == pytest.approx(expected, abs=1e-12)
+
+
+def test_uniformity_closed_forms():
+    assert uniformity([[1.0, 0.0], [-3.0, 0.0]]) == pytest.approx(-8.0)
+    assert uniformity(np.ones((5, 3))) == 0.0
+    assert alignment_uniformity([[1.0, 0.0], [0.0, 1.0]]) == {"uniformity": pytest.approx(-4.0)}
+
+
+# what all share
+
+
+@pytest.mark.parametrize("metric", [query_relatedness, retrieval_scores])
+@pytest.mark.parametrize("make", [clouds, corners])
+def test_block_size_and_order_never_matter(random, metric, make):
+    vectors, labels = make(random)
+    expected = pytest.approx(metric(vectors, labels), abs=1e-13)
+    for block_size in (1, 7, 60):
+        assert metric(vectors, labels, block_size) == expected
+    order = random.permutation(len(labels))
+    assert metric(vectors[order], [f"label {code}" for code in labels[order]]) == expected
+
+
+@pytest.mark.parametrize("metric", [query_relatedness, retrieval_scores])
+def test_a_label_of_one_member_asks_nothing_but_is_a_candidate(random, metric):
+    vectors, labels = clouds(random, count=20)
+    labels[0] = 9
+    scores = metric(vectors, labels)
+    assert (scores["queries"], scores["skipped"]) == (19, 1)
+    assert scores != metric(vectors[1:], labels[1:])
+
+
+def test_constant_vectors_have_documented_values():
+    vectors, labels = np.ones((4, 2)), [0, 0, 1, 1]
+    assert query_relatedness(vectors, labels) == {"spearman": 0.0, "queries": 4, "skipped": 0, "undefined": 4}
+    assert retrieval_scores(vectors, labels)["map"] == pytest.approx(1 / 3)
+    assert retrieval_scores(vectors, labels)["mrr"] == pytest.approx(1 / 3)
+    assert alignment(vectors, labels)["adjusted_alignment"] == pytest.approx(0.0)
+
+
+def test_a_zero_vector_has_cosine_zero():
+    vectors, labels = [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [-1.0, 0.0]], [0, 0, 1, 1]
+    # Query 0 sees 0, 0, -1 and finds its partner tied with one irrelevant; query 1 sees three zeros.
+    scores = retrieval_scores(vectors, labels)
+    assert scores["map"] == pytest.approx(np.mean([1 / 2, 1 / 3, 1 / 3, 1 / 2]))
+    assert np.isfinite(query_relatedness(vectors, labels)["spearman"])
+    assert np.isfinite(uniformity(vectors))
+
+
+@pytest.mark.parametrize("metric", LABELLED)
+def test_bad_input_is_refused_with_a_sentence(metric):
+    good = np.eye(4)
+    for vectors, labels, words in (
+        (good, [0, 1], r"labels: got shape \(2,\)"),
+        (good, [1, 1, 1, 1], "labels: got one distinct label"),
+        (np.where(good > 0, np.nan, good), [0, 0, 1, 1], "4 rows with NaN or infinity"),
+        (good[0], [0, 0, 1, 1], r"embeddings: got shape \(4,\)"),
+        (good[:1], [0], r"embeddings: got shape \(1, 4\)"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            metric(vectors, labels)
+
+
+@pytest.mark.parametrize("metric", [query_relatedness, retrieval_scores, alignment])
+def test_labels_that_nobody_shares_are_refused(metric):
+    with pytest.raises(ValueError, match="no label with two members"):
+        metric(np.eye(3), ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("metric", [pair_relatedness, cluster_purity])
+def test_no_seed_is_refused(metric):
+    with pytest.raises(ValueError, match="seeds: got none"):
+        metric(np.eye(4), [0, 0, 1, 1], seeds=[])
+
+
+def test_inputs_stay_as_they_were(random):
+    vectors, labels = clouds(random)
+    before = vectors.copy()
+    for metric in LABELLED:
+        metric(vectors, labels)
+    np.testing.assert_array_equal(vectors, before)
+
+
+def test_no_matrix_of_all_pairs_is_ever_made(random):
+    count = 20_000
+    vectors = random.normal(size=(count, 64)).astype(np.float32)
+    tracemalloc.start()
+    uniformity(vectors)
+    labels = np.arange(count)
+    labels[1:20:2] -= 1  # ten labels of two members: few queries to rank, but all blocks of scores are made
+    retrieval_scores(vectors, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6 < count**2  # even one byte per pair would be 400 MB

@@ -1,0 +1,104 @@
+"""Facts about the generated corpus: sizes, determinism, labels that fit the text, and that it is no trivial task."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from hf_dialemb.corpora import load_dialogues, single_domain
+from hf_dialemb.corpora.sample_phrases import DOMAINS
+
+SIZES = {"train": 480, "dev": 96, "test": 240}
+DIGEST = (
+    "import hashlib; from hf_dialemb.corpora import load_dialogues;"
+    "splits = [load_dialogues('sample', None, split) for split in ('train', 'dev', 'test')];"
+    "print(hashlib.sha256(repr(splits).encode()).hexdigest())"
+)
+
+
+@pytest.fixture(scope="module")
+def splits():
+    return {split: load_dialogues("sample", None, split) for split in SIZES}
+
+
+@pytest.fixture(scope="module")
+def everything(splits):
+    return [dialogue for dialogues in splits.values() for dialogue in dialogues]
+
+
+def test_sizes_lengths_and_roles(splits, everything):
+    assert {split: len(dialogues) for split, dialogues in splits.items()} == SIZES
+    for dialogue in everything:
+        assert 6 <= len(dialogue.turns) <= 16
+        assert [turn.role for turn in dialogue.turns] == (["user", "assistant"] * 8)[: len(dialogue.turns)]
+    assert set(range(6, 17)) == {len(dialogue.turns) for dialogue in splits["train"]}
+
+
+def test_each_dialogue_has_one_of_ten_balanced_domains(splits):
+    for dialogues in splits.values():
+        assert single_domain(dialogues) == dialogues
+        counts = Counter(dialogue.domains[0] for dialogue in dialogues)
+        assert set(counts) == set(DOMAINS)
+        assert max(counts.values()) - min(counts.values()) <= 1
+
+
+def test_no_two_dialogues_are_the_same(everything):
+    assert len({tuple(turn.content for turn in dialogue.turns) for dialogue in everything}) == len(everything)
+    assert len({dialogue.id for dialogue in everything}) == len(everything)
+
+
+def test_every_turn_has_acts_and_slot_values_stand_in_the_text(splits, everything):
+    for dialogue in everything:
+        assert sum(bool(turn.intents) for turn in dialogue.turns) == 1
+        for turn in dialogue.turns:
+            assert turn.dialogue_acts
+            assert not set("[]{}|#") & set(turn.content)
+            assert turn.content[0].isupper() or turn.content[0].isdigit()
+            for name, value in turn.slots:
+                assert name
+                assert value in turn.content
+    filled = [turn for dialogue in splits["test"] for turn in dialogue.turns if any(value for _, value in turn.slots)]
+    assert len(filled) > 1000
+
+
+def test_same_in_another_process_whatever_the_hash_seed(splits):
+    here = hashlib.sha256(repr(list(splits.values())).encode()).hexdigest()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        there = subprocess.run(
+            [sys.executable, "-c", DIGEST], env=environment, capture_output=True, text=True, check=True
+        )
+        assert there.stdout.strip() == here
+
+
+def test_words_can_tell_the_domain_but_counting_them_does_not(splits):
+    from sklearn.cluster import KMeans
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import normalized_mutual_info_score
+
+    def texts(split):
+        return [" ".join(turn.content for turn in dialogue.turns) for dialogue in splits[split]]
+
+    def labels(split):
+        return [dialogue.domains[0] for dialogue in splits[split]]
+
+    words = CountVectorizer().fit(texts("train"))
+    train, test = words.transform(texts("train")), words.transform(texts("test"))
+    clusters = KMeans(len(DOMAINS), n_init=4, random_state=0).fit_predict(test)
+    assert normalized_mutual_info_score(labels("test"), clusters) < 0.5
+    assert LogisticRegression(max_iter=1000).fit(train, labels("train")).score(test, labels("test")) > 0.95
+
+
+def test_telling_words_occur_in_several_domains(splits):
+    places = {}
+    for dialogue in splits["train"]:
+        for turn in dialogue.turns:
+            for word in turn.content.lower().split():
+                places.setdefault(word.strip(".,?!;:"), set()).add(dialogue.domains[0])
+    shared = ("book", "time", "address", "reservation", "charge", "delivery", "card", "desk", "bag")
+    assert all(len(places[word]) >= 2 for word in shared), {word: places[word] for word in shared}
+    assert sum(len(places[word]) >= 4 for word in shared) >= 5
