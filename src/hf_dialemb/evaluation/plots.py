@@ -88,6 +88,7 @@ def project(embeddings: NDArray[Any]) -> NDArray[np.float64]:
     """
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     vectors = np.asarray(embeddings, dtype=np.float64)
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -99,7 +100,9 @@ def project(embeddings: NDArray[Any]) -> NDArray[np.float64]:
     if count < 10:
         return np.asarray(PCA(2, random_state=0).fit_transform(vectors), dtype=np.float64)
     perplexity = min(30.0, (count - 1) / 3)
-    return np.asarray(TSNE(2, perplexity=perplexity, init="pca", random_state=0).fit_transform(vectors), np.float64)
+    tsne = TSNE(2, perplexity=perplexity, init="pca", random_state=0)
+    with threadpool_limits(1):  # on a shared machine, threads that wait for each other cost far more than they give
+        return np.asarray(tsne.fit_transform(vectors), dtype=np.float64)
 
 
 def _sample(count: int) -> NDArray[np.intp]:

@@ -1,0 +1,1 @@
+"""Checkpoints on their way out: export, verification, embedding files, the demo."""

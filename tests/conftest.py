@@ -1,0 +1,109 @@
+"""Fixtures: tiny backbones that are built in memory, and dialogues that the package generates."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import pytest
+import torch
+
+from hf_dialemb.corpora import load_dialogues
+from hf_dialemb.models.dialogue import Dialogue
+
+torch.set_num_threads(2)
+
+
+@pytest.fixture(scope="session")
+def sample_dialogues() -> list[Dialogue]:
+    return load_dialogues("sample", None, "dev")
+
+
+def _vocabulary(dialogues: list[Dialogue]) -> list[str]:
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+    text = " ".join(turn.content.lower() for dialogue in dialogues for turn in dialogue.turns)
+    marks = sorted({character for character in text if not character.isalnum() and not character.isspace()} | set("[]<>|/_"))
+    words = sorted({word for word in "".join(c if c.isalnum() else " " for c in text).split()})[:600]
+    pieces = [*letters, *(f"##{letter}" for letter in letters)]
+    return list(dict.fromkeys([*pieces, *marks, *words]))
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory, sample_dialogues: list[Dialogue]) -> str:
+    """A two-layer BERT of width 16 with a WordPiece vocabulary, as a folder."""
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("tiny_bert")
+    unused = [f"[unused{index}]" for index in range(20)]
+    vocabulary = ["[PAD]", *unused, "[UNK]", "[CLS]", "[SEP]", "[MASK]", *_vocabulary(sample_dialogues)]
+    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=512,
+    )  # fmt: skip
+    model = BertModel(config)
+    for parameter in model.parameters():  # the usual initialisation is so small that all token vectors look alike
+        parameter.data.mul_(5)
+    model.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="session")
+def tiny_backbones(tmp_path_factory: pytest.TempPathFactory, tiny_bert: str) -> dict[str, str]:
+    """One tiny random model of each supported family, as folders."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import (
+        AutoModel,
+        AutoTokenizer,
+        DistilBertConfig,
+        ModernBertConfig,
+        MPNetConfig,
+        PreTrainedTokenizerFast,
+        RobertaConfig,
+    )
+
+    wordpiece = AutoTokenizer.from_pretrained(tiny_bert)
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    bytelevel = Tokenizer(models.BPE({text: index for index, text in enumerate([*names, *alphabet])}, []))
+    bytelevel.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bytelevel.decoder = decoders.ByteLevel()
+    bytes_tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=bytelevel, bos_token="<s>", cls_token="<s>", eos_token="</s>", sep_token="</s>", pad_token="<pad>",
+        unk_token="<unk>", mask_token="<mask>",
+    )  # fmt: skip
+    size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    words, marks = len(wordpiece), len(bytes_tokenizer)
+    families = {
+        "roberta": (RobertaConfig(vocab_size=marks, max_position_embeddings=514, pad_token_id=1, **size), bytes_tokenizer),
+        "mpnet": (MPNetConfig(vocab_size=words, max_position_embeddings=514, pad_token_id=0, **size), wordpiece),
+        "distilbert": (DistilBertConfig(vocab_size=words, dim=16, n_layers=2, n_heads=2, hidden_dim=32), wordpiece),
+        "modernbert": (
+            ModernBertConfig(
+                vocab_size=words, local_attention=8, pad_token_id=0, cls_token_id=22, sep_token_id=23, bos_token_id=22,
+                eos_token_id=23, **size,
+            ),
+            wordpiece,
+        ),
+    }  # fmt: skip
+    folders = {"bert": tiny_bert}
+    for name, (config, tokenizer) in families.items():
+        folder = tmp_path_factory.mktemp(name)
+        torch.manual_seed(1)
+        AutoModel.from_config(config).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        folders[name] = str(folder)
+    return folders
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real corpora; tests that ask for it are skipped where there is none."""
+    if "HF_DIALEMB_DATA" not in os.environ:
+        pytest.skip("HF_DIALEMB_DATA does not name the folder of real corpora")
+    return Path(os.environ["HF_DIALEMB_DATA"])
