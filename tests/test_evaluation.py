@@ -22,7 +22,7 @@ from hf_dialemb.evaluation import (
     read_results,
     write_results,
 )
-from hf_dialemb.evaluation.files import check_writable, write_atomically
+from hf_dialemb.models.files import check_writable, write_atomically
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.errors import InputError
 

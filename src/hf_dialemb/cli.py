@@ -132,7 +132,7 @@ def _add_evaluate(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    from .evaluation.results import markdown_table
+    from .evaluation.tables import markdown_table
     from .evaluation.run import evaluate_models
 
     results = evaluate_models(

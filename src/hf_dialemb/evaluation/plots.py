@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models.errors import InputError
-from .files import write_atomically
+from ..models.files import write_atomically
 
 MAX_POINTS = 2000
 """Dialogues in a panel; of larger sets a fixed random sample is drawn."""
@@ -88,7 +88,7 @@ def project(embeddings: NDArray[Any]) -> NDArray[np.float64]:
     """
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     vectors = np.asarray(embeddings, dtype=np.float64)
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..models.errors import InputError
-from .files import write_text_atomically
+from ..models.files import write_text_atomically
 
 SCHEMA = 1
 """The version of the file format."""

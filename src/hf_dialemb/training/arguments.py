@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import yaml
 
@@ -101,7 +101,7 @@ def parse(config: str | None, overrides: Sequence[str]) -> Settings:
     """Reads the settings of a run.
 
     Args:
-        config: A YAML file of flat ``field: value`` lines, or None.
+        config: A YAML file of flat ``field: value`` lines, the name of a recipe that comes with the package, or None.
         overrides: ``--field value`` words; they win over the file.
 
     Returns:
@@ -122,8 +122,9 @@ def parse(config: str | None, overrides: Sequence[str]) -> Settings:
 def _words(config: str | None) -> list[str]:
     if config is None:
         return []
+    path = recipe_path(config) or Path(config)
     try:
-        text = Path(config).read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"--config {config}: {error.strerror}; expected a YAML file of settings") from None
     try:
@@ -141,6 +142,15 @@ def _words(config: str | None) -> list[str]:
     return words
 
 
+def recipe_path(name: str) -> Path | None:
+    """Finds a recipe that comes with the package, such as ``dial2vec_minilm``; None if there is none of this name."""
+    package = Path(__file__).parents[1]
+    for folder in (package / "recipes", package.parents[1] / "training_scripts" / "recipes"):  # a wheel, a checkout
+        if (folder / f"{name}.yaml").is_file():
+            return folder / f"{name}.yaml"
+    return None
+
+
 def _method_name(words: Sequence[str]) -> str:
     name = "dial2vec"
     for position, word in enumerate(words):
@@ -151,7 +161,10 @@ def _method_name(words: Sequence[str]) -> str:
 
 def _settings_class(config_class: type) -> type:
     """Makes a plain dataclass of a config's own settings, for the parser."""
-    hints = get_type_hints(config_class)
+    hints = {}
+    for owner in reversed(config_class.__mro__):  # each in its own module: transformers' base has names that only it can resolve
+        if owner.__module__.startswith(METHODS["dial2vec"].rpartition(".")[0]):
+            hints.update(vars(owner).get("__annotations__", {}))
     defaults = {item.name: item.default for item in dataclasses.fields(config_class)}
     return dataclasses.make_dataclass(
         f"{config_class.__name__}Settings",
@@ -192,3 +205,23 @@ def _check_training(training: TrainingArguments) -> None:
     check_range("per_device_train_batch_size", training.per_device_train_batch_size, 1)
     check_range("num_train_epochs", training.num_train_epochs, 0, exclusive=True)
     check_range("gradient_accumulation_steps", training.gradient_accumulation_steps, 1)
+
+
+def describe_settings() -> str:
+    """Lists every setting with its default and meaning, for ``dialemb train --list-settings``."""
+    from transformers import TrainingArguments
+
+    groups = {"the run": RunArguments, "transformers.TrainingArguments": TrainingArguments}
+    lines = []
+    for title, group in groups.items():
+        lines.append(f"# {title}")
+        for item in dataclasses.fields(group):
+            if item.init:
+                default = item.default if item.default is not dataclasses.MISSING else "(see help)"
+                lines.append(f"{item.name}: {default}  # {' '.join(str(item.metadata.get('help', '')).split())}")
+    for name in METHODS:
+        config_class = get_method(name).config_class
+        lines.append(f"# {name}: see the documentation of {config_class.__name__}")
+        defaults = {item.name: item.default for item in dataclasses.fields(config_class)}
+        lines += [f"{setting}: {defaults[setting]}" for setting in own_settings(config_class)]
+    return "\n".join(lines)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from ..models.backbones import resolve_backbone
 from ..models.dialogue import Dialogue
 from ..models.encoder import DialogueEncoder, Method
 from ..models.errors import InputError
+from ..models.files import check_writable, write_text_atomically
 from .arguments import SELECTIONS, Settings
 from .data import Collator
 from .trainer import DialogueTrainer, last_complete_checkpoint
@@ -90,12 +90,7 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
 
 def write_json(path: Path, record: Any) -> None:  # noqa: ANN401
     """Writes JSON so that the file is either the old or the new one, whatever happens in between."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_text_atomically(path, json.dumps(record, indent=1) + "\n")
 
 
 def _starting_point(settings: Settings, output: Path) -> Path | None:
@@ -103,6 +98,7 @@ def _starting_point(settings: Settings, output: Path) -> Path | None:
     from accelerate import PartialState
 
     state, fingerprint = PartialState(), settings.fingerprint()
+    check_writable(output / SETTINGS_FILE)
     with state.main_process_first():
         if not settings.run.resume and state.is_main_process:
             for folder in output.glob("checkpoint-*"):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from ..models.errors import InputError
+from .errors import InputError
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
