@@ -25,7 +25,9 @@ def sample_dialogues() -> list[Dialogue]:
 def _vocabulary(dialogues: list[Dialogue]) -> list[str]:
     letters = "abcdefghijklmnopqrstuvwxyz0123456789"
     text = " ".join(turn.content.lower() for dialogue in dialogues for turn in dialogue.turns)
-    marks = sorted({character for character in text if not character.isalnum() and not character.isspace()} | set("[]<>|/_"))
+    marks = sorted(
+        {character for character in text if not character.isalnum() and not character.isspace()} | set("[]<>|/_")
+    )
     words = sorted({word for word in "".join(c if c.isalnum() else " " for c in text).split()})[:600]
     pieces = [*letters, *(f"##{letter}" for letter in letters)]
     return list(dict.fromkeys([*pieces, *marks, *words]))

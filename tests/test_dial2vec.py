@@ -38,8 +38,15 @@ def dialogue(*turns: str, roles: tuple[str, ...] = ROLES[:2]) -> Dialogue:
 def test_untrained_it_equals_its_backbone(tiny_backbones, family):
     model, tokenizer = Dial2VecModel.from_backbone(tiny_backbones[family], pooling="mean")
     texts = ["i need a hotel in the north", "for how many nights?"]
-    plain, words = AutoModel.from_pretrained(tiny_backbones[family]).eval(), AutoTokenizer.from_pretrained(tiny_backbones[family])
-    ids = [words.cls_token_id, *(i for t in texts for i in words(t, add_special_tokens=False)["input_ids"]), words.sep_token_id]
+    plain, words = (
+        AutoModel.from_pretrained(tiny_backbones[family]).eval(),
+        AutoTokenizer.from_pretrained(tiny_backbones[family]),
+    )
+    ids = [
+        words.cls_token_id,
+        *(i for t in texts for i in words(t, add_special_tokens=False)["input_ids"]),
+        words.sep_token_id,
+    ]
     with torch.inference_mode():
         expected = plain(torch.tensor([ids])).last_hidden_state.mean(1).numpy()
     assert np.abs(encode(model, tokenizer, [dialogue(*texts)]) - expected).max() < 1e-5
@@ -103,7 +110,9 @@ def test_swapping_the_speakers_swaps_their_embeddings_while_roles_look_alike(tin
 @pytest.mark.parametrize("num_roles", [2, 3, 5])
 def test_the_loss_equals_the_papers_formula(tiny_bert, num_roles):
     roles = ROLES[:num_roles]
-    dialogues = [dialogue(*(f"{word} {n} things" for n in range(7)), roles=roles) for word in ("red", "blue", "green", "old")]
+    dialogues = [
+        dialogue(*(f"{word} {n} things" for n in range(7)), roles=roles) for word in ("red", "blue", "green", "old")
+    ]
     model, tokenizer = Dial2VecModel.from_backbone(tiny_bert, num_roles=num_roles, num_negatives=3, window=2)
     with_random_tables(model).double()
     examples = Dial2VecExamples(dialogues, model.config, seed=0)
@@ -175,7 +184,10 @@ def test_random_anchor_gives_one_example_per_dialogue(sample_dialogues):
     examples = Dial2VecExamples(sample_dialogues, config, seed=0)
     assert len(examples) == len(sample_dialogues)
     intact, *corrupted = examples.example(0, 0)
-    kept = {tuple(t.role for t, u in zip(copy.turns, intact.turns, strict=True) if t.content == u.content) for copy in corrupted}
+    kept = {
+        tuple(t.role for t, u in zip(copy.turns, intact.turns, strict=True) if t.content == u.content)
+        for copy in corrupted
+    }
     assert {role for roles in kept for role in roles} == {"user", "assistant"}
 
 

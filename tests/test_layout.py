@@ -14,7 +14,9 @@ from hf_dialemb.models.layout import Truncation, tokenize
 
 def long_dialogue(turns: int = 6, words: int = 5) -> Dialogue:
     roles = ("user", "assistant")
-    return Dialogue.from_messages([{"role": roles[i % 2], "content": " ".join("abcdefghij"[i] * 1 for _ in range(words))} for i in range(turns)])
+    return Dialogue.from_messages(
+        [{"role": roles[i % 2], "content": " ".join("abcdefghij"[i] * 1 for _ in range(words))} for i in range(turns)]
+    )
 
 
 @pytest.mark.parametrize(("keep", "letters"), [("start", "ab"), ("end", "ef")])
@@ -69,14 +71,18 @@ PLATO = {"wrapped": False, "end_of_utterance": "[unused1]", "position_layout": "
          "num_turn_embeddings": 16, "whole_turns": False}  # fmt: skip
 
 
-def plato_forward(weights: dict[str, torch.Tensor], ids, positions, roles, turns, heads: int, eps: float) -> torch.Tensor:
+def plato_forward(
+    weights: dict[str, torch.Tensor], ids, positions, roles, turns, heads: int, eps: float
+) -> torch.Tensor:
     """PLATO's encoder restated: summed embeddings, LayerNorm, post-norm blocks with fused query-key-value."""
 
     def norm(x, name):
         return nn.functional.layer_norm(x, x.shape[-1:], weights[f"{name}.weight"], weights[f"{name}.bias"], eps)
 
     table = {name: weights[f"embedder.{name}_embedding.weight"] for name in ("token", "pos", "type", "turn")}
-    x = norm(table["token"][ids] + table["pos"][positions] + table["type"][roles] + table["turn"][turns], "embed_layer_norm")
+    x = norm(
+        table["token"][ids] + table["pos"][positions] + table["type"][roles] + table["turn"][turns], "embed_layer_norm"
+    )
     layer = 0
     while f"layers.{layer}.attn_norm.weight" in weights:
         name = f"layers.{layer}"
@@ -127,7 +133,10 @@ def test_the_plato_layout_equals_platos_forward(tiny_bert):
         if isinstance(module, nn.LayerNorm):
             module.eps = 1e-6
     dialogue = long_dialogue(18 if False else 9, 3)
-    tokens = [tokenizer(turn.content, add_special_tokens=False)["input_ids"] + [tokenizer.convert_tokens_to_ids("[unused1]")] for turn in dialogue.turns]
+    tokens = [
+        tokenizer(turn.content, add_special_tokens=False)["input_ids"] + [tokenizer.convert_tokens_to_ids("[unused1]")]
+        for turn in dialogue.turns
+    ]
     ids = torch.tensor([token for turn in tokens for token in turn])
     positions = torch.tensor([position for turn in tokens for position in range(len(turn))])
     turns = torch.tensor([len(tokens) - index for index, turn in enumerate(tokens) for _ in turn])

@@ -99,7 +99,11 @@ def test_killed_while_writing_a_checkpoint_it_goes_on_from_the_whole_one_before(
 
 def test_training_changes_the_weights_and_tells_what_it_did(tiny_bert, tmp_path, uninterrupted):
     start = AutoModel.from_pretrained(tiny_bert).state_dict()
-    moved = (uninterrupted["encoder.encoder.layer.1.output.dense.weight"] - start["encoder.layer.1.output.dense.weight"]).abs().max()
+    moved = (
+        (uninterrupted["encoder.encoder.layer.1.output.dense.weight"] - start["encoder.layer.1.output.dense.weight"])
+        .abs()
+        .max()
+    )
     assert moved > 1e-3
     assert uninterrupted["turn_embeddings.weight"].abs().max() > 0  # the tables started at zero
 
@@ -121,14 +125,23 @@ LAUNCH = [
 def accelerate(words: list[str]) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "accelerate.commands.accelerate_cli", *LAUNCH, *words]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT, timeout=600)
+    result = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT, timeout=600
+    )
     assert result.returncode == 0, result.stderr[-3000:]
     return result
 
 
 def test_two_processes_have_the_gradients_of_one(tiny_bert, tmp_path):
     # One plain gradient step of size 1: the difference of the weights is the gradient.
-    step = {"max_steps": 1, "optim": "sgd", "learning_rate": 1.0, "lr_scheduler_type": "constant", "max_grad_norm": 0, "dropout": 0}
+    step = {
+        "max_steps": 1,
+        "optim": "sgd",
+        "learning_rate": 1.0,
+        "lr_scheduler_type": "constant",
+        "max_grad_norm": 0,
+        "dropout": 0,
+    }
     train(settings(tiny_bert, tmp_path / "one", **step, per_device_train_batch_size=8))
     accelerate(settings(tiny_bert, tmp_path / "two", **step, per_device_train_batch_size=4))
     assert json.loads((tmp_path / "two" / "training_report.json").read_text())["processes"] == 2
@@ -141,7 +154,15 @@ def test_two_processes_have_the_gradients_of_one(tiny_bert, tmp_path):
 
 @pytest.mark.parametrize("signal", ["contrastive_loss", "contrastive_accuracy", "uniformity", "dev_purity"])
 def test_a_checkpoint_is_chosen_by_the_signal(tiny_bert, tmp_path, signal):
-    words = settings(tiny_bert, tmp_path, dev_split="dev", checkpoint_selection=signal, max_steps=6, save_steps=2, max_dev_dialogues=40)
+    words = settings(
+        tiny_bert,
+        tmp_path,
+        dev_split="dev",
+        checkpoint_selection=signal,
+        max_steps=6,
+        save_steps=2,
+        max_dev_dialogues=40,
+    )
     train([*words, "--save_total_limit", "5"])
     report = json.loads((tmp_path / "training_report.json").read_text())
     values = {entry["step"]: entry[f"eval_{signal}"] for entry in report["log"] if f"eval_{signal}" in entry}
@@ -190,7 +211,11 @@ def test_a_batch_holds_examples_of_like_length(sample_dialogues):
     order = list(EpochSampler(examples, batch_size=8, seed=0))
     lengths = np.array([examples.length(number) for number in order])
     spread = np.ptp(lengths[: len(lengths) // 8 * 8].reshape(-1, 8), axis=1).mean()
-    assert spread < 0.5 * np.ptp(np.random.default_rng(0).permutation(lengths)[: len(lengths) // 8 * 8].reshape(-1, 8), axis=1).mean()
+    assert (
+        spread
+        < 0.5
+        * np.ptp(np.random.default_rng(0).permutation(lengths)[: len(lengths) // 8 * 8].reshape(-1, 8), axis=1).mean()
+    )
 
 
 @pytest.mark.parametrize("recipe", sorted(path.stem for path in (ROOT / "training_scripts" / "recipes").glob("*.yaml")))
@@ -237,7 +262,9 @@ def test_training_on_real_dialogues_lowers_the_loss(tiny_bert, tmp_path, data_di
     words = settings(tiny_bert, tmp_path, corpus="multiwoz", data_dir=data_dir, train_split="train", max_steps=30, logging_steps=5,
                      max_dialogues=300, dropout=0, save_steps=30)  # fmt: skip
     train(words)
-    losses = [entry["loss"] for entry in json.loads((tmp_path / "training_report.json").read_text())["log"] if "loss" in entry]
+    losses = [
+        entry["loss"] for entry in json.loads((tmp_path / "training_report.json").read_text())["log"] if "loss" in entry
+    ]
     assert losses[-1] < losses[0] - 0.02
     model, tokenizer = AutoModel.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
     dialogues = load_dialogues("multiwoz", data_dir, "test")[:20]

@@ -1,7 +1,7 @@
 """Dialogue embeddings for Hugging Face: learn vectors of dialogues from the conversations themselves.
 
-Importing the package is enough for ``AutoModel.from_pretrained`` and ``SentenceTransformer`` to load its checkpoints; torch and
-transformers are imported only when something asks for them.
+Importing the package is enough for ``AutoModel.from_pretrained`` and ``SentenceTransformer`` to load its checkpoints;
+torch and transformers are imported only when something asks for them.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def _register_on_first_use(auto: ModuleType) -> None:
     auto.AutoConfig.from_pretrained = classmethod(from_pretrained)
 
 
-# transformers has no plugin hook, and importing it here would cost every user of this package two seconds. Every loader (AutoModel,
-# AutoTokenizer, SentenceTransformer) asks AutoConfig first, so the methods register themselves at its first call; a method whose
-# module is imported by name registers at once.
+# transformers has no plugin hook, and importing it here would cost every user of this package two seconds. Every loader
+# (AutoModel, AutoTokenizer, SentenceTransformer) asks AutoConfig first, so the methods register themselves at its first
+# call; a method whose module is imported by name registers at once.
 wrapt.register_post_import_hook(_register_on_first_use, "transformers.models.auto.configuration_auto")
 for _module in METHODS.values():
     wrapt.register_post_import_hook(lambda _: register(), _module)

@@ -1,4 +1,7 @@
-"""The command line ``dialemb``: parse, call, print; no logic. Exit code 0: done; 1: the run failed; 2: the request was wrong."""
+"""The command line ``dialemb``: parse, call, print; no logic.
+
+Exit codes: 0 done, 1 the run failed, 2 the request was wrong.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from .models.errors import InputError
 _TRAIN_HELP = """Every setting is a line 'field: value' of the YAML file or '--field value' here; the latter wins.
 Fields: those of the run (below), of the method's config, and of transformers.TrainingArguments.
 
-example: dialemb train --config training_scripts/recipes/dial2vec_minilm.yaml --corpus my_dialogues.jsonl --output_dir runs/mine"""
+example: dialemb train --config dial2vec_minilm --corpus my_dialogues.jsonl --output_dir runs/mine"""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -124,7 +127,9 @@ def _add_evaluate(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     parser.add_argument("--model", nargs="+", required=True, help="checkpoint folders, Hub ids (@utterances), or tfidf")
     _corpus_options(parser)
-    parser.add_argument("--output", type=Path, default=Path("results.json"), help="results file; the table goes beside it")
+    parser.add_argument(
+        "--output", type=Path, default=Path("results.json"), help="results file; the table goes beside it"
+    )
     parser.add_argument("--plot", type=Path, help="draw a map of the dialogues into this PNG")
     parser.add_argument("--limit", type=int, help="use the first so many labelled dialogues only")
     parser.add_argument("--seeds", type=int, default=10, help="repeats of everything that draws at random")
@@ -132,8 +137,8 @@ def _add_evaluate(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    from .evaluation.tables import markdown_table
     from .evaluation.run import evaluate_models
+    from .evaluation.tables import markdown_table
 
     results = evaluate_models(
         options.model,

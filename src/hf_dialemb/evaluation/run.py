@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from .encoders import find_encoder, load_encoder
 from ..models.files import check_writable, write_text_atomically
+from .encoders import find_encoder, load_encoder
 from .plots import check_plotting, scatter
 from .results import Results, Row, describe_run, write_results
 from .tables import markdown_table

@@ -28,7 +28,9 @@ def nearest(vectors: NDArray[np.float32], index: int, top: int) -> list[tuple[in
     return [(row, float(scores[row])) for row in order[:top]]
 
 
-def describe_nearest(dialogues: Sequence[Dialogue], vectors: NDArray[np.float32], identifier: str, top: int) -> list[str]:
+def describe_nearest(
+    dialogues: Sequence[Dialogue], vectors: NDArray[np.float32], identifier: str, top: int
+) -> list[str]:
     """Lists the nearest dialogues as readable lines: cosine, id, domains and the first words.
 
     Args:

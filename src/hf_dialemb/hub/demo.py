@@ -1,4 +1,4 @@
-"""The demo: the main job of the package from raw dialogues to a searchable, published encoder, on synthetic dialogues."""
+"""The demo: from raw (here: synthetic) dialogues to a measured, published, searchable encoder."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def run_demo(output: Path, max_steps: int | None, report: Callable[[str], None])
     Training runs in a process of its own, as a user's would; all else happens here.
 
     Args:
-        output: Folder for the checkpoint, the published form, the results file, the table and the picture. A second run goes
-            on where the first stopped.
+        output: Folder for the checkpoint, the published form, the results file, the table and the picture. A second
+            run goes on where the first stopped.
         max_steps: Fewer training steps than the recipe's, for a quick look; None keeps them.
         report: Receives the lines to show.
 
@@ -61,5 +61,7 @@ def run_demo(output: Path, max_steps: int | None, report: Callable[[str], None])
     vectors = load_encoder(str(published)).encode(dialogues)
     for line in describe_nearest(dialogues, vectors, dialogues[0].id, top=4):
         report(f"   {line}")
-    report(f"Wrote {published} (the encoder), {output / 'results.json'}, {output / 'results.md'} and {output / 'map.png'}")
+    report(
+        f"Wrote {published} (the encoder), {output / 'results.json'}, {output / 'results.md'} and {output / 'map.png'}"
+    )
     report(f"Took {time.perf_counter() - started:.0f} s")

@@ -43,7 +43,10 @@ def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -
         raise InputError(f"--input {source}: no such file; expected a JSONL file of dialogues")
     encoder, tokenizer = load_checkpoint(model)
     parts = output.with_name(f"{output.name}.parts")
-    _claim(parts, {"model": str(model), "weights": _digest(encoder), "input": _file_digest(source), "shard_size": shard_size})
+    _claim(
+        parts,
+        {"model": str(model), "weights": _digest(encoder), "input": _file_digest(source), "shard_size": shard_size},
+    )
     shards = _shards(source, shard_size)
     files = []
     for number, dialogues in enumerate(tqdm(shards, desc="embed", unit="shard")):
@@ -72,7 +75,8 @@ def _claim(parts: Path, owner: dict[str, str | int]) -> None:
         changed = [name for name in owner if before.get(name) != owner[name]]
         if changed:
             raise InputError(
-                f"{parts} holds shards of another request (its {changed[0]} differs); remove that folder or choose another --output"
+                f"{parts} holds shards of another request (its {changed[0]} differs); "
+                "remove that folder or choose another --output"
             )
         return
     parts.mkdir(parents=True, exist_ok=True)

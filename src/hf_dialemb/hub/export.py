@@ -1,4 +1,7 @@
-"""From a training checkpoint to a folder that strangers load: AutoModel with or without this package, and SentenceTransformer."""
+"""From a training checkpoint to a folder that strangers load, with or without this package.
+
+AutoModel and SentenceTransformer both load it; every way is tried in a fresh process before the folder appears.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,18 @@ TOLERANCE = 1e-5
 """Largest difference between two ways to load a checkpoint, relative to the largest value of the embeddings."""
 
 _PROBES = [
-    [{"role": "user", "content": "I need a cheap hotel in the north."}, {"role": "assistant", "content": "For how many nights?"}],
-    [{"role": "assistant", "content": "Hello [SEP] [unused10] <s> how can I help?"}, {"role": "user", "content": "My card was stolen!"},
-     {"role": "user", "content": "Please block it."}, {"role": "assistant", "content": "Done."}],
+    [
+        {"role": "user", "content": "I need a cheap hotel in the north."},
+        {"role": "assistant", "content": "For how many nights?"},
+    ],
+    [
+        {"role": "assistant", "content": "Hello [SEP] [unused10] <s> how can I help?"},
+        {"role": "user", "content": "My card was stolen!"},
+        {"role": "user", "content": "Please block it."},
+        {"role": "assistant", "content": "Done."},
+    ],
     [{"role": "user", "content": "Good morning."}],
-]  # fmt: skip
+]
 
 _BLOCK_PACKAGE = """
 import sys
@@ -61,7 +71,9 @@ np.save(output, SentenceTransformer(path, device="cpu", **OPTIONS).encode(probes
 
 WAYS = {
     "AutoModel, package imported": "import hf_dialemb\nOPTIONS = {}\n" + _LOAD_MODEL,
-    "AutoModel, package absent, trust_remote_code": _BLOCK_PACKAGE + "OPTIONS = {'trust_remote_code': True}\n" + _LOAD_MODEL,
+    "AutoModel, package absent, trust_remote_code": _BLOCK_PACKAGE
+    + "OPTIONS = {'trust_remote_code': True}\n"
+    + _LOAD_MODEL,
     "SentenceTransformer, package imported": "import hf_dialemb\nOPTIONS = {}\n" + _LOAD_SENTENCE_TRANSFORMER,
     "SentenceTransformer, package absent, trust_remote_code": _BLOCK_PACKAGE
     + "OPTIONS = {'trust_remote_code': True}\n"
@@ -94,7 +106,9 @@ def load_checkpoint(path: str) -> tuple[DialogueEncoder, Any]:
         model = AutoModel.from_pretrained(folder)
     except Exception as error:  # a damaged shard shows as many kinds of error, all from below transformers
         reason = f"{type(error).__name__}: {error}".split("\n")[0]
-        raise InputError(f"The weights in '{path}' cannot be read ({reason}); fetch or train the checkpoint again.") from None
+        raise InputError(
+            f"The weights in '{path}' cannot be read ({reason}); fetch or train the checkpoint again."
+        ) from None
     return model.eval(), AutoTokenizer.from_pretrained(folder)
 
 
@@ -146,7 +160,10 @@ def write_checkpoint(model: DialogueEncoder, tokenizer: Any, folder: Path) -> No
     config["encoder_config"].pop("_name_or_path", None)  # a path of this machine says nothing to anyone else
     _write(folder / "config.json", config)
     pooled = {"method": "forward", "method_output_name": "pooler_output"}
-    _write(folder / "modules.json", [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}])
+    _write(
+        folder / "modules.json",
+        [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}],
+    )
     _write(
         folder / "sentence_bert_config.json",
         {
@@ -158,7 +175,12 @@ def write_checkpoint(model: DialogueEncoder, tokenizer: Any, folder: Path) -> No
     )
     _write(
         folder / "config_sentence_transformers.json",
-        {"model_type": "SentenceTransformer", "prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"},
+        {
+            "model_type": "SentenceTransformer",
+            "prompts": {},
+            "default_prompt_name": None,
+            "similarity_fn_name": "cosine",
+        },
     )
 
 
@@ -181,7 +203,12 @@ def verify(folder: Path, model: DialogueEncoder, tokenizer: Any) -> Iterator[str
         probes, result = Path(temporary) / "probes.json", Path(temporary) / "result.npy"
         probes.write_text(json.dumps(_PROBES), encoding="utf-8")
         # The copied code is cached by transformers; a cache of its own cannot hold an older export of the same name.
-        environment = {**os.environ, "HF_MODULES_CACHE": temporary, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+        environment = {
+            **os.environ,
+            "HF_MODULES_CACHE": temporary,
+            "HF_HUB_OFFLINE": "1",
+            "TOKENIZERS_PARALLELISM": "false",
+        }
         for way, program in WAYS.items():
             words = [sys.executable, "-c", program, str(folder.resolve()), str(probes), str(result)]
             run = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, cwd=temporary)

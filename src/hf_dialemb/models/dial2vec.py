@@ -14,12 +14,14 @@ from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
+from .config import DialogueConfig, check_range
 from .dialogue import Dialogue, Turn
-from .encoder import DialogueConfig, DialogueEncoder, DialogueOutput, Method, check_range
+from .encoder import DialogueEncoder, DialogueOutput
 from .errors import InputError
 from .layout import Truncation, tokenize
 from .losses import nt_xent
 from .matching import speaker_representations
+from .method import Method
 
 
 @strict
@@ -97,7 +99,9 @@ class Dial2VecModel(DialogueEncoder):
             )
         return output if return_dict else output.to_tuple()
 
-    def _contrast(self, input_ids: Tensor, attention_mask: Tensor, role_ids: Tensor, turn_ids: Tensor) -> DialogueOutput:
+    def _contrast(
+        self, input_ids: Tensor, attention_mask: Tensor, role_ids: Tensor, turn_ids: Tensor
+    ) -> DialogueOutput:
         batch, samples, _ = input_ids.shape
         flat = [tensor.flatten(0, 1) for tensor in (input_ids, attention_mask, role_ids, turn_ids)]
         parts, order = [], flat[1].sum(-1).argsort(descending=True, stable=True)
@@ -115,7 +119,9 @@ class Dial2VecModel(DialogueEncoder):
             pooled, _ = self.pool(hidden, mask, roles)
             parts.append((cosines, present, own, pooled))
         back = order.argsort()
-        cosines, present, own, pooled = (torch.cat(part)[back].unflatten(0, (batch, samples)) for part in zip(*parts, strict=True))
+        cosines, present, own, pooled = (
+            torch.cat(part)[back].unflatten(0, (batch, samples)) for part in zip(*parts, strict=True)
+        )
         loss = nt_xent(cosines, present[:, 0], self.config.loss_temperature, self.config.loss_scale == "official")
         return DialogueOutput(loss=loss, pooler_output=pooled[:, 0], role_embeddings=own[:, 0], similarities=cosines)
 
@@ -134,7 +140,9 @@ class Dial2VecExamples:
 
     def __init__(self, dialogues: Sequence[Dialogue], config: Dial2VecConfig, seed: int) -> None:
         if len(dialogues) < 2:
-            raise InputError(f"dial2vec draws negatives from other dialogues: got {len(dialogues)}, expected at least 2")
+            raise InputError(
+                f"dial2vec draws negatives from other dialogues: got {len(dialogues)}, expected at least 2"
+            )
         self.dialogues, self.config, self.seed = list(dialogues), config, seed
         self.items: list[tuple[int, str]] = []  # (dialogue, anchor role; empty for one drawn per copy)
         pools: dict[str, list[tuple[int, str]]] = {}
@@ -186,7 +194,9 @@ class Dial2VecExamples:
                 return Turn(turn.role, content)
             if attempt == 100:  # hardly anybody else has this role: any other speaker's words serve
                 pool = self.everything
-        raise InputError(f"dialogue '{self.dialogues[number].id or number}' holds nearly all turns: add other dialogues")
+        raise InputError(
+            f"dialogue '{self.dialogues[number].id or number}' holds nearly all turns: add other dialogues"
+        )
 
 
 def collate(

@@ -1,31 +1,27 @@
-"""What every method shares: the config base, the model around a backbone, pooling, `encode`, and the method contract.
+"""What every method's model shares: a backbone that reads roles and turns, pooling, and `encode`.
 
 Letters of shapes: B dialogues, N samples of a dialogue, L tokens, R roles, D width of the backbone and of the embedding.
 """
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
-from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from tqdm.auto import tqdm
-from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
-from transformers.configuration_utils import SubConfigSpec
+from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils.generic import ModelOutput
 
-from .dialogue import ROLES, Dialogue
-from .errors import InputError, unknown_name
+from .config import DialogueConfig, check_range
+from .dialogue import Dialogue
+from .errors import InputError
 from .layout import Truncation, tokenize
 from .markers import add_markers, chat_template, read_markers
 
 logger = logging.getLogger(__name__)
-
-_LOADER_KEYS = {"transformers_version", "auto_map", "model_type", "_name_or_path", "name_or_path", "attn_implementation",
-                "torch_dtype", "num_labels", "_attn_implementation", "_commit_hash", "adapter_kwargs"}  # fmt: skip
 
 
 @dataclass
@@ -49,84 +45,6 @@ class DialogueOutput(ModelOutput):
     similarities: Tensor | None = None
     hidden_states: tuple[Tensor, ...] | None = None
     attentions: tuple[Tensor, ...] | None = None
-
-
-@strict
-class DialogueConfig(PreTrainedConfig):
-    """Settings of every dialogue encoder: how a dialogue becomes a sequence, and a sequence a vector.
-
-    Attributes:
-        encoder_config: The backbone's own config.
-        num_roles: Speakers that the model tells apart, 1 to 5.
-        marker_ids: Token ids of the speakers' markers in rendered dialogues.
-        max_tokens: Longest sequence in tokens; the rest is cut and counted.
-        max_turns: Only the last so many turns are read (PLATO: 15); None reads all.
-        keep: Which end of a dialogue that is too long stays.
-        whole_turns: Cut between turns where possible; False cuts at the token (the released program).
-        wrapped: Open and close the sequence with the tokenizer's special tokens ([CLS], [SEP]); PLATO: False.
-        end_of_utterance: A vocabulary token after each turn (PLATO: ``[unused1]``); None for none.
-        position_layout: Count positions along the sequence, or afresh in each utterance (PLATO).
-        turn_order: Number turns upwards from 0, or downwards to 1 for the last (PLATO).
-        num_turn_embeddings: Rows of the turn table; later turns share the last row.
-        role_alignment: ``"official"`` repeats the released program's error: beyond ``max_turns`` the roles of the kept turns
-            are read from the start of the dialogue.
-        pooling: Sum of the speakers' means (dial2vec, equation 4), or the mean of all tokens.
-        frozen_layers: Backbone layers, from the bottom, that do not learn; above 0 the embedding tables do not learn either.
-
-    Raises:
-        InputError: A name is misspelt or a value is out of range.
-    """
-
-    sub_configs_defaults: ClassVar[dict[str, Any]] = {"encoder_config": SubConfigSpec(AutoConfig, model_type="bert")}
-
-    encoder_config: dict[str, Any] | PreTrainedConfig | None = None
-    num_roles: int = 2
-    marker_ids: list[int] | None = None
-    max_tokens: int = 512
-    max_turns: int | None = None
-    keep: Literal["start", "end"] = "start"
-    whole_turns: bool = True
-    wrapped: bool = True
-    end_of_utterance: str | None = None
-    position_layout: Literal["sequence", "utterance"] = "sequence"
-    turn_order: Literal["ascending", "descending"] = "ascending"
-    num_turn_embeddings: int = 64
-    role_alignment: Literal["fixed", "official"] = "fixed"
-    pooling: Literal["interlocutor", "mean"] = "interlocutor"
-    frozen_layers: int = 0
-
-    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - whatever a config file holds
-        settings = own_settings(type(self))
-        base = {field.name for field in fields(PreTrainedConfig)}
-        for name in kwargs:
-            if name not in _LOADER_KEYS | base:
-                raise unknown_name(f"setting of {type(self).__name__}", name, settings)
-        super().__post_init__(**kwargs)
-        check_range("num_roles", self.num_roles, 1, len(ROLES))
-        check_range("max_tokens", self.max_tokens, 8)
-        check_range("max_turns", self.max_turns, 1)
-        check_range("num_turn_embeddings", self.num_turn_embeddings, 1)
-        check_range("frozen_layers", self.frozen_layers, 0)
-
-    @property
-    def hidden_size(self) -> int:
-        """Width D of the embedding."""
-        return int(self.encoder_config.hidden_size)  # type: ignore[union-attr]
-
-
-def own_settings(config_class: type) -> list[str]:
-    """Returns the names of a config's settings that a user may set: those of our classes, without the derived ones."""
-    base = {field.name for field in fields(PreTrainedConfig)} | {"encoder_config", "marker_ids"}
-    return [field.name for field in fields(config_class) if field.name not in base]
-
-
-def check_range(name: str, value: float | None, low: float, high: float | None = None, exclusive: bool = False) -> None:
-    """Raises InputError unless ``low <= value <= high`` (``low < value`` if exclusive); None passes."""
-    if value is None:
-        return
-    if value < low or (exclusive and value == low) or (high is not None and value > high):
-        bound = f"above {low}" if exclusive else f"at least {low}" if high is None else f"between {low} and {high}"
-        raise InputError(f"{name}: got {value}, expected a value {bound}; change it in the config or on the command line")
 
 
 class DialogueEncoder(PreTrainedModel):
@@ -162,7 +80,10 @@ class DialogueEncoder(PreTrainedModel):
 
     @classmethod
     def from_backbone(
-        cls, name: str, dropout: float | None = None, **settings: Any  # noqa: ANN401 - the config checks them
+        cls,
+        name: str,
+        dropout: float | None = None,
+        **settings: Any,  # noqa: ANN401 - the config checks them
     ) -> "tuple[DialogueEncoder, PreTrainedTokenizerBase]":
         """Builds an untrained encoder around a pretrained backbone.
 
@@ -184,13 +105,16 @@ class DialogueEncoder(PreTrainedModel):
         if dropout is not None:
             check_range("dropout", dropout, 0, 1)
             backbone.config.update({key: dropout for key in vars(backbone.config) if _is_dropout(key)})
-        config = cls.config_class(encoder_config=backbone.config, **settings)
+        config_class: Any = cls.config_class
+        config: DialogueConfig = config_class(encoder_config=backbone.config, **settings)
         config.marker_ids = add_markers(tokenizer, config.num_roles)
         if len(tokenizer) > backbone.get_input_embeddings().num_embeddings:
             backbone.resize_token_embeddings(len(tokenizer))
         limit = _position_limit(backbone.config)
         if limit is not None and config.max_tokens > limit:
-            raise InputError(f"max_tokens: got {config.max_tokens}, expected at most {limit}, the positions of '{name}'")
+            raise InputError(
+                f"max_tokens: got {config.max_tokens}, expected at most {limit}, the positions of '{name}'"
+            )
         _check_end_of_utterance(config, tokenizer)
         layers = backbone.config.num_hidden_layers
         check_range("frozen_layers", config.frozen_layers, 0, layers)
@@ -224,7 +148,12 @@ class DialogueEncoder(PreTrainedModel):
             parameter.requires_grad_(False)
 
     def encode_tokens(
-        self, input_ids: Tensor, attention_mask: Tensor, role_ids: Tensor, turn_ids: Tensor, **kwargs: Any  # noqa: ANN401
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        role_ids: Tensor,
+        turn_ids: Tensor,
+        **kwargs: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401 - the backbone's own output class
         """Runs the backbone over right-padded sequences with explicit roles and turns.
 
@@ -318,7 +247,9 @@ def _layers(encoder: nn.Module, count: int) -> nn.ModuleList:
     for module in encoder.modules():
         if isinstance(module, nn.ModuleList) and len(module) == count:
             return module
-    raise InputError(f"frozen_layers: {type(encoder).__name__} has no list of {count} layers; expected frozen_layers: 0")
+    raise InputError(
+        f"frozen_layers: {type(encoder).__name__} has no list of {count} layers; expected frozen_layers: 0"
+    )
 
 
 def _check_end_of_utterance(config: DialogueConfig, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -326,7 +257,9 @@ def _check_end_of_utterance(config: DialogueConfig, tokenizer: PreTrainedTokeniz
     if token is None:
         return
     if token not in tokenizer.get_vocab():
-        raise InputError(f"end_of_utterance: '{token}' is not in the tokenizer's vocabulary; expected one of its tokens")
+        raise InputError(
+            f"end_of_utterance: '{token}' is not in the tokenizer's vocabulary; expected one of its tokens"
+        )
     tokenizer.add_special_tokens({"extra_special_tokens": [token]}, replace_extra_special_tokens=False)
 
 
@@ -372,34 +305,3 @@ def encode(
     if count.truncated:
         logger.warning("%s; max_tokens is %d, keep is '%s'.", count, model.config.max_tokens, model.config.keep)
     return result
-
-
-class Examples(Protocol):
-    """The training examples of a method: a pure function of (seed, epoch, index)."""
-
-    def __init__(self, dialogues: Sequence[Dialogue], config: Any, seed: int) -> None: ...  # noqa: ANN401, D102
-    def __len__(self) -> int: ...
-    def example(self, epoch: int, index: int) -> Any:  # noqa: ANN401
-        """Makes one example; the same arguments always give the same one."""
-
-    def length(self, index: int) -> int:
-        """Estimates an example's size, to batch alike ones together."""
-
-
-@dataclass(frozen=True)
-class Method:
-    """The contract of a method.
-
-    Attributes:
-        name: Its key in `METHODS`.
-        config_class: Its config.
-        model_class: Its model; ``forward`` returns a `DialogueOutput` with ``loss`` for training batches.
-        examples: Decides positives, negatives and windows.
-        collate: Turns examples into ``forward``'s arguments: ``collate(examples, tokenizer, config, truncation)``.
-    """
-
-    name: str
-    config_class: type[DialogueConfig]
-    model_class: type[DialogueEncoder]
-    examples: type[Examples]
-    collate: Callable[[list[Any], PreTrainedTokenizerBase, Any, Truncation], dict[str, Tensor]]

@@ -57,12 +57,12 @@ def tokenize(
     """
     specials = special_texts(tokenizer)
     texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
-    encoded = tokenizer([escape(text, specials) for text in texts], add_special_tokens=False, verbose=False)["input_ids"]
+    encoded = tokenizer([escape(text, specials) for text in texts], add_special_tokens=False, verbose=False)[
+        "input_ids"
+    ]
     tokens = dict(zip(texts, encoded, strict=True))
-    ending = [] if config.end_of_utterance is None else [tokenizer.convert_tokens_to_ids(config.end_of_utterance)]
-    opening, closing = (tokenizer.convert_tokens_to_ids([t] if t else []) for t in wrapping(tokenizer))
-    if not config.wrapped:
-        opening = closing = []
+    ending = _ids(tokenizer, config.end_of_utterance or "")
+    opening, closing = (_ids(tokenizer, text if config.wrapped else "") for text in wrapping(tokenizer))
     rows = []
     for dialogue in dialogues:
         first = 0 if config.max_turns is None else max(0, len(dialogue.turns) - config.max_turns)
@@ -79,6 +79,10 @@ def tokenize(
         count.truncated += total > sum(map(len, cut))
         rows.append(_row(cut, roles, opening, closing))
     return _pad(rows, tokenizer.pad_token_id or 0)
+
+
+def _ids(tokenizer: PreTrainedTokenizerBase, token: str) -> list[int]:
+    return list(tokenizer.convert_tokens_to_ids([token])) if token else []  # type: ignore[arg-type]
 
 
 def _role_id(role: str, num_roles: int, identifier: str) -> int:
@@ -106,7 +110,9 @@ def _truncate(pieces: list[list[int]], budget: int, keep: str, whole_turns: bool
     return result[::-1] if backwards else result
 
 
-def _row(pieces: list[list[int]], roles: list[int], opening: list[int], closing: list[int]) -> list[tuple[int, int, int]]:
+def _row(
+    pieces: list[list[int]], roles: list[int], opening: list[int], closing: list[int]
+) -> list[tuple[int, int, int]]:
     row: list[tuple[int, int, int]] = []
     turn = -1
     for piece, role in zip(pieces, roles, strict=True):

@@ -17,7 +17,7 @@ import yaml
 
 from ..models import METHODS, get_method
 from ..models.backbones import MINILM
-from ..models.encoder import check_range, own_settings
+from ..models.config import check_range, own_settings
 from ..models.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -47,19 +47,25 @@ class RunArguments:
         default=None, metadata={"help": "Split for choosing a checkpoint, or a path that ends in .jsonl."}
     )
     max_dialogues: int | None = field(default=None, metadata={"help": "Learn from the first so many only; at least 2."})
-    max_dev_dialogues: int = field(default=200, metadata={"help": "Dialogues of the dev split that are used; at least 2."})
+    max_dev_dialogues: int = field(
+        default=200, metadata={"help": "Dialogues of the dev split that are used; at least 2."}
+    )
     min_turns: int = field(default=2, metadata={"help": "Shorter dialogues are left out (the released program: 5)."})
     skip_invalid: bool = field(default=False, metadata={"help": "Count and leave out malformed dialogues."})
-    checkpoint_selection: Literal["last", "contrastive_loss", "contrastive_accuracy", "uniformity", "dev_purity"] = field(
-        default="last",
-        metadata={
-            "help": "Which checkpoint the run ends with: the last, or the best of the dev split by a signal that needs no "
-            "label. dev_purity reads labels: it is the paper's protocol, kept for comparison."
-        },
+    checkpoint_selection: Literal["last", "contrastive_loss", "contrastive_accuracy", "uniformity", "dev_purity"] = (
+        field(
+            default="last",
+            metadata={
+                "help": "Which checkpoint the run ends with: the last, or the best of the dev split by a signal that needs no "
+                "label. dev_purity reads labels: it is the paper's protocol, kept for comparison."
+            },
+        )
     )
     average_with_backbone: float = field(
         default=0.0,
-        metadata={"help": "Share of the backbone's weights in the final average, in [0, 1); 0 keeps the trained weights."},
+        metadata={
+            "help": "Share of the backbone's weights in the final average, in [0, 1); 0 keeps the trained weights."
+        },
     )
     learning_rate_schedule: Literal["trainer", "official"] = field(
         default="trainer",
@@ -76,7 +82,9 @@ class RunArguments:
         check_range("dropout", self.dropout, 0, 1)
         check_range("average_with_backbone", self.average_with_backbone, 0, 0.99)
         if self.checkpoint_selection != "last" and self.dev_split is None:
-            raise InputError(f"checkpoint_selection: {self.checkpoint_selection} needs a dev_split; name one, or choose last")
+            raise InputError(
+                f"checkpoint_selection: {self.checkpoint_selection} needs a dev_split; name one, or choose last"
+            )
 
 
 @dataclass(frozen=True)
@@ -162,7 +170,9 @@ def _method_name(words: Sequence[str]) -> str:
 def _settings_class(config_class: type) -> type:
     """Makes a plain dataclass of a config's own settings, for the parser."""
     hints = {}
-    for owner in reversed(config_class.__mro__):  # each in its own module: transformers' base has names that only it can resolve
+    for owner in reversed(
+        config_class.__mro__
+    ):  # each in its own module: transformers' base has names that only it can resolve
         if owner.__module__.startswith(METHODS["dial2vec"].rpartition(".")[0]):
             hints.update(vars(owner).get("__annotations__", {}))
     defaults = {item.name: item.default for item in dataclasses.fields(config_class)}
@@ -179,7 +189,8 @@ def _parse(run_class: type, method_class: type, words: Sequence[str]) -> tuple[R
         def error(self, message: str) -> NoReturn:
             raise InputError(f"{message}; see --help")
 
-    parser = Parser((run_class, method_class, TrainingArguments), allow_abbrev=False, add_help=False)
+    groups: Any = (run_class, method_class, TrainingArguments)
+    parser = Parser(groups, allow_abbrev=False, add_help=False)
     known = {word for action in parser._actions for word in action.option_strings}
     for word in words:
         if word.startswith("--") and word.split("=")[0] not in known:

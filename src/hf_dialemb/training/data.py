@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedTokenizerBase
 
-from ..models.encoder import Examples, Method
 from ..models.layout import Truncation
+from ..models.method import Examples, Method
 
 
 class ExampleDataset(Dataset[Any]):

@@ -15,9 +15,10 @@ from ..corpora import load_dialogues
 from ..models import get_method
 from ..models.backbones import resolve_backbone
 from ..models.dialogue import Dialogue
-from ..models.encoder import DialogueEncoder, Method
+from ..models.encoder import DialogueEncoder
 from ..models.errors import InputError
 from ..models.files import check_writable, write_text_atomically
+from ..models.method import Method
 from .arguments import SELECTIONS, Settings
 from .data import Collator
 from .trainer import DialogueTrainer, last_complete_checkpoint
@@ -44,7 +45,9 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
     run, args = settings.run, settings.training
     method, output, started = get_method(run.method), Path(str(args.output_dir)), time.time()
     checkpoint = _starting_point(settings, output)
-    dialogues = _usable(load_dialogues(run.corpus, run.data_dir, run.train_split, skip_invalid=run.skip_invalid), settings, report)
+    dialogues = _usable(
+        load_dialogues(run.corpus, run.data_dir, run.train_split, skip_invalid=run.skip_invalid), settings, report
+    )
     dialogues = dialogues[: run.max_dialogues]
     backbone = resolve_backbone(run.backbone)
     model, tokenizer = method.model_class.from_backbone(backbone, dropout=run.dropout, **settings.method)

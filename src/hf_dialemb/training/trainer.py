@@ -6,10 +6,11 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
+from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import Sampler
 from transformers import Trainer
@@ -18,7 +19,8 @@ from transformers.trainer_utils import rotate_checkpoints
 from ..metrics.alignment_uniformity.functional import uniformity
 from ..metrics.purity.functional import cluster_purity
 from ..models.dialogue import Dialogue
-from ..models.encoder import Examples, encode
+from ..models.encoder import encode
+from ..models.method import Examples
 from .arguments import RunArguments
 from .data import EpochSampler, ExampleDataset
 
@@ -61,7 +63,7 @@ class DialogueTrainer(Trainer):
             progress = step / total
             return progress / 0.1 if progress < 0.1 else max(0.0, 1 - progress)
 
-        self.lr_scheduler = LambdaLR(optimizer or self.optimizer, factor)
+        self.lr_scheduler = LambdaLR(cast("Optimizer", optimizer or self.optimizer), factor)
         return self.lr_scheduler
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:  # noqa: ANN401
@@ -72,8 +74,9 @@ class DialogueTrainer(Trainer):
         self.args.save_total_limit = limit
         self.accelerator.wait_for_everyone()
         if self.args.should_save:
-            (Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}" / COMPLETE).touch()
-            rotate_checkpoints(self.args.output_dir, limit, self.state.best_model_checkpoint, use_mtime=True)
+            folder = str(self.args.output_dir)
+            (Path(folder) / f"checkpoint-{self.state.global_step}" / COMPLETE).touch()
+            rotate_checkpoints(folder, limit, self.state.best_model_checkpoint, use_mtime=True)
 
     @torch.no_grad()
     def evaluate(self, *_: Any, metric_key_prefix: str = "eval", **__: Any) -> dict[str, float]:  # noqa: ANN401
@@ -84,15 +87,20 @@ class DialogueTrainer(Trainer):
             ``eval_uniformity`` (log mean exp(-2 d^2); lower is more even) and, for the paper's protocol alone,
             ``eval_dev_purity``.
         """
-        losses, correct, embeddings = [], [], []
-        training = self.model.training
-        self.model.eval()
+        losses: list[torch.Tensor] = []
+        correct: list[torch.Tensor] = []
+        embeddings: list[torch.Tensor] = []
+        model = cast("torch.nn.Module", self.model)
+        training = model.training
+        model.eval()
         for batch in self.get_eval_dataloader():
             with self.compute_loss_context_manager():
-                output = self.model(**self._prepare_inputs(batch))
+                output = model(**self._prepare_inputs(batch))
             first = (output.similarities.argmax(1) == 0).float().mean(-1)  # (B,)
             row = (output.loss.expand(len(first)), first, output.pooler_output.float())
-            for store, value in zip((losses, correct, embeddings), self.accelerator.gather_for_metrics(row), strict=True):
+            for store, value in zip(
+                (losses, correct, embeddings), self.accelerator.gather_for_metrics(row), strict=True
+            ):
                 store.append(value.cpu())
         metrics = {
             "contrastive_loss": torch.cat(losses).mean().item(),
@@ -101,7 +109,7 @@ class DialogueTrainer(Trainer):
         }
         if self.run.checkpoint_selection == "dev_purity":
             metrics["dev_purity"] = self._dev_purity()
-        self.model.train(training)
+        model.train(training)
         result = {f"{metric_key_prefix}_{name}": value for name, value in metrics.items()}
         self.log(result)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, result)
@@ -109,8 +117,8 @@ class DialogueTrainer(Trainer):
 
     def _dev_purity(self) -> float:
         labelled = [dialogue for dialogue in self.dev if len(dialogue.domains) == 1]
-        model = self.accelerator.unwrap_model(self.model)
-        vectors = encode(model, self.processing_class, labelled)
+        tokenizer: Any = self.processing_class
+        vectors = encode(self.accelerator.unwrap_model(self.model), tokenizer, labelled)
         return float(np.mean(cluster_purity(vectors, [d.domains[0] for d in labelled], seeds=range(3))["purity"]))
 
 

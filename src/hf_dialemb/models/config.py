@@ -1,0 +1,94 @@
+"""Settings that every dialogue encoder shares: how a dialogue becomes a sequence, and a sequence a vector."""
+
+from dataclasses import fields
+from typing import Any, ClassVar, Literal
+
+from huggingface_hub.dataclasses import strict
+from transformers import AutoConfig, PreTrainedConfig
+from transformers.configuration_utils import SubConfigSpec
+
+from .dialogue import ROLES
+from .errors import InputError, unknown_name
+
+_LOADER_KEYS = {"transformers_version", "auto_map", "model_type", "_name_or_path", "name_or_path", "attn_implementation",
+                "torch_dtype", "num_labels", "_attn_implementation", "_commit_hash", "adapter_kwargs"}  # fmt: skip
+
+
+@strict
+class DialogueConfig(PreTrainedConfig):
+    """Settings of every dialogue encoder: how a dialogue becomes a sequence, and a sequence a vector.
+
+    Attributes:
+        encoder_config: The backbone's own config.
+        num_roles: Speakers that the model tells apart, 1 to 5.
+        marker_ids: Token ids of the speakers' markers in rendered dialogues.
+        max_tokens: Longest sequence in tokens; the rest is cut and counted.
+        max_turns: Only the last so many turns are read (PLATO: 15); None reads all.
+        keep: Which end of a dialogue that is too long stays.
+        whole_turns: Cut between turns where possible; False cuts at the token (the released program).
+        wrapped: Open and close the sequence with the tokenizer's special tokens ([CLS], [SEP]); PLATO: False.
+        end_of_utterance: A vocabulary token after each turn (PLATO: ``[unused1]``); None for none.
+        position_layout: Count positions along the sequence, or afresh in each utterance (PLATO).
+        turn_order: Number turns upwards from 0, or downwards to 1 for the last (PLATO).
+        num_turn_embeddings: Rows of the turn table; later turns share the last row.
+        role_alignment: ``"official"`` repeats the released program's error: beyond ``max_turns`` the roles of the kept turns
+            are read from the start of the dialogue.
+        pooling: Sum of the speakers' means (dial2vec, equation 4), or the mean of all tokens.
+        frozen_layers: Backbone layers, from the bottom, that do not learn; above 0 the embedding tables do not learn either.
+
+    Raises:
+        InputError: A name is misspelt or a value is out of range.
+    """
+
+    sub_configs_defaults: ClassVar[dict[str, Any]] = {"encoder_config": SubConfigSpec(AutoConfig, model_type="bert")}
+
+    encoder_config: dict[str, Any] | PreTrainedConfig | None = None
+    num_roles: int = 2
+    marker_ids: list[int] | None = None
+    max_tokens: int = 512
+    max_turns: int | None = None
+    keep: Literal["start", "end"] = "start"
+    whole_turns: bool = True
+    wrapped: bool = True
+    end_of_utterance: str | None = None
+    position_layout: Literal["sequence", "utterance"] = "sequence"
+    turn_order: Literal["ascending", "descending"] = "ascending"
+    num_turn_embeddings: int = 64
+    role_alignment: Literal["fixed", "official"] = "fixed"
+    pooling: Literal["interlocutor", "mean"] = "interlocutor"
+    frozen_layers: int = 0
+
+    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - whatever a config file holds
+        settings = own_settings(type(self))
+        base = {field.name for field in fields(PreTrainedConfig)}
+        for name in kwargs:
+            if name not in _LOADER_KEYS | base:
+                raise unknown_name(f"setting of {type(self).__name__}", name, settings)
+        super().__post_init__(**kwargs)
+        check_range("num_roles", self.num_roles, 1, len(ROLES))
+        check_range("max_tokens", self.max_tokens, 8)
+        check_range("max_turns", self.max_turns, 1)
+        check_range("num_turn_embeddings", self.num_turn_embeddings, 1)
+        check_range("frozen_layers", self.frozen_layers, 0)
+
+    @property
+    def hidden_size(self) -> int:
+        """Width D of the embedding."""
+        return int(self.encoder_config.hidden_size)  # type: ignore[union-attr]
+
+
+def own_settings(config_class: type) -> list[str]:
+    """Returns the names of a config's settings that a user may set: those of our classes, without the derived ones."""
+    base = {field.name for field in fields(PreTrainedConfig)} | {"encoder_config", "marker_ids"}
+    return [field.name for field in fields(config_class) if field.name not in base]
+
+
+def check_range(name: str, value: float | None, low: float, high: float | None = None, exclusive: bool = False) -> None:
+    """Raises InputError unless ``low <= value <= high`` (``low < value`` if exclusive); None passes."""
+    if value is None:
+        return
+    if value < low or (exclusive and value == low) or (high is not None and value > high):
+        bound = f"above {low}" if exclusive else f"at least {low}" if high is None else f"between {low} and {high}"
+        raise InputError(
+            f"{name}: got {value}, expected a value {bound}; change it in the config or on the command line"
+        )
