@@ -1,7 +1,7 @@
 """The methods: one flat file each, registered by name.
 
-A sixth method is one file that ends in ``METHOD = Method(...)`` and one line in `METHODS`; the command line, the trainer,
-AutoModel and export then know it. Nothing here is imported before it is asked for.
+A sixth method is one file that ends in ``METHOD = Method(...)`` and one line in `METHODS`; the command line, the
+trainer, AutoModel and export then know it. Nothing here is imported before it is asked for.
 """
 
 from __future__ import annotations

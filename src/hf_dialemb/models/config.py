@@ -10,8 +10,11 @@ from transformers.configuration_utils import SubConfigSpec
 from .dialogue import ROLES
 from .errors import InputError, unknown_name
 
-_LOADER_KEYS = {"transformers_version", "auto_map", "model_type", "_name_or_path", "name_or_path", "attn_implementation",
-                "torch_dtype", "num_labels", "_attn_implementation", "_commit_hash", "adapter_kwargs"}  # fmt: skip
+# What transformers itself passes when it reads a config file, beside the fields of PreTrainedConfig.
+_LOADER_KEYS = {
+    "transformers_version", "auto_map", "model_type", "_name_or_path", "name_or_path", "attn_implementation",
+    "torch_dtype", "num_labels", "_attn_implementation", "_commit_hash", "adapter_kwargs",
+}  # fmt: skip
 
 
 @strict
@@ -31,10 +34,11 @@ class DialogueConfig(PreTrainedConfig):
         position_layout: Count positions along the sequence, or afresh in each utterance (PLATO).
         turn_order: Number turns upwards from 0, or downwards to 1 for the last (PLATO).
         num_turn_embeddings: Rows of the turn table; later turns share the last row.
-        role_alignment: ``"official"`` repeats the released program's error: beyond ``max_turns`` the roles of the kept turns
-            are read from the start of the dialogue.
+        role_alignment: ``"official"`` repeats the released program's error: beyond ``max_turns`` the roles of the kept
+            turns are read from the start of the dialogue.
         pooling: Sum of the speakers' means (dial2vec, equation 4), or the mean of all tokens.
-        frozen_layers: Backbone layers, from the bottom, that do not learn; above 0 the embedding tables do not learn either.
+        frozen_layers: Backbone layers, from the bottom, that do not learn; above 0 the embedding tables do not learn
+            either.
 
     Raises:
         InputError: A name is misspelt or a value is out of range.
@@ -64,7 +68,7 @@ class DialogueConfig(PreTrainedConfig):
         for name in kwargs:
             if name not in _LOADER_KEYS | base:
                 raise unknown_name(f"setting of {type(self).__name__}", name, settings)
-        super().__post_init__(**kwargs)
+        super().__post_init__(**kwargs)  # type: ignore[no-untyped-call]
         check_range("num_roles", self.num_roles, 1, len(ROLES))
         check_range("max_tokens", self.max_tokens, 8)
         check_range("max_turns", self.max_turns, 1)

@@ -1,7 +1,7 @@
 """dial2vec: dialogue embeddings guided by the two speakers (Liu et al., EMNLP 2022, arXiv:2210.15332).
 
-An intact dialogue competes with copies whose one side was replaced by random utterances: only in the intact one do the speakers'
-words fit each other.
+An intact dialogue competes with copies whose one side was replaced by random utterances: only in the intact one do the
+speakers' words fit each other.
 """
 
 from collections.abc import Sequence
@@ -32,8 +32,8 @@ class Dial2VecConfig(DialogueConfig):
         loss_temperature: Divides the cosines (section 4.4: 0.2).
         window: Tokens more than this many turns apart do not meet (section 4.4: 10).
         num_negatives: Corrupted copies per dialogue (the program: 9).
-        anchor: Which speaker's turns stay in a corrupted copy. ``"each"``: every dialogue gives one example per speaker (the
-            released data); ``"random"``: one example, a speaker drawn per copy (section 3.1).
+        anchor: Which speaker's turns stay in a corrupted copy. ``"each"``: every dialogue gives one example per
+            speaker (the released data); ``"random"``: one example, a speaker drawn per copy (section 3.1).
         negatives: Drawn afresh in every epoch, or frozen at the first (the program).
         negative_pool: ``"official"`` also draws from the dialogue itself.
         loss_scale: ``"official"`` divides the loss by the number of samples.
@@ -73,8 +73,8 @@ class Dial2VecModel(DialogueEncoder):
         """Embeds dialogues, or computes the loss of training samples.
 
         Args:
-            input_ids: (B, L) int64, rendered by the chat template, or laid out with explicit roles and turns; or (B, N, L):
-                the intact dialogue and its corrupted copies, with explicit roles and turns.
+            input_ids: (B, L) int64, rendered by the chat template, or laid out with explicit roles and turns; or (B,
+                N, L): the intact dialogue and its corrupted copies, with explicit roles and turns.
             attention_mask: 1 for real tokens, in the shape of ``input_ids``; None means all.
             role_ids: Speaker of each token, int64; None derives roles and turns from the markers.
             turn_ids: Turn of each token from 0, int64.
@@ -85,7 +85,8 @@ class Dial2VecModel(DialogueEncoder):
             The output; see `DialogueOutput`.
         """
         if input_ids.dim() == 3:
-            assert attention_mask is not None and role_ids is not None and turn_ids is not None
+            if attention_mask is None or role_ids is None or turn_ids is None:
+                raise InputError("training samples (B, N, L) need attention_mask, role_ids and turn_ids; use collate")
             output = self._contrast(input_ids, attention_mask, role_ids, turn_ids)
         else:
             encoded, mask, roles, _ = self.read(input_ids, attention_mask, role_ids, turn_ids, **kwargs)
@@ -105,7 +106,8 @@ class Dial2VecModel(DialogueEncoder):
         batch, samples, _ = input_ids.shape
         flat = [tensor.flatten(0, 1) for tensor in (input_ids, attention_mask, role_ids, turn_ids)]
         parts, order = [], flat[1].sum(-1).argsort(descending=True, stable=True)
-        # Copies of a dialogue differ in length: sorted slices, each padded to its own longest, skip most of the padding.
+        # Copies of a dialogue differ in length: sorted slices, each padded to its own longest, skip most of the
+        # padding.
         for rows in order.chunk(ceil(len(order) / 16)):
             length = int(flat[1][rows].sum(-1).max())
             ids, mask, roles, turns = (tensor[rows, :length] for tensor in flat)
@@ -149,8 +151,8 @@ class Dial2VecExamples:
         for index, dialogue in enumerate(self.dialogues):
             if len(dialogue.roles) < 2:
                 raise InputError(
-                    f"dialogue '{dialogue.id or index}' has one speaker ('{dialogue.roles[0]}'): dial2vec needs two or more; "
-                    "remove it or pass --skip_invalid true"
+                    f"dialogue '{dialogue.id or index}' has one speaker ('{dialogue.roles[0]}'): "
+                    "dial2vec needs two or more; remove it or pass --skip_invalid true"
                 )
             self.items.extend((index, role) for role in (dialogue.roles if config.anchor == "each" else ("",)))
             for turn in dialogue.turns:

@@ -1,7 +1,8 @@
 """Turn and Dialogue: the one in-memory form of a conversation, chat messages in and out.
 
-A dialogue on disk is one JSON object: ``{"id": "...", "messages": [{"role": "user", "content": "..."}], "domains": ["hotel"]}``,
-where a message may carry ``dialogue_acts`` (names), ``slots`` (``{"name", "value"}`` objects) and ``intents`` (names).
+A dialogue on disk is one JSON object: ``{"id": "...", "messages": [{"role": "user", "content": "..."}], "domains":
+["hotel"]}``, where a message may carry ``dialogue_acts`` (names), ``slots`` (``{"name", "value"}`` objects) and
+``intents`` (names).
 """
 
 from __future__ import annotations

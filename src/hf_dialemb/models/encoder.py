@@ -1,6 +1,7 @@
 """What every method's model shares: a backbone that reads roles and turns, pooling, and `encode`.
 
-Letters of shapes: B dialogues, N samples of a dialogue, L tokens, R roles, D width of the backbone and of the embedding.
+Letters of shapes: B dialogues, N samples of a dialogue, L tokens, R roles, D width of the backbone and of the
+embedding.
 """
 
 import logging
@@ -48,7 +49,7 @@ class DialogueOutput(ModelOutput):
 
 
 class DialogueEncoder(PreTrainedModel):
-    """A backbone that reads dialogues: token, position, turn and role embeddings in, dialogue and speaker embeddings out.
+    """A backbone that reads dialogues: token, position, turn and role embeddings in, pooled embeddings out.
 
     The turn and role tables start at zero, so an untrained encoder equals its backbone.
     """
@@ -70,11 +71,11 @@ class DialogueEncoder(PreTrainedModel):
             self.encoder.pooler = None  # never used; left in, DDP would wait for its gradients
         self.turn_embeddings = nn.Embedding(config.num_turn_embeddings, config.hidden_size)
         self.role_embeddings = nn.Embedding(config.num_roles, config.hidden_size)
-        self.post_init()
+        self.post_init()  # type: ignore[no-untyped-call]
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        super()._init_weights(module)
+        super()._init_weights(module)  # type: ignore[no-untyped-call]
         if module is self.turn_embeddings or module is self.role_embeddings:
             nn.init.zeros_(module.weight)
 
@@ -122,7 +123,8 @@ class DialogueEncoder(PreTrainedModel):
         model = cls(config)
         weights = {key: value for key, value in backbone.state_dict().items() if not key.startswith("pooler.")}
         model.encoder.load_state_dict(weights, strict=True)
-        return model.eval(), tokenizer
+        model.train(False)
+        return model, tokenizer
 
     def get_input_embeddings(self) -> nn.Module:
         """Returns the backbone's token table."""
@@ -295,7 +297,7 @@ def encode(
     result = np.zeros((len(dialogues), model.config.hidden_size), dtype=np.float32)
     order = np.argsort([-sum(len(turn.content) for turn in dialogue.turns) for dialogue in dialogues], kind="stable")
     count, training = Truncation(), model.training
-    model.eval()
+    model.train(False)
     for start in tqdm(range(0, len(order), batch_size), desc="encode", unit="batch", disable=not show_progress):
         rows = order[start : start + batch_size]
         batch = tokenize([dialogues[row] for row in rows], tokenizer, model.config, count)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from .config import DialogueConfig
 from .dialogue import ROLES, Dialogue
 from .errors import InputError
 from .markers import escape, special_texts, wrapping
@@ -39,7 +39,7 @@ class Truncation:
 
 
 def tokenize(
-    dialogues: Sequence[Dialogue], tokenizer: PreTrainedTokenizerBase, config: Any, count: Truncation
+    dialogues: Sequence[Dialogue], tokenizer: PreTrainedTokenizerBase, config: DialogueConfig, count: Truncation
 ) -> dict[str, Tensor]:
     """Lays out dialogues as padded batches, without markers: roles and turns are explicit.
 
@@ -50,7 +50,8 @@ def tokenize(
         count: Updated with what was dropped.
 
     Returns:
-        ``input_ids``, ``attention_mask``, ``role_ids``, ``turn_ids``, each (B, L) int64, padded on the right to the longest.
+        ``input_ids``, ``attention_mask``, ``role_ids``, ``turn_ids``, each (B, L) int64, padded on the right to the
+        longest.
 
     Raises:
         InputError: A dialogue has a role that the model has no vector for.
@@ -89,8 +90,8 @@ def _role_id(role: str, num_roles: int, identifier: str) -> int:
     index = ROLES.index(role)
     if index >= num_roles:
         raise InputError(
-            f"dialogue '{identifier}' has the role '{role}', but the model knows {num_roles} ({', '.join(ROLES[:num_roles])}); "
-            "train with a larger num_roles or merge speakers"
+            f"dialogue '{identifier}' has the role '{role}', but the model knows {num_roles} "
+            f"({', '.join(ROLES[:num_roles])}); train with a larger num_roles or merge speakers"
         )
     return index
 

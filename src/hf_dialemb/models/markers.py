@@ -1,7 +1,7 @@
 """Speaker markers: how a rendered dialogue keeps its roles and turns in one token sequence.
 
-The chat template writes one marker token before each turn, its speaker's. `forward` reads role and turn ids off the markers, so
-that a stock tokenizer and any tool that passes ``(input_ids, attention_mask)`` serve a dialogue encoder.
+The chat template writes one marker token before each turn, its speaker's. `forward` reads role and turn ids off the
+markers, so that a stock tokenizer and any tool that passes ``(input_ids, attention_mask)`` serve a dialogue encoder.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def chat_template(
     return (
         f"{{%- set markers = {{{roles}}} -%}}{start}{{%- for message in {turns} -%}}"
         "{%- if message['role'] not in markers -%}"
-        "{{- raise_exception(\"Unknown role '\" + message['role'] + \"': expected one of \" + markers.keys() | join(', ')) -}}"
+        "{{- raise_exception('Unknown role ' ~ message['role'] ~ ': expected one of ' ~ (markers | join(', '))) -}}"
         "{%- endif -%}"
         "{{- markers[message['role']] -}}"
         f"{{{{- message['content']{escapes} -}}}}{end_of_utterance}"
@@ -93,9 +93,9 @@ def read_markers(input_ids: Tensor, mask: Tensor, markers: list[int]) -> tuple[T
         markers: Token ids of the roles' markers.
 
     Returns:
-        The destination of each position (B, L), a permutation: kept tokens first, in order, then markers and padding; the
-        kept mask (B, L) int64; role ids (B, L) int64; turn ids from 0 (B, L) int64; all three by source position. Tokens
-        before the first marker belong to the first turn; without any marker everything is turn 0 of role 0.
+        The destination of each position (B, L), a permutation: kept tokens first, in order, then markers and padding;
+        the kept mask (B, L) int64; role ids (B, L) int64; turn ids from 0 (B, L) int64; all three by source position.
+        Tokens before the first marker belong to the first turn; without any marker everything is turn 0 of role 0.
     """
     table = torch.tensor(markers, device=input_ids.device)
     is_marker = (input_ids.unsqueeze(-1) == table).any(-1) & mask.bool()

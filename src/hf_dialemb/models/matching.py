@@ -1,11 +1,13 @@
 """Self- and cross-representations of a dialogue's speakers, without the n x n matrices (dial2vec, equations 1 to 3).
 
-The paper multiplies every token of one speaker with every token of the other. Only the pooled products enter the loss, and
+The paper multiplies every token of one speaker with every token of the other. Only the pooled products enter the loss,
+and
 
     sum_i sum_j G_ij (h_i . h_j) h_j  =  sum_j (h_j . s_j) h_j,    s_j = sum_i G_ij h_i,
 
-where ``G_ij`` is 1 when tokens i and j lie at most ``window`` turns apart. ``s_j`` is the same for all tokens of a turn: one
-scatter-add per turn, one banded sum over turns, one gather. Time and memory are O(L D), and the result is exact.
+where ``G_ij`` is 1 when tokens i and j lie at most ``window`` turns apart. ``s_j`` is the same for all tokens of a
+turn: one scatter-add per turn, one banded sum over turns, one gather. Time and memory are O(L D), and the result is
+exact.
 """
 
 from __future__ import annotations
@@ -30,8 +32,9 @@ def speaker_representations(
         window: Tokens more than this many turns apart do not meet; at least 0.
 
     Returns:
-        The mean vector of each speaker's own tokens, (B, R, D); its cross-representation, (B, R, D), defined up to a positive
-        factor (only its direction enters the loss); which speakers have a token, (B, R) bool. Absent speakers get zeros.
+        The mean vector of each speaker's own tokens, (B, R, D); its cross-representation, (B, R, D), defined up to a
+        positive factor (only its direction enters the loss); which speakers have a token, (B, R) bool. Absent speakers
+        get zeros.
     """
     batch, length, dim = hidden.shape
     turns = int(turn_ids.max()) + 1

@@ -1,7 +1,7 @@
 """The settings of a training run: one flat YAML file, and ``--field value`` on the command line on top of it.
 
-Three kinds of setting share one namespace: what the run is (`RunArguments`), what the method is (its config's own fields), and how
-it is trained (every field of `transformers.TrainingArguments`).
+Three kinds of setting share one namespace: what the run is (`RunArguments`), what the method is (its config's own
+fields), and how it is trained (every field of `transformers.TrainingArguments`).
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class RunArguments:
         field(
             default="last",
             metadata={
-                "help": "Which checkpoint the run ends with: the last, or the best of the dev split by a signal that needs no "
-                "label. dev_purity reads labels: it is the paper's protocol, kept for comparison."
+                "help": "Which checkpoint the run ends with: the last, or the best of the dev split by a signal that "
+                "needs no label. dev_purity reads labels: it is the paper's protocol, kept for comparison."
             },
         )
     )
@@ -97,8 +97,11 @@ class Settings:
 
     def fingerprint(self) -> dict[str, Any]:
         """Returns everything that decides the final weights; a resumed run must agree with it."""
-        names = ("learning_rate", "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "max_steps",
-                 "seed", "bf16", "fp16", "weight_decay", "lr_scheduler_type", "warmup_steps", "max_grad_norm", "optim")  # fmt: skip
+        names = (
+            "learning_rate", "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs",
+            "max_steps", "seed", "bf16", "fp16", "weight_decay", "lr_scheduler_type", "warmup_steps", "max_grad_norm",
+            "optim",
+        )  # fmt: skip
         run = {key: value for key, value in vars(self.run).items() if key not in ("resume", "data_dir")}
         training = {name: getattr(self.training, name) for name in names}
         record: dict[str, Any] = json.loads(json.dumps({**run, **self.method, **training}, default=str))

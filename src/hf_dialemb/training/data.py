@@ -1,4 +1,4 @@
-"""Examples for the trainer: always the same ones for the same (seed, epoch, index), whoever asks and in whatever order."""
+"""Examples for the trainer: the same ones for the same (seed, epoch, index), whoever asks and in whatever order."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class EpochSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         generator = np.random.default_rng([self.seed, self.epoch])
         order = generator.permutation(len(self.lengths))
-        # Sorting all would make every batch a class of its own length; sorting within 16 batches keeps the padding small and
-        # the batches mixed. The last, shorter batch stays last.
+        # Sorting all would make every batch a class of its own length; sorting within 16 batches keeps the padding
+        # small and the batches mixed. The last, shorter batch stays last.
         slice_size = 16 * self.batch_size
         batches: list[np.ndarray] = []
         for start in range(0, len(order), slice_size):

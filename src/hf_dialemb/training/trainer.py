@@ -1,4 +1,4 @@
-"""A thin subclass of transformers' Trainer: our sampler, checkpoints that are whole or absent, evaluation without labels."""
+"""A thin subclass of transformers' Trainer: our sampler, whole checkpoints only, evaluation without labels."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class DialogueTrainer(Trainer):
         return self.lr_scheduler
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:  # noqa: ANN401
-        # The mark comes when every process has written, and older checkpoints go only after it: at any moment that the run can
-        # be killed, one whole checkpoint is there.
+        # The mark comes when every process has written, and older checkpoints go only after it: at any moment that the
+        # run can be killed, one whole checkpoint is there.
         limit, self.args.save_total_limit = self.args.save_total_limit, None
         super()._save_checkpoint(model, trial)
         self.args.save_total_limit = limit
@@ -83,9 +83,9 @@ class DialogueTrainer(Trainer):
         """Measures the dev dialogues: how well the method's own task is solved, and how the embeddings spread.
 
         Returns:
-            ``eval_contrastive_loss``, ``eval_contrastive_accuracy`` (share of intact dialogues that rank first, over speakers),
-            ``eval_uniformity`` (log mean exp(-2 d^2); lower is more even) and, for the paper's protocol alone,
-            ``eval_dev_purity``.
+            ``eval_contrastive_loss``, ``eval_contrastive_accuracy`` (share of intact dialogues that rank first, over
+            speakers), ``eval_uniformity`` (log mean exp(-2 d^2); lower is more even) and, for the paper's protocol
+            alone, ``eval_dev_purity``.
         """
         losses: list[torch.Tensor] = []
         correct: list[torch.Tensor] = []
