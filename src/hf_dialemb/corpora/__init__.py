@@ -6,7 +6,8 @@ Each reader is a module with ``SPLITS``, ``FILES`` (what it looks for, per split
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -16,7 +17,7 @@ from ..models.errors import InputError, unknown_name
 from .jsonl import read_jsonl, write_jsonl
 from .source import ARCHIVE_SUFFIXES, Source, is_archive
 
-__all__ = ["CORPORA", "Source", "load_dialogues", "read_jsonl", "single_domain", "write_jsonl"]
+__all__ = ["CORPORA", "Source", "describe", "load_dialogues", "read_jsonl", "single_domain", "write_jsonl"]
 
 CORPORA = {
     "doc2dial": f"{__name__}.doc2dial",
@@ -81,6 +82,48 @@ def single_domain(dialogues: Iterable[Dialogue]) -> list[Dialogue]:
         Those with one label, in order.
     """
     return [dialogue for dialogue in dialogues if len(dialogue.domains) == 1]
+
+
+def describe(dialogues: Sequence[Dialogue]) -> str:
+    """Counts what a corpus holds.
+
+    Args:
+        dialogues: The dialogues; none at all is allowed.
+
+    Returns:
+        A plain table, one count per line: dialogues and turns, the same for the single-domain dialogues, each speaker's
+        turns, and in how many dialogues each label stands (the ten most frequent). A word is what stands between
+        spaces.
+    """
+    alone = single_domain(dialogues)
+    speakers = Counter(turn.role for dialogue in dialogues for turn in dialogue.turns)
+    labels = Counter(label for dialogue in dialogues for label in set(dialogue.domains))
+    rows = [
+        ("dialogues", f"{len(dialogues):,}"),
+        ("turns", f"{speakers.total():,}"),
+        *_means(dialogues, ""),
+        ("single-domain dialogues", f"{len(alone):,}"),
+        *_means(alone, "  "),
+        ("speakers", f"{len(speakers):,}"),
+        *((f"  {role}", f"{count:,} turns") for role, count in speakers.most_common()),
+        ("labels", f"{len(labels):,}"),
+        # Ties in the order of the alphabet: most_common alone would let the corpus decide.
+        *(
+            (f"  {label}", f"{labels[label]:,}")
+            for label in sorted(labels, key=lambda name: (-labels[name], name))[:10]
+        ),
+    ]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def _means(dialogues: Sequence[Dialogue], indent: str) -> list[tuple[str, str]]:
+    if not dialogues:
+        return []
+    turns = sum(len(dialogue.turns) for dialogue in dialogues)
+    words = sum(len(turn.content.split()) for dialogue in dialogues for turn in dialogue.turns)
+    count = len(dialogues)
+    return [(f"{indent}mean turns", f"{turns / count:.1f}"), (f"{indent}mean words", f"{words / count:.1f}")]
 
 
 def _find(name: str, module: ModuleType, data_dir: str | Path | None) -> Path:

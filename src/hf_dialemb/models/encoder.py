@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import initialization as init
 from transformers.utils.generic import ModelOutput
 
 from .config import DialogueConfig, check_range
@@ -51,7 +52,8 @@ class DialogueOutput(ModelOutput):
 class DialogueEncoder(PreTrainedModel):
     """A backbone that reads dialogues: token, position, turn and role embeddings in, pooled embeddings out.
 
-    The turn and role tables start at zero, so an untrained encoder equals its backbone.
+    The turn and role tables start at zero, so an untrained encoder equals its backbone. ``center`` (D,), a stored
+    vector that is taken off every dialogue embedding, starts at zero too.
     """
 
     config: DialogueConfig
@@ -64,6 +66,8 @@ class DialogueEncoder(PreTrainedModel):
     _supports_flex_attn = True
     _supports_attention_backend = True
 
+    center: Tensor
+
     def __init__(self, config: DialogueConfig) -> None:
         super().__init__(config)
         self.encoder = AutoModel.from_config(config.encoder_config)
@@ -71,13 +75,16 @@ class DialogueEncoder(PreTrainedModel):
             self.encoder.pooler = None  # never used; left in, DDP would wait for its gradients
         self.turn_embeddings = nn.Embedding(config.num_turn_embeddings, config.hidden_size)
         self.role_embeddings = nn.Embedding(config.num_roles, config.hidden_size)
+        self.register_buffer("center", torch.zeros(config.hidden_size))
         self.post_init()  # type: ignore[no-untyped-call]
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)  # type: ignore[no-untyped-call]
         if module is self.turn_embeddings or module is self.role_embeddings:
-            nn.init.zeros_(module.weight)
+            init.zeros_(module.weight)
+        elif module is self:
+            init.zeros_(self.center)
 
     @classmethod
     def from_backbone(
@@ -204,7 +211,7 @@ class DialogueEncoder(PreTrainedModel):
         return output, kept, roles, turns
 
     def pool(self, hidden: Tensor, mask: Tensor, role_ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Pools token vectors (equation 4).
+        """Pools token vectors (equation 4), and takes off what all dialogues of the training corpus have in common.
 
         Args:
             hidden: (B, L, D).
@@ -219,8 +226,8 @@ class DialogueEncoder(PreTrainedModel):
         counts = roles.sum(-1, keepdim=True).to(hidden.dtype)  # (B, R, 1)
         speakers = sums / counts.clamp(min=1)
         if self.config.pooling == "mean":
-            return sums.sum(1) / counts.sum(1).clamp(min=1), speakers
-        return speakers.sum(1), speakers
+            return sums.sum(1) / counts.sum(1).clamp(min=1) - self.center, speakers
+        return speakers.sum(1) - self.center, speakers
 
 
 def _is_dropout(key: str) -> bool:

@@ -46,7 +46,9 @@ class RunArguments:
     dev_split: str | None = field(
         default=None, metadata={"help": "Split for choosing a checkpoint, or a path that ends in .jsonl."}
     )
-    max_dialogues: int | None = field(default=None, metadata={"help": "Learn from the first so many only; at least 2."})
+    max_dialogues: int | None = field(
+        default=None, metadata={"help": "Learn from so many, drawn by the seed; at least 2."}
+    )
     max_dev_dialogues: int = field(
         default=200, metadata={"help": "Dialogues of the dev split that are used; at least 2."}
     )
@@ -64,7 +66,14 @@ class RunArguments:
     average_with_backbone: float = field(
         default=0.0,
         metadata={
-            "help": "Share of the backbone's weights in the final average, in [0, 1); 0 keeps the trained weights."
+            "help": "Share of the backbone's weights in the final average, in [0, 1]; 0 keeps the trained weights."
+        },
+    )
+    center: bool = field(
+        default=False,
+        metadata={
+            "help": "After training, store the mean embedding of (up to 2,000) training dialogues and take it off "
+            "every embedding: what all dialogues share tells nothing about one of them."
         },
     )
     learning_rate_schedule: Literal["trainer", "official"] = field(
@@ -80,7 +89,7 @@ class RunArguments:
         check_range("max_dev_dialogues", self.max_dev_dialogues, 2)
         check_range("min_turns", self.min_turns, 1)
         check_range("dropout", self.dropout, 0, 1)
-        check_range("average_with_backbone", self.average_with_backbone, 0, 0.99)
+        check_range("average_with_backbone", self.average_with_backbone, 0, 1)
         if self.checkpoint_selection != "last" and self.dev_split is None:
             raise InputError(
                 f"checkpoint_selection: {self.checkpoint_selection} needs a dev_split; name one, or choose last"

@@ -9,22 +9,25 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from transformers import PreTrainedTokenizerBase
 
 from ..corpora import load_dialogues
 from ..models import get_method
 from ..models.backbones import resolve_backbone
 from ..models.dialogue import Dialogue
-from ..models.encoder import DialogueEncoder
+from ..models.encoder import DialogueEncoder, encode
 from ..models.errors import InputError
 from ..models.files import check_writable, write_text_atomically
 from ..models.method import Method
-from .arguments import SELECTIONS, Settings
+from .arguments import SELECTIONS, RunArguments, Settings
 from .data import Collator
 from .trainer import DialogueTrainer, last_complete_checkpoint
 
 SETTINGS_FILE = "training_settings.json"
 REPORT_FILE = "training_report.json"
+CENTER_SAMPLE = 2000
 
 
 def train(settings: Settings, report: Callable[[str], None] = lambda line: None) -> Path:
@@ -42,53 +45,70 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
     Raises:
         InputError: The data, the backbone or the output folder cannot be used.
     """
-    run, args = settings.run, settings.training
-    method, output, started = get_method(run.method), Path(str(args.output_dir)), time.time()
+    run, output, started = settings.run, Path(str(settings.training.output_dir)), time.time()
     checkpoint = _starting_point(settings, output)
-    dialogues = _usable(
-        load_dialogues(run.corpus, run.data_dir, run.train_split, skip_invalid=run.skip_invalid), settings, report
-    )
-    dialogues = dialogues[: run.max_dialogues]
+    loaded = load_dialogues(run.corpus, run.data_dir, run.train_split, skip_invalid=run.skip_invalid)
+    dialogues = _usable(loaded, run, report)
+    if run.max_dialogues is not None:  # drawn, not the first: corpora are often sorted by domain
+        rows = np.random.default_rng(settings.training.seed).permutation(len(dialogues))[: run.max_dialogues]
+        dialogues = [dialogues[row] for row in sorted(rows)]
     backbone = resolve_backbone(run.backbone)
+    trainer = _build_trainer(settings, backbone, dialogues, report)
+    if checkpoint is not None:
+        report(f"Resuming from {checkpoint}")
+    trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    if trainer.is_world_process_zero():
+        model = trainer.accelerator.unwrap_model(trainer.model)
+        if run.average_with_backbone:
+            _average(model, get_method(run.method), backbone, settings)
+        if run.center:
+            _center(model, trainer.collator.tokenizer, dialogues, settings.training.seed)
+    trainer.save_model(str(output))
+    if trainer.is_world_process_zero():
+        _report(trainer, output, dialogues, started, report)
+    return output
+
+
+def _build_trainer(
+    settings: Settings, backbone: str, dialogues: Sequence[Dialogue], report: Callable[[str], None]
+) -> DialogueTrainer:
+    run, args = settings.run, settings.training
+    method = get_method(run.method)
     model, tokenizer = method.model_class.from_backbone(backbone, dropout=run.dropout, **settings.method)
     examples = method.examples(dialogues, model.config, args.seed)
-    dev = _dev_dialogues(settings, report)
+    dev = _dev_dialogues(run, report)
+    dev_examples = method.examples(dev, model.config, args.seed) if dev else None
     model.freeze_lower_layers()
     _select_by_signal(settings)
     collator = Collator(method, tokenizer, model.config)
-    trainer = DialogueTrainer(
-        examples,
-        run,
-        dev,
-        method.examples(dev, model.config, args.seed) if dev else None,
-        model=model,
-        args=args,
-        processing_class=tokenizer,
-        data_collator=collator,
+    return DialogueTrainer(
+        examples, run, collator, dev, dev_examples, model=model, args=args, processing_class=tokenizer
     )
-    if checkpoint is not None:
-        report(f"Resuming from {checkpoint}")
-    result = trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
-    if run.average_with_backbone:
-        _average(trainer.accelerator.unwrap_model(trainer.model), method, backbone, settings)
-    trainer.save_model(str(output))
-    if trainer.is_world_process_zero():
-        record = {
-            "steps": trainer.state.global_step,
-            "dialogues": len(dialogues),
-            "examples": len(examples),
-            "processes": args.world_size,
-            "loss": result.training_loss,
-            "seconds": time.time() - started,
-            "truncation": str(collator.truncation),
-            "checkpoint": Path(trainer.state.best_model_checkpoint or "last").name,
-            "log": trainer.state.log_history,
-        }
-        write_json(output / REPORT_FILE, record)
-        report(f"Trained {record['steps']:,} steps on {len(dialogues):,} dialogues in {record['seconds']:.0f} s")
-        report(f"{collator.truncation}; kept: checkpoint '{record['checkpoint']}'")
-        report(f"Wrote {output}")
-    return output
+
+
+def _report(
+    trainer: DialogueTrainer,
+    output: Path,
+    dialogues: Sequence[Dialogue],
+    started: float,
+    report: Callable[[str], None],
+) -> None:
+    """Writes and tells what the run did."""
+    state, truncation = trainer.state, trainer.collator.truncation
+    record = {
+        "steps": state.global_step,
+        "dialogues": len(dialogues),
+        "examples": len(trainer.examples),
+        "processes": trainer.args.world_size,
+        "seconds": time.time() - started,
+        "truncation": str(truncation),
+        "checkpoint": Path(state.best_model_checkpoint or "last").name,
+        "log": state.log_history,
+    }
+    write_json(output / REPORT_FILE, record)
+    report(f"Trained {state.global_step:,} steps on {len(dialogues):,} dialogues in {record['seconds']:.0f} s")
+    report(f"{truncation}; kept: checkpoint '{record['checkpoint']}'")
+    report(f"Wrote {output}")
 
 
 def write_json(path: Path, record: Any) -> None:  # noqa: ANN401
@@ -122,8 +142,7 @@ def _starting_point(settings: Settings, output: Path) -> Path | None:
     return checkpoint
 
 
-def _usable(dialogues: Sequence[Dialogue], settings: Settings, report: Callable[[str], None]) -> list[Dialogue]:
-    run = settings.run
+def _usable(dialogues: Sequence[Dialogue], run: RunArguments, report: Callable[[str], None]) -> list[Dialogue]:
     kept = [dialogue for dialogue in dialogues if len(dialogue.turns) >= run.min_turns]
     if len(kept) < len(dialogues):
         report(f"Left out {len(dialogues) - len(kept):,} dialogues of fewer than {run.min_turns} turns")
@@ -135,15 +154,14 @@ def _usable(dialogues: Sequence[Dialogue], settings: Settings, report: Callable[
     return kept
 
 
-def _dev_dialogues(settings: Settings, report: Callable[[str], None]) -> list[Dialogue]:
-    run = settings.run
+def _dev_dialogues(run: RunArguments, report: Callable[[str], None]) -> list[Dialogue]:
     if run.dev_split is None:
         return []
     corpus = run.dev_split if run.dev_split.endswith(".jsonl") else run.corpus
     dialogues = load_dialogues(corpus, run.data_dir, run.dev_split, skip_invalid=run.skip_invalid)
     if run.checkpoint_selection == "dev_purity":
         dialogues = [dialogue for dialogue in dialogues if len(dialogue.domains) == 1]
-    return _usable(dialogues, settings, report)[: run.max_dev_dialogues]
+    return _usable(dialogues, run, report)[: run.max_dev_dialogues]
 
 
 def _select_by_signal(settings: Settings) -> None:
@@ -164,3 +182,13 @@ def _average(model: DialogueEncoder, method: Method, backbone: str, settings: Se
     before = start.state_dict()
     for name, value in model.state_dict().items():
         value.lerp_(before[name].to(value), settings.run.average_with_backbone)
+
+
+@torch.no_grad()
+def _center(
+    model: DialogueEncoder, tokenizer: PreTrainedTokenizerBase, dialogues: Sequence[Dialogue], seed: int
+) -> None:
+    """Stores the mean embedding of a sample of the training dialogues as the model's centre."""
+    rows = np.random.default_rng(seed).permutation(len(dialogues))[:CENTER_SAMPLE]
+    vectors = encode(model, tokenizer, [dialogues[row] for row in rows], show_progress=True)
+    model.center.add_(torch.from_numpy(vectors.mean(axis=0)).to(model.center))

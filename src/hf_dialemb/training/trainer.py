@@ -22,7 +22,7 @@ from ..models.dialogue import Dialogue
 from ..models.encoder import encode
 from ..models.method import Examples
 from .arguments import RunArguments
-from .data import EpochSampler, ExampleDataset
+from .data import Collator, EpochSampler, ExampleDataset
 
 COMPLETE = "complete"
 
@@ -33,6 +33,7 @@ class DialogueTrainer(Trainer):
     Args:
         examples: The method's training examples.
         run: The run's settings.
+        collator: Makes batches, and counts what it truncates.
         dev: Dialogues for the signals that choose a checkpoint.
         dev_examples: The method's examples of them.
         **kwargs: Trainer's own arguments.
@@ -42,13 +43,16 @@ class DialogueTrainer(Trainer):
         self,
         examples: Examples,
         run: RunArguments,
+        collator: Collator,
         dev: Sequence[Dialogue] = (),
         dev_examples: Examples | None = None,
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
-        self.examples, self.run, self.dev, self.dev_examples = examples, run, list(dev), dev_examples
+        self.examples, self.run, self.collator, self.dev = examples, run, collator, list(dev)
         dev_dataset = None if dev_examples is None else ExampleDataset(dev_examples)
-        super().__init__(train_dataset=ExampleDataset(examples), eval_dataset=dev_dataset, **kwargs)
+        super().__init__(
+            train_dataset=ExampleDataset(examples), eval_dataset=dev_dataset, data_collator=collator, **kwargs
+        )
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:  # noqa: ANN401
         return EpochSampler(self.examples, self._train_batch_size * self.args.world_size, self.args.seed)
