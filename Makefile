@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test setup check unit wheel clean
+.PHONY: demo test setup check unit wheel results clean
 
 demo: setup
 	$(BIN)/dialemb demo --output demo
@@ -22,6 +22,7 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python benchmarks/render_readme.py --check
 
 unit: setup
 	$(BIN)/python -m pytest
@@ -35,6 +36,21 @@ wheel: setup
 	.venv-wheel/bin/python -m pip install --quiet -c constraints.txt torch
 	.venv-wheel/bin/python -m pip install --quiet -c constraints.txt "$$(ls $(CURDIR)/dist/*.whl)[demo]"
 	cd / && $(CURDIR)/.venv-wheel/bin/dialemb demo --output $(CURDIR)/build/wheel-demo --max-steps 3
+
+# The figures of the README, from the real corpora that HF_DIALEMB_DATA names. About an hour on two cores.
+results: setup
+	for corpus in sgd multiwoz self_dialogue; do \
+	  $(BIN)/dialemb train --config dial2vec_minilm --corpus $$corpus --output_dir runs/dial2vec-minilm-$$corpus && \
+	  $(BIN)/dialemb train --config dial2vec_minilm --corpus $$corpus --output_dir runs/centre-$$corpus \
+	    --max_steps 1 --average_with_backbone 1 && \
+	  $(BIN)/dialemb evaluate --corpus $$corpus --split test --output docs/results/$$corpus.json \
+	    --plot docs/results/$$corpus.png --model tfidf all-MiniLM-L6-v2@utterances all-MiniLM-L6-v2 \
+	    runs/centre-$$corpus runs/dial2vec-minilm-$$corpus || exit 1; \
+	done
+	$(BIN)/python benchmarks/corpora.py --output docs/results/corpora.json
+	$(BIN)/python benchmarks/startup.py --output docs/results/startup.json
+	$(BIN)/python benchmarks/dial2vec_step.py --output docs/results/dial2vec_step.json
+	$(BIN)/python benchmarks/render_readme.py
 
 clean:
 	rm -rf .venv .venv-wheel build dist demo .mypy_cache .pytest_cache .ruff_cache

@@ -98,6 +98,8 @@ def describe(dialogues: Sequence[Dialogue]) -> str:
     alone = single_domain(dialogues)
     speakers = Counter(turn.role for dialogue in dialogues for turn in dialogue.turns)
     labels = Counter(label for dialogue in dialogues for label in set(dialogue.domains))
+    # Ties in the order of the alphabet: most_common would leave them to the order of the corpus.
+    frequent = sorted(labels, key=lambda label: (-labels[label], label))[:10]
     rows = [
         ("dialogues", f"{len(dialogues):,}"),
         ("turns", f"{speakers.total():,}"),
@@ -107,11 +109,7 @@ def describe(dialogues: Sequence[Dialogue]) -> str:
         ("speakers", f"{len(speakers):,}"),
         *((f"  {role}", f"{count:,} turns") for role, count in speakers.most_common()),
         ("labels", f"{len(labels):,}"),
-        # Ties in the order of the alphabet: most_common alone would let the corpus decide.
-        *(
-            (f"  {label}", f"{labels[label]:,}")
-            for label in sorted(labels, key=lambda name: (-labels[name], name))[:10]
-        ),
+        *((f"  {label}", f"{labels[label]:,}") for label in frequent),
     ]
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)

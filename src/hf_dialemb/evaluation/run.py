@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 import time
@@ -21,6 +22,9 @@ from .plots import check_plotting, scatter
 from .results import Results, Row, describe_run, write_results
 from .tables import markdown_table
 from .tasks import Measurement, evaluate_embeddings
+
+TRAINING_REPORT = "training_report.json"
+"""What training leaves in a checkpoint's folder; its time goes into the table."""
 
 N_INIT = 10
 """Random starts of each k-means, as in the papers' time (see `hf_dialemb.metrics.purity.functional.cluster_purity`)."""
@@ -140,7 +144,12 @@ def _measure(
         figures = evaluate_embeddings(vectors, labels, seeds=seeds, n_init=N_INIT)
     except ValueError as error:
         raise InputError(f"model {model}: {error}") from error
-    return vectors, [*figures, Measurement("encoding", "seconds", "", round(seconds, 3), None, 1)]
+    figures.append(Measurement("encoding", "seconds", "", round(seconds, 3), None, 1))
+    report = Path(model) / TRAINING_REPORT
+    if report.is_file():
+        trained = json.loads(report.read_text(encoding="utf-8"))["seconds"]
+        figures.append(Measurement("training", "seconds", "", round(trained, 1), None, 1))
+    return vectors, figures
 
 
 def _command_line() -> str:

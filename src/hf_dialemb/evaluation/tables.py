@@ -27,6 +27,7 @@ _COLUMNS = (
     _Column("alignment-uniformity", "adjusted_alignment", "", "Adjusted alignment ↓", 3, True),
     _Column("alignment-uniformity", "uniformity", "", "Uniformity ↓", 3, True),
     _Column("encoding", "seconds", "", "Encoding (s) ↓", 1, True),
+    _Column("training", "seconds", "", "Training (s)", 0, True),
 )
 
 

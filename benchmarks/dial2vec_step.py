@@ -1,0 +1,231 @@
+"""Measures one dial2vec training step at the paper's shape, beside a restatement of the released program's step.
+
+A step is forward, backward and optimiser, for 5 dialogues of 10 samples each, BERT-base with random weights, the lower
+six layers frozen. The released program (`official_dial2vec.py`) pads every sample to 512 tokens and materialises
+attention and interaction; ours pads to what is there and computes the interaction in linear time. Both start from the
+same weights and read the same batch; without dropout their losses, and the cosines that enter them, must agree within
+1e-4. Each side has a process of its own, so that its peak memory is its own, and the sides take turns, never running at
+the same time. Speed-up is the median over rounds of the official side's seconds divided by ours in the same round.
+
+    python benchmarks/dial2vec_step.py --data-dir DATA --output step.json    # some 20 GB of memory and a few minutes
+    python benchmarks/dial2vec_step.py --data-dir DATA --official-slice 1    # with less memory, see below
+    python benchmarks/dial2vec_step.py --small                               # a smoke run
+
+``--official-slice 1`` sends the official side's dialogues through one at a time and adds up their gradients: the same
+step in about the same time, with the memory of one dialogue. Exit code 1: the two do not agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hardware import describe_machine, read_memory
+
+WORKER = Path(__file__).with_name("dial2vec_step_worker.py")
+OFFICIAL = "official"
+SIDES: dict[str, dict[str, Any]] = {
+    OFFICIAL: {"program": "official", "dropout": 0.1, "precision": "float32"},
+    "ours fp32, dropout 0.1": {"program": "ours", "dropout": 0.1, "precision": "float32"},
+    "ours fp32, dropout 0": {"program": "ours", "dropout": 0.0, "precision": "float32"},
+    "ours bf16, dropout 0": {"program": "ours", "dropout": 0.0, "precision": "bfloat16"},
+}
+COMPARED = (OFFICIAL, "ours fp32, dropout 0", "ours bf16, dropout 0")
+"""Without dropout there is no difference between the other side and one of these."""
+TOLERANCE = 1e-4
+OFFICIAL_BYTES = 4.2e9
+"""What the official side needs at full size for each dialogue of a forward pass."""
+
+
+class Side:
+    """A worker process, spoken to in JSON lines."""
+
+    def __init__(self, name: str, folder: Path, settings: dict[str, Any]) -> None:
+        self.name = name
+        self.process = subprocess.Popen(
+            [sys.executable, str(WORKER), "work", str(folder), json.dumps(settings)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.read()
+
+    def read(self) -> dict[str, Any]:
+        """Waits for the worker's next answer."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            status = self.process.wait()
+            raise SystemExit(f"The process of '{self.name}' ended (status {status}); -9 means out of memory: "
+                             "try --official-slice 1 or fewer --dialogues")  # fmt: skip
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def ask(self, action: str) -> dict[str, Any]:
+        """Lets the worker act, and waits for its answer."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"action": action}) + "\n")
+        self.process.stdin.flush()
+        return self.read()
+
+    def close(self) -> None:
+        """Ends the worker."""
+        self.process.kill()
+        self.process.wait()
+
+
+def measure(folder: Path, options: argparse.Namespace, device: str) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """Starts the sides one after another, then lets them take turns.
+
+    Returns:
+        Of each side, its answer without dropout, and its answers to the measured steps.
+    """
+    sides: list[Side] = []
+    compared: dict[str, Any] = {}
+    steps: dict[str, list[Any]] = {name: [] for name in SIDES}
+    try:
+        for name, settings in SIDES.items():
+            part = options.official_slice if name == OFFICIAL else 0
+            sides.append(Side(name, folder, {**settings, "device": device, "slice": part}))
+        for side in sides:
+            if side.name in COMPARED:
+                compared[side.name] = side.ask("compare")
+                print(f"without dropout: {side.name}: loss {compared[side.name]['loss']:.6f}", file=sys.stderr)
+        for round_number in range(options.warm_up + options.steps):
+            for side in sides:
+                answer = side.ask("step")
+                print(f"round {round_number}: {side.name}: {answer['seconds']:.2f} s", file=sys.stderr)
+                if round_number >= options.warm_up:
+                    steps[side.name].append(answer)
+    finally:
+        for side in sides:
+            side.close()
+    return compared, steps
+
+
+def agreement(compared: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """Compares each side's loss, gradient norm and cosines with the official side's."""
+    reference = compared[OFFICIAL]
+    result = {}
+    for name, answer in compared.items():
+        differences = [abs(x - y) for x, y in zip(_flat(answer["cosines"]), _flat(reference["cosines"]), strict=True)]
+        result[name] = {
+            "loss": answer["loss"],
+            "loss_difference": abs(answer["loss"] - reference["loss"]),
+            "largest_cosine_difference": max(differences),
+            "cosine_range": [min(_flat(answer["cosines"])), max(_flat(answer["cosines"]))],
+            "gradient_norm": answer["gradient_norm"],
+        }
+    return result
+
+
+def _flat(cosines: list[list[list[float]]]) -> list[float]:
+    return [value for dialogue in cosines for sample in dialogue for value in sample]
+
+
+def timing(steps: dict[str, list[Any]]) -> dict[str, dict[str, Any]]:
+    """Returns each side's median seconds, peak memory and how many times the official side's are larger."""
+    official = steps[OFFICIAL]
+    peaks = {name: max(answer["peak_bytes"] for answer in answers) for name, answers in steps.items()}
+    result = {}
+    for name, answers in steps.items():
+        paired = [theirs["seconds"] / own["seconds"] for theirs, own in zip(official, answers, strict=True)]
+        result[name] = {
+            "seconds": [answer["seconds"] for answer in answers],
+            "median_seconds": statistics.median(answer["seconds"] for answer in answers),
+            "peak_gib": peaks[name] / 2**30,
+            "speedup": statistics.median(paired),
+            "memory_ratio": peaks[OFFICIAL] / peaks[name],
+        }
+    return result
+
+
+def report(figures: dict[str, Any]) -> None:
+    """Prints the tables."""
+    batch = figures["batch"]
+    print(
+        f"{batch['sequences']} sequences from {batch['corpus']}: {batch['mean_length']:.0f} tokens on average, "
+        f"{batch['maximal_length']} at most, {batch['truncated']} truncated; official: 512 each"
+    )
+    print(
+        f"\n{'without dropout':<24} {'loss':>10} {'difference':>11} {'cosines':>17} {'difference':>11} {'gradient':>10}"
+    )
+    for name, row in figures["agreement"].items():
+        low, high = row["cosine_range"]
+        print(
+            f"{name:<24} {row['loss']:>10.6f} {row['loss_difference']:>11.1e} {low:>7.4f} to {high:.4f} "
+            f"{row['largest_cosine_difference']:>11.1e} {row['gradient_norm']:>10.6f}"
+        )
+    print(f"\n{'training step':<24} {'seconds':>9} {'peak GiB':>9} {'speed-up':>9} {'memory ratio':>13}")
+    for name, row in figures["timing"].items():
+        print(
+            f"{name:<24} {row['median_seconds']:>9.2f} {row['peak_gib']:>9.2f} {row['speedup']:>8.1f}x "
+            f"{row['memory_ratio']:>12.1f}x"
+        )
+    if figures["options"]["official_slice"]:
+        print(f"official: {figures['options']['official_slice']} dialogue(s) per forward pass, so is its peak memory")
+
+
+def parse() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-dir", default=os.environ.get("HF_DIALEMB_DATA"), help="folder that holds sgd/")
+    parser.add_argument("--steps", type=int, default=3, help="measured steps of each side (default: 3)")
+    parser.add_argument("--warm-up", type=int, default=1, help="steps before those (default: 1)")
+    parser.add_argument("--dialogues", type=int, default=5, help="dialogues in the batch (default: 5)")
+    parser.add_argument("--max-turns", type=int, default=15, help="last turns of a dialogue that count (default: 15)")
+    parser.add_argument("--official-slice", type=int, default=0, help="its dialogues per forward pass (default: all)")
+    parser.add_argument("--small", action="store_true", help="2 layers of width 64: a smoke run")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: a GPU if any")
+    parser.add_argument("--seed", type=int, default=0, help="of the weights and the batch (default: 0)")
+    parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
+    return parser.parse_args()
+
+
+def check_memory(options: argparse.Namespace, device: str) -> None:
+    """Stops before the official side would drain the machine's memory."""
+    at_once = min(options.official_slice or options.dialogues, options.dialogues)
+    needed, available = at_once * OFFICIAL_BYTES + 4e9, read_memory("MemAvailable")
+    if device == "cpu" and not options.small and 0 < available < needed:
+        raise SystemExit(
+            f"All sides together need about {needed / 1e9:.0f} GB, {available / 1e9:.0f} GB are free: "
+            "try --official-slice 1"
+        )
+
+
+def main() -> int:
+    """Measures, prints the tables, and returns the exit code."""
+    options = parse()
+    arguments = {key: value for key, value in vars(options).items() if key != "output"}
+    with tempfile.TemporaryDirectory() as name:
+        # Not in this process: a child's peak memory starts from its parent's.
+        command = [sys.executable, str(WORKER), "prepare", name, json.dumps(arguments)]
+        batch = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        device = options.device if options.device != "auto" else "cuda" if batch["accelerator"] else "cpu"
+        check_memory(options, device)
+        compared, steps = measure(Path(name), options, device)
+    figures = {
+        "machine": {**describe_machine(), "torch": batch["torch"], "accelerator": batch["accelerator"]},
+        "options": {**arguments, "device": device, "data_dir": None},
+        "batch": batch,
+        "agreement": agreement(compared),
+        "timing": timing(steps),
+    }
+    report(figures)
+    ours = figures["agreement"]["ours fp32, dropout 0"]
+    agrees = max(ours["loss_difference"], ours["largest_cosine_difference"]) < TOLERANCE
+    print(f"{'holds' if agrees else 'FAILS'}: loss and cosines of ours in fp32 differ by less than {TOLERANCE}")
+    if options.output:
+        options.output.write_text(json.dumps(figures, indent=2) + "\n")
+    return 0 if agrees else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,203 @@
+"""The processes behind ``dial2vec_step.py``, which starts them; not meant to be run by hand.
+
+``prepare FOLDER OPTIONS`` writes the initial model and one batch into the folder. ``work FOLDER SIDE`` loads them, then
+answers each JSON line on standard input with one on standard output: ``compare`` runs forward and backward without
+dropout, ``step`` runs and times one training step.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from official_dial2vec import OfficialDial2Vec, features
+from safetensors.torch import load_file
+from torch import Tensor
+from transformers import AutoTokenizer, BertConfig, BertModel
+from transformers.utils.logging import disable_progress_bar
+
+from hf_dialemb import load_dialogues
+from hf_dialemb.models.backbones import resolve_backbone
+from hf_dialemb.models.dial2vec import Dial2VecConfig, Dial2VecExamples, Dial2VecModel, collate
+from hf_dialemb.models.dialogue import Dialogue
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.layout import Truncation
+
+# The paper's input (section 4.4): the last turns, numbered downwards, positions counted afresh in each turn, the first
+# 512 tokens kept.
+LAYOUT: dict[str, Any] = {
+    "wrapped": False,
+    "end_of_utterance": "[unused1]",
+    "position_layout": "utterance",
+    "turn_order": "descending",
+    "max_tokens": 512,
+    "whole_turns": False,
+}
+OBJECTIVE: dict[str, Any] = {"window": 10, "loss_temperature": 0.2, "num_negatives": 9, "loss_scale": "official"}
+
+
+def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """Writes a model with random weights and one batch of real dialogues; returns what is in them."""
+    torch.manual_seed(options["seed"])
+    size = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 256}
+    backbone = BertModel(BertConfig(**(size if options["small"] else {})))
+    backbone.save_pretrained(folder / "backbone")
+    tokenizer = AutoTokenizer.from_pretrained(resolve_backbone("sentence-transformers/all-MiniLM-L6-v2"))
+    tokenizer.save_pretrained(folder / "backbone")
+    turn_rows = max(16, options["max_turns"] + 1)
+    model, tokenizer = Dial2VecModel.from_backbone(
+        str(folder / "backbone"),
+        max_turns=options["max_turns"],
+        num_turn_embeddings=turn_rows,
+        frozen_layers=backbone.config.num_hidden_layers // 2,
+        **LAYOUT,
+        **OBJECTIVE,
+    )
+    for table in (model.turn_embeddings, model.role_embeddings):
+        torch.nn.init.normal_(table.weight, std=0.02)  # zeros would hide a difference in turns or roles
+    model.save_pretrained(folder / "model")
+
+    dialogues, corpus = _dialogues(options["data_dir"])
+    examples = Dial2VecExamples(dialogues, model.config, options["seed"])
+    chosen = np.random.default_rng(options["seed"]).permutation(len(examples))[: options["dialogues"]]
+    truncation = Truncation()
+    batch = collate([examples.example(0, int(index)) for index in chosen], tokenizer, model.config, truncation)
+    torch.save(batch, folder / "batch.pt")
+    lengths = batch["attention_mask"].sum(-1).double()
+    return {
+        "corpus": corpus,
+        "sequences": lengths.numel(),
+        "mean_length": float(lengths.mean()),
+        "maximal_length": int(lengths.max()),
+        "truncated": truncation.truncated,
+        "torch": torch.__version__,
+        "accelerator": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+    }
+
+
+def _dialogues(data_dir: str | None) -> tuple[list[Dialogue], str]:
+    try:
+        found, corpus = load_dialogues("sgd", data_dir, "train"), "sgd"
+    except InputError as error:
+        print(f"note: the synthetic corpus serves instead of SGD ({error})", file=sys.stderr)
+        found, corpus = load_dialogues("sample"), "sample (synthetic)"
+    return [dialogue for dialogue in found if len(dialogue.turns) >= 5 and len(dialogue.roles) == 2], corpus
+
+
+class Worker:
+    """One side of the comparison: its model, its optimiser, its copy of the batch.
+
+    Args:
+        folder: What `prepare` wrote.
+        side: ``program`` (official, ours), ``dropout``, ``precision`` (float32, bfloat16), ``device`` and ``slice``,
+            the number of dialogues per forward pass (0: all at once).
+    """
+
+    def __init__(self, folder: Path, side: dict[str, Any]) -> None:
+        torch.manual_seed(0)
+        self.side, self.device = side, torch.device(side["device"])
+        config = Dial2VecConfig.from_pretrained(folder / "model")
+        encoder: Any = config.encoder_config
+        encoder.hidden_dropout_prob = encoder.attention_probs_dropout_prob = side["dropout"]
+        batch = torch.load(folder / "batch.pt")
+        self.model: torch.nn.Module
+        if side["program"] == "official":
+            official = OfficialDial2Vec(
+                encoder, config.num_turn_embeddings, config.frozen_layers, config.window, config.loss_temperature
+            )
+            stored = load_file(folder / "model" / "model.safetensors")  # ours also stores what no training step uses
+            official.load_state_dict({name: stored[name] for name in official.state_dict()}, strict=True)
+            self.model, batch = official, features(batch)
+        else:
+            ours = Dial2VecModel.from_pretrained(folder / "model", config=config, attn_implementation="sdpa")
+            ours.freeze_lower_layers()
+            self.model = ours
+        self.model.to(self.device)
+        self.batch = {name: tensor.to(self.device) for name, tensor in batch.items()}
+        learning = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        self.optimizer = torch.optim.AdamW(learning, lr=1e-5)
+
+    def parts(self) -> Iterator[tuple[dict[str, Tensor], float]]:
+        """Yields the batch, or slices of it with their shares."""
+        dialogues = len(self.batch["input_ids"])
+        step = self.side["slice"] or dialogues
+        for start in range(0, dialogues, step):
+            part = {name: tensor[start : start + step] for name, tensor in self.batch.items()}
+            yield part, len(part["input_ids"]) / dialogues
+
+    def forward_backward(self) -> tuple[float, Tensor]:
+        """Computes the gradients; returns the loss and the cosines (B, N, 2)."""
+        total, cosines = 0.0, []
+        reduced = self.side["precision"] == "bfloat16"
+        for part, share in self.parts():
+            with torch.autocast(self.device.type, torch.bfloat16) if reduced else nullcontext():
+                if self.side["program"] == "official":
+                    loss, similarities = self.model(**part)
+                else:
+                    output = self.model(**part)
+                    loss, similarities = output.loss, output.similarities
+            (loss * share).backward()
+            total += float(loss.detach()) * share
+            cosines.append(similarities.detach().float().cpu())
+        return total, torch.cat(cosines)
+
+    def compare(self) -> dict[str, Any]:
+        """Runs without dropout; the loss is multiplied by N, which undoes the program's division."""
+        self.model.train(False)
+        loss, cosines = self.forward_backward()
+        squares = [(p.grad.double() ** 2).sum().item() for p in self.model.parameters() if p.grad is not None]
+        self.optimizer.zero_grad(set_to_none=True)
+        samples = cosines.shape[1]
+        return {"loss": loss * samples, "gradient_norm": math.sqrt(sum(squares)) * samples, "cosines": cosines.tolist()}
+
+    def step(self) -> dict[str, Any]:
+        """Runs one training step; returns its seconds and the highest memory of this process so far."""
+        self.model.train(True)
+        self.synchronize()
+        start = time.perf_counter()
+        loss, _ = self.forward_backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.synchronize()
+        return {"seconds": time.perf_counter() - start, "loss": loss, "peak_bytes": self.peak_bytes()}
+
+    def synchronize(self) -> None:
+        """Waits for the accelerator."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def peak_bytes(self) -> int:
+        """Returns the peak of the accelerator's memory, or of the process's on the CPU (Linux counts in KiB)."""
+        if self.device.type == "cuda":
+            return torch.cuda.max_memory_allocated(self.device)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def main() -> None:
+    """Prepares, or serves requests until standard input ends."""
+    answers, sys.stdout = sys.stdout, sys.stderr  # whatever a library prints must not disturb the answers
+    disable_progress_bar()
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")  # when memory runs out, let it be this process that ends
+    action, folder, argument = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
+    if action == "prepare":
+        print(json.dumps(prepare(folder, argument)), file=answers)
+        return
+    worker = Worker(folder, argument)
+    print(json.dumps({"ready": True}), file=answers, flush=True)
+    for line in sys.stdin:
+        answer = {"compare": worker.compare, "step": worker.step}[json.loads(line)["action"]]()
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Writes the tables of README.md from the results files: python benchmarks/render_readme.py [--check].
+
+A block between ``<!-- results: FILE -->`` and ``<!-- end -->`` is replaced by the table of that results file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+
+from hf_dialemb.evaluation.results import read_results
+from hf_dialemb.evaluation.tables import markdown_table
+
+ROOT = Path(__file__).parents[1]
+BLOCK = re.compile(r"(<!-- results: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def render(text: str) -> str:
+    """Replaces every results block of a text by what its file says."""
+    return BLOCK.sub(lambda found: f"{found[1]}{table(ROOT / found[2])}\n{found[3]}", text)
+
+
+def table(path: Path) -> str:
+    """Renders one results file: evaluation tables, or the figures of a benchmark program."""
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if "results" in record:
+        results = read_results(path)
+        run = results.run
+        return f"{markdown_table(results.results)}\n`{run['command']}` on {run['hardware']}\n"
+    return "".join(f"{line}\n" for line in record["table"])
+
+
+def main() -> int:
+    """Rewrites README.md, or only tells whether it is up to date."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a table is out of date")
+    check = parser.parse_args().check
+    readme = ROOT / "README.md"
+    before = readme.read_text(encoding="utf-8")
+    after = render(before)
+    if check and after != before:
+        print("README.md is out of date: run python benchmarks/render_readme.py", file=sys.stderr)
+        return 1
+    if after != before:
+        readme.write_text(after, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

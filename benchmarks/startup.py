@@ -1,0 +1,79 @@
+"""Measures how long a fresh interpreter takes to import hf_dialemb and to print the command line's help.
+
+Importing the package must not import torch, so both are far faster than torch alone. The commands take turns, so that
+other work on the machine strikes all of them alike; the bounds are compared with the medians.
+
+    python benchmarks/startup.py
+    python benchmarks/startup.py --repeats 15 --output startup.json
+
+Exit code 1: a bound does not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from hardware import describe_machine
+
+COMMANDS = {
+    "python -c 'pass'": ["-c", "pass"],
+    "import hf_dialemb": ["-c", "import hf_dialemb"],
+    "dialemb --help": ["-m", "hf_dialemb.cli", "--help"],
+    "import torch": ["-c", "import torch"],
+}
+BOUNDS = {"import hf_dialemb": 0.3, "dialemb --help": 0.5}
+"""Seconds that the median must stay below."""
+
+
+def measure(repeats: int) -> dict[str, list[float]]:
+    """Runs every command so many times, in turns, after one unmeasured round that fills the file cache."""
+    seconds: dict[str, list[float]] = {name: [] for name in COMMANDS}
+    for round_number in range(repeats + 1):
+        for name, words in COMMANDS.items():
+            start = time.perf_counter()
+            subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
+            elapsed = time.perf_counter() - start
+            if round_number:
+                seconds[name].append(elapsed)
+    return seconds
+
+
+def imports_torch() -> bool:
+    """Says whether importing hf_dialemb brings torch along."""
+    code = "import hf_dialemb, sys; print('torch' in sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return answer.stdout.strip() == "True"
+
+
+def main() -> int:
+    """Measures, prints the table and the verdicts, and returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=7, help="measured runs of each command (default: 7)")
+    parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
+    options = parser.parse_args()
+
+    seconds = measure(options.repeats)
+    medians = {name: statistics.median(values) for name, values in seconds.items()}
+    print(f"{'command':<20} {'minimum':>9} {'median':>9} {'of torch':>9}")
+    for name, values in seconds.items():
+        share = medians[name] / medians["import torch"]
+        print(f"{name:<20} {min(values):>7.3f} s {medians[name]:>7.3f} s {share:>9.1%}")
+
+    verdicts = {f"{name} < {bound} s": medians[name] < bound for name, bound in BOUNDS.items()}
+    verdicts["import hf_dialemb leaves torch alone"] = not imports_torch()
+    for sentence, holds in verdicts.items():
+        print(f"{'holds' if holds else 'FAILS'}: {sentence}")
+    if options.output:
+        figures = {"machine": describe_machine(), "seconds": seconds, "medians": medians, "verdicts": verdicts}
+        options.output.write_text(json.dumps(figures, indent=2) + "\n")
+    return 0 if all(verdicts.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
