@@ -7,7 +7,7 @@ same weights and read the same batch; without dropout their losses, and the cosi
 1e-4. Each side has a process of its own, so that its peak memory is its own, and the sides take turns, never running at
 the same time. Speed-up is the median over rounds of the official side's seconds divided by ours in the same round.
 
-    python benchmarks/dial2vec_step.py --data-dir DATA --output step.json    # some 20 GB of memory and a few minutes
+    python benchmarks/dial2vec_step.py --data-dir DATA --output step.json    # 25 GB of memory, some ten minutes
     python benchmarks/dial2vec_step.py --data-dir DATA --official-slice 1    # with less memory, see below
     python benchmarks/dial2vec_step.py --small                               # a smoke run
 

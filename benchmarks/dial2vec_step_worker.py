@@ -49,7 +49,9 @@ def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     """Writes a model with random weights and one batch of real dialogues; returns what is in them."""
     torch.manual_seed(options["seed"])
     size = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 256}
-    backbone = BertModel(BertConfig(**(size if options["small"] else {})))
+    backbone = BertModel(BertConfig(initializer_range=0.01, **(size if options["small"] else {})))
+    # Words must outweigh what all tokens share: else every cosine is near 1 and the comparison would see no difference.
+    torch.nn.init.normal_(backbone.get_input_embeddings().weight, std=0.1)
     backbone.save_pretrained(folder / "backbone")
     tokenizer = AutoTokenizer.from_pretrained(resolve_backbone("sentence-transformers/all-MiniLM-L6-v2"))
     tokenizer.save_pretrained(folder / "backbone")

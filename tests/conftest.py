@@ -76,13 +76,15 @@ def tiny_backbones(tmp_path_factory: pytest.TempPathFactory, tiny_bert: str) -> 
     bytelevel.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bytelevel.decoder = decoders.ByteLevel()
     bytes_tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=bytelevel, bos_token="<s>", cls_token="<s>", eos_token="</s>", sep_token="</s>", pad_token="<pad>",
-        unk_token="<unk>", mask_token="<mask>",
+        tokenizer_object=bytelevel, bos_token="<s>", cls_token="<s>", eos_token="</s>", sep_token="</s>",
+        pad_token="<pad>", unk_token="<unk>", mask_token="<mask>",
     )  # fmt: skip
     size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     words, marks = len(wordpiece), len(bytes_tokenizer)
     families = {
-        "roberta": (RobertaConfig(vocab_size=marks, max_position_embeddings=514, pad_token_id=1, **size), bytes_tokenizer),
+        "roberta": (
+            RobertaConfig(vocab_size=marks, max_position_embeddings=514, pad_token_id=1, **size), bytes_tokenizer,
+        ),
         "mpnet": (MPNetConfig(vocab_size=words, max_position_embeddings=514, pad_token_id=0, **size), wordpiece),
         "distilbert": (DistilBertConfig(vocab_size=words, dim=16, n_layers=2, n_heads=2, hidden_dim=32), wordpiece),
         "modernbert": (
@@ -109,3 +111,18 @@ def data_dir() -> Path:
     if "HF_DIALEMB_DATA" not in os.environ:
         pytest.skip("HF_DIALEMB_DATA does not name the folder of real corpora")
     return Path(os.environ["HF_DIALEMB_DATA"])
+
+
+@pytest.fixture(scope="session")
+def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory, tiny_bert: str) -> Path:
+    """An untrained dial2vec around `tiny_bert` whose turn and role tables say something, as training writes it."""
+    from hf_dialemb.models.dial2vec import Dial2VecModel
+
+    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert)
+    torch.manual_seed(2)
+    torch.nn.init.normal_(model.turn_embeddings.weight)
+    torch.nn.init.normal_(model.role_embeddings.weight)
+    folder = tmp_path_factory.mktemp("tiny_checkpoint")
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

@@ -174,7 +174,7 @@ LOADERS = {
     "AutoConfig": ("transformers", "type(transformers.AutoConfig.from_pretrained(path)).__name__ == 'Dial2VecConfig'"),
     "AutoModel": ("transformers", "type(transformers.AutoModel.from_pretrained(path)).__name__ == 'Dial2VecModel'"),
     "AutoTokenizer": ("transformers", "transformers.AutoTokenizer.from_pretrained(path).chat_template"),
-    "pipeline": ("transformers", "len(transformers.pipeline('feature-extraction', path)('a room')[0][0]) == 16"),
+    "pipeline": ("transformers", "len(transformers.pipeline('feature-extraction', path)('a room')[0]) == 16"),
     "SentenceTransformer": (
         "sentence_transformers",
         "sentence_transformers.SentenceTransformer(path, device='cpu').encode(['a room']).shape == (1, 16)",

@@ -22,9 +22,9 @@ from hf_dialemb.evaluation import (
     read_results,
     write_results,
 )
-from hf_dialemb.models.files import check_writable, write_atomically
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.files import check_writable, write_atomically
 
 ROW = Row("tfidf", "sgd", "test", "dialogue-retrieval", "map", "", 50.0, None, 1)
 

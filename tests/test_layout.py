@@ -67,8 +67,8 @@ def test_official_role_alignment_repeats_the_programs_error(tiny_bert):
     assert tokenize([six], tokenizer, model.config, Truncation())["role_ids"].tolist() == [[0, 1, 0]]
 
 
-PLATO = {"wrapped": False, "end_of_utterance": "[unused1]", "position_layout": "utterance", "turn_order": "descending", "max_turns": 15,
-         "num_turn_embeddings": 16, "whole_turns": False}  # fmt: skip
+PLATO = {"wrapped": False, "end_of_utterance": "[unused1]", "position_layout": "utterance", "turn_order": "descending",
+         "max_turns": 15, "num_turn_embeddings": 16, "whole_turns": False}  # fmt: skip
 
 
 def plato_forward(
@@ -111,8 +111,9 @@ def plato_weights(model: Dial2VecModel) -> dict[str, torch.Tensor]:
         "embed_layer_norm.weight": w[bert + "LayerNorm.weight"],
         "embed_layer_norm.bias": w[bert + "LayerNorm.bias"],
     }
-    names = {"attn.linear_out": "attention.output.dense", "attn_norm": "attention.output.LayerNorm", "ff.linear_hidden.0": "intermediate.dense",
-             "ff.linear_out": "output.dense", "ff_norm": "output.LayerNorm"}  # fmt: skip
+    names = {"attn.linear_out": "attention.output.dense", "attn_norm": "attention.output.LayerNorm",
+             "ff.linear_hidden.0": "intermediate.dense", "ff.linear_out": "output.dense",
+             "ff_norm": "output.LayerNorm"}  # fmt: skip
     for layer in range(model.config.encoder_config.num_hidden_layers):
         prefix = f"encoder.encoder.layer.{layer}."
         for kind in ("weight", "bias"):

@@ -3,7 +3,7 @@
 accelerate launch training_scripts/train.py --config training_scripts/recipes/dial2vec_minilm.yaml [--field value ...]
 
 Two CPU processes: ACCELERATE_USE_CPU=true accelerate launch --multi_gpu --num_processes 2 --num_machines 1 \
-    --mixed_precision no --dynamo_backend no training_scripts/train.py --use_cpu true --config ...
+    --mixed_precision no --dynamo_backend no training_scripts/train.py --config ...
 """
 
 import sys

@@ -184,12 +184,13 @@ class _CheckpointEncoder:
         from transformers import AutoModel, AutoTokenizer
 
         from ..models import register
+        from ..models.backbones import load_pretrained
 
         register()
         self.name = name
         self.batch_size = batch_size
-        self.model = AutoModel.from_pretrained(path).to(device)
-        self.tokenizer = AutoTokenizer.from_pretrained(path)
+        self.model = load_pretrained(AutoModel, path).to(device)
+        self.tokenizer = load_pretrained(AutoTokenizer, path)
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         from ..models.encoder import encode

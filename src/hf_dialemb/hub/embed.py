@@ -17,6 +17,7 @@ from ..corpora.jsonl import read_jsonl
 from ..models.dialogue import Dialogue
 from ..models.encoder import DialogueEncoder, encode
 from ..models.errors import InputError
+from ..models.files import check_writable
 from .export import load_checkpoint
 
 
@@ -41,6 +42,7 @@ def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -
         raise InputError(f"--shard-size: got {shard_size}, expected at least 1")
     if not source.is_file():
         raise InputError(f"--input {source}: no such file; expected a JSONL file of dialogues")
+    check_writable(output)
     encoder, tokenizer = load_checkpoint(model)
     parts = output.with_name(f"{output.name}.parts")
     _claim(

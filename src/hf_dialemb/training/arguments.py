@@ -195,6 +195,7 @@ def _settings_class(config_class: type) -> type:
 
 
 def _parse(run_class: type, method_class: type, words: Sequence[str]) -> tuple[RunArguments, Any, TrainingArguments]:
+    import torch
     from transformers import HfArgumentParser, TrainingArguments
 
     class Parser(HfArgumentParser):
@@ -207,7 +208,11 @@ def _parse(run_class: type, method_class: type, words: Sequence[str]) -> tuple[R
     for word in words:
         if word.startswith("--") and word.split("=")[0] not in known:
             raise unknown_setting(word.split("=")[0], known)
+    # transformers refuses bf16 on a machine without accelerator unless it is told that the CPU is meant.
+    parser.set_defaults(use_cpu=not torch.accelerator.is_available())
     parser.set_defaults(remove_unused_columns=False, report_to="none", logging_steps=10, output_dir="runs/dial2vec")
+    if words and not words[0].startswith("--"):
+        raise InputError(f"unexpected argument '{words[0]}'; settings are given as --field value")
     try:
         run, chosen, training = parser.parse_args_into_dataclasses(list(words), look_for_args_file=False)
     except InputError:

@@ -46,13 +46,14 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
         InputError: The data, the backbone or the output folder cannot be used.
     """
     run, output, started = settings.run, Path(str(settings.training.output_dir)), time.time()
-    checkpoint = _starting_point(settings, output)
+    check_writable(output / SETTINGS_FILE)
     loaded = load_dialogues(run.corpus, run.data_dir, run.train_split, skip_invalid=run.skip_invalid)
     dialogues = _usable(loaded, run, report)
     if run.max_dialogues is not None:  # drawn, not the first: corpora are often sorted by domain
         rows = np.random.default_rng(settings.training.seed).permutation(len(dialogues))[: run.max_dialogues]
         dialogues = [dialogues[row] for row in sorted(rows)]
     backbone = resolve_backbone(run.backbone)
+    checkpoint = _starting_point(settings, output)
     trainer = _build_trainer(settings, backbone, dialogues, report)
     if checkpoint is not None:
         report(f"Resuming from {checkpoint}")
@@ -121,7 +122,6 @@ def _starting_point(settings: Settings, output: Path) -> Path | None:
     from accelerate import PartialState
 
     state, fingerprint = PartialState(), settings.fingerprint()
-    check_writable(output / SETTINGS_FILE)
     with state.main_process_first():
         if not settings.run.resume and state.is_main_process:
             for folder in output.glob("checkpoint-*"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Sequence
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any, cast
 
@@ -74,8 +75,14 @@ class DialogueTrainer(Trainer):
         # The mark comes when every process has written, and older checkpoints go only after it: at any moment that the
         # run can be killed, one whole checkpoint is there.
         limit, self.args.save_total_limit = self.args.save_total_limit, None
-        super()._save_checkpoint(model, trial)
-        self.args.save_total_limit = limit
+        try:
+            super()._save_checkpoint(model, trial)
+        except RuntimeError as error:
+            if "PytorchStreamWriter" in str(error) or "inline_container" in str(error):  # torch's way to say: disk full
+                raise OSError(ENOSPC, "the checkpoint cannot be written; free space and run again") from error
+            raise
+        finally:
+            self.args.save_total_limit = limit
         self.accelerator.wait_for_everyone()
         if self.args.should_save:
             folder = str(self.args.output_dir)

@@ -1,0 +1,63 @@
+"""Search: the nearest dialogues of one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hf_dialemb.cli import main
+from hf_dialemb.corpora import write_jsonl
+from hf_dialemb.evaluation.search import describe_nearest, nearest
+from hf_dialemb.hub.export import load_checkpoint
+from hf_dialemb.models.encoder import encode
+from hf_dialemb.models.errors import InputError
+
+
+def test_neighbours_come_by_cosine_whatever_their_length():
+    vectors = np.array([[1, 0], [0, 3], [100, 100], [0.1, 0.01], [-5, 0]], dtype=np.float32)
+    found = nearest(vectors, 0, 10)
+    assert [row for row, _ in found] == [3, 2, 1, 4]
+    assert np.allclose([score for _, score in found], [0.1 / np.hypot(0.1, 0.01), np.sqrt(0.5), 0, -1])
+    assert nearest(vectors, 0, 2) == found[:2]
+
+
+def test_a_dialogue_is_not_its_own_neighbour_but_its_copy_is():
+    vectors = np.array([[1, 2], [3, 1], [1, 2]], dtype=np.float32)
+    assert nearest(vectors, 2, 5)[0] == (0, pytest.approx(1.0))
+    assert 2 not in [row for row, _ in nearest(vectors, 2, 5)]
+
+
+def test_a_vector_of_zeros_has_no_direction_and_breaks_nothing():
+    assert nearest(np.array([[0, 0], [1, 0]], dtype=np.float32), 0, 1) == [(1, 0.0)]
+
+
+def test_an_unknown_id_is_told_with_the_nearest_one(sample_dialogues):
+    vectors = np.ones((len(sample_dialogues), 2), dtype=np.float32)
+    wrong = f"{sample_dialogues[3].id}x"
+    with pytest.raises(InputError, match=f"Unknown dialogue id '{wrong}'. Did you mean '") as caught:
+        describe_nearest(sample_dialogues, vectors, wrong, 3)
+    assert len(str(caught.value)) < 2000
+
+
+def test_lines_are_short_and_start_with_the_dialogue_itself(sample_dialogues):
+    vectors = np.random.default_rng(0).normal(size=(len(sample_dialogues), 4)).astype(np.float32)
+    start = sample_dialogues[5]
+    lines = describe_nearest(sample_dialogues, vectors, start.id, 4)
+    assert len(lines) == 5
+    assert lines[0].strip().startswith(f"{start.id} [{start.domains[0]}] {start.turns[0].content[:20]}")
+    assert not any(line.split()[1] == start.id for line in lines[1:])
+    assert max(map(len, lines)) < 200
+
+
+def test_the_command_finds_the_nearest_of_a_file(tiny_checkpoint, sample_dialogues, tmp_path, capsys):
+    dialogues = sample_dialogues[:9]
+    write_jsonl(dialogues, tmp_path / "nine.jsonl")
+    words = ["search", "--model", str(tiny_checkpoint), "--corpus", str(tmp_path / "nine.jsonl")]
+    assert main([*words, "--id", dialogues[4].id, "--top", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    vectors = encode(*load_checkpoint(str(tiny_checkpoint)), dialogues)
+    expected = [dialogues[row].id for row, _ in nearest(vectors, 4, 3)]
+    assert lines[0].split()[0] == dialogues[4].id
+    assert [line.split()[1] for line in lines[1:]] == expected
+    assert main([*words, "--id", "nobody"]) == 2
+    assert "dialemb: error: Unknown dialogue id 'nobody'." in capsys.readouterr().err
