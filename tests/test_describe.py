@@ -66,7 +66,7 @@ def test_without_labels_or_dialogues_there_is_still_a_table():
 
 def test_the_command_prints_the_table_and_writes_the_dialogues(tmp_path, capsys):
     output = tmp_path / "sample.jsonl"
-    assert main(["corpus", "--corpus", "sample", "--split", "dev", "--output", str(output)]) == 0
+    assert main(["corpus", "stats", "--corpus", "sample", "--split", "dev", "--output", str(output)]) == 0
     dialogues = load_dialogues("sample", None, "dev")
     assert capsys.readouterr().out == f"{describe(dialogues)}\nWrote {output}\n"
     assert load_dialogues(str(output)) == dialogues

@@ -186,6 +186,23 @@ def test_the_average_with_the_backbone_lies_between_both(tiny_bert, tmp_path, un
     assert torch.allclose(averaged[table], 0.75 * uninterrupted[table], atol=1e-6)
 
 
+def test_the_centre_is_the_mean_of_the_training_dialogues(tiny_bert, tmp_path, uninterrupted, sample_dialogues):
+    train(settings(tiny_bert, tmp_path, center=True))
+    weights = load_file(tmp_path / "model.safetensors")
+    assert all(torch.equal(weights[name], uninterrupted[name]) for name in weights if name != "center")
+    assert torch.equal(uninterrupted["center"], torch.zeros(16))
+    model, tokenizer = AutoModel.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
+    vectors = encode(model, tokenizer, sample_dialogues)
+    assert np.abs(vectors.mean(axis=0)).max() < 1e-4 * np.abs(vectors).max()
+    assert weights["center"].abs().max() > 0.1
+
+
+def test_the_whole_share_of_the_backbone_gives_the_backbone_back(tiny_bert, tmp_path):
+    train(settings(tiny_bert, tmp_path, average_with_backbone=1, max_steps=2))
+    weights, start = load_file(tmp_path / "model.safetensors"), AutoModel.from_pretrained(tiny_bert).state_dict()
+    assert all(torch.equal(weights[f"encoder.{name}"], start[name]) for name in start if not name.startswith("pooler"))
+
+
 def test_the_official_schedule_counts_examples(tiny_bert, tmp_path):
     train(settings(tiny_bert, tmp_path, learning_rate_schedule="official", logging_steps=1, max_steps=24))
     report = json.loads((tmp_path / "training_report.json").read_text())

@@ -158,6 +158,8 @@ def _dev_dialogues(run: RunArguments, report: Callable[[str], None]) -> list[Dia
     if run.dev_split is None:
         return []
     corpus = run.dev_split if run.dev_split.endswith(".jsonl") else run.corpus
+    if corpus == run.corpus and corpus.endswith(".jsonl"):
+        raise InputError(f"dev_split: got '{run.dev_split}', but {corpus} has no splits; give another .jsonl file")
     dialogues = load_dialogues(corpus, run.data_dir, run.dev_split, skip_invalid=run.skip_invalid)
     if run.checkpoint_selection == "dev_purity":
         dialogues = [dialogue for dialogue in dialogues if len(dialogue.domains) == 1]
