@@ -72,7 +72,7 @@ class RunArguments:
     center: bool = field(
         default=False,
         metadata={
-            "help": "After training, store the mean embedding of (up to 2,000) training dialogues and take it off "
+            "help": "After training, store the mean embedding of (up to 500) training dialogues and take it off "
             "every embedding: what all dialogues share tells nothing about one of them."
         },
     )

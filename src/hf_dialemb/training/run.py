@@ -27,7 +27,7 @@ from .trainer import DialogueTrainer, last_complete_checkpoint
 
 SETTINGS_FILE = "training_settings.json"
 REPORT_FILE = "training_report.json"
-CENTER_SAMPLE = 2000
+CENTER_SAMPLE = 500
 
 
 def train(settings: Settings, report: Callable[[str], None] = lambda line: None) -> Path:
