@@ -147,30 +147,36 @@ def timing(steps: dict[str, list[Any]]) -> dict[str, dict[str, Any]]:
     return result
 
 
-def report(figures: dict[str, Any]) -> None:
-    """Prints the tables."""
-    batch = figures["batch"]
-    print(
+def tables(figures: dict[str, Any]) -> list[str]:
+    """Renders the figures as lines of text."""
+    batch, machine = figures["batch"], figures["machine"]
+    extensions = ", ".join(name for name, there in machine["extensions"].items() if there) or "no bfloat16 instructions"
+    where = f"{machine['processor']} ({machine['cores']} cores, {extensions})"
+    lines = [f"{figures['options']['device']}: {machine['accelerator'] or where}, torch {machine['torch']}"]
+    lines.append(
         f"{batch['sequences']} sequences from {batch['corpus']}: {batch['mean_length']:.0f} tokens on average, "
         f"{batch['maximal_length']} at most, {batch['truncated']} truncated; official: 512 each"
     )
-    print(
+    lines.append(
         f"\n{'without dropout':<24} {'loss':>10} {'difference':>11} {'cosines':>17} {'difference':>11} {'gradient':>10}"
     )
     for name, row in figures["agreement"].items():
         low, high = row["cosine_range"]
-        print(
+        lines.append(
             f"{name:<24} {row['loss']:>10.6f} {row['loss_difference']:>11.1e} {low:>7.4f} to {high:.4f} "
             f"{row['largest_cosine_difference']:>11.1e} {row['gradient_norm']:>10.6f}"
         )
-    print(f"\n{'training step':<24} {'seconds':>9} {'peak GiB':>9} {'speed-up':>9} {'memory ratio':>13}")
+    lines.append(f"\n{'training step':<24} {'seconds':>9} {'peak GiB':>9} {'speed-up':>9} {'memory ratio':>13}")
     for name, row in figures["timing"].items():
-        print(
+        lines.append(
             f"{name:<24} {row['median_seconds']:>9.2f} {row['peak_gib']:>9.2f} {row['speedup']:>8.1f}x "
             f"{row['memory_ratio']:>12.1f}x"
         )
     if figures["options"]["official_slice"]:
-        print(f"official: {figures['options']['official_slice']} dialogue(s) per forward pass, so is its peak memory")
+        lines.append(
+            f"official: {figures['options']['official_slice']} dialogue(s) per forward pass, so is its peak memory"
+        )
+    return [line for text in lines for line in text.split("\n")]
 
 
 def parse() -> argparse.Namespace:
@@ -218,7 +224,8 @@ def main() -> int:
         "agreement": agreement(compared),
         "timing": timing(steps),
     }
-    report(figures)
+    figures["table"] = tables(figures)
+    print("\n".join(figures["table"]))
     ours = figures["agreement"]["ours fp32, dropout 0"]
     agrees = max(ours["loss_difference"], ours["largest_cosine_difference"]) < TOLERANCE
     print(f"{'holds' if agrees else 'FAILS'}: loss and cosines of ours in fp32 differ by less than {TOLERANCE}")

@@ -30,7 +30,10 @@ def table(path: Path) -> str:
         results = read_results(path)
         run = results.run
         return f"{markdown_table(results.results)}\n`{run['command']}` on {run['hardware']}\n"
-    return "".join(f"{line}\n" for line in record["table"])
+    lines = record["table"]
+    if not lines[0].startswith("|"):  # plain text keeps its columns only in a code block
+        lines = ["```text", *lines, "```"]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def main() -> int:

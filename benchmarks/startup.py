@@ -60,17 +60,24 @@ def main() -> int:
 
     seconds = measure(options.repeats)
     medians = {name: statistics.median(values) for name, values in seconds.items()}
-    print(f"{'command':<20} {'minimum':>9} {'median':>9} {'of torch':>9}")
+    lines = [f"{'command':<20} {'minimum':>9} {'median':>9} {'of torch':>9}"]
     for name, values in seconds.items():
         share = medians[name] / medians["import torch"]
-        print(f"{name:<20} {min(values):>7.3f} s {medians[name]:>7.3f} s {share:>9.1%}")
+        lines.append(f"{name:<20} {min(values):>7.3f} s {medians[name]:>7.3f} s {share:>9.1%}")
 
     verdicts = {f"{name} < {bound} s": medians[name] < bound for name, bound in BOUNDS.items()}
     verdicts["import hf_dialemb leaves torch alone"] = not imports_torch()
     for sentence, holds in verdicts.items():
-        print(f"{'holds' if holds else 'FAILS'}: {sentence}")
+        lines.append(f"{'holds' if holds else 'FAILS'}: {sentence}")
+    print("\n".join(lines))
     if options.output:
-        figures = {"machine": describe_machine(), "seconds": seconds, "medians": medians, "verdicts": verdicts}
+        figures = {
+            "machine": describe_machine(),
+            "seconds": seconds,
+            "medians": medians,
+            "verdicts": verdicts,
+            "table": lines,
+        }
         options.output.write_text(json.dumps(figures, indent=2) + "\n")
     return 0 if all(verdicts.values()) else 1
 
