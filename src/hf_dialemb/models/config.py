@@ -10,10 +10,10 @@ from transformers.configuration_utils import SubConfigSpec
 from .dialogue import ROLES
 from .errors import InputError, unknown_name
 
-# What transformers itself passes when it reads a config file, beside the fields of PreTrainedConfig.
+# What transformers itself passes when it copies a config, beside the fields of PreTrainedConfig.
 _LOADER_KEYS = {
-    "transformers_version", "auto_map", "model_type", "_name_or_path", "name_or_path", "attn_implementation",
-    "torch_dtype", "num_labels", "_attn_implementation", "_commit_hash", "adapter_kwargs",
+    "auto_map", "model_type", "_name_or_path", "name_or_path", "attn_implementation", "torch_dtype", "num_labels",
+    "_attn_implementation", "_commit_hash", "adapter_kwargs",
 }  # fmt: skip
 
 
@@ -65,7 +65,8 @@ class DialogueConfig(PreTrainedConfig):
     def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - whatever a config file holds
         settings = own_settings(type(self))
         base = {field.name for field in fields(PreTrainedConfig)}
-        for name in kwargs:
+        # A file that save_pretrained wrote was checked when its config was made, and holds keys that transformers added.
+        for name in () if "transformers_version" in kwargs else kwargs:
             if name not in _LOADER_KEYS | base:
                 raise unknown_name(f"setting of {type(self).__name__}", name, settings)
         super().__post_init__(**kwargs)  # type: ignore[no-untyped-call]
