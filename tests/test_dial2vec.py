@@ -219,7 +219,7 @@ def test_wrong_settings_say_what_is_wrong(settings, sentence):
 
 
 def test_what_a_trainer_adds_to_a_saved_config_does_not_stop_it_from_loading(tiny_bert, tmp_path):
-    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert)
+    model, _ = Dial2VecModel.from_backbone(tiny_bert)
     model.config.pad_token_id = 0
     model.save_pretrained(tmp_path)
     assert AutoModel.from_pretrained(tmp_path).config.pad_token_id == 0

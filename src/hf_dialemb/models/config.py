@@ -65,8 +65,8 @@ class DialogueConfig(PreTrainedConfig):
     def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - whatever a config file holds
         settings = own_settings(type(self))
         base = {field.name for field in fields(PreTrainedConfig)}
-        # A file that save_pretrained wrote was checked when its config was made, and holds keys that transformers added.
-        for name in () if "transformers_version" in kwargs else kwargs:
+        # A saved config (it names the version) was checked when it was made, and holds keys that transformers added.
+        for name in kwargs if self.transformers_version is None else ():
             if name not in _LOADER_KEYS | base:
                 raise unknown_name(f"setting of {type(self).__name__}", name, settings)
         super().__post_init__(**kwargs)  # type: ignore[no-untyped-call]
