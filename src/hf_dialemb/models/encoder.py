@@ -155,8 +155,10 @@ class DialogueEncoder(PreTrainedModel):
         layers = _layers(self.encoder, self.config.encoder_config.num_hidden_layers)  # type: ignore[union-attr]
         learning = {parameter for layer in layers[self.config.frozen_layers :] for parameter in layer.parameters()}
         below = {parameter for layer in layers for parameter in layer.parameters()} - learning
-        tables = [module.parameters() for name, module in self.named_modules() if "embeddings" in name.split(".")[-1]]
-        for parameter in [*below, *(p for group in tables for p in group)]:
+        for name, module in self.named_modules():
+            if "embeddings" in name.split(".")[-1] or name.endswith("relative_attention_bias"):
+                below.update(module.parameters())
+        for parameter in below:
             parameter.requires_grad_(False)
 
     def encode_tokens(
