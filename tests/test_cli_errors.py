@@ -71,7 +71,7 @@ def test_a_malformed_file_is_told_with_its_line(tiny_bert, tmp_path, capsys, com
     file = write_lines(tmp_path / "mine.jsonl", *records)
     words = {
         "train": [*training(tiny_bert, tmp_path / "run", corpus=file)],
-        "corpus": ["corpus", "--corpus", file],
+        "corpus": ["corpus", "stats", "--corpus", file],
         "evaluate": ["evaluate", "--model", "tfidf", "--corpus", file, "--output", tmp_path / "results.json"],
         "search": ["search", "--model", tiny_bert, "--corpus", file, "--id", "odd"],
     }
@@ -85,7 +85,7 @@ def test_a_missing_file_is_told(tiny_checkpoint, tiny_bert, tmp_path, capsys, co
     file = tmp_path / "absent.jsonl"
     words = {
         "train": training(tiny_bert, tmp_path / "run", corpus=file),
-        "corpus": ["corpus", "--corpus", file],
+        "corpus": ["corpus", "stats", "--corpus", file],
         "embed": ["embed", "--model", tiny_checkpoint, "--input", file, "--output", tmp_path / "vectors.parquet"],
     }
     message = fails(capsys, 2, *words[command])
@@ -136,11 +136,14 @@ def test_a_wrong_setting_of_a_training_is_told(tiny_bert, tmp_path, capsys, more
     [
         ([], "the following arguments are required: command"),
         (["trian"], "invalid choice: 'trian'"),
-        (["corpus", "--corpus", "sample", "--colour", "red"], "unknown argument '--colour'"),
-        (["corpus", "--corpus", "nothing"], "Unknown corpus 'nothing'"),
-        (["corpus", "--corpus", "sample", "--split", "trian"], "Unknown split 'trian'"),
-        (["corpus", "--corpus", "sgd", "--data-dir", "/no/such"], "no such folder or archive: /no/such"),
-        (["corpus", "--corpus", "sample", "--output", "/no/such/file.jsonl"], "the folder /no/such does not exist"),
+        (["corpus", "stats", "--corpus", "sample", "--colour", "red"], "unknown argument '--colour'"),
+        (["corpus", "stats", "--corpus", "nothing"], "Unknown corpus 'nothing'"),
+        (["corpus", "stats", "--corpus", "sample", "--split", "trian"], "Unknown split 'trian'"),
+        (["corpus", "stats", "--corpus", "sgd", "--data-dir", "/no/such"], "no such folder or archive: /no/such"),
+        (
+            ["corpus", "stats", "--corpus", "sample", "--output", "/no/such/file.jsonl"],
+            "the folder /no/such does not exist",
+        ),
         (["search", "--corpus", "sample"], "the following arguments are required: --model, --id"),
         (
             ["evaluate", "--model", "no/such", "--corpus", "sample"],
@@ -161,7 +164,7 @@ def test_a_wrong_request_is_told(tmp_path, capsys, monkeypatch, words, sentence)
 
 def test_a_corpus_without_a_folder_says_how_to_name_one(capsys, monkeypatch):
     monkeypatch.delenv("HF_DIALEMB_DATA", raising=False)
-    assert "give --data-dir or set HF_DIALEMB_DATA" in fails(capsys, 2, "corpus", "--corpus", "sgd")
+    assert "give --data-dir or set HF_DIALEMB_DATA" in fails(capsys, 2, "corpus", "stats", "--corpus", "sgd")
 
 
 @pytest.mark.parametrize("place", ["{}/file.txt/run", "{}/file.txt", "/proc/run"])
@@ -183,7 +186,7 @@ def test_a_result_that_cannot_be_written_is_told(tiny_checkpoint, tmp_path, caps
         "evaluate": ["--model", "tfidf", "--corpus", "sample", "--output", output],
         "embed": ["--model", tiny_checkpoint, "--input", tmp_path / "six.jsonl", "--output", output],
         "export": ["--model", tiny_checkpoint, "--output", output],
-        "corpus": ["--corpus", "sample", "--output", output],
+        "corpus": ["stats", "--corpus", "sample", "--output", output],
     }
     code = 1 if command == "export" else 2
     assert str(tmp_path / "file.txt") in fails(capsys, code, command, *words[command])

@@ -233,7 +233,7 @@ def _add_corpus(commands: argparse._SubParsersAction[_Parser]) -> None:
         "Read a corpus in its original format, print its counts, and write it as JSONL.",
         "example: dialemb corpus stats --corpus sgd --data-dir data --split test --output sgd_test.jsonl",
     )
-    parser.add_argument("action", nargs="?", choices=("stats",), default="stats", help="stats: print the counts")
+    parser.add_argument("action", choices=("stats",), help="stats: print the counts")
     _corpus_options(parser)
     parser.add_argument("--skip-invalid", action="store_true", help="count and leave out malformed dialogues")
     parser.add_argument("--output", type=Path, help="write the dialogues here, one JSON object a line")
