@@ -63,7 +63,7 @@ def scatter(
     chosen = _sample(len(labels))
     kept = [labels[row] for row in chosen]
     palette = _palette(labels)
-    columns = min(3, len(embeddings_by_model))
+    columns = 2 if len(embeddings_by_model) == 4 else min(3, len(embeddings_by_model))
     rows = math.ceil(len(embeddings_by_model) / columns)
     figure = _figure(4.2 * columns + 2.4, 4.5 * rows)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
