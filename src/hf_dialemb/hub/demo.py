@@ -14,6 +14,7 @@ from ..evaluation.run import evaluate_models
 from ..evaluation.search import describe_nearest
 from ..evaluation.tables import markdown_table
 from ..models.backbones import MINILM
+from ..models.errors import InputError
 from ..training.arguments import parse
 from .export import export
 
@@ -32,15 +33,16 @@ def run_demo(output: Path, max_steps: int | None, report: Callable[[str], None])
         report: Receives the lines to show.
 
     Raises:
-        InputError: The folder cannot be written, or MiniLM's weights are not at hand.
-        subprocess.CalledProcessError: The training failed; its own message stands above.
+        InputError: The folder cannot be written, MiniLM's weights are not at hand, or the training failed.
     """
     started = time.perf_counter()
     trained, published = output / "dial2vec", output / "published"
     overrides = ["--output_dir", str(trained), *(["--max_steps", str(max_steps)] if max_steps else [])]
     settings = parse(RECIPE, overrides)
     report(f"1. Training dial2vec from {settings.run.backbone} on the synthetic corpus 'sample', without labels")
-    subprocess.run([sys.executable, "-m", "hf_dialemb.cli", "train", "--config", RECIPE, *overrides], check=True)
+    words = [sys.executable, "-m", "hf_dialemb.cli", "train", "--config", RECIPE, *overrides]
+    if subprocess.run(words, check=False).returncode != 0:
+        raise InputError("the training of the demo failed; its own message stands above")
     report("2. Measuring untrained and trained on the test split (240 dialogues, ten domains)")
     results = evaluate_models(
         ["tfidf", f"{MINILM}@utterances", MINILM, str(trained)],
