@@ -133,7 +133,7 @@ def test_the_plato_layout_equals_platos_forward(tiny_bert):
     for module in model.modules():
         if isinstance(module, nn.LayerNorm):
             module.eps = 1e-6
-    dialogue = long_dialogue(18 if False else 9, 3)
+    dialogue = long_dialogue(9, 3)
     tokens = [
         tokenizer(turn.content, add_special_tokens=False)["input_ids"] + [tokenizer.convert_tokens_to_ids("[unused1]")]
         for turn in dialogue.turns

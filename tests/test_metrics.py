@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from metric_vectors import clouds, corners
 from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score, normalized_mutual_info_score
 
@@ -19,17 +20,6 @@ from hf_dialemb.metrics.semantic_relatedness.functional import binary_spearman, 
 @pytest.fixture
 def random():
     return np.random.default_rng(0)
-
-
-def clouds(random, count=60, width=8, labels=4):
-    """Noisy vectors around one centre per label; every label has several members."""
-    codes = np.arange(count) % labels
-    return random.normal(size=(labels, width))[codes] + random.normal(size=(count, width)), codes
-
-
-def corners(random, count=60, labels=4):
-    """Vectors with few distinct values, so that many cosines are exactly equal."""
-    return random.integers(-1, 2, size=(count, 3)).astype(float), random.integers(0, labels, size=count)
 
 
 def cosines(vectors):

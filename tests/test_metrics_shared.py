@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from metric_vectors import clouds, corners
 
 from hf_dialemb.metrics.alignment_uniformity.functional import alignment, alignment_uniformity, uniformity
 from hf_dialemb.metrics.dialogue_retrieval.functional import retrieval_scores
@@ -16,17 +17,6 @@ LABELLED = [query_relatedness, pair_relatedness, retrieval_scores, alignment, al
 @pytest.fixture
 def random():
     return np.random.default_rng(0)
-
-
-def clouds(random, count=60, width=8, labels=4):
-    """Noisy vectors around one centre per label; every label has several members."""
-    codes = np.arange(count) % labels
-    return random.normal(size=(labels, width))[codes] + random.normal(size=(count, width)), codes
-
-
-def corners(random, count=60, labels=4):
-    """Vectors with few distinct values, so that many cosines are exactly equal."""
-    return random.integers(-1, 2, size=(count, 3)).astype(float), random.integers(0, labels, size=count)
 
 
 @pytest.mark.parametrize("metric", [query_relatedness, retrieval_scores])
