@@ -140,7 +140,7 @@ def test_doc2dial_splits_and_turns(tmp_path, split, name):
 def test_doc2dial_malformed_record(tmp_path, path, value, expected):
     with pytest.raises(InputError) as raised:
         doc2dial(tmp_path, changed(DOC2DIAL, path, value))
-    place = f"{tmp_path}/doc2dial/doc2dial_dial_finaltest.json: document 'page' record 0: "
+    place = f"{tmp_path}/doc2dial/doc2dial_dial_finaltest.json: record dmv: document 'page' record 0: "
     assert str(raised.value).startswith(place + expected)
 
 
@@ -149,5 +149,5 @@ def test_doc2dial_malformed_record(tmp_path, path, value, expected):
 )
 def test_doc2dial_file_of_another_shape(tmp_path, content):
     write(tmp_path / "doc2dial" / "doc2dial_dial_finaltest.json", content)
-    with pytest.raises(InputError, match=r"doc2dial_dial_finaltest\.json: (got|field)"):
+    with pytest.raises(InputError, match=r"doc2dial_dial_finaltest\.json: (record dmv: )?(got|field)"):
         load_dialogues("doc2dial", tmp_path, "test")

@@ -1,5 +1,6 @@
 """Facts about where corpora are found and how files are opened: folder or archive, sorted, in place."""
 
+import gzip
 import io
 import json
 import random
@@ -7,11 +8,14 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
-from hf_dialemb.corpora import CORPORA, load_dialogues, single_domain
-from hf_dialemb.corpora.source import Source, read_json
+from hf_dialemb.corpora import CORPORA, get_corpus, load_dialogues, readers, single_domain, streams
+from hf_dialemb.corpora.parsing import read_json
+from hf_dialemb.corpora.source import Source
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
@@ -29,7 +33,7 @@ IN_ORDER = [("c/train/part_1.json", b"[1]"), ("c/train/part_10.json", b"[10]"), 
 
 def pack(path, files):
     if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w") as archive:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, content in files.items():
                 archive.writestr(name, content)
         return path
@@ -63,14 +67,13 @@ def test_archive_in_any_order_equals_the_folder(tmp_path, suffix):
     assert listed(source, "nothing") == []
 
 
-def test_outward_paths_and_links_are_neither_read_nor_written(tmp_path):
+def test_links_are_neither_read_nor_written(tmp_path):
     (tmp_path / "secret.json").write_text("[0]")
     path = tmp_path / "c.tar.xz"
     with tarfile.open(path, "w:xz") as archive:
         for name, kind, target in (
             ("train/a.json", tarfile.SYMTYPE, "../secret.json"),
             ("train/b.json", tarfile.LNKTYPE, "../secret.json"),
-            ("../outside/train/c.json", tarfile.REGTYPE, ""),
             ("./train/d.json", tarfile.REGTYPE, ""),
         ):
             member = tarfile.TarInfo(name)
@@ -79,6 +82,38 @@ def test_outward_paths_and_links_are_neither_read_nor_written(tmp_path):
     before = sorted(tmp_path.rglob("*"))
     assert [name for name, _ in listed(Source(path), "train/*.json")] == [f"{path}:train/d.json"]
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["../train/a.json", "train/../../a.json", "/train/a.json"])
+@pytest.mark.parametrize("suffix", ["tar.xz", "tar.gz", "zip"])
+def test_members_outside_the_archive_are_refused(tmp_path, name, suffix):
+    path = pack(tmp_path / f"c.{suffix}", {"train/d.json": b"[]", name: b"[]"})
+    with pytest.raises(InputError, match=r"member '.*a\.json' points outside the archive"):
+        listed(Source(path), "train/*.json")
+
+
+@pytest.mark.parametrize("suffix", ["tar.xz", "tar.gz", "zip", "json.gz"])
+def test_an_archive_that_unpacks_without_end_is_refused(tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr(streams, "_FREE", 0)
+    path = tmp_path / f"c.{suffix}"
+    content = bytes(40_000_000)
+    if suffix == "json.gz":
+        path.write_bytes(gzip.compress(content))
+    else:
+        pack(path, {"c.json": content})
+    with pytest.raises(InputError, match=r"unpacks to more than 500 times its size"):
+        listed(Source(path), "c.json")
+
+
+def test_files_packed_by_themselves(tmp_path):
+    unpack(tmp_path / "c", {"a/1.json.gz": gzip.compress(b"[1]"), "a/2.json": b"[2]", "a/3.json.gz": b"no gzip"})
+    files = Source(tmp_path / "c").files("a/*.json")
+    assert [next(files)[1].read(), next(files)[1].read()] == [b"[1]", b"[2]"]
+    with pytest.raises(InputError, match=r"3\.json\.gz: cannot be read .* get it again"):
+        next(files)[1].read()
+    alone = Source(tmp_path / "c" / "a" / "1.json.gz")
+    assert [content for _, content in listed(alone, "*.json")] == [b"[1]"]
+    assert listed(alone, "b/*.json") == []
 
 
 def test_last_of_two_members_with_one_name_counts(tmp_path):
@@ -99,7 +134,8 @@ def test_truncated_archive(tmp_path, suffix, kept):
     path.write_bytes(content[: int(len(content) * kept)])
     with pytest.raises(InputError) as raised:
         listed(Source(path))
-    assert str(raised.value).startswith(f"{path}: the archive cannot be read")
+    assert str(raised.value).startswith(str(path))
+    assert "cannot be read" in str(raised.value)
     assert "get it again" in str(raised.value)
 
 
@@ -110,7 +146,7 @@ def test_corrupt_archive(tmp_path, suffix):
     for at in range(len(content) // 2, len(content) // 2 + 64):
         content[at] ^= 0x5A
     path.write_bytes(content)
-    with pytest.raises(InputError, match="the archive cannot be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         listed(Source(path))
 
 
@@ -177,8 +213,8 @@ def test_what_cannot_be_loaded(tmp_path, monkeypatch):
         load_dialogues("multiwos", None, "train")
     with pytest.raises(InputError, match=r"Unknown split 'valid' of corpus sgd\. Available: train, dev, test"):
         load_dialogues("sgd", tmp_path, "valid")
-    with pytest.raises(InputError, match="Unknown split 'all' of corpus sample"):
-        load_dialogues("sample", None, "all")
+    with pytest.raises(InputError, match="Unknown split 'valid' of corpus sample"):
+        load_dialogues("sample", None, "valid")
     with pytest.raises(InputError, match="give --data-dir or set HF_DIALEMB_DATA"):
         load_dialogues("sgd", None, "train")
     with pytest.raises(InputError, match=r"holds neither sgd/ nor sgd\.tar\.xz .*--data-dir"):
@@ -186,21 +222,30 @@ def test_what_cannot_be_loaded(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="no such folder or archive"):
         load_dialogues("sgd", tmp_path / "none", "train")
     unpack(tmp_path / "doc2dial", RECORD)
-    with pytest.raises(
-        InputError, match=r"split train of corpus doc2dial gave no dialogue; looked for \*dial_train\.json"
-    ):
+    with pytest.raises(InputError, match=r"split train of corpus doc2dial gave nothing; looked for \*dial_train\.json"):
         load_dialogues("doc2dial", tmp_path, "train")
 
 
-def test_every_registered_corpus_is_a_module_with_splits_and_read():
-    from importlib import import_module
+def test_every_registered_corpus_says_what_it_is():
+    for name, module in CORPORA.items():
+        corpus = get_corpus(name)
+        assert corpus.name == name
+        assert set(corpus.splits) <= {"train", "dev", "test"}
+        assert corpus.source.startswith(("https://", "http://"))
+        assert corpus.licence
+        assert "Licence" in import_module(f"hf_dialemb.corpora.readers.{module}").__doc__
 
-    for name in CORPORA.values():
-        module = import_module(name)
-        assert set(module.SPLITS) <= {"train", "dev", "test"}
-        assert callable(module.read)
-        assert "Licence" in module.__doc__
-        assert "http" in module.__doc__ or not module.FILES
+
+def test_every_corpus_of_every_reader_is_registered():
+    folder = Path(readers.__file__).parent
+    modules = [import_module(f"hf_dialemb.corpora.readers.{path.stem}") for path in folder.glob("[!_]*.py")]
+    named = [corpus.name for module in modules for corpus in getattr(module, "CORPORA", ())]
+    assert sorted(named) == sorted(CORPORA)
+
+
+def test_all_is_every_split_in_turn():
+    splits = [load_dialogues("sample", None, split) for split in ("train", "dev", "test")]
+    assert load_dialogues("sample", None, "all") == [dialogue for split in splits for dialogue in split]
 
 
 def test_single_domain_keeps_exactly_one_label():

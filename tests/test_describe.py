@@ -39,6 +39,8 @@ def test_every_count_is_of_the_dialogues():
         ("hotel", "3"),
         ("taxi", "2"),
         ("train", "1"),
+        ("duplicate dialogues", "0 (0.0%)"),
+        ("duplicate utterances", "2 (20.0%)"),
     ]
 
 
@@ -62,6 +64,27 @@ def test_without_labels_or_dialogues_there_is_still_a_table():
         ("labels", "0"),
     ]
     assert [value for _, value in rows(describe([]))] == ["0"] * 5
+
+
+def test_labels_of_turns_and_repeated_dialogues_are_told_where_there_are_any():
+    asked = Turn("user", "a room", ("inform", "greet"), (("area", "north"), ("area", "")), ("book",))
+    twice = Dialogue((asked, Turn("assistant", "which", ("request",)), Turn("user", "any", ("inform",))))
+    assert rows(describe(iter([twice, dialogue("hello"), twice])))[9:] == [
+        ("dialogue acts", "3"),
+        ("inform", "4 turns"),
+        ("greet", "2 turns"),
+        ("request", "2 turns"),
+        ("slots", "1"),
+        ("area", "2 turns"),
+        ("intents", "1"),
+        ("book", "2 turns"),
+        ("duplicate dialogues", "1 (33.3%)"),
+        ("duplicate utterances", "3 (42.9%)"),
+    ]
+
+
+def test_a_label_cannot_command_the_terminal():
+    assert rows(describe([dialogue("hello", domains=("\x1b[2J",))]))[-1] == ("\\x1b[2J", "1")
 
 
 def test_the_command_prints_the_table_and_writes_the_dialogues(tmp_path, capsys):

@@ -162,7 +162,7 @@ def test_a_broken_line_is_told_with_its_number_and_leaves_no_output(tiny_checkpo
 
 
 def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_path, monkeypatch):
-    read, counts = module.read_jsonl, []
+    read, counts = module.read_own, []
     state = {"taken": 0}
 
     def counted(path):
@@ -174,7 +174,7 @@ def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_pa
         counts.append((state["taken"], len(dialogues)))
         return encode(model, tokenizer, dialogues)
 
-    monkeypatch.setattr(module, "read_jsonl", counted)
+    monkeypatch.setattr(module, "read_own", counted)
     monkeypatch.setattr(module, "encode", encode_and_note)
     embed_file(str(tiny_checkpoint), source, tmp_path / "vectors.parquet", shard_size=4)
     assert counts == [(4, 4), (8, 4), (11, 3)]

@@ -125,7 +125,7 @@ def test_skip_invalid_counts_and_warns_once(tmp_path, caplog):
         dialogues = read(path, f"broken\n{GOOD}\n{{}}\n{GOOD}\n", skip_invalid=True)
     assert [dialogue.id for dialogue in dialogues] == ["1"]
     assert len(caplog.records) == 1
-    assert caplog.records[0].getMessage().startswith(f"Skipped 3 malformed record(s); the first: {path}:1: broken JSON")
+    assert caplog.records[0].getMessage().startswith(f"Skipped 3 malformed record(s):\n  {path}:1: broken JSON")
 
 
 def test_skip_invalid_of_all_lines_is_still_an_error(tmp_path):

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from hf_dialemb.corpora import load_dialogues, single_domain
-from hf_dialemb.corpora.sample_phrases import DOMAINS
+from hf_dialemb.corpora.readers.sample_phrases import DOMAINS
 
 SIZES = {"train": 480, "dev": 96, "test": 240}
 DIGEST = (

@@ -1,73 +1,155 @@
-"""Corpora: readers that turn published dialogue corpora, or your own .jsonl files, into `Dialogue` objects.
-
-Each reader is a module with ``SPLITS``, ``FILES`` (what it looks for, per split) and ``read(source, split)``.
-"""
+"""Corpora: published dialogue corpora in their original formats, and your own files, read as `Dialogue` objects."""
 
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from importlib import import_module
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 from ..models.dialogue import Dialogue
-from ..models.errors import InputError, unknown_name
+from ..models.errors import InputError
+from .corpus import SPLITS, Corpus
 from .jsonl import read_jsonl, write_jsonl
-from .source import ARCHIVE_SUFFIXES, Source, is_archive
+from .records import convert_records
+from .registry import CORPORA, get_corpus
+from .source import ARCHIVE_SUFFIXES, MissingFilesError, Source, is_archive
+from .statistics import describe
 
-__all__ = ["CORPORA", "Source", "describe", "load_dialogues", "read_jsonl", "single_domain", "write_jsonl"]
-
-CORPORA = {
-    "doc2dial": f"{__name__}.doc2dial",
-    "multiwoz": f"{__name__}.multiwoz",
-    "sample": f"{__name__}.sample",
-    "self_dialogue": f"{__name__}.self_dialogue",
-    "sgd": f"{__name__}.sgd",
-}
-"""The registered corpora: from a name to the module that reads it."""
+__all__ = [
+    "CORPORA",
+    "MissingFilesError",
+    "Source",
+    "describe",
+    "find_source",
+    "get_corpus",
+    "iterate_dialogues",
+    "iterate_examples",
+    "load_dialogues",
+    "load_examples",
+    "read_jsonl",
+    "single_domain",
+    "write_jsonl",
+]
 
 DATA_VARIABLE = "HF_DIALEMB_DATA"
 """The environment variable that names the data folder when none is given."""
 
+HUB_PREFIX = "hf://datasets/"
+"""What a data folder on the Hub begins with."""
+
+ALL = "all"
+"""The split that is all splits of a corpus, one after the other."""
+
+_HUB_DATASET = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
+
 
 def load_dialogues(
-    corpus: str, data_dir: str | Path | None = None, split: str = "train", *, skip_invalid: bool = False
+    corpus: str,
+    data_dir: str | Path | None = None,
+    split: str = "train",
+    *,
+    skip_invalid: bool = False,
+    columns: str | None = None,
+    roles: str | None = None,
 ) -> list[Dialogue]:
-    """Loads one split of a corpus.
-
-    Args:
-        corpus: A name in `CORPORA`, or the path to a ``.jsonl`` file, for which the other two arguments do not matter.
-        data_dir: Where the corpus lies: a folder that holds ``<name>/``, ``<name>/<name>.tar.xz`` or ``<name>.tar.xz``
-            (``.tar.gz`` and ``.zip`` do as well), or that folder or archive itself. None means the folder that the
-            environment variable ``HF_DIALEMB_DATA`` names. The corpus ``sample`` needs no files.
-        split: One of the corpus's splits.
-        skip_invalid: Leave malformed records out and log one warning, instead of raising.
+    """Loads one split of a corpus into memory; takes, gives and raises what `iterate_dialogues` does.
 
     Returns:
         The dialogues, always in the same order.
+    """
+    return list(iterate_dialogues(corpus, data_dir, split, skip_invalid=skip_invalid, columns=columns, roles=roles))
+
+
+def iterate_dialogues(
+    corpus: str,
+    data_dir: str | Path | None = None,
+    split: str = "train",
+    *,
+    skip_invalid: bool = False,
+    columns: str | None = None,
+    roles: str | None = None,
+) -> Iterator[Dialogue]:
+    """Reads one split of a corpus, a dialogue at a time.
+
+    Args:
+        corpus: A name in `CORPORA`; or the path of your own file or folder (see `own.read_own`); or the id of a dataset
+            on the Hub whose rows hold chat messages, such as ``"org/name"`` or ``"org/name:config"``.
+        data_dir: Where a registered corpus lies: a folder that holds ``<name>/``, ``<name>/<name>.tar.xz`` or
+            ``<name>.tar.xz`` (``.tar.gz`` and ``.zip`` do as well), that folder or archive itself, or
+            ``hf://datasets/org/name``. None means the folder that the environment variable ``HF_DIALEMB_DATA`` names.
+            The corpus ``sample`` needs no files.
+        split: One of the corpus's splits, or ``"all"``; your own files have none.
+        skip_invalid: Leave malformed records out and log one warning that lists them, instead of raising.
+        columns: For your own table: which column is what, such as ``"id=call,role=speaker,content=text"``.
+        roles: For your own files: who is who, such as ``"Agent=assistant,Customer=user"``.
+
+    Returns:
+        The dialogues, always in the same order. An utterance of a corpus of utterances is a dialogue of one turn.
 
     Raises:
-        InputError: The corpus or split is unknown, files are missing, or a file or a record is malformed.
+        MissingFilesError: The corpus is not there; or, on reading, the split is not.
+        InputError: The corpus or split is unknown or holds no dialogues; or, on reading, a record is malformed.
     """
-    if str(corpus).endswith(".jsonl"):
-        return list(read_jsonl(corpus, skip_invalid=skip_invalid))
-    if corpus not in CORPORA:
-        raise InputError(f"{unknown_name('corpus', str(corpus), CORPORA)} A path to a .jsonl file works too.")
-    module = import_module(CORPORA[corpus])
-    if split not in module.SPLITS:
-        raise InputError(f"Unknown split '{split}' of corpus {corpus}. Available: {', '.join(module.SPLITS)}.")
-    if not module.FILES:
-        return list(module.read(None, split))
-    source = Source(_find(corpus, module, data_dir))
-    dialogues: list[Dialogue] = list(module.read(source, split, skip_invalid=skip_invalid))
-    if not dialogues:
-        raise InputError(
-            f"{source.path}: split {split} of corpus {corpus} gave no dialogue; "
-            f"looked for {', '.join(module.FILES[split])}; add such files or choose another split"
-        )
-    return dialogues
+    if corpus in CORPORA:
+        known = get_corpus(corpus)
+        if columns or roles:
+            raise InputError(
+                f"corpus {corpus}: got columns or roles, which only files of your own take; leave them out"
+            )
+        if known.kind not in ("dialogues", "utterances"):
+            raise InputError(f"Corpus {corpus} holds {known.kind}, expected dialogues; choose another corpus")
+        return _read(known, data_dir, split, skip_invalid)
+    from . import own
+
+    if own.is_own(corpus):
+        return own.read_own(corpus, columns=columns, roles=roles, skip_invalid=skip_invalid)
+    name, _, given = corpus.partition("/")
+    if name in CORPORA and given in (*SPLITS, ALL):
+        raise InputError(f"corpus: got '{corpus}', expected a name; write --corpus {name} --split {given}")
+    if _HUB_DATASET.fullmatch(corpus):
+        from .hub_dataset import load_hub_dataset
+
+        return load_hub_dataset(corpus, split, roles=roles, skip_invalid=skip_invalid)
+    try:
+        get_corpus(corpus)
+    except InputError as error:
+        raise InputError(f"{error} A path to a .jsonl file works too.") from None
+    raise AssertionError(corpus)
+
+
+def iterate_examples(
+    corpus: str, data_dir: str | Path | None = None, split: str = "train", *, skip_invalid: bool = False
+) -> Iterator[Any]:
+    """Reads one split of a registered corpus of any kind, an item at a time.
+
+    Args:
+        corpus: A name in `CORPORA`.
+        data_dir: As in `iterate_dialogues`.
+        split: As in `iterate_dialogues`.
+        skip_invalid: As in `iterate_dialogues`.
+
+    Returns:
+        What the corpus's kind says: `Dialogue`, `examples.SentencePair`, `examples.RetrievalQuery` or
+        `examples.ResponseSelection`.
+
+    Raises:
+        MissingFilesError: As in `iterate_dialogues`.
+        InputError: As in `iterate_dialogues`.
+    """
+    return _read(get_corpus(corpus), data_dir, split, skip_invalid)
+
+
+def load_examples(
+    corpus: str, data_dir: str | Path | None = None, split: str = "train", *, skip_invalid: bool = False
+) -> list[Any]:
+    """Loads one split of a registered corpus of any kind; takes, gives and raises what `iterate_examples` does.
+
+    Returns:
+        A list of items.
+    """
+    return list(iterate_examples(corpus, data_dir, split, skip_invalid=skip_invalid))
 
 
 def single_domain(dialogues: Iterable[Dialogue]) -> list[Dialogue]:
@@ -84,67 +166,80 @@ def single_domain(dialogues: Iterable[Dialogue]) -> list[Dialogue]:
     return [dialogue for dialogue in dialogues if len(dialogue.domains) == 1]
 
 
-def describe(dialogues: Sequence[Dialogue]) -> str:
-    """Counts what a corpus holds.
+def find_source(corpus: Corpus, data_dir: str | Path | None = None) -> Source | None:
+    """Finds the files of a corpus.
 
     Args:
-        dialogues: The dialogues; none at all is allowed.
+        corpus: The corpus.
+        data_dir: As in `iterate_dialogues`.
 
     Returns:
-        A plain table, one count per line: dialogues and turns, the same for the single-domain dialogues, each speaker's
-        turns, and in how many dialogues each label stands (the ten most frequent). A word is what stands between
-        spaces.
+        The files; None for a corpus that needs none.
+
+    Raises:
+        InputError: There is no such folder, or it does not hold the corpus.
     """
-    alone = single_domain(dialogues)
-    speakers = Counter(turn.role for dialogue in dialogues for turn in dialogue.turns)
-    labels = Counter(label for dialogue in dialogues for label in set(dialogue.domains))
-    # Ties in the order of the alphabet: most_common would leave them to the order of the corpus.
-    frequent = sorted(labels, key=lambda label: (-labels[label], label))[:10]
-    rows = [
-        ("dialogues", f"{len(dialogues):,}"),
-        ("turns", f"{speakers.total():,}"),
-        *_means(dialogues, ""),
-        ("single-domain dialogues", f"{len(alone):,}"),
-        *_means(alone, "  "),
-        ("speakers", f"{len(speakers):,}"),
-        *((f"  {role}", f"{count:,} turns") for role, count in speakers.most_common()),
-        ("labels", f"{len(labels):,}"),
-        *((f"  {label}", f"{labels[label]:,}") for label in frequent),
-    ]
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
-
-
-def _means(dialogues: Sequence[Dialogue], indent: str) -> list[tuple[str, str]]:
-    if not dialogues:
-        return []
-    turns = sum(len(dialogue.turns) for dialogue in dialogues)
-    words = sum(len(turn.content.split()) for dialogue in dialogues for turn in dialogue.turns)
-    count = len(dialogues)
-    return [(f"{indent}mean turns", f"{turns / count:.1f}"), (f"{indent}mean words", f"{words / count:.1f}")]
-
-
-def _find(name: str, module: ModuleType, data_dir: str | Path | None) -> Path:
+    if not any(corpus.files.values()):
+        return None
     given = data_dir or os.environ.get(DATA_VARIABLE)
     if not given:
-        raise InputError(f"Corpus {name} needs its files: got no data folder; give --data-dir or set {DATA_VARIABLE}")
-    base = Path(given).expanduser()
+        raise MissingFilesError(
+            f"Corpus {corpus.name} needs its files: got no data folder; give --data-dir or set {DATA_VARIABLE}"
+        )
+    if str(given).startswith(HUB_PREFIX):
+        from .hub_files import download
+
+        return Source(download(str(given), [pattern for patterns in corpus.files.values() for pattern in patterns]))
+    return Source(_find(corpus, Path(given).expanduser()))
+
+
+def _read(corpus: Corpus, data_dir: str | Path | None, split: str, skip_invalid: bool) -> Iterator[Any]:
+    splits = corpus.splits if split == ALL else (split,)
+    if not set(splits) <= set(corpus.splits):
+        raise InputError(
+            f"Unknown split '{split}' of corpus {corpus.name}. Available: {', '.join(corpus.splits)}, {ALL}."
+        )
+    source = find_source(corpus, data_dir)
+    records = (record for each in splits for record in corpus.records(source, each))  # type: ignore[arg-type]
+    found = convert_records(records, corpus.convert, skip_invalid=skip_invalid)
+    return _at_least_one(found, corpus, source, splits)
+
+
+def _at_least_one(
+    found: Iterator[Any], corpus: Corpus, source: Source | None, splits: tuple[str, ...]
+) -> Iterator[Any]:
+    empty = True
+    for item in found:
+        empty = False
+        yield item
+    if empty:
+        patterns = dict.fromkeys(pattern for split in splits for pattern in corpus.files[split])
+        raise MissingFilesError(
+            f"{source.path if source else corpus.name}: split {' '.join(splits)} of corpus {corpus.name} gave nothing; "
+            f"looked for {', '.join(patterns)}; add such files or choose another split"
+        )
+
+
+def _find(corpus: Corpus, base: Path) -> Path:
     if is_archive(base):
         return base
     if not base.is_dir():
-        raise InputError(f"Corpus {name}: no such folder or archive: {base}; correct --data-dir or {DATA_VARIABLE}")
-    folder = base / name
-    packed = [where / f"{name}{suffix}" for where in (folder, base) for suffix in ARCHIVE_SUFFIXES]
-    candidates = [folder / name, *packed[: len(ARCHIVE_SUFFIXES)], folder, *packed[len(ARCHIVE_SUFFIXES) :]]
-    for candidate in candidates:
-        if candidate.is_dir() or is_archive(candidate):
-            return candidate
+        raise MissingFilesError(
+            f"Corpus {corpus.name}: no such folder or archive: {base}; correct --data-dir or {DATA_VARIABLE}"
+        )
+    for name in dict.fromkeys((corpus.name, corpus.folder or corpus.name)):
+        folder = base / name
+        packed = [where / f"{name}{suffix}" for where in (folder, base) for suffix in ARCHIVE_SUFFIXES]
+        for candidate in (folder / name, *packed[: len(ARCHIVE_SUFFIXES)], folder, *packed[len(ARCHIVE_SUFFIXES) :]):
+            if candidate.is_dir() or is_archive(candidate):
+                return candidate
     # A folder by another name is taken for the corpus itself only if its files lie right there: searching deeper could
     # find the files of another corpus that are named alike.
-    patterns = {pattern for split in module.SPLITS for pattern in module.FILES[split]}
-    if base.resolve().name == name or any(any(base.glob(pattern)) for pattern in patterns):
+    patterns = {pattern for patterns in corpus.files.values() for pattern in patterns}
+    if base.resolve().name in (corpus.name, corpus.folder) or any(any(base.glob(pattern)) for pattern in patterns):
         return base
-    raise InputError(
-        f"Corpus {name}: {base} holds neither {name}/ nor {name}.tar.xz (.tar.gz, .zip); "
+    name = corpus.folder or corpus.name
+    raise MissingFilesError(
+        f"Corpus {corpus.name}: {base} holds neither {name}/ nor {name}.tar.xz (.tar.gz, .zip); "
         f"give the folder that does with --data-dir or {DATA_VARIABLE}"
     )

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
-import os
-import secrets
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from .records import convert_records
-from .source import parse_json
+from ..models.files import write_atomically
+from .findings import Finding, Problem, at_least_one, dialogues, distinct, from_record
+from .parsing import parse_json
+from .roles import RoleMap
+from .streams import decompressed
 
 
 def read_jsonl(path: str | Path, *, skip_invalid: bool = False) -> Iterator[Dialogue]:
     """Reads dialogues line by line; lines that are blank are passed over.
 
     Args:
-        path: The file; each line is an object as `Dialogue.from_json` takes it.
+        path: The file, packed if its name ends in ``.gz``; each line is an object as `Dialogue.from_json` takes it.
         skip_invalid: Leave malformed lines out with one warning, instead of raising.
 
     Yields:
@@ -28,12 +31,24 @@ def read_jsonl(path: str | Path, *, skip_invalid: bool = False) -> Iterator[Dial
         InputError: The file is missing or holds no dialogue, or a line is malformed; the sentence begins with
             ``path:line``.
     """
-    empty = True
-    for dialogue in convert_records(_lines(Path(path)), _dialogue, skip_invalid=skip_invalid):
-        empty = False
-        yield dialogue
-    if empty:
-        raise InputError(f"{path}: got no dialogue, expected one JSON object with 'messages' per line; fill the file")
+    yield from dialogues(find_in_jsonl(Path(path), RoleMap()), path, skip_invalid=skip_invalid)
+
+
+def find_in_jsonl(path: Path, roles: RoleMap) -> Iterator[Finding]:
+    """Reads a file line by line, malformed lines too.
+
+    Args:
+        path: The file.
+        roles: Roles by name; a name without one is no role.
+
+    Yields:
+        What each line holds.
+
+    Raises:
+        InputError: The file cannot be read, or holds no line.
+    """
+    findings = distinct(_find(path, roles))
+    yield from at_least_one(findings, path, "one JSON object with 'messages' per line")
 
 
 def write_jsonl(dialogues: Iterable[Dialogue], path: str | Path) -> int:
@@ -41,7 +56,7 @@ def write_jsonl(dialogues: Iterable[Dialogue], path: str | Path) -> int:
 
     Args:
         dialogues: At least one dialogue.
-        path: The file to write or to replace.
+        path: The file to write or to replace; packed if its name ends in ``.gz``.
 
     Returns:
         How many dialogues were written.
@@ -49,46 +64,42 @@ def write_jsonl(dialogues: Iterable[Dialogue], path: str | Path) -> int:
     Raises:
         InputError: The folder does not exist, there is no dialogue, or a text cannot be encoded.
     """
-    path = Path(path)
+    path, count = Path(path), 0
     if not path.parent.is_dir():
         raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
-    # In the same folder, since a rename is atomic only within one file system.
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    count = 0
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as stream:
-            for dialogue in dialogues:
-                stream.write(_line(dialogue, f"{path}: dialogue {count} (id {dialogue.id!r})"))
-                count += 1
-            stream.flush()
-            os.fsync(stream.fileno())
+
+    def write(temporary: Path) -> None:
+        nonlocal count
+        with temporary.open("wb") as file:
+            # Without the time in its header, the same dialogues give the same file.
+            packed = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if path.name.endswith(".gz") else file
+            with io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as stream:
+                for dialogue in dialogues:
+                    stream.write(_line(dialogue, f"{path}: dialogue {count} (id {dialogue.id!r})"))
+                    count += 1
         if not count:
             raise InputError(f"{path}: got no dialogue to write, expected at least one; the file is left as it was")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+
+    write_atomically(path, write)
     return count
 
 
-def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
-    try:
-        stream = path.open("rb")
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); give a .jsonl file with one dialogue per line"
-        ) from None
-    with stream:
+def _find(path: Path, roles: RoleMap) -> Iterator[Finding]:
+    with decompressed(path) as stream:
         for number, line in enumerate(stream, start=1):
             if line.strip():
-                yield f"{path}:{number}", line
+                yield _finding(f"{path}:{number}", line, roles)
 
 
-def _dialogue(line: bytes) -> Dialogue:
-    record = parse_json("", line.rstrip(b"\r\n"), "write one JSON object per line, encoded as UTF-8")
-    dialogue = Dialogue.from_json(record)
-    if b"\\ud" in line.lower():
-        _line(dialogue, "field messages")
-    return dialogue
+def _finding(place: str, line: bytes, roles: RoleMap) -> Finding:
+    try:
+        record = parse_json("", line.rstrip(b"\r\n"), "write one JSON object per line, encoded as UTF-8")
+        finding = from_record(place, record, roles)
+        if finding.dialogue and b"\\ud" in line.lower():
+            _line(finding.dialogue, "field messages")
+    except InputError as error:
+        return Finding(place, problems=(Problem(place, str(error)),))
+    return finding
 
 
 def _line(dialogue: Dialogue, place: str) -> str:

@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 import io
-import json
-import lzma
 import tarfile
+import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import IO
 
 from ..models.errors import InputError
+from .streams import BROKEN, Allowance, damaged, decompressed, guarded
 
 ARCHIVE_SUFFIXES = (".tar.xz", ".tar.gz", ".zip")
 """The archives that a `Source` opens."""
 
-# RuntimeError and NotImplementedError are what zipfile raises for encrypted members and unknown compression.
-_BROKEN = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    lzma.LZMAError,
-    zlib.error,
-    EOFError,
-    OSError,
-    RuntimeError,
-    NotImplementedError,
-)
+_GZIP = ".gz"
 _CHUNK = 1 << 20
+
+
+class MissingFilesError(InputError):
+    """The files of a corpus, or of one of its splits, are not at hand."""
 
 
 class Source:
     """The files of one corpus, wherever they lie.
 
     Args:
-        path: A folder, or an archive that ends in one of `ARCHIVE_SUFFIXES`.
+        path: A folder, an archive that ends in one of `ARCHIVE_SUFFIXES`, or a single file that ends in ``.gz``. A file
+            in a folder may be packed by itself: ``data.json.gz`` is read as ``data.json``.
 
     Raises:
         InputError: There is no such folder or archive.
@@ -44,12 +39,15 @@ class Source:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         if not self.path.exists():
-            raise InputError(f"{self.path}: no such folder or archive; check the path that you gave for the corpus")
+            raise MissingFilesError(
+                f"{self.path}: no such folder or archive; check the path that you gave for the corpus"
+            )
         if not self.path.is_dir() and not is_archive(self.path):
-            raise InputError(f"{self.path}: expected a folder or an archive that ends in {', '.join(ARCHIVE_SUFFIXES)}")
+            suffixes = ", ".join((*ARCHIVE_SUFFIXES, _GZIP))
+            raise InputError(f"{self.path}: expected a folder or an archive that ends in {suffixes}")
         self._tar_names: list[str] | None = None
 
-    def files(self, pattern: str) -> Iterator[tuple[str, BinaryIO]]:
+    def files(self, pattern: str) -> Iterator[tuple[str, io.BufferedReader]]:
         """Opens the files whose path ends as the pattern says.
 
         Args:
@@ -57,75 +55,126 @@ class Source:
 
         Yields:
             A name for error messages (the folder or archive, and the file in it) and the open file, sorted by path: a
-            folder and an archive of it give the same order. A stream is good until the next one is asked for.
+            folder and an archive of it give the same order. A stream is good until the next one is asked for; reading
+            it raises `InputError` when the file is damaged.
 
         Raises:
-            InputError: A file cannot be read, or the archive is damaged.
+            InputError: A file cannot be read, or the archive is damaged, points outside itself or unpacks without end.
         """
         if self.path.is_dir():
             yield from self._folder_files(pattern)
             return
-        reached = ""
-        stream = self._zip_files(pattern) if self.path.name.endswith(".zip") else self._tar_files(pattern)
-        while True:
-            try:
-                member, content = next(stream)
-            except StopIteration:
-                return
-            except _BROKEN as error:
-                where = f"after {reached}" if reached else "before its first wanted file"
-                raise InputError(
-                    f"{self.path}: the archive cannot be read {where} ({error}); it is damaged or incomplete: "
-                    "get it again"
-                ) from None
-            reached = member
-            yield f"{self.path}:{member}", io.BytesIO(content)
+        name = self.path.name
+        if not name.endswith(ARCHIVE_SUFFIXES):
+            if _matches(name.removesuffix(_GZIP), pattern):
+                with decompressed(self.path) as stream:
+                    yield str(self.path), stream
+            return
+        try:
+            yield from self._zip_files(pattern) if name.endswith(".zip") else self._tar_files(pattern)
+        except BROKEN as error:
+            raise damaged(str(self.path), error) from None
 
-    def _folder_files(self, pattern: str) -> Iterator[tuple[str, BinaryIO]]:
-        found = {path.relative_to(self.path).as_posix(): path for path in self.path.rglob("*") if path.is_file()}
-        for name in sorted(name for name in found if _matches(name, pattern)):
-            try:
-                stream = found[name].open("rb")
-            except OSError as error:
-                raise InputError(f"{found[name]}: cannot be read ({error.strerror}); check its permissions") from None
-            with stream:
+    def _folder_files(self, pattern: str) -> Iterator[tuple[str, io.BufferedReader]]:
+        found: dict[str, Path] = {}
+        for path in self.path.rglob("*"):
+            name = path.relative_to(self.path).as_posix()
+            if not path.is_file():
+                continue
+            if _matches(name, pattern):
+                found[name] = path
+            elif name.endswith(_GZIP) and _matches(name.removesuffix(_GZIP), pattern):
+                found.setdefault(name.removesuffix(_GZIP), path)
+        for name in sorted(found):
+            with decompressed(found[name]) as stream:
                 yield found[name].as_posix(), stream
 
-    def _zip_files(self, pattern: str) -> Iterator[tuple[str, bytes]]:
+    def _zip_files(self, pattern: str) -> Iterator[tuple[str, io.BufferedReader]]:
+        allowance = Allowance(self.path)
         with zipfile.ZipFile(self.path) as archive:
-            members = {_normal(member.filename): member for member in archive.infolist() if not member.is_dir()}
+            members = {self._normal(member.filename): member for member in archive.infolist() if not member.is_dir()}
             for name in sorted(name for name in members if _matches(name, pattern)):
-                yield name, archive.read(members[name])
+                place = f"{self.path}:{name}"
+                with archive.open(members[name]) as stream, guarded(stream, place, allowance) as content:
+                    yield place, content
 
-    def _tar_files(self, pattern: str) -> Iterator[tuple[str, bytes]]:
+    def _tar_files(self, pattern: str) -> Iterator[tuple[str, io.BufferedReader]]:
         names = self._list_tar()
         # A name that occurs twice means its last occurrence, as it would after unpacking.
         last = {name: index for index, name in enumerate(names) if _matches(name, pattern)}
         order = sorted(last, reverse=True)
-        early: dict[str, bytes] = {}  # members that come before their turn; stays at one when the archive is sorted
-        with tarfile.open(self.path, "r:*") as archive:
+        if not order:
+            return
+        # Members that come before their turn wait on disk; there are none when the archive is sorted.
+        early: dict[str, tuple[int, int]] = {}
+        with tempfile.TemporaryFile() as waiting, self._open_tar() as archive:
             for index, member in enumerate(archive):
+                name = self._normal(member.name)
+                stream = archive.extractfile(member) if last.get(name) == index else None
+                if stream is None:
+                    continue
+                if name == order[-1]:
+                    order.pop()
+                    place = f"{self.path}:{name}"
+                    with guarded(stream, place) as content:
+                        yield place, content
+                else:
+                    early[name] = _append(waiting, stream)
+                while order and order[-1] in early:
+                    start, size = early.pop(order[-1])
+                    yield f"{self.path}:{order.pop()}", _Part(waiting, start, size).buffered()
                 if not order:
                     return
-                name = _normal(member.name)
-                if last.get(name) != index:
-                    continue
-                stream = archive.extractfile(member)
-                early[name] = stream.read() if stream else b""
-                while order and order[-1] in early:
-                    yield order[-1], early.pop(order.pop())
+
+    @contextmanager
+    def _open_tar(self) -> Iterator[tarfile.TarFile]:
+        # As a stream, since going back in a compressed file means to unpack it again from its beginning.
+        with (
+            decompressed(self.path) as stream,
+            tarfile.open(fileobj=stream, mode="r|", bufsize=_CHUNK) as archive,
+        ):
+            yield archive
 
     def _list_tar(self) -> list[str]:
         """Lists the members once: a tar has no index, and no order can be promised before all names are known."""
         if self._tar_names is None:
-            with tarfile.open(self.path, "r:*") as archive:
+            with self._open_tar() as archive:
                 # What is no regular file gets a name that no pattern matches, to keep the positions.
-                listed = [_normal(member.name) if member.isreg() else "" for member in archive]
+                listed = [self._normal(member.name) if member.isreg() else "" for member in archive]
                 # tarfile stops silently at a broken header; reading on makes the compression's own checks speak.
                 while archive.fileobj and archive.fileobj.read(_CHUNK):
                     pass
             self._tar_names = listed
         return self._tar_names
+
+    def _normal(self, name: str) -> str:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts:
+            raise InputError(
+                f"{self.path}: member {name!r} points outside the archive; get it again from a source that you trust"
+            )
+        return path.as_posix()
+
+
+class _Part(io.RawIOBase):
+    """A stretch of a file."""
+
+    def __init__(self, file: IO[bytes], start: int, size: int) -> None:
+        super().__init__()
+        self._file, self._position, self._end = file, start, start + size
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        self._file.seek(self._position)
+        content = self._file.read(min(len(buffer), self._end - self._position))
+        buffer[: len(content)] = content
+        self._position += len(content)
+        return len(content)
+
+    def buffered(self) -> io.BufferedReader:
+        return io.BufferedReader(self)
 
 
 def is_archive(path: Path) -> bool:
@@ -135,55 +184,16 @@ def is_archive(path: Path) -> bool:
         path: The path.
 
     Returns:
-        Whether the file exists and its name ends as an archive's.
+        Whether the file exists and its name ends as an archive's or a packed file's.
     """
-    return path.name.endswith(ARCHIVE_SUFFIXES) and path.is_file()
+    return path.name.endswith((*ARCHIVE_SUFFIXES, _GZIP)) and path.is_file()
 
 
-def read_json(name: str, stream: BinaryIO) -> Any:  # noqa: ANN401 - whatever the file holds
-    """Parses a whole JSON file.
-
-    Args:
-        name: The file's name for error messages.
-        stream: The open file.
-
-    Returns:
-        The parsed value.
-
-    Raises:
-        InputError: The file is not UTF-8 or not JSON.
-    """
-    return parse_json(name, stream.read(), "the file is damaged or incomplete: get it again")
-
-
-def parse_json(name: str, content: bytes, remedy: str) -> Any:  # noqa: ANN401
-    """Parses JSON text.
-
-    Args:
-        name: Where the text comes from; empty if the caller adds that.
-        content: The text, encoded as UTF-8 with or without a byte order mark.
-        remedy: What the user can do when the text is broken.
-
-    Returns:
-        The parsed value.
-
-    Raises:
-        InputError: The text is not UTF-8 or not JSON.
-    """
-    start = f"{name}: " if name else ""
-    try:
-        return json.loads(content.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{start}broken UTF-8 at byte {error.start}; {remedy}") from None
-    except json.JSONDecodeError as error:
-        line = f"line {error.lineno} " if error.lineno > 1 else ""
-        raise InputError(f"{start}broken JSON at {line}column {error.colno} ({error.msg}); {remedy}") from None
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets
-        raise InputError(f"{start}JSON that cannot be parsed ({error}); {remedy}") from None
-
-
-def _normal(name: str) -> str:
-    return PurePosixPath(name).as_posix()
+def _append(file: IO[bytes], stream: IO[bytes]) -> tuple[int, int]:
+    start = file.seek(0, io.SEEK_END)
+    while content := stream.read(_CHUNK):
+        file.write(content)
+    return start, file.tell() - start
 
 
 def _matches(name: str, pattern: str) -> bool:

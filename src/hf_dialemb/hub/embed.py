@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
-from ..corpora.jsonl import read_jsonl
+from ..corpora.own import read_own
 from ..models.dialogue import Dialogue
 from ..models.encoder import DialogueEncoder, encode
 from ..models.errors import InputError
@@ -64,7 +64,7 @@ def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -
 
 
 def _shards(source: Path, size: int) -> Iterator[list[Dialogue]]:
-    dialogues = read_jsonl(source)
+    dialogues = read_own(source)
     while shard := list(islice(dialogues, size)):
         yield shard
 

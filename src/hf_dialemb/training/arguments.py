@@ -40,11 +40,26 @@ class RunArguments:
     dropout: float | None = field(
         default=None, metadata={"help": "Replaces the backbone's dropout, in [0, 1]; 0 is fastest."}
     )
-    corpus: str = field(default="sample", metadata={"help": "A corpus name, or a path that ends in .jsonl."})
+    corpus: str = field(
+        default="sample", metadata={"help": "A corpus name, or a file, folder or Hub dataset of your own."}
+    )
     data_dir: str | None = field(default=None, metadata={"help": "Folder that holds the corpora."})
+    columns: str | None = field(
+        default=None, metadata={"help": "Your table: which column is what, as id=call,role=speaker,content=text."}
+    )
+    roles: str | None = field(
+        default=None, metadata={"help": "Your speakers: who is who, as Agent=assistant,Customer=user."}
+    )
+    exclude: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Evaluation sets, as sgd/test: what equals or nearly equals something of them is left out of "
+            "training. Default: the other splits of the corpus that are at hand; 'none' leaves everything in."
+        },
+    )
     train_split: str = field(default="train", metadata={"help": "Split to learn from; labels are not read."})
     dev_split: str | None = field(
-        default=None, metadata={"help": "Split for choosing a checkpoint, or a path that ends in .jsonl."}
+        default=None, metadata={"help": "Split for choosing a checkpoint, or a file or folder of your own."}
     )
     max_dialogues: int | None = field(
         default=None, metadata={"help": "Learn from so many, drawn by the seed; at least 2."}

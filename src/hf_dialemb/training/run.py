@@ -13,7 +13,9 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from ..corpora import load_dialogues
+from ..corpora import CORPORA, load_dialogues
+from ..corpora.corpus import SPLITS
+from ..corpora.own import is_own
 from ..models import get_method
 from ..models.backbones import resolve_backbone
 from ..models.dialogue import Dialogue
@@ -47,8 +49,7 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
     """
     run, output, started = settings.run, Path(str(settings.training.output_dir)), time.time()
     check_writable(output / SETTINGS_FILE)
-    loaded = load_dialogues(run.corpus, run.data_dir, run.train_split, skip_invalid=run.skip_invalid)
-    dialogues = _usable(loaded, run, report)
+    dialogues = _usable(_load(run, run.corpus, run.train_split), run, report)
     if run.max_dialogues is not None:  # drawn, not the first: corpora are often sorted by domain
         rows = np.random.default_rng(settings.training.seed).permutation(len(dialogues))[: run.max_dialogues]
         dialogues = [dialogues[row] for row in sorted(rows)]
@@ -142,6 +143,12 @@ def _starting_point(settings: Settings, output: Path) -> Path | None:
     return checkpoint
 
 
+def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:
+    return load_dialogues(
+        corpus, run.data_dir, split, skip_invalid=run.skip_invalid, columns=run.columns, roles=run.roles
+    )
+
+
 def _usable(dialogues: Sequence[Dialogue], run: RunArguments, report: Callable[[str], None]) -> list[Dialogue]:
     kept = [dialogue for dialogue in dialogues if len(dialogue.turns) >= run.min_turns]
     if len(kept) < len(dialogues):
@@ -157,10 +164,10 @@ def _usable(dialogues: Sequence[Dialogue], run: RunArguments, report: Callable[[
 def _dev_dialogues(run: RunArguments, report: Callable[[str], None]) -> list[Dialogue]:
     if run.dev_split is None:
         return []
-    corpus = run.dev_split if run.dev_split.endswith(".jsonl") else run.corpus
-    if corpus == run.corpus and corpus.endswith(".jsonl"):
-        raise InputError(f"dev_split: got '{run.dev_split}', but {corpus} has no splits; give another .jsonl file")
-    dialogues = load_dialogues(corpus, run.data_dir, run.dev_split, skip_invalid=run.skip_invalid)
+    own = run.dev_split not in SPLITS and is_own(run.dev_split)
+    if not own and run.corpus not in CORPORA and is_own(run.corpus):
+        raise InputError(f"dev_split: got '{run.dev_split}', but {run.corpus} has no splits; give another file")
+    dialogues = _load(run, run.dev_split if own else run.corpus, run.dev_split)
     if run.checkpoint_selection == "dev_purity":
         dialogues = [dialogue for dialogue in dialogues if len(dialogue.domains) == 1]
     return _usable(dialogues, run, report)[: run.max_dev_dialogues]

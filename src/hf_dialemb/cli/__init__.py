@@ -1,0 +1,210 @@
+"""The command line ``dialemb``: parse, call, print; no logic.
+
+Exit codes: 0 done, 1 the run failed, 2 the request was wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .. import __version__
+from ..models.errors import InputError
+from . import corpus
+from .parser import Parser, add_command, corpus_options
+
+_TRAIN_HELP = """Every setting is a line 'field: value' of the YAML file or '--field value' here; the latter wins.
+Fields: those of the run (below), of the method's config, and of transformers.TrainingArguments.
+
+example: dialemb train --config dial2vec_minilm --corpus my_dialogues.jsonl --output_dir runs/mine"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command.
+
+    Args:
+        arguments: Words after ``dialemb``; None takes the process's own.
+
+    Returns:
+        The exit code.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        options, rest = _parser().parse_known_args(words)
+        if rest and options.command != "train":
+            raise InputError(f"unknown argument '{rest[0]}'; see 'dialemb {options.command} --help'")
+        options.rest = rest
+        options.run(options)
+    except InputError as error:
+        return _fail(str(error), 2)
+    except KeyboardInterrupt:
+        return _fail("interrupted; run the same command again to go on", 130)
+    except OSError as error:
+        return _fail(f"{error.filename or 'I/O'}: {error.strerror or error}", 1)
+    except Exception as error:
+        if type(error).__module__.startswith("safetensors"):  # a full disk or a damaged file, told by the Rust side
+            return _fail(f"safetensors: {error}; free space or fetch the checkpoint again", 1)
+        raise
+    return 0
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"dialemb: error: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="dialemb",
+        description="Learn dialogue embeddings from conversations, measure them, publish them.",
+        epilog="example: dialemb demo",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"dialemb {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=Parser)
+    for add in (_add_demo, _add_train, _add_evaluate, _add_embed, _add_search, _add_export, corpus.add):
+        add(commands)
+    return parser
+
+
+def _add_demo(commands: argparse._SubParsersAction[Parser]) -> None:
+    parser = add_command(
+        commands,
+        "demo",
+        "Train dial2vec from MiniLM on the synthetic sample corpus, measure it, export it, reload it, search with it.",
+        "example: dialemb demo --output demo",
+    )
+    parser.add_argument("--output", type=Path, default=Path("demo"), help="folder for everything the demo writes")
+    parser.add_argument("--max-steps", type=int, default=None, help="shorten the training (default: the recipe's)")
+    parser.set_defaults(run=_demo)
+
+
+def _demo(options: argparse.Namespace) -> None:
+    from ..hub.demo import run_demo
+
+    run_demo(options.output, options.max_steps, print)
+
+
+def _add_train(commands: argparse._SubParsersAction[Parser]) -> None:
+    parser = add_command(commands, "train", "Train an encoder from dialogues without labels.", _TRAIN_HELP)
+    parser.add_argument("--config", help="YAML file of settings")
+    parser.add_argument("--list-settings", action="store_true", help="print every setting with its default, and stop")
+    parser.set_defaults(run=_train)
+
+
+def _train(options: argparse.Namespace) -> None:
+    if options.list_settings:
+        from ..training.arguments import describe_settings
+
+        print(describe_settings())
+        return
+    from ..training.arguments import parse
+    from ..training.run import train
+
+    settings = parse(options.config, options.rest)
+    train(settings, print if settings.training.process_index == 0 else lambda line: None)
+
+
+def _add_evaluate(commands: argparse._SubParsersAction[Parser]) -> None:
+    parser = add_command(
+        commands,
+        "evaluate",
+        "Compare encoders on a labelled corpus: domain categorisation, semantic relatedness, retrieval.",
+        "example: dialemb evaluate --model runs/dial2vec-minilm all-MiniLM-L6-v2@utterances tfidf "
+        "--corpus sgd --data-dir data --split test --output results.json",
+    )
+    parser.add_argument("--model", nargs="+", required=True, help="checkpoint folders, Hub ids (@utterances), or tfidf")
+    corpus_options(parser)
+    parser.add_argument(
+        "--output", type=Path, default=Path("results.json"), help="results file; the table goes beside it"
+    )
+    parser.add_argument("--plot", type=Path, help="draw a map of the dialogues into this PNG")
+    parser.add_argument("--limit", type=int, help="use the first so many labelled dialogues only")
+    parser.add_argument("--seeds", type=int, default=10, help="repeats of everything that draws at random")
+    parser.set_defaults(run=_evaluate)
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    from ..evaluation.run import evaluate_models
+    from ..evaluation.tables import markdown_table
+
+    results = evaluate_models(
+        options.model,
+        options.corpus,
+        options.data_dir,
+        options.split,
+        seeds=range(options.seeds),
+        output=options.output,
+        plot=options.plot,
+        limit=options.limit,
+    )
+    print(markdown_table(results.results))
+    print(f"Wrote {options.output}" + (f" and {options.plot}" if options.plot else ""))
+
+
+def _add_embed(commands: argparse._SubParsersAction[Parser]) -> None:
+    parser = add_command(
+        commands,
+        "embed",
+        "Embed a JSONL file of dialogues into a Parquet file; resumes when run again.",
+        "example: dialemb embed --model runs/dial2vec-minilm --input dialogues.jsonl --output vectors.parquet",
+    )
+    parser.add_argument("--model", required=True, help="checkpoint folder, or a Hub id")
+    parser.add_argument("--input", type=Path, required=True, help="dialogues, one JSON object a line")
+    parser.add_argument("--output", type=Path, required=True, help="Parquet file with the columns id and embedding")
+    parser.add_argument("--shard-size", type=int, default=2000, help="dialogues per shard, the unit of resuming")
+    parser.set_defaults(run=_embed)
+
+
+def _embed(options: argparse.Namespace) -> None:
+    from ..hub.embed import embed_file
+
+    rows = embed_file(options.model, options.input, options.output, options.shard_size)
+    print(f"Wrote {rows:,} embeddings to {options.output}")
+
+
+def _add_search(commands: argparse._SubParsersAction[Parser]) -> None:
+    parser = add_command(
+        commands,
+        "search",
+        "Find the dialogues of a corpus nearest to one of them.",
+        "example: dialemb search --model runs/dial2vec-minilm --corpus dialogues.jsonl --id call-17",
+    )
+    parser.add_argument("--model", required=True, help="checkpoint folder, or a Hub id")
+    corpus_options(parser)
+    parser.add_argument("--id", required=True, help="the dialogue to start from")
+    parser.add_argument("--top", type=int, default=5, help="how many to show")
+    parser.set_defaults(run=_search)
+
+
+def _search(options: argparse.Namespace) -> None:
+    from ..corpora import load_dialogues
+    from ..evaluation.encoders import load_encoder
+    from ..evaluation.search import describe_nearest
+
+    dialogues = load_dialogues(options.corpus, options.data_dir, options.split)
+    vectors = load_encoder(options.model).encode(dialogues)
+    for line in describe_nearest(dialogues, vectors, options.id, options.top):
+        print(line)
+
+
+def _add_export(commands: argparse._SubParsersAction[Parser]) -> None:
+    parser = add_command(
+        commands,
+        "export",
+        "Turn a trained checkpoint into the form that strangers load, and check it in fresh processes.",
+        "example: dialemb export --model runs/dial2vec-minilm --output published/dial2vec-minilm",
+    )
+    parser.add_argument("--model", required=True, help="checkpoint folder of the training")
+    parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
+    parser.set_defaults(run=_export)
+
+
+def _export(options: argparse.Namespace) -> None:
+    from ..hub.export import export
+
+    for line in export(options.model, options.output):
+        print(line)
+    print(f"Wrote {options.output}")

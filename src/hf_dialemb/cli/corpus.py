@@ -1,0 +1,237 @@
+"""``dialemb corpus``: read corpora and files of one's own, check, count, show, unify, and keep splits apart."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..models.dialogue import Dialogue
+from ..models.errors import InputError
+from ..models.files import check_writable
+from .parser import Parser, add_command, corpus_options, own_options
+
+if TYPE_CHECKING:
+    from ..corpora.statistics import Statistics
+
+
+def add(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Adds the command and its actions.
+
+    Args:
+        commands: The commands of ``dialemb``.
+    """
+    parser = add_command(
+        commands,
+        "corpus",
+        "Corpora and your own conversations: list, check, count, show, unify, find what leaks between splits.",
+        "example: dialemb corpus stats --corpus sgd --data-dir data --split test --output sgd_test.jsonl",
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="action", parser_class=Parser)
+    for add_action in (_add_list, _add_check, _add_stats, _add_show, _add_unify, _add_leakage, _add_benchmark):
+        add_action(actions)
+
+
+def _add_list(actions: argparse._SubParsersAction[Parser]) -> None:
+    parser = add_command(actions, "list", "List the corpora that can be read.", "example: dialemb corpus list")
+    parser.set_defaults(run=_list)
+
+
+def _list(options: argparse.Namespace) -> None:
+    from ..corpora.catalogue import catalogue
+
+    print(catalogue())
+
+
+def _add_check(actions: argparse._SubParsersAction[Parser]) -> None:
+    parser = add_command(
+        actions,
+        "check",
+        "List every problem of a file of conversations with its line, and how to mend it.",
+        "example: dialemb corpus check calls.csv --columns id=call,role=speaker,content=text --roles Agent=assistant",
+    )
+    parser.add_argument("file", help="a .jsonl, .csv, .tsv, .parquet or .txt file, a folder of .txt, or a corpus name")
+    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+    parser.add_argument("--split", default="all", help="of a corpus: train, dev, test or all (default: all)")
+    own_options(parser)
+    parser.set_defaults(run=_check)
+
+
+def _check(options: argparse.Namespace) -> None:
+    from ..corpora.check import check
+
+    errors = warnings = 0
+    for problem in check(options.file, options.data_dir, options.split, columns=options.columns, roles=options.roles):
+        print(f"{problem.place}: {problem.severity}: {problem.message}")
+        errors += problem.severity == "error"
+        warnings += problem.severity == "warning"
+    if errors:
+        raise InputError(
+            f"{options.file}: {errors:,} errors and {warnings:,} warnings are listed above; mend the errors"
+        )
+    print(f"{options.file}: no errors, {warnings:,} warnings")
+
+
+def _add_stats(actions: argparse._SubParsersAction[Parser]) -> None:
+    parser = add_command(
+        actions,
+        "stats",
+        "Print what a corpus holds, draw it, and write it as JSONL.",
+        "example: dialemb corpus stats --corpus sgd --data-dir data --plot sgd.png --output sgd_test.jsonl",
+    )
+    corpus_options(parser)
+    own_options(parser)
+    parser.add_argument("--skip-invalid", action="store_true", help="count, list and leave out malformed dialogues")
+    parser.add_argument("--plot", type=Path, help="draw histograms of lengths and labels into this PNG")
+    parser.add_argument("--output", type=Path, help="write the dialogues here, one JSON object a line (.gz: packed)")
+    parser.set_defaults(run=_stats)
+
+
+def _stats(options: argparse.Namespace) -> None:
+    from ..corpora import iterate_dialogues
+    from ..corpora.histograms import check_drawing, draw_histograms
+    from ..corpora.jsonl import write_jsonl
+    from ..corpora.statistics import Statistics
+
+    dialogues = iterate_dialogues(
+        options.corpus,
+        options.data_dir,
+        options.split,
+        skip_invalid=options.skip_invalid,
+        columns=options.columns,
+        roles=options.roles,
+    )
+    if options.plot:
+        check_drawing()
+        check_writable(options.plot)
+    statistics = Statistics()
+    if options.output:
+        write_jsonl(_counted(statistics, dialogues), options.output)
+    else:
+        for dialogue in dialogues:
+            statistics.add(dialogue)
+    print(statistics.to_table())
+    if options.plot:
+        draw_histograms(statistics, options.plot, f"{options.corpus}, {options.split}")
+    for written in filter(None, (options.output, options.plot)):
+        print(f"Wrote {written}")
+
+
+def _counted(statistics: Statistics, dialogues: Iterable[Dialogue]) -> Iterator[Dialogue]:
+    for dialogue in dialogues:
+        statistics.add(dialogue)
+        yield dialogue
+
+
+def _add_show(actions: argparse._SubParsersAction[Parser]) -> None:
+    parser = add_command(
+        actions,
+        "show",
+        "Print one dialogue, readably.",
+        "example: dialemb corpus show --corpus sgd --data-dir data --split test --id test/1_00000",
+    )
+    corpus_options(parser)
+    own_options(parser)
+    parser.add_argument("--id", required=True, help="the dialogue's id, or its number as #12")
+    parser.set_defaults(run=_show)
+
+
+def _show(options: argparse.Namespace) -> None:
+    from ..corpora import iterate_dialogues
+    from ..corpora.show import find_dialogue, render_dialogue
+
+    dialogues = iterate_dialogues(
+        options.corpus, options.data_dir, options.split, columns=options.columns, roles=options.roles
+    )
+    print(render_dialogue(find_dialogue(dialogues, options.id)))
+
+
+def _add_unify(actions: argparse._SubParsersAction[Parser]) -> None:
+    parser = add_command(
+        actions,
+        "unify",
+        "Bring corpora into one form with normalised acts, slots and domains: Parquet, JSON, counts, a dataset card.",
+        "example: dialemb corpus unify sgd multiwoz --data-dir data --output unified\n"
+        "         dialemb corpus unify all --licence research --data-dir data --output unified",
+    )
+    parser.add_argument("names", nargs="+", help="corpora, or all: every labelled one at hand whose licence allows it")
+    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+    parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
+    parser.add_argument(
+        "--licence",
+        default="share-alike",
+        choices=("permissive", "share-alike", "research"),
+        help="the least free licence that a part may have (default: share-alike)",
+    )
+    parser.add_argument(
+        "--evaluation",
+        nargs="*",
+        default=[],
+        metavar="CORPUS/SPLIT",
+        help="more sets that training shall not hold; the dev and test splits of the parts are always among them",
+    )
+    parser.add_argument("--skip-invalid", action="store_true", help="count, list and leave out malformed dialogues")
+    parser.set_defaults(run=_unify)
+
+
+def _unify(options: argparse.Namespace) -> None:
+    from ..corpora.unify import unify
+
+    unify(
+        options.names,
+        options.data_dir,
+        options.output,
+        terms=options.licence,
+        skip_invalid=options.skip_invalid,
+        evaluation=options.evaluation,
+    )
+    print((options.output / "table.md").read_text(encoding="utf-8"))
+    print(f"Wrote {options.output}")
+
+
+def _add_leakage(actions: argparse._SubParsersAction[Parser]) -> None:
+    parser = add_command(
+        actions,
+        "leakage",
+        "Find dialogues and utterances of evaluation sets, or near copies of them, in training sets.",
+        "example: dialemb corpus leakage --train multiwoz/train titan/train --evaluation multiwoz/test clinc150/test "
+        "--data-dir data --output leakage.json",
+    )
+    parser.add_argument("--train", nargs="+", required=True, metavar="CORPUS/SPLIT", help="sets to train on")
+    parser.add_argument("--evaluation", nargs="+", required=True, metavar="CORPUS/SPLIT", help="sets to evaluate on")
+    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+    parser.add_argument("--skip-invalid", action="store_true", help="count, list and leave out malformed dialogues")
+    parser.add_argument("--output", type=Path, help="write the report here (JSON)")
+    parser.set_defaults(run=_leakage)
+
+
+def _leakage(options: argparse.Namespace) -> None:
+    from ..corpora.leakage import find_leakage
+
+    report = find_leakage(
+        options.train, options.evaluation, options.data_dir, skip_invalid=options.skip_invalid, output=options.output
+    )
+    print(report.markdown())
+    if options.output:
+        print(f"Wrote {options.output}")
+
+
+def _add_benchmark(actions: argparse._SubParsersAction[Parser]) -> None:
+    parser = add_command(
+        actions,
+        "benchmark",
+        "Build the six corpora of the dial2vec paper with its filters, and print its Table 1 beside ours.",
+        "example: dialemb corpus benchmark --data-dir data --output benchmark",
+    )
+    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+    parser.add_argument("--output", type=Path, required=True, help="folder to write")
+    parser.set_defaults(run=_benchmark)
+
+
+def _benchmark(options: argparse.Namespace) -> None:
+    from ..corpora.benchmark import benchmark_table, build_benchmark
+
+    result = build_benchmark(options.data_dir, options.output, print)
+    print(benchmark_table(result))
+    print(f"Wrote {options.output}")

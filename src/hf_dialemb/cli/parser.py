@@ -1,0 +1,55 @@
+"""What the commands share: errors that are one sentence, help with an example, the options that name a corpus."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from ..models.errors import InputError
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are `InputError`."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raises what argparse has to say."""
+        raise InputError(f"{message}; see '{self.prog} --help'")
+
+
+def add_command(commands: argparse._SubParsersAction[Parser], name: str, summary: str, example: str) -> Parser:
+    """Adds a command.
+
+    Args:
+        commands: Where it belongs.
+        name: Its name.
+        summary: One sentence.
+        example: What stands below its help.
+
+    Returns:
+        The command's parser.
+    """
+    return commands.add_parser(
+        name, help=summary, description=summary, epilog=example, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+
+
+def corpus_options(parser: argparse.ArgumentParser, split: str = "test") -> None:
+    """Adds the options that name a corpus.
+
+    Args:
+        parser: The command's parser.
+        split: The split that is meant when none is given.
+    """
+    parser.add_argument("--corpus", required=True, help="a corpus name, or a file, folder or Hub dataset of your own")
+    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+    parser.add_argument("--split", default=split, help=f"train, dev, test or all (default: {split})")
+
+
+def own_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say how a file of one's own is to be read.
+
+    Args:
+        parser: The command's parser.
+    """
+    parser.add_argument("--columns", help="your table: which column is what, as id=call,role=speaker,content=text")
+    parser.add_argument("--roles", help="your speakers: who is who, as Agent=assistant,Customer=user")

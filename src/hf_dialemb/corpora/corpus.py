@@ -1,0 +1,64 @@
+"""Corpus: what the package knows of one published corpus, and how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .source import Source
+
+SPLITS = ("train", "dev", "test")
+"""How the parts of a corpus are named, whatever its files call them."""
+
+TERMS = ("permissive", "share-alike", "research")
+"""What a licence lets one do with a copy, from most to least: pass it on under other terms (MIT, Apache, BSD, CC BY,
+CC0, CDLA-Permissive), pass it on under the same terms (CC BY-SA, GPL), use it for research (NC licences, terms of its
+own, none stated)."""
+
+KINDS = ("dialogues", "utterances", "sentence-pairs", "retrieval", "response-selection")
+"""What the records of a corpus are; the first two are read as `Dialogue` objects, an utterance as one of one turn."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A published corpus.
+
+    Attributes:
+        name: What users call it, as in the registry.
+        files: From each split to patterns for the end of the paths of its files.
+        records: From the source and a split to pairs of a place, such as ``"train.json: record 3"``, and the raw record
+            found there; reads no more of a file than it must to give the next one.
+        convert: From a raw record to a `Dialogue` or the like; raises `InputError` for a malformed one.
+        source: Where the original lies (a URL).
+        licence: As stated there, or ``"none stated"``.
+        terms: One of `TERMS`.
+        kind: One of `KINDS`.
+        folder: Its folder or archive where several corpora share one; otherwise the name.
+        real: Whether the reader was run on the real files, and not only on records made by hand in their format.
+        extract: What the files that it was run on hold of the corpus, if not all of it.
+    """
+
+    name: str
+    files: Mapping[str, tuple[str, ...]]
+    records: Callable[[Source, str], Iterable[tuple[str, Any]]]
+    convert: Callable[[Any], Any]
+    source: str
+    licence: str
+    terms: str
+    kind: str = KINDS[0]
+    folder: str = ""
+    real: bool = True
+    extract: str = ""
+
+    def __post_init__(self) -> None:
+        for field, known in (("terms", TERMS), ("kind", KINDS)):
+            if getattr(self, field) not in known:
+                raise ValueError(
+                    f"{self.name}: {field} is {getattr(self, field)!r}, expected one of {', '.join(known)}"
+                )
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits that can be read."""
+        return tuple(self.files)

@@ -1,0 +1,223 @@
+"""One form for the labels of all corpora: cleaned names, 18 dialogue acts, and a name for what a turn does, its action.
+
+This is the unified form of Dialog2Flow (its section 4 and appendix A): labels are cleaned alike, the 44 names that its
+twenty corpora use for dialogue acts become 18, and an action is a turn's acts followed by its slots. What is ours:
+`MORE_ACTS`, no label twice in a turn, and acts and slots of an action sorted, so that one action has one name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ..models.dialogue import Turn
+from ..models.errors import InputError
+
+_ORIGINALS = {
+    "inform": ("inform",),
+    "inform failure": (
+        *("notify fail", "notify failure", "no result", "nobook", "nooffer"),
+        *("sorry", "cant understand", "canthelp", "reject"),
+    ),
+    "inform success": ("book", "offerbooked", "notify success"),
+    "request": ("request",),
+    "request alternative": ("request alt",),
+    "request compare": ("request compare",),
+    "request update": ("request update",),
+    "request more": ("request more", "req more", "moreinfo", "hearmore"),
+    "confirm": ("confirm",),
+    "confirm answer": ("confirm answer",),
+    "confirm question": ("confirm question",),
+    "agreement": ("affirm", "affirm intent"),
+    "disagreement": ("negate", "negate intent", "deny"),
+    "offer": ("offer", "select", "multiple choice", "offerbook"),
+    "recommendation": ("suggest", "recommend"),
+    "greeting": ("greeting",),
+    "thank you": ("thank you", "thanks", "thankyou", "you are welcome", "welcome"),
+    "good bye": ("good bye", "goodbye", "closing"),
+}
+
+ACTS = {original: act for act, originals in _ORIGINALS.items() for original in originals}
+"""The paper's map (its table A3): from the 44 cleaned names of dialogue acts to the 18 normalised ones."""
+
+MORE_ACTS = {
+    "anything else": "request more",  # STAR
+    "bye": "good bye",  # MultiWOZ, DSTC2
+    "greet": "greeting",  # MultiWOZ
+    "hello": "greeting",  # STAR, DSTC2
+    "inform count": "inform",  # SGD and KETOD, where the authors' program takes every act that contains "inform" so
+    "reqalts": "request alternative",  # DSTC2
+    "reqmore": "request more",  # MultiWOZ, DSTC2
+    "thank": "thank you",  # MultiWOZ
+}
+"""Our continuation of `ACTS`: names that the paper's map lacks and that mean the same without doubt."""
+
+PARENTS = {act: act.split()[0] for act in _ORIGINALS if act.startswith(("inform", "request", "confirm"))}
+"""From the normalised acts of three families to the family's name; any other act is its own parent."""
+
+INTENT_ACTS = ("inform intent", "offer intent")
+"""Acts that only carry an intent as the value of a slot of that name: they give an intent, and neither act nor slot."""
+
+_INTENT_SLOT = "intent"
+_NO_LABEL = ("other", "not sure", "switch frame")
+_LONGEST_FIRST = sorted(_ORIGINALS, key=len, reverse=True)
+
+_LOSE_THEIR_S = (
+    "acts alts bennys bs calories casinos churchills cls demographics fas has jeans js kbs kors las logs mls nus rosas "
+    "sents showtimes us weathers"
+)
+_LEMMAS = {
+    **{word: word.removesuffix("s") for word in _LOSE_THEIR_S.split()},
+    **{word: word for word in ("dice", "graffiti", "okay")},
+    "galleries": "gallery",
+    "serves": "serf",
+}
+"""Where lemminflect's lemmas differ from those of WordNet 3.0, which are the paper's, among all words of the labels of
+the corpora that the readers were run on. Odd ones such as "ha" and "serf" are what WordNet's rules give."""
+
+
+@dataclass(frozen=True)
+class UnifiedTurn:
+    """A turn in the unified form; no label occurs twice in a field.
+
+    Attributes:
+        role: As in the turn.
+        text: What is said, without white space and quotation marks around it.
+        acts: The normalised dialogue acts.
+        main_acts: The parents of the acts.
+        original_acts: The cleaned names that the corpus gives the acts.
+        slots: The cleaned names of the slots.
+        intents: The cleaned names of the intents.
+        action: The canonical name of acts and slots together; empty if the turn has neither.
+        values: The slots as pairs of cleaned name and value, where a name may occur twice.
+    """
+
+    role: str
+    text: str
+    acts: tuple[str, ...] = ()
+    main_acts: tuple[str, ...] = ()
+    original_acts: tuple[str, ...] = ()
+    slots: tuple[str, ...] = ()
+    intents: tuple[str, ...] = ()
+    action: str = ""
+    values: tuple[tuple[str, str], ...] = ()
+
+
+@lru_cache(maxsize=1 << 16)
+def clean_label(label: str) -> str:
+    """Cleans the name of an act, slot, intent or domain, as the paper does.
+
+    Args:
+        label: The name, such as ``"Restaurants_2"``.
+
+    Returns:
+        The noun lemmas of its words of two letters and more, in lower case, such as ``"restaurant"``; empty if nothing
+        is left, and for the names that say nothing ("other", "not sure", "switch frame").
+    """
+    cleaned = " ".join(_lemma(word.lower()) for word in re.findall("[a-zA-Z]+", label) if len(word) > 1)
+    return "" if cleaned in _NO_LABEL else cleaned
+
+
+def normalise_act(act: str) -> str:
+    """Gives a dialogue act its normalised name.
+
+    Args:
+        act: A corpus's name for it, such as ``"REQ_MORE"``.
+
+    Returns:
+        One of the 18 acts, such as ``"request more"``; the cleaned name itself if neither `ACTS` nor `MORE_ACTS` knows
+        it; empty if it is empty, or one of `INTENT_ACTS`.
+    """
+    return _normalised(clean_label(act))
+
+
+def unified_turn(turn: Turn) -> UnifiedTurn:
+    """Gives a turn's labels the unified form.
+
+    Args:
+        turn: The turn.
+
+    Returns:
+        The turn in the unified form, its labels in the order of the turn.
+    """
+    named = _distinct(map(clean_label, turn.dialogue_acts))
+    pairs = tuple((clean_label(name), value) for name, value in turn.slots)
+    intents = [clean_label(intent) for intent in turn.intents]
+    if not set(INTENT_ACTS).isdisjoint(named):
+        intents += [clean_label(value) for name, value in pairs if name == _INTENT_SLOT]
+        pairs = tuple(pair for pair in pairs if pair[0] != _INTENT_SLOT)
+    acts = _distinct(map(_normalised, named))
+    slots = _distinct(name for name, _ in pairs)
+    return UnifiedTurn(
+        role=turn.role,
+        text=turn.content.strip().strip('"'),
+        acts=acts,
+        main_acts=_distinct(PARENTS.get(act, act) for act in acts),
+        original_acts=tuple(name for name in named if name not in INTENT_ACTS),
+        slots=slots,
+        intents=_distinct(intents),
+        action=canonical_action(acts, slots),
+        values=tuple(dict.fromkeys(pair for pair in pairs if pair[0])),
+    )
+
+
+def canonical_action(acts: Iterable[str], slots: Iterable[str]) -> str:
+    """Names what a turn does: acts, a space, slots.
+
+    Args:
+        acts: Normalised dialogue acts, in any order.
+        slots: Cleaned slots, in any order.
+
+    Returns:
+        Such as ``"inform, request area, food"``. The paper keeps the annotated order; here both lists are sorted.
+    """
+    return " ".join(", ".join(sorted(set(names))) for names in (list(acts), list(slots)) if names)
+
+
+def parse_action(label: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Takes the name of an action apart: the inverse of `canonical_action`, and of the paper's unsorted names.
+
+    Nothing but the names of the 18 acts says where the acts end: of two that fit, the longer is taken, so that
+    ``"inform success rate"`` has the act "inform success", and what begins with none of them is slots alone.
+
+    Args:
+        label: The name, such as ``"inform destination, date"``.
+
+    Returns:
+        The acts and the slots, in the label's order.
+
+    Raises:
+        InputError: After an act and a comma comes none of the 18 acts.
+    """
+    acts: list[str] = []
+    rest = label
+    while rest and (not acts or rest.startswith(", ")):
+        rest = rest.removeprefix(", ") if acts else rest
+        act = next((name for name in _LONGEST_FIRST if f"{rest} ".startswith((f"{name} ", f"{name}, "))), "")
+        if not act and acts:
+            raise InputError(f"action {label!r}: got {rest!r} after a comma, expected one of {', '.join(_ORIGINALS)}")
+        if not act:
+            break
+        acts.append(act)
+        rest = rest[len(act) :]
+    return tuple(acts), tuple(rest.strip().split(", ")) if rest else ()
+
+
+def _normalised(cleaned: str) -> str:
+    return "" if cleaned in INTENT_ACTS else ACTS.get(cleaned, MORE_ACTS.get(cleaned, cleaned))
+
+
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _lemma(word: str) -> str:
+    """The noun lemma of a word, or the word itself, from lists in a wheel: WordNet's would be a download."""
+    if word in _LEMMAS:
+        return _LEMMAS[word]
+    from lemminflect import getLemma
+
+    found: tuple[str, ...] = getLemma(word, upos="NOUN", lemmatize_oov=False)
+    return found[0] if found else word

@@ -1,0 +1,1 @@
+"""The readers: one module for each corpus, or for the few that share a format, ending in its tuple ``CORPORA``."""

@@ -1,0 +1,109 @@
+"""ABCD (Action-Based Conversations Dataset): customers of a shop and its agents, who follow guidelines and click.
+
+Source: https://github.com/asappresearch/abcd. Licence: MIT.
+Layout: ``abcd_v1.1.json``, an object from split to a list of conversations; where that file is missing,
+``abcd_sample.json`` of the repository, such a list, is read as train.
+
+Rows by ``action`` are the agent's clicks and were not said; they are left out. The corpus has no dialogue acts: the
+slots are the marks such as ``<order_id>`` in the delexicalised text, the label of a dialogue is its flow, and a
+customer's turn of at least four words has the conversation's intent (the rule of Dialog2Flow).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ...models.dialogue import Dialogue, Turn
+from ...models.errors import InputError
+from ..corpus import SPLITS, Corpus
+from ..parsing import json_list
+from ..records import convert_each, field, one_of
+from ..source import Source
+
+_FULL, _SAMPLE = "abcd_v1.1.json", "abcd_sample.json"
+_FILES = {split: (_FULL, _SAMPLE) if split == "train" else (_FULL,) for split in SPLITS}
+_ROLES = {"customer": "user", "agent": "assistant"}
+_MARK = re.compile(r"<(\w+)>")
+_FEWEST_WORDS = 4
+
+
+def slots_of(rows: Iterable[Any]) -> list[tuple[str, str]]:
+    """Finds the slots in delexicalised rows.
+
+    Args:
+        rows: Elements of the field ``delexed``.
+
+    Returns:
+        Pairs of name and value; the rows hold no values.
+
+    Raises:
+        InputError: A row is malformed.
+    """
+    return [(name.lower(), "") for row in rows for name in _MARK.findall(field(row, "text", str))]
+
+
+def intents_of(rows: Iterable[Any], text: str) -> tuple[str, ...]:
+    """Finds the intent of what a customer says.
+
+    Args:
+        rows: Elements of the field ``delexed``, one or more for what is said.
+        text: What is said.
+
+    Returns:
+        The intent, or nothing if too little is said to tell.
+
+    Raises:
+        InputError: A row is malformed.
+    """
+    targets = [field(row, "targets", list) for row in rows]
+    named = [target[0] for target in targets if target and isinstance(target[0], str) and target[0]]
+    return tuple(named[:1]) if len(text.split(" ")) >= _FEWEST_WORDS else ()
+
+
+def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+    found = False
+    for record in json_list(source, _FULL, split):
+        found = True
+        yield record
+    if split == "train" and not found:
+        yield from json_list(source, _SAMPLE)
+
+
+def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+    said, delexicalised = field(raw, "original", list), field(raw, "delexed", list)
+    if len(said) != len(delexicalised):
+        raise InputError(
+            f"field delexed: got {len(delexicalised)} rows, expected one for each of {len(said)} in original"
+        )
+    spoken = [row for row in zip(said, delexicalised, strict=True) if not _is_click(row[1])]
+    flow = field(field(raw, "scenario", dict), "flow", str)
+    return Dialogue(convert_each(spoken, "turns", _turn), str(field(raw, "convo_id", int)), (flow,))
+
+
+def _is_click(row: Any) -> bool:  # noqa: ANN401
+    return isinstance(row, dict) and row.get("speaker") == "action"
+
+
+def _turn(spoken: tuple[Any, Any]) -> Turn:
+    said, row = spoken
+    role = _ROLES[one_of(row, "speaker", _ROLES)]
+    if not isinstance(said, list) or len(said) != 2 or not isinstance(said[1], str):
+        raise InputError(f"field original: got {type(said).__name__}, expected a pair of speaker and text")
+    intents = intents_of([row], said[1]) if role == "user" else ()
+    return Turn(role, said[1], (), tuple(dict.fromkeys(slots_of([row]))), intents)
+
+
+CORPORA = (
+    Corpus(
+        "abcd",
+        _FILES,
+        _records,
+        _dialogue,
+        source="https://github.com/asappresearch/abcd",
+        licence="MIT",
+        terms="permissive",
+        extract="the sample of 3 conversations",
+    ),
+)

@@ -1,0 +1,58 @@
+"""AmazonQA: questions about products and their answers.
+
+Source: https://jmcauley.ucsd.edu/data/amazon/qa/. Licence: none stated.
+Layout: ``amazonqa.txt``, a question and its answer per line with a tab between them; blank lines are passed over. The
+lines that ParlAI writes (``parlai convert_to_parlai --task amazon_qa``) are such: cells begin with ``text:`` and
+``labels:``, more cells may follow, and a line's end in a text is spelled as a backslash and n, here read as a blank.
+
+There is no official split: a hash of the line's number decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...models.dialogue import Dialogue, Turn
+from ...models.errors import InputError
+from ..corpus import SPLITS, Corpus
+from ..parsing import text_lines
+from ..records import hashed_split
+from ..source import Source
+
+_FILES = {split: ("amazonqa.txt",) for split in SPLITS}
+_QUESTION, _ANSWER = "text:", "labels:"
+_LINE_END = "\\n"
+
+_Record = tuple[str, str]
+
+
+def _records(source: Source, split: str) -> Iterator[tuple[str, _Record]]:
+    for number, (place, line) in enumerate(text_lines(source, _FILES[split][0])):
+        if line.strip() and hashed_split(str(number)) == split:
+            yield place, (f"{split}/{number}", line)
+
+
+def _dialogue(record: _Record) -> Dialogue:
+    identifier, line = record
+    question, tab, rest = line.partition("\t")
+    if not tab:
+        raise InputError("got one cell, expected a question, a tab and an answer; repair the line")
+    answer = rest.partition("\t")[0]
+    if question.startswith(_QUESTION) and answer.startswith(_ANSWER):
+        question = question.removeprefix(_QUESTION).replace(_LINE_END, " ")
+        answer = answer.removeprefix(_ANSWER).replace(_LINE_END, " ")
+    return Dialogue((Turn("user", question), Turn("assistant", answer)), identifier)
+
+
+CORPORA = (
+    Corpus(
+        "amazonqa",
+        _FILES,
+        _records,
+        _dialogue,
+        source="https://jmcauley.ucsd.edu/data/amazon/qa/",
+        licence="none stated",
+        terms="research",
+        real=False,
+    ),
+)

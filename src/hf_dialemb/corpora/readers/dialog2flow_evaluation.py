@@ -1,0 +1,55 @@
+"""Dialog2Flow's evaluation set: utterances of twenty task corpora, 15 for each of 313 actions.
+
+Source: https://github.com/idiap/dialog2flow. Licence: MIT.
+Layout: ``train/data/val.csv``, an utterance and its action per row, without a header.
+
+An action is a dialogue act and slots, such as ``inform destination, date``. Its parts are the turn's act and slots, and
+the action itself is the intent, so that the authors' own classes are at hand. Who speaks is not known: all are users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...models.dialogue import Dialogue, Turn
+from ...models.errors import InputError
+from ..corpus import Corpus
+from ..labels import parse_action
+from ..parsing import table_rows
+from ..records import field
+from ..source import Source
+
+_FILES = {"test": ("train/data/val.csv",)}
+
+_Record = tuple[str, dict[str, str]]
+
+
+def _records(source: Source, split: str) -> Iterator[tuple[str, _Record]]:
+    rows = table_rows(source, _FILES[split][0], names=("text", "action"))
+    for number, (place, row) in enumerate(rows):
+        yield place, (f"{split}/{number}", row)
+
+
+def _dialogue(record: _Record) -> Dialogue:
+    identifier, row = record
+    action = field(row, "action", str)
+    if not action or "" in row:
+        raise InputError("got another number of cells than an utterance and an action; repair the row")
+    acts, slots = parse_action(action)
+    turn = Turn("user", field(row, "text", str), acts, tuple((slot, "") for slot in slots), (action,))
+    return Dialogue((turn,), identifier)
+
+
+CORPORA = (
+    Corpus(
+        "dialog2flow_evaluation",
+        _FILES,
+        _records,
+        _dialogue,
+        source="https://github.com/idiap/dialog2flow",
+        licence="MIT",
+        terms="permissive",
+        kind="utterances",
+        folder="d2f_evaluation",
+    ),
+)

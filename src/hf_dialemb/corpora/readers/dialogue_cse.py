@@ -1,0 +1,148 @@
+"""DialogueCSE: chats of customers with shops in Chinese (E-commerce, JDDC), and two tests of sentence embeddings.
+
+Source: https://github.com/wangruicn/DialogueCSE. Licences: JDDC Apache 2.0; none stated for E-commerce.
+Layout: ``train/train_data.txt*``, ``{dev,test}/sts.txt`` and ``{dev,test}/select.txt``; cells are separated by tabs.
+
+A line of train is one chat around one utterance: the utterances before it, those after it, their roles such as
+``0|1-0-1`` (before, it, after; 1 is the shop), ``1``, fifty candidates of which the first is the utterance itself, and
+``1|0|0...`` for which candidates are. It is read as a dialogue, since the method needs what comes before the utterance
+and what comes after; the other candidates are utterances of the same role from other chats, which training draws anew.
+
+A line of sts.txt is a score from 1 to 5 and two sentences. A line of select.txt is an id, a sentence, its topic (empty
+for E-commerce), and the ids of the lines that are relevant and of others to rank below them. All sentences of a
+select.txt are held in memory to resolve the ids; an id that is listed twice counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from math import isfinite
+from typing import Any
+
+from ...models.dialogue import Dialogue, Turn
+from ...models.errors import InputError
+from ..corpus import Corpus
+from ..examples import RetrievalQuery, SentencePair
+from ..parsing import text_lines
+from ..source import Source
+
+_TRAIN: dict[str, tuple[str, ...]] = {"train": ("train/train_data.txt*",)}
+_PAIRS: dict[str, tuple[str, ...]] = {"dev": ("dev/sts.txt",), "test": ("test/sts.txt",)}
+_QUERIES: dict[str, tuple[str, ...]] = {"dev": ("dev/select.txt",), "test": ("test/select.txt",)}
+_ROLES = {"0": "user", "1": "assistant"}
+
+_Numbered = tuple[str, str]  # an id and a line
+_Query = tuple[str, str, dict[str, str]]  # a split, a line, and the sentences of all lines by id
+
+
+def _lines(files: dict[str, tuple[str, ...]], source: Source, split: str) -> Iterator[tuple[str, _Numbered]]:
+    for number, (place, line) in enumerate(text_lines(source, files[split][0])):
+        yield place, (f"{split}/{number}", line)
+
+
+def _cells(line: str, expected: int) -> list[str]:
+    cells = line.split("\t")
+    if len(cells) != expected:
+        raise InputError(f"got {len(cells)} cells, expected {expected} with tabs between them; repair the line")
+    return cells
+
+
+def _dialogue(record: _Numbered) -> Dialogue:
+    identifier, line = record
+    before, after, codes, _, candidates, labels = _cells(line, 6)
+    first, *_ = candidates.split("|")
+    if labels.split("|")[0] != "1":
+        raise InputError(f"field labels: got {labels[:20]!r}, expected 1 for the first candidate; repair the line")
+    parts = codes.split("-")
+    texts = (before.split("|"), [first], after.split("|"))
+    roles = [part.split("|") for part in parts]
+    if [len(part) for part in roles] != [len(part) for part in texts]:
+        raise InputError(
+            f"field roles: got {codes[:40]!r}, expected one for each of {sum(map(len, texts))} utterances in 3 parts; "
+            "repair the line"
+        )
+    said = [text for part in texts for text in part]
+    turns = tuple(Turn(_role(code), text) for code, text in zip("|".join(parts).split("|"), said, strict=True))
+    return Dialogue(turns, identifier)
+
+
+def _role(code: str) -> str:
+    if code not in _ROLES:
+        raise InputError(f"field roles: got {code[:20]!r}, expected {' or '.join(_ROLES)}; repair the line")
+    return _ROLES[code]
+
+
+def _pair(record: _Numbered) -> SentencePair:
+    identifier, line = record
+    score, first, second = _cells(line, 3)
+    return SentencePair(first, second, score=_score(score), id=identifier)
+
+
+def _score(text: str) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = float("nan")
+    if not isfinite(score):
+        raise InputError(f"field score: got {text[:20]!r}, expected a number; repair the line")
+    return score
+
+
+def _queries(source: Source, split: str) -> Iterator[tuple[str, _Query]]:
+    pattern = _QUERIES[split][0]
+    sentences: dict[str, str] = {}
+    for _, line in text_lines(source, pattern):
+        identifier, _, rest = line.partition("\t")
+        sentences.setdefault(identifier, rest.partition("\t")[0])
+    for place, line in text_lines(source, pattern):
+        yield place, (split, line, sentences)
+
+
+def _query(record: _Query) -> RetrievalQuery:
+    split, line, sentences = record
+    identifier, text, topic, relevant, other = _cells(line, 5)
+    found = (_resolved("relevant", relevant, sentences), _resolved("other", other, sentences))
+    return RetrievalQuery(text, *found, label=topic, id=f"{split}/{identifier[:40]}")
+
+
+def _resolved(field: str, listed: str, sentences: dict[str, str]) -> tuple[str, ...]:
+    identifiers = dict.fromkeys(listed.split(",") if listed else ())
+    for identifier in identifiers:
+        if identifier not in sentences:
+            raise InputError(f"field {field}: got {identifier[:20]!r}, expected the id of a line; repair the line")
+    return tuple(sentences[identifier] for identifier in identifiers)
+
+
+def _corpora(shop: str, folder: str, licence: str, terms: str) -> Iterator[Corpus]:
+    for name, files, records, convert, kind in _SETS:
+        yield Corpus(
+            f"{shop}_{name}",
+            files,
+            records,
+            convert,
+            source="https://github.com/wangruicn/DialogueCSE",
+            licence=licence,
+            terms=terms,
+            kind=kind,
+            folder=folder,
+            real=f"{shop}_{name}" != "jddc_dialogues",
+            extract=_EXTRACTS.get(f"{shop}_{name}", ""),
+        )
+
+
+_SETS: tuple[tuple[str, dict[str, tuple[str, ...]], Callable[[Source, str], Any], Callable[[Any], Any], str], ...] = (
+    ("dialogues", _TRAIN, partial(_lines, _TRAIN), _dialogue, "dialogues"),
+    ("sts", _PAIRS, partial(_lines, _PAIRS), _pair, "sentence-pairs"),
+    ("retrieval", _QUERIES, _queries, _query, "retrieval"),
+)
+_EXTRACTS = {
+    "ecommerce_dialogues": "a sample of 1,000 lines",
+    "ecommerce_sts": "dev",
+    "ecommerce_retrieval": "dev",
+}
+
+CORPORA = (
+    *_corpora("ecommerce", "edc", "none stated", "research"),
+    *_corpora("jddc", "jddc", "Apache 2.0", "permissive"),
+)

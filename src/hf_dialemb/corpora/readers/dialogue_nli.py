@@ -1,0 +1,49 @@
+"""Dialogue NLI: pairs of sentences from chats about oneself that agree, are neutral or contradict each other.
+
+Source: https://wellecks.github.io/dialogue_nli/. Licence: none stated.
+Layout: ``dialogue_nli_{train,dev,test}.jsonl``, which are JSON lists in spite of their name; one object per line does
+as well. The label is ``positive``, ``neutral`` or ``negative``. The verified part of test is not read by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..corpus import SPLITS, Corpus
+from ..examples import SentencePair
+from ..parsing import json_lines, json_list
+from ..records import field
+from ..source import Source
+
+_FILES = {split: (f"dialogue_nli_{split}.jsonl",) for split in SPLITS}
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def _records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, Any]]]:
+    pattern = _FILES[split][0]
+    starts = [stream.peek(64).removeprefix(_BYTE_ORDER_MARK).lstrip()[:1] for _, stream in source.files(pattern)]
+    read = json_list if starts == [b"["] else json_lines
+    for number, (place, raw) in enumerate(read(source, pattern)):
+        yield place, (f"{split}/{number}", raw)
+
+
+def _pair(record: tuple[str, Any]) -> SentencePair:
+    identifier, raw = record
+    sentences = field(raw, "sentence1", str), field(raw, "sentence2", str)
+    return SentencePair(*sentences, label=field(raw, "label", str), id=identifier)
+
+
+CORPORA = (
+    Corpus(
+        "dialogue_nli",
+        _FILES,
+        _records,
+        _pair,
+        source="https://wellecks.github.io/dialogue_nli/",
+        licence="none stated",
+        terms="research",
+        kind="sentence-pairs",
+        real=False,
+    ),
+)

@@ -1,0 +1,59 @@
+"""Doc2Dial: dialogues between a user and an agent who answers from a web page of a public service.
+
+Sources: https://doc2dial.github.io and https://github.com/doc2dial/sharedtask-dialdoc2021. Licence: CC BY 3.0 on its
+dataset card; the repositories state none.
+Layout: ``*dial_train.json``, ``*dial_validation.json`` and ``*dial_finaltest.json``, as named in the full release; the
+shared task's test file holds dialogues that stop at an arbitrary turn.
+
+One role may speak several turns on end; they stay apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...models.dialogue import Dialogue, Turn
+from ...models.errors import InputError
+from ..corpus import Corpus
+from ..parsing import json_members
+from ..records import convert_each, field, one_of
+from ..source import Source
+
+_FILES = {"train": ("*dial_train.json",), "dev": ("*dial_validation.json",), "test": ("*dial_finaltest.json",)}
+_ROLES = {"user": "user", "agent": "assistant"}
+
+
+def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+    for place, (domain, documents) in json_members(source, _FILES[split][0], "dial_data"):
+        try:
+            for document in field({domain: documents}, domain, dict):
+                for index, raw in enumerate(field(documents, document, list)):
+                    yield f"{place}: document {document!r} record {index}", raw
+        except InputError as error:
+            raise InputError(f"{place}: {error}") from None
+
+
+def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+    turns = convert_each(field(raw, "turns", list), "turns", _turn)
+    return Dialogue(turns, field(raw, "dial_id", str), (field(raw, "domain", str),))
+
+
+def _turn(raw: Any) -> Turn:  # noqa: ANN401
+    role = one_of(raw, "role", _ROLES)
+    act = field(raw, "da", str) if "da" in raw else ""  # the shared task's files blank it or leave it out
+    return Turn(_ROLES[role], field(raw, "utterance", str), (act,) if act else ())
+
+
+CORPORA = (
+    Corpus(
+        "doc2dial",
+        _FILES,
+        _records,
+        _dialogue,
+        source="https://doc2dial.github.io",
+        licence="CC BY 3.0 (dataset card; the repositories state none)",
+        terms="permissive",
+        extract="the test dialogues of the shared task",
+    ),
+)

@@ -1,0 +1,82 @@
+"""DSTC7 track 1, Ubuntu, subtask 1: chats of two people about Ubuntu, with a hundred answers to choose from.
+
+Source: https://github.com/IBM/dstc-noesis. Licence: MIT in the repository, none stated for the data.
+Layout: ``ubuntu_{train,dev,test}_subtask_1.json``, each a list of examples. The correct answers of test are in
+``ubuntu_responses_subtask_1.tsv``: example, ids of candidates, text; those ids are held in memory.
+
+participant_1, who asks, is the user. Candidates keep their order; correct ones are found by their ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...models.dialogue import Turn
+from ...models.errors import InputError
+from ..corpus import SPLITS, Corpus
+from ..examples import ResponseSelection
+from ..parsing import json_list, text_lines
+from ..records import convert_each, field, one_of
+from ..source import Source
+
+_ANSWERS = "ubuntu_responses_subtask_1.tsv"
+_FILES: dict[str, tuple[str, ...]] = {split: (f"ubuntu_{split}_subtask_1.json",) for split in SPLITS}
+_FILES["test"] += (_ANSWERS,)
+_ROLES = {"participant_1": "user", "participant_2": "assistant"}
+_INLINE = "options-for-correct-answers"
+
+_Record = tuple[str, Any, dict[str, list[str]]]
+
+
+def _records(source: Source, split: str) -> Iterator[tuple[str, _Record]]:
+    answers: dict[str, list[str]] = {}
+    if split == "test":
+        for place, line in text_lines(source, _ANSWERS):
+            example, tab, rest = line.partition("\t")
+            if not tab:
+                raise InputError(f"{place}: got one cell, expected an example and the ids of answers; repair the line")
+            answers[example] = rest.partition("\t")[0].split(",")
+    for place, raw in json_list(source, _FILES[split][0]):
+        yield place, (split, raw, answers)
+
+
+def _selection(record: _Record) -> ResponseSelection:
+    split, raw, answers = record
+    example = str(field(raw, "example-id", int))
+    context = convert_each(field(raw, "messages-so-far", list), "messages-so-far", _turn)
+    candidates = convert_each(field(raw, "options-for-next", list), "options-for-next", _candidate)
+    if _INLINE in raw or split != "test":
+        found = convert_each(field(raw, _INLINE, list), _INLINE, lambda answer: field(answer, "candidate-id", str))
+    elif example in answers:
+        found = tuple(answers[example])
+    else:
+        raise InputError(f"field example-id: got {example}, which {_ANSWERS} lacks; complete that file")
+    positions = {identifier: index for index, (identifier, _) in enumerate(candidates)}
+    if not set(found) <= set(positions):
+        raise InputError("a correct answer is not among the candidates, expected its id there; repair the record")
+    correct = tuple(positions[identifier] for identifier in found)
+    return ResponseSelection(context, tuple(text for _, text in candidates), correct, f"{split}/{example}")
+
+
+def _turn(raw: Any) -> Turn:  # noqa: ANN401
+    return Turn(_ROLES[one_of(raw, "speaker", _ROLES)], field(raw, "utterance", str))
+
+
+def _candidate(raw: Any) -> tuple[str, str]:  # noqa: ANN401
+    return field(raw, "candidate-id", str), field(raw, "utterance", str)
+
+
+CORPORA = (
+    Corpus(
+        "dstc7_ubuntu",
+        _FILES,
+        _records,
+        _selection,
+        source="https://github.com/IBM/dstc-noesis",
+        licence="none stated for the data (the repository is MIT)",
+        terms="research",
+        kind="response-selection",
+        real=False,
+    ),
+)

@@ -1,0 +1,72 @@
+"""E-commerce Dialogue Corpus: Chinese chats of customers with a shop, with answers to choose from.
+
+Source: https://github.com/cooelf/DeepUtteranceAggregation. Licence: none stated.
+Layout: ``ECD*/train*``, ``ECD*/valid*`` and ``ECD*/test*``, whose lines are a label (1: this answer followed; 0: it is
+from elsewhere), the utterances so far and an answer, with tabs between them; words are split by blanks.
+
+Consecutive lines with the same utterances, up to ten, are one example: in the files at hand two lines in train and dev,
+ten in test, so that 154, 154 and 1,000 lines give 77, 77 and 100 examples. The customer begins and speakers alternate.
+Dev of the authors' sample is a copy of its train.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby, islice
+
+from ...models.dialogue import Turn
+from ...models.errors import InputError
+from ..corpus import Corpus
+from ..examples import ResponseSelection
+from ..parsing import text_lines
+from ..records import convert_each
+from ..source import Source
+
+_FILES = {"train": ("ECD*/train*",), "dev": ("ECD*/valid*",), "test": ("ECD*/test*",)}
+_MOST_CANDIDATES = 10
+_FEWEST_CELLS = 3
+_LABELS = ("0", "1")
+_ROLES = ("user", "assistant")
+
+_Record = tuple[str, list[list[str]]]
+
+
+def _records(source: Source, split: str) -> Iterator[tuple[str, _Record]]:
+    lines = ((place, line.split("\t")) for place, line in text_lines(source, _FILES[split][0]) if line)
+    number = 0
+    for _, group in groupby(lines, key=lambda line: line[1][1:-1]):
+        while same := list(islice(group, _MOST_CANDIDATES)):
+            yield same[0][0], (f"{split}/{number}", [cells for _, cells in same])
+            number += 1
+
+
+def _selection(record: _Record) -> ResponseSelection:
+    identifier, lines = record
+    labelled = convert_each(lines, "lines", _labelled)
+    context = tuple(Turn(_ROLES[index % 2], text) for index, text in enumerate(lines[0][1:-1]))
+    correct = tuple(index for index, (label, _) in enumerate(labelled) if label == "1")
+    return ResponseSelection(context, tuple(answer for _, answer in labelled), correct, identifier)
+
+
+def _labelled(cells: list[str]) -> tuple[str, str]:
+    if len(cells) < _FEWEST_CELLS:
+        raise InputError(f"got {len(cells)} cells, expected a label, utterances and an answer; repair the line")
+    if cells[0] not in _LABELS:
+        raise InputError(f"field label: got {cells[0][:20]!r}, expected {' or '.join(_LABELS)}; repair the line")
+    return cells[0], cells[-1]
+
+
+CORPORA = (
+    Corpus(
+        "ecommerce",
+        _FILES,
+        _records,
+        _selection,
+        source="https://github.com/cooelf/DeepUtteranceAggregation",
+        licence="none stated",
+        terms="research",
+        kind="response-selection",
+        folder="edc",
+        extract="the authors' sample",
+    ),
+)

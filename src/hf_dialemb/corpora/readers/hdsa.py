@@ -1,0 +1,173 @@
+"""HDSA: MultiWOZ 2.0 in lower case and tokenised, with the acts of the system as its authors' program predicts them.
+
+Source: https://github.com/wenhuchen/HDSA-Dialog. Licence: MIT.
+Layout: ``{train,val,test}.json``, lists of ``{"file": id, "info": [exchange, ...]}``. A split that lacks its file is
+read from ``{dev,test}.tsv``, an exchange per line, and ``{val,test}_reference_nondelex.json``, the system's replies.
+
+An exchange in JSON has what both say (``user_orig``, ``sys_orig``), what the user wants so far (``BS``), and the acts
+of the reply, such as ``hotel-inform-area``. The user informs of what is new in the belief state since the last one.
+
+A line of the table has the id, the number of the exchange, a database row, the system's last utterance, the user's
+utterance and a vector of 44 zeros and ones: which domains, functions and arguments occur in the acts of the reply that
+follows. The three are not tied to each other, and users have no labels. The reply itself is in the next line; the last
+one is in the reference, of which the last replies are kept in memory. Ids are MultiWOZ's in both.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import groupby
+from typing import Any
+
+from ...models.dialogue import Dialogue, Turn
+from ...models.errors import InputError
+from ..corpus import Corpus
+from ..parsing import json_list, json_members, parse_json, table_rows
+from ..records import convert_each, field, names
+from ..source import Source
+from .multiwoz import identifier
+
+_FILES = {
+    "train": ("train.json",),
+    "dev": ("val.json", "dev.tsv", "val_reference_nondelex.json"),
+    "test": ("test.json", "test.tsv", "test_reference_nondelex.json"),
+}
+_COLUMNS = ("dialogue_id", "turn", "database", "last", "user", "acts")
+_DOMAINS = ("restaurant", "hotel", "attraction", "train", "taxi", "hospital", "police", "bus", "booking", "general")
+_FUNCTIONS = ("inform", "request", "recommend", "book", "select", "sorry", "none")
+_ARGUMENTS = (
+    *("pricerange", "id", "address", "postcode", "type", "food", "phone", "name", "area", "choice", "price", "time"),
+    *("reference", "none", "parking", "stars", "internet", "day", "arriveby", "departure", "destination", "leaveat"),
+    *("duration", "trainid", "people", "department", "stay"),
+)
+_KINDS = (_DOMAINS, _FUNCTIONS, _ARGUMENTS)
+_NAMES = tuple((kind, name) for kind in _KINDS for name in kind)  # what the 44 places of a vector stand for
+_NOT_A_TOPIC = ("booking", "general")
+_NOTHING, _NO_VALUE = "none", ("?", "none")
+_Rows = list[dict[str, str]]
+
+
+def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+    parsed, *table = _FILES[split]
+    if not table or next(source.files(parsed), None):
+        yield from json_list(source, parsed)
+    else:
+        yield from _table_records(source, *table)
+
+
+def _table_records(source: Source, table: str, reference: str) -> Iterator[tuple[str, tuple[_Rows, Any]]]:
+    replies = json_members(source, reference)
+    last = {key: found[-1:] if isinstance(found, list) else found for _, (key, found) in replies}
+    if not last:
+        raise InputError(f"{source.path}: {table} needs {reference} too, which has the last replies; add the file")
+    rows = table_rows(source, table, delimiter="\t", quoted=False, names=_COLUMNS)
+    for key, group in groupby(rows, lambda row: row[1][_COLUMNS[0]]):
+        placed = list(group)
+        yield placed[0][0], ([row for _, row in placed], last.get(key))
+
+
+def _dialogue(record: Any) -> Dialogue:  # noqa: ANN401
+    return _table_dialogue(*record) if isinstance(record, tuple) else _json_dialogue(record)
+
+
+def _json_dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+    before: set[tuple[str, str, str]] = set()
+    topics: set[str] = set()
+
+    def exchange(both: Any) -> tuple[Turn, Turn]:  # noqa: ANN401
+        nonlocal before
+        state = _state(field(both, "BS", dict))
+        new = [(slot, value) for domain, slot, value in state if (domain, slot, value) not in before]
+        before = set(state)
+        acts, slots, domains = _acts(field(both, "act", dict))
+        topics.update(domains)
+        return (
+            Turn("user", field(both, "user_orig", str), ("inform",) if new else (), tuple(new)),
+            Turn("assistant", field(both, "sys_orig", str), acts, slots),
+        )
+
+    exchanges = convert_each(field(raw, "info", list), "info", exchange)
+    turns = tuple(turn for both in exchanges for turn in both)
+    return Dialogue(turns, identifier(field(raw, "file", str)), _topics(topics))
+
+
+def _state(raw: dict[str, Any]) -> list[tuple[str, str, str]]:
+    found = []
+    for domain in raw:
+        for pair in field(raw, domain, list):
+            slot, value = _pair(pair)
+            found.append((domain, slot.lower(), value))
+    return found
+
+
+def _pair(raw: Any) -> tuple[str, str]:  # noqa: ANN401
+    pair = names({"BS": raw}, "BS")
+    if len(pair) != 2:
+        raise InputError(f"field BS: got a list of {len(pair)}, expected a pair of slot and value; repair the record")
+    return pair[0], pair[1]
+
+
+def _acts(raw: dict[str, Any]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...], set[str]]:
+    acts, slots, domains = [], [], set()
+    for name in raw:
+        value = field(raw, name, str)
+        domain, _, rest = name.partition("-")
+        act, _, slot = rest.partition("-")
+        domains.add(domain)
+        if act not in ("", _NOTHING):
+            acts.append(act)
+        if slot not in ("", _NOTHING):
+            slots.append((slot, "" if value in _NO_VALUE else value))
+    return tuple(dict.fromkeys(acts)), tuple(slots), domains
+
+
+def _table_dialogue(rows: _Rows, last: Any) -> Dialogue:  # noqa: ANN401
+    replies = [*(field(row, "last", str) for row in rows[1:]), *names({"reference": last}, "reference")]
+    if len(replies) != len(rows):
+        raise InputError("field reference: got no reply, expected the last one of the dialogue; get the files again")
+    topics: set[str] = set()
+
+    def exchange(both: tuple[int, dict[str, str], str]) -> tuple[Turn, Turn]:
+        number, row, reply = both
+        if field(row, "turn", str) != str(number):
+            raise InputError(f"field turn: got {reprlib.repr(row['turn'])}, expected {number}; get the file again")
+        if "" in row:
+            raise InputError(f"got {reprlib.repr(row[''])} after the last column, expected 6 cells; repair the line")
+        domains, acts, slots = _vector(field(row, "acts", str))
+        topics.update(domains)
+        return Turn("user", field(row, "user", str)), Turn("assistant", reply, acts, slots)
+
+    numbered = [(number, *both) for number, both in enumerate(zip(rows, replies, strict=True))]
+    turns = tuple(turn for both in convert_each(numbered, "turns", exchange) for turn in both)
+    return Dialogue(turns, identifier(rows[0]["dialogue_id"]), _topics(topics))
+
+
+@lru_cache(maxsize=1 << 14)  # a few thousand vectors come again and again
+def _vector(text: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Reads the vector of a reply as the names of its domains, acts and slots."""
+    vector = parse_json("field acts", text.encode(), "repair the line")
+    if not isinstance(vector, list) or len(vector) != len(_NAMES) or not all(bit in (0, 1) for bit in vector):
+        raise InputError(f"field acts: expected a list of {len(_NAMES)} zeros and ones; repair the line")
+    said = [(kind, name) for (kind, name), bit in zip(_NAMES, vector, strict=True) if bit and name != _NOTHING]
+    domains, acts, slots = (tuple(name for kind, name in said if kind is known) for known in _KINDS)
+    return domains, acts, tuple((slot, "") for slot in slots)
+
+
+def _topics(domains: set[str]) -> tuple[str, ...]:
+    return tuple(sorted(domains.difference(_NOT_A_TOPIC)))
+
+
+CORPORA = (
+    Corpus(
+        "hdsa",
+        _FILES,
+        _records,
+        _dialogue,
+        source="https://github.com/wenhuchen/HDSA-Dialog",
+        licence="MIT",
+        terms="permissive",
+        extract="dev and test, as tables",
+    ),
+)

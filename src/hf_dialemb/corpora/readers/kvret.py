@@ -1,0 +1,87 @@
+"""KVRET, also called the Stanford multi-domain set (SMD): drivers who ask an assistant in the car.
+
+Source: https://nlp.stanford.edu/blog/a-new-multi-turn-multi-domain-task-oriented-dialogue-dataset. Licence: none
+stated.
+Layout: ``kvret_{train,dev,test}_public.json``, each a list of dialogues.
+
+The label of a dialogue is its task: navigate, schedule or weather. The assistant's first turn after a driver's turn
+carries what the driver said in it: values in ``slots``, and ``requested`` with a flag for every slot that was touched.
+So the driver informs of the slots whose value is new, and requests those that are flagged without a value. 10 turns
+have no text and are left out, as is the one dialogue that has no turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...models.dialogue import Dialogue, Turn
+from ..corpus import SPLITS, Corpus
+from ..parsing import json_list
+from ..records import convert_each, field, one_of
+from ..source import Source
+
+_FILES = {split: (f"kvret_{split}_public.json",) for split in SPLITS}
+_ROLES = {"driver": "user", "assistant": "assistant"}
+
+
+def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+    for place, raw in json_list(source, _FILES[split][0]):
+        if not isinstance(raw, dict) or raw.get("dialogue") != []:
+            yield place, raw
+
+
+def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+    scenario = field(raw, "scenario", dict)
+    turns = _turns(convert_each(field(raw, "dialogue", list), "dialogue", _said))
+    intent = field(field(scenario, "task", dict), "intent", str)
+    return Dialogue(tuple(turns), field(scenario, "uuid", str), (intent,))
+
+
+def _said(raw: Any) -> tuple[str, str, dict[str, str], list[str]]:  # noqa: ANN401
+    """The role, the text, the values and the flagged slots."""
+    role = _ROLES[one_of(raw, "turn", _ROLES)]
+    data = field(raw, "data", dict)
+    text = field(data, "utterance", str)
+    if role == "user":
+        return role, text, {}, []
+    slots, requested = field(data, "slots", dict), field(data, "requested", dict)
+    values = {slot: field(slots, slot, str).strip() for slot in slots}
+    return role, text, values, [slot for slot in requested if field(requested, slot, bool)]
+
+
+def _turns(said: tuple[tuple[str, str, dict[str, str], list[str]], ...]) -> list[Turn]:
+    turns: list[Turn] = []
+    known: dict[str, str] = {}
+    asker = ""  # what the driver has just said
+    for role, text, values, flagged in said:
+        if role == "user":
+            asker = text.strip()
+        else:
+            if asker:
+                turns[-1] = _labelled(turns[-1], values, flagged, known)
+            known.update((slot, value.lower()) for slot, value in values.items())
+            asker = ""
+        if text.strip():
+            turns.append(Turn(role, text))
+    return turns
+
+
+def _labelled(turn: Turn, values: dict[str, str], flagged: list[str], known: dict[str, str]) -> Turn:
+    informed = [(slot.lower(), value) for slot, value in values.items() if known.get(slot) != value.lower()]
+    requested = [(slot.lower(), "") for slot in flagged if slot not in values]
+    acts = (*(["inform"] if informed else []), *(["request"] if requested else []))
+    return Turn(turn.role, turn.content, acts, (*informed, *requested))
+
+
+CORPORA = (
+    Corpus(
+        "kvret",
+        _FILES,
+        _records,
+        _dialogue,
+        source="https://nlp.stanford.edu/blog/a-new-multi-turn-multi-domain-task-oriented-dialogue-dataset",
+        licence="none stated",
+        terms="research",
+    ),
+)

@@ -1,0 +1,123 @@
+"""Microsoft Dialogue Challenge (MS-DC): booking films, restaurants and taxis, with acts and slots.
+
+Source: https://github.com/xiul-msr/e2e_dialog_challenge. Licence: terms of its own; it may not be passed on.
+Layout: ``{movie,restaurant,taxi}_all.tsv``, a row per message and a cell per act, such as ``inform(city=Oslo;date)``.
+No cell is quoted, but spreadsheets left quotation marks around some texts; these are taken off.
+
+An act that gives a value informs as well (the rule of Dialog2Flow), an argument that repeats the act's name is no
+slot, and a cell that is no act is passed over. The label of a dialogue is its file's domain. There is no official
+split: a hash of the id, which is the domain and the session, decides. The rows of a session stand together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from ...models.dialogue import Dialogue, Turn
+from ...models.errors import InputError
+from ..corpus import SPLITS, Corpus
+from ..parsing import table_rows
+from ..records import convert_each, field, hashed_split, one_of
+from ..source import Source
+
+_MESSAGES = "*_all.tsv"
+_SESSION, _NUMBER, _SPEAKER, _TEXT = "session.ID", "Message.ID", "Message.From", "Message.Text"
+_COLUMNS = (_SESSION, _NUMBER, "Message.Timestamp", _SPEAKER, _TEXT)
+_ROLES = {"user": "user", "agent": "assistant"}
+_ACT = re.compile(r"\W*(\w+)\s*\((.*)", re.DOTALL)
+_SLOT = re.compile(r"\w+")
+_MOST_DIGITS = 18
+
+
+class _Session(NamedTuple):
+    domain: str
+    identifier: str
+    rows: list[dict[str, str]]
+
+
+def labels_of(cells: Iterable[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Reads the acts of a message.
+
+    Args:
+        cells: One act each, such as ``"request(date;city={Oslo#Bergen})"``; others are passed over.
+
+    Returns:
+        Acts and slots, without duplicates; a slot that is asked for has no value.
+    """
+    acts: dict[str, None] = {}
+    slots: dict[tuple[str, str], None] = {}
+    for cell in cells:
+        match = _ACT.match(cell)
+        if not match:
+            continue
+        act = match[1].lower()
+        acts[act] = None
+        pairs = [pair for pair in _arguments(match[2]) if pair[0] != act]
+        slots.update(dict.fromkeys(pairs))
+        if any(value for _, value in pairs):
+            acts["inform"] = None
+    return list(acts), list(slots)
+
+
+def _arguments(text: str) -> Iterator[tuple[str, str]]:
+    for argument in text.rstrip(' "').removesuffix(")").split(";"):
+        name, _, value = argument.partition("=")
+        name, value = name.strip().lower(), value.strip()
+        if not _SLOT.fullmatch(name):
+            continue
+        values = value[1:-1].split("#") if value.startswith("{") and value.endswith("}") else [value]
+        for each in values:
+            yield name, each.strip()
+
+
+def _records(source: Source, split: str) -> Iterator[tuple[str, _Session]]:
+    rows = table_rows(source, _MESSAGES, delimiter="\t", quoted=False, names=_COLUMNS)
+    for (file, identifier), group in groupby(rows, _file_and_session):
+        domain = file.replace(":", "/").rpartition("/")[2].partition("_")[0]
+        if identifier != _SESSION and split == hashed_split(f"{domain}/{identifier}"):
+            placed = list(group)
+            yield placed[0][0], _Session(domain, identifier, [row for _, row in placed])
+
+
+def _file_and_session(placed: tuple[str, dict[str, str]]) -> tuple[str, str]:
+    return placed[0].rpartition(":")[0], placed[1][_SESSION].strip()
+
+
+def _dialogue(session: _Session) -> Dialogue:
+    if not session.identifier:
+        raise InputError(f"field {_SESSION}: got an empty cell, expected the session's number; repair the row")
+    rows = sorted(session.rows, key=_number)
+    return Dialogue(convert_each(rows, "messages", _turn), f"{session.domain}/{session.identifier}", (session.domain,))
+
+
+def _number(row: dict[str, str]) -> int:
+    cell = field(row, _NUMBER, str).strip()
+    if not cell.isdecimal() or len(cell) > _MOST_DIGITS:
+        raise InputError(f"field {_NUMBER}: got {cell[:20]!r}, expected a whole number; repair the row")
+    return int(cell)
+
+
+def _turn(row: Any) -> Turn:  # noqa: ANN401
+    role = _ROLES[one_of(row, _SPEAKER, _ROLES)]
+    text = field(row, _TEXT, str).strip()
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        text = text[1:-1].replace('""', '"')
+    acts, slots = labels_of(row.get("", "").split("\t"))
+    return Turn(role, text, tuple(acts), tuple(slots))
+
+
+CORPORA = (
+    Corpus(
+        "msdc",
+        dict.fromkeys(SPLITS, (_MESSAGES,)),
+        _records,
+        _dialogue,
+        source="https://github.com/xiul-msr/e2e_dialog_challenge",
+        licence="terms of its own; may not be passed on",
+        terms="research",
+        real=False,
+    ),
+)

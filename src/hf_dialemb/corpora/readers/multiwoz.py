@@ -1,0 +1,270 @@
+"""MultiWOZ: written dialogues of visitors to Cambridge and a town clerk, over seven domains, with acts and slots.
+
+Sources: https://github.com/budzianowski/multiwoz; version 2.1 as in https://github.com/thu-coai/ConvLab-2; the
+single-domain extract of version 2.0 that came with the DSTC8 MetaLWOZ task. Licences: MIT; the extract CC BY 4.0.
+Layout: ``multiwoz2.1_convlab2/{val,test}.json`` (an object from id to dialogue) and
+``multiwoz2.0_single_domain/dialogues/*.txt`` (one JSON object per line, one file per domain).
+
+Dev and test are version 2.1. Train is the single-domain extract without any dialogue that dev or test holds. An act
+such as ``Hotel-Inform`` becomes ``inform`` and slot names are lower-cased, so that both are as in the other corpora; an
+act without a slot stays. What the other readers of corpora in this layout share lies here too.
+"""
+
+from __future__ import annotations
+
+import json
+import reprlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ...models.dialogue import Dialogue, Turn
+from ...models.errors import InputError
+from ..corpus import Corpus
+from ..parsing import json_lines, json_members, text_lines
+from ..records import convert_each, field, names
+from ..source import Source
+
+HELD_OUT = {"dev": "multiwoz2.1_convlab2/val.json", "test": "multiwoz2.1_convlab2/test.json"}
+"""The files of version 2.1 that say which dialogues are dev and test."""
+
+SINGLE_DOMAIN = "multiwoz2.0_single_domain/dialogues/*.txt"
+"""The files of the single-domain extract."""
+
+_FILES = {"train": (SINGLE_DOMAIN, *HELD_OUT.values()), "dev": (HELD_OUT["dev"],), "test": (HELD_OUT["test"],)}
+
+# The extract begins every dialogue with this one system turn; in MultiWOZ itself the user begins. Dropping it makes the
+# roles and the first turns of all splits alike.
+_GREETING = "Hello, how may I help you?"
+_NO_DOMAIN = ("message", "topic", "eod", "messageLen", "profile")  # what goals hold besides domains
+_NO_SLOT, _NO_VALUE = "none", ("?", "none")
+
+
+def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+    return extract_records(source, split) if split == "train" else json_members(source, HELD_OUT[split])
+
+
+def _dialogue(record: tuple[str, Any] | Any) -> Dialogue:  # noqa: ANN401
+    return goal_and_log(*record) if isinstance(record, tuple) else extract_dialogue(record)
+
+
+def goal_and_log(key: str, raw: Any, turn: Callable[[tuple[str, Any]], Turn] | None = None) -> Dialogue:  # noqa: ANN401
+    """Converts a dialogue in MultiWOZ's own layout: ``{"goal": {domain: {...}}, "log": [turn, ...]}``.
+
+    Args:
+        key: The dialogue's id.
+        raw: The dialogue.
+        turn: Makes a turn from its role and its record; by default `text_and_acts`.
+
+    Returns:
+        The dialogue, labelled with the domains of which its goal wants something.
+
+    Raises:
+        InputError: The dialogue is malformed.
+    """
+    goal = field(raw, "goal", dict)
+    domains = tuple(sorted(name for name, wanted in goal.items() if wanted and name not in _NO_DOMAIN))
+    log = [("assistant" if index % 2 else "user", spoken) for index, spoken in enumerate(field(raw, "log", list))]
+    return Dialogue(convert_each(log, "log", turn or text_and_acts), identifier(key), domains)
+
+
+def text_and_acts(spoken: tuple[str, Any]) -> Turn:
+    """Converts a turn of MultiWOZ's own layout: ``{"text": ..., "dialog_act": {...}}``.
+
+    Args:
+        spoken: The role and the turn.
+
+    Returns:
+        The turn.
+
+    Raises:
+        InputError: The turn is malformed.
+    """
+    role, raw = spoken
+    acts, slots = labels(field(raw, "dialog_act", dict))
+    return Turn(role, field(raw, "text", str), acts, slots)
+
+
+def extract_records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+    """Reads the single-domain extract, one dialogue at a time; the ids of dev and test are all that stays in memory.
+
+    Args:
+        source: The corpus's files.
+        split: Of version 2.1, which has to be there for that.
+
+    Yields:
+        The place and the raw dialogue.
+
+    Raises:
+        InputError: A file of version 2.1 is missing.
+    """
+    splits: dict[str, str] = {}
+    for held_out, pattern in HELD_OUT.items():
+        found = {identifier(key): held_out for _, (key, _) in json_members(source, pattern)}
+        if not found:
+            raise InputError(
+                f"{source.path}: split {split} needs {pattern} too, which says what is {held_out}; add the file"
+            )
+        splits |= found
+    for place, raw in json_lines(source, SINGLE_DOMAIN):
+        key = raw.get("id") if isinstance(raw, dict) else None
+        if (splits.get(identifier(key), "train") if isinstance(key, str) else "train") == split:
+            yield place, raw
+
+
+def extract_dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+    """Converts a dialogue of the single-domain extract.
+
+    Args:
+        raw: The parsed line.
+
+    Returns:
+        The dialogue, without the greeting that the extract puts before it.
+
+    Raises:
+        InputError: The dialogue is malformed.
+    """
+    turns = names(raw, "turns")
+    annotations = field(raw, "annotations", list) if "annotations" in raw else [{}] * len(turns)
+    if len(annotations) != len(turns):
+        raise InputError(f"field annotations: got {len(annotations)}, expected one for each of {len(turns)} turns")
+    spoken = [
+        ("user" if index % 2 else "assistant", *both) for index, both in enumerate(zip(turns, annotations, strict=True))
+    ]
+    if turns and turns[0] == _GREETING:
+        spoken = spoken[1:]
+    domain = field(raw, "domain", str)
+    return Dialogue(convert_each(spoken, "turns", _extract_turn), identifier(field(raw, "id", str)), (domain,))
+
+
+def _extract_turn(spoken: tuple[str, str, Any]) -> Turn:
+    role, text, annotation = spoken
+    acts, slots = labels(annotation)
+    return Turn(role, text, acts, slots)
+
+
+def labels(annotation: Any) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:  # noqa: ANN401
+    """Reads what a turn does, such as ``{"Hotel-Inform": [["Area", "east"]], "general-bye": [["none", "none"]]}``.
+
+    Args:
+        annotation: From an act to pairs of slot and value, or to one such pair.
+
+    Returns:
+        The acts without their domain, and the slots with their values; a requested slot has none.
+
+    Raises:
+        InputError: The annotation is malformed.
+    """
+    if not isinstance(annotation, dict):
+        raise InputError(f"field dialog_act: got {type(annotation).__name__}, expected an object; repair the record")
+    slots = []
+    for pairs in annotation.values():
+        single = not isinstance(pairs, list) or (pairs and isinstance(pairs[0], str))
+        for pair in [pairs] if single else pairs:
+            if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
+                raise InputError(
+                    f"field dialog_act: got {reprlib.repr(pair)}, expected a pair of slot and value; repair the record"
+                )
+            name, value = pair
+            if name.lower() != _NO_SLOT:
+                slots.append((name.lower(), "" if value in _NO_VALUE else value))
+    acts = ((key.partition("-")[2] or key).lower() for key in annotation)
+    return tuple(dict.fromkeys(acts)), tuple(slots)
+
+
+def identifier(key: str) -> str:
+    """The one form of an id: some releases write ``PMUL1635.json`` or another case for ``PMUL1635``.
+
+    Args:
+        key: The id.
+
+    Returns:
+        The id in upper case, without the ending of a file.
+    """
+    return key.upper().removesuffix(".JSON")
+
+
+def members_of_split(
+    source: Source, split: str, pattern: str, lists: Mapping[str, str]
+) -> Iterator[tuple[str, tuple[str, Any]]]:
+    """Reads the dialogues of one split out of a file of all of them; what no list names is train.
+
+    Args:
+        source: The corpus's files.
+        split: The split.
+        pattern: The file: an object from ids to dialogues.
+        lists: From other splits to their files of ids, a line each; they are called ``.json`` as often as ``.txt``.
+
+    Yields:
+        The place, and the pair of id and dialogue.
+
+    Raises:
+        InputError: A list is missing.
+    """
+    splits = {
+        identifier(line.strip()): name
+        for name, ids in lists.items()
+        for _, line in text_lines(source, ids)
+        if line.strip()
+    }
+    missing = [ids for name, ids in lists.items() if name not in splits.values()]
+    for place, (key, raw) in json_members(source, pattern):
+        if missing:
+            raise InputError(
+                f"{source.path}: {pattern} needs {missing[0]} too, which names the dialogues of a split; add the file"
+            )
+        if splits.get(identifier(key), "train") == split:
+            yield place, (key, raw)
+
+
+def separate_acts(source: Source, pattern: str) -> dict[str, str]:
+    """Reads the acts of all dialogues out of a file of their own.
+
+    All of it stays in memory, as JSON text, because nothing says that it has the order of the dialogues.
+
+    Args:
+        source: The corpus's files.
+        pattern: The file: an object from ids to the acts of each turn, by the turn's number.
+
+    Returns:
+        The acts by id, to be taken apart by `acts_by_turn`; none if there is no such file.
+
+    Raises:
+        InputError: The file is malformed.
+    """
+    found = {}
+    for place, (key, raw) in json_members(source, pattern):
+        try:
+            found[identifier(key)] = json.dumps(raw)
+        except RecursionError:
+            raise InputError(f"{place}: got brackets in brackets without end; get the file again") from None
+    return found
+
+
+def acts_by_turn(name: str, text: str | None) -> dict[str, Any]:
+    """Takes apart what `separate_acts` found for a dialogue.
+
+    Args:
+        name: What the file is called, for error messages.
+        text: What it found; None for nothing.
+
+    Returns:
+        The acts by the turn's number.
+
+    Raises:
+        InputError: They are no object.
+    """
+    return field({name: json.loads(text or "{}")}, name, dict)
+
+
+CORPORA = (
+    Corpus(
+        "multiwoz",
+        _FILES,
+        _records,
+        _dialogue,
+        source="https://github.com/budzianowski/multiwoz",
+        licence="MIT; the single-domain extract CC BY 4.0",
+        terms="permissive",
+        extract="train is the single-domain extract of version 2.0",
+    ),
+)

@@ -1,0 +1,125 @@
+"""Extracts of MultiWOZ by others, as they are: single-domain dialogues, restaurants, and a first file as text.
+
+Sources and layouts, all in one folder or archive ``multiwoz``:
+
+- ``multiwoz20_single_domain``: the 2,924 dialogues of version 2.0 with one domain, out of
+  https://github.com/thu-coai/ConvLab-2 (``dstc8_multiwoz2.0.zip``), which states CC BY 4.0;
+  ``multiwoz2.0_single_domain/dialogues/*.txt``, one JSON object per line. The extract has no splits: dev and test are
+  the dialogues that are so in version 2.1 (``multiwoz2.1_convlab2/{val,test}.json``, which has to be there), in their
+  older wording. The greeting of the assistant that opens every dialogue was added by the extract and is left out.
+- ``multiwoz21_restaurant``: 442 dialogues of version 2.1 about restaurants alone, out of
+  https://github.com/vbursztyn/multiwoz-to-rasa; ``multiwoz2.1_restaurant_only/restaurants.json``, a list in MultiWOZ's
+  own layout. It lost the ids, so the position is the id. None of them is in dev or test of version 2.1, word for word.
+- ``multiwoz22_text``: the 512 dialogues of the first train file of version 2.2, out of
+  https://github.com/XavierXinchi/Slot-Extraction-from-MultiWOZ; ``multiwoz2.2_train_001_text/*.tsv`` with id, speaker,
+  utterance and services, without a header, quotes or other labels.
+
+Licences: MultiWOZ is MIT; the last two copies state none.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from ...models.dialogue import Dialogue, Turn
+from ...models.errors import InputError
+from ..corpus import SPLITS, Corpus
+from ..parsing import json_list, table_rows
+from ..records import convert_each, field, hashed_split, one_of
+from ..source import Source
+from .multiwoz import HELD_OUT, SINGLE_DOMAIN, extract_dialogue, extract_records, goal_and_log, identifier
+
+_RESTAURANTS = "multiwoz2.1_restaurant_only/restaurants.json"
+_TEXT = "multiwoz2.2_train_001_text/*.tsv"
+_COLUMNS = ("dialogue_id", "speaker", "utterance", "services")
+_ROLES = {"USER": "user", "SYSTEM": "assistant"}
+_NO_SERVICE, _OPEN, _CLOSE = "None", "['", "']"
+
+
+def _restaurant_records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, Any]]]:
+    for index, (place, raw) in enumerate(json_list(source, _RESTAURANTS)):
+        key = f"restaurant/{index}"
+        if hashed_split(key) == split:
+            yield place, (key, raw)
+
+
+def _restaurant_dialogue(record: tuple[str, Any]) -> Dialogue:
+    key, raw = record
+    dialogue = goal_and_log(key, raw)
+    return Dialogue(dialogue.turns, key, dialogue.domains)
+
+
+def _text_records(source: Source, split: str) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    rows = table_rows(source, _TEXT, delimiter="\t", quoted=False, names=_COLUMNS)
+    for _, group in groupby(rows, lambda row: row[1][_COLUMNS[0]]):
+        placed = list(group)
+        yield placed[0][0], [row for _, row in placed]
+
+
+def _text_dialogue(rows: list[dict[str, str]]) -> Dialogue:
+    turns = convert_each(rows, "turns", _text_turn)
+    return Dialogue(turns, identifier(rows[0][_COLUMNS[0]]), _services(rows[0]))
+
+
+def _text_turn(row: dict[str, str]) -> Turn:
+    if "" in row:
+        raise InputError(f"got {reprlib.repr(row[''])} after the last column, expected 4 cells; get the file again")
+    speaker = one_of(row, _COLUMNS[1], _ROLES)
+    field(row, _COLUMNS[3], str)
+    return Turn(_ROLES[speaker], field(row, _COLUMNS[2], str))
+
+
+def _services(row: dict[str, str]) -> tuple[str, ...]:
+    """Takes ``"['hotel, train']"`` apart, which is how a list was written there."""
+    text = row[_COLUMNS[3]]
+    if text == _NO_SERVICE:
+        return ()
+    if not text.startswith(_OPEN) or not text.endswith(_CLOSE):
+        raise InputError(
+            f"field {_COLUMNS[3]}: got {reprlib.repr(text)}, expected such as ['hotel, train']; get the file again"
+        )
+    return tuple(text.removeprefix(_OPEN).removesuffix(_CLOSE).split(", "))
+
+
+CORPORA = (
+    Corpus(
+        "multiwoz20_single_domain",
+        {
+            "train": (SINGLE_DOMAIN, *HELD_OUT.values()),
+            "dev": (SINGLE_DOMAIN, *HELD_OUT.values()),
+            "test": (SINGLE_DOMAIN, *HELD_OUT.values()),
+        },
+        extract_records,
+        extract_dialogue,
+        source="https://github.com/thu-coai/ConvLab-2",
+        licence="CC BY 4.0",
+        terms="permissive",
+        folder="multiwoz",
+        extract="the single-domain dialogues of version 2.0",
+    ),
+    Corpus(
+        "multiwoz21_restaurant",
+        dict.fromkeys(SPLITS, (_RESTAURANTS,)),
+        _restaurant_records,
+        _restaurant_dialogue,
+        source="https://github.com/vbursztyn/multiwoz-to-rasa",
+        licence="none stated; a part of MultiWOZ 2.1, MIT",
+        terms="research",
+        folder="multiwoz",
+        extract="442 dialogues about restaurants",
+    ),
+    Corpus(
+        "multiwoz22_text",
+        {"train": (_TEXT,)},
+        _text_records,
+        _text_dialogue,
+        source="https://github.com/XavierXinchi/Slot-Extraction-from-MultiWOZ",
+        licence="none stated; a part of MultiWOZ 2.2, MIT",
+        terms="research",
+        folder="multiwoz",
+        extract="text and services of 512 dialogues of train",
+    ),
+)

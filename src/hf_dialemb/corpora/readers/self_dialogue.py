@@ -1,0 +1,118 @@
+"""Self-dialogue Corpus: chats on 23 topics, each written by one crowd worker who plays both sides.
+
+Source: https://github.com/jfainberg/self_dialogue_corpus. Licence: BSD 3-Clause.
+Layout: ``corpus/<topic>/*.csv`` (Amazon Mechanical Turk results, a row per dialogue) and ``blocked_workers.txt``, which
+may be missing.
+
+The rules are those of the authors' ``get_data.py``: rows that were rejected and rows by blocked workers are left out,
+sentences that are empty or ``{}`` are left out, and a later row with the same assignment replaces the earlier one. One
+row has no sentence at all; it is no dialogue. Bytes that are not UTF-8 read as U+FFFD. There is no official split: the
+sorted ids, shuffled with a fixed seed, are cut 80/10/10.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any, BinaryIO, NamedTuple
+
+from ...models.dialogue import Dialogue, Turn
+from ...models.errors import InputError
+from ..corpus import SPLITS, Corpus
+from ..records import field
+from ..source import Source
+
+_FILES = {split: ("corpus/*/*.csv",) for split in SPLITS}
+
+_BLOCKED = "blocked_workers.txt"
+_SENTENCE = "Answer.sentence"
+_NOTHING_SAID = ("", "{}")
+# These two folders mix topics, so their dialogues get both labels, and a filter for single domains drops them.
+_MIXED = {"music_and_movies": ("music", "movies"), "transition_music_movies": ("music", "movies")}
+_SEED = 0
+
+
+class _Row(NamedTuple):
+    place: str
+    topic: str
+    cells: dict[str, Any]
+
+
+def _records(source: Source, split: str) -> Iterator[tuple[str, _Row]]:
+    blocked = {
+        line.strip() for _, stream in source.files(_BLOCKED) for line in io.TextIOWrapper(stream, "utf-8", "replace")
+    }
+    rows: dict[str, _Row] = {}
+    for name, stream in source.files(_FILES[split][0]):
+        for row in _rows(name, stream):
+            if row.cells.get("Reject") or row.cells.get("WorkerId") in blocked:
+                continue
+            if _sentences(row.cells) or not _complete(row.cells):
+                rows[row.cells.get("AssignmentId") or row.place] = row
+    for identifier in _chosen(sorted(rows), split):
+        yield rows[identifier].place, rows[identifier]
+
+
+def _rows(name: str, stream: BinaryIO) -> Iterator[_Row]:
+    topic = PurePosixPath(name).parent.name
+    reader = csv.DictReader(io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline=""))
+    try:
+        columns = reader.fieldnames or ()
+        for column in ("AssignmentId", "WorkerId", "Reject", f"{_SENTENCE}1"):
+            if column not in columns:
+                raise InputError(
+                    f"{name}: column {column} is missing; expected Mechanical Turk results, get the file again"
+                )
+        for number, cells in enumerate(reader, start=1):
+            yield _Row(f"{name}: row {number}", topic, cells)
+    except csv.Error as error:
+        raise InputError(f"{name}: line {reader.line_num}: broken CSV ({error}); get the file again") from None
+
+
+def _complete(cells: dict[str, Any]) -> bool:
+    return None not in cells and None not in cells.values()  # how csv.DictReader marks cells too many and too few
+
+
+def _sentences(cells: dict[str, Any]) -> dict[int, str]:
+    """The sentences by number; numbers stay as they are, so that a gap does not swap the speakers."""
+    numbered = {
+        int(column.removeprefix(_SENTENCE)): text
+        for column, text in cells.items()
+        if column and column.removeprefix(_SENTENCE).isdecimal() and text
+    }
+    return {number: text for number, text in sorted(numbered.items()) if text.strip() not in _NOTHING_SAID}
+
+
+def _chosen(identifiers: list[str], split: str) -> list[str]:
+    shuffled = identifiers.copy()
+    random.Random(_SEED).shuffle(shuffled)
+    train_end = int(len(shuffled) * 0.8)
+    dev_end = train_end + int(len(shuffled) * 0.1)
+    start, end = {"train": (0, train_end), "dev": (train_end, dev_end), "test": (dev_end, len(shuffled))}[split]
+    return sorted(shuffled[start:end])
+
+
+def _dialogue(row: _Row) -> Dialogue:
+    if not _complete(row.cells):
+        raise InputError("got a row with too few or too many cells, expected one per column; get the file again")
+    identifier = field(row.cells, "AssignmentId", str)
+    if not identifier:
+        raise InputError("field AssignmentId: got an empty cell, expected the dialogue's id; repair the row")
+    turns = (Turn("user" if number % 2 else "assistant", text) for number, text in _sentences(row.cells).items())
+    return Dialogue(tuple(turns), identifier, _MIXED.get(row.topic, (row.topic,)))
+
+
+CORPORA = (
+    Corpus(
+        "self_dialogue",
+        _FILES,
+        _records,
+        _dialogue,
+        source="https://github.com/jfainberg/self_dialogue_corpus",
+        licence="BSD 3-Clause",
+        terms="permissive",
+    ),
+)

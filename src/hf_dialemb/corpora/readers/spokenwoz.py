@@ -1,0 +1,54 @@
+"""SpokenWOZ: telephone calls of a customer and a clerk over eight domains, transcribed by machine, with acts and slots.
+
+Source: https://spokenwoz.github.io/SpokenWOZ-github.io. Licence: CC BY-NC 4.0.
+Layout: ``text_5700_train_dev/data.json`` and ``text_5700_test/data.json`` in MultiWOZ's own layout, where a turn also
+says who speaks (``tag``) and when each word was said; ``text_5700_train_dev/valListFile.json`` names the dev dialogues.
+
+Ids look like MultiWOZ's and are others. What callers say of themselves, the goal's ``profile``, is no domain. Acts such
+as ``backchannel`` stay; whoever wants flows leaves them out there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...models.dialogue import Dialogue, Turn
+from ..corpus import Corpus
+from ..parsing import json_members
+from ..records import one_of
+from ..source import Source
+from .multiwoz import goal_and_log, members_of_split, text_and_acts
+
+_TRAIN_DEV, _TEST = "text_5700_train_dev/data.json", "text_5700_test/data.json"
+_DEV_IDS = "text_5700_train_dev/valListFile.json"
+_ROLES = {"user": "user", "system": "assistant"}
+
+
+def _records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, Any]]]:
+    if split == "test":
+        return json_members(source, _TEST)
+    return members_of_split(source, split, _TRAIN_DEV, {"dev": _DEV_IDS})
+
+
+def _dialogue(record: tuple[str, Any]) -> Dialogue:
+    return goal_and_log(*record, _turn)
+
+
+def _turn(spoken: tuple[str, Any]) -> Turn:
+    _, raw = spoken
+    return text_and_acts((_ROLES[one_of(raw, "tag", _ROLES)], raw))
+
+
+CORPORA = (
+    Corpus(
+        "spokenwoz",
+        {"train": (_TRAIN_DEV, _DEV_IDS), "dev": (_TRAIN_DEV, _DEV_IDS), "test": (_TEST,)},
+        _records,
+        _dialogue,
+        source="https://spokenwoz.github.io/SpokenWOZ-github.io",
+        licence="CC BY-NC 4.0",
+        terms="research",
+        real=False,
+    ),
+)

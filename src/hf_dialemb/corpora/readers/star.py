@@ -1,0 +1,99 @@
+"""STAR: task dialogues of crowd workers who play user and wizard; the wizard mostly picks replies that are suggested.
+
+Source: https://github.com/RasaHQ/STAR. Licence: MIT.
+Layout: ``dialogues/<number>.json``, a dialogue each.
+
+What is said are the events of ``User`` and ``Wizard`` whose action is ``utter`` or ``pick_suggestion``; the wizard's
+drafts (``request_suggestions``) and the instructions to the user are not. 447 of the 6,652 dialogues broke off before
+anything was said; they are left out. The dialogue act of a wizard's turn is its ``ActionLabel``.
+
+The labels of a dialogue are its domains; 145 dialogues on trivia name none. Where there is one task, such as
+``hotel_book``, it is the intent of the first user turn, since one task is one thing that the user wants. An id begins
+with the dialogue's ``CompletionLevel``: one that starts with ``Complete/`` did not break off. There is no official
+split; the number decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
+
+from ...models.dialogue import Dialogue, Turn
+from ...models.errors import InputError
+from ..corpus import SPLITS, Corpus
+from ..parsing import read_json
+from ..records import convert_each, field, hashed_split, one_of
+from ..source import Source
+
+_FILES = {split: ("dialogues/*.json",) for split in SPLITS}
+_ROLES = {"User": "user", "Wizard": "assistant"}
+_AGENTS = (*_ROLES, "UserGuide", "KnowledgeBase")
+_SAID = ("utter", "pick_suggestion")
+
+
+def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+    for name, stream in source.files(_FILES[split][0]):
+        if hashed_split(PurePosixPath(name).stem) == split:
+            raw = read_json(name, stream)
+            if not _is_silent(raw):
+                yield name, raw
+
+
+def _is_silent(raw: Any) -> bool:  # noqa: ANN401
+    try:
+        return not _said(raw)
+    except InputError:
+        return False
+
+
+def _said(raw: Any) -> list[tuple[str, Any]]:  # noqa: ANN401
+    """The events that are utterances, each with its role."""
+    events = convert_each(field(raw, "Events", list), "Events", _event)
+    return [(_ROLES[agent], event) for agent, action, event in events if agent in _ROLES and action in _SAID]
+
+
+def _event(raw: Any) -> tuple[str, str, Any]:  # noqa: ANN401
+    return one_of(raw, "Agent", _AGENTS), field(raw, "Action", str), raw
+
+
+def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+    turns = list(convert_each(_said(raw), "utterances", _turn))
+    scenario = field(raw, "Scenario", dict)
+    capabilities = field(scenario, "WizardCapabilities", list)
+    if len(capabilities) == 1 and not field(scenario, "MultiTask", bool):
+        task = field(capabilities[0], "Task", str)
+        first = next((index for index, turn in enumerate(turns) if turn.role == "user"), None)
+        if first is not None:
+            turns[first] = Turn("user", turns[first].content, intents=(task,))
+    identifier = f"{field(raw, 'CompletionLevel', str)}/{field(raw, 'DialogueID', int)}"
+    return Dialogue(tuple(turns), identifier, _domains(scenario))
+
+
+def _turn(spoken: tuple[str, Any]) -> Turn:
+    role, raw = spoken
+    label = field(raw, "ActionLabel", str) if "ActionLabel" in raw else ""
+    return Turn(role, field(raw, "Text", str), (label.lower(),) if label else ())
+
+
+def _domains(scenario: Any) -> tuple[str, ...]:  # noqa: ANN401
+    named = [name for name in field(scenario, "Domains", list) if name is not None]
+    for name in named:
+        if not isinstance(name, str):
+            raise InputError(
+                f"field Domains: got {type(name).__name__} in the list, expected strings or null; repair the record"
+            )
+    return tuple(named)
+
+
+CORPORA = (
+    Corpus(
+        "star",
+        _FILES,
+        _records,
+        _dialogue,
+        source="https://github.com/RasaHQ/STAR",
+        licence="MIT",
+        terms="permissive",
+    ),
+)

@@ -1,0 +1,177 @@
+"""Taskmaster 1 to 4: users who order, book and look for things with an assistant, spoken and written.
+
+Source: https://github.com/google-research-datasets/Taskmaster. Licence: CC BY 4.0.
+Layout: ``TM-1-2019/{self,woz}-dialogs.json``, ``TM-2-2020/data/<domain>.json``, ``TM-3-2020/data/data_*.json`` and
+``TM-4-2024/data/data_*.json``, each a list of dialogues. Where TM-1's files are missing, its ``sample.json`` is read.
+
+Annotations name slots, such as ``pizza_ordering.name.pizza.accept``; the status at the end is no part of the name. A
+turn with slots informs (the rule of Dialog2Flow): there are no other acts. TM-4 annotates calls of an interface
+instead; they are the intents of the turn that they answer. Labels of dialogues: the first word of TM-1's instructions
+(its six domains), the file of TM-2, the vertical of TM-3 and TM-4.
+
+Dialogues without turns and turns that say "(deleted)" are left out. The split of TM-1's written dialogues is the
+official one, ``TM-1-2019/train-dev-test/*.csv``; that of the others is by a hash of the id: TM-3's splits are of
+training examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ...models.dialogue import Dialogue, Turn
+from ..corpus import SPLITS, Corpus
+from ..parsing import json_list, read_json, text_lines
+from ..records import convert_each, field, hashed_split, one_of
+from ..source import Source
+
+_FIRST = ("TM-1-2019/self-dialogs.json", "TM-1-2019/woz-dialogs.json")
+_SAMPLE = "TM-1-2019/sample.json"
+_OFFICIAL = {split: f"TM-1-2019/train-dev-test/{split}.csv" for split in SPLITS}
+# The sample and the lists alone do not make a train or test split.
+_FIRST_FILES = {**dict.fromkeys(SPLITS, _FIRST), "dev": (*_FIRST, _SAMPLE, *_OFFICIAL.values())}
+_SECOND, _THIRD, _FOURTH = "TM-2-2020/data/*.json", "TM-3-2020/data/data_*.json", "TM-4-2024/data/data_*.json"
+
+_ROLES = {"USER": "user", "ASSISTANT": "assistant", "user": "user", "assistant": "assistant"}
+_NOT_SAID = "(deleted)"
+_STATUS = ("accept", "reject")
+_CALL = "api_call"
+
+
+def slots_of(segments: list[Any], *, prefixed: bool) -> tuple[tuple[str, str], ...]:
+    """Reads the slots of annotated stretches of text.
+
+    Args:
+        segments: The field ``segments``.
+        prefixed: Whether names begin with a domain, as in TM-1 and TM-2.
+
+    Returns:
+        Pairs of name and value, without duplicates: two people annotated each dialogue.
+
+    Raises:
+        InputError: A segment is malformed.
+    """
+    slots: dict[tuple[str, str], None] = {}
+    for segment in segments:
+        text = field(segment, "text", str)
+        for annotation in field(segment, "annotations", list):
+            parts = [part.strip() for part in field(annotation, "name", str).lower().split(".")]
+            if prefixed:
+                parts = parts[1:]
+            if len(parts) > 1 and parts[-1] in _STATUS:
+                parts.pop()
+            name = ".".join(filter(None, parts[:2]))
+            if name:
+                slots[name, text] = None
+    return tuple(slots)
+
+
+def _first_records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+    official = {
+        line.partition(",")[0].strip(): listed
+        for listed, pattern in _OFFICIAL.items()
+        for _, line in text_lines(source, pattern)
+    }
+    for place, raw in _first_files(source):
+        identifier = _identifier(raw)
+        if split == (official.get(identifier) or hashed_split(identifier)) and _has_turns(raw):
+            yield place, raw
+
+
+def _first_files(source: Source) -> Iterator[tuple[str, Any]]:
+    found = False
+    for pattern in _FIRST:
+        for record in json_list(source, pattern):
+            found = True
+            yield record
+    if not found:
+        for name, stream in source.files(_SAMPLE):
+            yield name, read_json(name, stream)
+
+
+def _hashed_records(pattern: str) -> Callable[[Source, str], Iterator[tuple[str, Any]]]:
+    def records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+        for place, raw in json_list(source, pattern):
+            if split == hashed_split(_identifier(raw)) and _has_turns(raw):
+                yield place, raw
+
+    return records
+
+
+def _second_records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, Any]]]:
+    for place, raw in _hashed_records(_SECOND)(source, split):
+        yield place, (place.rpartition(": record ")[0].rpartition("/")[2].removesuffix(".json"), raw)
+
+
+def _identifier(raw: Any) -> str:  # noqa: ANN401
+    return str(raw.get("conversation_id")) if isinstance(raw, dict) else ""
+
+
+def _has_turns(raw: Any) -> bool:  # noqa: ANN401
+    return not isinstance(raw, dict) or raw.get("utterances") != []
+
+
+def _first_dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+    return _dialogue(raw, field(raw, "instruction_id", str).partition("-")[0], prefixed=True)
+
+
+def _second_dialogue(record: tuple[str, Any]) -> Dialogue:
+    domain, raw = record
+    return _dialogue(raw, domain, prefixed=True)
+
+
+def _later_dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+    return _dialogue(raw, field(raw, "vertical", str), prefixed=False)
+
+
+def _dialogue(raw: Any, domain: str, *, prefixed: bool) -> Dialogue:  # noqa: ANN401
+    utterances = field(raw, "utterances", list)
+    turns = convert_each(utterances, "utterances", lambda utterance: _turn(utterance, prefixed=prefixed))
+    return Dialogue(tuple(turn for turn in turns if turn), field(raw, "conversation_id", str), (domain,))
+
+
+def _turn(raw: Any, *, prefixed: bool) -> Turn | None:  # noqa: ANN401
+    text = field(raw, "text", str)
+    if text == _NOT_SAID:
+        return None
+    slots = slots_of(field(raw, "segments", list), prefixed=prefixed) if "segments" in raw else ()
+    calls = [
+        field(annotation, "value", str)
+        for annotation in (field(raw, "annotations", list) if "annotations" in raw else [])
+        if field(annotation, "name", str) == _CALL
+    ]
+    acts = ("inform",) if slots else ()
+    return Turn(_ROLES[one_of(raw, "speaker", _ROLES)], text, acts, slots, tuple(dict.fromkeys(calls)))
+
+
+def _corpus(number: int, **reading: Any) -> Corpus:  # noqa: ANN401 - the fields of a corpus
+    return Corpus(
+        name=f"taskmaster{number}",
+        source="https://github.com/google-research-datasets/Taskmaster",
+        licence="CC BY 4.0",
+        terms="permissive",
+        folder="taskmaster",
+        **reading,
+    )
+
+
+CORPORA = (
+    _corpus(
+        1, files=_FIRST_FILES, records=_first_records, convert=_first_dialogue, extract="the sample of one dialogue"
+    ),
+    _corpus(2, files=dict.fromkeys(SPLITS, (_SECOND,)), records=_second_records, convert=_second_dialogue, real=False),
+    _corpus(
+        3,
+        files=dict.fromkeys(SPLITS, (_THIRD,)),
+        records=_hashed_records(_THIRD),
+        convert=_later_dialogue,
+        real=False,
+    ),
+    _corpus(
+        4,
+        files=dict.fromkeys(SPLITS, (_FOURTH,)),
+        records=_hashed_records(_FOURTH),
+        convert=_later_dialogue,
+        extract="710 of the 6,500 dialogues",
+    ),
+)

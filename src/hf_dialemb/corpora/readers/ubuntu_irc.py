@@ -1,0 +1,123 @@
+"""Ubuntu IRC: help with Ubuntu on its chat channel, where people marked which message replies to which.
+
+Source: https://github.com/jkkummerfeld/irc-disentanglement. Licence: CC BY 4.0.
+Layout: ``{train,dev,test}/<log>.ascii.txt``, one message per line, and ``<log>.annotation.txt`` beside it, whose lines
+``i j -`` say that message j replies to message i (``i i -``: it opens a conversation).
+
+A conversation is a connected component of the replies. Those between exactly two nicks with at least three messages are
+the dialogues: 1,631, 69 and 122. Who opens one is the user, the other the assistant; consecutive messages of one nick
+stay apart. Actions (``* nick waves``) are messages too, three of which are in the dialogues of train; what the system
+says (``=== nick has left``) is none and stays out, as do messages without text. A log is held in memory while it is
+read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from ...models.dialogue import Dialogue, Turn
+from ...models.errors import InputError
+from ..corpus import SPLITS, Corpus
+from ..parsing import text_lines
+from ..source import Source
+
+_LINKS, _MESSAGES = ".annotation.txt", ".ascii.txt"
+_FILES = {split: (f"{split}/*{_LINKS}", f"{split}/*{_MESSAGES}") for split in SPLITS}
+_MESSAGE = re.compile(r"\[\d\d:\d\d\] (?:<([^>]+)>| \* (\S+)) +(.*\S)")
+_LINK = re.compile(r"(\d{1,9}) (\d{1,9}) -\s*", re.ASCII)
+_FEWEST_MESSAGES = 3
+
+_Conversation = tuple[str, list[tuple[str, str]]]  # an id, and the nick and text of each message
+
+
+def _records(source: Source, split: str) -> Iterator[tuple[str, _Conversation]]:
+    # Both files of a log in one pass: sorted by path, the replies come right before the messages.
+    lines = text_lines(source, f"{split}/*.a*.txt")
+    replies: tuple[str, list[tuple[int, int]]] | None = None
+    for name, placed in groupby(lines, key=lambda line: line[0].rpartition(":")[0]):
+        if name.endswith(_LINKS):
+            _check_complete(replies)
+            replies = name, [_link(*line) for line in placed]
+        elif name.endswith(_MESSAGES):
+            log = name.removesuffix(_MESSAGES)
+            if replies is None or replies[0] != log + _LINKS:
+                raise InputError(f"{name}: got no replies for its messages; expected {_LINKS[1:]} beside it, add it")
+            messages = [text for _, text in placed]
+            yield from _conversations(name, f"{split}/{log.rpartition('/')[2]}", messages, replies[1])
+            replies = None
+    _check_complete(replies)
+
+
+def _check_complete(replies: tuple[str, list[tuple[int, int]]] | None) -> None:
+    if replies is not None:
+        raise InputError(f"{replies[0]}: got replies without messages; expected {_MESSAGES[1:]} beside it, add it")
+
+
+def _link(place: str, text: str) -> tuple[int, int]:
+    match = _LINK.fullmatch(text)
+    if not match:
+        raise InputError(f"{place}: got {text[:40]!r}, expected two numbers of messages and '-'; get the file again")
+    return int(match[1]), int(match[2])
+
+
+def _conversations(
+    name: str, log: str, lines: list[str], replies: list[tuple[int, int]]
+) -> Iterator[tuple[str, _Conversation]]:
+    last = max((max(link) for link in replies), default=0)
+    if last >= len(lines):
+        raise InputError(f"{name}: got {len(lines)} messages, expected message {last} too; get the file again")
+    for numbers in _components(replies):
+        spoken = [_spoken(name, number, lines[number]) for number in numbers]
+        messages = [message for message in spoken if message is not None]
+        if len(messages) >= _FEWEST_MESSAGES and len({nick for nick, _ in messages}) == 2:
+            yield f"{name}:{numbers[0] + 1}", (f"{log}/{numbers[0]}", messages)
+
+
+def _components(links: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """The connected components of a graph: the sorted numbers of each, ordered by their first."""
+    parents: dict[int, int] = {}
+
+    def root(number: int) -> int:
+        parents.setdefault(number, number)
+        while parents[number] != number:
+            parents[number] = number = parents[parents[number]]
+        return number
+
+    for one, other in links:
+        parents[root(other)] = root(one)
+    found = defaultdict(list)
+    for number in sorted(parents):
+        found[root(number)].append(number)
+    return list(found.values())
+
+
+def _spoken(name: str, number: int, line: str) -> tuple[str, str] | None:
+    match = _MESSAGE.match(line)
+    if match:
+        return match[1] or match[2], match[3]
+    if line.startswith(("===", "[")):
+        return None
+    raise InputError(f"{name}:{number + 1}: got {line[:40]!r}, expected '[HH:MM] <nick> text'; get the file again")
+
+
+def _dialogue(conversation: _Conversation) -> Dialogue:
+    identifier, messages = conversation
+    opener = messages[0][0]
+    turns = tuple(Turn("user" if nick == opener else "assistant", text) for nick, text in messages)
+    return Dialogue(turns, identifier)
+
+
+CORPORA = (
+    Corpus(
+        "ubuntu_irc",
+        _FILES,
+        _records,
+        _dialogue,
+        source="https://github.com/jkkummerfeld/irc-disentanglement",
+        licence="CC BY 4.0",
+        terms="permissive",
+    ),
+)

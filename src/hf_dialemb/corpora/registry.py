@@ -1,0 +1,91 @@
+"""The registered corpora: from a name to the module in ``readers`` that reads it, one line each."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from ..models.errors import unknown_name
+from .corpus import Corpus
+
+CORPORA = {
+    "abcd": "abcd",
+    "amazonqa": "amazonqa",
+    "banking77": "banking77",
+    "bitod": "bitod",
+    "camrest676": "camrest",
+    "clinc150": "clinc150",
+    "dailydialog": "dailydialog",
+    "dialog2flow_evaluation": "dialog2flow_evaluation",
+    "dialogstudio": "dialogstudio",
+    "dialogue_nli": "dialogue_nli",
+    "disambiguation": "disambiguation",
+    "doc2dial": "doc2dial",
+    "dstc2": "dstc2",
+    "dstc2_babi": "dstc2",
+    "dstc2_clean": "woz2",
+    "dstc7_ubuntu": "dstc7_ubuntu",
+    "ecommerce": "ecommerce",
+    "ecommerce_dialogues": "dialogue_cse",
+    "ecommerce_retrieval": "dialogue_cse",
+    "ecommerce_sts": "dialogue_cse",
+    "few_shot_atis": "few_shot_intent",
+    "few_shot_banking77": "few_shot_intent",
+    "few_shot_clinc150": "few_shot_intent",
+    "few_shot_snips": "few_shot_intent",
+    "frames": "frames",
+    "gecor": "camrest",
+    "hdsa": "hdsa",
+    "hwu64": "hwu64",
+    "jddc2018": "jddc2018",
+    "jddc_dialogues": "dialogue_cse",
+    "jddc_retrieval": "dialogue_cse",
+    "jddc_sts": "dialogue_cse",
+    "ketod": "ketod",
+    "kvret": "kvret",
+    "metalwoz": "metalwoz",
+    "msdc": "msdc",
+    "muldogo": "muldogo",
+    "multiwoz": "multiwoz",
+    "multiwoz20_single_domain": "multiwoz_extracts",
+    "multiwoz21": "multiwoz_original",
+    "multiwoz21_restaurant": "multiwoz_extracts",
+    "multiwoz22": "multiwoz22",
+    "multiwoz22_text": "multiwoz_extracts",
+    "multiwoz24": "multiwoz_original",
+    "sample": "sample",
+    "self_dialogue": "self_dialogue",
+    "sgd": "sgd",
+    "sim_gen": "simulated_gen",
+    "sim_m": "simulated",
+    "sim_r": "simulated",
+    "snips": "snips",
+    "spokenwoz": "spokenwoz",
+    "star": "star",
+    "taskmaster1": "taskmaster",
+    "taskmaster2": "taskmaster",
+    "taskmaster3": "taskmaster",
+    "taskmaster4": "taskmaster",
+    "titan": "titan",
+    "ubuntu": "ubuntu_ranking",
+    "ubuntu_irc": "ubuntu_irc",
+    "woz2": "woz2",
+}
+
+
+def get_corpus(name: str) -> Corpus:
+    """Looks a corpus up.
+
+    Args:
+        name: A name in `CORPORA`.
+
+    Returns:
+        The corpus.
+
+    Raises:
+        InputError: There is no corpus of that name.
+    """
+    if name not in CORPORA:
+        raise unknown_name("corpus", name, CORPORA)
+    module = import_module(f"{__package__}.readers.{CORPORA[name]}")
+    found: Corpus = next(corpus for corpus in module.CORPORA if corpus.name == name)
+    return found

@@ -1,0 +1,184 @@
+"""A dialogue as text to read in a terminal, and the way to the one that is wanted."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
+
+from ..models.dialogue import Dialogue, Turn
+from ..models.errors import InputError
+
+MIN_TEXT_WIDTH = 20
+"""Columns that the text of a turn has at least, however narrow the page."""
+
+_SUGGESTIONS = 3
+_SIMILARITY = 0.6  # below it, a suggestion is no longer a misspelling
+
+# Controls, format characters (which turn the direction of writing round), halves of characters, line separators.
+_INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_JOINERS = "\u200c\u200d"  # format characters that emoji and several scripts need
+
+
+def visible(text: str) -> str:
+    r"""Makes text harmless to print: what would command a terminal or hide itself becomes an escape that is seen.
+
+    Args:
+        text: Any text, such as a corpus's utterance or label.
+
+    Returns:
+        The text with control characters, marks of the direction of writing, other invisible characters and lone
+        surrogates written as ``\x1b``, ``\u202e`` and the like; the joiners of emoji and scripts stay.
+    """
+    return "".join(
+        character.encode("unicode_escape").decode("ascii")
+        if unicodedata.category(character) in _INVISIBLE and character not in _JOINERS
+        else character
+        for character in text
+    )
+
+
+def render_dialogue(dialogue: Dialogue, width: int = 100) -> str:
+    """Writes a dialogue as plain text to read.
+
+    Args:
+        dialogue: The dialogue.
+        width: Columns of a line, in which a Chinese or Japanese character counts two; the text of a turn has
+            `MIN_TEXT_WIDTH` columns at least.
+
+    Returns:
+        Lines without a final line end: id, domains, turns; then each turn's speaker and text, wrapped below each other,
+        and under it the labels in brackets, such as ``[inform: area=north, price | intent: book_hotel]``. Lines of an
+        utterance stay lines; other white space becomes one space, and `visible` holds for the rest.
+    """
+    turns = len(dialogue.turns)
+    speakers = [f"{role} {sum(turn.role == role for turn in dialogue.turns):,}" for role in dialogue.roles]
+    lines = [
+        *_block("id       ", visible(dialogue.id) or "(none)", width),
+        *_block("domains  ", visible(", ".join(dialogue.domains)) or "(none)", width),
+        *_block("turns    ", f"{turns:,} ({', '.join(speakers)})", width),
+    ]
+    column = max(len(role) for role in dialogue.roles) + 2
+    for turn in dialogue.turns:
+        lines += ["", *_block(turn.role.ljust(column), _readable(turn.content), width)]
+        labels = _labels(turn)
+        if labels:
+            # Four columns further in, so that an utterance in brackets is not taken for labels.
+            lines += _block(" " * (column + 4), visible(f"[{labels}]"), width)
+    return "\n".join(lines)
+
+
+def find_dialogue(dialogues: Iterable[Dialogue], id: str) -> Dialogue:
+    """Finds one dialogue; the search stops there.
+
+    Args:
+        dialogues: The dialogues; a stream is read no further than needed, and nothing of it is kept.
+        id: The dialogue's id, or its position, such as ``"#12"`` for the twelfth: that form is never taken for an id.
+
+    Returns:
+        The first dialogue that has the id or stands at the position.
+
+    Raises:
+        InputError: There is none; the sentence names the nearest ids.
+    """
+    match = re.fullmatch(r"#(\d{1,18})", id)
+    position = int(match[1]) if match else None
+    if position == 0:
+        raise InputError("id: got the position '#0', but positions count from one; the first dialogue is '#1'")
+    nearest = _NearestIds(id)
+    count = 0
+    for count, dialogue in enumerate(dialogues, start=1):
+        if position == count if match else dialogue.id == id:
+            return dialogue
+        if not match:
+            nearest.add(dialogue.id)
+    if not count:
+        raise InputError(f"id: got {id!r}, but there is no dialogue to look in; choose another corpus or split")
+    if position is not None:
+        raise InputError(f"id: got the position {id!r}, expected at most '#{count}': there are {count:,} dialogues")
+    raise InputError(f"id: got {id!r}, which none of {count:,} dialogues has; {nearest.remedy()}")
+
+
+class _NearestIds:
+    """The few ids most like a wanted one among any number of them."""
+
+    def __init__(self, wanted: str) -> None:
+        self._matcher = SequenceMatcher(autojunk=False)
+        self._matcher.set_seq2(wanted)
+        self._best: list[tuple[float, str]] = []
+        self._first = ""
+
+    def add(self, id: str) -> None:
+        self._first = self._first or id
+        floor = self._best[-1][0] if len(self._best) == _SUGGESTIONS else _SIMILARITY
+        self._matcher.set_seq1(id)
+        # The two quick ones are upper bounds; most ids need no more.
+        if self._matcher.real_quick_ratio() < floor or self._matcher.quick_ratio() < floor:
+            return
+        ratio = self._matcher.ratio()
+        if ratio >= floor and all(id != other for _, other in self._best):
+            self._best = sorted([*self._best, (ratio, id)], key=lambda pair: (-pair[0], pair[1]))[:_SUGGESTIONS]
+
+    def remedy(self) -> str:
+        if self._best:
+            names = ", ".join(repr(id) for _, id in self._best)
+            return f"the nearest: {names}; give one of them, or a position such as '#12'"
+        if self._first:
+            return f"ids look like {self._first!r}; give such an id, or a position such as '#12'"
+        return "they have no ids; give a position such as '#12'"
+
+
+def _labels(turn: Turn) -> str:
+    acts = ", ".join(turn.dialogue_acts)
+    slots = ", ".join(f"{name}={value}" if value else name for name, value in turn.slots)
+    parts = [f"{acts or 'slots'}: {slots}" if slots else acts]
+    if turn.intents:
+        parts.append(f"intent: {', '.join(turn.intents)}")
+    return " | ".join(part for part in parts if part)
+
+
+def _readable(content: str) -> str:
+    """Keeps the lines of an utterance, which are no harm as they are indented."""
+    text = content.replace("\r\n", "\n").replace("\t", " ")
+    return "\n".join(visible(line) for line in text.split("\n"))
+
+
+def _block(head: str, text: str, width: int) -> list[str]:
+    """Puts a text to the right of its head, and the lines that follow below it."""
+    wrapped = list(_wrap(text, max(width - len(head), MIN_TEXT_WIDTH)))
+    return [f"{head if number == 0 else ' ' * len(head)}{line}".rstrip() for number, line in enumerate(wrapped)]
+
+
+def _wrap(text: str, width: int) -> Iterator[str]:
+    """Breaks a text at its spaces, and a word that is longer than a line wherever the line ends."""
+    for line in text.split("\n"):
+        parts: list[str] = []
+        free = width
+        for word in line.split():
+            space = 1 if parts else 0
+            if parts and space + _columns(word) > free:
+                yield "".join(parts)
+                parts, free, space = [], width, 0
+            parts.append(" " * space)
+            free -= space
+            for character in word:
+                columns = _columns(character)
+                if columns > free:
+                    yield "".join(parts)
+                    parts, free = [], width
+                parts.append(character)
+                free -= columns
+        yield "".join(parts)
+
+
+def _columns(text: str) -> int:
+    """Counts the columns of a terminal that a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.category(character) in {"Mn", "Me", "Cf"}
+        else 2 if unicodedata.east_asian_width(character) in "WF"
+        else 1
+        for character in text
+    )  # fmt: skip

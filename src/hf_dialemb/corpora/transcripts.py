@@ -1,0 +1,99 @@
+"""Your own transcripts: a text file per dialogue, with lines ``SPEAKER: what is said``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..models.errors import InputError
+from .findings import Finding, Line, Problem, at_least_one, distinct, from_lines, is_text, text_of
+from .roles import RoleMap
+from .streams import decompressed
+
+ENDING = ".txt"
+"""How the names of transcripts end."""
+
+# With the blank after the colon, neither 10:30 nor https://... begins a turn.
+_TURN = re.compile(r"(?P<speaker>[^\s:][^:]{0,39}):(?:\s+(?P<content>.*))?", re.DOTALL)
+
+
+def find_in_transcripts(path: Path, roles: RoleMap) -> Iterator[Finding]:
+    """Reads transcripts, malformed ones too.
+
+    A line that begins with a speaker (at most 40 characters), a colon and a blank begins a turn. Any other line goes on
+    with the turn before it, joined by a space. Blank lines are passed over, and so are hidden files and folders.
+
+    Args:
+        path: A ``.txt`` file, which is one dialogue, or a folder with such files at any depth. The id of a dialogue is
+            the path of its file in the folder without ``.txt``. Its label is the name of the folder that its file lies
+            in; what lies in ``path`` itself has none.
+        roles: Roles by name.
+
+    Yields:
+        What each file holds, sorted by name, and the files of a folder before its folders.
+
+    Raises:
+        InputError: The folder cannot be read, or holds no such file.
+    """
+    findings = distinct(_find(path, roles))
+    if not path.is_dir():
+        yield from findings
+    else:
+        yield from at_least_one(findings, path, f"{ENDING} files; a file of another form is to be given by itself")
+
+
+def _find(path: Path, roles: RoleMap) -> Iterator[Finding]:
+    if not path.is_dir():
+        yield _transcript(path, path.stem, (), roles)
+        return
+    for file in _files(path):
+        inner = file.relative_to(path)
+        domains = (inner.parent.name,) if inner.parent.name else ()
+        yield _transcript(file, inner.with_suffix("").as_posix(), domains, roles)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    def refuse(error: OSError) -> None:
+        raise InputError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions")
+
+    for parent, folders, files in os.walk(folder, onerror=refuse):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            file = Path(parent, name)
+            if name.lower().endswith(ENDING) and not name.startswith(".") and file.is_file():
+                yield file
+
+
+def _transcript(path: Path, identifier: str, domains: tuple[str, ...], roles: RoleMap) -> Finding:
+    place = f"{path}:1"
+    try:
+        with decompressed(path) as stream, text_of(stream, path) as text:
+            turns, problems = _turns(path, text)
+    except InputError as error:
+        return Finding(place, problems=(Problem(place, str(error).removeprefix(f"{path}: ")),))
+    if not is_text(identifier):
+        problems.append(Problem(place, "got a file name that is not UTF-8, expected text; rename the file"))
+    for turn in turns:
+        if not turn.content:
+            problems.append(Problem(turn.place, f"got no text after {turn.speaker!r}; add what was said or remove it"))
+    return from_lines(place, identifier, domains, turns, roles, problems)
+
+
+def _turns(path: Path, text: Iterator[str]) -> tuple[list[Line], list[Problem]]:
+    turns: list[tuple[str, str, list[str]]] = []
+    problems: list[Problem] = []
+    for number, line in enumerate(text, start=1):
+        place, said = f"{path}:{number}", line.strip()
+        if not is_text(said):
+            problems.append(Problem(place, "got bytes that are not UTF-8, expected text; save the file as UTF-8"))
+        elif turn := _TURN.fullmatch(said):
+            turns.append((place, turn["speaker"].strip(), [turn["content"] or ""]))
+        elif said and turns:
+            turns[-1][2].append(said)
+        elif said and not problems:
+            problems.append(
+                Problem(place, f"got {said[:60]!r} before any speaker, expected 'SPEAKER: text'; add who says it")
+            )
+    return [Line(place, speaker, " ".join(parts).strip()) for place, speaker, parts in turns], problems

@@ -1,0 +1,280 @@
+"""Facts about checking: every problem with its place, and no error exactly when the data can be read."""
+
+import json
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import hf_dialemb.corpora.check as module
+from hf_dialemb.corpora.check import LONGEST_TURN, Problem, check
+from hf_dialemb.corpora.corpus import Corpus
+from hf_dialemb.corpora.hub_dataset import to_dataset
+from hf_dialemb.corpora.own import read_own
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.errors import InputError
+
+GOOD = '{"id": "1", "messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]}'
+
+
+def found(path, content, **options):
+    """The problems of a file: whether it is an error or a warning, the place without the path, and what came."""
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    problems = list(check(path, **options))
+    assert all(";" in problem.message for problem in problems), "each says what to do"
+    return [
+        f"{problem.severity[0].upper()}{problem.place.removeprefix(str(path))} {problem.message.split(', expected')[0]}"
+        for problem in problems
+    ]
+
+
+def starts(problems, expected):
+    assert len(problems) == len(expected)
+    for problem, start in zip(problems, expected, strict=True):
+        assert problem.startswith(start)
+
+
+def test_good_data_have_no_problem(tmp_path, sample_dialogues):
+    assert found(tmp_path / "d.jsonl", GOOD) == []
+    assert found(tmp_path / "d.csv", "id,role,text\n1,Agent,Hi\n1,Customer,Ho\n") == []
+    assert found(tmp_path / "d.txt", "Agent: Hi\nCustomer: Ho\n") == []
+    to_dataset(sample_dialogues[:5]).to_parquet(tmp_path / "d.parquet")
+    assert list(check(tmp_path / "d.parquet")) == []
+    assert list(check("sample")) == []
+
+
+def test_every_fault_of_every_line_of_json(tmp_path):
+    message = {"role": "bot", "content": " ", "slots": "x", "dialogue_acts": [1], "intents": "y"}
+    lines = [
+        {"id": [], "domains": "taxi", "messages": [message, 3, {"content": "messages[0]: Hi"}, {"role": "user"}]},
+        {"messages": []},
+        {"messages": "Hi"},
+        {"text": "Hi"},
+        [1],
+    ]
+    content = "\n".join(
+        [GOOD, *map(json.dumps, lines), "{", GOOD, '{"messages": [{"role": "user", "content": "\\ud800"}]}']
+    )
+    starts(
+        found(tmp_path / "d.jsonl", content),
+        [
+            "E:2 field id: got list",
+            "E:2 field domains: got 'taxi'",
+            "E:2 messages[0]: field role: got 'bot'",
+            "E:2 messages[0]: field content: got ' '",
+            "E:2 messages[0]: field dialogue_acts: got [1]",
+            "E:2 messages[0]: field slots: got str",
+            "E:2 messages[0]: field intents: got 'y'",
+            "E:2 messages[1]: got int",
+            "E:2 messages[2]: field role is missing",
+            "E:2 messages[3]: field content is missing",
+            "E:3 field messages: got no turn",
+            "E:4 field messages: got str",
+            "E:5 field messages is missing (found: text)",
+            "E:6 got list",
+            "E:7 broken JSON at column 2",
+            f"E:8 field id: got '1', which {tmp_path}/d.jsonl:1 has too",
+            "E:9 field messages: got the lone surrogate '\\ud800'",
+        ],
+    )
+
+
+def test_every_bad_row(tmp_path):
+    content = b'id,role,text\n1,,\n1,A,Hi,\n,A,Hi\n2,A,Hi\n2,B,\xff\n2,B,Ho\n1,A,Hi\n3,A,"a" b\n4,A,Hi\n4,B,Ho\n'
+    starts(
+        found(tmp_path / "d.csv", content),
+        [
+            "E:2 field role: got ''",
+            "E:2 field content: got ''",
+            "E:3 got 4 cell(s)",
+            "E:4 field id: got ''",
+            "E:6 got bytes that are not UTF-8",
+            f"E:8 field id: got '1', which {tmp_path}/d.csv:2 has too",
+            "E:9 got broken CSV",
+        ],
+    )
+
+
+def test_every_bad_line_of_transcripts(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"Hi\nA:\n\xff\nB: Ho\nA:\n")
+    (tmp_path / "b.txt").write_text("A: Hi\nB: Ho\n")
+    (tmp_path / "c.txt").write_text("")
+    places = [(problem.place.removeprefix(str(tmp_path)), problem.message[:12]) for problem in check(tmp_path)]
+    assert places == [
+        ("/a.txt:1", "got 'Hi' bef"),
+        ("/a.txt:3", "got bytes th"),
+        ("/a.txt:2", "got no text "),
+        ("/a.txt:5", "got no text "),
+        ("/c.txt:1", "got no turn,"),
+    ]
+
+
+def test_what_ends_the_reading_is_a_problem_too(tmp_path):
+    assert found(tmp_path / "d.csv", "1,A,Hi\n") == ["E:1 got no column for id (found: 1, A, Hi); " + HOW]
+    assert found(tmp_path / "d.jsonl", "\n") == ["E got no dialogue"]
+    assert found(tmp_path / "d.jsonl.gz", "no gzip")[0].startswith("E cannot be read (Not a gzipped file")
+    assert found(tmp_path / "d.parquet", "no parquet")[0].startswith("E cannot be read")
+
+
+HOW = "say which with columns 'id=NAME,role=NAME,content=NAME', or with numbers, as in 'id=1', if there is no header"
+
+
+def test_warnings(tmp_path):
+    rows = [
+        *[("a", "A", "Hi"), ("a", "B", "Ho")],
+        *[("b", "A", "Hi"), ("b", "B", "Ho")],
+        *[("c", "B", "Hi"), ("c", "B", "Ho")],
+        ("d", "B", "A single turn"),
+        *[("e", "A", "word " * LONGEST_TURN), ("e", "B", "word " * LONGEST_TURN + "more")],
+        *[("f", "A", "caf\ufffd"), ("f", "B", "?")],
+    ]
+    content = "id,role,text\n" + "".join(",".join(row) + "\n" for row in rows)
+    starts(
+        found(tmp_path / "d.csv", content),
+        [
+            f"W:4 got the same turns as {tmp_path}/d.csv:2;",
+            "W:6 got one speaker only (user)",
+            "W:8 got a single turn",
+            "W:9 turn 2: got 2,001 words",
+            "W:11 turn 1: got the character U+FFFD",
+        ],
+    )
+    assert len(list(read_own(tmp_path / "d.csv"))) == 6
+
+
+def test_columns_and_roles_are_obeyed(tmp_path):
+    path = tmp_path / "d.csv"
+    assert found(path, "1,Ann,Hi\n1,Bob,Ho\n", columns="id=1,role=2,content=3") == []
+    merged = found(path, "1,Ann,Hi\n1,Bob,Ho\n", columns="id=1,role=2,content=3", roles="Ann=user,Bob=user")
+    starts(merged, ["W:1 got one speaker only (user)"])
+
+
+def test_what_cannot_be_opened_is_an_error(tmp_path):
+    for corpus in (tmp_path / "none.csv", tmp_path / "none", "mutliwoz"):
+        with pytest.raises(InputError):
+            list(check(corpus))
+    (tmp_path / "d.csv").write_text("")
+    with pytest.raises(InputError, match="columns"):
+        list(check(tmp_path / "d.csv", columns="x"))
+    with pytest.raises(InputError, match=r"Unknown split 'tset' of corpus sample\. Available: train, dev, test, all"):
+        list(check("sample", split="tset"))
+
+
+def convert(record):
+    if not record:
+        raise InputError("field text: got nothing, expected text; repair the record")
+    return Dialogue(tuple(Turn("user", text) for text in record), record[0])
+
+
+def test_every_malformed_record_of_a_registered_corpus(monkeypatch):
+    records = {"train": [["a", "b"], [], ["c", "d"]], "test": [["a"], [], ["e"]]}
+
+    def read(source, split):
+        for number, record in enumerate(records[split]):
+            yield f"{split}.json: record {number}", record
+        if split == "test":
+            raise InputError("test.json: broken JSON after 3 records; get it again")
+
+    terms = {"source": "", "licence": "", "terms": "permissive"}
+    for kind, warnings in (
+        ("dialogues", ["got one speaker", "got one speaker", "got a single turn"]),
+        ("utterances", []),
+    ):
+        corpus = Corpus("calls", {"train": (), "test": ()}, read, convert, kind=kind, **terms)
+        monkeypatch.setattr(module, "CORPORA", {"calls": "calls"})
+        monkeypatch.setattr(module, "get_corpus", {"calls": corpus}.__getitem__)
+        problems = list(check("calls"))
+        assert [problem.message[: len(start)] for problem, start in zip(
+            [problem for problem in problems if problem.severity == "warning"], warnings, strict=True
+        )] == warnings  # fmt: skip
+        assert [str(problem)[:45] for problem in problems if problem.severity == "error"] == [
+            "train.json: record 1: field text: got nothing",
+            "test.json: record 0: field id: got 'a', which",
+            "test.json: record 1: field text: got nothing,",
+            "calls: test.json: broken JSON after 3 records",
+        ]
+    assert len(list(check("calls", split="train"))) == 1
+    records["train"] = []
+    assert [problem.message[:15] for problem in check("calls", split="train")] == ["got no dialogue"]
+
+
+def test_a_problem_can_always_be_printed():
+    problem = Problem("caf\udce9.csv:1", "got '\ud800" + "x" * 10_000 + "', expected less; shorten it")
+    assert str(problem).encode()
+    assert len(str(problem)) < 1000
+    assert str(problem).endswith("xxx', expected less; shorten it")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4) | st.sampled_from(["user", "bot", "Hi"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["id", "messages", "role", "content", "slots", "domains", "name"]), inner)
+    ),
+    max_leaves=8,
+)
+good_messages = st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant"]), "content": st.just("Hi")})
+odd_messages = st.fixed_dictionaries(
+    {"role": json_values, "content": json_values},
+    optional={"slots": json_values, "dialogue_acts": json_values, "intents": json_values},
+)
+records = st.fixed_dictionaries(
+    {"messages": st.lists(good_messages, min_size=1, max_size=3)}, optional={"id": st.integers(0, 9), "x": json_values}
+)
+odd_records = json_values | st.fixed_dictionaries({"messages": st.lists(good_messages | odd_messages, max_size=3)})
+cells = st.sampled_from(["1", "2", "3", "A", "Hi", '"Hi, you"', '"a ""b"""', "a|b"])
+odd_cells = st.sampled_from(["", " ", '"', "\ud800", "\r", "x,y"])
+
+
+def lines_of(good, odd):
+    return st.lists(good, min_size=1, max_size=6) | st.lists(good | odd, max_size=6)
+
+
+def table_of(separator):
+    rows = st.lists(cells, min_size=3, max_size=3)
+    odd = st.lists(cells | odd_cells, min_size=2, max_size=4)
+    body = lines_of(rows, odd).map(sorted) | st.lists(rows)
+    return body.map(lambda rows: "\n".join(separator.join(row) for row in [["id", "role", "text"], *rows]))
+
+
+forms = {
+    "jsonl": lines_of(records, odd_records).map(lambda rows: "\n".join(map(json.dumps, rows))),
+    "csv": table_of(","),
+    "tsv": table_of("\t"),
+    "txt": lines_of(
+        st.sampled_from(["A: Hi", "B: Ho", "", "C: x: y"]), st.sampled_from(["B:", "and so on", "\ud800", "\r"])
+    ).map("\n".join),
+}
+
+
+@st.composite
+def files(draw):
+    """A file of any form, as it should be or with a few bytes changed, or any bytes at all."""
+    ending = draw(st.sampled_from(sorted(forms)))
+    content = draw(forms[ending]).encode("utf-8", "surrogatepass")
+    for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
+        at = draw(st.integers(0, len(content)))
+        content = content[:at] + draw(st.binary(max_size=2)) + content[at + draw(st.integers(0, 3)) :]
+    return draw(st.sampled_from([content, content, content, draw(st.binary(max_size=60))])), ending
+
+
+@given(file=files())
+@settings(max_examples=400, deadline=None)
+@example(file=(b"\xff\xfe", "txt"))
+@example(file=(b'{"\\ud800": 1}', "jsonl"))
+@example(
+    file=(b'{"messages": [{"role": "user", "content": "x", "slots": [' + b"[" * 900 + b"]" * 900 + b"]}]}", "jsonl")
+)
+@example(file=(b"id,role,text\n1,A,\0\n", "csv"))
+@example(file=(b"\x1f\x8b", "csv.gz"))
+def test_no_error_exactly_when_the_file_can_be_read(tmp_path_factory, file):
+    content, ending = file
+    path = tmp_path_factory.mktemp("any") / f"d.{ending}"
+    path.write_bytes(content)
+    problems = [problem for problem in check(path) if problem.severity == "error"]
+    assert all(str(problem).encode() for problem in problems)
+    try:
+        dialogues = list(read_own(path))
+    except InputError:
+        dialogues = []
+    assert bool(dialogues) == (not problems)

@@ -1,0 +1,131 @@
+"""`dialemb corpus`: each action on small files, what it prints, what it leaves, and how it fails."""
+
+import gzip
+import json
+
+import pytest
+
+from hf_dialemb.cli import main
+from hf_dialemb.corpora import CORPORA, load_dialogues, read_jsonl
+
+CALLS = "Agent: Hello, how may I help?\nAna: My bill is wrong.\n"
+
+
+def run(capsys, *words, code=0):
+    capsys.readouterr()
+    assert main(["corpus", *map(str, words)]) == code
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return captured.out if code == 0 else (captured.out, captured.err.splitlines()[-1])
+
+
+@pytest.fixture
+def calls(tmp_path):
+    folder = tmp_path / "calls" / "billing"
+    folder.mkdir(parents=True)
+    (folder / "one.txt").write_text(CALLS, encoding="utf-8")
+    return tmp_path / "calls"
+
+
+def test_list_has_every_corpus(capsys):
+    table = run(capsys, "list")
+    assert all(f"| {name} " in table for name in CORPORA)
+
+
+def test_stats_counts_draws_and_writes_what_it_read(capsys, tmp_path):
+    output, plot = tmp_path / "sample.jsonl.gz", tmp_path / "sample.png"
+    table = run(capsys, "stats", "--corpus", "sample", "--split", "all", "--output", output, "--plot", plot)
+    assert table.split()[:2] == ["dialogues", "816"]
+    assert f"Wrote {output}" in table
+    assert f"Wrote {plot}" in table
+    assert list(read_jsonl(output)) == load_dialogues("sample", None, "all")
+    assert gzip.decompress(output.read_bytes()).startswith(b"{")
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_own_transcripts_are_counted_shown_and_written_as_jsonl(capsys, calls, tmp_path):
+    output = tmp_path / "calls.jsonl"
+    table = run(capsys, "stats", "--corpus", calls, "--roles", "Ana=user", "--output", output)
+    assert "billing" in table
+    (line,) = output.read_text().splitlines()
+    assert [message["role"] for message in json.loads(line)["messages"]] == ["assistant", "user"]
+    shown = run(capsys, "show", "--corpus", calls, "--id", "billing/one")
+    assert "My bill is wrong." in shown
+    assert "billing" in shown
+    _, error = run(capsys, "show", "--corpus", calls, "--id", "billing/on", code=2)
+    assert "billing/one" in error
+
+
+def test_skipped_dialogues_are_counted_and_listed(capsys, tmp_path, caplog):
+    path = tmp_path / "d.jsonl"
+    good = json.dumps({"messages": [{"role": "user", "content": "hello"}]})
+    path.write_text(f"{good}\nbroken\n{{}}\n", encoding="utf-8")
+    _, error = run(capsys, "stats", "--corpus", path, code=2)
+    assert f"{path}:2: broken JSON" in error
+    with caplog.at_level("WARNING"):
+        run(capsys, "stats", "--corpus", path, "--skip-invalid")
+    message = caplog.records[-1].getMessage()
+    assert message.startswith("Skipped 2 malformed record(s)")
+    assert f"{path}:2: " in message
+    assert f"{path}:3: " in message
+
+
+def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_path):
+    path = tmp_path / "calls.csv"
+    path.write_text("call,who,words\n1,Agent,hello\n1,Ana,\n2,,bye\n", encoding="utf-8")
+    columns = "id=call,role=who,content=words"
+    out, error = run(capsys, "check", path, "--columns", columns, code=2)
+    assert f"{path}:3: error: " in out
+    assert f"{path}:4: error: " in out
+    assert "2 errors" in error
+    path.write_text("call,who,words\n1,Agent,hello\n1,Ana,hi\n", encoding="utf-8")
+    assert f"{path}: no errors" in run(capsys, "check", path, "--columns", columns)
+    assert "sample: no errors" in run(capsys, "check", "sample")
+
+
+def test_unify_writes_the_folder_and_prints_its_table(capsys, tmp_path):
+    table = run(capsys, "unify", "sample", "--output", tmp_path / "unified")
+    assert "| sample |" in table
+    card = (tmp_path / "unified" / "README.md").read_text(encoding="utf-8")
+    assert card.startswith("---\n")
+    _, error = run(capsys, "unify", "sample", "--output", tmp_path / "unified", code=2)
+    assert "choose another" in error
+    _, error = run(capsys, "unify", "kvret", "--output", tmp_path / "other", code=2)
+    assert "--licence research" in error
+    assert not (tmp_path / "other").exists()
+
+
+def test_leakage_between_splits(capsys, tmp_path):
+    output = tmp_path / "leakage.json"
+    words = ("--train", "sample/train", "--evaluation", "sample/dev", "sample/test", "--output", output)
+    table = run(capsys, "leakage", *words)
+    assert "sample/train" in table
+    assert len(json.loads(output.read_text())["rows"]) == 2
+    _, error = run(capsys, "leakage", "--train", "sample/train", "--evaluation", "samples/test", code=2)
+    assert "Did you mean 'sample'" in error
+
+
+def test_benchmark_says_what_is_not_at_hand(capsys, tmp_path):
+    (tmp_path / "sgd" / "test").mkdir(parents=True)
+    turns = [{"speaker": "USER", "utterance": "hello", "frames": []}]
+    record = {"dialogue_id": "1", "services": ["Hotels_1"], "turns": turns}
+    two = {**record, "dialogue_id": "2", "services": ["Hotels_1", "Taxi_1"]}
+    (tmp_path / "sgd" / "test" / "dialogues_001.json").write_text(json.dumps([record, two]))
+    table = run(capsys, "benchmark", "--data-dir", tmp_path, "--output", tmp_path / "benchmark")
+    assert "| sgd | test | 1 | 1,331 | 1 | 12 | 1 | 124 | 1 | 45 |" in table
+    assert "| bitod | train | - | 2,952 |" in table
+    assert [dialogue.id for dialogue in read_jsonl(tmp_path / "benchmark" / "sgd" / "test.jsonl")] == ["test/1"]
+    _, error = run(capsys, "benchmark", "--data-dir", calls_folder(tmp_path), "--output", tmp_path / "b", code=2)
+    assert "holds none of bitod" in error
+
+
+def calls_folder(tmp_path):
+    (tmp_path / "empty").mkdir()
+    return tmp_path / "empty"
+
+
+def test_a_split_given_with_the_name_is_told_how_to_write_it(capsys):
+    _, error = run(capsys, "stats", "--corpus", "sgd/test", code=2)
+    assert "--corpus sgd --split test" in error
+    _, error = run(capsys, "stats", "--corpus", "sample", "--roles", "a=user", code=2)
+    assert "leave them out" in error

@@ -1,0 +1,268 @@
+"""Facts about labels in the unified form: the 44 names of acts, cleaning, turns, and the names of actions."""
+
+import csv
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hf_dialemb.corpora.labels import (
+    ACTS,
+    INTENT_ACTS,
+    MORE_ACTS,
+    PARENTS,
+    canonical_action,
+    clean_label,
+    normalise_act,
+    parse_action,
+    unified_turn,
+)
+from hf_dialemb.models.dialogue import Turn
+from hf_dialemb.models.errors import InputError
+
+PAPER = {
+    "inform": "inform",
+    "notify fail": "inform failure",
+    "notify failure": "inform failure",
+    "no result": "inform failure",
+    "nobook": "inform failure",
+    "nooffer": "inform failure",
+    "sorry": "inform failure",
+    "cant understand": "inform failure",
+    "canthelp": "inform failure",
+    "reject": "inform failure",
+    "book": "inform success",
+    "offerbooked": "inform success",
+    "notify success": "inform success",
+    "request": "request",
+    "request alt": "request alternative",
+    "request compare": "request compare",
+    "request update": "request update",
+    "request more": "request more",
+    "req more": "request more",
+    "moreinfo": "request more",
+    "hearmore": "request more",
+    "confirm": "confirm",
+    "confirm answer": "confirm answer",
+    "confirm question": "confirm question",
+    "affirm": "agreement",
+    "affirm intent": "agreement",
+    "negate": "disagreement",
+    "negate intent": "disagreement",
+    "deny": "disagreement",
+    "offer": "offer",
+    "select": "offer",
+    "multiple choice": "offer",
+    "offerbook": "offer",
+    "suggest": "recommendation",
+    "recommend": "recommendation",
+    "greeting": "greeting",
+    "thank you": "thank you",
+    "thanks": "thank you",
+    "thankyou": "thank you",
+    "you are welcome": "thank you",
+    "welcome": "thank you",
+    "good bye": "good bye",
+    "goodbye": "good bye",
+    "closing": "good bye",
+}
+FAMILIES = {
+    "inform": ["inform", "inform failure", "inform success"],
+    "request": ["request", "request alternative", "request compare", "request update", "request more"],
+    "confirm": ["confirm", "confirm answer", "confirm question"],
+}
+NORMALISED = sorted(set(PAPER.values()))
+
+
+def test_the_map_is_the_papers():
+    assert len(PAPER) == 44
+    assert len(NORMALISED) == 18
+    assert ACTS == PAPER
+
+
+@pytest.mark.parametrize(("original", "act"), PAPER.items())
+def test_an_act_gets_its_name_however_it_is_written(original, act):
+    assert normalise_act(original) == act
+    assert normalise_act(original.upper().replace(" ", "_")) == act
+    assert clean_label(original) == original
+
+
+@pytest.mark.parametrize("act", NORMALISED)
+def test_a_normalised_act_is_its_own_name(act):
+    assert normalise_act(act) == act
+
+
+def test_three_families_have_parents():
+    assert {act: parent for parent, acts in FAMILIES.items() for act in acts} == PARENTS
+
+
+def test_more_acts_continue_the_map():
+    assert not set(MORE_ACTS) & set(PAPER)
+    assert set(MORE_ACTS.values()) <= set(NORMALISED)
+    assert all(clean_label(name) == name for name in MORE_ACTS)
+
+
+@pytest.mark.parametrize(
+    ("act", "expected"),
+    [
+        ("INFORM_COUNT", "inform"),
+        ("REQUEST_ALTS", "request alternative"),
+        ("general-bye", "general bye"),
+        ("bye", "good bye"),
+        ("greet", "greeting"),
+        ("thank", "thank you"),
+        ("reqmore", "request more"),
+        ("ask_name", "ask name"),
+        ("OTHER", ""),
+        ("switch_frame", ""),
+        ("not_sure", ""),
+        ("", ""),
+        *((act, "") for act in INTENT_ACTS),
+    ],
+)
+def test_other_acts(act, expected):
+    assert normalise_act(act) == expected
+
+
+@pytest.mark.parametrize(
+    ("label", "cleaned"),
+    [
+        ("Restaurants_2", "restaurant"),
+        ("arriveBy", "arriveby"),
+        ("price_range", "price range"),
+        ("RentalCars_1", "rentalcars"),
+        ("Media_3", "medium"),
+        ("number_of_adults", "number of adult"),
+        ("has_wifi", "ha wifi"),
+        ("serves_alcohol", "serf alcohol"),
+        ("show_times", "show time"),
+        ("bus", "bus"),
+        ("address", "address"),
+        ("a-b-c", ""),
+        ("n_adults", "adult"),
+        ("Not sure", ""),
+        ("other", ""),
+        ("otherwise", "otherwise"),
+        ("12:30", ""),
+        ("  ", ""),
+    ],
+)
+def test_cleaning(label, cleaned):
+    assert clean_label(label) == cleaned
+
+
+@given(st.text(max_size=20))
+def test_a_cleaned_label_is_words_in_lower_case(label):
+    assert re.fullmatch("([a-z]+( [a-z]+)*)?", clean_label(label))
+
+
+def test_a_turn_keeps_order_and_drops_what_is_double_or_says_nothing():
+    turn = Turn(
+        "assistant",
+        ' "Two rooms, and which street?" ',
+        ("REQUEST", "NOTIFY_SUCCESS", "OTHER", "book", "inform"),
+        (("Streets", ""), ("rooms", "two"), ("room", "two"), ("room", "2"), ("7", "x")),
+        ("BookHotel_1", "bookhotel"),
+    )
+    unified = unified_turn(turn)
+    assert unified.role == "assistant"
+    assert unified.text == "Two rooms, and which street?"
+    assert unified.original_acts == ("request", "notify success", "book", "inform")
+    assert unified.acts == ("request", "inform success", "inform")
+    assert unified.main_acts == ("request", "inform")
+    assert unified.slots == ("street", "room")
+    assert unified.values == (("street", ""), ("room", "two"), ("room", "2"))
+    assert unified.intents == ("bookhotel",)
+    assert unified.action == "inform, inform success, request room, street"
+
+
+def test_an_act_that_announces_an_intent_gives_the_intent_alone():
+    slots = (("intent", "FindEvents"), ("city", "Oslo"))
+    unified = unified_turn(Turn("user", "Events in Oslo", ("inform_intent", "inform"), slots, ("FindEvents",)))
+    assert (unified.acts, unified.original_acts) == (("inform",), ("inform",))
+    assert (unified.slots, unified.intents) == (("city",), ("findevents",))
+    assert unified.action == "inform city"
+
+
+def test_a_slot_named_intent_stays_a_slot_elsewhere():
+    unified = unified_turn(Turn("user", "To book", ("inform",), (("intent", "book"),)))
+    assert (unified.slots, unified.intents) == (("intent",), ())
+
+
+def test_a_turn_without_labels_has_no_action():
+    unified = unified_turn(Turn("user", "Well"))
+    assert unified.action == ""
+    assert unified.acts == unified.slots == unified.intents == unified.values == ()
+
+
+@pytest.mark.parametrize(
+    ("label", "acts", "slots"),
+    [
+        ("inform destination, date", ["inform"], ["destination", "date"]),
+        ("request, inform area", ["request", "inform"], ["area"]),
+        ("good bye", ["good bye"], []),
+        ("inform success price, ref", ["inform success"], ["price", "ref"]),
+        ("inform", ["inform"], []),
+        ("inform request, offer", ["inform"], ["request", "offer"]),
+        ("informal area", [], ["informal area"]),
+        ("area, food", [], ["area", "food"]),
+        ("", [], []),
+    ],
+)
+def test_an_action_is_taken_apart(label, acts, slots):
+    assert parse_action(label) == (tuple(acts), tuple(slots))
+
+
+def test_what_is_no_act_after_a_comma_is_refused():
+    with pytest.raises(InputError, match="got 'ask name' after a comma, expected one of inform, "):
+        parse_action("inform, ask name")
+
+
+# The paper's form has no sign between acts and slots: the second word of an act cannot begin the first slot.
+AMBIGUOUS = {act.split()[1] for act in NORMALISED if " " in act}
+SLOTS = st.from_regex("[a-z]{2,8}( [a-z]{2,8})?", fullmatch=True).filter(lambda name: name.split()[0] not in AMBIGUOUS)
+
+
+@given(st.sets(st.sampled_from(NORMALISED), min_size=1), st.sets(SLOTS, max_size=4), st.randoms())
+def test_the_name_of_an_action_is_one_and_can_be_taken_apart(acts, slots, random):
+    first, second = list(acts), list(slots)
+    random.shuffle(first)
+    random.shuffle(second)
+    label = canonical_action(first, second)
+    assert label == canonical_action(acts, slots)
+    assert parse_action(label) == (tuple(sorted(acts)), tuple(sorted(slots)))
+
+
+def test_lemmas_are_loaded_when_they_are_needed():
+    program = "import sys, hf_dialemb.corpora.labels; assert 'lemminflect' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+DATA = os.environ.get("HF_DIALEMB_DATA", "")
+
+
+@pytest.mark.skipif(not DATA, reason="set HF_DIALEMB_DATA to the folder of real corpora")
+def test_the_labels_that_the_paper_publishes_are_clean_and_their_actions_can_be_taken_apart():
+    import tarfile
+
+    archive = Path(DATA) / "d2f_evaluation" / "d2f_evaluation.tar.xz"
+    if not archive.is_file():
+        pytest.skip("d2f_evaluation is not in the data folder")
+    with tarfile.open(archive) as packed:
+        member = next(member for member in packed if member.name.endswith("train/data/val.csv"))
+        lines = packed.extractfile(member).read().decode().splitlines()
+    labels = {row[1] for row in csv.reader(lines)}
+    assert len(labels) == 313
+    for label in labels:
+        acts, slots = parse_action(label)
+        assert acts
+        assert set(acts) <= set(NORMALISED)
+        assert [clean_label(name) for name in (*acts, *slots)] == [*acts, *slots]
+        made = canonical_action(acts, slots)
+        assert sorted(re.findall(r"\w+", made)) == sorted(re.findall(r"\w+", label))
+        assert parse_action(made) == (tuple(sorted(acts)), tuple(sorted(slots)))

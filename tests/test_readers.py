@@ -1,0 +1,189 @@
+"""Facts that hold for every reader, shown on small files made by hand in the formats of the corpora."""
+
+import dataclasses
+import io
+import json
+import shutil
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hf_dialemb.corpora import CORPORA, find_source, get_corpus, load_examples
+from hf_dialemb.corpora.source import Source
+from hf_dialemb.models.dialogue import Dialogue
+from hf_dialemb.models.errors import InputError
+
+HERE = Path(__file__).parent
+FILES, EXPECTED = HERE / "corpora_files", HERE / "corpora_expected"
+NAMES = [name for name in CORPORA if name != "sample"]
+LONG = "so long " * 25_000
+WRONG = [None, "", "?", " ", 0, -1.5, True, [], {}, [[]], [None], {"": None}, LONG, "\ud800"]
+
+
+def folder_of(name):
+    own = FILES / name
+    return own if own.is_dir() else FILES / get_corpus(name).folder
+
+
+def as_json(item):
+    return item.to_json() if isinstance(item, Dialogue) else json.loads(json.dumps(dataclasses.asdict(item)))
+
+
+def read(name, data_dir, **options):
+    """Every item of every split; what is no item of a split, or no InputError, fails the test."""
+    return [
+        {"split": split, "item": as_json(item)}
+        for split in get_corpus(name).splits
+        for item in load_examples(name, data_dir, split, **options)
+    ]
+
+
+def expected(name):
+    return [json.loads(line) for line in (EXPECTED / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def pack(folder, path):
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in files:
+                archive.write(file, file.relative_to(folder))
+    else:
+        with tarfile.open(path, f"w:{path.suffix[1:]}") as archive:
+            for file in reversed(files):  # out of order on purpose
+                archive.add(file, file.relative_to(folder))
+    return path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_reads_what_the_format_says(name):
+    assert read(name, folder_of(name)) == expected(name)
+
+
+@pytest.mark.parametrize("suffix", ["tar.xz", "tar.gz", "zip"])
+@pytest.mark.parametrize("name", NAMES)
+def test_an_archive_reads_as_its_folder(name, suffix, tmp_path):
+    assert read(name, pack(folder_of(name), tmp_path / f"packed.{suffix}")) == expected(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ids_are_unique_over_the_splits(name):
+    identifiers = [line["item"]["id"] for line in expected(name) if line["item"]["id"]]
+    assert len(set(identifiers)) == len(identifiers)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_truncated_archive_is_an_error(name, tmp_path):
+    path = pack(folder_of(name), tmp_path / "packed.tar.xz")
+    content = path.read_bytes()
+    for kept in (0.2, 0.6, 0.95):
+        path.write_bytes(content[: int(kept * len(content))])
+        with pytest.raises(InputError, match=r"packed\.tar\.xz.*get it again"):
+            read(name, path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_a_malformed_file_gives_items_or_one_clear_sentence(name, data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(name) / folder_of(name).name
+    shutil.copytree(folder_of(name), folder)
+    corpus = get_corpus(name)
+    patterns = [pattern for patterns in corpus.files.values() for pattern in patterns]
+    wanted = sorted({stream_name for pattern in patterns for stream_name, _ in Source(folder).files(pattern)})
+    path = Path(data.draw(st.sampled_from(wanted), label="file"))
+    path.write_bytes(mutated(path.read_bytes(), data.draw))
+    for split in corpus.splits:
+        for skip_invalid in (False, True):
+            try:
+                items = load_examples(name, folder, split, skip_invalid=skip_invalid)
+            except InputError as error:
+                sentence = str(error)
+                assert sentence.startswith(str(folder)), sentence
+                assert "\n" not in sentence
+                assert len(sentence) < 2_000
+            else:
+                assert items
+    shutil.rmtree(folder.parent)
+
+
+def mutated(content, draw):
+    """A file as it should not be: JSON with a value changed, lost or twice; lines likewise; bytes lost or broken."""
+    documents = parsed(content)
+    kind = draw(
+        st.sampled_from(["json", "json", "json", "lines", "bytes"] if documents else ["lines", "lines", "bytes"])
+    )
+    if kind == "json":
+        changed_documents, join = documents
+        document = draw(st.integers(0, len(changed_documents) - 1))
+        changed_documents[document] = mutated_value(changed_documents[document], draw)
+        return join(changed_documents)
+    if kind == "lines":
+        lines = content.split(b"\n")
+        position = draw(st.integers(0, len(lines) - 1))
+        lines[position : position + 1] = mutated_line(lines[position], draw)
+        return b"\n".join(lines)
+    start = draw(st.integers(0, len(content)))
+    end = draw(st.integers(start, len(content)))
+    middle = draw(st.sampled_from([b"", b"\xff\xfe", b"\x00", b"{", b'"', content[start:end] * 2]))
+    return content[:start] + middle + (content[end:] if draw(st.booleans()) else b"")
+
+
+def parsed(content):
+    """The JSON documents of a file and how to put them together again; None for a file of another format."""
+    try:
+        return [json.loads(content)], lambda documents: json.dumps(documents[0]).encode()
+    except ValueError:
+        pass
+    try:
+        lines = [json.loads(line) for line in io.BytesIO(content) if line.strip()]
+    except ValueError:
+        return None
+    return (lines, lambda documents: "\n".join(map(json.dumps, documents)).encode()) if lines else None
+
+
+def mutated_value(value, draw):
+    """Changes one value somewhere inside; deep ones are as likely as shallow ones."""
+    children = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
+    if not children or draw(st.integers(0, 4)) == 0:
+        return draw(
+            st.sampled_from([None, "", "?", " ", 0, -1.5, True, [], {}, [[]], [None], {"": None}, LONG, "\ud800"])
+        )
+    key = draw(st.sampled_from(children))
+    how = draw(st.sampled_from(["inside", "inside", "inside", "lost", "twice"]))
+    if how == "inside":
+        value[key] = mutated_value(value[key], draw)
+    elif how == "lost":
+        del value[key]
+    elif isinstance(value, list):
+        value.append(value[key])
+    else:
+        value[f"{key} "] = value[key]
+    return value
+
+
+def mutated_line(line, draw):
+    separator = next((mark for mark in (b"\t", b",", b" ") if mark in line), b" ")
+    cells = line.split(separator)
+    cell = draw(st.integers(0, len(cells) - 1))
+    changes = {
+        "lost": [],
+        "twice": [line, line],
+        "blank": [b""],
+        "cell lost": [separator.join(cells[:cell] + cells[cell + 1 :])],
+        "cell blank": [separator.join([*cells[:cell], b"", *cells[cell + 1 :]])],
+        "cell twice": [separator.join([*cells[: cell + 1], *cells[cell:]])],
+        "cell long": [separator.join([*cells[:cell], LONG.encode(), *cells[cell + 1 :]])],
+        "cell broken": [separator.join([*cells[:cell], b"\xc3\x28\xff", *cells[cell + 1 :]])],
+        "quote": [b'"' + line],
+    }
+    return changes[draw(st.sampled_from(sorted(changes)))]
+
+
+def test_every_example_is_found_as_a_data_folder():
+    for name in NAMES:
+        assert find_source(get_corpus(name), FILES).path == folder_of(name)

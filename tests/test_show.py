@@ -1,0 +1,164 @@
+"""Dialogues as text to read, and how one is found."""
+
+from __future__ import annotations
+
+import unicodedata
+from difflib import SequenceMatcher
+from itertools import count
+
+import pytest
+
+from hf_dialemb.corpora.show import find_dialogue, render_dialogue, visible
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.errors import InputError
+
+
+def columns(line):
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in line)
+
+
+def numbered(total):
+    return [Dialogue((Turn("user", f"text {index}"),), f"dev/{index:04}") for index in range(1, total + 1)]
+
+
+def test_a_dialogue_in_full():
+    dialogue = Dialogue(
+        (
+            Turn("user", "I need a room", ("inform",), (("area", "north"), ("price", "")), ("book_hotel",)),
+            Turn("assistant", "For how many people shall it be?", ("request",)),
+            Turn("user", "two", slots=(("people", "2"),), intents=("book_hotel", "book_taxi")),
+            Turn("speaker_3", "[inform] three", ("inform", "negate"), (("people", "3"),)),
+        ),
+        "dev/7",
+        ("hotel", "taxi"),
+    )
+    assert render_dialogue(dialogue, 40).split("\n") == [
+        "id       dev/7",
+        "domains  hotel, taxi",
+        "turns    4 (user 2, assistant 1,",
+        "         speaker_3 1)",
+        "",
+        "user       I need a room",
+        "               [inform: area=north,",
+        "               price | intent:",
+        "               book_hotel]",
+        "",
+        "assistant  For how many people shall it",
+        "           be?",
+        "               [request]",
+        "",
+        "user       two",
+        "               [slots: people=2 |",
+        "               intent: book_hotel,",
+        "               book_taxi]",
+        "",
+        "speaker_3  [inform] three",
+        "               [inform, negate:",
+        "               people=3]",
+    ]
+
+
+def test_without_id_domains_and_labels():
+    assert render_dialogue(Dialogue((Turn("user", "hello"),))).split("\n") == [
+        "id       (none)",
+        "domains  (none)",
+        "turns    1 (user 1)",
+        "",
+        "user  hello",
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 41, 57, 100])
+def test_no_line_is_wider_than_the_page_and_no_word_is_lost(width):
+    text = "some words of different length, " * 9 + "a" * 150 + " 你好，我想订一个房间。" * 12 + " end"
+    lines = render_dialogue(Dialogue((Turn("assistant", text, ("act",) * 30),)), width).split("\n")
+    assert max(columns(line) for line in lines) <= width
+    start = lines.index("") + 1
+    spoken = [line for line in lines[start:] if not line.startswith(" " * 15)]
+    assert [line[:11] for line in spoken] == ["assistant  ", *[" " * 11] * (len(spoken) - 1)]
+    assert "".join("".join(line[11:] for line in spoken).split()) == "".join(text.split())
+
+
+def test_a_page_that_is_too_narrow_leaves_the_text_twenty_columns():
+    lines = render_dialogue(Dialogue((Turn("user", "word " * 20),)), 5).split("\n")
+    assert max(len(line) for line in lines) == len("user  ") + 19
+
+
+def test_the_lines_of_an_utterance_stay_lines_below_its_speaker():
+    shown = render_dialogue(Dialogue((Turn("user", "one\r\n\ttwo   three\n\nuser  four"),)))
+    assert shown.split("\n")[4:] == ["user  one", "      two three", "", "      user four"]
+
+
+HARMFUL = "\x1b[31mred\x07 \x9b2J \u202eback\u2066 \u200f\u061c\ufeff\u00ad \x00 \u2028 \r \ud800 \U000e0041"
+
+
+def test_nothing_in_a_corpus_reaches_the_terminal_as_a_command():
+    turn = Turn("user", HARMFUL, (HARMFUL,), ((HARMFUL, HARMFUL),), (HARMFUL,))
+    shown = render_dialogue(Dialogue((turn,), HARMFUL + "\n", (HARMFUL + "\t",)), 2000)
+    kinds = {unicodedata.category(character) for character in shown if character != "\n"}
+    assert not kinds & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    assert shown.count("\\x1b[31mred\\x07 \\x9b2J \\u202eback\\u2066") == 7
+    assert len(shown.split("\n")) == 6
+    assert shown.encode("utf-8").decode("utf-8") == shown
+
+
+def test_readable_text_is_left_as_it_is():
+    text = "Zimmer für zwei, 你好 שלום \U0001f468\u200d\U0001f469 ان\u200cها \\x1b"
+    assert visible(text) == text
+    assert visible("\x1b\t\n\u202e\U000e0041") == "\\x1b\\t\\n\\u202e\\U000e0041"
+
+
+def test_the_first_with_the_id_is_found_and_the_rest_is_not_read():
+    def endless():
+        for number in count(1):
+            assert number <= 12
+            yield Dialogue((Turn("user", str(number)),), f"id{number // 2}")
+
+    assert find_dialogue(endless(), "id3").turns[0].content == "6"
+    assert find_dialogue(endless(), "#1").turns[0].content == "1"
+    assert find_dialogue(endless(), "#12").turns[0].content == "12"
+
+
+def test_a_position_finds_dialogues_that_have_no_id():
+    dialogues = [Dialogue((Turn("user", text),)) for text in ("one", "two")]
+    assert find_dialogue(dialogues, "#2") is dialogues[1]
+    with pytest.raises(InputError, match=r"none of 2 dialogues has; they have no ids; give a position such as '#12'"):
+        find_dialogue(dialogues, "two")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sentence"),
+    [
+        ("dev/0O12", "got 'dev/0O12', which none of 2,000 dialogues has; the nearest: 'dev/0012', 'dev/"),
+        ("dev/12", "the nearest: 'dev/0012', 'dev/0102', 'dev/0112'; give one of them, or a position"),
+        ("something else", "ids look like 'dev/0001'; give such an id, or a position such as '#12'"),
+        ("\x1b[2J", r"got '\x1b[2J', which none"),
+        ("#2001", "got the position '#2001', expected at most '#2000': there are 2,000 dialogues"),
+        ("#0", "positions count from one; the first dialogue is '#1'"),
+        ("#" + "9" * 5000, "which none of 2,000 dialogues has"),
+    ],
+)
+def test_an_id_that_is_not_there_is_refused_with_the_nearest(wanted, sentence):
+    with pytest.raises(InputError) as refusal:
+        find_dialogue(iter(numbered(2000)), wanted)
+    assert sentence in str(refusal.value)
+
+
+@pytest.mark.parametrize("wanted", ["dev/12", "ev/0199", "dve/0211", "dev/00123"])
+def test_the_nearest_ids_are_the_most_similar_of_all_in_any_order(wanted):
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted)
+    ratios = {}
+    for dialogue in numbered(300):
+        matcher.set_seq1(dialogue.id)
+        ratios[dialogue.id] = matcher.ratio()
+    best = sorted(ratios, key=lambda id: (-ratios[id], id))[:3]
+    for dialogues in (numbered(300), numbered(300)[::-1], numbered(300) * 2):
+        with pytest.raises(InputError) as refusal:
+            find_dialogue(dialogues, wanted)
+        assert f"the nearest: {', '.join(map(repr, best))};" in str(refusal.value)
+
+
+def test_there_is_nothing_to_find_in_nothing():
+    with pytest.raises(InputError, match="there is no dialogue to look in"):
+        find_dialogue([], "a")
