@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
+import re
 import subprocess
 import sys
 import time
@@ -22,6 +22,7 @@ from hf_dialemb.corpora import CORPORA, MissingFilesError, find_source, get_corp
 from hf_dialemb.corpora.corpus import Corpus
 
 GOAL = 100_000  # utterances per second
+SMALL = 0.5  # seconds; below, opening and listing the archive is what takes the time
 KIB_PER_MIB = 1024
 
 
@@ -71,7 +72,7 @@ def measure(corpus: Corpus) -> dict[str, object]:
             continue
         splits[split] = {"items": items, "utterances": utterances}
     seconds = time.process_time() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KIB_PER_MIB
+    peak = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / KIB_PER_MIB
     started, size = time.process_time(), 0
     source = find_source(corpus)
     for split in splits:
@@ -92,29 +93,41 @@ def row(name: str, figure: dict) -> str:
     """A row of the table."""
     ours = " / ".join(f"{split['items']:,} ({split['utterances']:,})" for split in figure["splits"].values())
     published = PUBLISHED.get(name, {})
-    theirs = " / ".join(f"{items:,} ({utterances:,})" for items, utterances in published.get("splits", ()))
-    utterances = sum(split["utterances"] for split in figure["splits"].values())
-    rate = utterances / figure["seconds"]
-    size = figure["bytes"] / max(utterances, 1)
-    why = (
-        "" if rate >= GOAL else f"{size:,.0f} bytes an utterance; {figure['bytes'] / figure['seconds'] / 1e6:,.0f} MB/s"
+    theirs = " / ".join(
+        f"{items:,} ({utterances:,})" if utterances else f"{items:,}"
+        for items, utterances in published.get("splits", ())
     )
-    if rate < GOAL and figure["seconds"] < 1:
-        why = f"{why}; {figure['seconds']:.2f} s in all"
+    utterances = sum(split["utterances"] for split in figure["splits"].values())
+    packed = utterances / figure["seconds"]
+    alone = utterances / max(figure["seconds"] - figure["unpacking_seconds"], 1e-9)
+    why = "" if packed >= GOAL else reason(figure, alone, utterances)
     note = published.get("note", "")
-    return f"| {name} | {ours} | {theirs} | {note} | {rate:,.0f} | {why} | {figure['peak_mib']:,.0f} |"
+    figures = f"{packed:,.0f} | {alone:,.0f} | {why} | {figure['peak_mib']:,.0f}"
+    return f"| {name} | {ours} | {theirs} | {note} | {figures} |"
+
+
+def reason(figure: dict, alone: float, utterances: int) -> str:
+    """Why a corpus reads more slowly than the goal."""
+    if figure["seconds"] < SMALL:
+        return f"small: {figure['seconds']:.2f} s in all"
+    if alone >= GOAL:
+        return "unpacking"
+    size = figure["bytes"] / utterances
+    rate = figure["bytes"] / (figure["seconds"] - figure["unpacking_seconds"]) / 1e6
+    return f"{size:,.0f} bytes an utterance, read at {rate:,.0f} MB/s"
 
 
 def table(figures: dict[str, dict]) -> list[str]:
     """The Markdown table of all corpora."""
     return [
-        "| corpus | dialogues (utterances) by split | published | why they differ | utterances/s | why below 100,000 "
-        "| peak MiB |",
-        "|:--|:--|:--|:--|--:|:--|--:|",
+        "| corpus | dialogues (utterances) by split | published | why they differ | utterances/s | reader alone "
+        "| why below 100,000 | peak MiB |",
+        "|:--|:--|:--|:--|--:|--:|:--|--:|",
         *(row(name, figure) for name, figure in figures.items()),
         "",
-        "Splits in the order train / dev / test, as far as the corpus has them; on one core, from the packed form, "
-        "unpacking included; the memory is that of the whole process.",
+        "Splits in the order train, dev, test, as far as the corpus has them. Utterances a second of one core: "
+        "from the packed form, which is unpacked once to list it and once for every split, and for the reader alone. "
+        "The memory is that of the whole process.",
     ]
 
 

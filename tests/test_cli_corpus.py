@@ -112,7 +112,7 @@ def test_benchmark_says_what_is_not_at_hand(capsys, tmp_path):
     two = {**record, "dialogue_id": "2", "services": ["Hotels_1", "Taxi_1"]}
     (tmp_path / "sgd" / "test" / "dialogues_001.json").write_text(json.dumps([record, two]))
     table = run(capsys, "benchmark", "--data-dir", tmp_path, "--output", tmp_path / "benchmark")
-    assert "| sgd | test | 1 | 1,331 | 1 | 12 | 1 | 124 | 1 | 45 |" in table
+    assert "| sgd | test | 1 | 1,331 | 1.0 | 12 | 1.0 | 124 | 1 | 45 |" in table
     assert "| bitod | train | - | 2,952 |" in table
     assert [dialogue.id for dialogue in read_jsonl(tmp_path / "benchmark" / "sgd" / "test.jsonl")] == ["test/1"]
     _, error = run(capsys, "benchmark", "--data-dir", calls_folder(tmp_path), "--output", tmp_path / "b", code=2)

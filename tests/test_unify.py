@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from types import ModuleType
 
 import pytest
@@ -31,7 +32,7 @@ HELD_OUT = Dialogue((Turn("user", "Bye then", ("bye",)),), "dev/1")
 PLAIN = Dialogue((Turn("user", "Nothing is known of this"),), "plain")
 
 
-def register(monkeypatch, folder, name, splits, terms="permissive", kind="dialogues"):
+def register(monkeypatch, folder, name, splits, terms="permissive", kind="dialogues", part_of=""):
     """Registers a corpus of .jsonl files and writes them; a split of None has no file."""
     for split, dialogues in splits.items():
         if dialogues is not None:
@@ -54,6 +55,7 @@ def register(monkeypatch, folder, name, splits, terms="permissive", kind="dialog
         licence,
         terms,
         kind=kind,
+        part_of=part_of,
         extract="a|b",
     )
     module = ModuleType(name)
@@ -197,7 +199,10 @@ def test_the_card_says_what_the_figures_say(data, tmp_path):
     assert "| hotel | 6 | 2 | 5 | 4 | 3 | 5 | 7 | 0 | 1 |  |  |  |  |  |  |  |" in card
     assert "| woz2 | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 0 | 0 | WOZ2.0 | 4.4K | 1 | 2 |  | 10 |  |" in card
     assert "| inform | 37.50% |" in card
-    assert "Nothing was left out of train." in card
+    assert (
+        "Train was compared with hotel/dev; dialogues and turns that equal or nearly equal theirs were left out: none."
+        in card
+    )
     tables = [line.count(" | ") for line in card.splitlines() if line.startswith("| ")]
     assert set(tables) == {6, 16, 1}
 
@@ -289,27 +294,34 @@ def test_one_split(data, tmp_path):
     assert sorted(path.name for path in folder.rglob("*.parquet")) == ["hotel.parquet"]
 
 
-def test_an_exclusion_sees_train_alone_and_is_counted(data, tmp_path):
-    seen = []
-
-    def exclude(dialogues):
-        for dialogue in dialogues:
-            seen.append(dialogue.id)
-            if dialogue.id == "train/1":
-                yield Dialogue(dialogue.turns[:4], dialogue.id, dialogue.domains)
-
-    folder, stats = made(data, tmp_path, "hotel", exclude=exclude)
-    assert seen == ["train/1", "train/2"]
-    assert stats["corpora"]["hotel"]["excluded"] == {"dialogues": 1, "turns": 3}
+def test_what_the_evaluation_sets_hold_is_left_out_of_train_and_counted(data, tmp_path, monkeypatch):
+    longer = Dialogue((*FIRST.turns[:3], Turn("user", "What does the larger of these rooms cost?")), "train/3")
+    utterance = Dialogue((Turn("user", "what does the larger of these rooms cost"),), "test/1")
+    register(monkeypatch, data, "flat", {"train": [FIRST, longer], "dev": [replace(FIRST, id="dev/9")]})
+    register(monkeypatch, data, "questions", {"test": [utterance]}, kind="utterances")
+    folder, stats = made(data, tmp_path, "flat", evaluation=["questions/test"])
+    assert stats["corpora"]["flat"]["excluded"] == {"dialogues": 1, "turns": len(FIRST.turns) + 1}
     assert stats["totals"]["dialogues"] == {"train": 1, "dev": 1}
-    assert "- hotel: 1 dialogues, 3 turns" in (folder / "README.md").read_text()
-    assert list(json.loads((folder / "json/hotel/data.json").read_text())["dialogs"]) == ["train/1", "dev/1"]
+    assert stats["evaluation"] == ["flat/dev", "questions/test"]
+    card = (folder / "README.md").read_text()
+    assert "compared with flat/dev, questions/test" in card
+    assert "- flat: 1 dialogues, 7 turns" in card
+    assert list(json.loads((folder / "json/flat/data.json").read_text())["dialogs"]) == ["train/3", "dev/9"]
 
 
-def test_an_exclusion_may_leave_nothing_of_train(data, tmp_path):
-    folder, stats = made(data, tmp_path, "hotel", exclude=lambda dialogues: (each for each in dialogues if not each.id))
+def test_nothing_may_be_left_of_train(data, tmp_path, monkeypatch):
+    register(monkeypatch, data, "flat", {"train": [FIRST], "dev": [replace(FIRST, id="dev/9")]})
+    folder, stats = made(data, tmp_path, "flat")
     assert stats["totals"]["dialogues"] == {"dev": 1}
     assert not (folder / "train").exists()
+
+
+def test_a_part_of_another_corpus_enters_only_without_that(data, tmp_path, monkeypatch):
+    register(monkeypatch, data, "extract", {"train": [SECOND]}, part_of="hotel")
+    register(monkeypatch, data, "orphan", {"train": [SECOND]}, part_of="absent")
+    _, stats = made(data, tmp_path, "all")
+    assert stats["left_out"]["extract"] == "hotel holds its dialogues"
+    assert "orphan" in stats["corpora"]
 
 
 def test_dialogues_without_an_id_get_one(data, tmp_path, monkeypatch):

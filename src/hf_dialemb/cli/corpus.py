@@ -178,7 +178,7 @@ def _add_unify(actions: argparse._SubParsersAction[Parser]) -> None:
 def _unify(options: argparse.Namespace) -> None:
     from ..corpora.unify import unify
 
-    unify(
+    stats = unify(
         options.names,
         options.data_dir,
         options.output,
@@ -186,7 +186,7 @@ def _unify(options: argparse.Namespace) -> None:
         skip_invalid=options.skip_invalid,
         evaluation=options.evaluation,
     )
-    print((options.output / "table.md").read_text(encoding="utf-8"))
+    print("\n".join(stats["table"]))
     print(f"Wrote {options.output}")
 
 

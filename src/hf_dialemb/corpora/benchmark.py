@@ -15,9 +15,6 @@ from .corpus import SPLITS
 from .jsonl import write_jsonl
 from .source import MissingFilesError
 
-MIN_TRAIN_TURNS = 5
-"""The paper's program drops shorter dialogues from training."""
-
 DOC2DIAL_DOMAINS = ("dmv", "ssa", "va", "studentaid")
 """The domains that the paper counts; cdccov19 came with a later release."""
 
@@ -47,8 +44,8 @@ def build_benchmark(
 ) -> dict[str, object]:
     """Writes what can be built of the benchmark: ``<output>/<corpus>/<split>.jsonl`` and the table of what it holds.
 
-    Training keeps all dialogues of at least `MIN_TRAIN_TURNS` turns; dev and test those of exactly one domain. A corpus
-    or a split whose files are not at hand is left out and said so in the table.
+    Training keeps all dialogues; dev and test those of exactly one domain. A corpus or a split whose files are not at
+    hand is left out, and the table says so.
 
     Args:
         data_dir: Where the corpora lie, as `iterate_dialogues` takes it.
@@ -88,8 +85,8 @@ def build_benchmark(
             f"{data_dir or 'the data folder'}: holds none of {', '.join(PAPER)}; give a folder that does"
         )
     result: dict[str, object] = {"counts": counts, "domains": domains, "missing": missing}
-    write_text_atomically(output / "table.json", json.dumps(result, indent=1) + "\n")
-    write_text_atomically(output / "table.md", benchmark_table(result) + "\n")
+    record = {**result, "table": benchmark_table(result).splitlines()}
+    write_text_atomically(output / "table.json", json.dumps(record, indent=1) + "\n")
     return result
 
 
@@ -107,7 +104,7 @@ def filtered(name: str, split: str, dialogues: Iterable[Dialogue]) -> Iterator[D
     for dialogue in dialogues:
         if name == "doc2dial" and not set(dialogue.domains) <= set(DOC2DIAL_DOMAINS):
             continue
-        if len(dialogue.turns) >= MIN_TRAIN_TURNS if split == "train" else len(dialogue.domains) == 1:
+        if split == "train" or len(dialogue.domains) == 1:
             yield dialogue
 
 
@@ -129,15 +126,15 @@ def benchmark_table(result: dict[str, object]) -> str:
     for name, (cells, labels) in PAPER.items():
         for split, paper in zip(SPLITS, cells, strict=True):
             ours = counts.get(name, {}).get(split)
-            found = (f"{ours['dialogues']:,}", f"{ours['turns']:.0f}", f"{ours['words']:.0f}") if ours else ("-",) * 3
+            found = (f"{ours['dialogues']:,}", f"{ours['turns']:.1f}", f"{ours['words']:.1f}") if ours else ("-",) * 3
             quoted = (f"{paper.dialogues:,}", f"{paper.turns:.0f}", f"{paper.words:.0f}")
             pairs = [cell for pair in zip(found, quoted, strict=True) for cell in pair]
             known = (str(domains.get(name, "-")), str(labels)) if split == "test" else ("", "")
             lines.append(f"| {' | '.join((name, split, *pairs, *known))} |")
     lines += [
         "",
-        "Paper: dial2vec, Table 1; a dash: the files are not at hand. Domains: distinct labels of the dialogues of one "
-        "domain over the splits.",
+        "Paper: dial2vec, Table 1, quoted (it gives whole numbers, cut off); a dash: the files are not at hand. Turns "
+        "and words are means of a dialogue. Domains: distinct labels of the dialogues of one domain over the splits.",
     ]
     return "\n".join(lines)
 

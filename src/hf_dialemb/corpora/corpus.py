@@ -36,6 +36,7 @@ class Corpus:
         kind: One of `KINDS`.
         folder: Its folder or archive where several corpora share one; otherwise the name.
         real: Whether the reader was run on the real files, and not only on records made by hand in their format.
+        part_of: Another corpus that holds the same dialogues; where that one is at hand, ``all`` leaves this one out.
         extract: What the files that it was run on hold of the corpus, if not all of it.
     """
 
@@ -49,6 +50,7 @@ class Corpus:
     kind: str = KINDS[0]
     folder: str = ""
     real: bool = True
+    part_of: str = ""
     extract: str = ""
 
     def __post_init__(self) -> None:

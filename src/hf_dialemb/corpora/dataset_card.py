@@ -192,13 +192,13 @@ def dataset_card(stats: Mapping[str, Any]) -> str:
         *(["Not in it:", "\n".join(left_out)] if left_out else []),
         "## Figures",
         _FIGURES.format(frequent=FREQUENT),
-        _table(_COUNTS, [_counts(*each) for each in (*stats["corpora"].items(), ("**all**", stats["totals"]))]),
+        figures_table(stats),
         "Acts and domains by the share of the labelled turns in which they stand (the form of the paper's table A1):",
         *(_table((kind.capitalize(), "Share"), _largest(shares)) for kind, shares in stats["shares"].items()),
         _COLUMNS,
         "## What was cleaned",
         _CLEANED,
-        _excluded(stats["corpora"]),
+        _excluded(stats),
         _CITATION,
     ]
     return "\n\n".join(parts) + "\n"
@@ -262,13 +262,31 @@ def _largest(shares: Mapping[str, float]) -> list[tuple[str, str]]:
     return [*rows, (f"and {left:,} more", f"each below {_LEAST_SHARE:.2%}")] if left else rows
 
 
-def _excluded(corpora: Mapping[str, Any]) -> str:
+def figures_table(stats: Mapping[str, Any]) -> str:
+    """Draws the figures of the corpora and of all together beside the paper's.
+
+    Args:
+        stats: What ``stats.json`` holds.
+
+    Returns:
+        A Markdown table.
+    """
+    rows = (*stats["corpora"].items(), ("**all**", stats["totals"]))
+    return _table(_COUNTS, [_counts(*each) for each in rows])
+
+
+def _excluded(stats: Mapping[str, Any]) -> str:
+    sets = ", ".join(stats["evaluation"])
+    if not sets:
+        return "Train was not compared with any evaluation set."
+    corpora = stats["corpora"]
     lines = [
         f"- {name}: {figures['excluded']['dialogues']:,} dialogues, {figures['excluded']['turns']:,} turns"
         for name, figures in corpora.items()
         if figures["excluded"]["turns"]
     ]
-    return "\n".join(["Left out of train:\n", *lines]) if lines else "Nothing was left out of train."
+    compared = f"Train was compared with {sets}; dialogues and turns that equal or nearly equal theirs were left out"
+    return "\n".join([f"{compared}:\n", *lines]) if lines else f"{compared}: none."
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -8,6 +8,7 @@ twenty corpora use for dialogue acts become 18, and an action is a turn's acts f
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -197,7 +198,10 @@ def parse_action(label: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         rest = rest.removeprefix(", ") if acts else rest
         act = next((name for name in _LONGEST_FIRST if f"{rest} ".startswith((f"{name} ", f"{name}, "))), "")
         if not act and acts:
-            raise InputError(f"action {label!r}: got {rest!r} after a comma, expected one of {', '.join(_ORIGINALS)}")
+            got = reprlib.repr(rest)
+            raise InputError(
+                f"action {reprlib.repr(label)}: got {got} after a comma, expected one of {', '.join(_ORIGINALS)}"
+            )
         if not act:
             break
         acts.append(act)

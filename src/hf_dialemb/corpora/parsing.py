@@ -203,5 +203,5 @@ def table_rows(
 def _check_columns(name: str, header: Sequence[str], columns: Sequence[str]) -> None:
     for column in columns:
         if column not in header:
-            found = ", ".join(header[:20])
+            found = ", ".join(" ".join(column.split())[:40] for column in header[:20])
             raise InputError(f"{name}:1: column {column} is missing (found: {found}); get the file again")

@@ -20,8 +20,9 @@ from ..models.errors import InputError, unknown_name
 from ..models.files import check_writable
 from . import ALL, CORPORA, MissingFilesError, get_corpus, iterate_dialogues
 from .corpus import SPLITS, TERMS, Corpus
-from .dataset_card import Tally, dataset_card, statistics
+from .dataset_card import Tally, dataset_card, figures_table, statistics
 from .labels import UnifiedTurn, clean_label, unified_turn
+from .leakage import build_index
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -40,7 +41,7 @@ def unify(
     splits: str | Sequence[str] = ALL,
     terms: str = "share-alike",
     skip_invalid: bool = False,
-    exclude: Exclusion | None = None,
+    evaluation: Sequence[str] = (),
     show_progress: bool = True,
 ) -> dict[str, Any]:
     """Writes corpora in the unified form.
@@ -53,7 +54,8 @@ def unify(
         splits: One or more of train, dev and test; or ``"all"``.
         terms: The strictest licences that may enter, one of `corpus.TERMS`.
         skip_invalid: Leave malformed records out with a warning.
-        exclude: What leaves dialogues out of train, such as those that an evaluation set holds too.
+        evaluation: Sets such as ``"clinc150/test"``: what equals or nearly equals something of them, or of the dev and
+            test splits of the corpora, is left out of train (see `leakage`).
         show_progress: Show a bar for each split of each corpus.
 
     Returns:
@@ -73,14 +75,17 @@ def unify(
         chosen, left_out = _choose_named(names, data_dir, wanted, terms, skip_invalid), {}
     temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
     check_writable(temporary)
+    held_out = [f"{corpus.name}/{split}" for corpus, present in chosen for split in present if split != SPLITS[0]]
     try:
+        index = build_index([*held_out, *evaluation], data_dir, skip_invalid=skip_invalid)
         tallies = []
         for corpus, present in chosen:
             read = (
                 (each, iterate_dialogues(corpus.name, data_dir, each, skip_invalid=skip_invalid)) for each in present
             )
-            tallies.append(_write_corpus(corpus, read, temporary, exclude, show_progress))
-        stats = {"terms": terms, **statistics(tallies), "left_out": left_out}
+            tallies.append(_write_corpus(corpus, read, temporary, index.clean, show_progress))
+        stats = {"terms": terms, **statistics(tallies), "left_out": left_out, "evaluation": [*held_out, *evaluation]}
+        stats["table"] = figures_table(stats).split("\n")
         (temporary / "stats.json").write_text(json.dumps(stats, indent=2) + "\n", encoding="utf-8")
         (temporary / "README.md").write_text(dataset_card(stats), encoding="utf-8")
         if output.exists():
@@ -155,6 +160,8 @@ def _choose_from_all(
         present = _look(corpus, data_dir, wanted, skip_invalid)
         if not present:
             left_out[name] = "its files are not at hand"
+        elif corpus.part_of and _look(get_corpus(corpus.part_of), data_dir, wanted, skip_invalid):
+            left_out[name] = f"{corpus.part_of} holds its dialogues"
         elif not any(present.values()):
             left_out[name] = "it has neither dialogue acts nor slots"
         elif not _allowed(corpus, terms):

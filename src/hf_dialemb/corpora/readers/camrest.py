@@ -98,7 +98,7 @@ def _pair(raw: Any) -> tuple[str, str]:  # noqa: ANN401
     return raw[0], raw[1]
 
 
-def _corpus(name: str, file: str, licence: str, terms: str) -> Corpus:
+def _corpus(name: str, file: str, licence: str, terms: str, part_of: str = "") -> Corpus:
     return Corpus(
         name,
         {split: (file,) for split in SPLITS},
@@ -108,10 +108,11 @@ def _corpus(name: str, file: str, licence: str, terms: str) -> Corpus:
         licence=licence,
         terms=terms,
         folder="camrest_gecor",
+        part_of=part_of,
     )
 
 
 CORPORA = (
-    _corpus("camrest676", "CamRest676.json", "none stated (the repository that holds it is MIT)", "research"),
+    _corpus("camrest676", "CamRest676.json", "none stated (the repository that holds it is MIT)", "research", "gecor"),
     _corpus("gecor", "CamRest676_annotated.json", "MIT", "permissive"),
 )

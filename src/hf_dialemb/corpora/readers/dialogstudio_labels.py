@@ -80,7 +80,7 @@ def _frames(exchange: Exchange, role: str) -> Labels:
     if role != "user":
         return Labels(acts, (), (), ("travel",))
     told = field(exchange.sides["assistant"], "slots", dict)
-    return Labels(acts, [(name, str(value)) for name, value in told.items()], exchange.intents, ("travel",))
+    return Labels(acts, [(name, str(value)) for name, value in told.items()], acts, ("travel",))
 
 
 def _schema_guided(exchange: Exchange, role: str) -> Labels:
@@ -127,8 +127,9 @@ def _simulated(domain: str) -> Callable[[Exchange, str], Labels]:
         own = exchange.sides[role]
         if role != "user":
             acts = field(own, "system_acts", list) if "system_acts" in own else []
+            types = [field(act, "type", str) for act in acts]
             slots = [(field(act, "slot", str), str(act.get("value") or "")) for act in acts if "slot" in act]
-            return Labels([field(act, "type", str) for act in acts], slots, (), (domain,))
+            return Labels(types, slots, (), (domain,))
         acts = field(own, "user_acts", list) if "user_acts" in own else []
         intents = names(own, "user_intents") if own.get("user_intents") else ()
         return Labels([field(act, "type", str) for act in acts], _spans(own), intents, (domain,))

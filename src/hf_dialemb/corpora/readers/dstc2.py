@@ -9,9 +9,9 @@ Transcripts: the system's greeting is not in the file, so the user begins. Every
 transcribers such as ``noise`` and ``sil`` too, and the first turns that only echo the greeting.
 
 Task 6: a line ``<number> user<TAB>system`` is an exchange, and a line without a tab is a fact of the knowledge base,
-which nobody says. A user who says ``<SILENCE>`` or nothing is silent, and ``api_call`` is a query, not a reply; without
-them user and system alternate again. That leaves 23,076, 6,357 and 18,800 of the 28,808, 8,318 and 22,474 halves of the
-exchanges. The splits of the same calls differ from those of the transcripts.
+which nobody says. A user who says ``<SILENCE>`` or nothing is silent, and ``api_call`` is a query, not a reply; most
+silences only stand beside the greeting or the reply after a query. That leaves 23,076, 6,357 and 18,800 of the 28,808,
+8,318 and 22,474 halves of the exchanges. The splits of the same calls differ from those of the transcripts.
 """
 
 from __future__ import annotations

@@ -45,5 +45,6 @@ CORPORA = (
         terms="research",
         kind="utterances",
         folder="few_shot_intent",
+        real=False,
     ),
 )

@@ -20,7 +20,7 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
-from ..parsing import json_lines, json_members, text_lines
+from ..parsing import json_lines, json_members, parse_json, text_lines
 from ..records import convert_each, field, names
 from ..source import Source
 
@@ -253,7 +253,7 @@ def acts_by_turn(name: str, text: str | None) -> dict[str, Any]:
     Raises:
         InputError: They are no object.
     """
-    return field({name: json.loads(text or "{}")}, name, dict)
+    return field({name: parse_json(name, (text or "{}").encode())}, name, dict)
 
 
 CORPORA = (

@@ -86,6 +86,7 @@ CORPORA = (
         licence="MIT",
         terms="permissive",
         folder="multiwoz",
+        part_of="multiwoz",
         extract="dev and test, in the layout of ConvLab-2",
     ),
     Corpus(
@@ -96,6 +97,7 @@ CORPORA = (
         source="https://github.com/smartyfh/MultiWOZ2.4",
         licence="MIT",
         terms="permissive",
+        part_of="multiwoz21",
         real=False,
     ),
 )

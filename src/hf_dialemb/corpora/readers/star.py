@@ -16,6 +16,7 @@ split; the number decides.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -65,7 +66,7 @@ def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
         task = field(capabilities[0], "Task", str)
         first = next((index for index, turn in enumerate(turns) if turn.role == "user"), None)
         if first is not None:
-            turns[first] = Turn("user", turns[first].content, intents=(task,))
+            turns[first] = replace(turns[first], intents=(task,))
     identifier = f"{field(raw, 'CompletionLevel', str)}/{field(raw, 'DialogueID', int)}"
     return Dialogue(tuple(turns), identifier, _domains(scenario))
 

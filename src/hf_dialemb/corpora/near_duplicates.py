@@ -1,0 +1,331 @@
+"""Near duplicates: texts and dialogues that are the same but for case, punctuation, tokenisation or some edits.
+
+Texts are compared as their letters and digits alone, folded and without spaces (`comparable`), so that "I do n't" and
+"i don't" are equal. What is compared of them are shingles: runs of 3 characters of an utterance, of 8 of a dialogue.
+
+A dialogue equals another (`Dialogues`) when all its letters do, whatever turns they are cut into. It nearly equals
+another when 65 % of the own shingles of the smaller one, and at least 40 of them, stand in the other as well. A shingle
+is a dialogue's own as long as five dialogues of the evaluation set or fewer have it: what more have is the corpus's
+manner of speaking, or a template, and tells nothing. The share of the smaller one, and not that of the union, is taken
+since half of an evaluation dialogue is leakage too: some dialogues of MultiWOZ go on where others of it end. Own
+shingles have so few places that all are looked up: the result is exact.
+
+FIGURES
+
+An utterance nearly equals another (`Utterances`) when the Jaccard similarity of their shingles is 0.8 or more. Above
+that, pairs differ in a letter, a filler or a number ("what kind(s) of hobbies do you have"); around 0.7 they begin to
+be different requests ("the calories in a cookie", "in a taco"). Candidates come from MinHash, and each is verified.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from datasketch import MinHash
+
+DIALOGUE_THRESHOLD = 0.65
+"""The share of the smaller dialogue's own shingles from which on two dialogues are near duplicates."""
+
+UTTERANCE_THRESHOLD = 0.8
+"""The Jaccard similarity of their shingles from which on two utterances are near duplicates."""
+
+MOST_OWNERS = 5
+"""How many dialogues of an evaluation set may have a shingle that is still each one's own."""
+
+LEAST_SHARED = 40
+"""How many own shingles near duplicates share at least: below that, a dialogue is one phrase among small talk."""
+
+_DIALOGUE_LENGTH, _UTTERANCE_LENGTH = 8, 3  # characters in a shingle
+_PERMUTATIONS, _RECALL, _SEED = 64, 0.999, 1
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+# Chinese, Japanese, Korean: one such character says about as much as two letters, and so counts as two.
+_DENSE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+
+Hashes = NDArray[np.uint64]
+
+
+class Match(NamedTuple):
+    """Where a text was found.
+
+    Attributes:
+        evaluation: The evaluation set.
+        id: The dialogue or utterance there.
+        exact: Whether both are equal, and not only nearly.
+        similarity: 1.0 if equal; otherwise what was compared with the threshold.
+    """
+
+    evaluation: str
+    id: str
+    exact: bool
+    similarity: float
+
+
+class _Kept(dict[int, int | None]):
+    """From a character to itself if it is a letter, digit or mark of any script, otherwise to nothing; fills itself."""
+
+    def __missing__(self, code: int) -> int | None:
+        self[code] = code if unicodedata.category(chr(code))[0] in "LMN" else None
+        return self[code]
+
+
+_KEPT = _Kept()
+
+
+def comparable(text: str) -> str:
+    """Brings a text into the form in which texts are compared.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        Its letters and digits, folded (NFKC, case) and without spaces, Chinese, Japanese and Korean characters doubled;
+        of a text that has neither, all but its spaces.
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    letters = folded.translate(_KEPT)
+    return (letters if letters.isascii() else _DENSE.sub(r"\g<0>\g<0>", letters)) or "".join(folded.split())
+
+
+def content_hash(text: str) -> int:
+    """Hashes a text into 64 bits, the same in every process."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def dialogue_shingles(text: str) -> Hashes:
+    """Cuts the text of a dialogue into shingles.
+
+    Args:
+        text: As `comparable` gives it.
+
+    Returns:
+        A hash of every distinct run of eight characters, sorted; of a shorter text, one hash.
+    """
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
+    count = max(1, len(codes) - _DIALOGUE_LENGTH + 1)
+    codes = np.pad(codes, (0, max(0, _DIALOGUE_LENGTH - len(codes))))
+    hashes = np.zeros(count, np.uint64)
+    for start in range(_DIALOGUE_LENGTH):
+        hashes = hashes * _MULTIPLIER + codes[start : start + count]
+    return np.unique(hashes)
+
+
+def utterance_shingles(text: str) -> set[str]:
+    """Cuts the text of an utterance into shingles.
+
+    Args:
+        text: As `comparable` gives it.
+
+    Returns:
+        Every distinct run of three characters; of a shorter text, the text.
+    """
+    return {text[start : start + _UTTERANCE_LENGTH] for start in range(max(1, len(text) - _UTTERANCE_LENGTH + 1))}
+
+
+class Dialogues:
+    """The dialogues of evaluation sets, to look equal and nearly equal ones up.
+
+    Args:
+        threshold: The share of the smaller one's own shingles that must stand in the other.
+    """
+
+    def __init__(self, threshold: float = DIALOGUE_THRESHOLD) -> None:
+        self._threshold = threshold
+        self._names: list[str] = []
+        self._ids: list[str] = []
+        self._sets: list[int] = []  # of each dialogue, the position of its evaluation set
+        self._parts: list[Hashes] = []
+        self._exact: dict[int, dict[str, str]] = {}
+        self._table: _Table | None = None
+
+    def add(self, evaluation: str, texts: Iterable[tuple[str, str]]) -> None:
+        """Adds an evaluation set.
+
+        Args:
+            evaluation: Its name, which was not used before.
+            texts: Pairs of a dialogue's id and its whole text, as `comparable` gives it.
+        """
+        for identifier, text in texts:
+            places = self._exact.setdefault(content_hash(text), {})
+            places[evaluation] = min(identifier, places.get(evaluation, identifier))
+            self._ids.append(identifier)
+            self._sets.append(len(self._names))
+            self._parts.append(dialogue_shingles(text))
+        self._names.append(evaluation)
+        self._table = None
+
+    def find(self, text: str, near: bool = True) -> list[Match]:
+        """Looks a dialogue up.
+
+        Args:
+            text: Its whole text, as `comparable` gives it.
+            near: Whether to look for nearly equal ones too.
+
+        Returns:
+            For each evaluation set that has one, the equal dialogue or else the nearest, of several the one whose id
+            comes first.
+        """
+        matches = self._find_near(dialogue_shingles(text)) if near and self._ids else {}
+        for name, identifier in self._exact.get(content_hash(text), {}).items():
+            matches[name] = Match(name, identifier, True, 1.0)
+        return list(matches.values())
+
+    def _find_near(self, shingles: Hashes) -> dict[str, Match]:
+        if self._table is None:
+            self._table = _Table(self._parts, self._sets, len(self._names))
+        rows, shares = self._table.shares(shingles)
+        best: dict[str, Match] = {}
+        for row, share in zip(rows.tolist(), shares.tolist(), strict=True):
+            if share >= self._threshold:
+                match = Match(self._names[self._sets[row]], self._ids[row], False, share)
+                other = best.setdefault(match.evaluation, match)
+                best[match.evaluation] = min(match, other, key=lambda each: (-each.similarity, each.id))
+        return best
+
+
+class _Table:
+    """Which dialogues have a shingle as their own; it is in as many entries as there are such dialogues.
+
+    What is nobody's own in a set has one entry there, by which it can be counted.
+    """
+
+    def __init__(self, parts: Sequence[Hashes], sets: Sequence[int], set_count: int) -> None:
+        self._sets, self._set_count = np.array(sets), set_count
+        owners = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        keys = np.concatenate(parts)
+        order = np.argsort(keys, kind="stable")  # and so the dialogues of a set stay together
+        keys, owners = keys[order], owners[order]
+        places = self._sets[owners]
+        first = np.flatnonzero(np.append(True, (keys[1:] != keys[:-1]) | (places[1:] != places[:-1])))
+        counts = np.diff(np.append(first, len(keys)))
+        common = first[counts > MOST_OWNERS]
+        kept = np.repeat(counts <= MOST_OWNERS, counts)
+        self._sizes = np.bincount(owners[kept], minlength=len(parts))
+        owners[common] = len(parts) + places[common]
+        kept[common] = True
+        self._owners = owners[kept].astype(np.int32)
+        self._keys, self._starts, self._counts = np.unique(keys[kept], return_index=True, return_counts=True)
+
+    def shares(self, shingles: Hashes) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Of a dialogue with these shingles: with whom it shares enough, and which share of the smaller one that is."""
+        places = np.minimum(np.searchsorted(self._keys, shingles), len(self._keys) - 1)
+        places = places[self._keys[places] == shingles]
+        counts = self._counts[places]
+        skipped = np.cumsum(counts) - counts
+        entries = np.repeat(self._starts[places] - skipped, counts) + np.arange(counts.sum())
+        shared = np.bincount(self._owners[entries], minlength=len(self._sizes) + self._set_count)
+        shared, common = shared[: len(self._sizes)], shared[len(self._sizes) :]
+        rows = np.flatnonzero(shared >= LEAST_SHARED)
+        own = len(shingles) - common[self._sets[rows]]
+        return rows, shared[rows] / np.minimum(own, self._sizes[rows])
+
+
+class Utterances:
+    """The utterances of evaluation sets, to look equal and nearly equal ones up.
+
+    What was looked up once is known by the hash of its text from then on.
+
+    Args:
+        threshold: The Jaccard similarity of the shingles that makes a near duplicate; from 0 to 1.
+    """
+
+    def __init__(self, threshold: float = UTTERANCE_THRESHOLD) -> None:
+        from datasketch import MinHash, MinHashLSH
+
+        self._threshold = threshold
+        self._empty = MinHash(num_perm=_PERMUTATIONS, seed=_SEED, hashfunc=_hash)
+        self._near = MinHashLSH(num_perm=_PERMUTATIONS, params=_bands(threshold))
+        self._places: list[dict[str, str]] = []  # of each distinct text, from the evaluation set to the id there
+        self._texts: list[str] = []
+        self._rows: dict[int, int] = {}
+        self._known: set[str] = set()
+        self._found: dict[int, tuple[Match, ...]] = {}
+        self._unknown: set[int] = set()
+
+    def add(self, evaluation: str, identifier: str, text: str) -> None:
+        """Adds an utterance.
+
+        Args:
+            evaluation: The evaluation set.
+            identifier: Its id there.
+            text: As `comparable` gives it.
+        """
+        key = content_hash(text)
+        row = self._rows.setdefault(key, len(self._texts))
+        if row == len(self._texts):
+            shingles = utterance_shingles(text)
+            self._known |= shingles
+            self._texts.append(text)
+            self._places.append({})
+            self._near.insert(row, self._signature(shingles))
+            self._found.clear()
+            self._unknown.clear()
+        places = self._places[row]
+        places[evaluation] = min(identifier, places.get(evaluation, identifier))
+
+    def find(self, text: str) -> tuple[Match, ...]:
+        """Looks an utterance up.
+
+        Args:
+            text: As `comparable` gives it.
+
+        Returns:
+            For each evaluation set that has one, the equal utterance or else the nearest, of several the one whose id
+            comes first; sorted by evaluation set.
+        """
+        key = content_hash(text)
+        if key in self._unknown:
+            return ()
+        if key not in self._found:
+            matches = self._look_up(text, self._rows.get(key))
+            if not matches:
+                self._unknown.add(key)
+                return ()
+            self._found[key] = matches
+        return self._found[key]
+
+    def _look_up(self, text: str, equal: int | None) -> tuple[Match, ...]:
+        best: dict[str, tuple[float, str]] = {}
+        shingles = utterance_shingles(text)
+        known = sum(map(self._known.__contains__, shingles))
+        # The intersection with any one text is at most what is known, and the union at least all that is here.
+        rows = self._near.query(self._signature(shingles)) if known >= self._threshold * len(shingles) else []
+        for row in rows:
+            others = utterance_shingles(self._texts[row])
+            shared = len(shingles & others)
+            similarity = shared / (len(shingles) + len(others) - shared)
+            if similarity >= self._threshold and row != equal:
+                for evaluation, identifier in self._places[row].items():
+                    best[evaluation] = min((-similarity, identifier), best.get(evaluation, (0.0, "")))
+        matches = {name: Match(name, identifier, False, -negative) for name, (negative, identifier) in best.items()}
+        if equal is not None:
+            places = self._places[equal]
+            matches |= {name: Match(name, identifier, True, 1.0) for name, identifier in places.items()}
+        return tuple(matches[name] for name in sorted(matches))
+
+    def _signature(self, shingles: set[str]) -> MinHash:
+        signature = self._empty.copy()
+        signature.update_batch(shingles)
+        return signature
+
+
+def _hash(shingle: str) -> int:
+    return crc32(shingle.encode("utf-8", "surrogatepass"))
+
+
+def _bands(threshold: float) -> tuple[int, int]:
+    """The number and the rows of the bands: the most rows that still find nearly all pairs at the threshold."""
+    for rows in range(_PERMUTATIONS // 2, 1, -1):
+        bands = _PERMUTATIONS // rows
+        if 1 - (1 - threshold**rows) ** bands >= _RECALL:
+            return bands, rows
+    return _PERMUTATIONS, 1
