@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
-from hf_dialemb.corpora import load_dialogues
+from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.models.dial2vec import Dial2VecConfig, Dial2VecExamples
 from hf_dialemb.models.encoder import encode
 from hf_dialemb.models.errors import InputError
@@ -289,3 +289,27 @@ def test_training_on_real_dialogues_lowers_the_loss(tiny_bert, tmp_path, data_di
     model, tokenizer = AutoModel.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
     dialogues = load_dialogues("multiwoz", data_dir, "test")[:20]
     assert np.isfinite(encode(model, tokenizer, dialogues)).all()
+
+
+def test_what_an_evaluation_set_holds_is_left_out_of_training(tiny_bert, tmp_path):
+    mine = tmp_path / "mine.jsonl"
+    write_jsonl([*load_dialogues("sample", None, "dev")[:5], *load_dialogues("sample", None, "train")[:7]], mine)
+    words = settings(tiny_bert, tmp_path / "run", corpus=mine, max_steps=1, exclude="sample/dev", train_split="train")
+    told = train(words).stdout
+    assert "Left out of training, as sample/dev hold them or nearly so: 5 dialogues" in told
+    assert json.loads((tmp_path / "run" / "training_report.json").read_text())["dialogues"] == 7
+    assert "Left out" not in train([*words, "--output_dir", str(tmp_path / "all"), "--exclude", "none"]).stdout
+
+
+def test_a_corpus_is_kept_from_its_own_other_splits(tiny_bert, tmp_path):
+    told = train(settings(tiny_bert, tmp_path, max_steps=1)).stdout
+    assert "as sample/train, sample/test hold them or nearly so: 0 dialogues" in told
+
+
+def test_training_on_transcripts_of_ones_own(tiny_bert, tmp_path):
+    for number in range(6):
+        lines = (f"Ana: I would like room {number}", "Desk: For how many nights?", f"Ana: For {number + 1}")
+        (tmp_path / f"call{number}.txt").write_text("\n".join(lines))
+    output = tmp_path / "run"
+    train(settings(tiny_bert, output, corpus=tmp_path, max_steps=1, roles="Ana=user,Desk=assistant", train_split="x"))
+    assert json.loads((output / "training_report.json").read_text())["dialogues"] == 6

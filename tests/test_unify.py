@@ -159,7 +159,9 @@ def test_figures_stand_beside_those_of_the_paper(data, tmp_path):
     assert [totals[label] for label in labels] == [9, 8, 7, 2, 5, 4, 3, 5, 1]
     assert hotel["paper"] is None
     assert woz2["paper"] == PAPER_TABLE["woz2"]._asdict()
-    assert totals["paper"]["utterances"] == "3.4M"
+    assert totals["paper"] is None
+    assert stats["totals_of_paper"]["paper"]["utterances"] == "3.4M"
+    assert stats["totals_of_paper"]["utterances"] == woz2["utterances"]
     assert stats["shares"]["domains"] == {"hotel": 5 / 8, "restaurant": 2 / 8}
     assert list(stats["shares"]["acts"].items())[:2] == [("inform", 3 / 8), ("request", 3 / 8)]
 

@@ -157,17 +157,24 @@ def statistics(tallies: Iterable[Tally]) -> dict[str, Any]:
 
     Returns:
         Under ``corpora`` each one's source, licence and figures, the ``totals`` over them, where a label that several
-        corpora have counts once, and the ``shares`` of acts and domains.
+        corpora have counts once, those over the paper's datasets alone, and the ``shares`` of acts and domains.
     """
-    total = Tally()
+    total, of_paper = Tally(), Tally()
     corpora = {}
     for tally in tallies:
         total.add(tally)
+        if tally.corpus and tally.corpus.name in PAPER_TABLE:
+            of_paper.add(tally)
         if tally.corpus:
             stated = {field: getattr(tally.corpus, field) for field in ("source", "licence", "terms", "extract")}
             row = PAPER_TABLE.get(tally.corpus.name)
             corpora[tally.corpus.name] = {**stated, **tally.figures(), "paper": row._asdict() if row else None}
-    return {"corpora": corpora, "totals": {**total.figures(), "paper": PAPER_TOTALS}, "shares": total.shares()}
+    return {
+        "corpora": corpora,
+        "totals": {**total.figures(), "paper": None},
+        "totals_of_paper": {**of_paper.figures(), "paper": PAPER_TOTALS},
+        "shares": total.shares(),
+    }
 
 
 def dataset_card(stats: Mapping[str, Any]) -> str:
@@ -271,7 +278,8 @@ def figures_table(stats: Mapping[str, Any]) -> str:
     Returns:
         A Markdown table.
     """
-    rows = (*stats["corpora"].items(), ("**all**", stats["totals"]))
+    totals = (("**those of the paper**", stats["totals_of_paper"]), ("**all**", stats["totals"]))
+    rows = (*stats["corpora"].items(), *totals)
     return _table(_COUNTS, [_counts(*each) for each in rows])
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -22,12 +22,11 @@ from . import ALL, CORPORA, MissingFilesError, get_corpus, iterate_dialogues
 from .corpus import SPLITS, TERMS, Corpus
 from .dataset_card import Tally, dataset_card, figures_table, statistics
 from .labels import UnifiedTurn, clean_label, unified_turn
-from .leakage import build_index
+from .leakage import EvaluationIndex, build_index
+from .leakage_report import Cleaning
 
 if TYPE_CHECKING:
     from datasets import Features
-
-Exclusion = Callable[[Iterable[Dialogue]], Iterable[Dialogue]]
 
 _ROWS = 1000  # dialogues of one row group, the most that are in memory
 _LOOKED_AT = 200  # dialogues of a split that tell whether a corpus has acts or slots
@@ -83,17 +82,21 @@ def unify(
             read = (
                 (each, iterate_dialogues(corpus.name, data_dir, each, skip_invalid=skip_invalid)) for each in present
             )
-            tallies.append(_write_corpus(corpus, read, temporary, index.clean, show_progress))
+            tallies.append(_write_corpus(corpus, read, temporary, index, show_progress))
         stats = {"terms": terms, **statistics(tallies), "left_out": left_out, "evaluation": [*held_out, *evaluation]}
-        stats["table"] = figures_table(stats).split("\n")
-        (temporary / "stats.json").write_text(json.dumps(stats, indent=2) + "\n", encoding="utf-8")
-        (temporary / "README.md").write_text(dataset_card(stats), encoding="utf-8")
+        _describe(stats, temporary)
         if output.exists():
             output.rmdir()
         temporary.replace(output)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return stats
+
+
+def _describe(stats: dict[str, Any], folder: Path) -> None:
+    stats["table"] = figures_table(stats).split("\n")
+    (folder / "stats.json").write_text(json.dumps(stats, indent=2) + "\n", encoding="utf-8")
+    (folder / "README.md").write_text(dataset_card(stats), encoding="utf-8")
 
 
 def unified_features() -> Features:
@@ -195,12 +198,12 @@ def _write_corpus(
     corpus: Corpus,
     parts: Iterable[tuple[str, Iterable[Dialogue]]],
     folder: Path,
-    exclude: Exclusion | None,
+    index: EvaluationIndex,
     show_progress: bool,
 ) -> Tally:
     from tqdm import tqdm
 
-    tally = Tally(corpus)
+    tally, cleaning = Tally(corpus), Cleaning()
     paper = folder / "json" / corpus.name
     paper.mkdir(parents=True)
     with (paper / "data.json").open("w", encoding="utf-8") as stream:
@@ -209,7 +212,7 @@ def _write_corpus(
         for split, dialogues in parts:
             bar = tqdm(dialogues, desc=f"{corpus.name} {split}", unit=" dialogues", disable=not show_progress)
             with _Rows(folder / split / f"{corpus.name}.parquet") as rows:
-                for number, dialogue in enumerate(_remaining(bar, exclude if split == "train" else None, tally)):
+                for number, dialogue in enumerate(index.clean(bar, cleaning) if split == SPLITS[0] else bar):
                     identifier = dialogue.id or f"{split}/{number}"
                     domains = list(filter(None, dict.fromkeys(map(clean_label, dialogue.domains))))
                     turns = [unified_turn(turn) for turn in dialogue.turns]
@@ -220,24 +223,9 @@ def _write_corpus(
                         stream.write(f"{separator}{json.dumps(identifier)}: {json.dumps(utterances)}")
                         separator = ", "
         stream.write(f'}}, "stats": {json.dumps(tally.stats)}}}\n')
+    tally.counts.update(excluded_dialogues=cleaning.removed_dialogues, excluded_turns=cleaning.removed_turns)
     (paper / "stats.json").write_text(json.dumps(tally.stats, indent=2) + "\n", encoding="utf-8")
     return tally
-
-
-def _remaining(dialogues: Iterable[Dialogue], exclude: Exclusion | None, tally: Tally) -> Iterator[Dialogue]:
-    """What an exclusion leaves; counts what it takes away."""
-    if exclude is None:
-        yield from dialogues
-        return
-
-    def counted() -> Iterator[Dialogue]:
-        for dialogue in dialogues:
-            tally.counts.update(excluded_dialogues=1, excluded_turns=len(dialogue.turns))
-            yield dialogue
-
-    for dialogue in exclude(counted()):
-        tally.counts.update(excluded_dialogues=-1, excluded_turns=-len(dialogue.turns))
-        yield dialogue
 
 
 def _message(turn: Turn, unified: UnifiedTurn) -> dict[str, Any]:

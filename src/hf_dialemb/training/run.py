@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from ..corpora import CORPORA, load_dialogues
+from ..corpora import ALL, CORPORA, MissingFilesError, get_corpus, iterate_examples, load_dialogues
 from ..corpora.corpus import SPLITS
+from ..corpora.leakage import build_index
+from ..corpora.leakage_report import Cleaning
 from ..corpora.own import is_own
 from ..models import get_method
 from ..models.backbones import resolve_backbone
@@ -49,7 +52,7 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
     """
     run, output, started = settings.run, Path(str(settings.training.output_dir)), time.time()
     check_writable(output / SETTINGS_FILE)
-    dialogues = _usable(_load(run, run.corpus, run.train_split), run, report)
+    dialogues = _usable(_without_leaks(_load(run, run.corpus, run.train_split), run, report), run, report)
     if run.max_dialogues is not None:  # drawn, not the first: corpora are often sorted by domain
         rows = np.random.default_rng(settings.training.seed).permutation(len(dialogues))[: run.max_dialogues]
         dialogues = [dialogues[row] for row in sorted(rows)]
@@ -147,6 +150,33 @@ def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:
     return load_dialogues(
         corpus, run.data_dir, split, skip_invalid=run.skip_invalid, columns=run.columns, roles=run.roles
     )
+
+
+def _without_leaks(dialogues: list[Dialogue], run: RunArguments, report: Callable[[str], None]) -> list[Dialogue]:
+    """Leaves out what evaluation sets hold: those that were named, or the other splits of the corpus."""
+    names = list(run.exclude or ())
+    if run.exclude is None and run.corpus in CORPORA:
+        names = _other_splits(run)
+    if not names or names == ["none"]:
+        return dialogues
+    cleaning = Cleaning()
+    index = build_index(names, run.data_dir, skip_invalid=run.skip_invalid)
+    kept = list(index.clean(dialogues, cleaning))
+    report(
+        f"Left out of training, as {', '.join(names)} hold them or nearly so: {cleaning.removed_dialogues:,} dialogues "
+        f"({cleaning.removed_turns:,} turns)"
+    )
+    return kept
+
+
+def _other_splits(run: RunArguments) -> list[str]:
+    found = []
+    for split in get_corpus(run.corpus).splits:
+        if run.train_split not in (split, ALL):
+            with suppress(MissingFilesError):
+                next(iterate_examples(run.corpus, run.data_dir, split, skip_invalid=True))
+                found.append(f"{run.corpus}/{split}")
+    return found
 
 
 def _usable(dialogues: Sequence[Dialogue], run: RunArguments, report: Callable[[str], None]) -> list[Dialogue]:

@@ -1,0 +1,500 @@
+"""Facts about what of evaluation sets is found in training data, and what is left after cleaning."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hf_dialemb.corpora import iterate_dialogues, read_jsonl, write_jsonl
+from hf_dialemb.corpora.leakage import Cleaning, EvaluationIndex, build_index, find_leakage, leakage_table
+from hf_dialemb.corpora.near_duplicates import (
+    DIALOGUE_THRESHOLD,
+    LEAST_SHARED,
+    MOST_OWNERS,
+    UTTERANCE_THRESHOLD,
+    Utterances,
+    comparable,
+    utterance_shingles,
+)
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.errors import InputError
+
+needs_data = pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="HF_DIALEMB_DATA does not name the corpora")
+
+HARBOUR = (
+    "I'm looking for a boat trip to the seal islands, on Sunday if that's possible.",
+    "There are two on Sunday: the Kittiwake leaves at 9:30 and the Old Gannet at noon. Which do you prefer?",
+    "We don't get up early. The Gannet, please, for three adults and a child.",
+    "Done! Your reference is QX71. Bring warm clothes, it's windy out there.",
+)
+LIBRARY = (
+    "Hello, my library card has expired. What do I need to bring to have it renewed?",
+    "A photograph and something with your address on it. The desk is open until seven.",
+    "Can my daughter, who is twelve, fetch a card of her own at the same time?",
+    "She can, as long as you sign the form for her.",
+)
+CHINESE = (
+    "你好，我想预订星期六晚上去海岛的船票，两个大人和一个小孩。",
+    "好的，星期六晚上六点和八点各有一班船，请问您想坐哪一班？",
+    "八点那一班吧，我们要先去吃晚饭，麻烦您帮我留三个靠窗的座位。",
+)
+
+
+def dialogue(texts, identifier=""):
+    turns = (Turn("assistant" if position % 2 else "user", text) for position, text in enumerate(texts))
+    return Dialogue(tuple(turns), identifier)
+
+
+def index(*dialogues, kind="dialogues", **options):
+    result = EvaluationIndex(**options)
+    result.add("set/test", dialogues, kind)
+    return result
+
+
+def words(generator, count):
+    syllables = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeio"]
+    return ["".join(generator.choices(syllables, k=generator.randint(2, 4))) for _ in range(count)]
+
+
+def spoken(generator, turns=6):
+    return [" ".join(words(generator, generator.randint(5, 10))) for _ in range(turns)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("I don't know, Mr. Smith!", "i do n't know , mr smith"),
+        ("It costs £12.50 (per head)", "it costs 12 . 50 per head"),
+        ("STRASSE, Café", "straße  cafe\u0301"),
+        ("ｈｏｔｅｌ　２", "hotel 2"),
+        ("你好，明天见！", "你好 明天见"),
+        ("нет, спасибо", "НЕТ СПАСИБО."),
+        ("हाँ, ठीक है।", "हाँ ठीक है"),
+        ("👍", " 👍 "),
+        ("?!", "? !"),
+    ],
+)
+def test_copies_compare_as_equal(one, other):
+    assert comparable(one) == comparable(other) != ""
+
+
+@pytest.mark.parametrize(("one", "other"), [("yes", "no"), ("room 1", "room 2"), ("की", "का"), ("?", "!"), ("好", "")])
+def test_what_says_something_else_does_not(one, other):
+    assert comparable(one) != comparable(other)
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        [text.lower().replace("'", " '").replace(",", " ,") for text in HARBOUR],
+        [text.upper().strip(".!?") for text in HARBOUR],
+        [HARBOUR[0], " ".join(HARBOUR[1:3]), HARBOUR[3]],
+    ],
+    ids=["tokenised", "upper case", "other turns"],
+)
+def test_an_equal_dialogue_is_found_and_removed(copy):
+    evaluation = index(dialogue(LIBRARY, "b"), dialogue(HARBOUR, "a"))
+    (leak,) = evaluation.leaks(dialogue(copy))
+    assert (leak.evaluation, leak.id, leak.level, leak.exact, leak.similarity, leak.turn) == (
+        "set/test", "a", "dialogue", True, 1.0, None,
+    )  # fmt: skip
+    assert list(evaluation.clean([dialogue(copy)])) == []
+
+
+def test_a_nearly_equal_dialogue_is_found_and_an_unrelated_one_is_not():
+    evaluation = index(dialogue(HARBOUR, "a"))
+    changed = [text.replace("Sunday", "Tuesday").replace("three", "two").replace("QX71", "B4") for text in HARBOUR]
+    (leak,) = evaluation.leaks(dialogue(changed))
+    assert (leak.id, leak.exact) == ("a", False)
+    assert DIALOGUE_THRESHOLD < leak.similarity < 1
+    assert evaluation.leaks(dialogue(LIBRARY)) == []
+
+
+def test_a_part_of_a_dialogue_and_a_dialogue_within_a_longer_one_are_found():
+    evaluation = index(dialogue(HARBOUR, "a"))
+    (part,) = evaluation.leaks(dialogue(HARBOUR[:2]))
+    assert part.similarity == 1
+    (whole,) = evaluation.leaks(dialogue([*LIBRARY, *HARBOUR, *LIBRARY]))
+    assert whole.similarity == 1
+    (rewritten,) = evaluation.leaks(dialogue([text for pair in zip(HARBOUR, LIBRARY, strict=True) for text in pair]))
+    assert DIALOGUE_THRESHOLD < rewritten.similarity < 1
+
+
+def test_what_many_dialogues_share_tells_nothing():
+    frame = ("What is the name of the person you want to call?", "Please say the number that you see on the screen.")
+
+    def call(number):
+        generator = random.Random(number)
+        return dialogue([frame[0], " ".join(words(generator, 2)), frame[1], str(generator.random())], f"{number}")
+
+    assert index(*map(call, range(MOST_OWNERS))).leaks(call(99))
+    evaluation = index(*map(call, range(MOST_OWNERS + 1)))
+    assert evaluation.leaks(call(99)) == []
+    assert evaluation.leaks(call(3))[0].exact
+
+
+def test_a_phrase_is_no_dialogue():
+    evaluation = index(dialogue(["Hello there.", "Good morning, how can I help?"]))
+    assert evaluation.leaks(dialogue(["Hello there!", "Good morning. How may I help?"])) == []
+    assert evaluation.leaks(dialogue(["hello there", "good morning how can i help"]))
+
+
+def test_chinese_dialogues_and_utterances():
+    evaluation = index(dialogue(CHINESE, "a"))
+    assert evaluation.leaks(dialogue([" ".join(text) for text in CHINESE]))[0].exact
+    (leak,) = evaluation.leaks(dialogue([text.replace("星期六", "星期天") for text in CHINESE]))
+    assert (leak.id, leak.exact) == ("a", False)
+    assert evaluation.leaks(dialogue([CHINESE[2], "谢谢你，再见。"]))
+    other = dialogue(["请问怎么退货？我买的鞋子太小了，能不能换大一号的？", "可以的，您申请换货。"])
+    assert evaluation.leaks(other) == []
+    utterances = index(dialogue(CHINESE[:1], "a"), kind="utterances")
+    assert [leak.exact for leak in utterances.leaks(dialogue([CHINESE[0].replace("两个", "三个")]))] == [False]
+
+
+def test_a_leaking_turn_is_removed_and_the_others_stay():
+    evaluation = index(dialogue(["how do i renew my library card"], "7"), kind="utterances")
+    first = Turn("user", "Hello, a question.", ("greet",), (("name", "Ann"),), ("ask",))
+    last = Turn("speaker_3", "At the desk.")
+    turns = (first, Turn("assistant", "Ask!"), Turn("user", "How do I renew my library card?"), last)
+    training = Dialogue(turns, "t", ("library",))
+    (leak,) = evaluation.leaks(training)
+    assert (leak.id, leak.level, leak.exact, leak.turn) == ("7", "utterance", True, 2)
+    cleaning = Cleaning()
+    assert list(evaluation.clean([training], cleaning)) == [replace(training, turns=(*turns[:2], last))]
+    assert cleaning == Cleaning(dialogues=1, removed_dialogues=0, turns=4, removed_turns=1)
+
+
+def test_nearly_equal_utterances_have_most_runs_of_three_letters_in_common():
+    evaluation = index(dialogue(["how do i renew my library card"], "7"), kind="utterances")
+    (leak,) = evaluation.leaks(dialogue(["Well.", "OK, how do I renew my library card?"]))
+    # The one has 22 runs, the other two more.
+    assert (leak.id, leak.exact, leak.turn, leak.similarity) == ("7", False, 1, 22 / 24)
+    assert evaluation.leaks(dialogue(["How do I renew the library card?", "renew", "library"])) == []
+
+
+def test_a_dialogue_of_leaking_turns_is_removed():
+    evaluation = index(dialogue(LIBRARY), kind="utterances")
+    cleaning = Cleaning()
+    assert list(evaluation.clean([dialogue(LIBRARY), dialogue(LIBRARY[:1])], cleaning)) == []
+    assert cleaning == Cleaning(dialogues=2, removed_dialogues=2, turns=5, removed_turns=5)
+
+
+def test_what_is_left_of_a_dialogue_is_compared_again():
+    long = " ".join(spoken(random.Random(0), 12))
+    training = dialogue([*HARBOUR, long])
+    evaluation = EvaluationIndex()
+    evaluation.add("dialogues", [dialogue([*HARBOUR[:3], " ".join(spoken(random.Random(1), 20))])])
+    assert evaluation.leaks(training) == []
+    evaluation.add("utterances", [dialogue([long])], "utterances")
+    assert [leak.level for leak in evaluation.leaks(training)] == ["utterance"]
+    assert list(evaluation.clean([training])) == []
+
+
+def test_an_utterance_gives_no_dialogue_away():
+    evaluation = index(dialogue(HARBOUR, "a"), dialogue(["Is anybody there?"], "b"), turns=True)
+    (leak,) = evaluation.leaks(dialogue([HARBOUR[2].lower()]))
+    assert (leak.level, leak.id, leak.exact) == ("turn", "a", True)
+    utterances = [dialogue([text]) for text in (*HARBOUR, "Something else", "is anybody there")]
+    assert list(evaluation.clean(utterances)) == utterances[:5]
+    (row,) = leakage_table([("train", utterances)], evaluation).rows
+    assert (row.level, row.items, row.exact, row.near, row.after) == ("turn", 6, 5, 0, 4)
+
+
+@pytest.fixture(scope="module")
+def pool():
+    generator = random.Random(5)
+    return [dialogue(spoken(generator), f"d{number}") for number in range(30)]
+
+
+@given(data=st.data())
+def test_any_evaluation_dialogue_is_found_whatever_its_case_and_punctuation(data, pool):
+    evaluation = index(*pool)
+    copied = data.draw(st.sampled_from(pool))
+    marks = st.lists(st.sampled_from(["", "", "", " ", ",", " . ", "!", "'", "—"]), min_size=400, max_size=400)
+    generator = data.draw(st.randoms(use_true_random=False))
+    between = data.draw(marks)
+    changed = [
+        "".join(
+            (letter.upper() if generator.random() < 0.5 else letter) + between[position % 400]
+            for position, letter in enumerate(turn.content)
+        )
+        for turn in copied.turns
+    ]
+    (leak,) = evaluation.leaks(dialogue(changed))
+    assert (leak.id, leak.exact) == (copied.id, True)
+
+
+def edited(generator, texts, changes):
+    texts = [text.split() for text in texts]
+    for _ in range(changes):
+        turn = generator.choice(texts)
+        turn[generator.randrange(len(turn))] = words(generator, 1)[0]
+    return [" ".join(turn) for turn in texts]
+
+
+def variations(count):
+    """Dialogues with a frame in common, and copies of them with none to very many words changed."""
+    generator = random.Random(11)
+    frame = words(generator, 12)
+    evaluation = [
+        dialogue([" ".join(frame), *spoken(generator, generator.randint(1, 6))], f"e{number}")
+        for number in range(count)
+    ]
+    training = []
+    for number, original in enumerate(evaluation):
+        texts = edited(generator, [turn.content for turn in original.turns], generator.choice([0, 1, 2, 4, 7, 11, 16]))
+        more = generator.choice([[], spoken(generator, 3), []])
+        training.append(dialogue([*texts, *more][generator.choice([0, 0, 1]) :], f"t{number}"))
+    return evaluation, training
+
+
+def all_runs(each):
+    text = comparable(" ".join(turn.content for turn in each.turns))
+    return {text[start : start + 8] for start in range(len(text) - 7)}
+
+
+def test_near_dialogues_are_those_of_a_comparison_of_all_pairs():
+    evaluation, training = variations(200)
+    runs = {each.id: all_runs(each) for each in evaluation}
+    owners = {}
+    for found in runs.values():
+        for run in found:
+            owners[run] = owners.get(run, 0) + 1
+    common = {run for run, count in owners.items() if count > MOST_OWNERS}
+    assert common
+    expected, found = {}, {}
+    index_of_all = index(*evaluation)
+    for each in (each for each in training if len(each.turns) > 1):
+        own, shares = all_runs(each) - common, []
+        for identifier, others in runs.items():
+            shared, smaller = len(own & others), min(len(own), len(others - common))
+            if shared >= LEAST_SHARED and shared / smaller >= DIALOGUE_THRESHOLD:
+                shares.append((-shared / smaller, identifier))
+        leaks = index_of_all.leaks(each)
+        if leaks and leaks[0].exact:
+            continue
+        expected[each.id] = min(shares, default=None)
+        found[each.id] = (-leaks[0].similarity, leaks[0].id) if leaks else None
+    assert found == expected
+    assert len(found) - 50 > sum(1 for pair in found.values() if pair) > 50
+
+
+def test_near_utterances_are_those_of_a_comparison_of_all_pairs():
+    generator = random.Random(3)
+    evaluation = {f"e{number}": " ".join(words(generator, generator.randint(2, 9))) for number in range(300)}
+    training = [
+        edited(generator, [generator.choice(list(evaluation.values()))], generator.randint(0, 2))[0] + tail
+        for tail in ["", "", " so", " bo ka"] * 150
+    ]
+    utterances = Utterances()
+    for identifier, text in evaluation.items():
+        utterances.add("set", identifier, comparable(text))
+    shingles = {identifier: utterance_shingles(comparable(text)) for identifier, text in evaluation.items()}
+    similarities = []
+    for text in training:
+        own = utterance_shingles(comparable(text))
+        best = max(len(own & other) / len(own | other) for other in shingles.values())
+        similarities.append(best if best >= UTTERANCE_THRESHOLD else 0.0)
+    assert 50 < sum(0 < each < 1 for each in similarities) < 500
+    found = [utterances.find(comparable(text)) for text in training]
+    assert [matches[0].similarity if matches else 0.0 for matches in found] == similarities
+    assert [utterances.find(comparable(text)) for text in training] == found  # as it was remembered
+
+
+def table(evaluation, training):
+    built = EvaluationIndex()
+    for name, dialogues, kind in evaluation:
+        built.add(name, dialogues, kind)
+    report = leakage_table(training, built)
+    return sorted(report.to_json()["rows"], key=lambda row: (row["training"], row["evaluation"])), report
+
+
+@pytest.fixture(scope="module")
+def sets():
+    evaluation, training = variations(80)
+    utterances = [dialogue([turn.content], f"u{each.id}") for each in training[:20] for turn in each.turns[:2]]
+    return [("a/test", evaluation[:50], "dialogues"), ("b/test", evaluation[40:], "dialogues"),
+            ("c/test", utterances, "utterances")], [("a", training[:60]), ("b", training[60:])]  # fmt: skip
+
+
+def test_the_order_of_everything_changes_nothing(sets):
+    evaluation, training = sets
+    rows, _ = table(evaluation, training)
+    assert len(rows) == 6
+    assert sum(row["near"] for row in rows) > 20 < sum(row["exact"] for row in rows)
+    for seed in range(3):
+        generator = random.Random(seed)
+        shuffled = [(name, generator.sample(each, len(each)), kind) for name, each, kind in evaluation]
+        other = [(name, generator.sample(each, len(each))) for name, each in training]
+        assert table(generator.sample(shuffled, 3), generator.sample(other, 2))[0] == rows
+
+
+def test_after_cleaning_nothing_is_found(sets):
+    evaluation, training = sets
+    rows, report = table(evaluation, training)
+    assert [row["after"] for row in rows] == [0] * 6
+    built = EvaluationIndex()
+    for name, dialogues, kind in evaluation:
+        built.add(name, dialogues, kind)
+    for name, dialogues in training:
+        cleaning = Cleaning()
+        left = list(built.clean(dialogues, cleaning))
+        assert cleaning == report.cleaning[name]
+        assert 0 < len(left) == cleaning.dialogues - cleaning.removed_dialogues < len(dialogues)
+        assert sum(len(each.turns) for each in left) == cleaning.turns - cleaning.removed_turns
+        assert [leak for each in left for leak in built.leaks(each)] == []
+        assert list(built.clean(left)) == left
+
+
+def test_examples_are_few_and_near_ones_first(sets):
+    _, report = table(*sets)
+    for row in report.rows:
+        assert len(row.examples) == min(3, row.exact + row.near)
+        assert all(not one.leak.exact or other.leak.exact for one, other in pairwise(row.examples))
+
+
+def test_a_set_is_added_once():
+    evaluation = index(dialogue(HARBOUR))
+    with pytest.raises(InputError, match="got set/test twice"):
+        evaluation.add("set/test", [])
+    with pytest.raises(InputError, match=r"kind of evaluation set 'utterance'\. Did you mean 'utterances'"):
+        evaluation.add("other", [], "utterance")
+
+
+def test_nothing_is_found_in_empty_sets():
+    empty = EvaluationIndex(turns=True)
+    assert empty.leaks(dialogue(HARBOUR)) == []
+    empty.add("none", [])
+    empty.add("nothing", [], "utterances")
+    assert empty.leaks(dialogue(HARBOUR)) == []
+    assert [(row.items, row.exact) for row in leakage_table([("train", [])], empty).rows] == [(0, 0), (0, 0)]
+
+
+@pytest.fixture
+def files(tmp_path):
+    held_out, train, utterances = (str(tmp_path / f"{name}.jsonl") for name in ("held_out", "train", "utterances"))
+    write_jsonl([dialogue(HARBOUR, "a"), dialogue(LIBRARY, "b")], held_out)
+    own = [dialogue([text.upper() for text in LIBRARY], "x"), dialogue(["What now?", "Nothing, thanks."], "y")]
+    write_jsonl([*own, *iterate_dialogues("sample", None, "train")], train)
+    write_jsonl([dialogue(["what now"], "1"), dialogue(["where to"], "2")], utterances)
+    return held_out, train, utterances
+
+
+def test_sets_are_read_and_the_report_is_written(files, tmp_path):
+    held_out, train, utterances = files
+    output = tmp_path / "leakage.json"
+    report = find_leakage([train, "sample"], [held_out, utterances, "sample/test"], output=output)
+    counts = [(row.training, row.evaluation, row.level, row.exact, row.near, row.after) for row in report.rows]
+    assert counts[:2] == [(train, held_out, "dialogue", 1, 0, 0), (train, utterances, "utterance", 1, 0, 0)]
+    assert counts[3:5] == [("sample", held_out, "dialogue", 0, 0, 0), ("sample", utterances, "utterance", 0, 0, 0)]
+    assert [count[:3] for count in counts[2::3]] == [(each, "sample/test", "dialogue") for each in (train, "sample")]
+    written = json.loads(output.read_text(encoding="utf-8"))
+    assert written == json.loads(json.dumps(report.to_json()))
+    assert "\n".join(written["table"]) == report.markdown()
+    assert f"| {train} | {held_out} | dialogues | {report.rows[0].items:,} | 1 | 0 | 0 |" in written["table"]
+    assert report.rows[0].examples[0].training_id == "x"
+    assert report.cleaning[train].removed_dialogues >= 1
+
+
+def test_an_index_of_sets_cleans_a_stream(files):
+    held_out, train, utterances = files
+    evaluation = build_index([held_out, utterances, held_out])
+    assert evaluation.kinds == {held_out: "dialogues", utterances: "utterances"}
+    left = list(evaluation.clean(read_jsonl(train)))
+    assert [turn.content for turn in left[0].turns] == ["Nothing, thanks."]
+    assert "x" not in {each.id for each in left}
+
+
+def test_other_processes_find_the_same(files, tmp_path):
+    program = "import sys; from hf_dialemb.corpora.leakage import find_leakage as f; f(*[[a] for a in sys.argv[1:]]"
+    written = []
+    for seed in ("1", "2"):
+        output = tmp_path / f"{seed}.json"
+        command = [sys.executable, "-c", f"{program}, output=__import__('pathlib').Path({str(output)!r}))"]
+        subprocess.run([*command, files[1], "sample/test"], check=True, env={**os.environ, "PYTHONHASHSEED": seed})
+        written.append(output.read_text(encoding="utf-8"))
+    assert written[0] == written[1]
+
+
+def test_sentences_of_other_kinds_of_corpora_are_utterances(tmp_path):
+    folder = tmp_path / "jddc" / "test"
+    folder.mkdir(parents=True)
+    lines = [f"3\t{CHINESE[0]}\t{CHINESE[1]}", f"1\t{CHINESE[2]}\t好的"]
+    (folder / "sts.txt").write_text("\n".join(lines), encoding="utf-8")
+    (folder / "select.txt").write_text(f"1\t{CHINESE[0]}\t\t2\t3\n2\t谢谢\t\t1\t3\n3\t再见\t\t1\t2\n", encoding="utf-8")
+    evaluation = build_index(["jddc_sts/test", "jddc_retrieval/test"], tmp_path)
+    leaks = evaluation.leaks(dialogue([CHINESE[0], "您好", CHINESE[2], "谢谢！"]))
+    assert [(leak.evaluation, leak.turn) for leak in leaks] == [
+        ("jddc_retrieval/test", 0), ("jddc_retrieval/test", 3), ("jddc_sts/test", 0), ("jddc_sts/test", 2),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("training", "evaluation", "message"),
+    [
+        ("sample", "sample/train", "training set sample: got the same set as evaluation set sample/train"),
+        ("sample/all", "sample/test", "training set sample/all: got the same set as evaluation set sample/test"),
+        ("sample/dev", "sample/all", "training set sample/dev: got the same set"),
+        ("sample", "smaple/test", "Unknown corpus 'smaple'. Did you mean 'sample'"),
+        ("sample", "sample/tets", "Unknown split of corpus sample 'tets'. Did you mean 'test'"),
+        ("sample", "sample", "evaluation set sample: got no split, expected one, as in 'sample/train'"),
+        ("jddc_sts/test", "sample/test", "holds sentence-pairs, expected dialogues"),
+    ],
+)
+def test_mistakes_are_sentences(training, evaluation, message):
+    with pytest.raises(InputError, match=message):
+        find_leakage([training], [evaluation])
+
+
+def test_a_file_is_not_compared_with_itself(files, tmp_path):
+    with pytest.raises(InputError, match="got the same set"):
+        find_leakage([files[0]], [str(tmp_path / "." / "held_out.jsonl")])
+    with pytest.raises(InputError, match="cannot be read"):
+        find_leakage([files[0]], [str(tmp_path / "missing.jsonl")])
+
+
+def identifiers(leaks):
+    return {leak.id.rpartition("/")[2] for leak in leaks}
+
+
+@pytest.fixture(scope="module")
+def multiwoz():
+    return build_index(["multiwoz/dev", "multiwoz/test"])
+
+
+@needs_data
+@pytest.mark.parametrize(("corpus", "same"), [("hdsa", 1999), ("titan", 182), ("multiwoz20_single_domain", 430)])
+def test_copies_of_multiwoz_are_found_under_their_ids(multiwoz, corpus, same):
+    held_out = {each.id for split in ("dev", "test") for each in iterate_dialogues("multiwoz", None, split)}
+    found = others = 0
+    for each in iterate_dialogues(corpus, None, "all"):
+        leaks = multiwoz.leaks(each)
+        identifier = each.id.rpartition("/")[2]
+        found += bool(leaks) and identifier in held_out
+        others += bool(leaks) and identifier not in held_out
+        assert bool(leaks) or identifier not in held_out, identifier
+    assert found == same
+    assert others <= 13
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("training", "evaluation", "exact", "near"),
+    [
+        ("multiwoz", ["multiwoz/dev", "multiwoz/test"], 2, 11),
+        ("multiwoz21_restaurant", ["multiwoz/dev", "multiwoz/test"], 111, 0),
+        ("dailydialog", ["dailydialog/test"], 173, 159),
+        ("star", ["star/test"], 38, 9),
+        ("banking77", ["banking77/test"], 29, 192),
+    ],
+)
+def test_leakage_of_the_published_corpora(training, evaluation, exact, near):
+    report = find_leakage([f"{training}/{'all' if 'restaurant' in training else 'train'}"], evaluation)
+    assert [sum(getattr(row, name) for row in report.rows) for name in ("exact", "near", "after")] == [exact, near, 0]
