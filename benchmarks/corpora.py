@@ -18,7 +18,8 @@ from pathlib import Path
 
 from published_counts import PUBLISHED
 
-from hf_dialemb.corpora import CORPORA, MissingFilesError, find_source, get_corpus, iterate_examples
+from hf_dialemb.corpora import MissingFilesError, find_source, get_corpus, iterate_examples
+from hf_dialemb.corpora.at_hand import sets_at_hand
 from hf_dialemb.corpora.corpus import Corpus
 
 GOAL = 100_000  # utterances per second
@@ -36,27 +37,13 @@ def main() -> int:
         print(json.dumps(measure(get_corpus(options.measure))))
         return 0
     figures = {}
-    for name in sorted(CORPORA):
-        corpus = get_corpus(name)
-        if not at_hand(corpus):
-            continue
+    for name in dict.fromkeys(each.partition("/")[0] for each in sets_at_hand()):
         command = [sys.executable, __file__, "--measure", name]
         figures[name] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         print(row(name, figures[name]), flush=True)
     lines = table(figures)
     options.output.write_text(json.dumps({"figures": figures, "table": lines}, indent=1) + "\n", encoding="utf-8")
     return 0
-
-
-def at_hand(corpus: Corpus) -> bool:
-    """Whether any split of a corpus with files can be read."""
-    if not corpus.real or not any(corpus.files.values()):
-        return False
-    try:
-        source = find_source(corpus)
-    except MissingFilesError:
-        return False
-    return any(True for patterns in corpus.files.values() for pattern in patterns for _ in source.files(pattern))
 
 
 def measure(corpus: Corpus) -> dict[str, object]:

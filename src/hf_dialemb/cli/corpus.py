@@ -198,8 +198,10 @@ def _add_leakage(actions: argparse._SubParsersAction[Parser]) -> None:
         "example: dialemb corpus leakage --train multiwoz/train titan/train --evaluation multiwoz/test clinc150/test "
         "--data-dir data --output leakage.json",
     )
-    parser.add_argument("--train", nargs="+", required=True, metavar="CORPUS/SPLIT", help="sets to train on")
-    parser.add_argument("--evaluation", nargs="+", required=True, metavar="CORPUS/SPLIT", help="sets to evaluate on")
+    parser.add_argument("--train", nargs="+", required=True, metavar="CORPUS/SPLIT", help="sets to train on, or all")
+    parser.add_argument(
+        "--evaluation", nargs="+", required=True, metavar="CORPUS/SPLIT", help="sets to evaluate on, or all"
+    )
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     parser.add_argument("--skip-invalid", action="store_true", help="count, list and leave out malformed dialogues")
     parser.add_argument("--output", type=Path, help="write the report here (JSON)")

@@ -25,6 +25,7 @@ from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError, unknown_name
 from ..models.files import check_writable, write_text_atomically
 from . import ALL, get_corpus, iterate_dialogues, iterate_examples, own
+from .at_hand import sets_at_hand
 from .corpus import KINDS, SPLITS
 from .examples import ResponseSelection, RetrievalQuery, SentencePair
 from .leakage_report import DIALOGUE, TURN, UTTERANCE, Cleaning, Leak, LeakageReport, Row
@@ -250,8 +251,9 @@ def find_leakage(
     """Finds what of evaluation sets stands in training sets.
 
     Args:
-        training: Sets such as ``"sgd/train"`` (the name of a corpus means its train split), or paths of your own files.
-        evaluation: As in `build_index`.
+        training: Sets such as ``"sgd/train"`` (the name of a corpus means its train split), paths of your own files, or
+            ``["all"]`` for every train split of dialogues or utterances that is at hand.
+        evaluation: As in `build_index`, or ``["all"]`` for every other split that is at hand.
         data_dir: As in `iterate_dialogues`.
         skip_invalid: As in `iterate_dialogues`.
         show_progress: Whether to draw a progress bar for each training set.
@@ -266,6 +268,7 @@ def find_leakage(
     """
     from tqdm.auto import tqdm
 
+    training, evaluation = _expand(training, evaluation, data_dir, skip_invalid)
     sets = {name: _parse(name, SPLITS[0]) for name in training}
     for name, parts in sets.items():
         for other in evaluation:
@@ -283,6 +286,18 @@ def find_leakage(
     if output:
         write_text_atomically(output, json.dumps(report.to_json(), indent=1, ensure_ascii=False) + "\n")
     return report
+
+
+def _expand(
+    training: Sequence[str], evaluation: Sequence[str], data_dir: str | Path | None, skip_invalid: bool
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Puts what is at hand in the place of ``all``."""
+    if [ALL] not in (list(training), list(evaluation)):
+        return training, evaluation
+    found = [each.partition("/") for each in sets_at_hand(data_dir, skip_invalid=skip_invalid)]
+    train = [f"{name}/{split}" for name, _, split in found if split == SPLITS[0] and get_corpus(name).kind in KINDS[:2]]
+    others = [f"{name}/{split}" for name, _, split in found if split != SPLITS[0]]
+    return train if list(training) == [ALL] else training, others if list(evaluation) == [ALL] else evaluation
 
 
 def _parse(item: str, default: str = "") -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -116,29 +116,44 @@ class LeakageReport:
     cleaning: Mapping[str, Cleaning]
 
     def markdown(self) -> str:
-        """Returns the report as two Markdown tables: the pairs, and the training sets."""
-        pairs = [
-            f"| {row.training} | {row.evaluation} | {row.level}s | {row.items:,} | {row.exact:,} | {row.near:,} "
-            f"| {row.after:,}{' (kept)' if row.level == TURN and row.after else ''} |"
-            for row in self.rows
+        """Returns the report as Markdown: the pairs in which something was found, and what each training set loses."""
+        found = [row for row in self.rows if row.exact or row.near]
+        leaks = [row for row in found if row.level != TURN]
+        shared = [row for row in found if row.level == TURN]
+        parts = [
+            f"{len(self.rows):,} pairs of a training and an evaluation set were compared; in {len(leaks):,} of them "
+            "something leaks, and is removed:",
+            *_table(("training", "evaluation", "compared", "in training", "exact", "near", "after cleaning"), leaks),
         ]
-        sets = [
+        if shared:
+            parts += [
+                "",
+                "Utterances that are also turns of evaluation dialogues are common property, counted and kept:",
+                *_table(("training", "evaluation", "compared", "in training", "exact", "near", "kept"), shared),
+            ]
+        parts += [
+            "",
+            "What cleaning takes from each training set, all evaluation sets at once:",
+            "",
+            "| training | dialogues | removed | turns | removed |",
+            "|:--|--:|--:|--:|--:|",
+        ]
+        parts += [
             f"| {name} | {each.dialogues:,} | {each.removed_dialogues:,} | {each.turns:,} | {each.removed_turns:,} |"
             for name, each in self.cleaning.items()
         ]
-        return "\n".join(
-            [
-                "| training | evaluation | compared | in training | exact | near | after cleaning |",
-                "|:--|:--|:--|--:|--:|--:|--:|",
-                *pairs,
-                "",
-                "| training | dialogues | removed | turns | removed |",
-                "|:--|--:|--:|--:|--:|",
-                *sets,
-            ]
-        )
+        return "\n".join(parts)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the report as a JSON object: ``rows``, ``cleaning`` and, under ``table``, the lines of the tables."""
         cleaning = {name: asdict(count) for name, count in self.cleaning.items()}
         return {"rows": [asdict(row) for row in self.rows], "cleaning": cleaning, "table": self.markdown().split("\n")}
+
+
+def _table(header: Sequence[str], rows: Iterable[Row]) -> list[str]:
+    lines = [
+        f"| {row.training} | {row.evaluation} | {row.level}s | {row.items:,} | {row.exact:,} | {row.near:,} "
+        f"| {row.after:,} |"
+        for row in rows
+    ]
+    return ["", f"| {' | '.join(header)} |", "|:--|:--|:--|--:|--:|--:|--:|", *lines] if lines else []

@@ -206,8 +206,8 @@ class _Table:
     """
 
     def __init__(self, parts: Sequence[Hashes], sets: Sequence[int], set_count: int) -> None:
-        self._sets, self._set_count = np.array(sets), set_count
-        owners = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        self._sets, self._set_count = np.array(sets, np.int32), set_count
+        owners = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts])
         keys = np.concatenate(parts)
         order = np.argsort(keys, kind="stable")  # and so the dialogues of a set stay together
         keys, owners = keys[order], owners[order]
@@ -219,8 +219,10 @@ class _Table:
         self._sizes = np.bincount(owners[kept], minlength=len(parts))
         owners[common] = len(parts) + places[common]
         kept[common] = True
-        self._owners = owners[kept].astype(np.int32)
-        self._keys, self._starts, self._counts = np.unique(keys[kept], return_index=True, return_counts=True)
+        self._owners, keys = owners[kept], keys[kept]
+        self._starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+        self._keys = keys[self._starts]
+        self._counts = np.diff(np.append(self._starts, len(keys)))
 
     def shares(self, shingles: Hashes) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Of a dialogue with these shingles: with whom it shares enough, and which share of the smaller one that is."""

@@ -6,7 +6,6 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,8 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from ..corpora import ALL, CORPORA, MissingFilesError, get_corpus, iterate_examples, load_dialogues
+from ..corpora import ALL, CORPORA, load_dialogues
+from ..corpora.at_hand import sets_at_hand
 from ..corpora.corpus import SPLITS
 from ..corpora.leakage import build_index
 from ..corpora.leakage_report import Cleaning
@@ -156,7 +156,8 @@ def _without_leaks(dialogues: list[Dialogue], run: RunArguments, report: Callabl
     """Leaves out what evaluation sets hold: those that were named, or the other splits of the corpus."""
     names = list(run.exclude or ())
     if run.exclude is None and run.corpus in CORPORA:
-        names = _other_splits(run)
+        others = [split for split in SPLITS if run.train_split not in (split, ALL)]
+        names = list(sets_at_hand(run.data_dir, others, names=[run.corpus], skip_invalid=run.skip_invalid))
     if not names or names == ["none"]:
         return dialogues
     cleaning = Cleaning()
@@ -167,16 +168,6 @@ def _without_leaks(dialogues: list[Dialogue], run: RunArguments, report: Callabl
         f"({cleaning.removed_turns:,} turns)"
     )
     return kept
-
-
-def _other_splits(run: RunArguments) -> list[str]:
-    found = []
-    for split in get_corpus(run.corpus).splits:
-        if run.train_split not in (split, ALL):
-            with suppress(MissingFilesError):
-                next(iterate_examples(run.corpus, run.data_dir, split, skip_invalid=True))
-                found.append(f"{run.corpus}/{split}")
-    return found
 
 
 def _usable(dialogues: Sequence[Dialogue], run: RunArguments, report: Callable[[str], None]) -> list[Dialogue]:
