@@ -47,6 +47,13 @@ results: setup
 	    --plot docs/results/$$corpus.png --model tfidf all-MiniLM-L6-v2@utterances all-MiniLM-L6-v2 \
 	    runs/centre-$$corpus runs/dial2vec-minilm-$$corpus || exit 1; \
 	done
+	$(BIN)/dialemb corpus list --output docs/results/catalogue.json
+	$(BIN)/dialemb corpus benchmark --output runs/benchmark
+	cp runs/benchmark/table.json docs/results/benchmark_table.json
+	rm -rf runs/unified
+	$(BIN)/dialemb corpus unify all --licence research --output runs/unified
+	cp runs/unified/stats.json docs/results/unified.json
+	$(BIN)/dialemb corpus leakage --train all --evaluation all --output docs/results/leakage.json
 	$(BIN)/python benchmarks/corpora.py --output docs/results/corpora.json
 	$(BIN)/python benchmarks/startup.py --output docs/results/startup.json
 	$(BIN)/python benchmarks/dial2vec_step.py --output docs/results/dial2vec_step.json

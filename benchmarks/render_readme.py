@@ -1,4 +1,4 @@
-"""Writes the tables of README.md from the results files: python benchmarks/render_readme.py [--check].
+"""Writes the tables of README.md and docs/ from the results files: python benchmarks/render_readme.py [--check].
 
 A block between ``<!-- results: FILE -->`` and ``<!-- end -->`` is replaced by the table of that results file.
 """
@@ -37,18 +37,18 @@ def table(path: Path) -> str:
 
 
 def main() -> int:
-    """Rewrites README.md, or only tells whether it is up to date."""
+    """Rewrites the pages, or only tells whether they are up to date."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a table is out of date")
     check = parser.parse_args().check
-    readme = ROOT / "README.md"
-    before = readme.read_text(encoding="utf-8")
-    after = render(before)
-    if check and after != before:
-        print("README.md is out of date: run python benchmarks/render_readme.py", file=sys.stderr)
-        return 1
-    if after != before:
-        readme.write_text(after, encoding="utf-8")
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        before = page.read_text(encoding="utf-8")
+        after = render(before)
+        if check and after != before:
+            print(f"{page.name} is out of date: run python benchmarks/render_readme.py", file=sys.stderr)
+            return 1
+        if after != before:
+            page.write_text(after, encoding="utf-8")
     return 0
 
 

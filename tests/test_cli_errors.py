@@ -120,7 +120,7 @@ def test_a_dialogue_of_one_speaker_is_told_and_can_be_left_out(tiny_bert, tmp_pa
         ({"max_steps": "many"}, "invalid int value: 'many'"),
         ({"end_of_utterance": "[nothing]"}, "end_of_utterance: '[nothing]' is not in the tokenizer's vocabulary"),
         ({"corpus": "sampel"}, "Unknown corpus 'sampel'. Did you mean 'sample'?"),
-        ({"train_split": "trian"}, "Unknown split 'trian' of corpus sample. Available: train, dev, test."),
+        ({"train_split": "trian"}, "Unknown split 'trian' of corpus sample. Available: train, dev, test, all."),
         ({"method": "dial3vec"}, "Unknown method 'dial3vec'. Did you mean 'dial2vec'?"),
         ({"max_dialogues": 1}, "max_dialogues: got 1, expected a value at least 2"),
         ({"config": "no_recipe"}, "--config no_recipe: No such file or directory"),

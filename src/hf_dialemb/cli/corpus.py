@@ -35,13 +35,14 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 def _add_list(actions: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(actions, "list", "List the corpora that can be read.", "example: dialemb corpus list")
+    parser.add_argument("--output", type=Path, help="write the table here too (JSON)")
     parser.set_defaults(run=_list)
 
 
 def _list(options: argparse.Namespace) -> None:
     from ..corpora.catalogue import catalogue
 
-    print(catalogue())
+    print(catalogue(options.output))
 
 
 def _add_check(actions: argparse._SubParsersAction[Parser]) -> None:
@@ -212,7 +213,12 @@ def _leakage(options: argparse.Namespace) -> None:
     from ..corpora.leakage import find_leakage
 
     report = find_leakage(
-        options.train, options.evaluation, options.data_dir, skip_invalid=options.skip_invalid, output=options.output
+        options.train,
+        options.evaluation,
+        options.data_dir,
+        skip_invalid=options.skip_invalid,
+        show_progress=True,
+        output=options.output,
     )
     print(report.markdown())
     if options.output:

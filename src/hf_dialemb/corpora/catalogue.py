@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+from ..models.files import write_text_atomically
 from .corpus import Corpus
 from .registry import CORPORA, get_corpus
 
 COLUMNS = ("corpus", "holds", "splits", "licence", "terms", "run on", "source")
 
 
-def catalogue() -> str:
+def catalogue(output: Path | None = None) -> str:
     """Lists the registered corpora.
+
+    Args:
+        output: Where to write the table as a results file, if anywhere.
 
     Returns:
         A Markdown table, one row per corpus.
@@ -18,7 +25,10 @@ def catalogue() -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
     padded = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
     lines = [f"| {' | '.join(row)} |" for row in padded]
-    return "\n".join([lines[0], "|" + "|".join(":" + "-" * (width + 1) for width in widths) + "|", *lines[1:]])
+    table = [lines[0], "|" + "|".join(":" + "-" * (width + 1) for width in widths) + "|", *lines[1:]]
+    if output:
+        write_text_atomically(output, json.dumps({"table": table}, indent=1) + "\n")
+    return "\n".join(table)
 
 
 def _row(corpus: Corpus) -> tuple[str, ...]:
