@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -77,10 +80,10 @@ def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_pat
     out, error = run(capsys, "check", path, "--columns", columns, code=2)
     assert f"{path}:3: error: " in out
     assert f"{path}:4: error: " in out
-    assert "2 errors" in error
+    assert "errors: 2, warnings: 0" in error
     path.write_text("call,who,words\n1,Agent,hello\n1,Ana,hi\n", encoding="utf-8")
-    assert f"{path}: no errors" in run(capsys, "check", path, "--columns", columns)
-    assert "sample: no errors" in run(capsys, "check", "sample")
+    assert f"{path}: errors: 0" in run(capsys, "check", path, "--columns", columns)
+    assert "sample: errors: 0" in run(capsys, "check", "sample")
 
 
 def test_unify_writes_the_folder_and_prints_its_table(capsys, tmp_path):
@@ -116,7 +119,7 @@ def test_benchmark_says_what_is_not_at_hand(capsys, tmp_path):
     assert "| bitod | train | - | 2,952 |" in table
     assert [dialogue.id for dialogue in read_jsonl(tmp_path / "benchmark" / "sgd" / "test.jsonl")] == ["test/1"]
     _, error = run(capsys, "benchmark", "--data-dir", calls_folder(tmp_path), "--output", tmp_path / "b", code=2)
-    assert "holds none of bitod" in error
+    assert "None of bitod" in error
 
 
 def calls_folder(tmp_path):
@@ -129,3 +132,38 @@ def test_a_split_given_with_the_name_is_told_how_to_write_it(capsys):
     assert "--corpus sgd --split test" in error
     _, error = run(capsys, "stats", "--corpus", "sample", "--roles", "a=user", code=2)
     assert "leave them out" in error
+
+
+def test_an_output_of_another_form_or_over_its_input_is_refused(capsys, tmp_path):
+    path = tmp_path / "d.jsonl"
+    path.write_text('{"messages": [{"role": "user", "content": "hello"}]}\n')
+    before = path.read_bytes()
+    _, error = run(capsys, "stats", "--corpus", path, "--output", path, code=2)
+    assert "is the file that is read" in error
+    _, error = run(capsys, "stats", "--corpus", path, "--output", tmp_path / "d.csv", code=2)
+    assert "ends in .jsonl" in error
+    assert path.read_bytes() == before
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "target.jsonl")
+    run(capsys, "stats", "--corpus", path, "--output", tmp_path / "link.jsonl")
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert len(list(read_jsonl(tmp_path / "target.jsonl"))) == 1
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    reader = subprocess.Popen(["cat", tmp_path / "pipe.jsonl"], stdout=subprocess.PIPE)
+    run(capsys, "stats", "--corpus", path, "--output", tmp_path / "pipe.jsonl")
+    assert b"hello" in reader.communicate(timeout=60)[0]
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
+    command = f"{sys.executable} -m hf_dialemb.cli corpus list | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.startswith("| corpus")
+    assert done.stderr == ""
+
+
+def test_text_that_the_terminal_cannot_show(tmp_path):
+    path = tmp_path / "d.jsonl"
+    path.write_text('{"id": "1", "messages": [{"role": "user", "content": "caf\u00e9"}]}\n', encoding="utf-8")
+    words = [sys.executable, "-m", "hf_dialemb.cli", "corpus", "show", "--corpus", str(path), "--id", "1"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env=environment, timeout=120)
+    assert "caf?" in done.stdout

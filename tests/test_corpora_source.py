@@ -208,7 +208,7 @@ def test_every_place_where_a_corpus_may_lie(tmp_path, monkeypatch):
 def test_what_cannot_be_loaded(tmp_path, monkeypatch):
     monkeypatch.delenv("HF_DIALEMB_DATA", raising=False)
     with pytest.raises(
-        InputError, match=r"Unknown corpus 'multiwos'. Did you mean 'multiwoz'.* \.jsonl file works too"
+        InputError, match=r"Unknown corpus 'multiwos'. Did you mean 'multiwoz'.* A file or folder of your own works too"
     ):
         load_dialogues("multiwos", None, "train")
     with pytest.raises(InputError, match=r"Unknown split 'valid' of corpus sgd\. Available: train, dev, test"):

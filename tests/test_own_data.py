@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hf_dialemb.corpora import iterate_dialogues, load_dialogues, write_jsonl
+from hf_dialemb.corpora.check import check
 from hf_dialemb.corpora.hub_dataset import to_dataset
 from hf_dialemb.corpora.own import ENDINGS, is_own, read_own
 from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn
@@ -158,7 +159,7 @@ def test_a_table_is_read_one_dialogue_at_a_time(tmp_path):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("1,user,Hi\n", ":1: got no column for id (found: 1, user, Hi); say which with columns"),
+        ("1,user,Hi\n", ":1: got no column for id (found: 1, user, Hi); say which with --columns"),
         ("id,session_id,role,text\n", ":1: got several columns for id (id, session_id), expected one"),
         ("id,role,text,text\n", ":1: got several columns for content (text, text), expected one"),
         ("id,role,text,topic,label\n", ":1: got several columns for domain (topic, label), expected one"),
@@ -186,7 +187,7 @@ def test_rows_that_do_not_stand_together_name_both_lines_and_the_remedy(tmp_path
     sentence = refusal(path, "id,role,text\n\n1,user,Hi\n2,user,Hi\n1,bot,Ho\n")
     assert sentence == (
         f":5: field id: got '1', which {path}:3 has too; "
-        "the rows of a dialogue must stand together: sort the file by id"
+        "the rows of a dialogue must stand together: sort the file by id, keeping the order of the turns"
     )
 
 
@@ -375,3 +376,19 @@ def test_skipping_bad_transcripts_of_a_folder(tmp_path):
     (tmp_path / "b.txt").unlink()
     with pytest.raises(InputError, match="got no dialogue that is not malformed"):
         list(read_own(tmp_path, skip_invalid=True))
+
+
+def test_a_time_before_the_speaker_is_left_out_and_a_doubtful_speaker_is_told(tmp_path):
+    path = tmp_path / "call.txt"
+    stamps = ("[00:07] ", "(1:02:03) ", "2024-05-01 10:30:00 ", "10:31 ", "")
+    speakers = ("AGENT", "CUSTOMER", "AGENT", "CUSTOMER", "AGENT")
+    lines = [f"{stamp}{speaker}: at 10:30" for stamp, speaker in zip(stamps, speakers, strict=True)]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    (dialogue,) = read_own(path)
+    assert [turn.role for turn in dialogue.turns] == ["assistant", "user", "assistant", "user", "assistant"]
+    assert {turn.content for turn in dialogue.turns} == {"at 10:30"}
+    assert list(check(path)) == []
+    path.write_text("\n".join([*lines, "Note: nobody says this"]), encoding="utf-8")
+    (doubt,) = check(path)
+    assert (doubt.place, doubt.severity) == (f"{path}:6", "warning")
+    assert "'Note', who speaks once beside 2 others" in doubt.message

@@ -1,6 +1,7 @@
 """Facts that hold for every reader, shown on small files made by hand in the formats of the corpora."""
 
 import dataclasses
+import gzip
 import io
 import json
 import shutil
@@ -68,6 +69,16 @@ def test_reads_what_the_format_says(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_an_archive_reads_as_its_folder(name, suffix, tmp_path):
     assert read(name, pack(folder_of(name), tmp_path / f"packed.{suffix}")) == expected(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_packed_by_themselves_read_alike(name, tmp_path):
+    folder = tmp_path / folder_of(name).name
+    shutil.copytree(folder_of(name), folder)
+    for path in [file for file in folder.rglob("*") if file.is_file()]:
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    assert read(name, folder) == expected(name)
 
 
 @pytest.mark.parametrize("name", NAMES)

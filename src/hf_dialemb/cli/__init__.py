@@ -6,6 +6,8 @@ Exit codes: 0 done, 1 the run failed, 2 the request was wrong.
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a corpus holds characters that a terminal may not
     try:
         options, rest = _parser().parse_known_args(words)
         if rest and options.command != "train":
@@ -41,6 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), 2)
     except KeyboardInterrupt:
         return _fail("interrupted; run the same command again to go on", 130)
+    except BrokenPipeError:  # whoever read our output, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except OSError as error:
         return _fail(f"{error.filename or 'I/O'}: {error.strerror or error}", 1)
     except Exception as error:

@@ -43,6 +43,8 @@ def _list(options: argparse.Namespace) -> None:
     from ..corpora.catalogue import catalogue
 
     print(catalogue(options.output))
+    if options.output:
+        print(f"Wrote {options.output}")
 
 
 def _add_check(actions: argparse._SubParsersAction[Parser]) -> None:
@@ -67,11 +69,10 @@ def _check(options: argparse.Namespace) -> None:
         print(f"{problem.place}: {problem.severity}: {problem.message}")
         errors += problem.severity == "error"
         warnings += problem.severity == "warning"
+    found = f"{options.file}: errors: {errors:,}, warnings: {warnings:,}"
     if errors:
-        raise InputError(
-            f"{options.file}: {errors:,} errors and {warnings:,} warnings are listed above; mend the errors"
-        )
-    print(f"{options.file}: no errors, {warnings:,} warnings")
+        raise InputError(f"{found}; they are listed above, each with what mends it")
+    print(found)
 
 
 def _add_stats(actions: argparse._SubParsersAction[Parser]) -> None:
@@ -92,7 +93,7 @@ def _add_stats(actions: argparse._SubParsersAction[Parser]) -> None:
 def _stats(options: argparse.Namespace) -> None:
     from ..corpora import iterate_dialogues
     from ..corpora.histograms import check_drawing, draw_histograms
-    from ..corpora.jsonl import write_jsonl
+    from ..corpora.jsonl import check_target, write_jsonl
     from ..corpora.statistics import Statistics
 
     dialogues = iterate_dialogues(
@@ -106,6 +107,8 @@ def _stats(options: argparse.Namespace) -> None:
     if options.plot:
         check_drawing()
         check_writable(options.plot)
+    if options.output:
+        check_target(options.output, options.corpus)
     statistics = Statistics()
     if options.output:
         write_jsonl(_counted(statistics, dialogues), options.output)
@@ -114,9 +117,15 @@ def _stats(options: argparse.Namespace) -> None:
             statistics.add(dialogue)
     print(statistics.to_table())
     if options.plot:
-        draw_histograms(statistics, options.plot, f"{options.corpus}, {options.split}")
+        draw_histograms(statistics, options.plot, _title(options))
     for written in filter(None, (options.output, options.plot)):
         print(f"Wrote {written}")
+
+
+def _title(options: argparse.Namespace) -> str:
+    from ..corpora import CORPORA
+
+    return f"{options.corpus}, {options.split}" if options.corpus in CORPORA else Path(options.corpus).name
 
 
 def _counted(statistics: Statistics, dialogues: Iterable[Dialogue]) -> Iterator[Dialogue]:
@@ -135,6 +144,7 @@ def _add_show(actions: argparse._SubParsersAction[Parser]) -> None:
     corpus_options(parser)
     own_options(parser)
     parser.add_argument("--id", required=True, help="the dialogue's id, or its number as #12")
+    parser.add_argument("--skip-invalid", action="store_true", help="count, list and leave out malformed dialogues")
     parser.set_defaults(run=_show)
 
 
@@ -143,7 +153,12 @@ def _show(options: argparse.Namespace) -> None:
     from ..corpora.show import find_dialogue, render_dialogue
 
     dialogues = iterate_dialogues(
-        options.corpus, options.data_dir, options.split, columns=options.columns, roles=options.roles
+        options.corpus,
+        options.data_dir,
+        options.split,
+        skip_invalid=options.skip_invalid,
+        columns=options.columns,
+        roles=options.roles,
     )
     print(render_dialogue(find_dialogue(dialogues, options.id)))
 
@@ -177,6 +192,7 @@ def _add_unify(actions: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _unify(options: argparse.Namespace) -> None:
+    from ..corpora.dataset_card import excluded
     from ..corpora.unify import unify
 
     stats = unify(
@@ -188,6 +204,7 @@ def _unify(options: argparse.Namespace) -> None:
         evaluation=options.evaluation,
     )
     print("\n".join(stats["table"]))
+    print(excluded(stats))
     print(f"Wrote {options.output}")
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ..models.dialogue import Dialogue
-from ..models.errors import InputError
+from ..models.errors import InputError, unknown_name
 from .corpus import SPLITS, Corpus
 from .jsonl import read_jsonl, write_jsonl
 from .records import convert_records
@@ -99,7 +100,10 @@ def iterate_dialogues(
                 f"corpus {corpus}: got columns or roles, which only files of your own take; leave them out"
             )
         if known.kind not in ("dialogues", "utterances"):
-            raise InputError(f"Corpus {corpus} holds {known.kind}, expected dialogues; choose another corpus")
+            raise InputError(
+                f"Corpus {corpus} holds {known.kind}, expected dialogues; choose another corpus, or read it in Python "
+                "with load_examples"
+            )
         return _read(known, data_dir, split, skip_invalid)
     from . import own
 
@@ -112,11 +116,7 @@ def iterate_dialogues(
         from .hub_dataset import load_hub_dataset
 
         return load_hub_dataset(corpus, split, roles=roles, skip_invalid=skip_invalid)
-    try:
-        get_corpus(corpus)
-    except InputError as error:
-        raise InputError(f"{error} A path to a .jsonl file works too.") from None
-    raise AssertionError(corpus)
+    raise InputError(f"{unknown_name('corpus', corpus, CORPORA)} A file or folder of your own works too.")
 
 
 def iterate_examples(
@@ -190,7 +190,10 @@ def find_source(corpus: Corpus, data_dir: str | Path | None = None) -> Source | 
         from .hub_files import download
 
         return Source(download(str(given), [pattern for patterns in corpus.files.values() for pattern in patterns]))
-    return Source(_find(corpus, Path(given).expanduser()))
+    try:
+        return Source(_find(corpus, Path(given).expanduser()))
+    except RuntimeError as error:  # nobody's home
+        raise MissingFilesError(f"Corpus {corpus.name}: {given}: {error}; correct --data-dir") from None
 
 
 def _read(corpus: Corpus, data_dir: str | Path | None, split: str, skip_invalid: bool) -> Iterator[Any]:
@@ -201,23 +204,30 @@ def _read(corpus: Corpus, data_dir: str | Path | None, split: str, skip_invalid:
         )
     source = find_source(corpus, data_dir)
     records = (record for each in splits for record in corpus.records(source, each))  # type: ignore[arg-type]
-    found = convert_records(records, corpus.convert, skip_invalid=skip_invalid)
-    return _at_least_one(found, corpus, source, splits)
+    return _at_least_one(records, corpus, source, splits, skip_invalid)
 
 
 def _at_least_one(
-    found: Iterator[Any], corpus: Corpus, source: Source | None, splits: tuple[str, ...]
+    records: Iterator[tuple[str, Any]],
+    corpus: Corpus,
+    source: Source | None,
+    splits: tuple[str, ...],
+    skip_invalid: bool,
 ) -> Iterator[Any]:
+    first = next(records, None)
+    place = source.path if source else corpus.name
+    if first is None:
+        patterns = dict.fromkeys(pattern for split in splits for pattern in corpus.files[split])
+        raise MissingFilesError(
+            f"{place}: split {' '.join(splits)} of corpus {corpus.name} gave nothing; "
+            f"looked for {', '.join(patterns)}; add such files or choose another split"
+        )
     empty = True
-    for item in found:
+    for item in convert_records(chain((first,), records), corpus.convert, skip_invalid=skip_invalid):
         empty = False
         yield item
     if empty:
-        patterns = dict.fromkeys(pattern for split in splits for pattern in corpus.files[split])
-        raise MissingFilesError(
-            f"{source.path if source else corpus.name}: split {' '.join(splits)} of corpus {corpus.name} gave nothing; "
-            f"looked for {', '.join(patterns)}; add such files or choose another split"
-        )
+        raise InputError(f"{place}: split {' '.join(splits)} has no record that is not malformed; get the files again")
 
 
 def _find(corpus: Corpus, base: Path) -> Path:

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 
 from ..models.dialogue import Dialogue
@@ -75,15 +76,13 @@ def build_benchmark(
             path = output / name / f"{split}.jsonl"
             path.parent.mkdir(parents=True, exist_ok=True)
             tally = _Tally(labels)
-            write_jsonl(tally.counted(filtered(name, split, _chained(first, dialogues))), path)
+            write_jsonl(tally.counted(filtered(name, split, chain((first,), dialogues))), path)
             counts.setdefault(name, {})[split] = asdict(tally.count())
             report(f"Wrote {path}")
         if labels:
             domains[name] = len(labels)
     if not counts:
-        raise MissingFilesError(
-            f"{data_dir or 'the data folder'}: holds none of {', '.join(PAPER)}; give a folder that does"
-        )
+        raise MissingFilesError(f"None of {', '.join(PAPER)} is at hand: {next(iter(missing.values()))}")
     result: dict[str, object] = {"counts": counts, "domains": domains, "missing": missing}
     record = {**result, "table": benchmark_table(result).splitlines()}
     write_text_atomically(output / "table.json", json.dumps(record, indent=1) + "\n")
@@ -157,8 +156,3 @@ class _Tally:
 
     def count(self) -> Count:
         return Count(self.dialogues, self.turns / self.dialogues, self.words / self.dialogues)
-
-
-def _chained(first: Dialogue, rest: Iterator[Dialogue]) -> Iterator[Dialogue]:
-    yield first
-    yield from rest

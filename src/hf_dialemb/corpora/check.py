@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
@@ -64,6 +65,7 @@ def check(
     try:
         for finding in findings:
             yield from finding.problems
+            yield from finding.doubts
             if isinstance(finding.dialogue, Dialogue):
                 yield from _warnings(finding, places, conversations)
     except InputError as error:
@@ -80,15 +82,21 @@ def _find_registered(corpus: Corpus, data_dir: str | Path | None, split: str) ->
 
     def find() -> Iterator[Finding]:
         for each in splits:
-            for place, record in corpus.records(source, each):  # type: ignore[arg-type]
-                try:
-                    item = corpus.convert(record)
-                except InputError as error:
-                    yield Finding(place, problems=(Problem(place, str(error)),))
-                else:
-                    yield Finding(place, item, item.id)
+            try:
+                for place, record in corpus.records(source, each):  # type: ignore[arg-type]
+                    yield _converted(corpus, place, record)
+            except InputError as error:  # a damaged file; the other splits may be whole
+                yield Finding(corpus.name, problems=(Problem(f"{corpus.name}/{each}", str(error)),))
 
     return at_least_one(distinct(find()), corpus.name, f"the records of split {split} in its files")
+
+
+def _converted(corpus: Corpus, place: str, record: Any) -> Finding:  # noqa: ANN401 - whatever the file holds
+    try:
+        item = corpus.convert(record)
+    except InputError as error:
+        return Finding(place, problems=(Problem(place, str(error)),))
+    return Finding(place, item, item.id)
 
 
 def _warnings(finding: Finding, places: dict[bytes, str], conversations: bool) -> Iterator[Problem]:

@@ -205,7 +205,7 @@ def dataset_card(stats: Mapping[str, Any]) -> str:
         _COLUMNS,
         "## What was cleaned",
         _CLEANED,
-        _excluded(stats),
+        excluded(stats),
         _CITATION,
     ]
     return "\n\n".join(parts) + "\n"
@@ -248,7 +248,13 @@ _COUNTED = {
     "actions": "Actions",
 }
 _MORE_COUNTED = {"labelled": "Labelled turns", "frequent_actions": "Frequent actions", "act_alone": "Acts alone"}
-_COUNTS = ("Corpus", *_COUNTED.values(), *_MORE_COUNTED.values(), "In the paper", *_COUNTED.values())
+_COUNTS = (
+    "Corpus",
+    *_COUNTED.values(),
+    *_MORE_COUNTED.values(),
+    "In the paper",
+    *(f"{name} there" for name in _COUNTED.values()),
+)
 
 
 def _part(name: str, figures: Mapping[str, Any]) -> list[str]:
@@ -283,7 +289,15 @@ def figures_table(stats: Mapping[str, Any]) -> str:
     return _table(_COUNTS, [_counts(*each) for each in rows])
 
 
-def _excluded(stats: Mapping[str, Any]) -> str:
+def excluded(stats: Mapping[str, Any]) -> str:
+    """Says what was left out of train.
+
+    Args:
+        stats: What ``stats.json`` holds.
+
+    Returns:
+        A Markdown paragraph, and a list of the corpora that lost something.
+    """
     sets = ", ".join(stats["evaluation"])
     if not sets:
         return "Train was not compared with any evaluation set."
@@ -293,7 +307,10 @@ def _excluded(stats: Mapping[str, Any]) -> str:
         for name, figures in corpora.items()
         if figures["excluded"]["turns"]
     ]
-    compared = f"Train was compared with {sets}; dialogues and turns that equal or nearly equal theirs were left out"
+    compared = (
+        f"Train was compared with {sets}; dialogues that equal or nearly equal one of theirs, and turns that equal or "
+        "nearly equal one of their single utterances, were left out (the turns of those dialogues are counted too)"
+    )
     return "\n".join([f"{compared}:\n", *lines]) if lines else f"{compared}: none."
 
 

@@ -50,12 +50,14 @@ class Finding:
         dialogue: The dialogue (in a registered corpus, whatever its records are); None if there are problems.
         id: Its id as far as it is known.
         problems: All that is wrong with it.
+        doubts: What can be read but may be a mistake.
     """
 
     place: str
     dialogue: Any = None
     id: str = ""
     problems: tuple[Problem, ...] = ()
+    doubts: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,9 @@ def _unreachable(identifier: str, error: Exception) -> InputError:
         remedy = "correct the id, or log in with 'hf auth login' if the dataset is private"
     else:
         remedy = "correct the id and the configuration (org/name:config), or try again when the Hub can be reached"
-    return InputError(f"{identifier}: the dataset cannot be read from the Hub ({reason}); {remedy}")
+    return InputError(
+        f"{identifier}: is no file or folder here, and the dataset cannot be read from the Hub ({reason}); {remedy}"
+    )
 
 
 def _messages_column(place: str, present: Sequence[str]) -> str:
@@ -220,7 +222,7 @@ def _messages_column(place: str, present: Sequence[str]) -> str:
 
 
 def _record(row: Mapping[str, Any], messages: str) -> dict[str, Any]:
-    return {"id": row.get("id"), "messages": row[messages], "domains": row.get("domains")}
+    return {"id": row.get("id"), "messages": row.get(messages), "domains": row.get("domains")}
 
 
 def _rows(dataset: Dataset) -> Iterator[tuple[str, Any]]:

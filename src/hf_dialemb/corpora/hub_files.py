@@ -33,7 +33,7 @@ def download(address: str, patterns: Iterable[str]) -> Path:
             snapshot_download(repository, repo_type="dataset", revision=revision or None, allow_patterns=wanted)
         )
     except (HFValidationError, HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(
             f"{address}: the Hub does not give it ({reason}); check the address, the network and your login, "
             "or download the files and give their folder"

@@ -14,6 +14,7 @@ from typing import IO, Any, NoReturn
 from ..models.errors import InputError
 
 _CHUNK = 1 << 18
+_HALF = re.compile(r"\\u[dD]")  # how JSON may spell half a character
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
 _MARK = "\ufeff"
@@ -132,7 +133,8 @@ class JsonStream:
                 self._refuse(str(error))
             else:
                 if end < len(self._text) or self._ended:  # a number at the very end may go on
-                    _check_encodable(self._text, self._at, end, value, self.name)
+                    if _HALF.search(self._text, self._at, end):
+                        check_encodable(value, self.name)
                     self._at = end
                     return value
             self._more()
@@ -166,11 +168,18 @@ def _is_value(opening: str) -> bool:
     return opening in '"-tfnIN' or opening.isdigit()
 
 
-def _check_encodable(text: str, start: int, end: int, value: Any, name: str) -> None:  # noqa: ANN401
-    """JSON can spell half a character as an escape; no tokenizer and no file can hold it."""
-    if text.find("\\ud", start, end) < 0 and text.find("\\uD", start, end) < 0:
-        return
+def check_encodable(value: Any, name: str) -> None:  # noqa: ANN401
+    """Refuses half characters, which JSON can spell as an escape; no tokenizer and no file can hold them.
+
+    Args:
+        value: What was parsed.
+        name: Where it stands; empty if the caller adds that.
+
+    Raises:
+        InputError: There is a lone surrogate in it.
+    """
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
-        raise InputError(f"{name}: got half a character (a lone surrogate), expected text; remove it") from None
+        start = f"{name}: " if name else ""
+        raise InputError(f"{start}got half a character (a lone surrogate), expected text; remove it") from None

@@ -51,6 +51,22 @@ def find_in_jsonl(path: Path, roles: RoleMap) -> Iterator[Finding]:
     yield from at_least_one(findings, path, "one JSON object with 'messages' per line")
 
 
+def check_target(path: Path, corpus: str) -> None:
+    """Makes sure that dialogues can be written before they are read.
+
+    Args:
+        path: Where they shall be written.
+        corpus: What they are read from.
+
+    Raises:
+        InputError: The name says another form, or it is the very file that is read.
+    """
+    if not path.name.endswith((".jsonl", ".jsonl.gz")) and (path.is_file() or not path.exists()):
+        raise InputError(f"output '{path}': expected a name that ends in .jsonl or .jsonl.gz; rename it")
+    if path.exists() and Path(corpus).exists() and path.samefile(corpus):
+        raise InputError(f"output '{path}': is the file that is read; choose another name")
+
+
 def write_jsonl(dialogues: Iterable[Dialogue], path: str | Path) -> int:
     """Writes dialogues, one per line: the file is there in full or, if anything fails, as it was before.
 
@@ -94,12 +110,9 @@ def _find(path: Path, roles: RoleMap) -> Iterator[Finding]:
 def _finding(place: str, line: bytes, roles: RoleMap) -> Finding:
     try:
         record = parse_json("", line.rstrip(b"\r\n"), "write one JSON object per line, encoded as UTF-8")
-        finding = from_record(place, record, roles)
-        if finding.dialogue and b"\\ud" in line.lower():
-            _line(finding.dialogue, "field messages")
     except InputError as error:
         return Finding(place, problems=(Problem(place, str(error)),))
-    return finding
+    return from_record(place, record, roles)
 
 
 def _line(dialogue: Dialogue, place: str) -> str:

@@ -46,21 +46,12 @@ class EvaluationIndex:
     The order in which sets and dialogues are added changes nothing.
 
     Args:
-        dialogue_threshold: See `near_duplicates.DIALOGUE_THRESHOLD`.
-        utterance_threshold: See `near_duplicates.UTTERANCE_THRESHOLD`.
         turns: Whether training dialogues of one turn are also looked up among the turns of evaluation dialogues.
     """
 
-    def __init__(
-        self,
-        *,
-        dialogue_threshold: float = DIALOGUE_THRESHOLD,
-        utterance_threshold: float = UTTERANCE_THRESHOLD,
-        turns: bool = False,
-    ) -> None:
+    def __init__(self, *, turns: bool = False) -> None:
         self.kinds: dict[str, str] = {}
         """The evaluation sets, and what each holds: ``"dialogues"`` or ``"utterances"``."""
-        self._thresholds = (dialogue_threshold, utterance_threshold)
         self.with_turns = turns
         self._dialogues: Dialogues | None = None
         self._utterances: Utterances | None = None
@@ -82,18 +73,18 @@ class EvaluationIndex:
         if kind not in KINDS[:2]:
             raise unknown_name("kind of evaluation set", kind, KINDS[:2])
         self.kinds[name] = kind
-        named = ((dialogue.id or f"#{number}", dialogue) for number, dialogue in enumerate(dialogues))
+        named = ((dialogue.id or f"#{number}", dialogue) for number, dialogue in enumerate(dialogues, start=1))
         if kind == "utterances":
             self._utterances = self._add_turns(self._utterances, name, named)
             return
         kept = list(named) if self.with_turns else named
-        self._dialogues = self._dialogues or Dialogues(self._thresholds[0])
+        self._dialogues = self._dialogues or Dialogues(DIALOGUE_THRESHOLD)
         self._dialogues.add(name, ((identifier, _text(dialogue)) for identifier, dialogue in kept))
         if self.with_turns:
             self._turns = self._add_turns(self._turns, name, kept)
 
     def _add_turns(self, known: Utterances | None, name: str, named: Iterable[tuple[str, Dialogue]]) -> Utterances:
-        utterances = known or Utterances(self._thresholds[1])
+        utterances = known or Utterances(UTTERANCE_THRESHOLD)
         for identifier, dialogue in named:
             for turn in dialogue.turns:
                 utterances.add(name, identifier, comparable(turn.content))
@@ -187,7 +178,7 @@ def leakage_table(training: Iterable[tuple[str, Iterable[Dialogue]]], index: Eva
 
 def _count(name: str, dialogues: Iterable[Dialogue], index: EvaluationIndex, cleaning: Cleaning) -> list[Row]:
     rows = {(each, level): Row(name, each, level) for each in index.kinds for level in (DIALOGUE, UTTERANCE, TURN)}
-    for number, dialogue in enumerate(dialogues):
+    for number, dialogue in enumerate(dialogues, start=1):
         leaks = index.leaks(dialogue)
         for leak in leaks:
             rows[leak.evaluation, leak.level].count(dialogue.id or f"#{number}", leak)
@@ -270,10 +261,7 @@ def find_leakage(
 
     training, evaluation = _expand(training, evaluation, data_dir, skip_invalid)
     sets = {name: _parse(name, SPLITS[0]) for name in training}
-    for name, parts in sets.items():
-        for other in evaluation:
-            if _overlap(parts, _parse(other)):
-                raise InputError(f"training set {name}: got the same set as evaluation set {other}; leave one out")
+    check_apart(sets, evaluation)
     if output:
         check_writable(output)
     some_utterances = any(not split or get_corpus(corpus).kind == "utterances" for corpus, split in sets.values())
@@ -286,6 +274,23 @@ def find_leakage(
     if output:
         write_text_atomically(output, json.dumps(report.to_json(), indent=1, ensure_ascii=False) + "\n")
     return report
+
+
+def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:
+    """Makes sure that nothing is named both for training and for evaluation.
+
+    Args:
+        training: Sets as `find_leakage` takes them.
+        evaluation: Sets as `build_index` takes them.
+
+    Raises:
+        InputError: A training set is an evaluation set or holds it, or a set is unknown.
+    """
+    others = {name: _parse(name) for name in evaluation}
+    for name in training:
+        for other, parts in others.items():
+            if _overlap(_parse(name, SPLITS[0]), parts):
+                raise InputError(f"training set {name}: got the same set as evaluation set {other}; leave one out")
 
 
 def _expand(

@@ -120,9 +120,10 @@ class LeakageReport:
         found = [row for row in self.rows if row.exact or row.near]
         leaks = [row for row in found if row.level != TURN]
         shared = [row for row in found if row.level == TURN]
+        after = sum(row.after for row in leaks)
         parts = [
-            f"{len(self.rows):,} pairs of a training and an evaluation set were compared; in {len(leaks):,} of them "
-            "something leaks, and is removed:",
+            f"{len(self.rows):,} pairs of a training and an evaluation set were compared. In {len(leaks):,} of them "
+            f"something leaks; a second search, in what is left without it, finds {after:,}.",
             *_table(("training", "evaluation", "compared", "in training", "exact", "near", "after cleaning"), leaks),
         ]
         if shared:

@@ -30,7 +30,12 @@ def is_own(corpus: str | Path) -> bool:
         Whether it exists, has an ending that is read, or begins as only paths do.
     """
     text = str(corpus)
-    return bool(text) and (bool(_ending(Path(text))) or text.startswith(("/", "./", "../", "~")) or Path(text).exists())
+    if not text or _ending(Path(text)) or text.startswith(("/", "./", "../", "~")):
+        return bool(text)
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):  # a name too long, or with a NUL in it
+        return False
 
 
 def read_own(

@@ -6,15 +6,17 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import IO, Any
 
 from ..models.errors import InputError
-from .json_stream import JsonStream
+from .json_stream import JsonStream, check_encodable
 from .source import Source
 
 _GET_AGAIN = "the file is damaged or incomplete: get it again"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LONGEST_CELL = 1 << 24  # bytes; csv's own limit is less than what some annotations take
+LONGEST_CELL = 1 << 24
+"""How many characters a cell of a table may have; csv's own limit is less than what some annotations take."""
 
 
 def read_json(name: str, stream: IO[bytes]) -> Any:  # noqa: ANN401 - whatever the file holds
@@ -49,7 +51,7 @@ def parse_json(name: str, content: bytes, remedy: str = _GET_AGAIN) -> Any:  # n
     """
     start = f"{name}: " if name else ""
     try:
-        return json.loads(content.decode("utf-8-sig"))
+        value = json.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InputError(f"{start}broken UTF-8 at byte {error.start}; {remedy}") from None
     except json.JSONDecodeError as error:
@@ -57,6 +59,9 @@ def parse_json(name: str, content: bytes, remedy: str = _GET_AGAIN) -> Any:  # n
         raise InputError(f"{start}broken JSON at {line}column {error.colno} ({error.msg}); {remedy}") from None
     except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets
         raise InputError(f"{start}JSON that cannot be parsed ({error}); {remedy}") from None
+    if b"\\ud" in content or b"\\uD" in content:
+        check_encodable(value, name)
+    return value
 
 
 def json_list(source: Source, pattern: str, *path: str) -> Iterator[tuple[str, Any]]:
@@ -149,6 +154,26 @@ def text_lines(source: Source, pattern: str) -> Iterator[tuple[str, str]]:
                 raise InputError(f"{name}:{number}: broken UTF-8 at byte {error.start}; {_GET_AGAIN}") from None
 
 
+def parallel_lines(source: Source, patterns: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Reads text files whose lines of one number belong together.
+
+    Args:
+        source: The corpus's files.
+        patterns: Which files.
+
+    Yields:
+        The place in the first file, such as ``"seq.in:3"``, and the line of each file.
+
+    Raises:
+        InputError: A line is not UTF-8, or a file ends before another.
+    """
+    for lines in zip_longest(*(text_lines(source, pattern) for pattern in patterns)):
+        if None in lines:
+            place = next(line[0] for line in lines if line is not None)
+            raise InputError(f"{place}: {patterns[lines.index(None)]} has no such line; get the files again")
+        yield lines[0][0], tuple(text for _, text in lines)
+
+
 def table_rows(
     source: Source,
     pattern: str,
@@ -177,7 +202,7 @@ def table_rows(
     """
     for name, stream in source.files(pattern):
         text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
-        csv.field_size_limit(_LONGEST_CELL)
+        csv.field_size_limit(LONGEST_CELL)
         reader = csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
         header = list(names)
         try:

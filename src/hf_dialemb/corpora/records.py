@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from ..models.errors import InputError
+from .show import visible
 
 Raw = TypeVar("Raw")
 Item = TypeVar("Item")
@@ -17,6 +18,7 @@ Converted = TypeVar("Converted")
 
 _logger = logging.getLogger(__name__)
 _LISTED = 100
+_LONGEST_SENTENCE = 1000
 
 
 def convert_records(
@@ -47,7 +49,7 @@ def convert_records(
                     f"field id: got {identifier!r}, which an earlier record has too; give each dialogue its own id"
                 )
         except InputError as error:
-            sentence = f"{place}: {error}"
+            sentence = _shortened(visible(f"{place}: {error}"))
             if not skip_invalid:
                 raise InputError(sentence) from None
             count += 1
@@ -60,6 +62,11 @@ def convert_records(
     if count:
         more = [f"and {count - _LISTED:,} more"] if count > _LISTED else []
         _logger.warning("Skipped %d malformed record(s):\n  %s", count, "\n  ".join(skipped + more))
+
+
+def _shortened(sentence: str) -> str:
+    half = _LONGEST_SENTENCE // 2
+    return sentence if len(sentence) <= _LONGEST_SENTENCE else f"{sentence[:half]} ... {sentence[-half:]}"
 
 
 def field(record: Any, name: str, kind: type[Value]) -> Value:  # noqa: ANN401 - whatever the file holds

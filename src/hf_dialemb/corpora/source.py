@@ -68,7 +68,7 @@ class Source:
         if not name.endswith(ARCHIVE_SUFFIXES):
             if _matches(name.removesuffix(_GZIP), pattern):
                 with decompressed(self.path) as stream:
-                    yield str(self.path), stream
+                    yield str(self.path).removesuffix(_GZIP), stream
             return
         try:
             yield from self._zip_files(pattern) if name.endswith(".zip") else self._tar_files(pattern)
@@ -87,7 +87,7 @@ class Source:
                 found.setdefault(name.removesuffix(_GZIP), path)
         for name in sorted(found):
             with decompressed(found[name]) as stream:
-                yield found[name].as_posix(), stream
+                yield (self.path / name).as_posix(), stream  # by the name that it has unpacked: readers look at it
 
     def _zip_files(self, pattern: str) -> Iterator[tuple[str, io.BufferedReader]]:
         allowance = Allowance(self.path)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..models.errors import InputError, unknown_name
 from .findings import Finding, Line, Problem, at_least_one, distinct, from_lines, is_text, text_of
+from .parsing import LONGEST_CELL
 from .roles import RoleMap
 from .streams import decompressed
 
@@ -30,8 +31,7 @@ _REMEDIES = {
     "content": "text; remove the row or add what was said",
 }
 _REQUIRED = tuple(_REMEDIES)
-_LONGEST_CELL = 1 << 24  # characters; csv's own limit depends on what else ran in the process
-_HOW = "say which with columns 'id=NAME,role=NAME,content=NAME', or with numbers, as in 'id=1', if there is no header"
+_HOW = "say which with --columns id=NAME,role=NAME,content=NAME, or with numbers, as in 'id=1', if there is no header"
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def find_in_table(path: Path, columns: Mapping[str, str], roles: RoleMap) -> Ite
     Raises:
         InputError: The file cannot be read, its columns are not clear, or it holds no row.
     """
-    remedy = "the rows of a dialogue must stand together: sort the file by id"
+    remedy = "the rows of a dialogue must stand together: sort the file by id, keeping the order of the turns"
     findings = distinct(_find(path, columns, roles), remedy)
     yield from at_least_one(findings, path, "one turn per row")
 
@@ -129,7 +129,7 @@ def _chain(first: _Row, rows: Iterator[_Row]) -> Iterator[_Row]:
 
 
 def _rows(text: io.TextIOWrapper, delimiter: str) -> Iterator[_Row]:
-    csv.field_size_limit(_LONGEST_CELL)
+    csv.field_size_limit(LONGEST_CELL)
     reader = csv.reader(text, delimiter=delimiter, strict=True)
     while True:
         line = reader.line_num + 1
@@ -211,7 +211,9 @@ def _position(place: str, header: Sequence[str], field: str, name: str | None) -
         several = ", ".join(header[at] for at in found)
         raise InputError(f"{place}: got several columns for {field} ({several}), expected one; {_HOW}")
     if not found and field in _REQUIRED:
-        raise InputError(f"{place}: got no column for {field} (found: {', '.join(header[:20])}); {_HOW}")
+        other = next((mark for mark in ";\t|," if len(header) == 1 and mark in header[0]), "")
+        how = f"separate the cells by commas (.csv) or tabs (.tsv), not by {other!r}" if other else _HOW
+        raise InputError(f"{place}: got no column for {field} (found: {', '.join(header[:20])}); {how}")
     return found[0] if found else None
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from ..models.errors import InputError
@@ -17,13 +19,17 @@ ENDING = ".txt"
 
 # With the blank after the colon, neither 10:30 nor https://... begins a turn.
 _TURN = re.compile(r"(?P<speaker>[^\s:][^:]{0,39}):(?:\s+(?P<content>.*))?", re.DOTALL)
+_CLOCK = r"(\d{4}-\d\d-\d\d[ T])?\d{1,2}:\d\d(:\d\d)?([.,]\d+)?Z?"
+_TIME = re.compile(rf"(\[{_CLOCK}\]|\({_CLOCK}\)|{_CLOCK})[ \t]+(?=[^\s:][^:]{{0,39}}:(\s|$))")
 
 
 def find_in_transcripts(path: Path, roles: RoleMap) -> Iterator[Finding]:
     """Reads transcripts, malformed ones too.
 
-    A line that begins with a speaker (at most 40 characters), a colon and a blank begins a turn. Any other line goes on
-    with the turn before it, joined by a space. Blank lines are passed over, and so are hidden files and folders.
+    A line that begins with a speaker (at most 40 characters), a colon and a blank begins a turn; a time before the
+    speaker, such as ``[00:07]``, is left out. Any other line goes on with the turn before it, joined by a space. Blank
+    lines are passed over, and so are hidden files and folders. Who speaks once beside two or more others may be no
+    speaker but the beginning of a sentence: that is a warning.
 
     Args:
         path: A ``.txt`` file, which is one dialogue, or a folder with such files at any depth. The id of a dialogue is
@@ -78,14 +84,30 @@ def _transcript(path: Path, identifier: str, domains: tuple[str, ...], roles: Ro
     for turn in turns:
         if not turn.content:
             problems.append(Problem(turn.place, f"got no text after {turn.speaker!r}; add what was said or remove it"))
-    return from_lines(place, identifier, domains, turns, roles, problems)
+    finding = from_lines(place, identifier, domains, turns, roles, problems)
+    return finding if finding.problems else replace(finding, doubts=_doubts(turns))
+
+
+def _doubts(turns: list[Line]) -> tuple[Problem, ...]:
+    """Warns of speakers that may be none."""
+    counts = Counter(turn.speaker for turn in turns)
+    return tuple(
+        Problem(
+            turn.place,
+            f"got a turn of {turn.speaker!r}, who speaks once beside {len(counts) - 1} others; if that is no speaker, "
+            "put the line behind the one before it",
+            "warning",
+        )
+        for turn in turns
+        if len(counts) > 2 and counts[turn.speaker] == 1
+    )
 
 
 def _turns(path: Path, text: Iterator[str]) -> tuple[list[Line], list[Problem]]:
     turns: list[tuple[str, str, list[str]]] = []
     problems: list[Problem] = []
     for number, line in enumerate(text, start=1):
-        place, said = f"{path}:{number}", line.strip()
+        place, said = f"{path}:{number}", _TIME.sub("", line.strip(), count=1)
         if not is_text(said):
             problems.append(Problem(place, "got bytes that are not UTF-8, expected text; save the file as UTF-8"))
         elif turn := _TURN.fullmatch(said):

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError, unknown_name
 from ..models.files import check_writable
-from . import ALL, CORPORA, MissingFilesError, get_corpus, iterate_dialogues
+from . import ALL, CORPORA, MissingFilesError, find_source, get_corpus, iterate_dialogues
 from .corpus import SPLITS, TERMS, Corpus
 from .dataset_card import Tally, dataset_card, figures_table, statistics
 from .labels import UnifiedTurn, clean_label, unified_turn
-from .leakage import EvaluationIndex, build_index
+from .leakage import EvaluationIndex, build_index, check_apart
 from .leakage_report import Cleaning
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def unify(
     temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
     check_writable(temporary)
     held_out = [f"{corpus.name}/{split}" for corpus, present in chosen for split in present if split != SPLITS[0]]
+    check_apart([f"{corpus.name}/{SPLITS[0]}" for corpus, present in chosen if SPLITS[0] in present], evaluation)
     try:
         index = build_index([*held_out, *evaluation], data_dir, skip_invalid=skip_invalid)
         tallies = []
@@ -143,6 +144,7 @@ def _choose_named(
             )
         present = _look(corpus, data_dir, wanted, skip_invalid)
         if not present:
+            find_source(corpus, data_dir)  # says what is missing, if it is the whole corpus
             raise MissingFilesError(
                 f"Corpus {name}: got no dialogue of {' or '.join(wanted)} in the data folder; add its files, choose "
                 "other splits or leave it out"
@@ -163,7 +165,7 @@ def _choose_from_all(
         present = _look(corpus, data_dir, wanted, skip_invalid)
         if not present:
             left_out[name] = "its files are not at hand"
-        elif corpus.part_of and _look(get_corpus(corpus.part_of), data_dir, wanted, skip_invalid):
+        elif corpus.part_of and set(present) <= set(_look(get_corpus(corpus.part_of), data_dir, wanted, skip_invalid)):
             left_out[name] = f"{corpus.part_of} holds its dialogues"
         elif not any(present.values()):
             left_out[name] = "it has neither dialogue acts nor slots"

@@ -13,9 +13,14 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Lets ``write`` make a file beside ``path`` and then puts it in place in one step.
 
     Args:
-        path: Where the file shall be; its folder is created.
+        path: Where the file shall be; its folder is created. A link is followed; what is no regular file, such as
+            ``/dev/stdout``, is written itself.
         write: Writes the path that it is given; when it fails, nothing changes at ``path``.
     """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        write(path)
+        return
+    path = path.resolve() if path.is_symlink() else path
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

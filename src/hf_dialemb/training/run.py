@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerBase
 from ..corpora import ALL, CORPORA, load_dialogues
 from ..corpora.at_hand import sets_at_hand
 from ..corpora.corpus import SPLITS
-from ..corpora.leakage import build_index
+from ..corpora.leakage import build_index, check_apart
 from ..corpora.leakage_report import Cleaning
 from ..corpora.own import is_own
 from ..models import get_method
@@ -158,8 +158,13 @@ def _without_leaks(dialogues: list[Dialogue], run: RunArguments, report: Callabl
     if run.exclude is None and run.corpus in CORPORA:
         others = [split for split in SPLITS if run.train_split not in (split, ALL)]
         names = list(sets_at_hand(run.data_dir, others, names=[run.corpus], skip_invalid=run.skip_invalid))
-    if not names or names == ["none"]:
+    if names == ["none"]:
         return dialogues
+    if run.dev_split is not None and _own_dev(run):
+        names.append(run.dev_split)
+    if not names:
+        return dialogues
+    check_apart([run.corpus if is_own(run.corpus) else f"{run.corpus}/{run.train_split}"], names)
     cleaning = Cleaning()
     index = build_index(names, run.data_dir, skip_invalid=run.skip_invalid)
     kept = list(index.clean(dialogues, cleaning))
@@ -182,10 +187,14 @@ def _usable(dialogues: Sequence[Dialogue], run: RunArguments, report: Callable[[
     return kept
 
 
+def _own_dev(run: RunArguments) -> bool:
+    return run.dev_split not in SPLITS and is_own(str(run.dev_split))
+
+
 def _dev_dialogues(run: RunArguments, report: Callable[[str], None]) -> list[Dialogue]:
     if run.dev_split is None:
         return []
-    own = run.dev_split not in SPLITS and is_own(run.dev_split)
+    own = _own_dev(run)
     if not own and run.corpus not in CORPORA and is_own(run.corpus):
         raise InputError(f"dev_split: got '{run.dev_split}', but {run.corpus} has no splits; give another file")
     dialogues = _load(run, run.dev_split if own else run.corpus, run.dev_split)

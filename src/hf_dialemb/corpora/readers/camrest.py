@@ -114,5 +114,5 @@ def _corpus(name: str, file: str, licence: str, terms: str, part_of: str = "") -
 
 CORPORA = (
     _corpus("camrest676", "CamRest676.json", "none stated (the repository that holds it is MIT)", "research", "gecor"),
-    _corpus("gecor", "CamRest676_annotated.json", "MIT", "permissive"),
+    _corpus("gecor", "CamRest676_annotated.json", "MIT; none stated for CamRest676 within it", "research"),
 )

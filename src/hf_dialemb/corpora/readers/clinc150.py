@@ -18,7 +18,7 @@ from ...models.errors import InputError
 from ..corpus import Corpus
 from ..parsing import read_json
 from ..records import field, names
-from ..source import Source
+from ..source import MissingFilesError, Source
 
 _DATA, _DOMAINS = "data_full.json", "domains.json"
 _LISTS = {"train": "train", "dev": "val", "test": "test"}
@@ -49,7 +49,7 @@ def _object(source: Source, pattern: str) -> tuple[str, dict[str, Any]]:
         if not isinstance(found, dict):
             raise InputError(f"{name}: got {type(found).__name__}, expected an object; get the file again")
         return name, found
-    raise InputError(f"{source.path}: got no {pattern}, expected it beside the others; add the file")
+    raise MissingFilesError(f"{source.path}: got no {pattern}, expected it beside the others; add the file")
 
 
 def _dialogue(record: _Record) -> Dialogue:

@@ -9,14 +9,13 @@ several intents of one utterance by ``#``. The samples of 5 and 10 utterances an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
-from itertools import zip_longest
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
-from ..parsing import text_lines
+from ..parsing import parallel_lines
 from ..source import Source
 
 SPLITS = {"train": "train", "dev": "valid", "test": "test"}
@@ -38,26 +37,6 @@ def files_of(folder: str, *names: str) -> dict[str, tuple[str, ...]]:
         From each split to its files, as `Corpus.files` takes them.
     """
     return {split: tuple(f"{folder}/{part}/{name}" for name in names) for split, part in SPLITS.items()}
-
-
-def parallel_lines(source: Source, patterns: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Reads text files whose lines of one number belong together.
-
-    Args:
-        source: The corpus's files.
-        patterns: Which files.
-
-    Yields:
-        The place in the first file, such as ``"seq.in:3"``, and the line of each file.
-
-    Raises:
-        InputError: A line is not UTF-8, or a file ends before another.
-    """
-    for lines in zip_longest(*(text_lines(source, pattern) for pattern in patterns)):
-        if None in lines:
-            place = next(line[0] for line in lines if line is not None)
-            raise InputError(f"{place}: {patterns[lines.index(None)]} has no such line; get the files again")
-        yield lines[0][0], tuple(text for _, text in lines)
 
 
 def _records(files: dict[str, tuple[str, ...]], source: Source, split: str) -> Iterator[tuple[str, _Record]]:

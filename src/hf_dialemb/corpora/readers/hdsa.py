@@ -26,7 +26,7 @@ from ...models.errors import InputError
 from ..corpus import Corpus
 from ..parsing import json_list, json_members, parse_json, table_rows
 from ..records import convert_each, field, names
-from ..source import Source
+from ..source import MissingFilesError, Source
 from .multiwoz import identifier
 
 _FILES = {
@@ -61,7 +61,7 @@ def _table_records(source: Source, table: str, reference: str) -> Iterator[tuple
     replies = json_members(source, reference)
     last = {key: found[-1:] if isinstance(found, list) else found for _, (key, found) in replies}
     if not last:
-        raise InputError(f"{source.path}: {table} needs {reference} too, which has the last replies; add the file")
+        raise MissingFilesError(f"{source.path}: {table} needs {reference} too, for the last replies; add the file")
     rows = table_rows(source, table, delimiter="\t", quoted=False, names=_COLUMNS)
     for key, group in groupby(rows, lambda row: row[1][_COLUMNS[0]]):
         placed = list(group)

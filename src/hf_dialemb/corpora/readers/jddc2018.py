@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import Corpus
+from ..parsing import parallel_lines
 from ..source import Source
-from .few_shot_intent import parallel_lines
 
 _FILES = {split: (f"{split}Questions.txt", f"{split}Answers.txt") for split in ("train", "dev")}
 

@@ -6,8 +6,8 @@ Layout: ``kvret_{train,dev,test}_public.json``, each a list of dialogues.
 
 The label of a dialogue is its task: navigate, schedule or weather. The assistant's first turn after a driver's turn
 carries what the driver said in it: values in ``slots``, and ``requested`` with a flag for every slot that was touched.
-So the driver informs of the slots whose value is new, and requests those that are flagged without a value. 10 turns
-have no text and are left out, as is the one dialogue that has no turn.
+So the driver informs of the slots whose value is new, and requests those that are flagged and have no value yet. 10
+turns have no text and are left out, as is the one dialogue that has no turn.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _turns(said: tuple[tuple[str, str, dict[str, str], list[str]], ...]) -> list
 
 def _labelled(turn: Turn, values: dict[str, str], flagged: list[str], known: dict[str, str]) -> Turn:
     informed = [(slot.lower(), value) for slot, value in values.items() if known.get(slot) != value.lower()]
-    requested = [(slot.lower(), "") for slot in flagged if slot not in values]
+    requested = [(slot.lower(), "") for slot in flagged if slot not in values and slot not in known]
     acts = (*(["inform"] if informed else []), *(["request"] if requested else []))
     return Turn(turn.role, turn.content, acts, (*informed, *requested))
 

@@ -22,7 +22,7 @@ from ...models.errors import InputError
 from ..corpus import Corpus
 from ..parsing import json_lines, json_members, parse_json, text_lines
 from ..records import convert_each, field, names
-from ..source import Source
+from ..source import MissingFilesError, Source
 
 HELD_OUT = {"dev": "multiwoz2.1_convlab2/val.json", "test": "multiwoz2.1_convlab2/test.json"}
 """The files of version 2.1 that say which dialogues are dev and test."""
@@ -95,13 +95,13 @@ def extract_records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
         The place and the raw dialogue.
 
     Raises:
-        InputError: A file of version 2.1 is missing.
+        MissingFilesError: A file of version 2.1 is missing.
     """
     splits: dict[str, str] = {}
     for held_out, pattern in HELD_OUT.items():
         found = {identifier(key): held_out for _, (key, _) in json_members(source, pattern)}
         if not found:
-            raise InputError(
+            raise MissingFilesError(
                 f"{source.path}: split {split} needs {pattern} too, which says what is {held_out}; add the file"
             )
         splits |= found
@@ -198,7 +198,7 @@ def members_of_split(
         The place, and the pair of id and dialogue.
 
     Raises:
-        InputError: A list is missing.
+        MissingFilesError: A list is missing.
     """
     splits = {
         identifier(line.strip()): name
@@ -209,7 +209,7 @@ def members_of_split(
     missing = [ids for name, ids in lists.items() if name not in splits.values()]
     for place, (key, raw) in json_members(source, pattern):
         if missing:
-            raise InputError(
+            raise MissingFilesError(
                 f"{source.path}: {pattern} needs {missing[0]} too, which names the dialogues of a split; add the file"
             )
         if splits.get(identifier(key), "train") == split:

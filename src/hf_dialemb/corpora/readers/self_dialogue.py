@@ -15,6 +15,7 @@ from __future__ import annotations
 import csv
 import io
 import random
+import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, NamedTuple
@@ -22,13 +23,15 @@ from typing import Any, BinaryIO, NamedTuple
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import SPLITS, Corpus
+from ..parsing import LONGEST_CELL
 from ..records import field
 from ..source import Source
 
-_FILES = {split: ("corpus/*/*.csv",) for split in SPLITS}
-
 _BLOCKED = "blocked_workers.txt"
+_FILES = {split: ("corpus/*/*.csv", _BLOCKED) for split in SPLITS}
+
 _SENTENCE = "Answer.sentence"
+_SENTENCE_COLUMN = re.compile(r"Answer\.sentence(\d{1,4})")
 _NOTHING_SAID = ("", "{}")
 # These two folders mix topics, so their dialogues get both labels, and a filter for single domains drops them.
 _MIXED = {"music_and_movies": ("music", "movies"), "transition_music_movies": ("music", "movies")}
@@ -58,6 +61,7 @@ def _records(source: Source, split: str) -> Iterator[tuple[str, _Row]]:
 
 def _rows(name: str, stream: BinaryIO) -> Iterator[_Row]:
     topic = PurePosixPath(name).parent.name
+    csv.field_size_limit(LONGEST_CELL)
     reader = csv.DictReader(io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline=""))
     try:
         columns = reader.fieldnames or ()
@@ -79,9 +83,9 @@ def _complete(cells: dict[str, Any]) -> bool:
 def _sentences(cells: dict[str, Any]) -> dict[int, str]:
     """The sentences by number; numbers stay as they are, so that a gap does not swap the speakers."""
     numbered = {
-        int(column.removeprefix(_SENTENCE)): text
+        int(match[1]): text
         for column, text in cells.items()
-        if column and column.removeprefix(_SENTENCE).isdecimal() and text
+        if text and (match := _SENTENCE_COLUMN.fullmatch(column or ""))
     }
     return {number: text for number, text in sorted(numbered.items()) if text.strip() not in _NOTHING_SAID}
 
