@@ -31,7 +31,7 @@ def table(path: Path) -> str:
         run = results.run
         return f"{markdown_table(results.results)}\n`{run['command']}` on {run['hardware']}\n"
     lines = record["table"]
-    if not lines[0].startswith("|"):  # plain text keeps its columns only in a code block
+    if not any(line.startswith("|") for line in lines):  # plain text keeps its columns only in a code block
         lines = ["```text", *lines, "```"]
     return "".join(f"{line}\n" for line in lines)
 

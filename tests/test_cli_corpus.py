@@ -36,8 +36,10 @@ def test_list_has_every_corpus(capsys):
 
 
 def test_stats_counts_draws_and_writes_what_it_read(capsys, tmp_path):
-    output, plot = tmp_path / "sample.jsonl.gz", tmp_path / "sample.png"
-    table = run(capsys, "stats", "--corpus", "sample", "--split", "all", "--output", output, "--plot", plot)
+    output, plot, report = tmp_path / "sample.jsonl.gz", tmp_path / "sample.png", tmp_path / "sample.json"
+    words = ("--split", "all", "--output", output, "--plot", plot, "--report", report)
+    table = run(capsys, "stats", "--corpus", "sample", *words)
+    assert json.loads(report.read_text())["dialogues"] == 816
     assert table.split()[:2] == ["dialogues", "816"]
     assert f"Wrote {output}" in table
     assert f"Wrote {plot}" in table

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from ..models.files import check_writable
+from ..models.files import check_writable, write_json_atomically
 from .parser import Parser, add_command, corpus_options, own_options
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def _add_stats(actions: argparse._SubParsersAction[Parser]) -> None:
     own_options(parser)
     parser.add_argument("--skip-invalid", action="store_true", help="count, list and leave out malformed dialogues")
     parser.add_argument("--plot", type=Path, help="draw histograms of lengths and labels into this PNG")
+    parser.add_argument("--report", type=Path, help="write all counts here (JSON)")
     parser.add_argument("--output", type=Path, help="write the dialogues here, one JSON object a line (.gz: packed)")
     parser.set_defaults(run=_stats)
 
@@ -118,7 +119,9 @@ def _stats(options: argparse.Namespace) -> None:
     print(statistics.to_table())
     if options.plot:
         draw_histograms(statistics, options.plot, _title(options))
-    for written in filter(None, (options.output, options.plot)):
+    if options.report:
+        write_json_atomically(options.report, statistics.to_json())
+    for written in filter(None, (options.output, options.plot, options.report)):
         print(f"Wrote {written}")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError, unknown_name
-from .corpus import SPLITS, Corpus
+from .corpus import ALL, SPLITS, Corpus
 from .jsonl import read_jsonl, write_jsonl
 from .records import convert_records
 from .registry import CORPORA, get_corpus
@@ -39,9 +39,6 @@ DATA_VARIABLE = "HF_DIALEMB_DATA"
 
 HUB_PREFIX = "hf://datasets/"
 """What a data folder on the Hub begins with."""
-
-ALL = "all"
-"""The split that is all splits of a corpus, one after the other."""
 
 _HUB_DATASET = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
 
@@ -197,11 +194,7 @@ def find_source(corpus: Corpus, data_dir: str | Path | None = None) -> Source | 
 
 
 def _read(corpus: Corpus, data_dir: str | Path | None, split: str, skip_invalid: bool) -> Iterator[Any]:
-    splits = corpus.splits if split == ALL else (split,)
-    if not set(splits) <= set(corpus.splits):
-        raise InputError(
-            f"Unknown split '{split}' of corpus {corpus.name}. Available: {', '.join(corpus.splits)}, {ALL}."
-        )
+    splits = corpus.chosen(split)
     source = find_source(corpus, data_dir)
     records = (record for each in splits for record in corpus.records(source, each))  # type: ignore[arg-type]
     return _at_least_one(records, corpus, source, splits, skip_invalid)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -10,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from ..models.dialogue import Dialogue
-from ..models.files import write_text_atomically
+from ..models.files import write_json_atomically
 from . import iterate_dialogues
 from .corpus import SPLITS
 from .jsonl import write_jsonl
@@ -85,7 +84,7 @@ def build_benchmark(
         raise MissingFilesError(f"None of {', '.join(PAPER)} is at hand: {next(iter(missing.values()))}")
     result: dict[str, object] = {"counts": counts, "domains": domains, "missing": missing}
     record = {**result, "table": benchmark_table(result).splitlines()}
-    write_text_atomically(output / "table.json", json.dumps(record, indent=1) + "\n")
+    write_json_atomically(output / "table.json", record)
     return result
 
 

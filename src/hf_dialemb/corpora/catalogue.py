@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from ..models.files import write_text_atomically
+from ..models.files import write_json_atomically
 from .corpus import Corpus
 from .registry import CORPORA, get_corpus
 
@@ -27,7 +26,7 @@ def catalogue(output: Path | None = None) -> str:
     lines = [f"| {' | '.join(row)} |" for row in padded]
     table = [lines[0], "|" + "|".join(":" + "-" * (width + 1) for width in widths) + "|", *lines[1:]]
     if output:
-        write_text_atomically(output, json.dumps({"table": table}, indent=1) + "\n")
+        write_json_atomically(output, {"table": table})
     return "\n".join(table)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from . import ALL, find_source
-from .corpus import Corpus
+from . import find_source
+from .corpus import ALL, Corpus
 from .findings import Finding, Problem, at_least_one, distinct
 from .hub_dataset import find_in_hub_dataset
 from .own import find_own, is_own
@@ -73,11 +73,7 @@ def check(
 
 
 def _find_registered(corpus: Corpus, data_dir: str | Path | None, split: str) -> Iterator[Finding]:
-    splits = corpus.splits if split == ALL else (split,)
-    if not set(splits) <= set(corpus.splits):
-        raise InputError(
-            f"Unknown split '{split}' of corpus {corpus.name}. Available: {', '.join(corpus.splits)}, {ALL}."
-        )
+    splits = corpus.chosen(split)
     source = find_source(corpus, data_dir)
 
     def find() -> Iterator[Finding]:

@@ -6,10 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..models.errors import InputError
 from .source import Source
 
 SPLITS = ("train", "dev", "test")
 """How the parts of a corpus are named, whatever its files call them."""
+
+ALL = "all"
+"""What stands for all splits of a corpus, one after the other, or for all that is at hand."""
 
 TERMS = ("permissive", "share-alike", "research")
 """What a licence lets one do with a copy, from most to least: pass it on under other terms (MIT, Apache, BSD, CC BY,
@@ -64,3 +68,22 @@ class Corpus:
     def splits(self) -> tuple[str, ...]:
         """The splits that can be read."""
         return tuple(self.files)
+
+    def chosen(self, split: str) -> tuple[str, ...]:
+        """Says which splits are meant.
+
+        Args:
+            split: One of the splits, or `ALL`.
+
+        Returns:
+            That one, or all.
+
+        Raises:
+            InputError: There is no such split.
+        """
+        if split == ALL:
+            return self.splits
+        if split not in self.splits:
+            known = ", ".join((*self.splits, ALL))
+            raise InputError(f"Unknown split '{split}' of corpus {self.name}. Available: {known}.")
+        return (split,)

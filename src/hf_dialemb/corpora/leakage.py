@@ -15,7 +15,6 @@ of utterances are given.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,10 +22,10 @@ from typing import Any
 
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError, unknown_name
-from ..models.files import check_writable, write_text_atomically
-from . import ALL, get_corpus, iterate_dialogues, iterate_examples, own
+from ..models.files import check_writable, write_json_atomically
+from . import get_corpus, iterate_dialogues, iterate_examples, own
 from .at_hand import sets_at_hand
-from .corpus import KINDS, SPLITS
+from .corpus import ALL, KINDS, SPLITS
 from .examples import ResponseSelection, RetrievalQuery, SentencePair
 from .leakage_report import DIALOGUE, TURN, UTTERANCE, Cleaning, Leak, LeakageReport, Row
 from .near_duplicates import (
@@ -272,7 +271,7 @@ def find_leakage(
     )
     report = leakage_table(((name, tqdm(stream, name, disable=not show_progress)) for name, stream in streams), index)
     if output:
-        write_text_atomically(output, json.dumps(report.to_json(), indent=1, ensure_ascii=False) + "\n")
+        write_json_atomically(output, report.to_json())
     return report
 
 

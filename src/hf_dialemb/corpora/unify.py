@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError, unknown_name
 from ..models.files import check_writable
-from . import ALL, CORPORA, MissingFilesError, find_source, get_corpus, iterate_dialogues
-from .corpus import SPLITS, TERMS, Corpus
+from . import CORPORA, MissingFilesError, find_source, get_corpus, iterate_dialogues
+from .corpus import ALL, SPLITS, TERMS, Corpus
 from .dataset_card import Tally, dataset_card, figures_table, statistics
 from .labels import UnifiedTurn, clean_label, unified_turn
 from .leakage import EvaluationIndex, build_index, check_apart

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from .errors import InputError
 
@@ -33,6 +35,16 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
 def write_text_atomically(path: Path, text: str) -> None:
     """Writes ``text`` to ``path`` in UTF-8, whole or not at all."""
     write_atomically(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def write_json_atomically(path: Path, record: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
+    """Writes ``record`` to ``path`` as JSON, whole or not at all.
+
+    Args:
+        path: Where the file shall be; its folder is created.
+        record: What `json.dumps` takes.
+    """
+    write_text_atomically(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
 def check_writable(path: Path) -> None:

@@ -7,15 +7,14 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from ..corpora import ALL, CORPORA, load_dialogues
+from ..corpora import CORPORA, load_dialogues
 from ..corpora.at_hand import sets_at_hand
-from ..corpora.corpus import SPLITS
+from ..corpora.corpus import ALL, SPLITS
 from ..corpora.leakage import build_index, check_apart
 from ..corpora.leakage_report import Cleaning
 from ..corpora.own import is_own
@@ -24,7 +23,7 @@ from ..models.backbones import resolve_backbone
 from ..models.dialogue import Dialogue
 from ..models.encoder import DialogueEncoder, encode
 from ..models.errors import InputError
-from ..models.files import check_writable, write_text_atomically
+from ..models.files import check_writable, write_json_atomically
 from ..models.method import Method
 from .arguments import SELECTIONS, RunArguments, Settings
 from .data import Collator
@@ -110,15 +109,10 @@ def _report(
         "checkpoint": Path(state.best_model_checkpoint or "last").name,
         "log": state.log_history,
     }
-    write_json(output / REPORT_FILE, record)
+    write_json_atomically(output / REPORT_FILE, record)
     report(f"Trained {state.global_step:,} steps on {len(dialogues):,} dialogues in {record['seconds']:.0f} s")
     report(f"{truncation}; kept: checkpoint '{record['checkpoint']}'")
     report(f"Wrote {output}")
-
-
-def write_json(path: Path, record: Any) -> None:  # noqa: ANN401
-    """Writes JSON so that the file is either the old or the new one, whatever happens in between."""
-    write_text_atomically(path, json.dumps(record, indent=1) + "\n")
 
 
 def _starting_point(settings: Settings, output: Path) -> Path | None:
@@ -142,7 +136,7 @@ def _starting_point(settings: Settings, output: Path) -> Path | None:
                 )
         elif state.is_main_process:
             output.mkdir(parents=True, exist_ok=True)
-            write_json(file, fingerprint)
+            write_json_atomically(file, fingerprint)
     return checkpoint
 
 

@@ -14,13 +14,13 @@ rewritings.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
 from ..corpus import SPLITS, Corpus
 from ..parsing import json_list
-from ..records import convert_each, field, names
+from ..records import convert_each, field, names, strings
 from ..source import Source
 
 _DEV_START, _TEST_START = 406, 541  # an id is the position among the 676
@@ -79,7 +79,7 @@ def _labelled(role: str, text: str, labels: Iterable[_Label]) -> Turn:
 def _user_labels(raw: Any) -> list[_Label]:  # noqa: ANN401
     act = field(raw, "act", str).lower()
     labels = []
-    for slot, value in convert_each(field(raw, "slots", list), "slots", _pair):
+    for slot, value in convert_each(field(raw, "slots", list), "slots", partial(strings, count=2)):
         labels.append((act, value, "") if slot == _UNVALUED else (act, slot, value))
     return labels
 
@@ -90,12 +90,6 @@ def _system_label(raw: Any) -> _Label:  # noqa: ANN401
     # One list in the files holds slot and value in a single string: ["area, centre"].
     slot, _, value = ", ".join(names({"DA": raw}, "DA")).partition(", ")
     return _INFORM, slot, value
-
-
-def _pair(raw: Any) -> tuple[str, str]:  # noqa: ANN401
-    if not isinstance(raw, list) or len(raw) != 2 or not all(isinstance(part, str) for part in raw):
-        raise InputError(f"got {str(raw)[:40]!r}, expected a pair of slot and value; repair the record")
-    return raw[0], raw[1]
 
 
 def _corpus(name: str, file: str, licence: str, terms: str, part_of: str = "") -> Corpus:

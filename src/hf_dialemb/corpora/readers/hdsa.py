@@ -25,7 +25,7 @@ from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
 from ..parsing import json_list, json_members, parse_json, table_rows
-from ..records import convert_each, field, names
+from ..records import convert_each, field, names, strings
 from ..source import MissingFilesError, Source
 from .multiwoz import identifier
 
@@ -97,16 +97,9 @@ def _state(raw: dict[str, Any]) -> list[tuple[str, str, str]]:
     found = []
     for domain in raw:
         for pair in field(raw, domain, list):
-            slot, value = _pair(pair)
+            slot, value = strings(pair, 2)
             found.append((domain, slot.lower(), value))
     return found
-
-
-def _pair(raw: Any) -> tuple[str, str]:  # noqa: ANN401
-    pair = names({"BS": raw}, "BS")
-    if len(pair) != 2:
-        raise InputError(f"field BS: got a list of {len(pair)}, expected a pair of slot and value; repair the record")
-    return pair[0], pair[1]
 
 
 def _acts(raw: dict[str, Any]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...], set[str]]:

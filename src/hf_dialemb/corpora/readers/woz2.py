@@ -16,10 +16,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
 from ..corpus import Corpus
 from ..parsing import json_list
-from ..records import convert_each, field
+from ..records import convert_each, field, strings
 from ..source import Source
 
 _PARTS = {"train": "train", "dev": "validate", "test": "test"}
@@ -68,18 +67,15 @@ def _labelled(role: str, text: str, labels: tuple[_Label, ...]) -> Turn:
 
 
 def _user_label(raw: Any) -> _Label:  # noqa: ANN401
-    slot, value = _pair(raw)
+    slot, value = strings(raw, 2)
     return (_REQUEST, value, "") if slot == _REQUEST else ("inform", slot, value)
 
 
 def _system_label(raw: Any) -> _Label:  # noqa: ANN401
-    return (_REQUEST, raw, "") if isinstance(raw, str) else ("inform", *_pair(raw))
-
-
-def _pair(raw: Any) -> tuple[str, str]:  # noqa: ANN401
-    if not isinstance(raw, list) or len(raw) != 2 or not all(isinstance(part, str) for part in raw):
-        raise InputError(f"got {str(raw)[:40]!r}, expected a pair of slot and value; repair the record")
-    return raw[0], raw[1]
+    if isinstance(raw, str):
+        return _REQUEST, raw, ""
+    slot, value = strings(raw, 2)
+    return "inform", slot, value
 
 
 CORPORA = (
