@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import hf_dialemb.corpora.check as module
+from hf_dialemb.corpora import REGISTERED
 from hf_dialemb.corpora.check import LONGEST_TURN, Problem, check
 from hf_dialemb.corpora.corpus import Corpus
 from hf_dialemb.corpora.hub_dataset import to_dataset
@@ -181,7 +182,7 @@ def test_every_malformed_record_of_a_registered_corpus(monkeypatch):
         ("utterances", []),
     ):
         corpus = Corpus("calls", {"train": (), "test": ()}, read, convert, kind=kind, **terms)
-        monkeypatch.setattr(module, "CORPORA", {"calls": "calls"})
+        monkeypatch.setattr(module, "form_of", lambda *_: REGISTERED)
         monkeypatch.setattr(module, "get_corpus", {"calls": corpus}.__getitem__)
         problems = list(check("calls"))
         assert [problem.message[: len(start)] for problem, start in zip(
@@ -278,3 +279,14 @@ def test_no_error_exactly_when_the_file_can_be_read(tmp_path_factory, file):
     except InputError:
         dialogues = []
     assert bool(dialogues) == (not problems)
+
+
+def test_a_corpus_is_named_as_in_reading():
+    with pytest.raises(InputError, match="--corpus sgd --split test"):
+        list(check("sgd/test"))
+    with pytest.raises(InputError, match="leave them out"):
+        list(check("sample", columns="id=call"))
+    with pytest.raises(InputError, match="which only tables of your own take"):
+        list(check("org/name", columns="id=call"))
+    with pytest.raises(InputError, match="Did you mean 'sgd'"):
+        list(check("sgdd"))

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError, unknown_name
+from . import hub_dataset, hub_files, own
 from .corpus import ALL, SPLITS, Corpus
 from .jsonl import read_jsonl, write_jsonl
 from .records import convert_records
@@ -37,8 +38,8 @@ __all__ = [
 DATA_VARIABLE = "HF_DIALEMB_DATA"
 """The environment variable that names the data folder when none is given."""
 
-HUB_PREFIX = "hf://datasets/"
-"""What a data folder on the Hub begins with."""
+REGISTERED, OWN, HUB = "registered", "own", "hub"
+"""How a corpus may be named: in `CORPORA`, as a file or folder, or as a dataset on the Hub."""
 
 _HUB_DATASET = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
 
@@ -90,30 +91,50 @@ def iterate_dialogues(
         MissingFilesError: The corpus is not there; or, on reading, the split is not.
         InputError: The corpus or split is unknown or holds no dialogues; or, on reading, a record is malformed.
     """
-    if corpus in CORPORA:
+    form = form_of(corpus, columns, roles)
+    if form == REGISTERED:
         known = get_corpus(corpus)
-        if columns or roles:
-            raise InputError(
-                f"corpus {corpus}: got columns or roles, which only files of your own take; leave them out"
-            )
         if known.kind not in ("dialogues", "utterances"):
             raise InputError(
                 f"Corpus {corpus} holds {known.kind}, expected dialogues; choose another corpus, or read it in Python "
                 "with load_examples"
             )
         return _read(known, data_dir, split, skip_invalid)
-    from . import own
-
-    if own.is_own(corpus):
+    if form == OWN:
         return own.read_own(corpus, columns=columns, roles=roles, skip_invalid=skip_invalid)
+    return hub_dataset.load_hub_dataset(corpus, split, roles=roles, skip_invalid=skip_invalid)
+
+
+def form_of(corpus: str, columns: str | None = None, roles: str | None = None) -> str:
+    """Says how a corpus was named, and refuses settings that it does not take.
+
+    Args:
+        corpus: As in `iterate_dialogues`.
+        columns: As in `iterate_dialogues`.
+        roles: As in `iterate_dialogues`.
+
+    Returns:
+        `REGISTERED`, `OWN` or `HUB`.
+
+    Raises:
+        InputError: The corpus is unknown, or settings were given that only others take.
+    """
+    if corpus in CORPORA:
+        if columns or roles:
+            raise InputError(
+                f"corpus {corpus}: got columns or roles, which only files of your own take; leave them out"
+            )
+        return REGISTERED
+    if own.is_own(corpus):
+        return OWN
     name, _, given = corpus.partition("/")
     if name in CORPORA and given in (*SPLITS, ALL):
         raise InputError(f"corpus: got '{corpus}', expected a name; write --corpus {name} --split {given}")
-    if _HUB_DATASET.fullmatch(corpus):
-        from .hub_dataset import load_hub_dataset
-
-        return load_hub_dataset(corpus, split, roles=roles, skip_invalid=skip_invalid)
-    raise InputError(f"{unknown_name('corpus', corpus, CORPORA)} A file or folder of your own works too.")
+    if not _HUB_DATASET.fullmatch(corpus):
+        raise InputError(f"{unknown_name('corpus', corpus, CORPORA)} A file or folder of your own works too.")
+    if columns:
+        raise InputError(f"corpus {corpus}: got columns, which only tables of your own take; leave them out")
+    return HUB
 
 
 def iterate_examples(
@@ -183,10 +204,10 @@ def find_source(corpus: Corpus, data_dir: str | Path | None = None) -> Source | 
         raise MissingFilesError(
             f"Corpus {corpus.name} needs its files: got no data folder; give --data-dir or set {DATA_VARIABLE}"
         )
-    if str(given).startswith(HUB_PREFIX):
-        from .hub_files import download
-
-        return Source(download(str(given), [pattern for patterns in corpus.files.values() for pattern in patterns]))
+    if str(given).startswith(hub_files.PREFIX):
+        return Source(
+            hub_files.download(str(given), [pattern for patterns in corpus.files.values() for pattern in patterns])
+        )
     try:
         return Source(_find(corpus, Path(given).expanduser()))
     except RuntimeError as error:  # nobody's home

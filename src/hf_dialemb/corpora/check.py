@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,13 +9,13 @@ from typing import Any
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from . import find_source
+from . import OWN, REGISTERED, find_source, form_of, get_corpus
 from .corpus import ALL, Corpus
 from .findings import Finding, Problem, at_least_one, distinct
 from .hub_dataset import find_in_hub_dataset
-from .own import find_own, is_own
-from .registry import CORPORA, get_corpus
+from .own import find_own
 from .roles import RoleMap
+from .statistics import content_hash
 
 __all__ = ["Problem", "check"]
 
@@ -54,13 +52,14 @@ def check(
         InputError: The corpus is unknown or cannot be opened, or an argument is malformed.
     """
     name, conversations = str(corpus), True
-    if name not in CORPORA and is_own(name):
-        findings = find_own(name, columns=columns, roles=roles)
-    elif name not in CORPORA and "/" in name:
-        findings = find_in_hub_dataset(name, split, RoleMap.parse(roles))
-    else:
+    form = form_of(name, columns, roles)
+    if form == REGISTERED:
         known = get_corpus(name)
         findings, conversations = _find_registered(known, data_dir, split), known.kind == "dialogues"
+    elif form == OWN:
+        findings = find_own(name, columns=columns, roles=roles)
+    else:
+        findings = find_in_hub_dataset(name, split, RoleMap.parse(roles))
     places: dict[bytes, str] = {}
     try:
         for finding in findings:
@@ -97,8 +96,7 @@ def _converted(corpus: Corpus, place: str, record: Any) -> Finding:  # noqa: ANN
 
 def _warnings(finding: Finding, places: dict[bytes, str], conversations: bool) -> Iterator[Problem]:
     turns = finding.dialogue.turns
-    said = json.dumps([(turn.role, turn.content) for turn in turns]).encode()
-    first = places.setdefault(hashlib.blake2b(said, digest_size=16).digest(), finding.place)
+    first = places.setdefault(content_hash(finding.dialogue), finding.place)
     if first != finding.place:
         yield _warning(finding, f"got the same turns as {first}; leave one of the two out, unless it was said twice")
     if conversations and len(turns) == 1:

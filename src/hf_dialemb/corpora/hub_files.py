@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ..models.errors import InputError
 
-_PREFIX = "hf://datasets/"
+PREFIX = "hf://datasets/"
+"""What a data folder on the Hub begins with."""
 
 
 def download(address: str, patterns: Iterable[str]) -> Path:
@@ -26,7 +27,7 @@ def download(address: str, patterns: Iterable[str]) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-    repository, _, revision = address.removeprefix(_PREFIX).partition("@")
+    repository, _, revision = address.removeprefix(PREFIX).partition("@")
     wanted = [f"*{pattern}{suffix}" for pattern in patterns for suffix in ("", ".gz")]
     try:
         return Path(

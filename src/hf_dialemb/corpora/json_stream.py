@@ -13,6 +13,9 @@ from typing import IO, Any, NoReturn
 
 from ..models.errors import InputError
 
+GET_AGAIN = "the file is damaged or incomplete: get it again"
+"""What to do about a file that cannot be parsed."""
+
 _CHUNK = 1 << 18
 _HALF = re.compile(r"\\u[dD]")  # how JSON may spell half a character
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -72,7 +75,7 @@ class JsonStream:
         if opening != expected:
             if path or opening in _FORMS or _is_value(opening):
                 got = _FORMS.get(opening, "a single value")
-                raise InputError(f"{self.name}: got {got}, expected {_FORMS[expected]}; {_GET_AGAIN}")
+                raise InputError(f"{self.name}: got {got}, expected {_FORMS[expected]}; {GET_AGAIN}")
             self._refuse(f"it begins with {opening!r}")
         if not path:
             return True
@@ -158,10 +161,7 @@ class JsonStream:
 
     def _refuse(self, reason: str) -> NoReturn:
         after = f" after {self._records:,} records" if self._records else ""
-        raise InputError(f"{self.name}: broken JSON{after} ({reason}); {_GET_AGAIN}") from None
-
-
-_GET_AGAIN = "the file is damaged or incomplete: get it again"
+        raise InputError(f"{self.name}: broken JSON{after} ({reason}); {GET_AGAIN}") from None
 
 
 def _is_value(opening: str) -> bool:

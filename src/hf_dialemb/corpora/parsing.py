@@ -10,10 +10,9 @@ from itertools import zip_longest
 from typing import IO, Any
 
 from ..models.errors import InputError
-from .json_stream import JsonStream, check_encodable
+from .json_stream import GET_AGAIN, JsonStream, check_encodable
 from .source import Source
 
-_GET_AGAIN = "the file is damaged or incomplete: get it again"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LONGEST_CELL = 1 << 24
 """How many characters a cell of a table may have; csv's own limit is less than what some annotations take."""
@@ -32,10 +31,10 @@ def read_json(name: str, stream: IO[bytes]) -> Any:  # noqa: ANN401 - whatever t
     Raises:
         InputError: The file is not UTF-8 or not JSON.
     """
-    return parse_json(name, stream.read(), _GET_AGAIN)
+    return parse_json(name, stream.read(), GET_AGAIN)
 
 
-def parse_json(name: str, content: bytes, remedy: str = _GET_AGAIN) -> Any:  # noqa: ANN401
+def parse_json(name: str, content: bytes, remedy: str = GET_AGAIN) -> Any:  # noqa: ANN401
     """Parses JSON text.
 
     Args:
@@ -151,7 +150,7 @@ def text_lines(source: Source, pattern: str) -> Iterator[tuple[str, str]]:
             try:
                 yield f"{name}:{number}", text.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
-                raise InputError(f"{name}:{number}: broken UTF-8 at byte {error.start}; {_GET_AGAIN}") from None
+                raise InputError(f"{name}:{number}: broken UTF-8 at byte {error.start}; {GET_AGAIN}") from None
 
 
 def parallel_lines(source: Source, patterns: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -216,10 +215,10 @@ def table_rows(
                         row[""] = delimiter.join(cells[len(header) :])
                     yield f"{name}:{reader.line_num}", row
         except csv.Error as error:
-            raise InputError(f"{name}:{reader.line_num}: broken CSV ({error}); {_GET_AGAIN}") from None
+            raise InputError(f"{name}:{reader.line_num}: broken CSV ({error}); {GET_AGAIN}") from None
         except UnicodeDecodeError as error:
             raise InputError(
-                f"{name}: broken UTF-8 after line {reader.line_num} ({error.reason}); {_GET_AGAIN}"
+                f"{name}: broken UTF-8 after line {reader.line_num} ({error.reason}); {GET_AGAIN}"
             ) from None
         finally:
             text.detach()

@@ -135,13 +135,10 @@ class Statistics:
     def add(self, dialogue: Dialogue) -> None:
         """Counts one more dialogue."""
         words = 0
-        whole = blake2b(digest_size=8)
         for turn in dialogue.turns:
             words += self._add_turn(turn)
-            text = _normalised(turn.content)
-            self._utterance_hashes.frombytes(blake2b(text, digest_size=8).digest())
-            whole.update(turn.role.encode() + b"\t" + text + b"\n")
-        self._dialogue_hashes.frombytes(whole.digest())
+            self._utterance_hashes.frombytes(blake2b(_normalised(turn.content), digest_size=8).digest())
+        self._dialogue_hashes.frombytes(content_hash(dialogue))
         self.turns_per_dialogue.add(len(dialogue.turns))
         self.words_per_dialogue.add(words)
         self.one_speaker_dialogues += len(dialogue.roles) == 1
@@ -272,6 +269,21 @@ def most_frequent(labels: Counter[str], limit: int) -> list[str]:
     """
     # most_common would leave ties to the order of the corpus.
     return sorted(labels, key=lambda label: (-labels[label], label))[:limit]
+
+
+def content_hash(dialogue: Dialogue) -> bytes:
+    """Hashes who says what.
+
+    Args:
+        dialogue: The dialogue.
+
+    Returns:
+        8 bytes, the same for dialogues whose turns differ in case and white space alone.
+    """
+    whole = blake2b(digest_size=8)
+    for turn in dialogue.turns:
+        whole.update(turn.role.encode() + b"\t" + _normalised(turn.content) + b"\n")
+    return whole.digest()
 
 
 def _normalised(text: str) -> bytes:
