@@ -47,6 +47,10 @@ results: setup
 	    --plot docs/results/$$corpus.png --model tfidf all-MiniLM-L6-v2@utterances all-MiniLM-L6-v2 \
 	    runs/centre-$$corpus runs/dial2vec-minilm-$$corpus || exit 1; \
 	done
+	for corpus in clinc150 dialog2flow_evaluation; do \
+	  $(BIN)/dialemb evaluate --model tfidf all-MiniLM-L6-v2 --corpus $$corpus --split test \
+	    --output docs/results/$$corpus.json || exit 1; \
+	done
 	$(BIN)/dialemb corpus list --output docs/results/catalogue.json
 	$(BIN)/dialemb corpus benchmark --output runs/benchmark
 	cp runs/benchmark/table.json docs/results/benchmark_table.json

@@ -118,7 +118,7 @@ def _add_evaluate(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "evaluate",
-        "Compare encoders on a labelled corpus: domain categorisation, semantic relatedness, retrieval.",
+        "Compare encoders on a labelled corpus: domains of dialogues, or intents and actions of utterances.",
         "example: dialemb evaluate --model runs/dial2vec-minilm all-MiniLM-L6-v2@utterances tfidf "
         "--corpus sgd --data-dir data --split test --output results.json",
     )

@@ -7,9 +7,9 @@ import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from .plots import check_plotting, scatter
 from .results import Results, Row, describe_run, write_results
 from .tables import markdown_table
 from .tasks import Measurement, evaluate_embeddings
+from .utterances import load_utterances, measure_utterances
 
 TRAINING_REPORT = "training_report.json"
 """What training leaves in a checkpoint's folder; its time goes into the table."""
@@ -42,7 +43,10 @@ def evaluate_models(
     limit: int | None = None,
     command: str | None = None,
 ) -> Results:
-    """Measures models on the single-domain dialogues of a corpus, as the dial2vec benchmark does.
+    """Measures models on a corpus.
+
+    Dialogues: those of one domain, as the dial2vec benchmark does. Utterances: by few examples of each label, as DSE
+    and Dialog2Flow do (see `utterances`).
 
     The request is checked before the first model is loaded. The results file and its table are written anew after
     each model, so that an interrupted run keeps what it has measured.
@@ -66,19 +70,18 @@ def evaluate_models(
     """
     started = time.perf_counter()
     _check_request(models, seeds, output, plot, limit)
-    dialogues, config = _load(corpus, data_dir, split, limit)
-    labels = [dialogue.domains[0] for dialogue in dialogues]
-    config = {"models": list(models), **config, "n_init": N_INIT}
+    problem = _load(corpus, data_dir, split, limit)
+    config = {"models": list(models), **problem.config}
     rows: list[Row] = []
     embeddings: dict[str, NDArray[np.float32]] = {}
     for model in _progress(models):
-        vectors, measurements = _measure(model, dialogues, labels, seeds)
+        vectors, measurements = _measure(model, problem, seeds)
         rows += [Row(model, config["corpus"], split, *measurement) for measurement in measurements]
         embeddings[model] = vectors
         results = Results(describe_run(command or _command_line(), config, seeds, started), tuple(rows))
         _write(results, output)
     if plot is not None:
-        scatter(embeddings, labels, plot, {model: _caption(rows, model) for model in models})
+        scatter(embeddings, problem.labels, plot, {model: _caption(rows, model) for model in models})
     return results
 
 
@@ -105,7 +108,35 @@ def _check_request(
         find_encoder(model)
 
 
-def _load(
+class _Problem(NamedTuple):
+    """What is measured: texts, their labels, what the results file says of them, and the tasks."""
+
+    dialogues: Sequence[Dialogue]
+    labels: Sequence[str]
+    config: dict[str, Any]
+    measure: Callable[[NDArray[np.float32], Sequence[int]], list[Measurement]]
+
+
+def _load(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> _Problem:
+    from ..corpora import CORPORA, get_corpus
+
+    if corpus in CORPORA and get_corpus(corpus).kind == "utterances":
+        found = load_utterances(corpus, data_dir, split, limit)
+
+        def measure(vectors: NDArray[np.float32], seeds: Sequence[int]) -> list[Measurement]:
+            return measure_utterances(vectors, found, seeds)
+
+        return _Problem(found.dialogues, found.labels, found.config, measure)
+    dialogues, config = _single_domain(corpus, data_dir, split, limit)
+    labels = [dialogue.domains[0] for dialogue in dialogues]
+
+    def measure_domains(vectors: NDArray[np.float32], seeds: Sequence[int]) -> list[Measurement]:
+        return evaluate_embeddings(vectors, labels, seeds=seeds, n_init=N_INIT)
+
+    return _Problem(dialogues, labels, {**config, "n_init": N_INIT}, measure_domains)
+
+
+def _single_domain(
     corpus: str, data_dir: str | Path | None, split: str, limit: int | None
 ) -> tuple[list[Dialogue], dict[str, Any]]:
     """Returns the single-domain dialogues and what the results file says about them."""
@@ -133,15 +164,15 @@ def _load(
     return dialogues, {**described, "labels": len(counts), "labels_of_one_dialogue": alone}
 
 
-def _measure(
-    model: str, dialogues: Sequence[Dialogue], labels: Sequence[str], seeds: Sequence[int]
-) -> tuple[NDArray[np.float32], list[Measurement]]:
+def _measure(model: str, problem: _Problem, seeds: Sequence[int]) -> tuple[NDArray[np.float32], list[Measurement]]:
     encoder = load_encoder(model)
     started = time.perf_counter()
-    vectors = encoder.encode(dialogues)
+    vectors = encoder.encode(problem.dialogues)
     seconds = time.perf_counter() - started
     try:
-        figures = evaluate_embeddings(vectors, labels, seeds=seeds, n_init=N_INIT)
+        figures = problem.measure(vectors, seeds)
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(f"model {model}: {error}") from error
     figures.append(Measurement("encoding", "seconds", "", round(seconds, 3), None, 1))
@@ -170,4 +201,6 @@ def _write(results: Results, output: Path | None) -> None:
 
 def _caption(rows: Sequence[Row], model: str) -> str:
     means = {row.metric: row.mean for row in rows if row.model == model}
-    return f"purity {means['purity']:.1f}, MAP {means['map']:.1f}"
+    if "purity" in means:
+        return f"purity {means['purity']:.1f}, MAP {means['map']:.1f}"
+    return ", ".join(f"{row.metric} {row.setting} {row.mean:.1f}" for row in rows if row.model == model and row.n > 1)

@@ -70,18 +70,29 @@ def evaluate_embeddings(
             queries["undefined"],
         )
     return [
-        _percentage("domain-categorization", "purity", "", clusters["purity"]),
-        _percentage("domain-categorization", "nmi", "", clusters["nmi"]),
-        _percentage("semantic-relatedness", "spearman", "pairs", pairs["spearman"]),
-        _percentage("semantic-relatedness", "spearman", "per-query", [queries["spearman"]]),
-        _percentage("dialogue-retrieval", "map", "", [retrieval["map"]]),
-        _percentage("dialogue-retrieval", "mrr", "", [retrieval["mrr"]]),
+        percentage("domain-categorization", "purity", "", clusters["purity"]),
+        percentage("domain-categorization", "nmi", "", clusters["nmi"]),
+        percentage("semantic-relatedness", "spearman", "pairs", pairs["spearman"]),
+        percentage("semantic-relatedness", "spearman", "per-query", [queries["spearman"]]),
+        percentage("dialogue-retrieval", "map", "", [retrieval["map"]]),
+        percentage("dialogue-retrieval", "mrr", "", [retrieval["mrr"]]),
         Measurement("alignment-uniformity", "adjusted_alignment", "", geometry["adjusted_alignment"], None, 1),
         Measurement("alignment-uniformity", "uniformity", "", geometry["uniformity"], None, 1),
     ]
 
 
-def _percentage(task: str, metric: str, setting: str, values: Sequence[float]) -> Measurement:
+def percentage(task: str, metric: str, setting: str, values: Sequence[float]) -> Measurement:
+    """Makes the measurement of repeated shares.
+
+    Args:
+        task: The task's name.
+        metric: The metric's name.
+        setting: The variant.
+        values: One share in ``[0, 1]`` per repeat.
+
+    Returns:
+        Their mean and sample standard deviation as percentages.
+    """
     scaled = 100 * np.asarray(values)
     std = float(scaled.std(ddof=1)) if len(scaled) > 1 else None
     return Measurement(task, metric, setting, float(scaled.mean()), std, len(scaled))

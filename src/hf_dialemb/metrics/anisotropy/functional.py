@@ -1,0 +1,71 @@
+"""Anisotropy within and between labels (Dialog2Flow, section 5.1): mean cosines, in linear time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def mean_cosine(embeddings: ArrayLike) -> float:
+    """Computes the mean cosine of all pairs of distinct vectors.
+
+    The sum over pairs is the squared length of the sum of the directions, so no N x N matrix is built.
+
+    Args:
+        embeddings: Finite vectors, ``(N, D)``, N >= 2; a zero vector has cosine 0 with everything.
+
+    Returns:
+        A number in ``[-1, 1]``; 1 where all point the same way.
+
+    Raises:
+        ValueError: There are fewer than two vectors, or one is not finite.
+    """
+    directions = _directions(embeddings)
+    count = len(directions)
+    if count < 2:
+        raise ValueError(f"embeddings: got {count} vectors, expected at least 2")
+    total = directions.sum(axis=0)
+    own = (directions**2).sum()  # 1 for each vector but those of length 0
+    return float((total @ total - own) / (count * (count - 1)))
+
+
+def anisotropy(embeddings: ArrayLike, labels: ArrayLike, min_members: int = 3) -> dict[str, float]:
+    """Computes how alike vectors are within labels and how alike the labels' centroids are.
+
+    Cosines keep their sign, as in the paper's program; its text says absolute values.
+
+    Args:
+        embeddings: Finite vectors, ``(N, D)``.
+        labels: Their labels, strings or integers, ``(N,)``; at least two distinct ones.
+        min_members: Labels with fewer vectors have no say in ``intra`` (the program: 3).
+
+    Returns:
+        ``intra``: the mean over labels of their `mean_cosine`; ``inter``: that of the centroids of all labels;
+        ``difference``: intra minus inter, greater is better. All in ``[-1, 1]``, the difference in ``[-2, 2]``.
+
+    Raises:
+        ValueError: The shapes do not fit, a vector is not finite, or there are too few labels or members.
+    """
+    vectors, names = np.asarray(embeddings, dtype=np.float64), np.asarray(labels)
+    if vectors.ndim != 2 or names.shape != vectors.shape[:1]:
+        raise ValueError(f"labels: got shapes {vectors.shape} and {names.shape}, expected (N, D) and (N,)")
+    distinct, codes, counts = np.unique(names, return_inverse=True, return_counts=True)
+    if len(distinct) < 2:
+        raise ValueError(f"labels: got {len(distinct)} distinct, expected at least two; add vectors of another label")
+    large = np.flatnonzero(counts >= max(min_members, 2))
+    if not len(large):
+        raise ValueError(f"labels: got none with {min_members} vectors, expected at least one; add vectors")
+    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(counts)[:-1])
+    intra = float(np.mean([mean_cosine(vectors[members[code]]) for code in large]))
+    inter = mean_cosine(np.stack([vectors[rows].mean(axis=0) for rows in members]))
+    return {"intra": intra, "inter": inter, "difference": intra - inter}
+
+
+def _directions(embeddings: ArrayLike) -> NDArray[np.float64]:
+    vectors = np.asarray(embeddings, dtype=np.float64)
+    if vectors.ndim != 2:
+        raise ValueError(f"embeddings: got shape {vectors.shape}, expected (N, D)")
+    if not np.isfinite(vectors).all():
+        raise ValueError("embeddings: got a vector with NaN or infinity, expected finite numbers; look at the encoder")
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths == 0, 1, lengths)
