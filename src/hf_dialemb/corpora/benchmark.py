@@ -61,7 +61,8 @@ def build_benchmark(
     """
     counts: dict[str, dict[str, object]] = {}
     domains: dict[str, int] = {}
-    missing: dict[str, str] = {}
+    missing: list[str] = []
+    reason = ""
     for name in PAPER:
         labels: Counter[str] = Counter()
         for split in SPLITS:
@@ -70,7 +71,8 @@ def build_benchmark(
                 dialogues = iterate_dialogues(name, data_dir, split)
                 first = next(dialogues)
             except MissingFilesError as error:
-                missing[f"{name}/{split}"] = str(error)
+                missing.append(f"{name}/{split}")
+                reason = reason or str(error)
                 continue
             path = output / name / f"{split}.jsonl"
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +83,7 @@ def build_benchmark(
         if labels:
             domains[name] = len(labels)
     if not counts:
-        raise MissingFilesError(f"None of {', '.join(PAPER)} is at hand: {next(iter(missing.values()))}")
+        raise MissingFilesError(f"None of {', '.join(PAPER)} is at hand: {reason}")
     result: dict[str, object] = {"counts": counts, "domains": domains, "missing": missing}
     record = {**result, "table": benchmark_table(result).splitlines()}
     write_json_atomically(output / "table.json", record)
