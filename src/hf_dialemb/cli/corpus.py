@@ -91,13 +91,10 @@ def _add_stats(actions: argparse._SubParsersAction[Parser]) -> None:
     parser.set_defaults(run=_stats)
 
 
-def _stats(options: argparse.Namespace) -> None:
+def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
     from ..corpora import iterate_dialogues
-    from ..corpora.histograms import check_drawing, draw_histograms
-    from ..corpora.jsonl import check_target, write_jsonl
-    from ..corpora.statistics import Statistics
 
-    dialogues = iterate_dialogues(
+    return iterate_dialogues(
         options.corpus,
         options.data_dir,
         options.split,
@@ -105,6 +102,14 @@ def _stats(options: argparse.Namespace) -> None:
         columns=options.columns,
         roles=options.roles,
     )
+
+
+def _stats(options: argparse.Namespace) -> None:
+    from ..corpora.histograms import check_drawing, draw_histograms
+    from ..corpora.jsonl import check_target, write_jsonl
+    from ..corpora.statistics import Statistics
+
+    dialogues = _dialogues(options)
     if options.plot:
         check_drawing()
         check_writable(options.plot)
@@ -152,18 +157,9 @@ def _add_show(actions: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _show(options: argparse.Namespace) -> None:
-    from ..corpora import iterate_dialogues
     from ..corpora.show import find_dialogue, render_dialogue
 
-    dialogues = iterate_dialogues(
-        options.corpus,
-        options.data_dir,
-        options.split,
-        skip_invalid=options.skip_invalid,
-        columns=options.columns,
-        roles=options.roles,
-    )
-    print(render_dialogue(find_dialogue(dialogues, options.id)))
+    print(render_dialogue(find_dialogue(_dialogues(options), options.id)))
 
 
 def _add_unify(actions: argparse._SubParsersAction[Parser]) -> None:

@@ -69,7 +69,7 @@ def draw_histograms(statistics: Statistics, path: Path | str, title: str) -> Non
     kinds = [kind for kind in kinds if kind[2]]
     bars = max((min(len(labels), MAX_LABELS + 1) for _, _, labels in kinds), default=0)
     heights = [_HISTOGRAM_HEIGHT, bars * _BAR_HEIGHT + _LABELS_MARGIN] if kinds else [_HISTOGRAM_HEIGHT]
-    figure = _figure(_WIDTH, sum(heights))
+    figure = new_figure(_WIDTH, sum(heights))
     figure.suptitle(_short(title, 100), fontsize=15, fontweight="bold", parse_math=False)
     rows = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights).ravel()
     histograms = [
@@ -106,8 +106,16 @@ def bin_counts(histogram: Histogram) -> tuple[list[int], list[int], int]:
     return starts, [sums[index] for index in range(len(starts))], width
 
 
-def _figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib has no types here
-    """Makes a figure that is drawn to files only, whatever backend the user's session has."""
+def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib has no types here
+    """Makes a figure that is drawn to files only, whatever backend the user's session has.
+
+    Args:
+        width: In inches.
+        height: In inches.
+
+    Returns:
+        An empty figure of matplotlib.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine

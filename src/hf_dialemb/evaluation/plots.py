@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpora.histograms import check_drawing, new_figure
 from ..models.errors import InputError
 from ..models.files import write_atomically
 
@@ -21,20 +22,6 @@ MAX_COLOURED = 20
 """Labels that get a colour of their own; the smaller ones are grey."""
 
 _GREY = "#c8c8c8"
-
-
-def check_plotting() -> None:
-    """Makes sure that pictures can be drawn.
-
-    Raises:
-        InputError: matplotlib is not installed.
-    """
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise InputError(
-            'A picture needs matplotlib, which is not installed; run: pip install "hf-dialemb[plot]"'
-        ) from error
 
 
 def scatter(
@@ -54,7 +41,7 @@ def scatter(
     Raises:
         InputError: There is no model, numbers of vectors and labels differ, or matplotlib is not installed.
     """
-    check_plotting()
+    check_drawing()
     if not embeddings_by_model:
         raise InputError("embeddings_by_model: got no model, expected at least one; pass its vectors under its name")
     for model, vectors in embeddings_by_model.items():
@@ -65,7 +52,7 @@ def scatter(
     palette = _palette(labels)
     columns = 2 if len(embeddings_by_model) == 4 else min(3, len(embeddings_by_model))
     rows = math.ceil(len(embeddings_by_model) / columns)
-    figure = _figure(4.2 * columns + 2.4, 4.5 * rows)
+    figure = new_figure(4.2 * columns + 2.4, 4.5 * rows)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, (model, vectors) in zip(grid, embeddings_by_model.items(), strict=False):
         _draw(axes, project(vectors[chosen]), [palette.get(label, _GREY) for label in kept])
@@ -122,16 +109,6 @@ def _palette(labels: Sequence[str]) -> dict[str, tuple[float, ...]]:
     shades[14:16] = [to_rgba("#222222"), to_rgba("#00695c")]  # its two greys, which here mean all other labels
     colours = [*shades[::2], *shades[1::2]]  # strong colours for the ten largest labels, their pale twins after
     return dict(zip(largest, colours, strict=False))
-
-
-def _figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib has no types here
-    """Makes a figure that is drawn to files only, whatever backend the user's session has."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def _draw(axes: Any, points: NDArray[np.float64], colours: Sequence[Any]) -> None:  # noqa: ANN401

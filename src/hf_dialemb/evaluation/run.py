@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpora.histograms import check_drawing
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..models.files import check_writable, write_text_atomically
 from .encoders import find_encoder, load_encoder
-from .plots import check_plotting, scatter
+from .plots import scatter
 from .results import Results, Row, describe_run, write_results
 from .tables import markdown_table
 from .tasks import Measurement, evaluate_embeddings
@@ -103,7 +104,7 @@ def _check_request(
     if output is not None and output.suffix == ".md":
         raise InputError(f"output '{output}': got the ending of the table, expected a JSON file; name it .json")
     if plot is not None:
-        check_plotting()
+        check_drawing()
     for model in models:
         find_encoder(model)
 
