@@ -16,8 +16,8 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
-from ..parsing import read_json
-from ..records import field, names
+from ..parsing import json_list, json_members
+from ..records import names
 from ..source import MissingFilesError, Source
 
 _DATA, _DOMAINS = "data_full.json", "domains.json"
@@ -29,27 +29,25 @@ _Record = tuple[str, Any, dict[str, str]]
 
 
 def _records(source: Source, split: str) -> Iterator[tuple[str, _Record]]:
-    domains_place, domains = _object(source, _DOMAINS)
-    data_place, data = _object(source, _DATA)
-    place = domains_place
-    try:
-        domain_of = {intent: domain for domain in domains for intent in names(domains, domain)}
-        place = data_place
-        listed = (field(data, _LISTS[split], list), field(data, f"{_OUT_OF_SCOPE}_{_LISTS[split]}", list))
-    except InputError as error:
-        raise InputError(f"{place}: {error}") from None
-    for prefix, utterances in zip((split, f"{split}/{_OUT_OF_SCOPE}"), listed, strict=True):
-        for number, raw in enumerate(utterances):
-            yield f"{place}: {prefix} record {number}", (f"{prefix}/{number}", raw, domain_of)
+    domain_of = _domains(source)
+    listed = _LISTS[split]
+    for prefix, name in ((split, listed), (f"{split}/{_OUT_OF_SCOPE}", f"{_OUT_OF_SCOPE}_{listed}")):
+        for number, (place, raw) in enumerate(json_list(source, _DATA, name)):
+            file = place.rpartition(": ")[0]
+            yield f"{file}: {prefix} record {number}", (f"{prefix}/{number}", raw, domain_of)
 
 
-def _object(source: Source, pattern: str) -> tuple[str, dict[str, Any]]:
-    for name, stream in source.files(pattern):
-        found = read_json(name, stream)
-        if not isinstance(found, dict):
-            raise InputError(f"{name}: got {type(found).__name__}, expected an object; get the file again")
-        return name, found
-    raise MissingFilesError(f"{source.path}: got no {pattern}, expected it beside the others; add the file")
+def _domains(source: Source) -> dict[str, str]:
+    """From each intent to its domain."""
+    found = {}
+    for place, (domain, intents) in json_members(source, _DOMAINS):
+        try:
+            found.update(dict.fromkeys(names({domain: intents}, domain), domain))
+        except InputError as error:
+            raise InputError(f"{place}: {error}") from None
+    if not found and not any(True for _ in source.files(_DOMAINS)):
+        raise MissingFilesError(f"{source.path}: got no {_DOMAINS}, expected it beside the others; add the file")
+    return found
 
 
 def _dialogue(record: _Record) -> Dialogue:
