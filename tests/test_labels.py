@@ -16,7 +16,7 @@ from hf_dialemb.corpora.labels import (
     INTENT_ACTS,
     MORE_ACTS,
     PARENTS,
-    canonical_action,
+    action_name,
     clean_label,
     normalise_act,
     parse_action,
@@ -233,8 +233,8 @@ def test_the_name_of_an_action_is_one_and_can_be_taken_apart(acts, slots, random
     first, second = list(acts), list(slots)
     random.shuffle(first)
     random.shuffle(second)
-    label = canonical_action(first, second)
-    assert label == canonical_action(acts, slots)
+    label = action_name(first, second)
+    assert label == action_name(acts, slots)
     assert parse_action(label) == (tuple(sorted(acts)), tuple(sorted(slots)))
 
 
@@ -263,6 +263,6 @@ def test_the_labels_that_the_paper_publishes_are_clean_and_their_actions_can_be_
         assert acts
         assert set(acts) <= set(NORMALISED)
         assert [clean_label(name) for name in (*acts, *slots)] == [*acts, *slots]
-        made = canonical_action(acts, slots)
+        made = action_name(acts, slots)
         assert sorted(re.findall(r"\w+", made)) == sorted(re.findall(r"\w+", label))
         assert parse_action(made) == (tuple(sorted(acts)), tuple(sorted(slots)))

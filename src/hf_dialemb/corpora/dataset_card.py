@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..models.dialogue import action_name
 from .corpus import SPLITS, Corpus
-from .labels import canonical_action
 
 FREQUENT = 100
 """An action that occurs more often than this is frequent: the paper trains on those alone."""
@@ -99,7 +99,7 @@ class Tally:
             utterances.append(turn)
             self.counts.update(utterances=1, act_alone=bool(acts and not slots))
             if acts or slots:
-                self.actions[canonical_action(acts, slots)] += 1
+                self.actions[action_name(acts, slots)] += 1
         return utterances
 
     def _count(self, turn: dict[str, Any]) -> tuple[list[str], list[str]]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 import reprlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ..models.dialogue import Turn
+from ..models.dialogue import Dialogue, Turn, action_name
 from ..models.errors import InputError
 
 _ORIGINALS = {
@@ -159,26 +159,22 @@ def unified_turn(turn: Turn) -> UnifiedTurn:
         original_acts=tuple(name for name in named if name not in INTENT_ACTS),
         slots=slots,
         intents=_distinct(intents),
-        action=canonical_action(acts, slots),
+        action=action_name(acts, slots),
         values=tuple(dict.fromkeys(pair for pair in pairs if pair[0])),
     )
 
 
-def canonical_action(acts: Iterable[str], slots: Iterable[str]) -> str:
-    """Names what a turn does: acts, a space, slots.
-
-    Args:
-        acts: Normalised dialogue acts, in any order.
-        slots: Cleaned slots, in any order.
-
-    Returns:
-        Such as ``"inform, request area, food"``. The paper keeps the annotated order; here both lists are sorted.
-    """
-    return " ".join(", ".join(sorted(set(names))) for names in (list(acts), list(slots)) if names)
+def unified_dialogue(dialogue: Dialogue) -> Dialogue:
+    """Gives the acts, slots and intents of every turn their unified names; texts and everything else stay."""
+    turns = []
+    for turn in dialogue.turns:
+        unified = unified_turn(turn)
+        turns.append(replace(turn, dialogue_acts=unified.acts, slots=unified.values, intents=unified.intents))
+    return replace(dialogue, turns=tuple(turns))
 
 
 def parse_action(label: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Takes the name of an action apart: the inverse of `canonical_action`, and of the paper's unsorted names.
+    """Takes the name of an action apart: the inverse of `action_name`, and of the paper's unsorted names.
 
     Nothing but the names of the 18 acts says where the acts end: of two that fit, the longer is taken, so that
     ``"inform success rate"`` has the act "inform success", and what begins with none of them is slots alone.

@@ -15,7 +15,12 @@ from .errors import unknown_name
 if TYPE_CHECKING:
     from .method import Method
 
-METHODS: dict[str, str] = {"dial2vec": "hf_dialemb.models.dial2vec"}
+METHODS: dict[str, str] = {
+    "dial2vec": "hf_dialemb.models.dial2vec",
+    "dse": "hf_dialemb.models.dse",
+    "dialog2flow": "hf_dialemb.models.dialog2flow",
+    "dialogue_cse": "hf_dialemb.models.dialogue_cse",
+}
 """Method name to the module that defines its ``METHOD``."""
 
 

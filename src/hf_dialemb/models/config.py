@@ -1,4 +1,4 @@
-"""Settings that every dialogue encoder shares: how a dialogue becomes a sequence, and a sequence a vector."""
+"""Settings that every encoder shares, of dialogues or of utterances: how text becomes a sequence, and that a vector."""
 
 from dataclasses import fields
 from typing import Any, ClassVar, Literal
@@ -18,14 +18,49 @@ _LOADER_KEYS = {
 
 
 @strict
-class DialogueConfig(PreTrainedConfig):
-    """Settings of every dialogue encoder: how a dialogue becomes a sequence, and a sequence a vector.
+class EncoderConfig(PreTrainedConfig):
+    """Settings of every encoder.
 
     Attributes:
         encoder_config: The backbone's own config.
+        max_tokens: Longest sequence in tokens; the rest is cut and counted.
+        frozen_layers: Backbone layers, from the bottom, that do not learn; above 0 the embedding tables do not learn
+            either.
+
+    Raises:
+        InputError: A name is misspelt or a value is out of range.
+    """
+
+    sub_configs_defaults: ClassVar[dict[str, Any]] = {"encoder_config": SubConfigSpec(AutoConfig, model_type="bert")}
+
+    encoder_config: dict[str, Any] | PreTrainedConfig | None = None
+    max_tokens: int = 512
+    frozen_layers: int = 0
+
+    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - whatever a config file holds
+        settings = own_settings(type(self))
+        base = {field.name for field in fields(PreTrainedConfig)}
+        # A saved config (it names the version) was checked when it was made, and holds keys that transformers added.
+        for name in kwargs if self.transformers_version is None else ():
+            if name not in _LOADER_KEYS | base:
+                raise unknown_name(f"setting of {type(self).__name__}", name, settings)
+        super().__post_init__(**kwargs)  # type: ignore[no-untyped-call]
+        check_range("max_tokens", self.max_tokens, 8)
+        check_range("frozen_layers", self.frozen_layers, 0)
+
+    @property
+    def hidden_size(self) -> int:
+        """Width D of the embedding."""
+        return int(self.encoder_config.hidden_size)  # type: ignore[union-attr]
+
+
+@strict
+class DialogueConfig(EncoderConfig):
+    """Settings of every dialogue encoder, beside those of `EncoderConfig`.
+
+    Attributes:
         num_roles: Speakers that the model tells apart, 1 to 5.
         marker_ids: Token ids of the speakers' markers in rendered dialogues.
-        max_tokens: Longest sequence in tokens; the rest is cut and counted.
         max_turns: Only the last so many turns are read (PLATO: 15); None reads all.
         keep: Which end of a dialogue that is too long stays.
         whole_turns: Cut between turns where possible; False cuts at the token (the released program).
@@ -37,19 +72,13 @@ class DialogueConfig(PreTrainedConfig):
         role_alignment: ``"official"`` repeats the released program's error: beyond ``max_turns`` the roles of the kept
             turns are read from the start of the dialogue.
         pooling: Sum of the speakers' means (dial2vec, equation 4), or the mean of all tokens.
-        frozen_layers: Backbone layers, from the bottom, that do not learn; above 0 the embedding tables do not learn
-            either.
 
     Raises:
         InputError: A name is misspelt or a value is out of range.
     """
 
-    sub_configs_defaults: ClassVar[dict[str, Any]] = {"encoder_config": SubConfigSpec(AutoConfig, model_type="bert")}
-
-    encoder_config: dict[str, Any] | PreTrainedConfig | None = None
     num_roles: int = 2
     marker_ids: list[int] | None = None
-    max_tokens: int = 512
     max_turns: int | None = None
     keep: Literal["start", "end"] = "start"
     whole_turns: bool = True
@@ -60,26 +89,33 @@ class DialogueConfig(PreTrainedConfig):
     num_turn_embeddings: int = 64
     role_alignment: Literal["fixed", "official"] = "fixed"
     pooling: Literal["interlocutor", "mean"] = "interlocutor"
-    frozen_layers: int = 0
 
-    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - whatever a config file holds
-        settings = own_settings(type(self))
-        base = {field.name for field in fields(PreTrainedConfig)}
-        # A saved config (it names the version) was checked when it was made, and holds keys that transformers added.
-        for name in kwargs if self.transformers_version is None else ():
-            if name not in _LOADER_KEYS | base:
-                raise unknown_name(f"setting of {type(self).__name__}", name, settings)
-        super().__post_init__(**kwargs)  # type: ignore[no-untyped-call]
+    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__post_init__(**kwargs)
         check_range("num_roles", self.num_roles, 1, len(ROLES))
-        check_range("max_tokens", self.max_tokens, 8)
         check_range("max_turns", self.max_turns, 1)
         check_range("num_turn_embeddings", self.num_turn_embeddings, 1)
-        check_range("frozen_layers", self.frozen_layers, 0)
 
-    @property
-    def hidden_size(self) -> int:
-        """Width D of the embedding."""
-        return int(self.encoder_config.hidden_size)  # type: ignore[union-attr]
+
+@strict
+class UtteranceConfig(EncoderConfig):
+    """Settings of every utterance encoder, beside those of `EncoderConfig`: the mean of an utterance's tokens.
+
+    Attributes:
+        projection_size: Width of the contrastive head's output (both DSE and Dialog2Flow: 128); None contrasts the
+            embeddings themselves. Heads are for training alone and are not exported.
+        chunk_size: Gradient caching: activations of so many utterances are in memory at once, the others are computed
+            again in the backward pass; the gradients are the same. None keeps all.
+    """
+
+    max_tokens: int = 64
+    projection_size: int | None = 128
+    chunk_size: int | None = None
+
+    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__post_init__(**kwargs)
+        check_range("projection_size", self.projection_size, 1)
+        check_range("chunk_size", self.chunk_size, 1)
 
 
 def own_settings(config_class: type) -> list[str]:

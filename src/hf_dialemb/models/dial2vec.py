@@ -146,6 +146,7 @@ class Dial2VecExamples:
                 f"dial2vec draws negatives from other dialogues: got {len(dialogues)}, expected at least 2"
             )
         self.dialogues, self.config, self.seed = list(dialogues), config, seed
+        self.notes: list[str] = []
         self.items: list[tuple[int, str]] = []  # (dialogue, anchor role; empty for one drawn per copy)
         pools: dict[str, list[tuple[int, str]]] = {}
         for index, dialogue in enumerate(self.dialogues):
@@ -219,4 +220,4 @@ def collate(
     return {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}
 
 
-METHOD = Method("dial2vec", Dial2VecConfig, Dial2VecModel, Dial2VecExamples, collate)
+METHOD = Method("dial2vec", Dial2VecConfig, Dial2VecModel, Dial2VecExamples, collate, min_turns=2, min_speakers=2)

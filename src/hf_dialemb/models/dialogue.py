@@ -7,7 +7,7 @@ A dialogue on disk is one JSON object: ``{"id": "...", "messages": [{"role": "us
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,20 @@ class Turn:
             )
         if not isinstance(self.content, str) or not self.content.strip():
             raise InputError(f"field content: got {self.content!r}, expected text; remove the turn or give it text")
+
+
+def action_name(acts: Iterable[str], slots: Iterable[str]) -> str:
+    """Names what a turn does: acts, a space, slots.
+
+    Args:
+        acts: Dialogue acts, in any order.
+        slots: Slots, in any order.
+
+    Returns:
+        Such as ``"inform, request area, food"``, both lists sorted, so that one action has one name (Dialog2Flow keeps
+        the annotated order); empty without acts and slots.
+    """
+    return " ".join(", ".join(sorted(set(names))) for names in (list(acts), list(slots)) if names)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What every method's model shares: a backbone that reads roles and turns, pooling, and `encode`.
+"""What every dialogue encoder shares: a backbone that reads roles and turns, pooling, and `encode`.
 
 Letters of shapes: B dialogues, N samples of a dialogue, L tokens, R roles, D width of the backbone and of the
 embedding.
@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from tqdm.auto import tqdm
-from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 from transformers import initialization as init
 from transformers.utils.generic import ModelOutput
 
-from .backbones import load_pretrained
-from .config import DialogueConfig, check_range
+from .backbone_model import BackboneModel, position_offset
+from .config import DialogueConfig
 from .dialogue import Dialogue
 from .errors import InputError
 from .layout import Truncation, tokenize
@@ -50,7 +50,7 @@ class DialogueOutput(ModelOutput):
     attentions: tuple[Tensor, ...] | None = None
 
 
-class DialogueEncoder(PreTrainedModel):
+class DialogueEncoder(BackboneModel):
     """A backbone that reads dialogues: token, position, turn and role embeddings in, pooled embeddings out.
 
     The turn and role tables start at zero, so an untrained encoder equals its backbone. ``center`` (D,), a stored
@@ -58,22 +58,10 @@ class DialogueEncoder(PreTrainedModel):
     """
 
     config: DialogueConfig
-    base_model_prefix = "backbone"
-    main_input_name = "input_ids"
-    accepts_loss_kwargs = False
-    supports_gradient_checkpointing = True
-    _supports_sdpa = True
-    _supports_flash_attn = True
-    _supports_flex_attn = True
-    _supports_attention_backend = True
-
     center: Tensor
 
     def __init__(self, config: DialogueConfig) -> None:
         super().__init__(config)
-        self.encoder = AutoModel.from_config(config.encoder_config)
-        if getattr(self.encoder, "pooler", None) is not None:
-            self.encoder.pooler = None  # never used; left in, DDP would wait for its gradients
         self.turn_embeddings = nn.Embedding(config.num_turn_embeddings, config.hidden_size)
         self.role_embeddings = nn.Embedding(config.num_roles, config.hidden_size)
         self.register_buffer("center", torch.zeros(config.hidden_size))
@@ -87,79 +75,16 @@ class DialogueEncoder(PreTrainedModel):
         elif module is self:
             init.zeros_(self.center)
 
-    @classmethod
-    def from_backbone(
-        cls,
-        name: str,
-        dropout: float | None = None,
-        **settings: Any,  # noqa: ANN401 - the config checks them
-    ) -> "tuple[DialogueEncoder, PreTrainedTokenizerBase]":
-        """Builds an untrained encoder around a pretrained backbone.
-
-        Args:
-            name: Folder or Hub id of any encoder that `AutoModel` loads.
-            dropout: Replaces the backbone's hidden and attention dropout; None keeps them.
-            **settings: Fields of the method's config.
-
-        Returns:
-            The model, and its tokenizer with markers and chat template.
+    @staticmethod
+    def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: DialogueConfig) -> None:
+        """Adds markers and chat template; notes the markers' ids in the config.
 
         Raises:
-            InputError: A setting is wrong, or the backbone's tokenizer is not a fast one.
+            InputError: ``end_of_utterance`` is not in the vocabulary.
         """
-        tokenizer = load_pretrained(AutoTokenizer, name)
-        if not tokenizer.is_fast:
-            raise InputError(f"The tokenizer of '{name}' is {type(tokenizer).__name__}: expected a fast tokenizer")
-        if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):  # transformers makes up an empty one
-            raise InputError(f"'{name}' has no tokenizer files: expected tokenizer.json beside the weights")
-        backbone = load_pretrained(AutoModel, name)
-        if dropout is not None:
-            check_range("dropout", dropout, 0, 1)
-            backbone.config.update({key: dropout for key in vars(backbone.config) if _is_dropout(key)})
-        config_class: Any = cls.config_class
-        config: DialogueConfig = config_class(encoder_config=backbone.config, **settings)
         config.marker_ids = add_markers(tokenizer, config.num_roles)
-        if len(tokenizer) > backbone.get_input_embeddings().num_embeddings:
-            backbone.resize_token_embeddings(len(tokenizer))
-        limit = _position_limit(backbone.config)
-        if limit is not None and config.max_tokens > limit:
-            raise InputError(
-                f"max_tokens: got {config.max_tokens}, expected at most {limit}, the positions of '{name}'"
-            )
         _check_end_of_utterance(config, tokenizer)
-        layers = backbone.config.num_hidden_layers
-        check_range("frozen_layers", config.frozen_layers, 0, layers)
         set_template(tokenizer, config)
-        model = cls(config)
-        weights = {key: value for key, value in backbone.state_dict().items() if not key.startswith("pooler.")}
-        model.encoder.load_state_dict(weights, strict=True)
-        model.train(False)
-        return model, tokenizer
-
-    def get_input_embeddings(self) -> nn.Module:
-        """Returns the backbone's token table."""
-        table: nn.Module = self.encoder.get_input_embeddings()
-        return table
-
-    def set_input_embeddings(self, value: nn.Module) -> None:
-        """Replaces the backbone's token table."""
-        self.encoder.set_input_embeddings(value)
-
-    def freeze_lower_layers(self) -> None:
-        """Stops learning in the first ``frozen_layers`` layers and all tables below them.
-
-        Nothing under the first learning layer needs a gradient then, so autograd records nothing there.
-        """
-        if self.config.frozen_layers == 0:
-            return
-        layers = _layers(self.encoder, self.config.encoder_config.num_hidden_layers)  # type: ignore[union-attr]
-        learning = {parameter for layer in layers[self.config.frozen_layers :] for parameter in layer.parameters()}
-        below = {parameter for layer in layers for parameter in layer.parameters()} - learning
-        for name, module in self.named_modules():
-            if "embeddings" in name.split(".")[-1] or name.endswith("relative_attention_bias"):
-                below.update(module.parameters())
-        for parameter in below:
-            parameter.requires_grad_(False)
 
     def encode_tokens(
         self,
@@ -188,7 +113,7 @@ class DialogueEncoder(PreTrainedModel):
         row = row.clamp(min=0, max=self.config.num_turn_embeddings - 1)
         vectors = self.get_input_embeddings()(input_ids) + self.turn_embeddings(row) + self.role_embeddings(role_ids)
         if self.config.position_layout == "utterance":
-            kwargs["position_ids"] = _positions_in_utterance(turn_ids) + _position_offset(self.config.encoder_config)
+            kwargs["position_ids"] = _positions_in_utterance(turn_ids) + position_offset(self.config.encoder_config)
         return self.encoder(inputs_embeds=vectors, attention_mask=attention_mask, **kwargs)
 
     def read(
@@ -235,35 +160,10 @@ class DialogueEncoder(PreTrainedModel):
         return speakers.sum(1) - self.center, speakers
 
 
-def _is_dropout(key: str) -> bool:
-    return key in {"hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout",
-                   "embedding_dropout", "mlp_dropout"}  # fmt: skip
-
-
 def _positions_in_utterance(turn_ids: Tensor) -> Tensor:
     position = torch.arange(turn_ids.shape[1], device=turn_ids.device).expand_as(turn_ids)
     starts = torch.nn.functional.pad(turn_ids[:, 1:] != turn_ids[:, :-1], (1, 0), value=True)
     return position - torch.cummax(torch.where(starts, position, 0), dim=-1)[0]
-
-
-def _position_offset(config: Any) -> int:  # noqa: ANN401
-    """RoBERTa and its kin count positions from padding_idx + 1."""
-    kin = {"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl"}
-    return config.pad_token_id + 1 if config.model_type in kin else 0
-
-
-def _position_limit(config: Any) -> int | None:  # noqa: ANN401
-    limit = getattr(config, "max_position_embeddings", None)
-    return None if limit is None else limit - _position_offset(config)
-
-
-def _layers(encoder: nn.Module, count: int) -> nn.ModuleList:
-    for module in encoder.modules():
-        if isinstance(module, nn.ModuleList) and len(module) == count:
-            return module
-    raise InputError(
-        f"frozen_layers: {type(encoder).__name__} has no list of {count} layers; expected frozen_layers: 0"
-    )
 
 
 def _check_end_of_utterance(config: DialogueConfig, tokenizer: PreTrainedTokenizerBase) -> None:

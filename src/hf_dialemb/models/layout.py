@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerBase
 from .config import DialogueConfig
 from .dialogue import ROLES, Dialogue
 from .errors import InputError
-from .markers import escape, special_texts, wrapping
+from .markers import escape, special_texts, special_tokens_around, wrapping
 
 
 @dataclass
@@ -22,19 +22,24 @@ class Truncation:
     Attributes:
         dialogues: Sequences laid out so far.
         truncated: Those that lost a token or a turn.
+        empty: Those that have no token of their own: nothing in them is in the vocabulary's reach.
         tokens: Tokens that they had before.
         dropped_tokens: Tokens lost.
+        unit: What a sequence is called in reports.
     """
 
     dialogues: int = 0
     truncated: int = 0
+    empty: int = 0
     tokens: int = 0
     dropped_tokens: int = 0
+    unit: str = "dialogues"
 
     def __str__(self) -> str:
+        empty = f"; {self.empty:,} gave no token" if self.empty else ""
         return (
-            f"{self.truncated:,} of {self.dialogues:,} dialogues were truncated "
-            f"({self.dropped_tokens:,} of {self.tokens:,} tokens dropped)"
+            f"{self.truncated:,} of {self.dialogues:,} {self.unit} were truncated "
+            f"({self.dropped_tokens:,} of {self.tokens:,} tokens dropped){empty}"
         )
 
 
@@ -80,6 +85,49 @@ def tokenize(
         count.truncated += total > sum(map(len, cut))
         rows.append(_row(cut, roles, opening, closing))
     return _pad(rows, tokenizer.pad_token_id or 0)
+
+
+def tokenize_utterances(
+    utterances: Sequence[str],
+    tokenizer: PreTrainedTokenizerBase,
+    max_tokens: int,
+    count: Truncation,
+    keep: str = "start",
+) -> dict[str, Tensor]:
+    """Lays out utterances as a padded batch, with the tokenizer's own special tokens around each.
+
+    Args:
+        utterances: N texts.
+        tokenizer: A fast tokenizer.
+        max_tokens: Longest sequence in tokens, special ones included.
+        count: Updated with what was dropped.
+        keep: Which end of a text that is too long stays, ``"start"`` or ``"end"``.
+
+    Returns:
+        ``input_ids``, ``attention_mask``, each (N, L) int64, padded on the right to the longest.
+    """
+    count.unit = "utterances"
+    specials = special_texts(tokenizer)
+    encoded: list[list[int]] = tokenizer(
+        [escape(text, specials) for text in utterances], add_special_tokens=False, verbose=False
+    )["input_ids"]
+    before, after = special_tokens_around(tokenizer)
+    budget = max_tokens - len(before) - len(after)
+    rows = []
+    for tokens in encoded:
+        cut = tokens[:budget] if keep == "start" else tokens[max(0, len(tokens) - budget) :]
+        count.dialogues += 1
+        count.tokens += len(tokens)
+        count.dropped_tokens += len(tokens) - len(cut)
+        count.truncated += len(tokens) > len(cut)
+        count.empty += not tokens
+        rows.append(before + cut + after)
+    ids = torch.full((len(rows), max(1, *map(len, rows))), tokenizer.pad_token_id or 0, dtype=torch.long)
+    mask = torch.zeros_like(ids)
+    for index, row in enumerate(rows):
+        ids[index, : len(row)] = torch.tensor(row, dtype=torch.long)
+        mask[index, : len(row)] = 1
+    return {"input_ids": ids, "attention_mask": mask}
 
 
 def _ids(tokenizer: PreTrainedTokenizerBase, token: str) -> list[int]:

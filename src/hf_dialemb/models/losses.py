@@ -1,9 +1,16 @@
-"""Contrastive losses: tensors in, a scalar out; no model, tokenizer or state."""
+"""Contrastive losses: tensors in, a scalar out; no model, tokenizer or state.
+
+Everything is computed in float32, or in float64 for inputs of float64. Letters of shapes: A anchors, C candidates.
+"""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor
+
+NegativeWeights = Literal["hard", "printed", "plain"]
 
 
 def nt_xent(similarities: Tensor, present: Tensor, temperature: float, divide_by_samples: bool = False) -> Tensor:
@@ -20,7 +27,104 @@ def nt_xent(similarities: Tensor, present: Tensor, temperature: float, divide_by
         The sum over speakers, averaged over dialogues; a float32 (or float64) scalar, log N per speaker when nothing
         is learnt.
     """
-    logits = similarities.double() if similarities.dtype == torch.float64 else similarities.float()
-    negative_log = -torch.log_softmax(logits / temperature, dim=1)[:, 0]  # (B, R)
+    negative_log = -torch.log_softmax(_precise(similarities) / temperature, dim=1)[:, 0]  # (B, R)
     loss = (negative_log * present).sum(dim=1).mean()
     return loss / similarities.shape[1] if divide_by_samples else loss
+
+
+def pair_contrastive(
+    similarities: Tensor,
+    own: Tensor,
+    positive: Tensor,
+    temperature: float,
+    weights: NegativeWeights = "hard",
+    weight_gradient: bool = True,
+) -> Tensor:
+    """Contrastive loss of pairs, negatives weighted by how near they are (DSE, section 3.2).
+
+    With e_ij = exp(s_ij / t) and the weight a_ij = e_ij / mean over i's negatives k of e_ik (equation 2), anchor i with
+    positive p costs -log e_ip / (e_ip + N_i), where
+
+    - ``"hard"``: N_i = sum over negatives of a_ij e_ij, as the released program computes it;
+    - ``"printed"``: e_ip + N_i becomes the sum over all j but i of exp(a_ij s_ij / t), as equation 1 is printed;
+    - ``"plain"``: N_i = sum over negatives of e_ij, which is NT-Xent.
+
+    Args:
+        similarities: Cosines of anchors and candidates, (A, C).
+        own: The candidate that each anchor itself is, (A,) int64; it does not count.
+        positive: The candidate that is each anchor's positive, (A,) int64; all others are negatives.
+        temperature: t, divides the cosines; above 0 (DSE: 0.05).
+        weights: How negatives count.
+        weight_gradient: Whether a_ij is differentiated too, as in the released program.
+
+    Returns:
+        The mean over anchors, a scalar; 0 where there is no negative.
+    """
+    logits = _precise(similarities) / temperature
+    rows = torch.arange(len(logits), device=logits.device)
+    excluded = torch.zeros_like(logits, dtype=torch.bool)
+    excluded[rows, own] = True
+    true = logits[rows, positive]  # (A,)
+    is_negative = ~excluded
+    is_negative[rows, positive] = False
+    count = is_negative.sum(-1, keepdim=True).to(logits.dtype)
+    if bool(count.min() == 0):
+        return true.sum() * 0
+    negatives = logits.masked_fill(~is_negative, -torch.inf)
+    log_weights = logits - (torch.logsumexp(negatives, -1, keepdim=True) - count.log())  # log a_ij
+    if not weight_gradient:
+        log_weights = log_weights.detach()
+    if weights == "printed":
+        scaled = (log_weights.exp() * logits).masked_fill(excluded, -torch.inf)
+        return (torch.logsumexp(scaled, -1) - true).mean()
+    if weights == "hard":
+        negatives = (logits + log_weights).masked_fill(~is_negative, -torch.inf)
+    return (torch.logaddexp(torch.logsumexp(negatives, -1), true) - true).mean()
+
+
+def target_contrastive(similarities: Tensor, targets: Tensor, temperature: float) -> Tensor:
+    """Cross entropy between what the similarities say and what they should (Dialog2Flow, equations 1, 2 and 5).
+
+    Args:
+        similarities: Cosines of anchors and candidates, (A, C).
+        targets: How much each candidate is a positive of each anchor, (A, C); rows sum to 1.
+        temperature: Divides the cosines; above 0 (Dialog2Flow: 0.05).
+
+    Returns:
+        The mean over anchors, a scalar.
+    """
+    return -(targets * torch.log_softmax(_precise(similarities) / temperature, dim=-1)).sum(-1).mean()
+
+
+def soft_targets(label_similarities: Tensor, shared: Tensor, temperature: float) -> Tensor:
+    """Targets that grow with the likeness of labels (Dialog2Flow, equation 4).
+
+    Args:
+        label_similarities: Cosines of the anchors' and the candidates' labels, (A, C).
+        shared: Where a candidate carries the anchor's label, (A, C) bool; its likeness is 1, whatever other label it
+            was drawn for.
+        temperature: Divides the likeness; above 0 (Dialog2Flow: 0.35). Towards 0 the targets become `hard_targets`.
+
+    Returns:
+        (A, C); rows sum to 1.
+    """
+    likeness = _precise(label_similarities).masked_fill(shared, 1.0)
+    return torch.softmax(likeness / temperature, dim=-1)
+
+
+def hard_targets(shared: Tensor, like: Tensor) -> Tensor:
+    """Targets of supervised contrastive learning: all candidates of the anchor's label alike (equation 1).
+
+    Args:
+        shared: Where a candidate carries the anchor's label, (A, C) bool; at least one per anchor.
+        like: A tensor of the wanted precision.
+
+    Returns:
+        (A, C); rows sum to 1.
+    """
+    counts = shared.sum(-1, keepdim=True)
+    return shared.to(_precise(like).dtype) / counts
+
+
+def _precise(tensor: Tensor) -> Tensor:
+    return tensor if tensor.dtype == torch.float64 else tensor.float()

@@ -77,6 +77,30 @@ def chat_template(
     )
 
 
+def utterance_template(tokenizer: PreTrainedTokenizerBase) -> str:
+    """Writes the Jinja template that renders messages as one text: their contents, with a space between.
+
+    Args:
+        tokenizer: Holds the special tokens' texts.
+
+    Returns:
+        The template; a single message reads as its text alone does.
+    """
+    escapes = "".join(f" | replace('{text}', '{text[0]} {text[1:]}')" for text in special_texts(tokenizer))
+    start, end = ("".join(tokenizer.convert_ids_to_tokens(ids)) for ids in special_tokens_around(tokenizer))
+    return (
+        f"{start}{{%- for message in messages -%}}{{{{- message['content']{escapes} -}}}}"
+        f"{{%- if not loop.last -%}}{{{{- ' ' -}}}}{{%- endif -%}}{{%- endfor -%}}{end}"
+    )
+
+
+def special_tokens_around(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
+    """Finds the ids that the tokenizer puts before and after a text: tokenizers of today do not tell."""
+    bare, full = (list(tokenizer("a", add_special_tokens=special)["input_ids"]) for special in (False, True))
+    start = next(at for at in range(len(full)) if full[at : at + len(bare)] == bare)
+    return full[:start], full[start + len(bare) :]
+
+
 def wrapping(tokenizer: PreTrainedTokenizerBase) -> tuple[str, str]:
     """Returns the texts of the tokens that open and close a sequence, such as ``("[CLS]", "[SEP]")``."""
     opening = tokenizer.cls_token or tokenizer.bos_token or ""

@@ -2,19 +2,23 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from .config import DialogueConfig
+from .backbone_model import BackboneModel
+from .config import EncoderConfig
 from .dialogue import Dialogue
-from .encoder import DialogueEncoder
 from .layout import Truncation
 
 
 class Examples(Protocol):
     """The training examples of a method: a pure function of (seed, epoch, index)."""
+
+    notes: list[str]
+    """What was left out of the dialogues and why, a sentence each."""
 
     def __init__(self, dialogues: Sequence[Dialogue], config: Any, seed: int) -> None: ...  # noqa: ANN401
     def __len__(self) -> int: ...
@@ -25,6 +29,17 @@ class Examples(Protocol):
         """Estimates an example's size, to batch alike ones together."""
 
 
+@runtime_checkable
+class LabelledExamples(Protocol):
+    """Examples whose labels have vectors, embedded once before training by another encoder."""
+
+    label_texts: list[str]
+    """The distinct labels; none if their vectors are not wanted."""
+
+    label_vectors: np.ndarray
+    """Their vectors, (K, E) float32; set before the first example is asked for."""
+
+
 @dataclass(frozen=True)
 class Method:
     """The contract of a method.
@@ -32,13 +47,22 @@ class Method:
     Attributes:
         name: Its key in `METHODS`.
         config_class: Its config.
-        model_class: Its model; ``forward`` returns a `DialogueOutput` with ``loss`` for training batches.
+        model_class: Its model; ``forward`` returns a `DialogueOutput` or `UtteranceOutput` with ``loss`` for training
+            batches.
         examples: Decides positives, negatives and windows.
         collate: Turns examples into ``forward``'s arguments: ``collate(examples, tokenizer, config, truncation)``.
+        min_turns: Shorter dialogues are of no use to it.
+        min_speakers: Nor are those of fewer speakers.
+        labelled: Whether it learns from dialogue acts and slots, and wants their names unified.
+        in_batch_negatives: Whether the other examples of a batch are its negatives, so that a batch needs two.
     """
 
     name: str
-    config_class: type[DialogueConfig]
-    model_class: type[DialogueEncoder]
+    config_class: type[EncoderConfig]
+    model_class: type[BackboneModel]
     examples: type[Examples]
     collate: Callable[[list[Any], PreTrainedTokenizerBase, Any, Truncation], dict[str, Tensor]]
+    min_turns: int = 1
+    min_speakers: int = 1
+    labelled: bool = False
+    in_batch_negatives: bool = False

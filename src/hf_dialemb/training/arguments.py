@@ -17,11 +17,13 @@ import yaml
 
 from ..models import METHODS, get_method
 from ..models.backbones import MINILM
-from ..models.config import check_range, own_settings
+from ..models.config import DialogueConfig, check_range, own_settings
 from ..models.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from transformers import TrainingArguments
+
+    from ..models.method import Method
 
 SELECTIONS = {"contrastive_loss": False, "contrastive_accuracy": True, "uniformity": False, "dev_purity": True}
 """Signals that can choose a checkpoint, and whether a greater value is better."""
@@ -40,8 +42,12 @@ class RunArguments:
     dropout: float | None = field(
         default=None, metadata={"help": "Replaces the backbone's dropout, in [0, 1]; 0 is fastest."}
     )
-    corpus: str = field(
-        default="sample", metadata={"help": "A corpus name, or a file, folder or Hub dataset of your own."}
+    corpus: list[str] = field(
+        default_factory=lambda: ["sample"],
+        metadata={
+            "help": "One or more corpora: a name, or a name and a split as multiwoz/dev, or a file, folder or Hub "
+            "dataset of your own."
+        },
     )
     data_dir: str | None = field(default=None, metadata={"help": "Folder that holds the corpora."})
     columns: str | None = field(
@@ -67,7 +73,10 @@ class RunArguments:
     max_dev_dialogues: int = field(
         default=200, metadata={"help": "Dialogues of the dev split that are used; at least 2."}
     )
-    min_turns: int = field(default=2, metadata={"help": "Shorter dialogues are left out (the released program: 5)."})
+    min_turns: int | None = field(
+        default=None,
+        metadata={"help": "Shorter dialogues are left out (dial2vec's program: 5); by default what the method needs."},
+    )
     skip_invalid: bool = field(default=False, metadata={"help": "Count and leave out malformed dialogues."})
     checkpoint_selection: Literal["last", "contrastive_loss", "contrastive_accuracy", "uniformity", "dev_purity"] = (
         field(
@@ -83,6 +92,20 @@ class RunArguments:
         metadata={
             "help": "Share of the backbone's weights in the final average, in [0, 1]; 0 keeps the trained weights."
         },
+    )
+    head_learning_rate: float | None = field(
+        default=None,
+        metadata={"help": "Learning rate of the contrastive heads, above 0; by default that of the encoder."},
+    )
+    language_model_steps: int | None = field(
+        default=None,
+        metadata={
+            "help": "First go on with the backbone's masked-language-model pre-training on the same dialogues, for so "
+            "many steps of 50 utterances; wins over language_model_epochs. By default it is left out."
+        },
+    )
+    language_model_epochs: float | None = field(
+        default=None, metadata={"help": "The same, for so many passes over the utterances (DialogueCSE: 0.5)."}
     )
     center: bool = field(
         default=False,
@@ -103,6 +126,9 @@ class RunArguments:
         check_range("max_dialogues", self.max_dialogues, 2)
         check_range("max_dev_dialogues", self.max_dev_dialogues, 2)
         check_range("min_turns", self.min_turns, 1)
+        check_range("head_learning_rate", self.head_learning_rate, 0, exclusive=True)
+        check_range("language_model_steps", self.language_model_steps, 1)
+        check_range("language_model_epochs", self.language_model_epochs, 0, exclusive=True)
         check_range("dropout", self.dropout, 0, 1)
         check_range("average_with_backbone", self.average_with_backbone, 0, 1)
         if self.checkpoint_selection != "last" and self.dev_split is None:
@@ -151,6 +177,7 @@ def parse(config: str | None, overrides: Sequence[str]) -> Settings:
     run, chosen, training = _parse(run_class, method_class, words)
     _check_training(training)
     get_method(method).config_class(**vars(chosen))  # the config's own checks, before any long work
+    _check_method(get_method(method), run, training)
     return Settings(run, dict(vars(chosen)), training)
 
 
@@ -248,6 +275,19 @@ def _check_training(training: TrainingArguments) -> None:
     check_range("per_device_train_batch_size", training.per_device_train_batch_size, 1)
     check_range("num_train_epochs", training.num_train_epochs, 0, exclusive=True)
     check_range("gradient_accumulation_steps", training.gradient_accumulation_steps, 1)
+
+
+def _check_method(method: Method, run: RunArguments, training: TrainingArguments) -> None:
+    """Refuses what the method cannot do, and leaves out a last batch that may be too small for it."""
+    dialogue_encoder = issubclass(method.config_class, DialogueConfig)
+    for name, asked in (("center", run.center), ("dev_purity", run.checkpoint_selection == "dev_purity")):
+        if asked and not dialogue_encoder:
+            raise InputError(f"{name}: {method.name} embeds utterances, expected a dialogue encoder; leave it out")
+    if run.head_learning_rate is not None and dialogue_encoder:
+        raise InputError(f"head_learning_rate: {method.name} has no contrastive head; leave it out")
+    if method.in_batch_negatives:
+        check_range("per_device_train_batch_size", training.per_device_train_batch_size, 2)
+        training.dataloader_drop_last = True
 
 
 def describe_settings() -> str:

@@ -7,26 +7,26 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase, set_seed
 
-from ..corpora import CORPORA, load_dialogues
-from ..corpora.at_hand import sets_at_hand
-from ..corpora.corpus import ALL, SPLITS
-from ..corpora.leakage import build_index, check_apart
-from ..corpora.leakage_report import Cleaning
-from ..corpora.own import is_own
 from ..models import get_method
+from ..models.backbone_model import BackboneModel
 from ..models.backbones import resolve_backbone
 from ..models.dialogue import Dialogue
 from ..models.encoder import DialogueEncoder, encode
 from ..models.errors import InputError
 from ..models.files import check_writable, write_json_atomically
-from ..models.method import Method
-from .arguments import SELECTIONS, RunArguments, Settings
+from ..models.method import Examples, LabelledExamples, Method
+from ..models.utterance import UtteranceEncoder
+from .arguments import SELECTIONS, Settings
 from .data import Collator
+from .dialogues import dev_dialogues, training_dialogues
+from .label_vectors import label_vectors
+from .language_model import adapted_backbone
 from .trainer import DialogueTrainer, last_complete_checkpoint
 
 SETTINGS_FILE = "training_settings.json"
@@ -51,12 +51,10 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
     """
     run, output, started = settings.run, Path(str(settings.training.output_dir)), time.time()
     check_writable(output / SETTINGS_FILE)
-    dialogues = _usable(_without_leaks(_load(run, run.corpus, run.train_split), run, report), run, report)
-    if run.max_dialogues is not None:  # drawn, not the first: corpora are often sorted by domain
-        rows = np.random.default_rng(settings.training.seed).permutation(len(dialogues))[: run.max_dialogues]
-        dialogues = [dialogues[row] for row in sorted(rows)]
+    dialogues = training_dialogues(run, get_method(run.method), settings.training.seed, report)
     backbone = resolve_backbone(run.backbone)
     checkpoint = _starting_point(settings, output)
+    backbone = adapted_backbone(settings, backbone, dialogues, report)
     trainer = _build_trainer(settings, backbone, dialogues, report)
     if checkpoint is not None:
         report(f"Resuming from {checkpoint}")
@@ -78,16 +76,39 @@ def _build_trainer(
 ) -> DialogueTrainer:
     run, args = settings.run, settings.training
     method = get_method(run.method)
+    set_seed(args.seed)  # heads begin at random
     model, tokenizer = method.model_class.from_backbone(backbone, dropout=run.dropout, **settings.method)
-    examples = method.examples(dialogues, model.config, args.seed)
-    dev = _dev_dialogues(run, report)
-    dev_examples = method.examples(dev, model.config, args.seed) if dev else None
+    examples = _examples(settings, dialogues, model.config, report)
+    dev = dev_dialogues(run, method, report)
+    dev_examples = _examples(settings, dev, model.config, lambda line: None) if dev else None
     model.freeze_lower_layers()
+    if args.device.type == "cpu" and isinstance(model, UtteranceEncoder):
+        # The backward pass of the fused kernel takes several times that of plain attention over a few tokens.
+        model.set_attn_implementation("eager")
     _select_by_signal(settings)
     collator = Collator(method, tokenizer, model.config)
     return DialogueTrainer(
         examples, run, collator, dev, dev_examples, model=model, args=args, processing_class=tokenizer
     )
+
+
+def _examples(
+    settings: Settings, dialogues: Sequence[Dialogue], config: Any, report: Callable[[str], None]  # noqa: ANN401
+) -> Examples:  # fmt: skip
+    """Makes a method's examples, tells what they leave out, and gives their labels vectors where they want any."""
+    examples = get_method(settings.run.method).examples(dialogues, config, settings.training.seed)
+    for note in examples.notes:
+        report(note)
+    needed = settings.training.per_device_train_batch_size
+    if settings.training.dataloader_drop_last and len(examples) < needed:
+        raise InputError(
+            f"per_device_train_batch_size: got {needed}, but there are {len(examples)} examples; lower it or add data"
+        )
+    if isinstance(examples, LabelledExamples) and examples.label_texts:
+        with settings.training.main_process_first():
+            folder = Path(str(settings.training.output_dir))
+            examples.label_vectors = label_vectors(examples.label_texts, config.label_encoder, folder)
+    return examples
 
 
 def _report(
@@ -140,63 +161,6 @@ def _starting_point(settings: Settings, output: Path) -> Path | None:
     return checkpoint
 
 
-def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:
-    return load_dialogues(
-        corpus, run.data_dir, split, skip_invalid=run.skip_invalid, columns=run.columns, roles=run.roles
-    )
-
-
-def _without_leaks(dialogues: list[Dialogue], run: RunArguments, report: Callable[[str], None]) -> list[Dialogue]:
-    """Leaves out what evaluation sets hold: those that were named, or the other splits of the corpus."""
-    names = list(run.exclude or ())
-    if run.exclude is None and run.corpus in CORPORA:
-        others = [split for split in SPLITS if run.train_split not in (split, ALL)]
-        names = list(sets_at_hand(run.data_dir, others, names=[run.corpus], skip_invalid=run.skip_invalid))
-    if names == ["none"]:
-        return dialogues
-    if run.dev_split is not None and _own_dev(run):
-        names.append(run.dev_split)
-    if not names:
-        return dialogues
-    check_apart([run.corpus if is_own(run.corpus) else f"{run.corpus}/{run.train_split}"], names)
-    cleaning = Cleaning()
-    index = build_index(names, run.data_dir, skip_invalid=run.skip_invalid)
-    kept = list(index.clean(dialogues, cleaning))
-    report(
-        f"Left out of training, as {', '.join(names)} hold them or nearly so: {cleaning.removed_dialogues:,} dialogues "
-        f"({cleaning.removed_turns:,} turns)"
-    )
-    return kept
-
-
-def _usable(dialogues: Sequence[Dialogue], run: RunArguments, report: Callable[[str], None]) -> list[Dialogue]:
-    kept = [dialogue for dialogue in dialogues if len(dialogue.turns) >= run.min_turns]
-    if len(kept) < len(dialogues):
-        report(f"Left out {len(dialogues) - len(kept):,} dialogues of fewer than {run.min_turns} turns")
-    if run.skip_invalid:
-        paired = [dialogue for dialogue in kept if len(dialogue.roles) > 1]
-        if len(paired) < len(kept):
-            report(f"Left out {len(kept) - len(paired):,} dialogues of one speaker")
-        kept = paired
-    return kept
-
-
-def _own_dev(run: RunArguments) -> bool:
-    return run.dev_split not in SPLITS and is_own(str(run.dev_split))
-
-
-def _dev_dialogues(run: RunArguments, report: Callable[[str], None]) -> list[Dialogue]:
-    if run.dev_split is None:
-        return []
-    own = _own_dev(run)
-    if not own and run.corpus not in CORPORA and is_own(run.corpus):
-        raise InputError(f"dev_split: got '{run.dev_split}', but {run.corpus} has no splits; give another file")
-    dialogues = _load(run, run.dev_split if own else run.corpus, run.dev_split)
-    if run.checkpoint_selection == "dev_purity":
-        dialogues = [dialogue for dialogue in dialogues if len(dialogue.domains) == 1]
-    return _usable(dialogues, run, report)[: run.max_dev_dialogues]
-
-
 def _select_by_signal(settings: Settings) -> None:
     """Lets Trainer evaluate where it saves, and end with the best checkpoint."""
     run, args = settings.run, settings.training
@@ -209,12 +173,13 @@ def _select_by_signal(settings: Settings) -> None:
 
 
 @torch.no_grad()
-def _average(model: DialogueEncoder, method: Method, backbone: str, settings: Settings) -> None:
+def _average(model: BackboneModel, method: Method, backbone: str, settings: Settings) -> None:
     """Moves the weights towards the backbone's: a straight line in weight space keeps what the backbone knew."""
     start, _ = method.model_class.from_backbone(backbone, dropout=settings.run.dropout, **settings.method)
     before = start.state_dict()
     for name, value in model.state_dict().items():
-        value.lerp_(before[name].to(value), settings.run.average_with_backbone)
+        if name in before and value.is_floating_point() and not name.startswith("heads."):
+            value.lerp_(before[name].to(value), settings.run.average_with_backbone)
 
 
 @torch.no_grad()

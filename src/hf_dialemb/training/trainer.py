@@ -58,6 +58,22 @@ class DialogueTrainer(Trainer):
     def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:  # noqa: ANN401
         return EpochSampler(self.examples, self._train_batch_size * self.args.world_size, self.args.seed)
 
+    def create_optimizer(self, model: torch.nn.Module | None = None) -> Optimizer:
+        """Makes Trainer's optimiser; the contrastive heads are groups of their own where they have a learning rate."""
+        optimizer: Optimizer = super().create_optimizer(*([] if model is None else [model]))
+        rate = self.run.head_learning_rate
+        if rate is not None:
+            heads = {id(parameter) for name, parameter in self._named_parameters() if "heads." in name}
+            for group in list(optimizer.param_groups):
+                own = [parameter for parameter in group["params"] if id(parameter) in heads]
+                group["params"] = [parameter for parameter in group["params"] if id(parameter) not in heads]
+                if own:
+                    optimizer.add_param_group({**group, "params": own, "lr": rate})
+        return optimizer
+
+    def _named_parameters(self) -> list[tuple[str, torch.nn.Parameter]]:
+        return list(cast("torch.nn.Module", self.model).named_parameters())
+
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:  # noqa: ANN401
         """Makes Trainer's schedule, or the released program's, whose clock is the number of examples."""
         if self.run.learning_rate_schedule == "trainer":

@@ -1,0 +1,142 @@
+"""What every method's model shares, of dialogues or of utterances: it wraps a pretrained backbone."""
+
+from typing import Any, Self
+
+import torch
+from torch import nn
+from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from .backbones import load_pretrained
+from .config import EncoderConfig, check_range
+from .errors import InputError
+
+
+class BackboneModel(PreTrainedModel):
+    """A model around ``self.encoder``, any encoder that `AutoModel` loads, without its pooler."""
+
+    config: EncoderConfig
+    base_model_prefix = "backbone"
+    main_input_name = "input_ids"
+    accepts_loss_kwargs = False
+    supports_gradient_checkpointing = True
+    _supports_sdpa = True
+    _supports_flash_attn = True
+    _supports_flex_attn = True
+    _supports_attention_backend = True
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__(config)
+        self.encoder = AutoModel.from_config(config.encoder_config)
+        if getattr(self.encoder, "pooler", None) is not None:
+            self.encoder.pooler = None  # never used; left in, DDP would wait for its gradients
+
+    @classmethod
+    def from_backbone(
+        cls,
+        name: str,
+        dropout: float | None = None,
+        **settings: Any,  # noqa: ANN401 - the config checks them
+    ) -> tuple[Self, PreTrainedTokenizerBase]:
+        """Builds an untrained encoder around a pretrained backbone.
+
+        Args:
+            name: Folder or Hub id of any encoder that `AutoModel` loads.
+            dropout: Replaces the backbone's hidden and attention dropout; None keeps them.
+            **settings: Fields of the method's config.
+
+        Returns:
+            The model, and its tokenizer with chat template.
+
+        Raises:
+            InputError: A setting is wrong, or the backbone's tokenizer is not a fast one.
+        """
+        tokenizer = load_pretrained(AutoTokenizer, name)
+        if not tokenizer.is_fast:
+            raise InputError(f"The tokenizer of '{name}' is {type(tokenizer).__name__}: expected a fast tokenizer")
+        if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):  # transformers makes up an empty one
+            raise InputError(f"'{name}' has no tokenizer files: expected tokenizer.json beside the weights")
+        backbone = load_pretrained(AutoModel, name)
+        if dropout is not None:
+            check_range("dropout", dropout, 0, 1)
+            backbone.config.update({key: dropout for key in vars(backbone.config) if _is_dropout(key)})
+        config_class: Any = cls.config_class
+        config = config_class(encoder_config=backbone.config, **settings)
+        limit = _position_limit(backbone.config)
+        if limit is not None and config.max_tokens > limit:
+            raise InputError(
+                f"max_tokens: got {config.max_tokens}, expected at most {limit}, the positions of '{name}'"
+            )
+        check_range("frozen_layers", config.frozen_layers, 0, backbone.config.num_hidden_layers)
+        cls.prepare_tokenizer(tokenizer, config)
+        if len(tokenizer) > backbone.get_input_embeddings().num_embeddings:
+            backbone.resize_token_embeddings(len(tokenizer))
+        model = cls(config)
+        weights = {key: value for key, value in backbone.state_dict().items() if not key.startswith("pooler.")}
+        model.encoder.load_state_dict(weights, strict=True)
+        model.train(False)
+        return model, tokenizer
+
+    @staticmethod
+    def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: Any) -> None:  # noqa: ANN401
+        """Gives the tokenizer what the method needs, in place: added tokens, chat template, length limit.
+
+        Args:
+            tokenizer: The backbone's.
+            config: The method's config; may be completed.
+        """
+        raise NotImplementedError
+
+    def get_input_embeddings(self) -> nn.Module:
+        """Returns the backbone's token table."""
+        table: nn.Module = self.encoder.get_input_embeddings()
+        return table
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        """Replaces the backbone's token table."""
+        self.encoder.set_input_embeddings(value)
+
+    def freeze_lower_layers(self) -> None:
+        """Stops learning in the first ``frozen_layers`` layers and all tables below them.
+
+        Nothing under the first learning layer needs a gradient then, so autograd records nothing there.
+        """
+        if self.config.frozen_layers == 0:
+            return
+        layers = _layers(self.encoder, self.config.encoder_config.num_hidden_layers)  # type: ignore[union-attr]
+        learning = {parameter for layer in layers[self.config.frozen_layers :] for parameter in layer.parameters()}
+        below = {parameter for layer in layers for parameter in layer.parameters()} - learning
+        for name, module in self.named_modules():
+            if "embeddings" in name.split(".")[-1] or name.endswith("relative_attention_bias"):
+                below.update(module.parameters())
+        for parameter in below:
+            parameter.requires_grad_(False)
+
+
+def autocast_off(tensor: torch.Tensor) -> torch.autocast:
+    """Makes a context in which losses are computed in the precision of their inputs, not in that of the backbone."""
+    return torch.autocast(tensor.device.type, enabled=False)
+
+
+def position_offset(config: Any) -> int:  # noqa: ANN401
+    """Returns from where a backbone counts positions: RoBERTa and its kin start at padding_idx + 1."""
+    kin = {"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl"}
+    return config.pad_token_id + 1 if config.model_type in kin else 0
+
+
+def _position_limit(config: Any) -> int | None:  # noqa: ANN401
+    limit = getattr(config, "max_position_embeddings", None)
+    return None if limit is None else limit - position_offset(config)
+
+
+def _is_dropout(key: str) -> bool:
+    return key in {"hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout",
+                   "embedding_dropout", "mlp_dropout"}  # fmt: skip
+
+
+def _layers(encoder: nn.Module, count: int) -> nn.ModuleList:
+    for module in encoder.modules():
+        if isinstance(module, nn.ModuleList) and len(module) == count:
+            return module
+    raise InputError(
+        f"frozen_layers: {type(encoder).__name__} has no list of {count} layers; expected frozen_layers: 0"
+    )

@@ -1,0 +1,262 @@
+"""Dialog2Flow: utterance embeddings grouped by what utterances do (Burdisso et al., EMNLP 2024, arXiv:2410.18481).
+
+Utterances that carry the same action (dialogue acts and slots) are positive pairs; how much the others of the batch
+are negatives depends on how alike the actions' names are.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from huggingface_hub.dataclasses import strict
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from .backbone_model import autocast_off
+from .config import UtteranceConfig, check_range
+from .dialogue import Dialogue
+from .gather import gather_rows
+from .label_pairs import LabelledUtterances, LabelPair
+from .layout import Truncation, tokenize_utterances
+from .losses import hard_targets, soft_targets, target_contrastive
+from .method import Method
+from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
+
+OBJECTIVES = {"single": ("actions",), "joint": ("acts", "slots")}
+"""The label spaces of a target; each has a contrastive head of its own."""
+
+
+@strict
+class Dialog2FlowConfig(UtteranceConfig):
+    """Settings of Dialog2Flow, beside those of `UtteranceConfig`.
+
+    Attributes:
+        target: ``"single"``: the action, acts and slots together; ``"joint"``: acts and slots apart, with two heads
+            (section 3.2).
+        contrast: ``"soft"``: targets by the likeness of labels (equation 4); ``"hard"``: supervised contrastive
+            learning (equation 1).
+        joint_update: ``"summed"``: the sum of both losses, as the paper writes it; ``"alternating"``: one batch of
+            acts, one of slots, as the released program does (which keeps two optimisers; here it is one).
+        loss_temperature: Divides the cosines of utterances (0.05).
+        label_temperature: Divides the cosines of labels (0.35).
+        label_encoder: A sentence-transformers model that embeds the labels; not used by ``"hard"``.
+        label_balance: From 0, pairs of a label in proportion to its utterances, to 1, as many for every label (the
+            program's ``extend``).
+        min_utterances: Labels of fewer distinct utterances are left out (the paper: 101).
+        min_words: Shorter utterances are left out (the paper: 2).
+        text_forms: ``"raw"``; ``"words"``: lower case, without punctuation, as in the released program; ``"both"``:
+            either, drawn per utterance, so that transcripts of both kinds serve; ``"official"``: ``"words"`` with the
+            program's error that turns a question mark after a space into an apostrophe.
+    """
+
+    model_type = "dialemb-dialog2flow"
+
+    target: Literal["single", "joint"] = "single"
+    contrast: Literal["soft", "hard"] = "soft"
+    joint_update: Literal["summed", "alternating"] = "summed"
+    loss_temperature: float = 0.05
+    label_temperature: float = 0.35
+    label_encoder: str = "sentence-transformers/multi-qa-mpnet-base-dot-v1"
+    label_balance: float = 0.0
+    min_utterances: int = 2
+    min_words: int = 2
+    text_forms: Literal["raw", "words", "both", "official"] = "raw"
+
+    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__post_init__(**kwargs)
+        check_range("loss_temperature", self.loss_temperature, 0, exclusive=True)
+        check_range("label_temperature", self.label_temperature, 0, exclusive=True)
+        check_range("label_balance", self.label_balance, 0, 1)
+        check_range("min_utterances", self.min_utterances, 2)
+        check_range("min_words", self.min_words, 1)
+
+
+class _Side(NamedTuple):
+    """One side of the pairs of a batch.
+
+    Attributes:
+        vectors: Unit vectors, (N, P).
+        utterances: Which utterance each is, (N,) int64.
+        labels: All labels that each carries, (N, K) int64, filled with -1.
+    """
+
+    vectors: Tensor
+    utterances: Tensor
+    labels: Tensor
+
+
+class Dialog2FlowModel(UtteranceEncoder):
+    """The encoder with one contrastive head per label space."""
+
+    config: Dialog2FlowConfig
+    batches: Tensor
+
+    def __init__(self, config: Dialog2FlowConfig) -> None:
+        super().__init__(config, OBJECTIVES[config.target])
+        self.register_buffer("batches", torch.zeros((), dtype=torch.long), persistent=config.target == "joint")
+
+    def contrast(  # type: ignore[override]
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        utterances: Tensor,
+        drawn_labels: Tensor,
+        carried_labels: Tensor,
+        label_vectors: Tensor | None = None,
+    ) -> UtteranceOutput:
+        """Contrasts pairs of each label space (section 3.2).
+
+        Args:
+            input_ids: (B, 2 O, L) int64 for O label spaces: anchor and positive of the first, then of the second.
+            attention_mask: (B, 2 O, L) int64.
+            utterances: Which utterance each is, (B, 2 O) int64.
+            drawn_labels: The label that each pair was drawn for, (B, O) int64.
+            carried_labels: All labels that each utterance carries, (B, 2 O, K) int64, filled with -1.
+            label_vectors: Unit vectors of the drawn labels, (B, O, E); None for hard targets.
+
+        Returns:
+            The output with ``loss``, the sum over label spaces.
+        """
+        chosen = list(range(len(OBJECTIVES[self.config.target])))
+        if self.config.joint_update == "alternating" and self.training and len(chosen) > 1:
+            chosen = [int(self.batches) % len(chosen)]
+            self.batches += 1
+        rows = [row for space in chosen for row in (2 * space, 2 * space + 1)]
+        batch, count = len(input_ids), len(rows)
+        embeddings = self.embed(input_ids[:, rows].flatten(0, 1), attention_mask[:, rows].flatten(0, 1))
+        embeddings = embeddings.unflatten(0, (batch, count))  # (B, 2 O, D)
+        losses, similarities = [], None
+        with autocast_off(embeddings):
+            for place, space in enumerate(chosen):
+                name = OBJECTIVES[self.config.target][space]
+                sides = [
+                    _Side(
+                        self.project(embeddings[:, 2 * place + side], name),
+                        utterances[:, 2 * space + side],
+                        carried_labels[:, 2 * space + side],
+                    )
+                    for side in (0, 1)
+                ]
+                vectors = None if label_vectors is None else label_vectors[:, space]
+                losses.append(self._loss(sides, drawn_labels[:, space], vectors))
+                similarities = (sides[0].vectors @ sides[1].vectors.T).detach() if place == 0 else similarities
+        assert similarities is not None
+        return UtteranceOutput(
+            loss=torch.stack(losses).sum(),
+            pooler_output=embeddings[:, 0],
+            similarities=positives_first(similarities),
+        )
+
+    def _loss(self, sides: list[_Side], drawn: Tensor, label_vectors: Tensor | None) -> Tensor:
+        everyone = [_Side(*(gather_rows(tensor, self.training)[0] for tensor in side)) for side in sides]
+        likeness = None
+        if label_vectors is not None:
+            likeness = label_vectors @ gather_rows(label_vectors, self.training)[0].T
+        losses = []
+        for anchors, candidates in ((sides[0], everyone[1]), (sides[1], everyone[0])):
+            similarities = anchors.vectors @ candidates.vectors.T  # (A, C)
+            # An utterance that was drawn for another of its labels is a positive too, and never its own negative.
+            shared = (candidates.labels.unsqueeze(0) == drawn.view(-1, 1, 1)).any(-1)
+            shared |= anchors.utterances.unsqueeze(1) == candidates.utterances.unsqueeze(0)
+            if likeness is None:
+                targets = hard_targets(shared, similarities)
+            else:
+                targets = soft_targets(likeness, shared, self.config.label_temperature)
+            losses.append(target_contrastive(similarities, targets, self.config.loss_temperature))
+        return torch.stack(losses).mean()
+
+
+class Dialog2FlowExamples:
+    """Pairs of utterances of one label (section 3 and appendix B); example i is a pure function of (seed, epoch, i).
+
+    Args:
+        dialogues: With dialogue acts and slots in their unified names.
+        config: The method's settings.
+        seed: Seeds every draw.
+
+    Raises:
+        InputError: No utterance carries a label, or no label has enough utterances.
+    """
+
+    def __init__(self, dialogues: Sequence[Dialogue], config: Dialog2FlowConfig, seed: int) -> None:
+        self.config, self.seed = config, seed
+        self.spaces = [
+            LabelledUtterances(dialogues, space, config, seed + number)
+            for number, space in enumerate(OBJECTIVES[config.target])
+        ]
+        self.notes = [note for space in self.spaces for note in space.notes]
+        # What a label means does not depend on the space: "confirm" the act and "confirm" the slot share a vector.
+        names = sorted({label for space in self.spaces for label in space.labels})
+        self.label_texts = names if config.contrast == "soft" else []
+        self.label_rows = {name: row for row, name in enumerate(names)}
+        self.label_vectors = np.zeros((len(names), 0), dtype=np.float32)
+
+    def __len__(self) -> int:
+        return min(map(len, self.spaces))
+
+    def length(self, index: int) -> int:
+        """Returns 1: the model sorts utterances by length itself, and batches stay mixed."""
+        return 1
+
+    def example(self, epoch: int, index: int) -> list[LabelPair]:
+        """Draws a pair of each label space.
+
+        Args:
+            epoch: Counted from 0.
+            index: In ``range(len(self))``.
+
+        Returns:
+            One pair per label space, its label's vector with it.
+        """
+        pairs = []
+        for space in self.spaces:
+            # A longer space is walked in longer steps, so that all of its labels have their turn in every epoch.
+            pair = space.pair(epoch, index * len(space) // len(self))
+            vector = self.label_vectors[self.label_rows[space.labels[pair.label]]] if self.label_texts else None
+            pairs.append(pair._replace(vector=vector))
+        return pairs
+
+
+def collate(
+    examples: list[list[LabelPair]],
+    tokenizer: PreTrainedTokenizerBase,
+    config: Dialog2FlowConfig,
+    truncation: Truncation,
+) -> dict[str, Tensor]:
+    """Lays out B examples of one pair per label space.
+
+    Args:
+        examples: From `Dialog2FlowExamples.example`.
+        tokenizer: The model's tokenizer.
+        config: The model's config.
+        truncation: Updated with what was dropped.
+
+    Returns:
+        The arguments of `Dialog2FlowModel.contrast`.
+    """
+    texts = [text for example in examples for pair in example for text in pair.texts]
+    batch = tokenize_utterances(texts, tokenizer, config.max_tokens, truncation)
+    batch = {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}
+    batch["utterances"] = torch.tensor([[row for pair in example for row in pair.utterances] for example in examples])
+    batch["drawn_labels"] = torch.tensor([[pair.label for pair in example] for example in examples])
+    carried = [[labels for pair in example for labels in pair.carried] for example in examples]
+    width = max(pair.width for pair in examples[0])  # of the whole data: processes gather tensors of one shape
+    batch["carried_labels"] = torch.tensor(
+        [[[*labels, *[-1] * (width - len(labels))] for labels in row] for row in carried]
+    )
+    if config.contrast == "soft":
+        vectors = np.stack([np.stack([pair.vector for pair in example]) for example in examples])  # type: ignore[misc]
+        batch["label_vectors"] = torch.nn.functional.normalize(torch.from_numpy(vectors), dim=-1)
+    return batch
+
+
+METHOD = Method(
+    "dialog2flow",
+    Dialog2FlowConfig,
+    Dialog2FlowModel,
+    Dialog2FlowExamples,
+    collate,
+    labelled=True,
+    in_batch_negatives=True,
+)

@@ -1,0 +1,222 @@
+"""What every utterance encoder shares: the mean of a backbone's tokens, contrastive heads for training, `encode`.
+
+Letters of shapes: B pairs, N utterances, L tokens, D width of the backbone and of the embedding.
+"""
+
+import logging
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+from tqdm.auto import tqdm
+from transformers import PreTrainedTokenizerBase
+from transformers import initialization as init
+from transformers.utils.generic import ModelOutput
+
+from .backbone_model import BackboneModel
+from .config import UtteranceConfig
+from .layout import Truncation, tokenize_utterances
+from .markers import utterance_template
+
+logger = logging.getLogger(__name__)
+
+_ROWS = 32  # utterances of like length that are encoded together, each such part padded to its own longest
+
+
+@dataclass
+class UtteranceOutput(ModelOutput):
+    """What an utterance encoder returns.
+
+    Attributes:
+        loss: Training loss, a scalar; only for training batches.
+        pooler_output: Utterance embeddings, (N, D); of the anchors (B, D) for training batches.
+        last_hidden_state: Token vectors, (N, L, D); None for training batches.
+        similarities: Cosines of each anchor with the candidates, its own positive first, (B, B, 1); only for training
+            batches.
+        hidden_states: The backbone's layers, when asked for.
+        attentions: The backbone's attention, when asked for.
+    """
+
+    loss: Tensor | None = None
+    pooler_output: Tensor | None = None
+    last_hidden_state: Tensor | None = None
+    similarities: Tensor | None = None
+    hidden_states: tuple[Tensor, ...] | None = None
+    attentions: tuple[Tensor, ...] | None = None
+
+
+class UtteranceEncoder(BackboneModel):
+    """A backbone, the mean of its last layer's tokens, and one contrastive head per objective.
+
+    A head is Linear(D, D) - ReLU - Linear(D, projection_size), both without bias (DSE, section 4; Dialog2Flow, section
+    3.1). It serves training alone: embeddings are taken before it.
+
+    Args:
+        config: The method's config.
+        objectives: Names of the heads.
+    """
+
+    config: UtteranceConfig
+
+    def __init__(self, config: UtteranceConfig, objectives: Iterable[str] = ("pairs",)) -> None:
+        super().__init__(config)
+        size = config.projection_size
+        self.heads = nn.ModuleDict(
+            {} if size is None else {name: _head(config.hidden_size, size) for name in objectives}
+        )
+        self.post_init()  # type: ignore[no-untyped-call]
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        super()._init_weights(module)  # type: ignore[no-untyped-call]
+        if isinstance(module, nn.Linear) and any(module is part for part in self.heads.modules()):
+            init.kaiming_uniform_(module.weight, a=math.sqrt(5))  # torch's own, as in the released programs
+
+    @staticmethod
+    def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: UtteranceConfig) -> None:
+        """Sets the chat template, which joins messages to one text, and the length limit."""
+        tokenizer.chat_template = utterance_template(tokenizer)
+        tokenizer.model_max_length = config.max_tokens
+        tokenizer.truncation_side = "right"
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        return_dict: bool = True,
+        **kwargs: Any,  # noqa: ANN401 - what `contrast` takes, or the backbone's own options
+    ) -> UtteranceOutput | tuple[Any, ...]:
+        """Embeds utterances, or computes the loss of a training batch.
+
+        Args:
+            input_ids: (N, L) int64; or (B, S, L), a training batch of B examples of S utterances.
+            attention_mask: 1 for real tokens, in the shape of ``input_ids``; None means all.
+            return_dict: False returns a tuple.
+            **kwargs: The rest of a training batch; otherwise passed to the backbone.
+
+        Returns:
+            The output; see `UtteranceOutput`.
+        """
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        if input_ids.dim() == 3:
+            output = self.contrast(input_ids, mask, **kwargs)
+        else:
+            encoded = self.encoder(input_ids=input_ids, attention_mask=mask, **kwargs)
+            output = UtteranceOutput(
+                pooler_output=mean_of_tokens(encoded.last_hidden_state, mask),
+                last_hidden_state=encoded.last_hidden_state,
+                hidden_states=encoded.hidden_states,
+                attentions=encoded.attentions,
+            )
+        return output if return_dict else output.to_tuple()
+
+    def contrast(self, input_ids: Tensor, attention_mask: Tensor, **kwargs: Any) -> UtteranceOutput:  # noqa: ANN401
+        """Computes the loss of a training batch.
+
+        Args:
+            input_ids: (B, S, L) int64.
+            attention_mask: (B, S, L) int64.
+            **kwargs: What the method's ``collate`` adds.
+        """
+        raise NotImplementedError
+
+    def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Embeds many utterances, in parts of like length.
+
+        With ``chunk_size``, a part's activations are dropped and computed again in the backward pass (gradient
+        caching), so that memory does not grow with the number of utterances.
+
+        Args:
+            input_ids: (N, L) int64.
+            attention_mask: 1 for real tokens, (N, L), padded on the right.
+
+        Returns:
+            (N, D), float32 or float64.
+        """
+        lengths = attention_mask.sum(-1)
+        order = lengths.argsort(descending=True, stable=True)
+        parts = []
+        for rows in order.split(self.config.chunk_size or _ROWS):
+            length = int(lengths[rows[0]])
+            part = input_ids[rows, :length], attention_mask[rows, :length]
+            if self.config.chunk_size is not None and torch.is_grad_enabled():
+                parts.append(checkpoint(self._embed_part, *part, use_reentrant=False))
+            else:
+                parts.append(self._embed_part(*part))
+        return torch.cat(parts)[order.argsort()]
+
+    def _embed_part(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        hidden = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        return mean_of_tokens(hidden, attention_mask)
+
+    def project(self, embeddings: Tensor, objective: str = "pairs") -> Tensor:
+        """Maps embeddings (N, D) to unit vectors (N, projection_size) through the head of an objective."""
+        if objective in self.heads:
+            embeddings = self.heads[objective](embeddings)
+        return nn.functional.normalize(embeddings.double() if embeddings.dtype == torch.float64 else embeddings.float())
+
+
+def mean_of_tokens(hidden: Tensor, mask: Tensor) -> Tensor:
+    """Averages token vectors.
+
+    Args:
+        hidden: (N, L, D).
+        mask: 1 for tokens that count, (N, L).
+
+    Returns:
+        (N, D), in float32 at least; zeros for rows without tokens.
+    """
+    hidden = hidden if hidden.dtype == torch.float64 else hidden.float()
+    weights = mask.to(hidden.dtype)
+    return torch.einsum("nld,nl->nd", hidden, weights) / weights.sum(-1, keepdim=True).clamp(min=1)
+
+
+def positives_first(similarities: Tensor) -> Tensor:
+    """Moves the diagonal of (B, B) to the front: (B, B, 1), so that sample 0 is the positive."""
+    count = len(similarities)
+    others = similarities[~torch.eye(count, dtype=torch.bool, device=similarities.device)].view(count, count - 1)
+    return torch.cat([similarities.diagonal().unsqueeze(1), others], dim=1).unsqueeze(-1)
+
+
+def _head(width: int, size: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(width, width, bias=False), nn.ReLU(), nn.Linear(width, size, bias=False))
+
+
+@torch.inference_mode()
+def encode_utterances(
+    model: UtteranceEncoder,
+    tokenizer: PreTrainedTokenizerBase,
+    utterances: Sequence[str],
+    batch_size: int = 32,
+    show_progress: bool = False,
+) -> np.ndarray:
+    """Embeds utterances; those that do not fit are cut on the right, counted, and reported by a warning.
+
+    Args:
+        model: An utterance encoder.
+        tokenizer: Its tokenizer.
+        utterances: N texts.
+        batch_size: Utterances per forward pass; sorted by length inside, so padding stays small.
+        show_progress: Whether to draw a progress bar.
+
+    Returns:
+        Float32 embeddings (N, D); row i belongs to utterance i.
+    """
+    result = np.zeros((len(utterances), model.config.hidden_size), dtype=np.float32)
+    order = np.argsort([-len(text) for text in utterances], kind="stable")
+    count, training = Truncation(), model.training
+    model.train(False)
+    for start in tqdm(range(0, len(order), batch_size), desc="encode", unit="batch", disable=not show_progress):
+        rows = order[start : start + batch_size]
+        batch = tokenize_utterances([utterances[row] for row in rows], tokenizer, model.config.max_tokens, count)
+        output = model(**{name: value.to(model.device) for name, value in batch.items()})
+        result[rows] = output.pooler_output.float().cpu().numpy()
+    model.train(training)
+    if count.truncated:
+        logger.warning("%s; max_tokens is %d.", count, model.config.max_tokens)
+    return result

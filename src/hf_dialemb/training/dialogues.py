@@ -1,0 +1,144 @@
+"""Which dialogues a run learns from, and which choose its checkpoint: loaded, kept apart, fit for the method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..corpora import CORPORA, get_corpus, load_dialogues
+from ..corpora.at_hand import sets_at_hand
+from ..corpora.corpus import ALL, SPLITS
+from ..corpora.labels import unified_dialogue
+from ..corpora.leakage import build_index, check_apart
+from ..corpora.leakage_report import Cleaning
+from ..corpora.own import is_own
+from ..models.dialogue import Dialogue
+from ..models.errors import InputError
+from ..models.method import Method
+from .arguments import RunArguments
+
+Report = Callable[[str], None]
+
+
+def training_dialogues(run: RunArguments, method: Method, seed: int, report: Report) -> list[Dialogue]:
+    """Loads what a run learns from.
+
+    Args:
+        run: The run's settings.
+        method: What it trains.
+        seed: Draws ``max_dialogues``.
+        report: Receives one line per fact worth telling.
+
+    Returns:
+        The dialogues of all its corpora, without those of evaluation sets and those of no use to the method.
+
+    Raises:
+        InputError: A corpus or a split is unknown, missing or malformed, or a setting contradicts another.
+    """
+    sets = _training_sets(run)
+    loaded = [dialogue for corpus, split in sets for dialogue in _load(run, corpus, split)]
+    dialogues = _usable(_without_leaks(loaded, run, sets, report), run, method, report)
+    if run.max_dialogues is not None:  # drawn, not the first: corpora are often sorted by domain
+        rows = np.random.default_rng(seed).permutation(len(dialogues))[: run.max_dialogues]
+        dialogues = [dialogues[row] for row in sorted(rows)]
+    return [unified_dialogue(dialogue) for dialogue in dialogues] if method.labelled else dialogues
+
+
+def dev_dialogues(run: RunArguments, method: Method, report: Report) -> list[Dialogue]:
+    """Loads the dialogues whose signal chooses the checkpoint; none if ``dev_split`` is not set.
+
+    Args:
+        run: The run's settings.
+        method: What it trains.
+        report: Receives one line per fact worth telling.
+
+    Returns:
+        At most ``max_dev_dialogues`` of the dev split of every corpus, or of the file that ``dev_split`` names.
+
+    Raises:
+        InputError: As `training_dialogues`.
+    """
+    if run.dev_split is None:
+        return []
+    if _own_dev(run):
+        sets = [(run.dev_split, "")]
+    else:
+        sets = [(corpus, run.dev_split) for corpus, _ in _training_sets(run)]
+        own = [corpus for corpus, _ in sets if corpus not in CORPORA and is_own(corpus)]
+        if own:
+            raise InputError(f"dev_split: got '{run.dev_split}', but {own[0]} has no splits; give another file")
+    dialogues = [dialogue for corpus, split in dict.fromkeys(sets) for dialogue in _load(run, corpus, split)]
+    if run.checkpoint_selection == "dev_purity":
+        dialogues = [dialogue for dialogue in dialogues if len(dialogue.domains) == 1]
+    dialogues = _usable(dialogues, run, method, report)[: run.max_dev_dialogues]
+    return [unified_dialogue(dialogue) for dialogue in dialogues] if method.labelled else dialogues
+
+
+def _training_sets(run: RunArguments) -> list[tuple[str, str]]:
+    """Takes ``corpus`` apart: names may carry a split of their own, as in ``multiwoz/dev``."""
+    sets = []
+    for item in run.corpus:
+        name, _, split = item.partition("/")
+        registered = split and name in CORPORA and not is_own(item)
+        if registered and split not in (*get_corpus(name).splits, ALL):
+            splits = ", ".join((*get_corpus(name).splits, ALL))
+            raise InputError(f"corpus {item}: got split '{split}', expected one of {splits}")
+        sets.append((name, split) if registered else (item, run.train_split))
+    return list(dict.fromkeys(sets))
+
+
+def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:
+    own = corpus not in CORPORA
+    return load_dialogues(
+        corpus,
+        run.data_dir,
+        split,
+        skip_invalid=run.skip_invalid,
+        columns=run.columns if own else None,
+        roles=run.roles if own else None,
+    )
+
+
+def _without_leaks(
+    dialogues: list[Dialogue], run: RunArguments, sets: Sequence[tuple[str, str]], report: Report
+) -> list[Dialogue]:
+    """Leaves out what evaluation sets hold: those that were named, or the other splits of the corpora."""
+    names = list(run.exclude or ())
+    if run.exclude is None:
+        for corpus in dict.fromkeys(corpus for corpus, _ in sets if corpus in CORPORA):
+            used = {split for name, split in sets if name == corpus}
+            others = [] if ALL in used else [split for split in SPLITS if split not in used]
+            names += sets_at_hand(run.data_dir, others, names=[corpus], skip_invalid=run.skip_invalid)
+    if names == ["none"]:
+        return dialogues
+    if run.dev_split is not None and _own_dev(run):
+        names.append(run.dev_split)
+    if not names:
+        return dialogues
+    check_apart([f"{corpus}/{split}" if corpus in CORPORA else corpus for corpus, split in sets], names)
+    cleaning = Cleaning()
+    index = build_index(names, run.data_dir, skip_invalid=run.skip_invalid)
+    kept = list(index.clean(dialogues, cleaning))
+    report(
+        f"Left out of training, as {', '.join(names)} hold them or nearly so: {cleaning.removed_dialogues:,} dialogues "
+        f"({cleaning.removed_turns:,} turns)"
+    )
+    return kept
+
+
+def _usable(dialogues: Sequence[Dialogue], run: RunArguments, method: Method, report: Report) -> list[Dialogue]:
+    least = method.min_turns if run.min_turns is None else run.min_turns
+    kept = [dialogue for dialogue in dialogues if len(dialogue.turns) >= least]
+    if len(kept) < len(dialogues):
+        report(f"Left out {len(dialogues) - len(kept):,} dialogues of fewer than {least} turns")
+    if run.skip_invalid and method.min_speakers > 1:
+        paired = [dialogue for dialogue in kept if len(dialogue.roles) >= method.min_speakers]
+        if len(paired) < len(kept):
+            report(f"Left out {len(kept) - len(paired):,} dialogues of one speaker")
+        kept = paired
+    return kept
+
+
+def _own_dev(run: RunArguments) -> bool:
+    return run.dev_split not in SPLITS and is_own(str(run.dev_split))

@@ -1,0 +1,61 @@
+"""The contrastive losses written out from their formulas, one term at a time."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def dse(queries: Tensor, responses: Tensor, temperature: float, form: str) -> float:
+    """DSE's loss of M pairs of unit vectors: equations 1 to 3, or its program's form, or NT-Xent."""
+    rows = [*queries, *responses]
+    count, total = len(rows), 0.0
+    for i in range(count):
+        partner = (i + count // 2) % count
+        e = [math.exp(float(rows[i] @ row) / temperature) for row in rows]
+        negatives = [j for j in range(count) if j not in (i, partner)]
+        mean = sum(e[j] for j in negatives) / len(negatives)
+        if form == "plain":
+            denominator = e[partner] + sum(e[j] for j in negatives)
+        elif form == "hard":
+            denominator = e[partner] + sum(e[j] / mean * e[j] for j in negatives)
+        else:
+            denominator = sum(
+                math.exp(e[j] / mean * float(rows[i] @ rows[j]) / temperature) for j in range(count) if j != i
+            )
+        total -= math.log(e[partner] / denominator)
+    return total / count
+
+
+def dialog2flow_soft(
+    anchors: Tensor, positives: Tensor, labels: Tensor, temperature: float, label_temperature: float
+) -> float:
+    """Dialog2Flow's soft loss of N triples of unit vectors: equations 2, 4 and 5, in both directions."""
+    total, count = 0.0, len(anchors)
+    for a, b in ((anchors, positives), (positives, anchors)):
+        for i in range(count):
+            z = sum(math.exp(float(a[i] @ row) / temperature) for row in b)
+            y = sum(math.exp(float(labels[i] @ row) / label_temperature) for row in labels)
+            for j in range(count):
+                target = math.exp(float(labels[i] @ labels[j]) / label_temperature) / y
+                total -= target * math.log(math.exp(float(a[i] @ b[j]) / temperature) / z)
+    return total / (2 * count)
+
+
+def dialog2flow_hard(anchors: Tensor, positives: Tensor, names: list[str], temperature: float) -> float:
+    """The supervised contrastive loss of N triples of unit vectors: equation 1, in both directions."""
+    total, count = 0.0, len(anchors)
+    for a, b in ((anchors, positives), (positives, anchors)):
+        for i in range(count):
+            z = sum(math.exp(float(a[i] @ row) / temperature) for row in b)
+            same = [j for j in range(count) if names[j] == names[i]]
+            total -= sum(math.log(math.exp(float(a[i] @ b[j]) / temperature) / z) for j in same) / len(same)
+    return total / (2 * count)
+
+
+def unit(rows: int, width: int, seed: int) -> Tensor:
+    """Random unit vectors in float64."""
+    vectors = torch.randn(rows, width, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    return torch.nn.functional.normalize(vectors)

@@ -1,0 +1,242 @@
+"""Dialog2Flow: labels, pairs of one label, and the losses against the written-out formulas."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import contrastive_reference as reference
+import numpy as np
+import pytest
+import torch
+
+from hf_dialemb.corpora import load_dialogues
+from hf_dialemb.corpora.labels import unified_dialogue
+from hf_dialemb.models.dialog2flow import Dialog2FlowConfig, Dialog2FlowExamples, Dialog2FlowModel, collate
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.label_pairs import utterance_text
+from hf_dialemb.models.layout import Truncation
+
+
+def utterance(text, acts=(), *slots):
+    return Dialogue((Turn("user", text, tuple(acts), tuple((name, "") for name in slots)),))
+
+
+TALK = [
+    utterance("a cheap hotel in the north", ["inform"], "price", "area"),
+    utterance("some food in the centre", ["inform"], "area", "food"),
+    utterance("the west and expensive", ["inform"], "area", "price"),
+    utterance("which area please", ["request"], "area"),
+    utterance("where should that be", ["request"], "area"),
+    utterance("somewhere in the east, and when", ["inform", "request"], "area", "time"),
+    utterance("yes please", ["agreement"]),
+    utterance("that is right", ["agreement"]),
+    utterance("thank you", ["thank you"]),
+    utterance("so it is"),
+]
+
+
+def examples(dialogues=TALK, seed=0, **settings):
+    made = Dialog2FlowExamples(dialogues, Dialog2FlowConfig(encoder_config=None, **settings), seed)
+    made.label_vectors = reference.unit(len(made.label_texts), 4, 0).float().numpy()
+    return made
+
+
+def all_of(made, epoch=0):
+    return [made.example(epoch, index) for index in range(len(made))]
+
+
+def test_an_action_has_one_name_whatever_the_order_of_its_labels():
+    made = examples()
+    assert made.spaces[0].labels == ["agreement", "inform area, price", "request area"]
+    assert made.label_texts == made.spaces[0].labels
+    assert made.notes == ["Left out 3 of 6 actions: fewer than 2 utterances each"]
+
+
+def test_pairs_are_two_utterances_of_one_label():
+    made = examples()
+    pairs = [pair for example in all_of(made) for pair in example]
+    assert len(pairs) == 6  # every utterance is an anchor once
+    assert {pair.texts[0] for pair in pairs} == {
+        turn.content for d in TALK[:1] + TALK[2:5] + TALK[6:8] for turn in d.turns
+    }
+    for pair in pairs:
+        assert pair.texts[0] != pair.texts[1]
+        assert all(pair.label in labels for labels in pair.carried)
+        assert np.array_equal(pair.vector, made.label_vectors[pair.label])
+
+
+def test_examples_depend_on_seed_epoch_and_index_alone():
+    texts = [[pair.texts for pair in example] for example in all_of(examples(min_words=1))]
+    assert texts == [[pair.texts for pair in example] for example in all_of(examples(min_words=1))]
+    others = [
+        [[pair.texts for pair in example] for example in all_of(examples(min_words=1), epoch)] for epoch in range(5)
+    ]
+    assert any(other != texts for other in others)
+
+
+def test_the_joint_target_has_a_pair_of_acts_and_one_of_slots():
+    made = examples(target="joint")
+    acts, slots = made.spaces
+    assert acts.labels == ["agreement", "inform", "request"]
+    assert slots.labels == ["area", "price"]
+    assert made.label_texts == ["agreement", "area", "inform", "price", "request"]
+    both = acts.texts.index("somewhere in the east, and when")
+    assert acts.carried[both] == (1, 2)
+    drawn = Counter(slots.labels[example[1].label] for epoch in range(9) for example in all_of(made, epoch))
+    assert set(drawn) == {"area", "price"}  # the longer space is walked as a whole
+
+
+def test_an_utterance_said_twice_counts_once_and_carries_all_its_labels():
+    made = examples([*TALK, utterance("yes please", ["request"], "area"), utterance("yes please", ["agreement"])])
+    space = made.spaces[0]
+    assert space.texts.count("yes please") == 1
+    assert {space.labels[label] for label in space.carried[space.texts.index("yes please")]} == {
+        "agreement",
+        "request area",
+    }
+
+
+@pytest.mark.parametrize(("balance", "ratio"), [(0.0, 10.0), (0.5, 10**0.5), (1.0, 1.0)])
+def test_balance_evens_out_the_pairs_per_label(balance, ratio):
+    many = [utterance(f"{number} of them please", ["inform"]) for number in range(100)]
+    few = [utterance(f"is it {number} then", ["request"]) for number in range(10)]
+    made = examples([*many, *few], label_balance=balance)
+    counts = Counter(example[0].label for example in all_of(made))
+    assert sum(counts.values()) == pytest.approx(110, abs=1)
+    assert counts[0] / counts[1] == pytest.approx(ratio, rel=0.1)
+
+
+def test_forms_of_a_text():
+    assert utterance_text("Yes, isn't it 5 ?", "raw") == "Yes, isn't it 5 ?"
+    assert utterance_text("Yes, isn't it 5 ?", "words") == "yes isn't it 5 ?"
+    assert utterance_text("Yes, isn't it 5 ?", "official") == "yes isn't it 5'"
+    forms = {
+        text
+        for epoch in range(20)
+        for example in all_of(examples(text_forms="both"), epoch)
+        for text in example[0].texts
+    }
+    assert forms == {turn.content for d in TALK[:1] + TALK[2:5] + TALK[6:8] for turn in d.turns}  # no capitals here
+
+
+def test_utterances_of_few_words_are_left_out_and_counted():
+    made = examples([*TALK, utterance("yes", ["agreement"]), utterance("?!", ["agreement"])], text_forms="words")
+    assert made.notes[0] == "Left out 2 turns of fewer than 2 words (actions)"
+
+
+@pytest.mark.parametrize(
+    ("dialogues", "settings", "message"),
+    [
+        (TALK[-1:], {}, "none of 1 dialogues has actions"),
+        ([*TALK[6:9], utterance("oh thanks", ["thank you"])], {"target": "joint"}, "none of 4 dialogues has slots"),
+        (TALK, {"min_utterances": 9}, "got 0 actions of at least 9 different utterances"),
+        (TALK[6:9], {}, "got 1 actions of at least 2"),
+    ],
+)
+def test_data_without_labels_is_an_error(dialogues, settings, message):
+    with pytest.raises(InputError, match=message):
+        examples(dialogues, **settings)
+
+
+def model_of(tiny_bert, **settings):
+    torch.manual_seed(0)
+    model, tokenizer = Dialog2FlowModel.from_backbone(tiny_bert, dropout=0.0, loss_temperature=0.5, **settings)
+    return model.double(), tokenizer
+
+
+def sides_of(model, batch, space, name):
+    with torch.no_grad():
+        return [
+            model.project(model(batch["input_ids"][:, row], batch["attention_mask"][:, row]).pooler_output, name)
+            for row in (2 * space, 2 * space + 1)
+        ]
+
+
+@pytest.mark.parametrize("target", ["single", "joint"])
+def test_the_soft_loss_is_that_of_the_formula(tiny_bert, target):
+    model, tokenizer = model_of(tiny_bert, target=target)
+    made = examples(target=target)
+    # Utterances that carry each other's labels, or are one, are likened by that (below), which is not in the paper.
+    batch = collate([made.example(0, 0), made.example(0, len(made) - 1)], tokenizer, model.config, Truncation())
+    batch["carried_labels"] = batch["carried_labels"].fill_(-1)
+    batch["utterances"] = torch.arange(batch["utterances"].numel()).view_as(batch["utterances"])
+    batch["label_vectors"] = batch["label_vectors"].double()
+    with torch.no_grad():
+        loss = model(**batch).loss.item()
+    expected = 0.0
+    for space, name in enumerate(model.heads):
+        vectors = batch["label_vectors"][:, space]
+        expected += reference.dialog2flow_soft(*sides_of(model, batch, space, name), vectors, 0.5, 0.35)
+    assert abs(loss - expected) < 1e-10
+
+
+def test_the_hard_loss_is_that_of_the_formula(tiny_bert):
+    model, tokenizer = model_of(tiny_bert, contrast="hard")
+    made = examples(contrast="hard")
+    found = all_of(made)
+    batch = collate(found, tokenizer, model.config, Truncation())
+    assert "label_vectors" not in batch
+    with torch.no_grad():
+        loss = model(**batch).loss.item()
+    names = [str(example[0].label) for example in found]
+    expected = reference.dialog2flow_hard(*sides_of(model, batch, 0, "actions"), names, 0.5)
+    assert abs(loss - expected) < 1e-10
+
+
+def test_an_utterance_is_never_a_negative_of_a_label_that_it_carries(tiny_bert):
+    # "inform" and "request" meet in one utterance: as the positive of one, it is a full positive of the other.
+    model, tokenizer = model_of(tiny_bert, contrast="hard", target="joint")
+    made = examples(contrast="hard", target="joint")
+    space = made.spaces[0]
+    both = space.texts.index("somewhere in the east, and when")
+    pairs = {
+        space.labels[e[0].label]: e for epoch in range(40) for e in all_of(made, epoch) if both in e[0].utterances[1:]
+    }
+    assert set(pairs) == {"inform", "request"}
+    batch = collate([pairs["inform"], pairs["request"]], tokenizer, model.config, Truncation())
+    queries, candidates = sides_of(model, batch, 0, "acts")
+    logits = torch.log_softmax(queries @ candidates.T / 0.5, dim=-1)
+    forwards = -logits.mean()  # both candidates are the same utterance: all targets are one half
+    backwards_logits = torch.log_softmax(candidates @ queries.T / 0.5, dim=-1)
+    carried = batch["carried_labels"][:, 0]
+    shared = torch.tensor([[bool((carried[j] == batch["drawn_labels"][i, 0]).any()) for j in (0, 1)] for i in (0, 1)])
+    targets = shared.double() / shared.sum(-1, keepdim=True)
+    backwards = -(targets * backwards_logits).sum(-1).mean()
+    with torch.no_grad():
+        losses = [model._loss([_side(model, batch, row) for row in (0, 1)], batch["drawn_labels"][:, 0], None)]
+    assert torch.allclose(losses[0], (forwards + backwards) / 2, rtol=1e-10)
+
+
+def _side(model, batch, row):
+    from hf_dialemb.models.dialog2flow import _Side
+
+    vectors = model.project(model(batch["input_ids"][:, row], batch["attention_mask"][:, row]).pooler_output, "acts")
+    return _Side(vectors, batch["utterances"][:, row], batch["carried_labels"][:, row])
+
+
+def test_alternation_trains_one_label_space_a_batch(tiny_bert):
+    model, tokenizer = model_of(tiny_bert, target="joint", joint_update="alternating", contrast="hard")
+    batch = collate(all_of(examples(target="joint", contrast="hard"))[:4], tokenizer, model.config, Truncation())
+    model.train()
+    for expected in (["acts"], ["slots"], ["acts"]):
+        model.zero_grad()
+        model(**batch).loss.backward()
+        assert [name for name, head in model.heads.items() if head[0].weight.grad is not None] == expected
+    model.train(False)
+    both = model(**batch).loss
+    alone = Dialog2FlowModel(
+        Dialog2FlowConfig(encoder_config=model.config.encoder_config, target="joint", contrast="hard")
+    )
+    assert int(model.batches) == 3
+    assert torch.isfinite(both)
+    assert "batches" in alone.state_dict()
+
+
+def test_labels_of_a_real_corpus_are_unified(data_dir):
+    dialogues = [unified_dialogue(dialogue) for dialogue in load_dialogues("sim_m", data_dir, "train")]
+    made = examples(dialogues, target="joint", contrast="hard")
+    acts, slots = made.spaces
+    assert {"inform", "request", "good bye", "thank you", "agreement", "disagreement"} <= set(acts.labels)
+    assert "movie" in slots.labels
+    assert all(label == label.lower() for label in (*acts.labels, *slots.labels))

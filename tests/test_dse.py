@@ -1,0 +1,101 @@
+"""DSE: pairs of consecutive utterances, and the loss against the written-out formula."""
+
+from __future__ import annotations
+
+import contrastive_reference as reference
+import pytest
+import torch
+
+from hf_dialemb.corpora import load_dialogues
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.dse import DSEConfig, DSEExamples, DSEModel, collate
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.layout import Truncation
+
+
+def dialogue(*texts):
+    roles = ("user", "assistant")
+    return Dialogue(tuple(Turn(roles[number % 2], text) for number, text in enumerate(texts)))
+
+
+TALK = [
+    dialogue("I need a cheap hotel", "For how many nights then", "Yes", "In which part of town"),
+    dialogue("My card was stolen yesterday", "Please tell me its number"),
+]
+
+
+def pairs(dialogues, **settings):
+    examples = DSEExamples(dialogues, DSEConfig(encoder_config=None, **settings), seed=0)
+    return [examples.example(0, index) for index in range(len(examples))], examples.notes
+
+
+def test_pairs_are_consecutive_utterances_of_more_than_three_words():
+    found, notes = pairs(TALK)
+    assert found == [
+        ("I need a cheap hotel", "For how many nights then"),
+        ("My card was stolen yesterday", "Please tell me its number"),
+    ]
+    assert notes == ["Left out 2 pairs with a side of fewer than 4 words"]
+
+
+def test_no_pair_crosses_from_one_dialogue_to_the_next():
+    found, _ = pairs(TALK, min_words=1)
+    assert len(found) == 4
+    assert ("In which part of town", "My card was stolen yesterday") not in found
+
+
+@pytest.mark.parametrize(("turns", "count"), [("1", 3), ("2", 2), ("3", 1), ("123", 6)])
+def test_queries_of_several_utterances(turns, count):
+    found, _ = pairs(TALK[:1], query_turns=turns, min_words=1)
+    assert len(found) == count
+    spans = int(max(turns))
+    query = " ".join(turn.content for turn in TALK[0].turns[3 - spans : 3])
+    assert found[-1] == (query, "In which part of town")
+
+
+def test_the_words_of_a_query_of_several_utterances_count_together():
+    found, _ = pairs(TALK[:1], query_turns="2")
+    assert found == [("For how many nights then Yes", "In which part of town")]
+
+
+def test_dropout_pairs_are_an_utterance_and_itself():
+    found, _ = pairs(TALK, positives="dropout")
+    assert len(found) == 5
+    assert all(first == second for first, second in found)
+
+
+def test_no_pair_at_all_is_an_error():
+    with pytest.raises(
+        InputError, match=r"got no pair of utterances from 1 dialogues \(1 are shorter than min_words 9"
+    ):
+        pairs(TALK[1:], min_words=9)
+
+
+@pytest.mark.parametrize("form", ["hard", "printed", "plain"])
+def test_the_loss_of_a_batch_is_that_of_the_formula(tiny_bert, form):
+    torch.manual_seed(0)
+    model, tokenizer = DSEModel.from_backbone(tiny_bert, dropout=0.0, negative_weights=form, loss_temperature=0.5)
+    model.double()
+    found, _ = pairs(TALK, min_words=1)
+    batch = collate(found, tokenizer, model.config, Truncation())
+    with torch.no_grad():
+        output = model(**batch)
+        sides = [
+            model.project(model(batch["input_ids"][:, side], batch["attention_mask"][:, side]).pooler_output)
+            for side in (0, 1)
+        ]
+    assert abs(output.loss.item() - reference.dse(*sides, 0.5, form)) < 1e-10
+    assert torch.allclose(output.similarities[:, 0, 0], (sides[0] * sides[1]).sum(-1))
+
+
+def test_of_a_query_that_is_too_long_the_end_stays(tiny_bert):
+    model, tokenizer = DSEModel.from_backbone(tiny_bert, query_turns="2", max_tokens=8)
+    batch = collate([("1 2 3 4 5 6 7 8 9", "1 2 3")], tokenizer, model.config, Truncation())
+    assert tokenizer.decode(batch["input_ids"][0, 0]) == "[CLS] 4 5 6 7 8 9 [SEP]"
+
+
+def test_pairs_of_a_real_corpus(data_dir):
+    dialogues = load_dialogues("kvret", data_dir, "train")
+    found, _ = pairs(dialogues)
+    texts = {(a.content, b.content) for d in dialogues for a, b in zip(d.turns, d.turns[1:], strict=False)}
+    assert set(found) == {pair for pair in texts if all(len(text.split()) > 3 for text in pair)}
