@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from hf_dialemb.evaluation.results import read_results
-from hf_dialemb.evaluation.tables import markdown_table
+from hf_dialemb.evaluation.tables import markdown_table, paper_table
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(<!-- results: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -29,7 +29,8 @@ def table(path: Path) -> str:
     if "results" in record:
         results = read_results(path)
         run = results.run
-        return f"{markdown_table(results.results)}\n`{run['command']}` on {run['hardware']}\n"
+        layout = paper_table if "paper" in run["config"] else markdown_table
+        return f"{layout(results.results)}\n`{run['command']}` on {run['hardware']}\n"
     lines = record["table"]
     if not any(line.startswith("|") for line in lines):  # plain text keeps its columns only in a code block
         lines = ["```text", *lines, "```"]

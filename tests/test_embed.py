@@ -9,14 +9,17 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from transformers import AutoModel
+from utterance_checkpoints import save_dse
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.hub import embed as module
 from hf_dialemb.hub.embed import embed_file
 from hf_dialemb.hub.export import load_checkpoint
+from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.encoder import encode
 from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.utterance import encode_utterances
 
 
 @pytest.fixture
@@ -62,6 +65,19 @@ def test_the_rows_are_those_of_encode_in_the_order_of_the_lines(
     expected = encode(*load_checkpoint(str(tiny_checkpoint)), sample_dialogues[:11])
     assert np.abs(np.array(table["embedding"].to_pylist()) - expected).max() <= 1e-5 * np.abs(expected).max()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["eleven.jsonl", "vectors.parquet"]
+
+
+def test_an_utterance_encoder_gives_the_mean_of_the_utterances(tiny_bert, tmp_path, sample_dialogues):
+    short = [Dialogue(dialogue.turns[:1], id=f"one-{dialogue.id}") for dialogue in sample_dialogues[:3]]
+    dialogues = [*sample_dialogues[:5], *short]
+    write_jsonl(dialogues, tmp_path / "dialogues.jsonl")
+    checkpoint = save_dse(tiny_bert, tmp_path / "dse")
+    assert embed_file(str(checkpoint), tmp_path / "dialogues.jsonl", tmp_path / "vectors.parquet", shard_size=3) == 8
+    rows = np.array(pq.read_table(tmp_path / "vectors.parquet")["embedding"].to_pylist())
+    model, tokenizer = load_checkpoint(str(checkpoint))
+    for row, dialogue in zip(rows, dialogues, strict=True):
+        expected = encode_utterances(model, tokenizer, [turn.content for turn in dialogue.turns]).mean(axis=0)
+        np.testing.assert_allclose(row, expected, atol=2e-6)
 
 
 def test_killed_and_run_again_it_goes_on_and_ends_in_the_same_file(tiny_checkpoint, source, tmp_path, monkeypatch):

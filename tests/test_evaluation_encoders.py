@@ -1,13 +1,17 @@
-"""Encoders behind one protocol: TF-IDF, sentence-transformers models and plain transformers models."""
+"""Encoders behind one protocol: TF-IDF, our checkpoints, sentence-transformers models and plain transformers models."""
 
 import logging
 
 import numpy as np
 import pytest
+import torch
+from utterance_checkpoints import save_dse
 
 from hf_dialemb.evaluation.encoders import TfidfEncoder, find_encoder, load_encoder
+from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.utterance import encode_utterances
 
 WORDS = ["hotel", "taxi", "train", "book", "cheap", "north", "please", "thanks"]
 
@@ -28,7 +32,6 @@ DIALOGUES = [
 def bert_folder(tmp_path_factory):
     """A random BERT of two layers, 16 wide, for 16 tokens."""
     transformers = pytest.importorskip("transformers")
-    import torch
 
     folder = tmp_path_factory.mktemp("bert")
     (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]))
@@ -58,6 +61,23 @@ def sentence_folder(bert_folder, tmp_path_factory):
     transformer = Transformer(str(bert_folder), max_seq_length=16)
     SentenceTransformer(modules=[transformer, Pooling(16, "mean")], device="cpu").save(str(folder))
     return folder
+
+
+@pytest.fixture(scope="session")
+def utterance_folder(bert_folder, tmp_path_factory):
+    """The same BERT in an untrained utterance encoder."""
+    return save_dse(str(bert_folder), tmp_path_factory.mktemp("utterances") / "dse", max_tokens=16)
+
+
+@pytest.fixture(scope="session")
+def published_folder(utterance_folder, tmp_path_factory):
+    """What strangers load of that encoder."""
+    folder = tmp_path_factory.mktemp("published") / "dse"
+    write_checkpoint(*load_checkpoint(str(utterance_folder)), folder)
+    return folder
+
+
+NEURAL = ["bert_folder", "sentence_folder", "utterance_folder", "published_folder"]
 
 
 def mean_of_tokens(folder, text):
@@ -90,7 +110,7 @@ def test_tfidf_needs_words():
         TfidfEncoder().encode([dialogue("?"), dialogue("!")])
 
 
-@pytest.mark.parametrize("kind", ["bert_folder", "sentence_folder"])
+@pytest.mark.parametrize("kind", NEURAL)
 @pytest.mark.parametrize("level", ["", "@dialogue"])
 def test_whole_dialogues_are_the_mean_of_their_tokens(kind, level, bert_folder, request):
     encoder = load_encoder(f"{request.getfixturevalue(kind)}{level}", batch_size=2, device="cpu")
@@ -100,7 +120,7 @@ def test_whole_dialogues_are_the_mean_of_their_tokens(kind, level, bert_folder, 
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["bert_folder", "sentence_folder"])
+@pytest.mark.parametrize("kind", NEURAL)
 def test_utterances_are_averaged_per_dialogue(kind, bert_folder, request):
     encoder = load_encoder(f"{request.getfixturevalue(kind)}@utterances", device="cpu")
     vectors = encoder.encode(DIALOGUES)
@@ -117,6 +137,28 @@ def test_truncated_texts_are_counted(kind, request, caplog):
         vectors = encoder.encode([*DIALOGUES, dialogue("hotel " * 15), dialogue("taxi " * 14)])
     assert vectors.shape == (6, 16)
     assert "1 of 6 texts are longer than the model's 16 tokens" in caplog.text  # 14 words and [CLS], [SEP] just fit
+
+
+def test_truncated_utterances_are_counted(utterance_folder, caplog):
+    with caplog.at_level(logging.WARNING, logger="hf_dialemb"):
+        load_encoder(f"{utterance_folder}@utterances", device="cpu").encode([*DIALOGUES, dialogue("hotel " * 15)])
+    assert "1 of 7 utterances were truncated" in caplog.text
+
+
+def test_an_utterance_encoder_and_its_published_form_are_one(utterance_folder, published_folder):
+    assert find_encoder(f"{utterance_folder}@utterances")[1:] == ("dialemb", str(utterance_folder), "utterances")
+    assert find_encoder(f"{published_folder}@utterances").kind == "sentence-transformers"
+    for level in ("dialogue", "utterances"):
+        one, two = (load_encoder(f"{folder}@{level}", device="cpu") for folder in (utterance_folder, published_folder))
+        np.testing.assert_allclose(one.encode(DIALOGUES), two.encode(DIALOGUES), atol=2e-6)
+
+
+def test_half_precision_is_computed_in_float32(bert_folder, tmp_path):
+    folder = save_dse(str(bert_folder), tmp_path / "half", torch.bfloat16, max_tokens=16)
+    model, tokenizer = load_checkpoint(str(folder))
+    vectors = load_encoder(str(folder), device="cpu").encode(DIALOGUES)
+    expected = encode_utterances(model.float(), tokenizer, [" ".join(t.content for t in d.turns) for d in DIALOGUES])
+    np.testing.assert_allclose(vectors, expected, atol=2e-6)
 
 
 def test_kinds_are_told_apart(bert_folder, sentence_folder, tmp_path):

@@ -1,4 +1,4 @@
-"""Export: what the published folder holds, that it loads, and what stops it from appearing."""
+"""Export of dialogue encoders: what the published folder holds, that it loads, and what stops it from appearing."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
 from hf_dialemb.cli import main
-from hf_dialemb.hub import export as module
-from hf_dialemb.hub.export import WAYS, load_checkpoint, verify, write_checkpoint
+from hf_dialemb.hub import custom_encoder
+from hf_dialemb.hub.custom_encoder import WAYS
+from hf_dialemb.hub.export import load_checkpoint, verify, write_checkpoint
 from hf_dialemb.models.encoder import encode
 from hf_dialemb.models.errors import InputError
 
@@ -127,7 +128,7 @@ def test_changed_weights_do_not_pass_the_verification(tiny_checkpoint, tmp_path)
 
 
 def test_nothing_appears_when_a_way_of_loading_fails(tiny_checkpoint, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(module, "WAYS", {"a way that fails": "raise RuntimeError('no such class')"})
+    monkeypatch.setattr(custom_encoder, "WAYS", {"a way that fails": "raise RuntimeError('no such class')"})
     message = refused(capsys, "export", "--model", tiny_checkpoint, "--output", tmp_path / "out")
     assert "does not load (a way that fails): RuntimeError: no such class" in message
     assert list(tmp_path.iterdir()) == []

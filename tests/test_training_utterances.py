@@ -118,6 +118,20 @@ def test_several_corpora_and_their_splits(tiny_bert, tmp_path):
         train(tiny_bert, tmp_path / "other", method="dse", corpus="sample/best")
 
 
+def test_entailment_pairs_are_a_table_of_two_columns(tiny_bert, tmp_path):
+    pairs = [(f"i have a dog called {name}", f"my pet is a {name} for sure") for name in ("rex", "bo", "ada", "max")]
+    table = tmp_path / "pairs.tsv"
+    table.write_text("".join(f"{first}\t{second}\n" for first, second in pairs), encoding="utf-8")
+    words = {"corpus": table, "columns": "first=1,second=2", "max_steps": 1, "per_device_train_batch_size": 4}
+    train(tiny_bert, tmp_path / "run", method="dse", **words)
+    assert json.loads((tmp_path / "run" / "training_report.json").read_text())["examples"] == 4
+    table.write_text("premise\thypothesis\na b c d\t \n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"pairs.tsv:2: field second: got ' ', expected text; remove the row"):
+        train(tiny_bert, tmp_path / "bad", method="dse", **{**words, "columns": "first=premise,second=hypothesis"})
+    with pytest.raises(InputError, match="expected first and second together and nothing beside them"):
+        train(tiny_bert, tmp_path / "bad", method="dse", **{**words, "columns": "first=premise,role=hypothesis"})
+
+
 def test_labels_that_a_method_needs_and_a_corpus_lacks(tiny_bert, tmp_path):
     mine = tmp_path / "mine.jsonl"
     write_jsonl([Dialogue((Turn("user", "so it is"), Turn("assistant", "indeed it is")))], mine)

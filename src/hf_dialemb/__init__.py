@@ -22,7 +22,14 @@ _PUBLIC = {
     "InputError": "models.errors",
     "Dial2VecConfig": "models.dial2vec",
     "Dial2VecModel": "models.dial2vec",
+    "Dialog2FlowConfig": "models.dialog2flow",
+    "Dialog2FlowModel": "models.dialog2flow",
+    "DialogueCSEConfig": "models.dialogue_cse",
+    "DialogueCSEModel": "models.dialogue_cse",
+    "DSEConfig": "models.dse",
+    "DSEModel": "models.dse",
     "encode": "models.encoder",
+    "encode_utterances": "models.utterance",
     "load_dialogues": "corpora",
 }
 
@@ -30,10 +37,17 @@ if TYPE_CHECKING:
     from .corpora import load_dialogues as load_dialogues
     from .models.dial2vec import Dial2VecConfig as Dial2VecConfig
     from .models.dial2vec import Dial2VecModel as Dial2VecModel
+    from .models.dialog2flow import Dialog2FlowConfig as Dialog2FlowConfig
+    from .models.dialog2flow import Dialog2FlowModel as Dialog2FlowModel
     from .models.dialogue import Dialogue as Dialogue
     from .models.dialogue import Turn as Turn
+    from .models.dialogue_cse import DialogueCSEConfig as DialogueCSEConfig
+    from .models.dialogue_cse import DialogueCSEModel as DialogueCSEModel
+    from .models.dse import DSEConfig as DSEConfig
+    from .models.dse import DSEModel as DSEModel
     from .models.encoder import encode as encode
     from .models.errors import InputError as InputError
+    from .models.utterance import encode_utterances as encode_utterances
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - public names of several types

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
+from ..models.dialogue import ROLES
 from ..models.errors import InputError, unknown_name
 from .findings import Finding, Line, Problem, at_least_one, distinct, from_lines, is_text, text_of
 from .parsing import LONGEST_CELL
@@ -24,6 +25,9 @@ COLUMNS = {
     "dialogue_act": ("dialogue_act", "dialogue_acts", "dialog_act"),
 }
 """What a table may tell of a turn, and the names by which a header says so; the first three it must tell."""
+
+PAIR = ("first", "second")
+"""What a table of sentence pairs tells instead: two texts a row, which become a dialogue of two turns."""
 
 _REMEDIES = {
     "id": "an id in every row; add it",
@@ -64,7 +68,7 @@ def parse_columns(text: str | None) -> dict[str, str]:
             header; None or nothing leaves it to the header.
 
     Returns:
-        From what is told (a key of `COLUMNS`) to the column's name or number.
+        From what is told (a key of `COLUMNS`, or both of `PAIR`) to the column's name or number.
 
     Raises:
         InputError: The text has another form, or does not say enough.
@@ -74,13 +78,16 @@ def parse_columns(text: str | None) -> dict[str, str]:
         told, equals, name = (part.strip() for part in pair.partition("="))
         if not equals or not name:
             raise InputError(f"columns: got {pair.strip()!r}, expected FIELD=NAME, as in 'id=call,role=speaker'")
-        if told not in COLUMNS:
-            raise unknown_name("field in columns", told, COLUMNS)
+        if told not in (*COLUMNS, *PAIR):
+            raise unknown_name("field in columns", told, (*COLUMNS, *PAIR))
         if told in columns:
             raise InputError(f"columns: got {told} twice, expected it once; leave one of the two out")
         columns[told] = name
+    pairs = set(PAIR) & columns.keys()
+    if pairs and columns.keys() != set(PAIR):
+        raise InputError(f"columns: got {text!r}, expected first and second together and nothing beside them")
     numbers = [name for name in columns.values() if _is_number(name)]
-    if numbers and (len(numbers) < len(columns) or not set(_REQUIRED) <= columns.keys()):
+    if numbers and (len(numbers) < len(columns) or not (pairs or set(_REQUIRED) <= columns.keys())):
         raise InputError(
             f"columns: got {text!r}, expected numbers for id, role and content and no name beside them, or names only; "
             "as in 'id=1,role=2,content=3'"
@@ -91,8 +98,9 @@ def parse_columns(text: str | None) -> dict[str, str]:
 def find_in_table(path: Path, columns: Mapping[str, str], roles: RoleMap) -> Iterator[Finding]:
     """Reads a table dialogue by dialogue, malformed ones too.
 
-    Rows without text in any cell are passed over. A row whose id cannot be read counts to the dialogue before it. A
-    dialogue's labels are those of all its rows; ``a|b`` in a cell is two labels, or two dialogue acts.
+    With the columns of `PAIR`, each row is a dialogue of two turns, user and assistant: entailment pairs, or questions
+    and answers. Rows without text in any cell are passed over. A row whose id cannot be read counts to the dialogue
+    before it. A dialogue's labels are those of all its rows; ``a|b`` in a cell is two labels, or two dialogue acts.
 
     Args:
         path: The file; its cells are separated by tabs if its name says ``.tsv``, and otherwise by commas.
@@ -118,6 +126,9 @@ def _find(path: Path, columns: Mapping[str, str], roles: RoleMap) -> Iterator[Fi
         if first is None:
             return
         layout, has_header = _lay_out(path, first, columns)
+        if columns.keys() == set(PAIR):
+            yield from (_pair(path, row, layout) for row in (rows if has_header else _chain(first, rows)))
+            return
         rest = _with_ids(rows if has_header else _chain(first, rows), layout)
         for identifier, group in groupby(rest, key=lambda pair: pair[0]):
             yield _finding(path, identifier, [row for _, row in group], layout, roles)
@@ -169,7 +180,14 @@ def _finding(path: Path, identifier: str, rows: Sequence[_Row], layout: _Layout,
     return from_lines(f"{path}:{rows[0].line}", identifier, domains, lines, roles, problems)
 
 
-def _faults(row: _Row, layout: _Layout) -> list[str]:
+def _pair(path: Path, row: _Row, layout: _Layout) -> Finding:
+    place = f"{path}:{row.line}"
+    problems = [Problem(place, fault) for fault in _faults(row, layout, dict.fromkeys(PAIR, "text; remove the row"))]
+    lines = [Line(place, role, layout.cell(row, name)) for role, name in zip(ROLES, PAIR, strict=False)]
+    return from_lines(place, str(row.line), [], [] if problems else lines, RoleMap.parse(None), problems)
+
+
+def _faults(row: _Row, layout: _Layout, remedies: Mapping[str, str] = _REMEDIES) -> list[str]:
     if row.fault:
         return [row.fault]
     if len(row.cells) != layout.width:
@@ -178,8 +196,8 @@ def _faults(row: _Row, layout: _Layout) -> list[str]:
             "put cells that hold the separator in quotation marks, or add what is missing"
         ]
     return [
-        f"field {field}: got {layout.cell(row, field)!r}, expected {_REMEDIES[field]}"
-        for field in _REQUIRED
+        f"field {field}: got {layout.cell(row, field)!r}, expected {remedy}"
+        for field, remedy in remedies.items()
         if not layout.cell(row, field).strip()
     ]
 
@@ -197,7 +215,8 @@ def _lay_out(path: Path, first: _Row, columns: Mapping[str, str]) -> tuple[_Layo
                 )
         return _Layout({field: int(number) - 1 for field, number in columns.items()}, width), False
     header = [name.strip() for name in first.cells]
-    found = {field: _position(place, header, field, columns.get(field)) for field in COLUMNS}
+    fields = PAIR if columns.keys() == set(PAIR) else COLUMNS
+    found = {field: _position(place, header, field, columns.get(field)) for field in fields}
     return _Layout({field: position for field, position in found.items() if position is not None}, width), True
 
 
@@ -205,7 +224,7 @@ def _position(place: str, header: Sequence[str], field: str, name: str | None) -
     """Finds a column by the name that the user gave, or else by what such columns are usually called."""
     if name is not None and name not in header:
         raise InputError(f"{place}: {unknown_name('column', name, set(header))}")
-    usual = {_plain(name) for name in COLUMNS[field]}
+    usual = {_plain(name) for name in COLUMNS.get(field, ())}
     found = [at for at, cell in enumerate(header) if (cell == name if name is not None else _plain(cell) in usual)]
     if len(found) > 1:
         several = ", ".join(header[at] for at in found)

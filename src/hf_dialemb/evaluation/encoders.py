@@ -8,13 +8,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
+
+if TYPE_CHECKING:
+    from ..models.encoder import DialogueEncoder
+    from ..models.utterance import UtteranceEncoder
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +76,7 @@ def find_encoder(spec: str) -> EncoderSpec:
     if level not in ("dialogue", "utterances"):
         raise InputError(f"model '{spec}': got level '{level}', expected '{model}@dialogue' or '{model}@utterances'")
     kind, path = _kind_and_path(model)
-    if kind == "dialemb" and level == "utterances":
+    if kind == "dialemb" and level == "utterances" and not _reads_utterances(path):
         raise InputError(f"model '{spec}': this model reads whole dialogues; leave '@utterances' out")
     return EncoderSpec(spec, kind, path, level)
 
@@ -84,11 +88,12 @@ def load_encoder(spec: str, *, batch_size: int = 32, device: str | None = None) 
         spec: One of
 
             - ``tfidf``: TF-IDF and a truncated SVD, fitted without labels on the very dialogues that it encodes;
-            - a folder or Hub id of one of this package's checkpoints;
-            - a folder or Hub id of a sentence-transformers model, or of any other encoder that ``AutoModel`` loads
-              (then the mean of its last layer's tokens), as ``MODEL`` or ``MODEL@dialogue``: all turns joined by
-              spaces and cut at the model's limit, with a warning that counts what was cut; or as
-              ``MODEL@utterances``: the mean of the vectors of a dialogue's turns.
+            - a folder or Hub id of one of this package's dialogue encoders;
+            - a folder or Hub id of an encoder of texts: one of this package's utterance encoders, a
+              sentence-transformers model, or any other that ``AutoModel`` loads (then the mean of its last layer's
+              tokens), as ``MODEL`` or ``MODEL@dialogue``: all turns joined by spaces and cut at the model's limit,
+              with a warning that counts what was cut; or as ``MODEL@utterances``: the mean of the vectors of a
+              dialogue's turns.
         batch_size: How many texts, or dialogues, go through the model at once.
         device: Such as ``"cuda"``; by default a GPU where there is one.
 
@@ -105,7 +110,7 @@ def load_encoder(spec: str, *, batch_size: int = 32, device: str | None = None) 
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if found.kind == "dialemb":
-        return _CheckpointEncoder(spec, found.path, batch_size, device)
+        return _checkpoint(found, batch_size, device)
     make = _sentence_transformer if found.kind == "sentence-transformers" else _auto_model
     return TextEncoder(spec, make(found.path, batch_size, device), found.level)
 
@@ -177,26 +182,72 @@ class TextEncoder:
         return np.stack([vectors[rows].mean(axis=0) for rows in turns])
 
 
-class _CheckpointEncoder:
-    """One of this package's checkpoints, which reads speakers and turns by itself."""
+def embed_utterances(
+    model: UtteranceEncoder,
+    tokenizer: Any,  # noqa: ANN401 - any of transformers' classes
+    batch_size: int = 32,
+) -> TextEmbedder:
+    """Makes an embedder of texts from one of this package's utterance encoders.
 
-    def __init__(self, name: str, path: str, batch_size: int, device: str) -> None:
-        from transformers import AutoModel, AutoTokenizer
+    Args:
+        model: The encoder; becomes float32, as in its published form.
+        tokenizer: Its tokenizer.
+        batch_size: How many texts go through the model at once.
 
-        from ..models import register
-        from ..models.backbones import load_pretrained
+    Returns:
+        A function of texts; it warns when it cuts some at the model's limit.
+    """
+    from ..models.utterance import encode_utterances
 
-        register()
-        self.name = name
-        self.batch_size = batch_size
-        self.model = load_pretrained(AutoModel, path).to(device)
-        self.tokenizer = load_pretrained(AutoTokenizer, path)
+    model.float()  # type: ignore[no-untyped-call]
+
+    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors: NDArray[np.float32] = encode_utterances(model, tokenizer, texts, batch_size=batch_size)
+        return vectors
+
+    return embed
+
+
+@dataclass(frozen=True)
+class _DialogueEncoder:
+    """One of this package's dialogue encoders, which read speakers and turns by themselves."""
+
+    name: str
+    model: DialogueEncoder
+    tokenizer: Any
+    batch_size: int
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         from ..models.encoder import encode
 
         vectors: NDArray[np.float32] = encode(self.model, self.tokenizer, dialogues, batch_size=self.batch_size)
         return vectors
+
+
+def _checkpoint(found: EncoderSpec, batch_size: int, device: str) -> Encoder:
+    from transformers import AutoModel, AutoTokenizer
+
+    from ..models import register
+    from ..models.backbones import load_pretrained
+    from ..models.utterance import UtteranceEncoder
+
+    register()
+    model = load_pretrained(AutoModel, found.path).to(device)
+    tokenizer = load_pretrained(AutoTokenizer, found.path)
+    if isinstance(model, UtteranceEncoder):
+        return TextEncoder(found.name, embed_utterances(model, tokenizer, batch_size), found.level)
+    return _DialogueEncoder(found.name, model, tokenizer, batch_size)
+
+
+def _reads_utterances(path: str) -> bool:
+    from transformers import AutoConfig
+
+    from ..models import register
+    from ..models.backbones import load_pretrained
+    from ..models.config import UtteranceConfig
+
+    register()
+    return isinstance(load_pretrained(AutoConfig, path), UtteranceConfig)
 
 
 def _kind_and_path(model: str) -> tuple[Kind, str]:

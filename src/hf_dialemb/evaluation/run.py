@@ -7,29 +7,26 @@ import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..corpora.histograms import check_drawing
-from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..models.files import check_writable, write_text_atomically
 from .encoders import find_encoder, load_encoder
 from .plots import scatter
+from .registry import default_tasks, get_task, load_problem
+from .remembering import RememberingEncoder
 from .results import Results, Row, describe_run, write_results
 from .tables import markdown_table
-from .tasks import Measurement, evaluate_embeddings
-from .utterances import load_utterances, measure_utterances
+from .task import Measurement, Problem
 
 TRAINING_REPORT = "training_report.json"
 """What training leaves in a checkpoint's folder; its time goes into the table."""
-
-N_INIT = 10
-"""Random starts of each k-means, as in the papers' time (see `hf_dialemb.metrics.purity.functional.cluster_purity`)."""
 
 
 def evaluate_models(
@@ -38,6 +35,7 @@ def evaluate_models(
     data_dir: str | Path | None,
     split: str,
     *,
+    tasks: Sequence[str] = (),
     seeds: Sequence[int] = range(10),
     output: Path | None = None,
     plot: Path | None = None,
@@ -46,49 +44,64 @@ def evaluate_models(
 ) -> Results:
     """Measures models on a corpus.
 
-    Dialogues: those of one domain, as the dial2vec benchmark does. Utterances: by few examples of each label, as DSE
-    and Dialog2Flow do (see `utterances`).
-
     The request is checked before the first model is loaded. The results file and its table are written anew after
-    each model, so that an interrupted run keeps what it has measured.
+    each model, so that an interrupted run keeps what it has measured. No text is encoded twice by a model.
 
     Args:
         models: Encoders, in the forms that `load_encoder` takes.
         corpus: A corpus's name, or a ``.jsonl`` file.
         data_dir: Where the corpus lies.
         split: Which part of it.
-        seeds: Repeats of k-means and of drawing pairs.
+        tasks: Keys of `hf_dialemb.evaluation.registry.TASKS`; none for those that suit the corpus.
+        seeds: Repeats of everything that draws at random.
         output: The results JSON to write; a Markdown table goes beside it, with the ending ``.md``.
-        plot: The PNG to draw.
-        limit: At most so many dialogues, a fixed random sample; None means all.
+        plot: The PNG to draw, of the first task whose items have labels.
+        limit: At most so many items to measure on, a fixed random sample; None means all.
         command: What the results file shall call the run; the process's own command line by default.
 
     Returns:
         The figures of all models, with the time that each took for encoding.
 
     Raises:
-        InputError: A model or the corpus is not found, has too few labels, or an output cannot be written.
+        InputError: A model, a task or the corpus is not found, they do not suit each other, there are too few labels,
+            or an output cannot be written.
     """
     started = time.perf_counter()
-    _check_request(models, seeds, output, plot, limit)
-    problem = _load(corpus, data_dir, split, limit)
-    config = {"models": list(models), **problem.config}
+    check_request(models, seeds, output, plot, limit)
+    names = list(dict.fromkeys(tasks or default_tasks(corpus)))
+    for name in names:
+        check_models(models, name)
+    problems = {name: load_problem(name, corpus, data_dir, split, limit) for name in names}
+    drawn = _drawn(problems) if plot is not None else None
+    config = {"models": list(models), "tasks": names, **_shared_config(problems)}
     rows: list[Row] = []
     embeddings: dict[str, NDArray[np.float32]] = {}
     for model in _progress(models):
-        vectors, measurements = _measure(model, problem, seeds)
-        rows += [Row(model, config["corpus"], split, *measurement) for measurement in measurements]
-        embeddings[model] = vectors
-        results = Results(describe_run(command or _command_line(), config, seeds, started), tuple(rows))
+        encoder = RememberingEncoder(load_encoder(model))
+        figures = [figure for problem in problems.values() for figure in measure(encoder, problem, seeds)]
+        figures += seconds_of_encoding(encoder.seconds) + seconds_of_training(model)
+        rows += [Row(model, config["corpus"], split, *figure) for figure in figures]
+        if drawn is not None:
+            embeddings[model] = encoder.encode(drawn.dialogues)
+        results = Results(describe_run(command or command_line(), config, seeds, started), tuple(rows))
         _write(results, output)
-    if plot is not None:
-        scatter(embeddings, problem.labels, plot, {model: _caption(rows, model) for model in models})
+    if plot is not None and drawn is not None:
+        scatter(embeddings, drawn.labels, plot, {model: _caption(rows, model) for model in models})
     return results
 
 
-def _check_request(
-    models: Sequence[str], seeds: Sequence[int], output: Path | None, plot: Path | None, limit: int | None
+def check_request(
+    models: Sequence[str],
+    seeds: Sequence[int],
+    output: Path | None = None,
+    plot: Path | None = None,
+    limit: int | None = None,
 ) -> None:
+    """Makes sure, before any work, that a request can be met; see `evaluate_models`.
+
+    Raises:
+        InputError: It cannot.
+    """
     if isinstance(models, str) or not models:
         raise InputError(f"models: got {models!r}, expected a list of at least one; name a model or 'tfidf'")
     twice = [model for model, count in Counter(models).items() if count > 1]
@@ -97,7 +110,7 @@ def _check_request(
     if not len(seeds):
         raise InputError("seeds: got none, expected at least one; pass for example 0 1 2")
     if limit is not None and limit < 2:
-        raise InputError(f"limit: got {limit}, expected at least 2; leave it out to take all dialogues")
+        raise InputError(f"limit: got {limit}, expected at least 2; leave it out to take all")
     for path in (output, plot):
         if path is not None:
             check_writable(path)
@@ -109,83 +122,79 @@ def _check_request(
         find_encoder(model)
 
 
-class _Problem(NamedTuple):
-    """What is measured: texts, their labels, what the results file says of them, and the tasks."""
+def check_models(models: Sequence[str], task: str) -> None:
+    """Makes sure that a task can measure models.
 
-    dialogues: Sequence[Dialogue]
-    labels: Sequence[str]
-    config: dict[str, Any]
-    measure: Callable[[NDArray[np.float32], Sequence[int]], list[Measurement]]
-
-
-def _load(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> _Problem:
-    from ..corpora import CORPORA, get_corpus
-
-    if corpus in CORPORA and get_corpus(corpus).kind == "utterances":
-        found = load_utterances(corpus, data_dir, split, limit)
-
-        def measure(vectors: NDArray[np.float32], seeds: Sequence[int]) -> list[Measurement]:
-            return measure_utterances(vectors, found, seeds)
-
-        return _Problem(found.dialogues, found.labels, found.config, measure)
-    dialogues, config = _single_domain(corpus, data_dir, split, limit)
-    labels = [dialogue.domains[0] for dialogue in dialogues]
-
-    def measure_domains(vectors: NDArray[np.float32], seeds: Sequence[int]) -> list[Measurement]:
-        return evaluate_embeddings(vectors, labels, seeds=seeds, n_init=N_INIT)
-
-    return _Problem(dialogues, labels, {**config, "n_init": N_INIT}, measure_domains)
+    Raises:
+        InputError: There is no such task, or it fine-tunes and a model has no weights.
+    """
+    if get_task(task).fine_tunes and "tfidf" in models:
+        raise InputError(f"task {task}: got the model tfidf, which has no weights to fine-tune; leave it out")
 
 
-def _single_domain(
-    corpus: str, data_dir: str | Path | None, split: str, limit: int | None
-) -> tuple[list[Dialogue], dict[str, Any]]:
-    """Returns the single-domain dialogues and what the results file says about them."""
-    from ..corpora import load_dialogues, single_domain
+def measure(encoder: RememberingEncoder, problem: Problem, seeds: Sequence[int]) -> list[Measurement]:
+    """Measures an encoder on a problem.
 
-    dialogues = single_domain(load_dialogues(corpus, data_dir, split))
-    if not dialogues:
-        raise InputError(
-            f"corpus {corpus}, split {split}: no dialogue of it has exactly one domain label; "
-            "give the dialogues a 'domains' list of one name"
-        )
-    if limit is not None and limit < len(dialogues):
-        # Corpora are often sorted by domain: the first ones would be all alike.
-        chosen = np.sort(np.random.default_rng(0).choice(len(dialogues), limit, replace=False))
-        dialogues = [dialogues[row] for row in chosen]
-    counts = Counter(dialogue.domains[0] for dialogue in dialogues)
-    if len(counts) < 2 or max(counts.values()) < 2:
-        raise InputError(
-            f"corpus {corpus}, split {split}: got {len(dialogues)} dialogues with {len(counts)} distinct labels, "
-            "expected at least two labels and two dialogues of one of them; add dialogues or raise the limit"
-        )
-    name = Path(corpus).name if str(corpus).endswith(".jsonl") else str(corpus)
-    alone = sum(count == 1 for count in counts.values())
-    described = {"corpus": name, "split": split, "limit": limit, "dialogues": len(dialogues)}
-    return dialogues, {**described, "labels": len(counts), "labels_of_one_dialogue": alone}
+    Args:
+        encoder: The encoder.
+        problem: The problem.
+        seeds: Repeats of everything that draws at random.
 
+    Returns:
+        The figures.
 
-def _measure(model: str, problem: _Problem, seeds: Sequence[int]) -> tuple[NDArray[np.float32], list[Measurement]]:
-    encoder = load_encoder(model)
-    started = time.perf_counter()
-    vectors = encoder.encode(problem.dialogues)
-    seconds = time.perf_counter() - started
+    Raises:
+        InputError: The encoder's vectors cannot be measured.
+    """
     try:
-        figures = problem.measure(vectors, seeds)
+        return problem.measure(encoder, seeds)
     except InputError:
         raise
     except ValueError as error:
-        raise InputError(f"model {model}: {error}") from error
-    figures.append(Measurement("encoding", "seconds", "", round(seconds, 3), None, 1))
+        raise InputError(f"model {encoder.name}: {error}") from error
+
+
+def seconds_of_encoding(seconds: float) -> list[Measurement]:
+    """Makes the figure of the time that encoding took; none where nothing was encoded."""
+    return [Measurement("encoding", "seconds", "", round(seconds, 3), None, 1)] if seconds else []
+
+
+def seconds_of_training(model: str) -> list[Measurement]:
+    """Makes the figure of the time that training took; none where a model has no report of its training."""
     report = Path(model) / TRAINING_REPORT
-    if report.is_file():
-        trained = json.loads(report.read_text(encoding="utf-8"))["seconds"]
-        figures.append(Measurement("training", "seconds", "", round(trained, 1), None, 1))
-    return vectors, figures
+    if not report.is_file():
+        return []
+    trained = json.loads(report.read_text(encoding="utf-8"))["seconds"]
+    return [Measurement("training", "seconds", "", round(trained, 1), None, 1)]
 
 
-def _command_line() -> str:
+def command_line() -> str:
+    """Returns the command that repeats the present process."""
     return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+
+
+def _drawn(problems: Mapping[str, Problem]) -> Problem:
+    for problem in problems.values():
+        if problem.labels:
+            return problem
+    raise InputError(f"plot: got {' and '.join(problems)}, whose items have no labels to colour; leave the plot out")
+
+
+def _shared_config(problems: Mapping[str, Problem]) -> dict[str, Any]:
+    """Puts what all tasks share at the top, and what differs below each task's name."""
+    configs = {name: problem.config for name, problem in problems.items()}
+    first, *others = configs.values()
+    shared = {
+        field: value
+        for field, value in first.items()
+        if all(field in config and config[field] == value for config in others)
+    }
+    own = {
+        name: {field: value for field, value in config.items() if field not in shared}
+        for name, config in configs.items()
+        if others
+    }
+    return {**shared, **own}
 
 
 def _progress(models: Sequence[str]) -> Iterable[str]:
@@ -204,4 +213,5 @@ def _caption(rows: Sequence[Row], model: str) -> str:
     means = {row.metric: row.mean for row in rows if row.model == model}
     if "purity" in means:
         return f"purity {means['purity']:.1f}, MAP {means['map']:.1f}"
-    return ", ".join(f"{row.metric} {row.setting} {row.mean:.1f}" for row in rows if row.model == model and row.n > 1)
+    found = [row for row in rows if row.model == model and row.n > 1 and row.metric in ("f1", "accuracy")]
+    return ", ".join(f"{row.metric} {row.setting} {row.mean:.1f}" for row in found if "mean" not in row.setting)

@@ -1,4 +1,7 @@
-"""Embedding a file of dialogues: streamed, in shards that are written once, resumable."""
+"""Embedding a file of dialogues: streamed, in shards that are written once, resumable.
+
+With an utterance encoder, a dialogue's embedding is the mean of its utterances' embeddings.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,21 @@ import shutil
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from ..corpora.own import read_own
+from ..evaluation.encoders import TextEncoder, embed_utterances
 from ..models.dialogue import Dialogue
 from ..models.encoder import DialogueEncoder, encode
 from ..models.errors import InputError
 from ..models.files import check_writable
+from ..models.utterance import UtteranceEncoder
 from .export import load_checkpoint
 
 
@@ -27,7 +35,8 @@ def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -
     Shards lie in ``<output>.parts`` until all are there; a killed run goes on after its last whole shard.
 
     Args:
-        model: One of our checkpoints: folder or Hub id.
+        model: One of our checkpoints: folder or Hub id. An utterance encoder gives the mean of a dialogue's utterances,
+            each turn cut at the model's limit on its own; a dialogue of one turn gets its utterance's embedding.
         source: Dialogues, one JSON object a line; never in memory as a whole.
         output: The Parquet file; it appears whole or not at all.
         shard_size: Dialogues per shard; at least 1.
@@ -56,11 +65,22 @@ def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -
         files.append(file)
         if file.exists():
             continue
-        vectors = encode(encoder, tokenizer, dialogues)
+        vectors = _embed(encoder, tokenizer, dialogues)
         column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
         table = pa.table({"id": [dialogue.id for dialogue in dialogues], "embedding": column})
         _write_atomically(table, file)
     return _merge(files, parts, output)
+
+
+def _embed(
+    model: DialogueEncoder | UtteranceEncoder,
+    tokenizer: Any,  # noqa: ANN401
+    dialogues: list[Dialogue],
+) -> NDArray[np.float32]:
+    if isinstance(model, UtteranceEncoder):
+        return TextEncoder("utterances", embed_utterances(model, tokenizer), "utterances").encode(dialogues)
+    vectors: NDArray[np.float32] = encode(model, tokenizer, dialogues)
+    return vectors
 
 
 def _shards(source: Path, size: int) -> Iterator[list[Dialogue]]:
@@ -106,7 +126,7 @@ def _merge(files: list[Path], parts: Path, output: Path) -> int:
     return rows
 
 
-def _digest(model: DialogueEncoder) -> str:
+def _digest(model: DialogueEncoder | UtteranceEncoder) -> str:
     """Tells weights apart without reading them all: a hash over every tensor's name, shape and sum."""
     state = [(name, tuple(value.shape), float(value.double().sum())) for name, value in model.state_dict().items()]
     return hashlib.sha256(repr(state).encode()).hexdigest()

@@ -6,17 +6,21 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..corpora import CORPORA, get_corpus, load_dialogues
+from ..corpora import CORPORA, get_corpus, load_dialogues, load_examples
 from ..corpora.at_hand import sets_at_hand
 from ..corpora.corpus import ALL, SPLITS
+from ..corpora.examples import SentencePair
 from ..corpora.labels import unified_dialogue
 from ..corpora.leakage import build_index, check_apart
 from ..corpora.leakage_report import Cleaning
 from ..corpora.own import is_own
-from ..models.dialogue import Dialogue
+from ..models.dialogue import ROLES, Dialogue, Turn
 from ..models.errors import InputError
 from ..models.method import Method
 from .arguments import RunArguments
+
+ENTAILMENT = ("positive", "entailment")
+"""The labels of sentence pairs that are trained on: Dialogue NLI's name for it, and everybody else's."""
 
 Report = Callable[[str], None]
 
@@ -90,6 +94,9 @@ def _training_sets(run: RunArguments) -> list[tuple[str, str]]:
 
 def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:
     own = corpus not in CORPORA
+    if not own and get_corpus(corpus).kind == "sentence-pairs":  # entailment pairs stand for consecutive utterances
+        pairs = load_examples(corpus, run.data_dir, split, skip_invalid=run.skip_invalid)
+        return [_as_dialogue(pair) for pair in pairs if pair.label in ENTAILMENT]
     return load_dialogues(
         corpus,
         run.data_dir,
@@ -98,6 +105,10 @@ def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:
         columns=run.columns if own else None,
         roles=run.roles if own else None,
     )
+
+
+def _as_dialogue(pair: SentencePair) -> Dialogue:
+    return Dialogue((Turn(ROLES[0], pair.first), Turn(ROLES[1], pair.second)), pair.id)
 
 
 def _without_leaks(

@@ -12,6 +12,7 @@ import numpy as np
 from ..models.backbones import resolve_backbone
 from ..models.files import write_atomically
 
+
 def label_vectors(labels: Sequence[str], encoder: str, folder: Path) -> np.ndarray:
     """Embeds labels, or reads their vectors if this run has embedded the same ones before.
 

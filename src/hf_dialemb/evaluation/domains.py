@@ -1,41 +1,77 @@
-"""The tasks of the dial2vec benchmark: vectors and domain labels in, figures out (sections 4.1 and 5.3.3)."""
+"""The tasks of the dial2vec benchmark: dialogues of one domain each in, figures out (sections 4.1 and 5.3.3)."""
 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
+
+from ..models.errors import InputError
+from .encoders import Encoder
+from .sampling import fixed_sample
+from .task import Measurement, Problem, Task, percentage
 
 logger = logging.getLogger(__name__)
 
+N_INIT = 10
+"""Random starts of each k-means, as in the papers' time (see `hf_dialemb.metrics.purity.functional.cluster_purity`)."""
 
-class Measurement(NamedTuple):
-    """One figure of one task.
 
-    Attributes:
-        task: The task's name.
-        metric: The metric's name.
-        setting: The variant of the metric; empty for the usual one.
-        mean: The figure; a percentage for purity, nmi, spearman, map and mrr.
-        std: The sample standard deviation over ``n`` repeats, None where there was one.
-        n: The number of repeats.
+def load_domains(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
+    """Loads the single-domain dialogues of a corpus.
+
+    Args:
+        corpus: A corpus's name, or a file of one's own.
+        data_dir: Where the corpus lies.
+        split: Which part of it.
+        limit: At most so many dialogues, a fixed random sample; None means all.
+
+    Returns:
+        The problem of telling their domains apart.
+
+    Raises:
+        InputError: The corpus is not found, or has too few labels.
     """
+    from ..corpora import load_dialogues, single_domain
 
-    task: str
-    metric: str
-    setting: str
-    mean: float
-    std: float | None
-    n: int
+    dialogues = single_domain(load_dialogues(corpus, data_dir, split))
+    if not dialogues:
+        raise InputError(
+            f"corpus {corpus}, split {split}: no dialogue of it has exactly one domain label; "
+            "give the dialogues a 'domains' list of one name"
+        )
+    dialogues = fixed_sample(dialogues, limit)
+    labels = [dialogue.domains[0] for dialogue in dialogues]
+    counts = Counter(labels)
+    if len(counts) < 2 or max(counts.values()) < 2:
+        raise InputError(
+            f"corpus {corpus}, split {split}: got {len(dialogues)} dialogues with {len(counts)} distinct labels, "
+            "expected at least two labels and two dialogues of one of them; add dialogues or raise the limit"
+        )
+    config = {
+        "corpus": Path(corpus).name if str(corpus).endswith(".jsonl") else str(corpus),
+        "split": split,
+        "limit": limit,
+        "dialogues": len(dialogues),
+        "labels": len(counts),
+        "labels_of_one_dialogue": sum(count == 1 for count in counts.values()),
+        "n_init": N_INIT,
+    }
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+        return evaluate_embeddings(encoder.encode(dialogues), labels, seeds=seeds, n_init=N_INIT)
+
+    return Problem(config, measure, dialogues, labels)
 
 
 def evaluate_embeddings(
     embeddings: NDArray[Any], labels: Sequence[str], *, seeds: Iterable[int] = range(10), n_init: int = 10
 ) -> list[Measurement]:
-    """Runs every task on one matrix of embeddings.
+    """Runs every task of the benchmark on one matrix of embeddings.
 
     Args:
         embeddings: One vector per dialogue, ``(N, D)``; clustered as they are, normalised for everything else.
@@ -81,18 +117,4 @@ def evaluate_embeddings(
     ]
 
 
-def percentage(task: str, metric: str, setting: str, values: Sequence[float]) -> Measurement:
-    """Makes the measurement of repeated shares.
-
-    Args:
-        task: The task's name.
-        metric: The metric's name.
-        setting: The variant.
-        values: One share in ``[0, 1]`` per repeat.
-
-    Returns:
-        Their mean and sample standard deviation as percentages.
-    """
-    scaled = 100 * np.asarray(values)
-    std = float(scaled.std(ddof=1)) if len(scaled) > 1 else None
-    return Measurement(task, metric, setting, float(scaled.mean()), std, len(scaled))
+TASK = Task("domains", load_domains, "dial2vec, sections 4.1 and 5.3.3", kinds=("dialogues",))

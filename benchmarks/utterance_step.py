@@ -1,0 +1,275 @@
+"""Measures training steps of utterance encoders beside the nearest ones of sentence-transformers.
+
+A step is all that a trainer does for one batch: read and tokenise the texts, forward, backward, gradient clipping,
+AdamW. Ours runs in the trainer that ``dialemb train`` builds, the peer in its own SentenceTransformerTrainer. Both
+start from all-MiniLM-L6-v2 and read the same texts of SGD in the same order, cut to the same number of tokens, with the
+backbone's own dropout, in float32 or under bfloat16 autocast. Each attends as its trainer does by default: on a CPU,
+ours with plain attention and the peer with torch's fused kernel. Each side has a process of its own, so that its peak
+memory is its own, and the sides take turns, never running at the same time. What is compared:
+
+- DSE with plain weights, and MultipleNegativesRankingLoss over all four of its directions at DSE's temperature. Both
+  compare every utterance of the batch with every other, and yet they are not one loss. With Z(q) and Z(r) the sums over
+  what a query and its response are compared with, and s their own cosine over the temperature, a pair costs
+  (log Z(q) + log Z(r)) / 2 - s in DSE, where both are anchors, and log(Z(q) + Z(r)) - s in the peer, which has one
+  softmax for both; that is larger by log 2 or more. MultipleNegativesSymmetricRankingLoss is further off: it has both
+  anchors, but compares queries with responses alone.
+- Dialog2Flow, single target, hard contrast, and BatchAllTripletLoss. sentence-transformers has no supervised
+  contrastive loss; of its losses of labelled utterances this alone takes, as that does, all utterances of a label as
+  positives and all others as negatives, though with a margin instead of a softmax, and with one label an utterance. The
+  peer reads the utterances of our pairs one by one, with the labels that they were drawn for.
+- Gradient caching of DSE, and CachedMultipleNegativesRankingLoss over the same four directions, in parts of as many
+  utterances; beside ours without caching, on as many pairs and on few.
+
+Ours also trains its contrastive head, a Linear-ReLU-Linear over the embeddings, which the peer lacks.
+
+    python benchmarks/utterance_step.py --data-dir DATA --output utterance_step.json    # 12 GB of memory
+    python benchmarks/utterance_step.py --data-dir DATA --only dse dialog2flow --precision float32
+    python benchmarks/utterance_step.py --small                                         # a smoke run, needs no data
+
+Ratios are medians over rounds of a side's seconds divided by ours in the same round. Exit code 1: the sides do not read
+the same, or gradient caching changes a gradient.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from hardware import describe_machine
+
+WORKER = Path(__file__).with_name("utterance_step_worker.py")
+OURS, PEER = "ours", "sentence-transformers"
+PRECISIONS = ("float32", "bfloat16")
+SAME_COSINES = 1e-4
+"""How far the cosines of the same pairs may be apart between sides, in float32 and without dropout."""
+SAME_GRADIENTS = 1e-5
+"""How far gradients with and without caching may be apart, relative to the largest."""
+
+
+def list_parts(options: argparse.Namespace) -> dict[str, dict[str, dict[str, Any]]]:
+    """Returns the sides of each part; others are compared with the first."""
+    pairs, many, chunk = (8, 32, 8) if options.small else (64, options.many_pairs, 64)
+    few = {"pairs": pairs, "chunk_size": None}
+    cached = {"method": "dse", "pairs": many, "chunk_size": chunk}
+    parts: dict[str, dict[str, dict[str, Any]]] = {
+        "dse": {
+            OURS: {"program": "ours", "method": "dse", **few},
+            PEER: {"program": "peer", "method": "dse", **few},
+        },
+        "dialog2flow": {
+            OURS: {"program": "ours", "method": "dialog2flow", **few},
+            PEER: {"program": "peer", "method": "dialog2flow", **few},
+        },
+        "caching": {
+            f"{OURS}, {many:,} pairs in chunks": {"program": "ours", **cached},
+            f"{PEER}, the same": {"program": "peer", **cached},
+            f"{OURS}, {many:,} pairs at once": {"program": "ours", **cached, "chunk_size": None},
+            f"{OURS}, {pairs} pairs at once": {"program": "ours", "method": "dse", **few},
+        },
+    }
+    return {name: parts[name] for name in options.only}
+
+
+class Side:
+    """A worker process, spoken to in lines."""
+
+    def __init__(self, name: str, folder: Path, settings: dict[str, Any]) -> None:
+        self.name = name
+        self.process = subprocess.Popen(
+            [sys.executable, str(WORKER), "work", str(folder), json.dumps(settings)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def ready(self) -> dict[str, Any]:
+        """Waits until the worker could begin its first step."""
+        return self._read()
+
+    def step(self) -> dict[str, Any]:
+        """Lets the worker run a step, and waits for its answer."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("step\n")
+        self.process.stdin.flush()
+        return self._read()
+
+    def close(self) -> None:
+        """Ends the worker."""
+        self.process.kill()
+        self.process.wait()
+
+    def _read(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            status = self.process.wait()
+            raise SystemExit(f"The process of '{self.name}' ended (status {status}); -9 means out of memory: "
+                             "try fewer --many-pairs")  # fmt: skip
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+def measure(folder: Path, sides: dict[str, dict[str, Any]], options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """Starts the sides of one part, then lets them take turns.
+
+    Returns:
+        Of each side, its settings, what it answered before the first step, and its answers to the measured steps.
+    """
+    running: list[Side] = []
+    steps: dict[str, list[Any]] = {name: [] for name in sides}
+    try:
+        for name, settings in sides.items():
+            running.append(Side(name, folder, settings))
+        ready = {side.name: side.ready() for side in running}
+        for round_number in range(options.warm_up + options.steps):
+            for side in running:
+                answer = side.step()
+                print(f"  round {round_number}: {side.name}: {answer['seconds']:.2f} s", file=sys.stderr)
+                if round_number >= options.warm_up:
+                    steps[side.name].append(answer)
+    finally:
+        for side in running:
+            side.close()
+    return {name: {"settings": settings, **ready[name], "steps": steps[name]} for name, settings in sides.items()}
+
+
+def summarise(measured: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Returns each side's median seconds and memory, and how many times the first side's they are."""
+    first = next(iter(measured.values()))
+    result = {}
+    for name, side in measured.items():
+        paired = [own["seconds"] / base["seconds"] for own, base in zip(side["steps"], first["steps"], strict=True)]
+        peak, base_peak = (max(step["peak_bytes"] for step in each["steps"]) for each in (side, first))
+        seconds = [step["seconds"] for step in side["steps"]]
+        result[name] = {
+            "pairs": side["settings"]["pairs"],
+            "chunk_size": side["settings"]["chunk_size"],
+            "attention": side["attention"],
+            "seconds": seconds,
+            "median_seconds": statistics.median(seconds),
+            "seconds_ratio": statistics.median(paired),
+            "peak_mib": peak / 2**20,
+            "peak_ratio": peak / base_peak,
+            "step_mib": (peak - side["resident_bytes"]) / 2**20,
+            "cosine_difference": _difference(side, measured),
+        }
+    return result
+
+
+def _difference(side: dict[str, Any], measured: dict[str, dict[str, Any]]) -> float:
+    """Compares a side's cosines with those of the first side that has batches of the same size."""
+    pairs = side["settings"]["pairs"]
+    other = next(each for each in measured.values() if each["settings"]["pairs"] == pairs)
+    return float(max(abs(x - y) for x, y in zip(side["cosines"], other["cosines"], strict=True)))
+
+
+def run_worker(action: str, folder: Path, argument: dict[str, Any]) -> dict[str, Any]:
+    """Lets a worker do one thing: not in this process, as a child's peak memory starts from its parent's."""
+    command = [sys.executable, str(WORKER), action, str(folder), json.dumps(argument)]
+    run = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+    if run.returncode:
+        raise SystemExit(f"utterance_step_worker.py {action} ended (status {run.returncode})")
+    answer: dict[str, Any] = json.loads(run.stdout)
+    return answer
+
+
+def measure_all(options: argparse.Namespace) -> dict[str, Any]:
+    """Measures every part in every precision; returns the figures."""
+    parts = list_parts(options)
+    batches = {(side["method"], side["pairs"]) for sides in parts.values() for side in sides.values()}
+    total = options.warm_up + options.steps + 1  # a trainer reads one batch ahead
+    shared = {name: getattr(options, name) for name in ("data_dir", "small", "seed", "device")}
+    figures: dict[str, Any] = {"timing": {}}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        inputs = run_worker("prepare", folder, {**shared, "steps": total, "batches": sorted(batches)})
+        device = "cuda" if inputs["accelerator"] else "cpu"
+        more = {"device": device, "steps": total, "seed": options.seed}
+        for precision, (part, sides) in product(options.precision, parts.items()):
+            print(f"{part}, {precision}", file=sys.stderr)
+            settings = {side: {**own, **more, "precision": precision} for side, own in sides.items()}
+            figures["timing"][f"{part}, {precision}"] = summarise(measure(folder, settings, options))
+        if "caching" in parts:
+            cached = next(iter(parts["caching"].values()))
+            figures["gradients"] = run_worker("gradients", folder, {**cached, **more, "precision": "float32"})
+    machine = {**describe_machine(), "threads": inputs.pop("threads"), "accelerator": inputs.pop("accelerator")}
+    return {"machine": machine, "versions": inputs.pop("versions"), "inputs": inputs, **figures}
+
+
+def tables(figures: dict[str, Any]) -> list[str]:
+    """Renders the figures as lines of text."""
+    machine, inputs = figures["machine"], figures["inputs"]
+    where = machine["accelerator"] or f"{machine['processor']}, {machine['threads']} threads"
+    lines = [f"{where}; " + ", ".join(f"{name} {value}" for name, value in figures["versions"].items())]
+    for batch in inputs["batches"]:
+        lines.append(
+            f"{batch['method']}: {batch['pairs']:,} pairs a batch from {inputs['corpus']}, {batch['mean_length']:.1f} "
+            f"tokens an utterance, {batch['maximal_length']} at most, {batch['truncated']:.1%} cut"
+        )
+    for part, sides in figures["timing"].items():
+        lines += ["", f"{part:<38} {'seconds':>8} {'ratio':>7} {'peak MiB':>9} {'ratio':>7} {'for steps':>10}"]
+        for name, row in sides.items():
+            lines.append(
+                f"{name:<38} {row['median_seconds']:>8.2f} {row['seconds_ratio']:>7.2f} {row['peak_mib']:>9,.0f} "
+                f"{row['peak_ratio']:>7.2f} {row['step_mib']:>10,.0f}"
+            )
+    lines += ["", "peak: of the whole process; for steps: that less what was in use before the first step"]
+    return lines
+
+
+def judge(figures: dict[str, Any]) -> dict[str, bool]:
+    """Says what holds of what must hold."""
+    differences = [row["cosine_difference"] for sides in figures["timing"].values() for row in sides.values()]
+    largest = max(differences)
+    verdicts = {f"cosines of the same pairs differ by less than {SAME_COSINES} ({largest:.1e})": largest < SAME_COSINES}
+    if "gradients" in figures:
+        found = figures["gradients"]
+        share = found["largest_difference"] / found["largest_gradient"]
+        verdicts[f"caching changes no gradient by more than {SAME_GRADIENTS} of the largest ({share:.1e})"] = (
+            share <= SAME_GRADIENTS
+        )
+    return verdicts
+
+
+def parse() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-dir", default=os.environ.get("HF_DIALEMB_DATA"), help="folder that holds sgd/")
+    parser.add_argument("--only", nargs="+", choices=("dse", "dialog2flow", "caching"), help="parts (default: all)")
+    parser.add_argument("--precision", nargs="+", choices=PRECISIONS, default=PRECISIONS, help="default: both")
+    parser.add_argument("--steps", type=int, default=5, help="measured steps of each side (default: 5)")
+    parser.add_argument("--warm-up", type=int, default=1, help="steps before those (default: 1)")
+    parser.add_argument("--many-pairs", type=int, default=1024, help="pairs with gradient caching (default: 1024)")
+    parser.add_argument("--small", action="store_true", help="a tiny BERT, few pairs, a made-up corpus")
+    parser.add_argument("--device", choices=("auto", "cpu"), default="auto", help="default: a GPU if any")
+    parser.add_argument("--seed", type=int, default=0, help="of the batches and the heads (default: 0)")
+    parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
+    options = parser.parse_args()
+    options.only = options.only or ["dse", "dialog2flow", "caching"]
+    return options
+
+
+def main() -> int:
+    """Measures, prints the tables, and returns the exit code."""
+    options = parse()
+    figures = measure_all(options)
+    figures["options"] = {key: value for key, value in vars(options).items() if key not in ("output", "data_dir")}
+    figures["verdicts"] = judge(figures)
+    verdicts = [f"{'holds' if holds else 'FAILS'}: {sentence}" for sentence, holds in figures["verdicts"].items()]
+    figures["table"] = [*tables(figures), *verdicts]
+    print("\n".join(figures["table"]))
+    if options.output:
+        options.output.write_text(json.dumps(figures, indent=2) + "\n")
+    return 0 if all(figures["verdicts"].values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,330 @@
+"""The processes behind ``utterance_step.py``, which starts them; not meant to be run by hand.
+
+``prepare FOLDER OPTIONS`` writes the backbone, the dialogues and the texts of every batch into the folder. ``gradients
+FOLDER SIDE`` compares the gradients of one batch with and without gradient caching. ``work FOLDER SIDE`` lets a trainer
+run: it stops before every step until a line comes on standard input, and answers each step with a line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil  # type: ignore[import-untyped]
+import torch
+from torch import Tensor
+from torch.nn.functional import cosine_similarity
+from transformers import AutoTokenizer, BertConfig, BertModel, Trainer, TrainerCallback
+from transformers.utils.logging import disable_progress_bar
+
+from hf_dialemb.corpora import load_dialogues, read_jsonl, write_jsonl
+from hf_dialemb.corpora.labels import unified_dialogue
+from hf_dialemb.models import get_method
+from hf_dialemb.models.backbones import MINILM, resolve_backbone
+from hf_dialemb.models.dialogue import Dialogue
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.layout import Truncation, tokenize_utterances
+
+METHODS: dict[str, dict[str, Any]] = {
+    "dse": {"negative_weights": "plain", "max_tokens": 32},
+    "dialog2flow": {"contrast": "hard", "max_tokens": 64},
+}
+"""Our settings; what is not named here has its default."""
+
+DIALOGUES = 1000
+"""Dialogues that the batches are drawn from."""
+
+DIRECTIONS: Any = ("query_to_doc", "query_to_query", "doc_to_query", "doc_to_doc")
+"""The comparisons of the peer's pair loss: those of DSE, every utterance of the batch with every other."""
+
+COMPARED = 16
+"""Pairs of the first batch whose cosines show that all sides read the same."""
+
+
+def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """Writes what the sides share, and tells what is in it.
+
+    Args:
+        folder: Where to.
+        options: ``small``, ``data_dir``, ``seed``, ``device``, ``steps`` (batches of a side) and ``batches`` (a method
+            and its pairs a batch each).
+    """
+    dropout = write_backbone(folder / "backbone", options["small"], options["seed"])
+    dialogues, corpus = _dialogues(options)
+    write_jsonl(dialogues, folder / "dialogues.jsonl")
+    tokenizer = AutoTokenizer.from_pretrained(folder / "backbone")
+    batches = []
+    for method, pairs in options["batches"]:
+        rows = in_our_order(dialogues, method, pairs, options["steps"], options["seed"])
+        _rows_file(folder, method, pairs).write_text(json.dumps(rows), encoding="utf-8")
+        texts, count = [text for row in rows for text in row["texts"]], Truncation()
+        lengths = tokenize_utterances(texts, tokenizer, METHODS[method]["max_tokens"], count)["attention_mask"].sum(-1)
+        mean, longest = float(lengths.double().mean()), int(lengths.max())
+        found = {"mean_length": mean, "maximal_length": longest, "truncated": count.truncated / len(texts)}
+        batches.append({"method": method, "pairs": pairs, **found})
+    accelerator = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    return {
+        "corpus": corpus,
+        "batches": batches,
+        "dropout": dropout,
+        "threads": torch.get_num_threads(),
+        "accelerator": accelerator if options["device"] == "auto" else None,
+        "versions": {name: version(name) for name in ("torch", "transformers", "sentence-transformers", "accelerate")},
+    }
+
+
+def write_backbone(folder: Path, small: bool, seed: int) -> float:
+    """Writes all-MiniLM-L6-v2, or a tiny BERT of random weights, for both libraries; returns its dropout."""
+    from sentence_transformers import SentenceTransformer
+
+    source = resolve_backbone(MINILM)
+    if small:
+        torch.manual_seed(seed)
+        config = BertConfig(num_hidden_layers=2, hidden_size=64, num_attention_heads=4, intermediate_size=256)
+        BertModel(config).save_pretrained(folder)
+        AutoTokenizer.from_pretrained(source).save_pretrained(folder)
+        source = str(folder)
+    model = SentenceTransformer(source, device="cpu")
+    model.save_pretrained(str(folder), create_model_card=False)
+    backbone: Any = model[0]
+    return float(backbone.auto_model.config.hidden_dropout_prob)
+
+
+def in_our_order(dialogues: list[Dialogue], method: str, pairs: int, steps: int, seed: int) -> list[dict[str, Any]]:
+    """Lists the pairs that our trainer reads in so many steps, in its order."""
+    from hf_dialemb.training.data import EpochSampler
+
+    found = get_method(method)
+    examples = found.examples(dialogues, found.config_class(**METHODS[method]), seed)
+    if len(examples) < pairs * steps:
+        raise SystemExit(f"{method}: {len(examples)} pairs, {pairs * steps} are needed: fewer --steps or --many-pairs")
+    rows = []
+    for number in list(EpochSampler(examples, pairs, seed))[: pairs * steps]:
+        example = examples.example(0, number)
+        labelled = method == "dialog2flow"
+        texts, label = (example[0].texts, example[0].label) if labelled else (example, None)
+        rows.append({"texts": list(texts), "label": label})
+    return rows
+
+
+def _rows_file(folder: Path, method: str, pairs: int) -> Path:
+    return folder / f"{method}-{pairs}.json"
+
+
+def _dialogues(options: dict[str, Any]) -> tuple[list[Dialogue], str]:
+    found, corpus = [], "sample (synthetic)"
+    if not options["small"]:
+        try:
+            found, corpus = load_dialogues("sgd", options["data_dir"], "dev"), "sgd/dev"
+        except InputError as error:
+            print(f"note: the synthetic corpus serves instead of SGD ({error})", file=sys.stderr)
+    found = found or load_dialogues("sample")
+    chosen = np.random.default_rng(options["seed"]).permutation(len(found))[:DIALOGUES]
+    return [unified_dialogue(found[index]) for index in chosen], corpus
+
+
+def trainer_settings(folder: Path, side: dict[str, Any]) -> dict[str, Any]:
+    """Returns what both trainers are told; all else is as their libraries have it."""
+    return {
+        "output_dir": str(folder / "runs"),
+        "max_steps": side["steps"],
+        "learning_rate": 2e-5,
+        "lr_scheduler_type": "constant",
+        "bf16": side["precision"] == "bfloat16",
+        "use_cpu": side["device"] == "cpu",
+        "seed": side["seed"],
+        "dataloader_drop_last": True,
+        "save_strategy": "no",
+        "logging_strategy": "no",
+        "report_to": "none",
+        "disable_tqdm": True,
+    }
+
+
+def our_trainer(folder: Path, side: dict[str, Any], dropout: float | None = None) -> Trainer:
+    """Builds our trainer as ``dialemb train`` does, on a CPU with plain attention."""
+    from hf_dialemb.training.arguments import parse
+    from hf_dialemb.training.run import _build_trainer
+
+    settings = {
+        "method": side["method"],
+        "backbone": folder / "backbone",
+        "dropout": dropout,
+        "chunk_size": side["chunk_size"],
+        "per_device_train_batch_size": side["pairs"],
+        **METHODS[side["method"]],
+        **trainer_settings(folder, side),
+    }
+    words = [word for name, value in settings.items() if value is not None for word in (f"--{name}", str(value))]
+    dialogues = list(read_jsonl(folder / "dialogues.jsonl"))
+    return _build_trainer(parse(None, words), str(folder / "backbone"), dialogues, lambda line: None)
+
+
+def peer_trainer(folder: Path, side: dict[str, Any]) -> Trainer:
+    """Builds the trainer of sentence-transformers, fed with the same texts in the same order."""
+    from datasets import Dataset
+    from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
+    from sentence_transformers.sentence_transformer.training_args import SentenceTransformerTrainingArguments
+
+    model = SentenceTransformer(str(folder / "backbone"), device="cpu" if side["device"] == "cpu" else None)
+    model.max_seq_length = METHODS[side["method"]]["max_tokens"]
+    rows = json.loads(_rows_file(folder, side["method"], side["pairs"]).read_text(encoding="utf-8"))
+    labelled = rows[0]["label"] is not None
+    if labelled:  # utterances one by one, each with the label that it was drawn for
+        texts = [(text, row["label"]) for row in rows for text in row["texts"]]
+        columns = {"sentence": [text for text, _ in texts], "label": [label for _, label in texts]}
+    else:
+        columns = {name: [row["texts"][at] for row in rows] for at, name in enumerate(("anchor", "positive"))}
+    arguments = SentenceTransformerTrainingArguments(
+        per_device_train_batch_size=side["pairs"] * (2 if labelled else 1),
+        batch_sampler=_as_they_come,
+        **trainer_settings(folder, side),
+    )
+    return SentenceTransformerTrainer(
+        model=model,
+        args=arguments,
+        train_dataset=Dataset.from_dict(columns),
+        loss=_peer_loss(model, labelled, side["chunk_size"]),
+    )
+
+
+def _peer_loss(model: Any, labelled: bool, chunk_size: int | None) -> torch.nn.Module:
+    from sentence_transformers.sentence_transformer import losses
+
+    if labelled:
+        return losses.BatchAllTripletLoss(model)
+    if chunk_size is not None:
+        return losses.CachedMultipleNegativesRankingLoss(model, mini_batch_size=chunk_size, directions=DIRECTIONS)
+    return losses.MultipleNegativesRankingLoss(model, directions=DIRECTIONS)
+
+
+def _as_they_come(dataset: Any, batch_size: int, drop_last: bool, **_: Any) -> Any:
+    from sentence_transformers.base.sampler import DefaultBatchSampler
+    from torch.utils.data import SequentialSampler
+
+    return DefaultBatchSampler(SequentialSampler(dataset), batch_size, drop_last)
+
+
+@torch.no_grad()
+def first_cosines(trainer: Any, side: dict[str, Any]) -> list[float]:
+    """Embeds the first pairs of the first batch, without dropout and head, and returns each pair's cosine."""
+    model, batch = trainer.model, next(iter(trainer.get_train_dataloader()))
+    model.train(False)
+    if side["program"] == "ours":
+        shape = (-1, batch["input_ids"].shape[-1])
+        parts = [batch[name][:COMPARED].reshape(shape) for name in ("input_ids", "attention_mask")]
+        embeddings = model.embed(*parts).unflatten(0, (-1, 2))
+        anchors, positives = embeddings.unbind(1)
+    else:
+        features, _ = trainer.collect_features(batch)
+        rows = COMPARED * (3 - len(features))  # one column of utterances, or two of pairs
+        columns = [model(_first_rows(column, rows))["sentence_embedding"] for column in features]
+        anchors, positives = columns if len(columns) == 2 else columns[0].unflatten(0, (-1, 2)).unbind(1)
+    return [float(value) for value in cosine_similarity(anchors, positives)]
+
+
+def _first_rows(column: dict[str, Any], rows: int) -> dict[str, Any]:
+    return {name: value[:rows] if isinstance(value, Tensor) else value for name, value in column.items()}
+
+
+class Turns(TrainerCallback):
+    """Holds a trainer before each step until a line comes in, and answers the step when it is done.
+
+    Between two answers lies everything that the trainer does for a step: to read and to tokenise a batch, forward,
+    backward, the gradient's norm and the optimiser.
+
+    Args:
+        answers: Where the answers go.
+        first: What the first answer, before any step, holds besides the memory in use.
+    """
+
+    def __init__(self, answers: Any, first: dict[str, Any]) -> None:
+        self.answers, self.first, self.start = answers, first, 0.0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Answers that the side is ready."""
+        cuda = args.device.type == "cuda"
+        resident = torch.cuda.memory_allocated() if cuda else psutil.Process().memory_info().rss
+        self._answer({**self.first, "resident_bytes": resident})
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Answers a step: its seconds, and the highest memory of this process so far (Linux counts in KiB)."""
+        cuda = args.device.type == "cuda"
+        if cuda:
+            torch.cuda.synchronize()
+        seconds = time.perf_counter() - self.start
+        peak = torch.cuda.max_memory_allocated() if cuda else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        self._answer({"seconds": seconds, "peak_bytes": peak})
+
+    def _answer(self, answer: dict[str, Any]) -> None:
+        print(json.dumps(answer), file=self.answers, flush=True)
+        if not sys.stdin.readline():
+            raise SystemExit
+        self.start = time.perf_counter()
+
+
+def work(folder: Path, side: dict[str, Any], answers: Any) -> None:
+    """Builds one side's trainer and lets it run, a step for each line on standard input."""
+    ours = side["program"] == "ours"
+    trainer = our_trainer(folder, side) if ours else peer_trainer(folder, side)
+    model: Any = trainer.model
+    backbone = model.encoder if ours else model[0].auto_model
+    first = {"cosines": first_cosines(trainer, side), "attention": backbone.config._attn_implementation}
+    trainer.add_callback(Turns(answers, first))
+    trainer.train()
+
+
+def gradients(folder: Path, side: dict[str, Any]) -> dict[str, float]:
+    """Compares the gradients of one batch, in float32 and without dropout, with and without gradient caching.
+
+    Args:
+        folder: What `prepare` wrote.
+        side: One of ours, with its ``chunk_size``.
+
+    Returns:
+        The largest gradient of any parameter, the largest difference, and the difference of the losses.
+    """
+    trainer = our_trainer(folder, side, dropout=0.0)
+    model: Any = trainer.model.train(True)  # type: ignore[union-attr]
+    batch = next(iter(trainer.get_train_dataloader()))
+    found, losses = [], []
+    for chunk_size in (None, side["chunk_size"]):
+        model.config.chunk_size = chunk_size
+        model.zero_grad(set_to_none=True)
+        loss = model(**batch).loss
+        loss.backward()
+        losses.append(float(loss.detach()))
+        found.append({name: value.grad for name, value in model.named_parameters() if value.grad is not None})
+    plain, cached = found
+    if plain.keys() != cached.keys():
+        raise SystemExit("The gradients with and without caching are not of the same parameters")
+    return {
+        "loss": losses[0],
+        "loss_difference": abs(losses[0] - losses[1]),
+        "largest_gradient": max(float(value.abs().max()) for value in plain.values()),
+        "largest_difference": max(float((plain[name] - cached[name]).abs().max()) for name in plain),
+    }
+
+
+def main() -> None:
+    """Prepares, compares gradients, or lets one side work until standard input ends."""
+    answers, sys.stdout = sys.stdout, sys.stderr  # whatever a library prints must not disturb the answers
+    disable_progress_bar()
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")  # when memory runs out, let it be this process that ends
+    action, folder, argument = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
+    if action == "work":
+        work(folder, argument, answers)
+    else:
+        print(json.dumps({"prepare": prepare, "gradients": gradients}[action](folder, argument)), file=answers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Sets for semantic retrieval, built from sentences with intents as DialogueCSE built its own (section 5.1.2).
+
+A sentence is the text of a turn that always comes with one and the same intent. Each retrieves `HITS` others by BM25;
+the first `RELEVANT` of its own intent are relevant, the first `OTHER` of other intents are to be ranked below them.
+So all candidates share words with the query, and words alone do not tell them apart. The paper has people check the
+intents and limits relevant ones to 30; the limit of 40 on others is that of its published files, all of whose queries
+come with full lists of them, while here one of each is enough.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..models.dialogue import Dialogue
+from .examples import RetrievalQuery
+
+SENTENCES = 7_000
+"""How many sentences are taken at most, a fixed random sample; about as many as the paper's sets have."""
+
+HITS = 100
+"""How many sentences BM25 retrieves for each."""
+
+RELEVANT, OTHER = 30, 40
+"""How many of the hits are kept at most."""
+
+OUT_OF_SCOPE = "oos"
+"""The label of sentences that have no intent in common."""
+
+_WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")  # Chinese has no blanks: each of its characters is a word
+
+
+def retrieval_queries(dialogues: Iterable[Dialogue]) -> list[RetrievalQuery]:
+    """Builds queries from turns with intents.
+
+    Args:
+        dialogues: Dialogues, or utterances; their order does not matter.
+
+    Returns:
+        A query for each sentence whose hits are of its own and of other intents, in alphabetical order; equal scores of
+        BM25 are resolved in that order too.
+    """
+    import bm25s
+
+    logging.getLogger("bm25s").setLevel(logging.WARNING)  # its importing lets it announce each index
+    intents = _sentences(dialogues)
+    texts = sorted(intents)
+    if len(texts) > SENTENCES:
+        chosen = np.sort(np.random.default_rng(0).choice(len(texts), SENTENCES, replace=False))
+        texts = [texts[row] for row in chosen]
+    if not texts:
+        return []
+    words = [_WORD.findall(text.lower()) for text in texts]
+    index = bm25s.BM25()  # Lucene's form of BM25 with k1 = 1.5 and b = 0.75
+    index.index(words, show_progress=False)
+    queries = []
+    for row, text in enumerate(texts):
+        scores = index.get_scores(words[row])
+        scores[row] = 0
+        found = [texts[hit] for hit in _best(scores)]
+        relevant = [hit for hit in found if intents[hit] == intents[text]][:RELEVANT]
+        other = [hit for hit in found if intents[hit] != intents[text]][:OTHER]
+        if relevant and other:
+            queries.append(RetrievalQuery(text, tuple(relevant), tuple(other), label=intents[text]))
+    return queries
+
+
+def _best(scores: NDArray[np.float32]) -> NDArray[np.intp]:
+    """The positions of the `HITS` greatest of the positive scores; of equal ones the first come first."""
+    least = np.partition(scores, -HITS)[-HITS] if len(scores) > HITS else 0
+    found = np.flatnonzero((scores >= least) & (scores > 0))
+    best: NDArray[np.intp] = found[np.argsort(-scores[found], kind="stable")][:HITS]
+    return best
+
+
+def _sentences(dialogues: Iterable[Dialogue]) -> dict[str, str]:
+    """The texts that have words and a single intent wherever they occur, and that intent."""
+    found = defaultdict(set)
+    for dialogue in dialogues:
+        for turn in dialogue.turns:
+            if turn.intents:
+                found[turn.content].add(turn.intents)
+    return {
+        text: next(iter(intents))[0]
+        for text, intents in found.items()
+        if len(intents) == 1 and len(next(iter(intents))) == 1 and (OUT_OF_SCOPE,) not in intents and _WORD.search(text)
+    }

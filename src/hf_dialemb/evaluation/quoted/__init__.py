@@ -1,0 +1,54 @@
+"""The figures of the papers' own tables, to stand beside measured ones: one JSON file a paper.
+
+A file names the paper, the models that tables show, what to know before comparing, and the tables: for each column the
+corpus, task, metric and setting that it measures, here always on test, and for each row the model, the row's printed
+name and its figures, ``[mean, std]`` where a deviation is printed. A corpus that this package cannot read has the
+paper's own name for it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from ..results import Row
+
+SPLIT = "test"
+"""The split that all quoted figures are of."""
+
+
+class Quoted(NamedTuple):
+    """What is quoted of a paper.
+
+    Attributes:
+        rows: Its figures; ``quoted_from`` names paper, table and row.
+        shown: The models that are shown beside measured ones, of all that the rows are of.
+        notes: What to know before comparing, a sentence each.
+    """
+
+    rows: tuple[Row, ...]
+    shown: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def quoted_figures(paper: str) -> Quoted:
+    """Reads the figures of a paper.
+
+    Args:
+        paper: A key of `hf_dialemb.evaluation.papers.PAPERS`.
+
+    Returns:
+        Its figures, in the order of its tables.
+    """
+    record = json.loads(Path(__file__).with_name(f"{paper}.json").read_text(encoding="utf-8"))
+    rows = []
+    for table in record["tables"]:
+        for line in table["rows"]:
+            source = f"{record['paper']}, {table['table']}, row {line['row']}"
+            for (corpus, task, metric, setting), figure in zip(table["columns"], line["figures"], strict=True):
+                mean, std = figure if isinstance(figure, list) else (figure, None)
+                rows.append(
+                    Row(line["model"], corpus, SPLIT, task, metric, setting, mean, std, table["n"], quoted_from=source)
+                )
+    return Quoted(tuple(rows), tuple(record["shown"]), tuple(record["notes"]))

@@ -1,0 +1,1 @@
+"""nDCG: do the relevant candidates come first?"""

@@ -1,0 +1,126 @@
+"""Out-of-scope detection by prototypes (DSE, section 4.2.2): what is far from every class mean belongs to none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def prototype_similarities(
+    supports: ArrayLike, support_labels: ArrayLike, vectors: ArrayLike
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Computes how near vectors are to the mean of each class.
+
+    Vectors are brought to length 1; a prototype is the mean of its class's supports and is not (as in
+    `hf_dialemb.metrics.prototype_classification`).
+
+    Args:
+        supports: Labelled vectors, finite, ``(S, D)``.
+        support_labels: Their labels, strings or integers, ``(S,)``; at least two distinct ones.
+        vectors: Vectors to compare, finite, ``(N, D)``.
+
+    Returns:
+        The K labels in order, and the products ``(N, K)``, in ``[-1, 1]``.
+
+    Raises:
+        ValueError: The shapes do not fit, a vector is not finite, or there is one label.
+    """
+    names = np.asarray(support_labels)
+    known, others = _directions("supports", supports), _directions("vectors", vectors)
+    if names.shape != known.shape[:1] or known.shape[1] != others.shape[1]:
+        raise ValueError(
+            f"supports, support_labels and vectors: got shapes {known.shape}, {names.shape} and {others.shape}, "
+            "expected (S, D), (S,) and (N, D)"
+        )
+    labels, codes = np.unique(names, return_inverse=True)
+    if len(labels) < 2:
+        raise ValueError("support_labels: got one label, expected at least two; add supports of another label")
+    sums = np.zeros((len(labels), known.shape[1]))
+    np.add.at(sums, codes, known)
+    return labels, others @ (sums / np.bincount(codes)[:, None]).T
+
+
+def score_threshold(largest: ArrayLike, deviations: float) -> float:
+    """Computes the similarity below which an item counts as out of scope.
+
+    Args:
+        largest: The similarity of items to the class that is nearest to each, finite, ``(N,)``, N >= 1.
+        deviations: How many standard deviations (of the population) to add to the mean; the paper takes 0 and -1.
+
+    Returns:
+        The threshold.
+
+    Raises:
+        ValueError: There is no similarity, or one is not finite.
+    """
+    values = np.asarray(largest, dtype=np.float64)
+    if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
+        raise ValueError(f"largest: got shape {values.shape}, expected (N,) finite numbers with N > 0")
+    return float(values.mean() + deviations * values.std())
+
+
+def detect_out_of_scope(
+    similarities: ArrayLike, labels: ArrayLike, threshold: float, out_of_scope: str
+) -> NDArray[np.str_]:
+    """Gives each item the label of the nearest class, or none if even that is not nearer than the threshold.
+
+    Args:
+        similarities: To each class, finite, ``(N, K)``; of equal ones the first class wins.
+        labels: The K classes, strings, ``(K,)``; ``out_of_scope`` may be one of them.
+        threshold: What the largest similarity must exceed.
+        out_of_scope: What an item is called that belongs to no class.
+
+    Returns:
+        A label for each item, ``(N,)``.
+
+    Raises:
+        ValueError: The shapes do not fit.
+    """
+    values, names = np.asarray(similarities, dtype=np.float64), np.asarray(labels)
+    if values.ndim != 2 or names.shape != values.shape[1:]:
+        raise ValueError(f"similarities and labels: got shapes {values.shape} and {names.shape}, expected (N, K), (K,)")
+    found: NDArray[np.str_] = np.where(values.max(axis=1) > threshold, names[values.argmax(axis=1)], out_of_scope)
+    return found
+
+
+def out_of_scope_scores(guessed: ArrayLike, true: ArrayLike, out_of_scope: str) -> dict[str, float]:
+    """Computes the four figures of the DSE paper.
+
+    Args:
+        guessed: A label for each item, strings, ``(N,)``.
+        true: The true labels, ``(N,)``; some are ``out_of_scope``, some are not.
+        out_of_scope: The label of items that belong to no class.
+
+    Returns:
+        Shares in ``[0, 1]``: ``accuracy``, of all items with the right label; ``in_accuracy``, of those that belong to
+        a class; ``oos_accuracy``, of all items for which it is right whether they belong to any class;
+        ``oos_recall``, of those out of scope that are found.
+
+    Raises:
+        ValueError: The shapes do not fit, or all items or none are out of scope.
+    """
+    answers, names = np.asarray(guessed), np.asarray(true)
+    if names.ndim != 1 or answers.shape != names.shape:
+        raise ValueError(f"guessed and true: got shapes {answers.shape} and {names.shape}, expected both (N,)")
+    outside = names == out_of_scope
+    if outside.all() or not outside.any():
+        raise ValueError(f"true: got {int(outside.sum())} of {len(names)} items out of scope, expected some, not all")
+    right, rejected = answers == names, answers == out_of_scope
+    return {
+        "accuracy": float(right.mean()),
+        "in_accuracy": float(right[~outside].mean()),
+        "oos_accuracy": float((rejected == outside).mean()),
+        "oos_recall": float(rejected[outside].mean()),
+    }
+
+
+def _directions(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    vectors = np.asarray(values, dtype=np.float64)
+    if vectors.ndim != 2 or not len(vectors):
+        raise ValueError(f"{name}: got shape {vectors.shape}, expected (N, D) with N > 0")
+    if not np.isfinite(vectors).all():
+        raise ValueError(f"{name}: got a vector with NaN or infinity, expected finite numbers; look at the encoder")
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths == 0, 1, lengths)

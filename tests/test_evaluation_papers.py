@@ -1,0 +1,302 @@
+"""The papers' own lists and figures: what is quoted from where, what is left out, and going on after a stop."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hf_dialemb import corpora
+from hf_dialemb.cli import main
+from hf_dialemb.corpora import MissingFilesError
+from hf_dialemb.evaluation import Row, evaluate_paper, get_task, paper_table, papers, read_results
+from hf_dialemb.evaluation.papers import PAPERS, Paper
+from hf_dialemb.evaluation.quoted import quoted_figures
+from hf_dialemb.evaluation.registry import TASKS
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.errors import InputError
+
+FILES = Path(__file__).parent / "corpora_files"
+NOT_READ = {"gsim"}
+"""What this package has no corpus for: sim_m and sim_r in one."""
+
+ROW = Row("ours", "sgd", "test", "action-similarity", "f1", "1-shot", 50.0, 1.0, 10)
+
+
+# lists
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_lists_are_of_corpora_and_tasks_that_suit_each_other(paper):
+    for fine_tunes, problems in enumerate(PAPERS[paper]):
+        assert len(set(problems)) == len(problems)
+        for corpus, name in problems:
+            task = get_task(name)
+            assert corpora.get_corpus(corpus).kind in task.kinds
+            assert task.fine_tunes == bool(fine_tunes)
+    names = [corpus for problems in PAPERS[paper] for corpus, _ in problems]
+    assert [name for place, name in enumerate(names) if name not in names[:place]]
+
+
+# quoted figures
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_quoted_figures_name_paper_table_and_row(paper):
+    quoted = quoted_figures(paper)
+    for row in quoted.rows:
+        source = r".+ \(.+ et al\., 20\d\d\), (Table \d+|section 4\.5).*, row \S.*"
+        assert re.fullmatch(source, row.quoted_from), row.quoted_from
+        assert row.corpus in {*corpora.CORPORA, *NOT_READ}
+        assert row.split == "test"
+        assert (row.n > 1) or row.std is None
+    keys = [(row.model, row.corpus, row.task, row.metric, row.setting) for row in quoted.rows]
+    assert len(set(keys)) == len(keys)
+    assert set(quoted.shown) <= {row.model for row in quoted.rows}
+    assert quoted.notes
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_paper_has_quoted_figures_for_all_its_own_problems(paper):
+    figures = {(row.corpus, row.task) for row in quoted_figures(paper).rows}
+    stand_ins = {"sgd", "ubuntu_irc", "sim_m"}
+    tasks = {"intent-fine-tuning": "intent-classification"}
+    for corpus, task in (*PAPERS[paper].problems, *PAPERS[paper].fine_tuning):
+        assert corpus in stand_ins or (corpus, tasks.get(task, task)) in figures
+
+
+@pytest.mark.parametrize(
+    ("paper", "model", "corpus", "metric", "setting", "mean", "where"),
+    [
+        ("dse", "DSE (BERT-base)", "clinc150", "accuracy", "1-shot", 62.53, "Table 2, 1-shot, row DSE (ours)"),
+        ("dse", "DSE (BERT-base)", "hwu64", "accuracy", "5-shot", 60.87, "Table 2, 5-shot, row DSE (ours)"),
+        ("dse", "DSE (BERT-base)", "clinc150", "oos_recall", "1-shot mean-std official", 50.72, "Table 3, m-d, row"),
+        ("dse", "DSE (BERT-base)", "clinc150", "in_accuracy", "1-shot mean official", 41.72, "Table 3, mean, row"),
+        ("dse", "DSE (BERT-base)", "amazonqa", "top10", "official", 81.90, "Table 4, row DSE (ours)"),
+        ("dse", "DSE (BERT-base)", "dstc7_ubuntu", "top1", "official", 14.78, "Table 4, row DSE (ours)"),
+        ("dse", "DSE (BERT-base)", "dstc2", "macro_f1", "20-shot official", 38.01, "Table 5, row DSE (ours)"),
+        ("dse", "DSE (BERT-base)", "gsim", "micro_f1", "10-shot official", 79.26, "Table 5, row DSE (ours)"),
+        ("dse", "DSE (BERT-base)", "snips", "accuracy", "5-shot fine-tuned", 92.56, "Table 7, 5-shot, row DSE (ours)"),
+        ("dse", "DSE (RoBERTa-large)", "clinc150", "accuracy", "1-shot", 69.23, "Table 10, 1-shot, row RoBERTa_large"),
+        ("dse", "BERT-base", "dialogue_nli", "accuracy", "", 69.40, "section 4.5, row BERT"),
+        ("dialog2flow", "D2F single (BERT-base)", None, "f1", "5-shot", 71.30, "row dialog2flow-single-bert-base"),
+        ("dialog2flow", "BERT-base", None, "difference", "", -0.039, "row bert-base-uncased"),
+        ("dialog2flow", "DSE (BERT-base)", None, "ndcg10", "official", 38.09, "Table 4 in the README"),
+        ("dialogue_cse", "DialogueCSE (I2)", "jddc_sts", "spearman", "", 81.22, "Table 2, row DialogueCSE_I2"),
+        ("dialogue_cse", "DialogueCSE (I2)", "ecommerce_retrieval", "mrr", "", 81.20, "Table 2, row DialogueCSE_I2"),
+        ("dialogue_cse", "SiameseBERT (M)", "jddc_retrieval", "map", "", 62.45, "Table 2, row SiameseBERT M"),
+    ],
+)
+def test_quoted_figures_are_those_of_the_papers(paper, model, corpus, metric, setting, mean, where):
+    (row,) = [
+        row
+        for row in quoted_figures(paper).rows
+        if (row.model, row.metric, row.setting) == (model, metric, setting) and corpus in (row.corpus, None)
+    ]
+    assert row.mean == mean
+    assert where in row.quoted_from
+
+
+# tables
+
+
+def test_the_table_has_a_row_per_figure_and_labelled_columns_of_the_paper():
+    rows = [
+        ROW,
+        replace(ROW, model="a|b", mean=60.0),
+        replace(ROW, metric="intra", setting="", mean=0.5, std=None),
+        replace(ROW, task="encoding", metric="seconds", setting="", std=None),
+        replace(ROW, model="DSE", mean=70.0, quoted_from="Paper (A et al., 2022), Table 2, row DSE (ours)"),
+        replace(ROW, model="BERT", metric="intra", setting="", mean=0.25, std=None, quoted_from="Paper, Table 3"),
+    ]
+    assert paper_table(rows).splitlines() == [
+        "| Corpus | Task | Metric | Setting | ours | a\\|b | paper: DSE | paper: BERT |",
+        "| :-- | :-- | :-- | :-- | --: | --: | --: | --: |",
+        "| sgd, test | action-similarity | f1 | 1-shot | 50.00 ± 1.00 | **60.00** ± 1.00 | 70.00 ± 1.00 | — |",
+        "| sgd, test | action-similarity | intra |  | 0.500 | — | — | 0.250 |",
+        "",
+        "The paper's figures are quoted from Paper (A et al., 2022), Table 2; Paper, Table 3.",
+    ]
+
+
+# runs
+
+
+class OneHot:
+    """A direction for each word; knows how often it was asked, and stops when it is told to."""
+
+    def __init__(self, name):
+        self.name, self.calls, self.stop_after = name, 0, 99
+
+    def encode(self, dialogues):
+        if self.calls == self.stop_after:
+            raise KeyboardInterrupt
+        self.calls += 1
+        vectors = np.ones((len(dialogues), 32))
+        for row, dialogue in enumerate(dialogues):
+            for word in dialogue.turns[0].content.split():
+                vectors[row, sum(word.encode()) % 32] += 3
+        return vectors
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """A paper of three problems, of which one is not at hand, with two models."""
+    utterances = {
+        corpus: [
+            Dialogue((Turn("user", f"{corpus} {word} number {number}", intents=(word,)),))
+            for word in ("card", "loan")
+            for number in range(12)
+        ]
+        for corpus in ("banking77", "snips")
+    }
+
+    def load(corpus, data_dir, split):
+        if corpus not in utterances:
+            raise MissingFilesError(f"{corpus} is not here")
+        return utterances[corpus]
+
+    models = {name: OneHot(name) for name in ("one", "two")}
+    problems = [(corpus, "intent-classification") for corpus in ("banking77", "snips", "hwu64")]
+    monkeypatch.setitem(PAPERS, "dse", Paper(tuple(problems)))
+    monkeypatch.setattr(corpora, "load_dialogues", load)
+    monkeypatch.setattr(papers, "check_request", lambda *arguments, **settings: None)
+    monkeypatch.setattr(papers, "load_encoder", models.__getitem__)
+    monkeypatch.setattr(papers, "_fingerprint", lambda model: f"weights of {model}")
+    return models
+
+
+def test_what_is_not_at_hand_is_named_and_the_rest_stands_beside_the_papers_figures(small, tmp_path):
+    output = tmp_path / "out" / "dse.json"
+    results = evaluate_paper("dse", ["one", "two"], seeds=[0, 1], output=output)
+    assert read_results(output) == results
+    assert results.run["config"]["left_out"] == ["hwu64 (intent-classification)"]
+    assert [problem["corpus"] for problem in results.run["config"]["problems"]] == ["banking77", "snips"]
+    measured = [row for row in results.results if row.quoted_from is None]
+    assert {(row.model, row.corpus, row.task) for row in measured} == {
+        (model, corpus, task)
+        for model in ("one", "two")
+        for corpus in ("banking77", "snips")
+        for task in ("intent-classification", "encoding")
+    }
+    table = output.with_suffix(".md").read_text()
+    assert table == paper_table(results.results)
+    assert "| Setting | one | two | paper: DSE (BERT-base) |" in table
+    assert "| 43.12 |" in table  # banking77, 1-shot
+
+
+def test_the_same_request_again_measures_nothing(small, tmp_path):
+    output = tmp_path / "dse.json"
+    first = evaluate_paper("dse", ["one", "two"], seeds=[0], output=output)
+    again = evaluate_paper("dse", ["one", "two"], seeds=[0], output=output)
+    assert again.results == first.results
+    assert (small["one"].calls, small["two"].calls) == (2, 2)
+
+
+def test_a_run_that_was_stopped_goes_on(small, tmp_path):
+    output = tmp_path / "dse.json"
+    small["two"].stop_after = 1
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_paper("dse", ["one", "two"], seeds=[0], output=output)
+    kept = [row for row in read_results(output).results if row.quoted_from is None]
+    assert {(row.model, row.corpus) for row in kept} == {("one", "banking77"), ("one", "snips"), ("two", "banking77")}
+    small["two"].stop_after = 99
+    results = evaluate_paper("dse", ["two", "one"], seeds=[0], output=output).results  # in any order
+    assert (small["one"].calls, small["two"].calls) == (2, 2)
+    assert set(kept) < set(results)
+
+
+@pytest.mark.parametrize(
+    ("change", "calls"),
+    [({}, (2, 2)), ({"seeds": [0, 1]}, (4, 4)), ({"limit": 10}, (4, 4)), ({"weights": "new"}, (4, 2))],
+)
+def test_other_choices_are_measured_anew(small, tmp_path, monkeypatch, change, calls):
+    request = {"seeds": [0], "output": tmp_path / "dse.json"}
+    evaluate_paper("dse", ["one", "two"], **request)
+    if "weights" in change:
+        monkeypatch.setattr(papers, "_fingerprint", lambda model: "new" if model == "one" else f"weights of {model}")
+        change = {}
+    evaluate_paper("dse", ["one", "two"], **{**request, **change})
+    assert (small["one"].calls, small["two"].calls) == calls
+
+
+def test_one_failure_does_not_cost_the_others(small, tmp_path, monkeypatch):
+    def encode(dialogues):
+        if "snips" in dialogues[0].turns[0].content:
+            raise InputError("no words")
+        return np.eye(len(dialogues))
+
+    monkeypatch.setattr(small["one"], "encode", encode)
+    config = evaluate_paper("dse", ["one", "two"], seeds=[0], output=tmp_path / "dse.json").run["config"]
+    assert config["not_measured"] == {"one, snips, test, intent-classification": "no words"}
+    assert [cell[:2] for cell in config["cells"] if cell[3] != "encoding"] == [
+        ["one", "banking77"],
+        ["two", "banking77"],
+        ["two", "snips"],
+    ]
+
+
+def test_a_model_without_weights_is_passed_over_where_models_are_fine_tuned(small, monkeypatch):
+    monkeypatch.setitem(
+        PAPERS,
+        "dse",
+        Paper((("banking77", "intent-classification"),), (("banking77", "intent-fine-tuning"),)),
+    )
+    small["tfidf"] = OneHot("tfidf")
+    config = evaluate_paper("dse", ["tfidf"], seeds=[0], fine_tune=True).run["config"]
+    assert [problem["task"] for problem in config["problems"]] == ["intent-classification", "intent-fine-tuning"]
+    assert [cell[3] for cell in config["cells"]] == ["intent-classification", "encoding"]
+    assert config["not_measured"] == {}
+
+
+def test_weights_tell_models_of_one_name_apart(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
+    first = papers._fingerprint(str(tmp_path))
+    assert first == papers._fingerprint(str(tmp_path))
+    (tmp_path / "model.safetensors").write_bytes(b"other weights")
+    assert papers._fingerprint(str(tmp_path)) not in ("", first)
+    assert papers._fingerprint("tfidf") == ""
+
+
+def test_wrong_requests_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"Unknown paper 'dsee'\. Did you mean 'dse'\?"):
+        evaluate_paper("dsee", ["tfidf"])
+    with pytest.raises(InputError, match=r"got none of its corpora \(dialog2flow_evaluation \(action-similarity\)\)"):
+        evaluate_paper("dialog2flow", ["tfidf"], tmp_path)
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(InputError, match="field schema: got None"):
+        evaluate_paper("dialog2flow", ["tfidf"], FILES, output=tmp_path / "other.json")
+
+
+# command line
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "one of the arguments --corpus --paper is required"),
+        (["--corpus", "sgd", "--paper", "dse"], "not allowed with argument"),
+        (["--paper", "dse", "--task", "domains"], "--task: got a paper, which decides that itself"),
+        (["--paper", "dse", "--split", "dev"], "--split: got a paper"),
+        (["--paper", "dse", "--plot", "map.png"], "--plot: got a paper"),
+        (["--corpus", "sgd", "--fine-tune"], "--fine-tune: got a corpus"),
+    ],
+)
+def test_a_corpus_or_a_paper(words, message, capsys):
+    assert main(["evaluate", "--model", "tfidf", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_paper_from_the_command_line(data_dir, tmp_path, capsys):
+    output = tmp_path / "d2f.json"
+    words = ["evaluate", "--model", "tfidf", "--paper", "dialog2flow", "--seeds", "1", "--output", str(output)]
+    assert main([*words, "--limit", "600", "--data-dir", str(data_dir)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("| Corpus | Task |") == 1
+    assert "| tfidf | paper: D2F single (BERT-base) |" in printed
+    assert "313 actions that are published" in printed
+    assert json.loads(output.read_text())["run"]["config"]["problems"][0]["labels"] == 40
+    assert set(TASKS) >= {cell[3] for cell in read_results(output).run["config"]["cells"]} - {"encoding"}

@@ -1,0 +1,266 @@
+"""Export of utterance encoders: a plain encoder that anyone loads without our code, with the checkpoint's vectors."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.models import Pooling, Transformer
+from test_architecture import failure
+from tokenizers import Tokenizer
+from tokenizers.processors import RobertaProcessing
+from transformers import AutoModel, AutoTokenizer, PreTrainedModel
+from utterance_checkpoints import save_dse
+
+from hf_dialemb.cli import main
+from hf_dialemb.hub import plain_encoder
+from hf_dialemb.hub.export import load_checkpoint, verify, write_checkpoint
+from hf_dialemb.hub.verification import WITHOUT_PACKAGE
+from hf_dialemb.models.dialog2flow import Dialog2FlowModel
+from hf_dialemb.models.dse import DSEModel
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.utterance import encode_utterances
+
+WAYS = ["AutoModel, strings", "AutoModel, messages", "SentenceTransformer, strings", "SentenceTransformer, messages"]
+TEXTS = ["i need a hotel", "Hello [SEP] [MASK] [unused3] </s>!", "", " a\t taxi,\n please ", "a room " * 40]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tiny_bert, tmp_path_factory) -> Path:
+    return save_dse(tiny_bert, tmp_path_factory.mktemp("training") / "dse")
+
+
+@pytest.fixture(scope="module")
+def exported(checkpoint, tmp_path_factory) -> tuple[Path, list[str]]:
+    """The export of the checkpoint as the command makes it, and the lines that it printed."""
+    folder = tmp_path_factory.mktemp("exports") / "dse"
+    lines: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("builtins.print", lambda *words, **_: lines.append(" ".join(map(str, words))))
+        assert main(["export", "--model", str(checkpoint), "--output", str(folder)]) == 0
+    return folder, lines
+
+
+@pytest.fixture(scope="module")
+def vectors(checkpoint) -> np.ndarray:
+    return encode_utterances(*load_checkpoint(str(checkpoint)), TEXTS)
+
+
+def record(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def close(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.shape == other.shape and bool(np.abs(one - other).max() <= 1e-6 * np.abs(other).max())
+
+
+def test_every_way_of_loading_was_verified_without_the_package_and_without_trust(exported):
+    folder, lines = exported
+    assert [line.split(": largest")[0] for line in lines] == [
+        *(f"Verified: {way}, package absent" for way in WAYS),
+        f"Wrote {folder}",
+    ]
+    assert all(float(line.split()[-1]) <= 1e-6 for line in lines[:-1])
+    assert "trust_remote_code" not in plain_encoder._PROGRAM
+
+
+def test_the_folder_holds_no_code_and_nothing_that_runs_when_unpickled(exported):
+    folder, _ = exported
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == {
+        "1_Pooling/config.json", "chat_template.jinja", "config.json", "config_sentence_transformers.json",
+        "hf_dialemb_config.json", "model.safetensors", "modules.json", "sentence_bert_config.json", "tokenizer.json",
+        "tokenizer_config.json",
+    }  # fmt: skip
+    assert [path.name for path in folder.parent.iterdir()] == ["dse"]  # nothing temporary stays beside it
+
+
+def test_the_config_is_the_backbones_own(exported):
+    config = record(exported[0] / "config.json")
+    assert (config["model_type"], config["architectures"], config["dtype"]) == ("bert", ["BertModel"], "float32")
+    assert not {"auto_map", "encoder_config", "_name_or_path"} & set(config)
+
+
+def test_the_sentence_transformers_files_have_the_keys_that_all_servers_read(exported):
+    folder, _ = exported
+    assert record(folder / "1_Pooling" / "config.json") == {
+        "word_embedding_dimension": 16,
+        "pooling_mode_cls_token": False,
+        "pooling_mode_mean_tokens": True,
+        "pooling_mode_max_tokens": False,
+        "pooling_mode_mean_sqrt_len_tokens": False,
+        "pooling_mode_weightedmean_tokens": False,
+        "pooling_mode_lasttoken": False,
+        "include_prompt": True,
+    }
+    assert [(entry["path"], entry["type"]) for entry in record(folder / "modules.json")] == [
+        ("", "sentence_transformers.models.Transformer"),
+        ("1_Pooling", "sentence_transformers.models.Pooling"),
+    ]
+    assert record(folder / "sentence_bert_config.json")["max_seq_length"] == 32
+    assert record(folder / "tokenizer_config.json")["model_max_length"] == 32
+
+
+def test_a_side_file_names_the_method_and_its_settings(exported):
+    side = record(exported[0] / "hf_dialemb_config.json")
+    assert side["method"] == "dse"
+    assert side["settings"]["loss_temperature"] == 0.05
+    assert side["settings"]["negative_weights"] == "hard"
+    assert not {"encoder_config", "dtype", "transformers_version"} & set(side["settings"])
+
+
+def test_no_file_names_a_place_on_this_machine(tiny_bert, tmp_path):
+    encoder, tokenizer = Dialog2FlowModel.from_backbone(tiny_bert, label_encoder=str(tmp_path / "my-labels"))
+    write_checkpoint(encoder, tokenizer, tmp_path / "flow")
+    assert record(tmp_path / "flow" / "hf_dialemb_config.json")["settings"]["label_encoder"] == "my-labels"
+    for file in (path for path in (tmp_path / "flow").rglob("*") if path.suffix in {".json", ".jinja"}):
+        text = file.read_text(encoding="utf-8")
+        assert not [place for place in (tiny_bert, str(tmp_path), str(Path.home())) if place in text], file.name
+        assert "local" not in text or file.name == "tokenizer.json", file.name
+
+
+def test_the_weights_are_the_backbones_and_all_that_its_class_has(exported, checkpoint):
+    folder, _ = exported
+    before, after = load_file(checkpoint / "model.safetensors"), load_file(folder / "model.safetensors")
+    assert any(name.startswith("heads.") for name in before)
+    ours = {name.removeprefix("encoder."): value for name, value in before.items() if name.startswith("encoder.")}
+    assert after.keys() - ours.keys() == {"pooler.dense.weight", "pooler.dense.bias"}
+    assert not any(after[name].any() for name in after.keys() - ours.keys())
+    assert all(torch.equal(after[name], ours[name]) for name in ours)
+    _, loading = AutoModel.from_pretrained(folder, output_loading_info=True)
+    assert not any(loading[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+
+
+def test_sentence_transformers_gives_the_vectors_of_the_checkpoint(exported, checkpoint, vectors, caplog):
+    with warnings.catch_warnings(), caplog.at_level(logging.WARNING):
+        warnings.simplefilter("error")
+        model = SentenceTransformer(str(exported[0]), device="cpu")
+        assert close(model.encode(TEXTS), vectors)
+        assert close(model.encode([[{"role": "user", "content": text}] for text in TEXTS]), vectors)
+    assert not caplog.records
+    assert close(model.encode(TEXTS[1]), vectors[1])
+    dialogue = [{"role": role, "content": text} for role, text in zip(("user", "assistant"), TEXTS, strict=False)]
+    joined = encode_utterances(*load_checkpoint(str(checkpoint)), [" ".join(TEXTS[:2])])
+    assert close(model.encode([dialogue]), joined)
+
+
+def test_what_was_saved_is_the_model_of_stock_modules(exported):
+    folder, _ = exported
+    saved = SentenceTransformer(str(folder), device="cpu")
+    built = SentenceTransformer(modules=[Transformer(str(folder)), Pooling(16, "mean")], device="cpu")
+    assert [type(module) for module in saved] == [type(module) for module in built]
+    assert saved[0].get_config_dict() == built[0].get_config_dict()
+    assert saved[1].get_config_dict() == built[1].get_config_dict()
+    assert (saved.max_seq_length, saved.similarity_fn_name) == (32, "cosine")
+    assert np.array_equal(saved.encode(TEXTS), built.encode(TEXTS))
+
+
+def test_the_mean_of_the_tokens_is_the_vector_and_a_long_string_keeps_its_last_token(exported, vectors):
+    folder, _ = exported
+    model, tokenizer = AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    for row in (0, 2, 3, 4):
+        batch = tokenizer(TEXTS[row], truncation=True, return_tensors="pt")
+        with torch.inference_mode():
+            assert close(model(**batch).last_hidden_state[0].mean(0).numpy(), vectors[row])
+    assert batch["input_ids"].shape == (1, 32)
+    assert batch["input_ids"][0, -1] == tokenizer.sep_token_id
+
+
+def test_only_a_message_has_its_control_tokens_broken_up(exported):
+    tokenizer = AutoTokenizer.from_pretrained(exported[0])
+    inside = [tokenizer("a [SEP] b")["input_ids"][1:-1]]
+    messages = [{"role": "user", "content": "a [SEP] b"}]
+    inside.append(tokenizer.apply_chat_template(messages, return_dict=True)["input_ids"][1:-1])
+    assert [tokenizer.sep_token_id in ids for ids in inside] == [True, False]
+    assert inside[1] == tokenizer("a [ SEP] b")["input_ids"][1:-1]
+
+
+def test_tokenizer_json_alone_cuts_as_we_do_and_pads_nothing(exported, checkpoint):
+    tokenizer = Tokenizer.from_file(str(exported[0] / "tokenizer.json"))
+    expected = AutoTokenizer.from_pretrained(checkpoint)
+    for text in (TEXTS[0], TEXTS[4]):
+        assert tokenizer.encode(text).ids == expected(text, truncation=True)["input_ids"]
+
+
+@pytest.fixture
+def in_this_process(monkeypatch, tmp_path) -> None:
+    """Lets the verification run its program here, as a process of its own takes long to start."""
+
+    def run(way: str, program: str, folder: Path, probes: dict) -> dict[str, np.ndarray]:
+        assert program.startswith(WITHOUT_PACKAGE)
+        (tmp_path / "probes.json").write_text(json.dumps(probes), encoding="utf-8")
+        words = [str(path) for path in (folder, tmp_path / "probes.json", tmp_path / "vectors.npz")]
+        monkeypatch.setattr(sys, "argv", ["-c", *words])
+        exec(program.removeprefix(WITHOUT_PACKAGE), {})
+        return dict(np.load(words[2]))
+
+    monkeypatch.setattr(plain_encoder, "run_afresh", run)
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("family", ["roberta", "mpnet", "distilbert", "modernbert"])
+def test_other_backbones_export_to_their_own_kind(family, tiny_backbones, tmp_path):
+    model, tokenizer = DSEModel.from_backbone(tiny_backbones[family], max_tokens=48)
+    if family == "roberta":  # the tiny one lacks what every RoBERTa has
+        tokenizer.backend_tokenizer.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    write_checkpoint(model, tokenizer, tmp_path / family)
+    assert record(tmp_path / family / "config.json")["model_type"] == family
+    assert len(list(verify(tmp_path / family, model, tokenizer))) == len(WAYS)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_becomes_float32(dtype, tiny_bert, tmp_path):
+    source = save_dse(tiny_bert, tmp_path / "half", dtype)
+    model, tokenizer = load_checkpoint(str(source))
+    write_checkpoint(model, tokenizer, tmp_path / "plain")
+    assert {value.dtype for value in load_file(tmp_path / "plain" / "model.safetensors").values()} == {torch.float32}
+    plain = SentenceTransformer(str(tmp_path / "plain"), device="cpu")
+    assert plain[0].model.dtype == torch.float32
+    assert close(plain.encode(TEXTS), encode_utterances(model, tokenizer, TEXTS))
+
+
+def test_large_models_are_read_and_written_in_shards(checkpoint, tmp_path, monkeypatch, vectors):
+    model, tokenizer = load_checkpoint(str(checkpoint))
+    save = PreTrainedModel.save_pretrained
+    monkeypatch.setattr(
+        PreTrainedModel, "save_pretrained", lambda *words, **options: save(*words, **options, max_shard_size="20KB")
+    )
+    model.save_pretrained(tmp_path / "source")
+    tokenizer.save_pretrained(tmp_path / "source")
+    assert len(list((tmp_path / "source").glob("model-*.safetensors"))) > 2
+    write_checkpoint(*load_checkpoint(str(tmp_path / "source")), tmp_path / "plain")
+    assert len(list((tmp_path / "plain").glob("model-*.safetensors"))) > 2
+    assert close(SentenceTransformer(str(tmp_path / "plain"), device="cpu").encode(TEXTS), vectors)
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_changed_weights_do_not_pass_the_verification(checkpoint, tmp_path):
+    model, tokenizer = load_checkpoint(str(checkpoint))
+    write_checkpoint(model, tokenizer, tmp_path / "plain")
+    weights = load_file(tmp_path / "plain" / "model.safetensors")
+    weights["encoder.layer.1.output.dense.bias"][0] += 1e-3
+    save_file(weights, tmp_path / "plain" / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(InputError, match="gives other embeddings"):
+        list(verify(tmp_path / "plain", model, tokenizer))
+
+
+def test_importing_the_package_is_enough_to_load_the_training_form(checkpoint):
+    program = """
+import sys
+import hf_dialemb, transformers
+from sentence_transformers import SentenceTransformer
+path = sys.argv[1]
+assert type(transformers.AutoConfig.from_pretrained(path)).__name__ == "DSEConfig"
+assert type(transformers.AutoModel.from_pretrained(path)).__name__ == "DSEModel"
+assert transformers.AutoTokenizer.from_pretrained(path).chat_template
+assert len(transformers.pipeline("feature-extraction", path)("a room")[0]) == 16
+assert SentenceTransformer(path, device="cpu").encode(["a room"]).shape == (1, 16)
+"""
+    assert failure(program, str(checkpoint)) == ""

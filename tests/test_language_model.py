@@ -1,0 +1,129 @@
+"""Pre-training goes on: an ordinary checkpoint comes out, once, whoever interrupts, and the method starts from it."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+
+from hf_dialemb.models.backbones import resolve_backbone
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.training import language_model
+from hf_dialemb.training.arguments import Settings, parse
+from hf_dialemb.training.language_model import adapted_backbone
+from hf_dialemb.training.run import train
+
+
+def settings(backbone: str, output: Path, **more: object) -> Settings:
+    words = {
+        "method": "dialogue_cse", "backbone": backbone, "corpus": "sample", "train_split": "dev", "use_cpu": True,
+        "output_dir": output, "save_steps": 2, "logging_steps": 1, "disable_tqdm": True, "seed": 5, **more,
+    }  # fmt: skip
+    return parse(None, [word for name, value in words.items() for word in (f"--{name}", str(value))])
+
+
+def adapt(wanted: Settings, dialogues: list, lines: list[str] | None = None) -> Path:
+    report = (lambda line: None) if lines is None else lines.append
+    return Path(adapted_backbone(wanted, resolve_backbone(wanted.run.backbone), dialogues, report))
+
+
+def test_by_default_the_backbone_stays_as_it_is(tiny_bert, tmp_path, sample_dialogues):
+    assert adapt(settings(tiny_bert, tmp_path), sample_dialogues) == Path(tiny_bert)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def adapted(tiny_bert, tmp_path_factory, sample_dialogues) -> Path:
+    """The outcome of four steps that nobody disturbed."""
+    return adapt(settings(tiny_bert, tmp_path_factory.mktemp("adapted"), language_model_steps=4), sample_dialogues)
+
+
+def test_it_is_an_ordinary_checkpoint_with_its_tokenizer(tiny_bert, adapted):
+    start, model = AutoModel.from_pretrained(tiny_bert), AutoModel.from_pretrained(adapted)
+    name = "encoder.layer.0.output.dense.weight"
+    assert (model.state_dict()[name] - start.state_dict()[name]).abs().max() > 1e-6
+    assert "cls.predictions.transform.dense.weight" in AutoModelForMaskedLM.from_pretrained(adapted).state_dict()
+    assert AutoTokenizer.from_pretrained(adapted)("hello") == AutoTokenizer.from_pretrained(tiny_bert)("hello")
+    assert not list(adapted.glob("checkpoint-*"))
+    report = json.loads((adapted / "language_model_report.json").read_text())
+    assert report["steps"] == 4
+    assert all(entry["loss"] > 0 for entry in report["log"] if "loss" in entry)
+
+
+def test_epochs_count_passes_over_the_utterances(tiny_bert, tmp_path, sample_dialogues):
+    count = sum(len(dialogue.turns) for dialogue in sample_dialogues[:20])
+    folder = adapt(settings(tiny_bert, tmp_path, language_model_epochs=1.5), sample_dialogues[:20])
+    steps = json.loads((folder / "language_model_report.json").read_text())["steps"]
+    assert steps == math.ceil(1.5 * math.ceil(count / 50))
+
+
+def test_killed_and_run_again_it_ends_in_the_same_weights(tiny_bert, tmp_path, sample_dialogues, adapted, monkeypatch):
+    wanted = settings(tiny_bert, tmp_path, language_model_steps=4)
+
+    def die(self, args, state, control, **_):
+        if state.global_step == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(language_model._MarkComplete, "on_step_end", die)
+        with pytest.raises(KeyboardInterrupt):
+            adapt(wanted, sample_dialogues)
+    assert (tmp_path / "language_model" / "checkpoint-2").is_dir()
+    folder = adapt(wanted, sample_dialogues)
+    one, two = (load_file(path / "model.safetensors") for path in (folder, adapted))
+    assert one.keys() == two.keys()
+    assert all(torch.equal(one[name], two[name]) for name in one)
+
+
+def test_what_is_complete_is_not_done_again_and_another_setting_is_not_mistaken_for_it(
+    tiny_bert, tmp_path, sample_dialogues
+):
+    wanted = settings(tiny_bert, tmp_path, language_model_steps=1)
+    weights = adapt(wanted, sample_dialogues) / "model.safetensors"
+    written = weights.stat().st_mtime_ns
+    lines: list[str] = []
+    adapt(wanted, sample_dialogues, lines)
+    assert weights.stat().st_mtime_ns == written
+    assert "complete already" in lines[0]
+    other = settings(tiny_bert, tmp_path, language_model_steps=2)
+    with pytest.raises(InputError, match=r"another language_model_steps \(1 there, 2 now\)"):
+        adapt(other, sample_dialogues)
+    again = settings(tiny_bert, tmp_path, language_model_steps=2, resume=False)
+    assert json.loads((adapt(again, sample_dialogues) / "language_model_report.json").read_text())["steps"] == 2
+
+
+def test_the_method_starts_from_it(tiny_bert, tmp_path):
+    # A learning rate of nothing: what comes out is what the method started from.
+    wanted = settings(
+        tiny_bert, tmp_path, language_model_steps=1, max_steps=1, learning_rate=1e-30, per_device_train_batch_size=2
+    )
+    lines: list[str] = []
+    train(wanted, lines.append)
+    assert any(line.startswith("Language model: 1 steps") for line in lines)
+    trained = AutoModel.from_pretrained(tmp_path).encoder.state_dict()
+    start = AutoModel.from_pretrained(tmp_path / "language_model").state_dict()
+    assert all(torch.allclose(trained[name], start[name]) for name in trained)
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [({"language_model_steps": 0}, "language_model_steps: got 0"), ({"language_model_epochs": 0}, "above 0")],
+)
+def test_wrong_settings_say_what_is_wrong(tiny_bert, tmp_path, setting, sentence):
+    with pytest.raises(InputError, match=sentence):
+        settings(tiny_bert, tmp_path, **setting)
+
+
+def test_a_backbone_without_a_mask_token_is_refused(tiny_bert, tmp_path, sample_dialogues):
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    tokenizer.mask_token = None
+    folder = tmp_path / "maskless"
+    AutoModel.from_pretrained(tiny_bert).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    with pytest.raises(InputError, match="no mask token"):
+        adapt(settings(str(folder), tmp_path / "run", language_model_steps=1), sample_dialogues)
