@@ -47,10 +47,18 @@ results: setup
 	    --plot docs/results/$$corpus.png --model tfidf all-MiniLM-L6-v2@utterances all-MiniLM-L6-v2 \
 	    runs/centre-$$corpus runs/dial2vec-minilm-$$corpus || exit 1; \
 	done
-	for corpus in clinc150 dialog2flow_evaluation; do \
-	  $(BIN)/dialemb evaluate --model tfidf all-MiniLM-L6-v2 --corpus $$corpus --split test \
-	    --output docs/results/$$corpus.json || exit 1; \
+	for recipe in dse dialogue_cse dialog2flow_single dialog2flow_joint; do \
+	  $(BIN)/dialemb train --config $${recipe}_minilm || exit 1; \
 	done
+	$(BIN)/dialemb train --config dialog2flow_single_minilm --corpus sgd/train --output_dir runs/dialog2flow-single-sgd \
+	  --max_steps 500
+	$(BIN)/dialemb evaluate --paper dialog2flow --output docs/results/paper_dialog2flow.json --model tfidf \
+	  all-MiniLM-L6-v2 runs/dialog2flow-single-minilm runs/dialog2flow-joint-minilm runs/dse-minilm
+	$(BIN)/dialemb evaluate --paper dse --output docs/results/paper_dse.json --model all-MiniLM-L6-v2 runs/dse-minilm
+	$(BIN)/dialemb evaluate --paper dialogue_cse --output docs/results/paper_dialogue_cse.json --model \
+	  all-MiniLM-L6-v2 runs/dialogue-cse-minilm
+	$(BIN)/python benchmarks/learning_curve.py --run "all corpora=runs/dialog2flow-single-minilm" \
+	  --run SGD=runs/dialog2flow-single-sgd --output docs/results/learning_curve.json
 	$(BIN)/dialemb corpus list --output docs/results/catalogue.json
 	$(BIN)/dialemb corpus benchmark --output runs/benchmark
 	cp runs/benchmark/table.json docs/results/benchmark_table.json
@@ -61,6 +69,7 @@ results: setup
 	$(BIN)/python benchmarks/corpora.py --output docs/results/corpora.json
 	$(BIN)/python benchmarks/startup.py --output docs/results/startup.json
 	$(BIN)/python benchmarks/dial2vec_step.py --output docs/results/dial2vec_step.json
+	$(BIN)/python benchmarks/utterance_step.py --output docs/results/utterance_step.json
 	$(BIN)/python benchmarks/render_readme.py
 
 clean:

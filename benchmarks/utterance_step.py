@@ -26,8 +26,10 @@ Ours also trains its contrastive head, a Linear-ReLU-Linear over the embeddings,
     python benchmarks/utterance_step.py --data-dir DATA --only dse dialog2flow --precision float32
     python benchmarks/utterance_step.py --small                                         # a smoke run, needs no data
 
-Ratios are medians over rounds of a side's seconds divided by ours in the same round. Exit code 1: the sides do not read
-the same, or gradient caching changes a gradient.
+Ratios of seconds are medians over rounds of a side's seconds divided by ours in the same round. The peak of a process
+is more than what it uses, and grows over the steps: glibc keeps what is freed, in a heap full of holes. So on a CPU the
+memory that steps need comes from two more steps of each side, in processes that give freed tensors back at once, which
+is slower. Exit code 1: the sides do not read the same, or gradient caching changes a gradient.
 """
 
 from __future__ import annotations
@@ -48,6 +50,10 @@ from hardware import describe_machine
 WORKER = Path(__file__).with_name("utterance_step_worker.py")
 OURS, PEER = "ours", "sentence-transformers"
 PRECISIONS = ("float32", "bfloat16")
+GIVE_BACK = {"MALLOC_MMAP_THRESHOLD_": "131072"}
+"""Lets glibc give every freed tensor of 128 KiB or more back at once; by default the bound rises to 32 MiB."""
+MEMORY_STEPS = 2
+"""Steps that show how much memory a step needs: before the second, the optimiser's state is there."""
 SAME_COSINES = 1e-4
 """How far the cosines of the same pairs may be apart between sides, in float32 and without dropout."""
 SAME_GRADIENTS = 1e-5
@@ -81,13 +87,14 @@ def list_parts(options: argparse.Namespace) -> dict[str, dict[str, dict[str, Any
 class Side:
     """A worker process, spoken to in lines."""
 
-    def __init__(self, name: str, folder: Path, settings: dict[str, Any]) -> None:
+    def __init__(self, name: str, folder: Path, settings: dict[str, Any], environment: dict[str, str]) -> None:
         self.name = name
         self.process = subprocess.Popen(
             [sys.executable, str(WORKER), "work", str(folder), json.dumps(settings)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env={**os.environ, **environment},
         )
 
     def ready(self) -> dict[str, Any]:
@@ -117,57 +124,67 @@ class Side:
         return answer
 
 
-def measure(folder: Path, sides: dict[str, dict[str, Any]], options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+def measure(
+    folder: Path, sides: dict[str, dict[str, Any]], rounds: int, environment: dict[str, str]
+) -> dict[str, dict[str, Any]]:
     """Starts the sides of one part, then lets them take turns.
 
     Returns:
-        Of each side, its settings, what it answered before the first step, and its answers to the measured steps.
+        What each side answered before its first step, and its answers to the steps.
     """
     running: list[Side] = []
     steps: dict[str, list[Any]] = {name: [] for name in sides}
     try:
         for name, settings in sides.items():
-            running.append(Side(name, folder, settings))
+            running.append(Side(name, folder, settings, environment))
         ready = {side.name: side.ready() for side in running}
-        for round_number in range(options.warm_up + options.steps):
+        for round_number in range(rounds):
             for side in running:
                 answer = side.step()
                 print(f"  round {round_number}: {side.name}: {answer['seconds']:.2f} s", file=sys.stderr)
-                if round_number >= options.warm_up:
-                    steps[side.name].append(answer)
+                steps[side.name].append(answer)
     finally:
         for side in running:
             side.close()
-    return {name: {"settings": settings, **ready[name], "steps": steps[name]} for name, settings in sides.items()}
+    return {name: {**ready[name], "pairs": sides[name]["pairs"], "steps": steps[name]} for name in sides}
 
 
-def summarise(measured: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Returns each side's median seconds and memory, and how many times the first side's they are."""
-    first = next(iter(measured.values()))
-    result = {}
-    for name, side in measured.items():
-        paired = [own["seconds"] / base["seconds"] for own, base in zip(side["steps"], first["steps"], strict=True)]
-        peak, base_peak = (max(step["peak_bytes"] for step in each["steps"]) for each in (side, first))
-        seconds = [step["seconds"] for step in side["steps"]]
+def measure_part(
+    folder: Path, sides: dict[str, dict[str, Any]], options: argparse.Namespace
+) -> dict[str, dict[str, Any]]:
+    """Measures one part in one precision.
+
+    Returns:
+        Each side's seconds and memory, and how many times the first side's they are.
+    """
+    timed = measure(folder, sides, options.warm_up + options.steps, {})
+    on_cpu = next(iter(sides.values()))["device"] == "cpu"
+    frugal = measure(folder, sides, MEMORY_STEPS, GIVE_BACK) if on_cpu else timed
+    result: dict[str, dict[str, Any]] = {}
+    for name, side in timed.items():
         result[name] = {
-            "pairs": side["settings"]["pairs"],
-            "chunk_size": side["settings"]["chunk_size"],
+            "pairs": side["pairs"],
+            "chunk_size": sides[name]["chunk_size"],
             "attention": side["attention"],
-            "seconds": seconds,
-            "median_seconds": statistics.median(seconds),
-            "seconds_ratio": statistics.median(paired),
-            "peak_mib": peak / 2**20,
-            "peak_ratio": peak / base_peak,
-            "step_mib": (peak - side["resident_bytes"]) / 2**20,
-            "cosine_difference": _difference(side, measured),
+            "seconds": [step["seconds"] for step in side["steps"][options.warm_up :]],
+            "peak_mib": max(step["peak_bytes"] for step in side["steps"]) / 2**20,
+            "resident_mib": frugal[name]["resident_bytes"] / 2**20,
+            "needed_mib": max(step["peak_bytes"] for step in frugal[name]["steps"]) / 2**20,
+            "cosine_difference": _difference(side, timed),
         }
+    first = next(iter(result.values()))
+    for row in result.values():
+        row["median_seconds"] = statistics.median(row["seconds"])
+        row["seconds_ratio"] = statistics.median(x / y for x, y in zip(row["seconds"], first["seconds"], strict=True))
+        row["peak_ratio"] = row["peak_mib"] / first["peak_mib"]
+        row["step_mib"] = row["needed_mib"] - row["resident_mib"]
+        row["step_ratio"] = row["step_mib"] / first["step_mib"]
     return result
 
 
 def _difference(side: dict[str, Any], measured: dict[str, dict[str, Any]]) -> float:
     """Compares a side's cosines with those of the first side that has batches of the same size."""
-    pairs = side["settings"]["pairs"]
-    other = next(each for each in measured.values() if each["settings"]["pairs"] == pairs)
+    other = next(each for each in measured.values() if each["pairs"] == side["pairs"])
     return float(max(abs(x - y) for x, y in zip(side["cosines"], other["cosines"], strict=True)))
 
 
@@ -185,7 +202,7 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
     """Measures every part in every precision; returns the figures."""
     parts = list_parts(options)
     batches = {(side["method"], side["pairs"]) for sides in parts.values() for side in sides.values()}
-    total = options.warm_up + options.steps + 1  # a trainer reads one batch ahead
+    total = max(options.warm_up + options.steps, MEMORY_STEPS) + 1  # a trainer reads one batch ahead
     shared = {name: getattr(options, name) for name in ("data_dir", "small", "seed", "device")}
     figures: dict[str, Any] = {"timing": {}}
     with tempfile.TemporaryDirectory() as name:
@@ -196,7 +213,7 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
         for precision, (part, sides) in product(options.precision, parts.items()):
             print(f"{part}, {precision}", file=sys.stderr)
             settings = {side: {**own, **more, "precision": precision} for side, own in sides.items()}
-            figures["timing"][f"{part}, {precision}"] = summarise(measure(folder, settings, options))
+            figures["timing"][f"{part}, {precision}"] = measure_part(folder, settings, options)
         if "caching" in parts:
             cached = next(iter(parts["caching"].values()))
             figures["gradients"] = run_worker("gradients", folder, {**cached, **more, "precision": "float32"})
@@ -215,13 +232,17 @@ def tables(figures: dict[str, Any]) -> list[str]:
             f"tokens an utterance, {batch['maximal_length']} at most, {batch['truncated']:.1%} cut"
         )
     for part, sides in figures["timing"].items():
-        lines += ["", f"{part:<38} {'seconds':>8} {'ratio':>7} {'peak MiB':>9} {'ratio':>7} {'for steps':>10}"]
+        title = f"{'seconds':>8} {'ratio':>6} {'peak MiB':>9} {'ratio':>6} {'for steps':>10} {'ratio':>6}"
+        lines += ["", f"{part:<34} {title}"]
         for name, row in sides.items():
             lines.append(
-                f"{name:<38} {row['median_seconds']:>8.2f} {row['seconds_ratio']:>7.2f} {row['peak_mib']:>9,.0f} "
-                f"{row['peak_ratio']:>7.2f} {row['step_mib']:>10,.0f}"
+                f"{name:<34} {row['median_seconds']:>8.2f} {row['seconds_ratio']:>6.2f} {row['peak_mib']:>9,.0f} "
+                f"{row['peak_ratio']:>6.2f} {row['step_mib']:>10,.0f} {row['step_ratio']:>6.2f}"
             )
-    lines += ["", "peak: of the whole process; for steps: that less what was in use before the first step"]
+    lines += [
+        "",
+        "peak: of the whole process; for steps: MiB beyond what it used before the first step, holes not counted",
+    ]
     return lines
 
 
@@ -244,7 +265,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir", default=os.environ.get("HF_DIALEMB_DATA"), help="folder that holds sgd/")
     parser.add_argument("--only", nargs="+", choices=("dse", "dialog2flow", "caching"), help="parts (default: all)")
-    parser.add_argument("--precision", nargs="+", choices=PRECISIONS, default=PRECISIONS, help="default: both")
+    parser.add_argument("--precision", nargs="+", choices=PRECISIONS, help="default: both; float32 if --small")
     parser.add_argument("--steps", type=int, default=5, help="measured steps of each side (default: 5)")
     parser.add_argument("--warm-up", type=int, default=1, help="steps before those (default: 1)")
     parser.add_argument("--many-pairs", type=int, default=1024, help="pairs with gradient caching (default: 1024)")
@@ -254,6 +275,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
     options.only = options.only or ["dse", "dialog2flow", "caching"]
+    options.precision = options.precision or PRECISIONS[: 1 if options.small else 2]
     return options
 
 

@@ -5,6 +5,7 @@ import logging
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics.pairwise import cosine_similarity
 from utterance_checkpoints import save_dse
 
 from hf_dialemb.evaluation.encoders import TfidfEncoder, find_encoder, load_encoder
@@ -194,3 +195,10 @@ def test_what_is_no_model_is_refused(bert_folder, tmp_path):
 def test_no_dialogue_is_refused():
     with pytest.raises(InputError, match="dialogues: got none"):
         TfidfEncoder().encode([])
+
+
+def test_tfidf_counts_chinese_characters():
+    texts = ["我要退货", "怎么退货", "今天天气好", "天气怎么样"]
+    vectors = TfidfEncoder().encode([Dialogue((Turn("user", text),)) for text in texts])
+    cosines = cosine_similarity(vectors)
+    assert cosines[0, 1] > cosines[0, 2] == 0

@@ -10,6 +10,7 @@ import pytest
 from metric_vectors import clouds
 from sklearn.metrics import f1_score, ndcg_score
 from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.preprocessing import normalize
 
 from hf_dialemb.evaluation.actions import compare_actions, draw_actions, load_actions
 from hf_dialemb.evaluation.encoders import TfidfEncoder
@@ -51,6 +52,16 @@ def test_a_prototype_is_not_brought_to_length_one():
     supports, labels = [[1.0, 0.0], [-0.8, 0.6], [0.6, 0.8]], ["wide", "wide", "narrow"]
     scores = prototype_classification(supports, labels, [[0.0, 1.0], [1.0, 0.0]], ["wide", "narrow"])
     assert scores == {"accuracy": 0.5, "macro_f1": pytest.approx((0 + 2 / 3) / 2)}
+
+
+def test_prototypes_of_length_one_are_those_of_scikit_learn():
+    generator = np.random.default_rng(3)
+    supports, queries = generator.normal(size=(20, 4)), generator.normal(size=(50, 4))
+    labels, true = np.arange(20) % 4, np.arange(50) % 4
+    prototypes = normalize(np.stack([normalize(supports[labels == label]).mean(axis=0) for label in range(4)]))
+    expected = (cosine_similarity(queries, prototypes).argmax(axis=1) == true).mean()
+    found = prototype_classification(supports, labels, queries, true, unit_prototypes=True)
+    assert found["accuracy"] == expected
 
 
 def test_scale_and_order_of_vectors_do_not_matter(random):
@@ -162,6 +173,7 @@ def test_examples_come_from_train_and_every_utterance_is_classified():
     assert [(each.task, each.metric, each.setting, each.mean, each.n) for each in found] == [
         ("intent-classification", "accuracy", "1-shot", 100.0, 3),
         ("intent-classification", "accuracy", "5-shot", 100.0, 3),
+        ("intent-classification", "accuracy", "5-shot, unit prototypes", 100.0, 3),
     ]
     confused = vectors.copy()
     confused[15:] = np.roll(vectors[15:], 1, axis=0)

@@ -102,7 +102,7 @@ def _demo(options: argparse.Namespace) -> None:
 
 
 def _add_train(commands: argparse._SubParsersAction[Parser]) -> None:
-    parser = add_command(commands, "train", "Train an encoder from dialogues without labels.", _TRAIN_HELP)
+    parser = add_command(commands, "train", "Train an encoder from dialogues.", _TRAIN_HELP)
     parser.add_argument("--config", help="YAML file of settings")
     parser.add_argument("--list-settings", action="store_true", help="print every setting with its default, and stop")
     parser.set_defaults(run=_train)
@@ -201,7 +201,8 @@ def _add_embed(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "embed",
-        "Embed a JSONL file of dialogues into a Parquet file; resumes when run again.",
+        "Embed a JSONL file of dialogues into a Parquet file; resumes when run again. With an utterance encoder a "
+        "dialogue's embedding is the mean of its utterances' embeddings.",
         "example: dialemb embed --model runs/dial2vec-minilm --input dialogues.jsonl --output vectors.parquet",
     )
     parser.add_argument("--model", required=True, help="checkpoint folder, or a Hub id")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
 from .encoders import Encoder
-from .sampling import SHOTS, draw_examples
+from .sampling import SHOTS, UNIT_PROTOTYPES, draw_examples
 from .task import Measurement, Problem, Task, percentage
 
 PER_ACTION = 15
@@ -138,13 +138,14 @@ def compare_actions(
             generator = np.random.default_rng([seed, shots])
             drawn = draw_examples(names, rows, shots, max(2 * shots, shots + _MARGIN), generator)
             queries = np.flatnonzero(np.isin(names, names[drawn]) & ~np.isin(rows, drawn))
-            figures.append(
-                prototype_classification(embeddings[drawn], names[drawn], embeddings[queries], names[queries])
-            )
+            parts = embeddings[drawn], names[drawn], embeddings[queries], names[queries]
+            figures.append([prototype_classification(*parts, unit_prototypes=unit) for unit in (False, True)])
             if shots == 1:
                 ranked.append(_ranking(embeddings, names, drawn, queries))
-        found.append(percentage(TASK.name, "f1", f"{shots}-shot", [figure["macro_f1"] for figure in figures]))
-        found.append(percentage(TASK.name, "accuracy", f"{shots}-shot", [figure["accuracy"] for figure in figures]))
+        for place, ending in enumerate(("", UNIT_PROTOTYPES)[: 1 + (shots > 1)]):
+            for metric, key in (("f1", "macro_f1"), ("accuracy", "accuracy")):
+                shares = [figure[place][key] for figure in figures]
+                found.append(percentage(TASK.name, metric, f"{shots}-shot{ending}", shares))
     for setting, values in zip(("", "official"), zip(*ranked, strict=True), strict=True):
         found.append(percentage(TASK.name, f"ndcg{RANKS}", setting, values))
     spread = anisotropy(embeddings, names)

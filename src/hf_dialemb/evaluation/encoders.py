@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 MAX_TOKENS = 512
 """Where texts are cut for plain transformers models, or earlier at the model's own limit."""
 
+_WORD = r"(?u)[\u3400-\u9fff]|\b\w\w+\b"  # scikit-learn's own; and each Chinese character is a word
+
 Kind = Literal["tfidf", "dialemb", "sentence-transformers", "transformers"]
 TextEmbedder = Callable[[Sequence[str]], NDArray[np.float32]]
 
@@ -142,7 +144,7 @@ class TfidfEncoder:
 
         texts = _texts(dialogues)
         # A word of one dialogue tells nothing about any other, but a handful of dialogues cannot afford to lose it.
-        vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2 if len(texts) >= 100 else 1)
+        vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2 if len(texts) >= 100 else 1, token_pattern=_WORD)
         try:
             counts = vectorizer.fit_transform(texts)
         except ValueError as error:

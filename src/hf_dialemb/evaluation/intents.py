@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from .encoders import Encoder
-from .sampling import SHOTS, draw_examples, fixed_sample
+from .sampling import SHOTS, UNIT_PROTOTYPES, draw_examples, fixed_sample
 from .task import Measurement, Problem, Task, percentage
 
 OUT_OF_SCOPE = "oos"
@@ -84,9 +84,14 @@ def classify_intents(
         for seed in seeds:
             drawn = draw_examples(names, pool, shots, shots, np.random.default_rng([seed, shots]))
             queries = np.flatnonzero(np.isin(names, names[drawn]) & (np.arange(len(names)) >= examples))
-            scores = prototype_classification(embeddings[drawn], names[drawn], embeddings[queries], names[queries])
-            accuracies.append(scores["accuracy"])
-        found.append(percentage(TASK.name, "accuracy", f"{shots}-shot", accuracies))
+            parts = embeddings[drawn], names[drawn], embeddings[queries], names[queries]
+            accuracies.append(
+                [prototype_classification(*parts, unit_prototypes=unit)["accuracy"] for unit in (False, True)]
+            )
+        for ending, values in zip(
+            ("", UNIT_PROTOTYPES)[: 1 + (shots > 1)], zip(*accuracies, strict=True), strict=False
+        ):
+            found.append(percentage(TASK.name, "accuracy", f"{shots}-shot{ending}", values))
     return found
 
 

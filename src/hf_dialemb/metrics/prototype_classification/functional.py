@@ -10,19 +10,25 @@ from sklearn.metrics import f1_score
 
 
 def prototype_classification(
-    supports: ArrayLike, support_labels: ArrayLike, queries: ArrayLike, query_labels: ArrayLike
+    supports: ArrayLike,
+    support_labels: ArrayLike,
+    queries: ArrayLike,
+    query_labels: ArrayLike,
+    *,
+    unit_prototypes: bool = False,
 ) -> dict[str, float]:
-    """Classifies queries by the prototype with the greatest product, as the papers' programs do.
+    """Classifies queries by the prototype with the greatest product.
 
-    Vectors are brought to length 1; a prototype is the mean of its class's supports and is not, so that classes whose
-    supports differ from each other get shorter ones. A zero vector has product 0 with every prototype. Of equal
-    products the label that is first in order wins.
+    Vectors are brought to length 1; a prototype is the mean of its class's supports. In the papers' programs it is not
+    brought to length 1 again, so that classes whose supports differ from each other get shorter ones and fewer queries.
+    A zero vector has product 0 with every prototype. Of equal products the label that is first in order wins.
 
     Args:
         supports: Labelled vectors, finite, ``(S, D)``.
         support_labels: Their labels, strings or integers, ``(S,)``; at least two distinct ones.
         queries: Vectors to classify, finite, ``(N, D)``.
         query_labels: Their true labels, ``(N,)``; each one of the supports'.
+        unit_prototypes: Whether prototypes are brought to length 1 too, so that the nearest one by cosine wins.
 
     Returns:
         ``{"accuracy": share that is right, "macro_f1": unweighted mean F1 of the labels}``, both in ``[0, 1]``.
@@ -49,6 +55,9 @@ def prototype_classification(
     sums = np.zeros((len(labels), vectors[0].shape[1]))
     np.add.at(sums, codes, vectors[0])
     prototypes = sums / np.bincount(codes)[:, None]
+    if unit_prototypes:
+        lengths = np.linalg.norm(prototypes, axis=1, keepdims=True)
+        prototypes = prototypes / np.where(lengths == 0, 1, lengths)
     guessed = labels[(vectors[1] @ prototypes.T).argmax(axis=1)]
     return {
         "accuracy": float((guessed == true).mean()),
