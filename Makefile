@@ -51,7 +51,7 @@ results: setup
 	  $(BIN)/dialemb train --config $${recipe}_minilm || exit 1; \
 	done
 	$(BIN)/dialemb train --config dialog2flow_single_minilm --corpus sgd/train --output_dir runs/dialog2flow-single-sgd \
-	  --max_steps 500
+	  --max_steps 500 --lr_scheduler_type constant_with_warmup
 	$(BIN)/dialemb evaluate --paper dialog2flow --output docs/results/paper_dialog2flow.json --model tfidf \
 	  all-MiniLM-L6-v2 runs/dialog2flow-single-minilm runs/dialog2flow-joint-minilm runs/dse-minilm
 	$(BIN)/dialemb evaluate --paper dse --output docs/results/paper_dse.json --model all-MiniLM-L6-v2 runs/dse-minilm

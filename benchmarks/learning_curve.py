@@ -1,7 +1,8 @@
 """Draws how Dialog2Flow learns: its task on the Dialog2Flow evaluation file after so many steps, from so many corpora.
 
     dialemb train --config dialog2flow_single_minilm --output_dir runs/all
-    dialemb train --config dialog2flow_single_minilm --output_dir runs/sgd --corpus sgd/train
+    dialemb train --config dialog2flow_single_minilm --output_dir runs/sgd --corpus sgd/train --max_steps 500 \
+        --lr_scheduler_type constant_with_warmup     # in so few steps, the learning rate of the long run hardly falls
     python benchmarks/learning_curve.py --run "all corpora=runs/all" --run SGD=runs/sgd --output curve.json
 
 Every ``checkpoint-N`` of a run is measured as `dialemb evaluate --task action-similarity` measures it; step 0 is the
