@@ -206,7 +206,6 @@ def fine_tune(
     """
     import torch
     from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
-    from transformers import get_linear_schedule_with_warmup
 
     several = train.targets.ndim == 2
     loss_of = binary_cross_entropy_with_logits if several else cross_entropy
@@ -218,10 +217,7 @@ def fine_tune(
         classifier = Classifier(backbone, classes, settings)
         targets = torch.from_numpy(train.targets.astype(np.float32 if several else np.int64)).to(classifier.device)
         token_ids = classifier.token_ids(train.texts)
-        optimizer = torch.optim.AdamW(
-            classifier.layers.parameters(), settings.learning_rate, weight_decay=0, fused=True
-        )
-        schedule = get_linear_schedule_with_warmup(optimizer, round(settings.warmup * steps), steps)
+        optimizer, schedule = _optimiser(classifier, settings, steps)
         batches = _batches(len(token_ids), settings.batch_size, np.random.default_rng(seed))
         for step in range(steps + 1):
             if step % settings.evaluate_every == 0 or step == steps:
@@ -239,6 +235,15 @@ def fine_tune(
     classifier.layers.load_state_dict(best)
     logger.info("seed %d: best of %d scores after %d steps: %.4f", seed, len(scores), step, max(scores.values()))
     return FineTuned(classifier, scores)
+
+
+def _optimiser(classifier: Classifier, settings: FineTuning, steps: int) -> tuple[Any, Any]:
+    import torch
+    from transformers import get_linear_schedule_with_warmup
+
+    parameters = classifier.layers.parameters()
+    optimizer = torch.optim.AdamW(parameters, settings.learning_rate, weight_decay=0, fused=True)
+    return optimizer, get_linear_schedule_with_warmup(optimizer, round(settings.warmup * steps), steps)
 
 
 def precision() -> str:
