@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hf_dialemb.evaluation.results import read_results
 from hf_dialemb.evaluation.tables import markdown_table, paper_table
+from hf_dialemb.hub.ensemble_tables import ensemble_tables
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(<!-- results: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -29,8 +30,12 @@ def table(path: Path) -> str:
     if "results" in record:
         results = read_results(path)
         run = results.run
-        layout = paper_table if "paper" in run["config"] else markdown_table
-        return f"{layout(results.results)}\n`{run['command']}` on {run['hardware']}\n"
+        config = run["config"]
+        if "comparisons" in config:
+            figures = ensemble_tables(results)
+        else:
+            figures = (paper_table if "paper" in config else markdown_table)(results.results)
+        return f"{figures}\n`{run['command']}` on {run['hardware']}\n"
     lines = record["table"]
     if not any(line.startswith("|") for line in lines):  # plain text keeps its columns only in a code block
         lines = ["```text", *lines, "```"]

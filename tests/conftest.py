@@ -14,7 +14,7 @@ import torch
 from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.models.dialogue import Dialogue
 
-torch.set_num_threads(2)
+torch.set_num_threads(1)  # on models this small a second thread gains nothing, and loses much on busy cores
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..models.errors import InputError
-from . import corpus
+from . import corpus, ensemble, rank
 from .parser import Parser, add_command, corpus_options
 
 _TRAIN_HELP = """Every setting is a line 'field: value' of the YAML file or '--field value' here; the latter wins.
@@ -23,8 +23,8 @@ Fields: those of the run (below), of the method's config, and of transformers.Tr
 example: dialemb train --config dial2vec_minilm --corpus my_dialogues.jsonl --output_dir runs/mine"""
 
 _EVALUATE_HELP = """tasks: domains, intent-classification, out-of-scope-detection, action-similarity,
-  response-selection, dialogue-response-selection, semantic-retrieval, dialogue-sts, dialogue-nli; and those that
-  fine-tune, which takes long: intent-fine-tuning, dialogue-action-prediction
+  response-selection, dialogue-response-selection, next-utterance-retrieval, semantic-retrieval, dialogue-sts,
+  dialogue-nli; and those that fine-tune, which takes long: intent-fine-tuning, dialogue-action-prediction
 
 example: dialemb evaluate --model runs/dial2vec-minilm all-MiniLM-L6-v2@utterances tfidf --corpus sgd --data-dir data
          dialemb evaluate --model runs/dse-bert bert-base-uncased --paper dse --data-dir data --output dse.json"""
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="replace")  # a corpus holds characters that a terminal may not
     try:
         options, rest = _parser().parse_known_args(words)
-        if rest and options.command != "train":
+        if rest and options.command not in ("train", "ensemble"):
             raise InputError(f"unknown argument '{rest[0]}'; see 'dialemb {options.command} --help'")
         options.rest = rest
         options.run(options)
@@ -78,7 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"dialemb {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=Parser)
-    for add in (_add_demo, _add_train, _add_evaluate, _add_embed, _add_search, _add_export, corpus.add):
+    own = (_add_demo, _add_train, _add_evaluate, _add_embed, _add_search, _add_export)
+    for add in (*own, corpus.add, ensemble.add, rank.add):
         add(commands)
     return parser
 

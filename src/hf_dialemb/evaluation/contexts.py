@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpora.examples import ResponseSelection
-from ..models.dialogue import Dialogue
-from .texts import plain
+from ..models.dialogue import Dialogue, plain
 
 OTHERS = 99
 """How many other responses are drawn for each context."""

@@ -18,6 +18,7 @@ from ..models.errors import InputError
 
 if TYPE_CHECKING:
     from ..models.encoder import DialogueEncoder
+    from ..models.ranking import LoadedRanker
     from ..models.utterance import UtteranceEncoder
 
 logger = logging.getLogger(__name__)
@@ -90,7 +91,8 @@ def load_encoder(spec: str, *, batch_size: int = 32, device: str | None = None) 
         spec: One of
 
             - ``tfidf``: TF-IDF and a truncated SVD, fitted without labels on the very dialogues that it encodes;
-            - a folder or Hub id of one of this package's dialogue encoders;
+            - a folder or Hub id of one of this package's dialogue encoders, or of its rankers of responses, to which a
+              dialogue is a context;
             - a folder or Hub id of an encoder of texts: one of this package's utterance encoders, a
               sentence-transformers model, or any other that ``AutoModel`` loads (then the mean of its last layer's
               tokens), as ``MODEL`` or ``MODEL@dialogue``: all turns joined by spaces and cut at the model's limit,
@@ -226,14 +228,48 @@ class _DialogueEncoder:
         return vectors
 
 
+@dataclass(frozen=True)
+class RankerEncoder:
+    """One of this package's rankers of responses; its vector of a dialogue is that of a context.
+
+    Attributes:
+        name: What result tables call it.
+        ranker: The ranker, which scores candidates as well.
+    """
+
+    name: str
+    ranker: LoadedRanker
+
+    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        """Returns one vector per dialogue, ``(N, D)`` float32.
+
+        Raises:
+            InputError: The ranker reads a context and a response together.
+        """
+        from ..models.ranking import encode_contexts
+
+        if not self.ranker.model.embeds:
+            raise InputError(
+                f"model '{self.name}': got a ranker that has no vectors, expected an encoder; "
+                "choose the task next-utterance-retrieval"
+            )
+        return encode_contexts(self.ranker, [dialogue.turns for dialogue in dialogues])
+
+
 def _checkpoint(found: EncoderSpec, batch_size: int, device: str) -> Encoder:
-    from transformers import AutoModel, AutoTokenizer
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
 
     from ..models import register
     from ..models.backbones import load_pretrained
+    from ..models.config import RankerConfig
+    from ..models.ranking import load_ranker
     from ..models.utterance import UtteranceEncoder
 
     register()
+    if isinstance(load_pretrained(AutoConfig, found.path), RankerConfig):
+        ranker = load_ranker(found.path)
+        ranker.model.to(device)  # type: ignore[arg-type]
+        return RankerEncoder(found.name, ranker)
     model = load_pretrained(AutoModel, found.path).to(device)
     tokenizer = load_pretrained(AutoTokenizer, found.path)
     if isinstance(model, UtteranceEncoder):

@@ -118,6 +118,8 @@ def load_backbone(spec: str) -> Backbone:
     model = load_pretrained(AutoModel, found.path)
     tokenizer = load_pretrained(AutoTokenizer, found.path)
     if found.kind == "dialemb":
+        if not hasattr(model, "encoder"):
+            raise InputError(f"model '{spec}': got {type(model).__name__}, which wraps no single encoder; leave it out")
         model = model.encoder
     if model.config.is_encoder_decoder:
         model = model.get_encoder()

@@ -15,6 +15,7 @@ TASKS: dict[str, str] = {
     "action-similarity": "actions",
     "response-selection": "response_selection",
     "dialogue-response-selection": "response_selection",
+    "next-utterance-retrieval": "next_utterance",
     "semantic-retrieval": "semantic_retrieval",
     "dialogue-sts": "dialogue_sts",
     "dialogue-nli": "nli",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..models.dialogue import Dialogue
 from .encoders import Encoder, TfidfEncoder
+
+Result = TypeVar("Result")
 
 
 class RememberingEncoder:
@@ -46,12 +49,16 @@ class RememberingEncoder:
             self._vectors.update(zip(missing, self._encode(list(missing.values())), strict=True))
         return np.stack([self._vectors[key] for key in keys])
 
+    def timed(self, work: Callable[[], Result]) -> Result:
+        """Does what the encoder is asked for beside vectors, counts how long it took, and returns its result."""
+        started = time.perf_counter()
+        result = work()
+        self.seconds += time.perf_counter() - started
+        return result
+
     def forget(self) -> None:
         """Frees the vectors."""
         self._vectors.clear()
 
     def _encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        started = time.perf_counter()
-        vectors = self.encoder.encode(dialogues)
-        self.seconds += time.perf_counter() - started
-        return vectors
+        return self.timed(lambda: self.encoder.encode(dialogues))

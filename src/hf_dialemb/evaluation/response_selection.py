@@ -26,12 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics.response_selection.functional import selection_scores
+from ..models.dialogue import plain
 from ..models.errors import InputError
 from .contexts import FEWEST_TURNS, OTHERS, Choice, draw_choices, given_choices, others_of, responses_of
 from .encoders import Encoder
 from .sampling import fixed_sample
 from .task import Measurement, Problem, Task, percentage
-from .texts import TextVectors, first_words, kind_of, last_words, name_of, plain
+from .texts import TextVectors, first_words, kind_of, last_words, name_of
 
 BLOCK = 100
 """How many responses an utterance chooses from."""

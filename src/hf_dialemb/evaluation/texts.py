@@ -58,11 +58,6 @@ def row_cosines(first: NDArray[np.floating], second: NDArray[np.floating]) -> ND
     return np.rint(cosines / np.where(lengths == 0, 1, lengths) * COSINE_STEPS) / COSINE_STEPS
 
 
-def plain(text: str) -> str:
-    """Brings texts that differ in nothing but case and spaces to one form."""
-    return " ".join(text.casefold().split())
-
-
 def first_words(text: str, count: int) -> str:
     """Keeps the beginning of a text, at most so many words; a Chinese character counts as a word."""
     words = list(_WORD.finditer(text))

@@ -12,6 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from transformers import PreTrainedModel
+
 from ..models.dialogue import Dialogue
 from ..models.encoder import DialogueEncoder, encode
 from .sentence_files import write_record, write_sentence_files
@@ -67,11 +69,11 @@ WAYS = {
 """Every way that a stranger may load such a checkpoint, as a program for a fresh process."""
 
 
-def write_custom(model: DialogueEncoder, tokenizer: Any, folder: Path) -> None:  # noqa: ANN401
+def write_custom(model: PreTrainedModel, tokenizer: Any, folder: Path) -> None:  # noqa: ANN401
     """Writes weights, tokenizer, the model's code and the sentence-transformers files.
 
     Args:
-        model: A dialogue encoder.
+        model: A dialogue encoder, or another model that gives ``pooler_output``.
         tokenizer: Its tokenizer.
         folder: Created if absent.
     """
@@ -88,7 +90,7 @@ def write_custom(model: DialogueEncoder, tokenizer: Any, folder: Path) -> None: 
         "AutoConfig": f"{file.stem}.{type(model.config).__name__}",
         "AutoModel": f"{file.stem}.{type(model).__name__}",
     }
-    config["encoder_config"].pop("_name_or_path", None)  # a path of this machine says nothing to anyone else
+    _forget_places(config)
     write_record(folder / "config.json", config)
     pooled = {"method": "forward", "method_output_name": "pooler_output"}
     settings = {
@@ -98,6 +100,14 @@ def write_custom(model: DialogueEncoder, tokenizer: Any, folder: Path) -> None: 
         "unpad_inputs": False,
     }
     write_sentence_files(folder, {"": "Transformer"}, settings)
+
+
+def _forget_places(config: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
+    """Takes off where backbones came from: a path of this machine says nothing to anyone else."""
+    if isinstance(config, dict):
+        config.pop("_name_or_path", None)
+    for part in config.values() if isinstance(config, dict) else config if isinstance(config, list) else ():
+        _forget_places(part)
 
 
 def verify_custom(folder: Path, model: DialogueEncoder, tokenizer: Any) -> Iterator[str]:  # noqa: ANN401

@@ -1,6 +1,7 @@
 """Embedding a file of dialogues: streamed, in shards that are written once, resumable.
 
-With an utterance encoder, a dialogue's embedding is the mean of its utterances' embeddings.
+With an utterance encoder, a dialogue's embedding is the mean of its utterances' embeddings; with a ranker of responses,
+it is that of the dialogue as a context.
 """
 
 from __future__ import annotations
@@ -25,8 +26,11 @@ from ..models.dialogue import Dialogue
 from ..models.encoder import DialogueEncoder, encode
 from ..models.errors import InputError
 from ..models.files import check_writable
+from ..models.ranker import Ranker
+from ..models.ranking import encode_contexts
 from ..models.utterance import UtteranceEncoder
 from .export import load_checkpoint
+from .ranker_form import loaded
 
 
 def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -> int:
@@ -73,12 +77,14 @@ def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -
 
 
 def _embed(
-    model: DialogueEncoder | UtteranceEncoder,
+    model: DialogueEncoder | UtteranceEncoder | Ranker,
     tokenizer: Any,  # noqa: ANN401
     dialogues: list[Dialogue],
 ) -> NDArray[np.float32]:
     if isinstance(model, UtteranceEncoder):
         return TextEncoder("utterances", embed_utterances(model, tokenizer), "utterances").encode(dialogues)
+    if isinstance(model, Ranker):
+        return encode_contexts(loaded(model, tokenizer), [dialogue.turns for dialogue in dialogues])
     vectors: NDArray[np.float32] = encode(model, tokenizer, dialogues)
     return vectors
 
@@ -126,7 +132,7 @@ def _merge(files: list[Path], parts: Path, output: Path) -> int:
     return rows
 
 
-def _digest(model: DialogueEncoder | UtteranceEncoder) -> str:
+def _digest(model: DialogueEncoder | UtteranceEncoder | Ranker) -> str:
     """Tells weights apart without reading them all: a hash over every tensor's name, shape and sum."""
     state = [(name, tuple(value.shape), float(value.double().sum())) for name, value in model.state_dict().items()]
     return hashlib.sha256(repr(state).encode()).hexdigest()

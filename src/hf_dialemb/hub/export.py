@@ -1,7 +1,7 @@
 """From a training checkpoint to a folder that strangers load, with or without this package.
 
-Utterance encoders become plain encoders (`plain_encoder`), dialogue encoders keep their kind (`custom_encoder`); every
-way of loading is tried in a fresh process before the folder appears.
+Utterance encoders become plain encoders (`plain_encoder`); dialogue encoders (`custom_encoder`) and rankers of
+responses (`ranker_form`) keep their kind. Every way of loading is tried in a fresh process before the folder appears.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from ..models import METHODS
 from ..models.backbones import load_pretrained, resolve_backbone
 from ..models.encoder import DialogueEncoder
 from ..models.errors import InputError
+from ..models.ranker import Ranker
 from ..models.utterance import UtteranceEncoder
 from .custom_encoder import verify_custom, write_custom
 from .plain_encoder import verify_plain, write_plain
+from .ranker_form import verify_ranker, write_ranker
 
 
-def load_checkpoint(path: str) -> tuple[DialogueEncoder | UtteranceEncoder, Any]:
+def load_checkpoint(path: str) -> tuple[DialogueEncoder | UtteranceEncoder | Ranker, Any]:
     """Loads one of our checkpoints with its tokenizer.
 
     Args:
         path: Folder or Hub id.
 
     Returns:
-        The model, of dialogues or of utterances, and the tokenizer.
+        The model, of dialogues, of utterances or a ranker, and the tokenizer.
 
     Raises:
         InputError: There is no such checkpoint, it is damaged, or it is not one of ours.
@@ -38,7 +40,7 @@ def load_checkpoint(path: str) -> tuple[DialogueEncoder | UtteranceEncoder, Any]
     config = load_pretrained(AutoConfig, folder)
     if not config.model_type.startswith("dialemb-"):
         raise InputError(f"'{path}' is a {config.model_type} model; expected a checkpoint of {', '.join(METHODS)}")
-    model: DialogueEncoder | UtteranceEncoder = load_pretrained(AutoModel, folder)
+    model: DialogueEncoder | UtteranceEncoder | Ranker = load_pretrained(AutoModel, folder)
     model.train(False)
     return model, load_pretrained(AutoTokenizer, folder)
 
@@ -67,7 +69,11 @@ def export(source: str, output: Path) -> Iterator[str]:
         folder.replace(output)
 
 
-def write_checkpoint(model: DialogueEncoder | UtteranceEncoder, tokenizer: Any, folder: Path) -> None:  # noqa: ANN401
+def write_checkpoint(
+    model: DialogueEncoder | UtteranceEncoder | Ranker,
+    tokenizer: Any,  # noqa: ANN401
+    folder: Path,
+) -> None:
     """Writes the published form of a model.
 
     Args:
@@ -77,11 +83,17 @@ def write_checkpoint(model: DialogueEncoder | UtteranceEncoder, tokenizer: Any, 
     """
     if isinstance(model, UtteranceEncoder):
         write_plain(model, tokenizer, folder)
+    elif isinstance(model, Ranker):
+        write_ranker(model, tokenizer, folder)
     else:
         write_custom(model, tokenizer, folder)
 
 
-def verify(folder: Path, model: DialogueEncoder | UtteranceEncoder, tokenizer: Any) -> Iterator[str]:  # noqa: ANN401
+def verify(
+    folder: Path,
+    model: DialogueEncoder | UtteranceEncoder | Ranker,
+    tokenizer: Any,  # noqa: ANN401
+) -> Iterator[str]:
     """Loads a published folder in fresh processes, in every way that a stranger may, and compares embeddings.
 
     Args:
@@ -97,4 +109,6 @@ def verify(folder: Path, model: DialogueEncoder | UtteranceEncoder, tokenizer: A
     """
     if isinstance(model, UtteranceEncoder):
         return verify_plain(folder, model, tokenizer)
+    if isinstance(model, Ranker):
+        return verify_ranker(folder, model, tokenizer)
     return verify_custom(folder, model, tokenizer)

@@ -1,6 +1,6 @@
 """The methods: one flat file each, registered by name.
 
-A sixth method is one file that ends in ``METHOD = Method(...)`` and one line in `METHODS`; the command line, the
+A further method is one file that ends in ``METHOD = Method(...)`` and one line in `METHODS`; the command line, the
 trainer, AutoModel and export then know it. Nothing here is imported before it is asked for.
 """
 
@@ -20,6 +20,10 @@ METHODS: dict[str, str] = {
     "dse": "hf_dialemb.models.dse",
     "dialog2flow": "hf_dialemb.models.dialog2flow",
     "dialogue_cse": "hf_dialemb.models.dialogue_cse",
+    "dual_encoder": "hf_dialemb.models.dual_encoder",
+    "transformer_dual_encoder": "hf_dialemb.models.transformer_dual_encoder",
+    "deep_attention_matching": "hf_dialemb.models.deep_attention_matching",
+    "multi_granularity": "hf_dialemb.models.multi_granularity",
 }
 """Method name to the module that defines its ``METHOD``."""
 

@@ -1,5 +1,6 @@
-"""What every method's model shares, of dialogues or of utterances: it wraps a pretrained backbone."""
+"""What every method's model shares, and what those share that wrap a pretrained backbone."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import torch
@@ -8,16 +9,49 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTo
 
 from .backbones import load_pretrained
 from .config import EncoderConfig, check_range
+from .dialogue import Dialogue
 from .errors import InputError
 
 
-class BackboneModel(PreTrainedModel):
+class MethodModel(PreTrainedModel):
+    """What training asks of the model of any method."""
+
+    main_input_name = "input_ids"
+    accepts_loss_kwargs = False
+
+    @classmethod
+    def build(
+        cls,
+        backbone: str | None,
+        dialogues: Sequence[Dialogue],
+        dropout: float | None = None,
+        **settings: Any,  # noqa: ANN401 - the config checks them
+    ) -> tuple[Self, PreTrainedTokenizerBase]:
+        """Builds an untrained model.
+
+        Args:
+            backbone: What its weights begin with; None where the method needs nothing.
+            dialogues: What it is going to learn from; methods without a pretrained backbone take their words from it.
+            dropout: Replaces the dropout that the backbone comes with; None keeps it.
+            **settings: Fields of the method's config.
+
+        Returns:
+            The model, and its tokenizer.
+
+        Raises:
+            InputError: A setting is wrong, or the backbone cannot be used.
+        """
+        raise NotImplementedError
+
+    def freeze_lower_layers(self) -> None:
+        """Stops learning where the settings say so."""
+
+
+class BackboneModel(MethodModel):
     """A model around ``self.encoder``, any encoder that `AutoModel` loads, without its pooler."""
 
     config: EncoderConfig
     base_model_prefix = "backbone"
-    main_input_name = "input_ids"
-    accepts_loss_kwargs = False
     supports_gradient_checkpointing = True
     _supports_sdpa = True
     _supports_flash_attn = True
@@ -29,6 +63,18 @@ class BackboneModel(PreTrainedModel):
         self.encoder = AutoModel.from_config(config.encoder_config)
         if getattr(self.encoder, "pooler", None) is not None:
             self.encoder.pooler = None  # never used; left in, DDP would wait for its gradients
+
+    @classmethod
+    def build(
+        cls,
+        backbone: str | None,
+        dialogues: Sequence[Dialogue],
+        dropout: float | None = None,
+        **settings: Any,  # noqa: ANN401
+    ) -> tuple[Self, PreTrainedTokenizerBase]:
+        """See `MethodModel`; the dialogues are not needed."""
+        assert backbone is not None, "settings without a backbone are refused before"
+        return cls.from_backbone(backbone, dropout, **settings)
 
     @classmethod
     def from_backbone(
@@ -50,18 +96,9 @@ class BackboneModel(PreTrainedModel):
         Raises:
             InputError: A setting is wrong, or the backbone's tokenizer is not a fast one.
         """
-        tokenizer = load_pretrained(AutoTokenizer, name)
-        if not tokenizer.is_fast:
-            raise InputError(f"The tokenizer of '{name}' is {type(tokenizer).__name__}: expected a fast tokenizer")
-        if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):  # transformers makes up an empty one
-            raise InputError(f"'{name}' has no tokenizer files: expected tokenizer.json beside the weights")
-        backbone = load_pretrained(AutoModel, name)
-        if dropout is not None:
-            check_range("dropout", dropout, 0, 1)
-            backbone.config.update({key: dropout for key in vars(backbone.config) if _is_dropout(key)})
+        backbone, tokenizer, limit = load_backbone(name, dropout)
         config_class: Any = cls.config_class
         config = config_class(encoder_config=backbone.config, **settings)
-        limit = _position_limit(backbone.config)
         if limit is not None and config.max_tokens > limit:
             raise InputError(
                 f"max_tokens: got {config.max_tokens}, expected at most {limit}, the positions of '{name}'"
@@ -110,6 +147,31 @@ class BackboneModel(PreTrainedModel):
                 below.update(module.parameters())
         for parameter in below:
             parameter.requires_grad_(False)
+
+
+def load_backbone(name: str, dropout: float | None) -> tuple[Any, PreTrainedTokenizerBase, int | None]:
+    """Loads a pretrained encoder.
+
+    Args:
+        name: Folder or Hub id of any encoder that `AutoModel` loads.
+        dropout: Replaces its hidden and attention dropout; None keeps them.
+
+    Returns:
+        The encoder, its tokenizer, and how many positions it has, if it says.
+
+    Raises:
+        InputError: The dropout is out of range, or the tokenizer is missing or not a fast one.
+    """
+    tokenizer = load_pretrained(AutoTokenizer, name)
+    if not tokenizer.is_fast:
+        raise InputError(f"The tokenizer of '{name}' is {type(tokenizer).__name__}: expected a fast tokenizer")
+    if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):  # transformers makes up an empty one
+        raise InputError(f"'{name}' has no tokenizer files: expected tokenizer.json beside the weights")
+    backbone = load_pretrained(AutoModel, name)
+    if dropout is not None:
+        check_range("dropout", dropout, 0, 1)
+        backbone.config.update({key: dropout for key in vars(backbone.config) if _is_dropout(key)})
+    return backbone, tokenizer, _position_limit(backbone.config)
 
 
 def autocast_off(tensor: torch.Tensor) -> torch.autocast:

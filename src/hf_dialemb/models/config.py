@@ -1,4 +1,4 @@
-"""Settings that every encoder shares, of dialogues or of utterances: how text becomes a sequence, and that a vector."""
+"""Settings that methods share: of encoders, of dialogues or of utterances, and of rankers of responses."""
 
 from dataclasses import fields
 from typing import Any, ClassVar, Literal
@@ -10,6 +10,8 @@ from transformers.configuration_utils import SubConfigSpec
 from .dialogue import ROLES
 from .errors import InputError, unknown_name
 
+# Settings that the backbone, the corpus or the members decide.
+_DERIVED = {"encoder_config", "marker_ids", "vocab_size", "opening_tokens", "closing_tokens", "members"}
 # What transformers itself passes when it copies a config, beside the fields of PreTrainedConfig.
 _LOADER_KEYS = {
     "auto_map", "model_type", "_name_or_path", "name_or_path", "attn_implementation", "torch_dtype", "num_labels",
@@ -18,7 +20,25 @@ _LOADER_KEYS = {
 
 
 @strict
-class EncoderConfig(PreTrainedConfig):
+class MethodConfig(PreTrainedConfig):
+    """What the settings of all methods share: a misspelt name is an error.
+
+    Raises:
+        InputError: A name is misspelt.
+    """
+
+    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - whatever a config file holds
+        settings = own_settings(type(self))
+        base = {field.name for field in fields(PreTrainedConfig)}
+        # A saved config (it names the version) was checked when it was made, and holds keys that transformers added.
+        for name in kwargs if self.transformers_version is None else ():
+            if name not in _LOADER_KEYS | base:
+                raise unknown_name(f"setting of {type(self).__name__}", name, settings)
+        super().__post_init__(**kwargs)  # type: ignore[no-untyped-call]
+
+
+@strict
+class EncoderConfig(MethodConfig):
     """Settings of every encoder.
 
     Attributes:
@@ -37,14 +57,8 @@ class EncoderConfig(PreTrainedConfig):
     max_tokens: int = 512
     frozen_layers: int = 0
 
-    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - whatever a config file holds
-        settings = own_settings(type(self))
-        base = {field.name for field in fields(PreTrainedConfig)}
-        # A saved config (it names the version) was checked when it was made, and holds keys that transformers added.
-        for name in kwargs if self.transformers_version is None else ():
-            if name not in _LOADER_KEYS | base:
-                raise unknown_name(f"setting of {type(self).__name__}", name, settings)
-        super().__post_init__(**kwargs)  # type: ignore[no-untyped-call]
+    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__post_init__(**kwargs)
         check_range("max_tokens", self.max_tokens, 8)
         check_range("frozen_layers", self.frozen_layers, 0)
 
@@ -118,9 +132,46 @@ class UtteranceConfig(EncoderConfig):
         check_range("chunk_size", self.chunk_size, 1)
 
 
+@strict
+class RankerConfig(MethodConfig):
+    """Settings of every ranker of responses.
+
+    Attributes:
+        max_context_tokens: Of a context the last so many tokens are read, the marks of its speakers among them; the
+            rest is cut and counted.
+        max_response_tokens: Of a response the first so many are read.
+        num_candidates: K, among how many responses the true one is to be found in training (20 on MultiWOZ, 10 on
+            Ubuntu).
+        responses: Which turns are responses: what the assistant says, every turn but the first, or the last turn alone.
+            What comes before them in the dialogue is their context.
+        granularity: From which segment of the other responses, ordered by their similarity to the true one, the
+            negatives are drawn (section 3.3): 1 is the closest, for the highest granularity, and ``num_granularities``
+            the furthest, for the highest abstraction. None draws them from all.
+        num_granularities: L, the number of segments, all of one size.
+
+    Raises:
+        InputError: A name is misspelt or a value is out of range.
+    """
+
+    max_context_tokens: int = 160
+    max_response_tokens: int = 160
+    num_candidates: int = 20
+    responses: Literal["assistant", "any", "last"] = "any"
+    granularity: int | None = None
+    num_granularities: int = 5
+
+    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__post_init__(**kwargs)
+        check_range("max_context_tokens", self.max_context_tokens, 8)
+        check_range("max_response_tokens", self.max_response_tokens, 8)
+        check_range("num_candidates", self.num_candidates, 2)
+        check_range("num_granularities", self.num_granularities, 1)
+        check_range("granularity", self.granularity, 1, self.num_granularities)
+
+
 def own_settings(config_class: type) -> list[str]:
     """Returns the names of a config's settings that a user may set: those of our classes, without the derived ones."""
-    base = {field.name for field in fields(PreTrainedConfig)} | {"encoder_config", "marker_ids"}
+    base = {field.name for field in fields(PreTrainedConfig)} | _DERIVED
     return [field.name for field in fields(config_class) if field.name not in base]
 
 

@@ -7,7 +7,7 @@ A dialogue on disk is one JSON object: ``{"id": "...", "messages": [{"role": "us
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,11 @@ class Turn:
             )
         if not isinstance(self.content, str) or not self.content.strip():
             raise InputError(f"field content: got {self.content!r}, expected text; remove the turn or give it text")
+
+
+def plain(text: str) -> str:
+    """Brings texts that differ in nothing but case and spaces to one form."""
+    return " ".join(text.casefold().split())
 
 
 def action_name(acts: Iterable[str], slots: Iterable[str]) -> str:
@@ -152,6 +157,23 @@ class Dialogue:
         if self.domains:
             record["domains"] = list(self.domains)
         return record
+
+
+def response_places(dialogue: Dialogue, responses: str) -> Iterator[int]:
+    """Lists which turns of a dialogue are responses.
+
+    Args:
+        dialogue: The dialogue.
+        responses: ``"assistant"``, ``"any"`` or ``"last"``; see `hf_dialemb.models.config.RankerConfig`.
+
+    Yields:
+        Their places; never the first turn, which has no context.
+    """
+    for place in range(1, len(dialogue.turns)):
+        if responses == "last" and place < len(dialogue.turns) - 1:
+            continue
+        if responses != "assistant" or dialogue.turns[place].role == "assistant":
+            yield place
 
 
 def _turn_from_message(message: Any) -> Turn:  # noqa: ANN401

@@ -122,7 +122,20 @@ def tokenize_utterances(
         count.truncated += len(tokens) > len(cut)
         count.empty += not tokens
         rows.append(before + cut + after)
-    ids = torch.full((len(rows), max(1, *map(len, rows))), tokenizer.pad_token_id or 0, dtype=torch.long)
+    return pad_right(rows, tokenizer.pad_token_id or 0)
+
+
+def pad_right(rows: Sequence[list[int]], pad: int) -> dict[str, Tensor]:
+    """Pads token ids to the longest row.
+
+    Args:
+        rows: N sequences.
+        pad: The id that fills up.
+
+    Returns:
+        ``input_ids``, ``attention_mask``, each (N, L) int64; L is 1 at least.
+    """
+    ids = torch.full((len(rows), max([1, *map(len, rows)])), pad, dtype=torch.long)
     mask = torch.zeros_like(ids)
     for index, row in enumerate(rows):
         ids[index, : len(row)] = torch.tensor(row, dtype=torch.long)

@@ -94,6 +94,38 @@ def utterance_template(tokenizer: PreTrainedTokenizerBase) -> str:
     )
 
 
+def ranking_template(tokenizer: PreTrainedTokenizerBase, markers: list[int]) -> str:
+    """Writes the Jinja template that renders messages as a context, or as a response where a system message says so.
+
+    Args:
+        tokenizer: Holds the special tokens' texts.
+        markers: Token ids of the speakers' marks, and last that of a response.
+
+    Returns:
+        The template: before each message the mark of its speaker. Where the first message is of the role ``response``,
+        or of the role ``system`` with the content ``response``, which is how sentence-transformers hands on a prompt,
+        the mark of a response and the contents of all messages but that of the system.
+    """
+    *speakers, response = (str(name) for name in tokenizer.convert_ids_to_tokens(markers))
+    roles = ", ".join(f"'{role}': '{name}'" for role, name in zip(ROLES, speakers, strict=False))
+    escapes = "".join(f" | replace('{text}', '{text[0]} {text[1:]}')" for text in special_texts(tokenizer))
+    start, end = ("".join(tokenizer.convert_ids_to_tokens(ids)) for ids in special_tokens_around(tokenizer))
+    return (
+        f"{{%- set markers = {{{roles}}} -%}}{start}"
+        "{%- if messages[0]['role'] == 'response' or "
+        "(messages[0]['role'] == 'system' and messages[0]['content'] == 'response') -%}"
+        f"{response}{{%- for message in messages -%}}"
+        "{%- if message['role'] != 'system' -%}"
+        f"{{{{- message['content']{escapes} -}}}}{{%- if not loop.last -%}}{{{{- ' ' -}}}}{{%- endif -%}}"
+        "{%- endif -%}{%- endfor -%}{%- else -%}{%- for message in messages -%}"
+        "{%- if message['role'] not in markers -%}"
+        "{{- raise_exception('Unknown role ' ~ message['role'] ~ ': expected one of ' ~ (markers | join(', '))) -}}"
+        "{%- endif -%}"
+        "{{- markers[message['role']] -}}"
+        f"{{{{- message['content']{escapes} -}}}}{{%- endfor -%}}{{%- endif -%}}{end}"
+    )
+
+
 def special_tokens_around(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
     """Finds the ids that the tokenizer puts before and after a text: tokenizers of today do not tell."""
     bare, full = (list(tokenizer("a", add_special_tokens=special)["input_ids"]) for special in (False, True))

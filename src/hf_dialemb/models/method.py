@@ -8,8 +8,8 @@ import numpy as np
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from .backbone_model import BackboneModel
-from .config import EncoderConfig
+from .backbone_model import MethodModel
+from .config import MethodConfig
 from .dialogue import Dialogue
 from .layout import Truncation
 
@@ -40,6 +40,17 @@ class LabelledExamples(Protocol):
     """Their vectors, (K, E) float32; set before the first example is asked for."""
 
 
+@runtime_checkable
+class SegmentedExamples(Protocol):
+    """Examples whose negatives depend on how similar responses are to one another."""
+
+    response_texts: list[str]
+    """The distinct responses; none if their vectors are not wanted."""
+
+    response_vectors: np.ndarray
+    """Their vectors by another model, (N, D) float32; set before the first example is asked for."""
+
+
 @dataclass(frozen=True)
 class Method:
     """The contract of a method.
@@ -47,22 +58,25 @@ class Method:
     Attributes:
         name: Its key in `METHODS`.
         config_class: Its config.
-        model_class: Its model; ``forward`` returns a `DialogueOutput` or `UtteranceOutput` with ``loss`` for training
-            batches.
+        model_class: Its model; ``forward`` returns a `DialogueOutput`, `UtteranceOutput` or `RankingOutput` with
+            ``loss`` for training batches.
         examples: Decides positives, negatives and windows.
         collate: Turns examples into ``forward``'s arguments: ``collate(examples, tokenizer, config, truncation)``.
         min_turns: Shorter dialogues are of no use to it.
         min_speakers: Nor are those of fewer speakers.
         labelled: Whether it learns from dialogue acts and slots, and wants their names unified.
+        from_scratch: Whether its model begins with the words of the dialogues instead of a pretrained backbone; a text
+            file of word vectors may then stand for the backbone.
         in_batch_negatives: Whether the other examples of a batch are its negatives, so that a batch needs two.
     """
 
     name: str
-    config_class: type[EncoderConfig]
-    model_class: type[BackboneModel]
+    config_class: type[MethodConfig]
+    model_class: type[MethodModel]
     examples: type[Examples]
     collate: Callable[[list[Any], PreTrainedTokenizerBase, Any, Truncation], dict[str, Tensor]]
     min_turns: int = 1
     min_speakers: int = 1
     labelled: bool = False
+    from_scratch: bool = False
     in_batch_negatives: bool = False

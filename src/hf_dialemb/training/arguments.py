@@ -17,7 +17,7 @@ import yaml
 
 from ..models import METHODS, get_method
 from ..models.backbones import MINILM
-from ..models.config import DialogueConfig, check_range, own_settings
+from ..models.config import DialogueConfig, RankerConfig, UtteranceConfig, check_range, own_settings
 from ..models.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -38,7 +38,13 @@ class RunArguments:
     """
 
     method: str = field(default="dial2vec", metadata={"help": f"One of: {', '.join(METHODS)}."})
-    backbone: str = field(default=MINILM, metadata={"help": "Folder or Hub id of the encoder to start from."})
+    backbone: str | None = field(
+        default=None,
+        metadata={
+            "help": "Folder or Hub id of the encoder to start from (default: all-MiniLM-L6-v2); for methods that begin "
+            "with the words of the corpus, a text file of word vectors such as GloVe's, or nothing."
+        },
+    )
     dropout: float | None = field(
         default=None, metadata={"help": "Replaces the backbone's dropout, in [0, 1]; 0 is fastest."}
     )
@@ -97,6 +103,16 @@ class RunArguments:
         default=None,
         metadata={"help": "Learning rate of the contrastive heads, above 0; by default that of the encoder."},
     )
+    dev_candidates: str | None = field(
+        default=None,
+        metadata={"help": "For rankers: a file of candidate sets (see `dialemb candidates`) that choose a checkpoint."},
+    )
+    granularity_model: str | None = field(
+        default=None,
+        metadata={
+            "help": "For rankers whose granularity is set: folder of the one that tells how similar responses are."
+        },
+    )
     language_model_steps: int | None = field(
         default=None,
         metadata={
@@ -131,7 +147,7 @@ class RunArguments:
         check_range("language_model_epochs", self.language_model_epochs, 0, exclusive=True)
         check_range("dropout", self.dropout, 0, 1)
         check_range("average_with_backbone", self.average_with_backbone, 0, 1)
-        if self.checkpoint_selection != "last" and self.dev_split is None:
+        if self.checkpoint_selection != "last" and self.dev_split is None and self.dev_candidates is None:
             raise InputError(
                 f"checkpoint_selection: {self.checkpoint_selection} needs a dev_split; name one, or choose last"
             )
@@ -145,12 +161,17 @@ class Settings:
     method: dict[str, Any]
     training: TrainingArguments
 
+    @property
+    def sample_seed(self) -> int:
+        """What ``max_dialogues`` are drawn by: ``data_seed``, or the seed of everything else."""
+        return self.training.seed if self.training.data_seed is None else int(self.training.data_seed)
+
     def fingerprint(self) -> dict[str, Any]:
         """Returns everything that decides the final weights; a resumed run must agree with it."""
         names = (
             "learning_rate", "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs",
-            "max_steps", "seed", "bf16", "fp16", "weight_decay", "lr_scheduler_type", "warmup_steps", "max_grad_norm",
-            "optim",
+            "max_steps", "seed", "data_seed", "bf16", "fp16", "weight_decay", "lr_scheduler_type", "warmup_steps",
+            "max_grad_norm", "optim",
         )  # fmt: skip
         run = {key: value for key, value in vars(self.run).items() if key not in ("resume", "data_dir")}
         training = {name: getattr(self.training, name) for name in names}
@@ -177,7 +198,9 @@ def parse(config: str | None, overrides: Sequence[str]) -> Settings:
     run, chosen, training = _parse(run_class, method_class, words)
     _check_training(training)
     get_method(method).config_class(**vars(chosen))  # the config's own checks, before any long work
-    _check_method(get_method(method), run, training)
+    _check_method(get_method(method), run, vars(chosen), training)
+    if run.backbone is None and not get_method(method).from_scratch:
+        run.backbone = MINILM
     return Settings(run, dict(vars(chosen)), training)
 
 
@@ -277,14 +300,34 @@ def _check_training(training: TrainingArguments) -> None:
     check_range("gradient_accumulation_steps", training.gradient_accumulation_steps, 1)
 
 
-def _check_method(method: Method, run: RunArguments, training: TrainingArguments) -> None:
+def _check_method(method: Method, run: RunArguments, chosen: dict[str, Any], training: TrainingArguments) -> None:
     """Refuses what the method cannot do, and leaves out a last batch that may be too small for it."""
-    dialogue_encoder = issubclass(method.config_class, DialogueConfig)
-    for name, asked in (("center", run.center), ("dev_purity", run.checkpoint_selection == "dev_purity")):
-        if asked and not dialogue_encoder:
-            raise InputError(f"{name}: {method.name} embeds utterances, expected a dialogue encoder; leave it out")
-    if run.head_learning_rate is not None and dialogue_encoder:
-        raise InputError(f"head_learning_rate: {method.name} has no contrastive head; leave it out")
+    dialogues, utterances, rankers = (
+        issubclass(method.config_class, group) for group in (DialogueConfig, UtteranceConfig, RankerConfig)
+    )
+    granularity = chosen.get("granularity")
+    refused = (
+        ("center", run.center and not dialogues, "is no dialogue encoder"),
+        ("checkpoint_selection", run.checkpoint_selection == "dev_purity" and not dialogues, "is no dialogue encoder"),
+        ("head_learning_rate", run.head_learning_rate is not None and not utterances, "has no contrastive head"),
+        ("dev_candidates", run.dev_candidates is not None and not rankers, "is no ranker of responses"),
+        ("granularity_model", run.granularity_model is not None and granularity is None, "draws from all responses"),
+        ("dropout", run.dropout is not None and method.from_scratch, "has no dropout"),
+        ("average_with_backbone", run.average_with_backbone > 0 and method.from_scratch, "has no backbone"),
+        (
+            "language_model_steps",
+            bool(run.language_model_steps or run.language_model_epochs) and method.from_scratch,
+            "has no backbone",
+        ),
+    )
+    for name, asked, reason in refused:
+        if asked:
+            raise InputError(f"{name}: got a setting that is not for {method.name}, which {reason}; leave it out")
+    if granularity is not None and run.granularity_model is None:
+        raise InputError(
+            f"granularity: got {granularity}, but no granularity_model, expected the folder of a trained ranker that "
+            "tells how similar responses are; name one"
+        )
     if method.in_batch_negatives:
         check_range("per_device_train_batch_size", training.per_device_train_batch_size, 2)
         training.dataloader_drop_last = True

@@ -9,7 +9,7 @@ import numpy as np
 from ..corpora import CORPORA, get_corpus, load_dialogues, load_examples
 from ..corpora.at_hand import sets_at_hand
 from ..corpora.corpus import ALL, SPLITS
-from ..corpora.examples import SentencePair
+from ..corpora.examples import ResponseSelection, SentencePair
 from ..corpora.labels import unified_dialogue
 from ..corpora.leakage import build_index, check_apart
 from ..corpora.leakage_report import Cleaning
@@ -97,6 +97,9 @@ def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:
     if not own and get_corpus(corpus).kind == "sentence-pairs":  # entailment pairs stand for consecutive utterances
         pairs = load_examples(corpus, run.data_dir, split, skip_invalid=run.skip_invalid)
         return [_as_dialogue(pair) for pair in pairs if pair.label in ENTAILMENT]
+    if not own and get_corpus(corpus).kind == "response-selection":  # a context and what followed
+        selections = load_examples(corpus, run.data_dir, split, skip_invalid=run.skip_invalid)
+        return [_with_response(selection) for selection in selections if selection.correct]
     return load_dialogues(
         corpus,
         run.data_dir,
@@ -109,6 +112,12 @@ def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:
 
 def _as_dialogue(pair: SentencePair) -> Dialogue:
     return Dialogue((Turn(ROLES[0], pair.first), Turn(ROLES[1], pair.second)), pair.id)
+
+
+def _with_response(selection: ResponseSelection) -> Dialogue:
+    speaker = ROLES[0] if selection.context[-1].role == ROLES[1] else ROLES[1]
+    answer = Turn(speaker, selection.responses[selection.correct[0]])
+    return Dialogue((*selection.context, answer), selection.id)
 
 
 def _without_leaks(

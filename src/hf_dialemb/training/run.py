@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 import time
@@ -14,19 +15,21 @@ import torch
 from transformers import PreTrainedTokenizerBase, set_seed
 
 from ..models import get_method
-from ..models.backbone_model import BackboneModel
+from ..models.backbone_model import MethodModel
 from ..models.backbones import resolve_backbone
+from ..models.config import RankerConfig
 from ..models.dialogue import Dialogue
 from ..models.encoder import DialogueEncoder, encode
 from ..models.errors import InputError
 from ..models.files import check_writable, write_json_atomically
-from ..models.method import Examples, LabelledExamples, Method
+from ..models.method import Examples, LabelledExamples, Method, SegmentedExamples
 from ..models.utterance import UtteranceEncoder
 from .arguments import SELECTIONS, Settings
 from .data import Collator
 from .dialogues import dev_dialogues, training_dialogues
 from .label_vectors import label_vectors
 from .language_model import adapted_backbone
+from .ranking import given_examples, response_vectors
 from .trainer import DialogueTrainer, last_complete_checkpoint
 
 SETTINGS_FILE = "training_settings.json"
@@ -51,10 +54,11 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
     """
     run, output, started = settings.run, Path(str(settings.training.output_dir)), time.time()
     check_writable(output / SETTINGS_FILE)
-    dialogues = training_dialogues(run, get_method(run.method), settings.training.seed, report)
-    backbone = resolve_backbone(run.backbone)
+    dialogues = training_dialogues(run, get_method(run.method), settings.sample_seed, report)
+    backbone = run.backbone if get_method(run.method).from_scratch else resolve_backbone(str(run.backbone))
     checkpoint = _starting_point(settings, output)
-    backbone = adapted_backbone(settings, backbone, dialogues, report)
+    if backbone is not None:
+        backbone = adapted_backbone(settings, backbone, dialogues, report)
     trainer = _build_trainer(settings, backbone, dialogues, report)
     if checkpoint is not None:
         report(f"Resuming from {checkpoint}")
@@ -62,7 +66,7 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
     if trainer.is_world_process_zero():
         model = trainer.accelerator.unwrap_model(trainer.model)
         if run.average_with_backbone:
-            _average(model, get_method(run.method), backbone, settings)
+            _average(model, get_method(run.method), str(backbone), settings)
         if run.center:
             _center(model, trainer.collator.tokenizer, dialogues, settings.training.seed)
     trainer.save_model(str(output))
@@ -72,15 +76,15 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
 
 
 def _build_trainer(
-    settings: Settings, backbone: str, dialogues: Sequence[Dialogue], report: Callable[[str], None]
+    settings: Settings, backbone: str | None, dialogues: Sequence[Dialogue], report: Callable[[str], None]
 ) -> DialogueTrainer:
     run, args = settings.run, settings.training
     method = get_method(run.method)
     set_seed(args.seed)  # heads begin at random
-    model, tokenizer = method.model_class.from_backbone(backbone, dropout=run.dropout, **settings.method)
+    model, tokenizer = method.model_class.build(backbone, dialogues, run.dropout, **settings.method)
     examples = _examples(settings, dialogues, model.config, report)
-    dev = dev_dialogues(run, method, report)
-    dev_examples = _examples(settings, dev, model.config, lambda line: None) if dev else None
+    dev = [] if run.dev_candidates is not None else dev_dialogues(run, method, report)
+    dev_examples = _dev_examples(settings, dev, model.config)
     model.freeze_lower_layers()
     if args.device.type == "cpu" and isinstance(model, UtteranceEncoder):
         # The backward pass of the fused kernel takes several times that of plain attention over a few tokens.
@@ -90,6 +94,18 @@ def _build_trainer(
     return DialogueTrainer(
         examples, run, collator, dev, dev_examples, model=model, args=args, processing_class=tokenizer
     )
+
+
+def _dev_examples(settings: Settings, dev: Sequence[Dialogue], config: Any) -> Examples | None:  # noqa: ANN401
+    """Makes the examples that choose a checkpoint; a ranker's candidates are drawn from all responses there."""
+    if settings.run.dev_candidates is not None:
+        return given_examples(settings.run.dev_candidates)
+    if not dev:
+        return None
+    if isinstance(config, RankerConfig):
+        config = copy.deepcopy(config)
+        config.granularity = None
+    return _examples(settings, dev, config, lambda line: None)
 
 
 def _examples(
@@ -108,6 +124,11 @@ def _examples(
         with settings.training.main_process_first():
             folder = Path(str(settings.training.output_dir))
             examples.label_vectors = label_vectors(examples.label_texts, config.label_encoder, folder)
+    if isinstance(examples, SegmentedExamples) and examples.response_texts:
+        with settings.training.main_process_first():
+            examples.response_vectors = response_vectors(
+                examples.response_texts, str(settings.run.granularity_model), report
+            )
     return examples
 
 
@@ -173,9 +194,9 @@ def _select_by_signal(settings: Settings) -> None:
 
 
 @torch.no_grad()
-def _average(model: BackboneModel, method: Method, backbone: str, settings: Settings) -> None:
+def _average(model: MethodModel, method: Method, backbone: str, settings: Settings) -> None:
     """Moves the weights towards the backbone's: a straight line in weight space keeps what the backbone knew."""
-    start, _ = method.model_class.from_backbone(backbone, dropout=settings.run.dropout, **settings.method)
+    start, _ = method.model_class.build(backbone, (), settings.run.dropout, **settings.method)
     before = start.state_dict()
     for name, value in model.state_dict().items():
         if name in before and value.is_floating_point() and not name.startswith("heads."):

@@ -26,6 +26,8 @@ from .arguments import RunArguments
 from .data import Collator, EpochSampler, ExampleDataset
 
 COMPLETE = "complete"
+UNIFORMITY_SAMPLE = 2_000
+"""How many embeddings tell how even they spread: all pairs of them are compared."""
 
 
 class DialogueTrainer(Trainer):
@@ -124,16 +126,18 @@ class DialogueTrainer(Trainer):
             with self.compute_loss_context_manager():
                 output = model(**self._prepare_inputs(batch))
             first = (output.similarities.argmax(1) == 0).float().mean(-1)  # (B,)
-            row = (output.loss.expand(len(first)), first, output.pooler_output.float())
+            row = [output.loss.expand(len(first)), first]
+            row += [] if output.pooler_output is None else [output.pooler_output.float()]
             for store, value in zip(
-                (losses, correct, embeddings), self.accelerator.gather_for_metrics(row), strict=True
+                (losses, correct, embeddings), self.accelerator.gather_for_metrics(row), strict=False
             ):
                 store.append(value.cpu())
         metrics = {
             "contrastive_loss": torch.cat(losses).mean().item(),
             "contrastive_accuracy": torch.cat(correct).mean().item(),
-            "uniformity": uniformity(torch.cat(embeddings).numpy()),
         }
+        if embeddings:
+            metrics["uniformity"] = uniformity(torch.cat(embeddings)[:UNIFORMITY_SAMPLE].numpy())
         if self.run.checkpoint_selection == "dev_purity":
             metrics["dev_purity"] = self._dev_purity()
         model.train(training)

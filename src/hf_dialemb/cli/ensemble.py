@@ -1,0 +1,45 @@
+"""The command ``dialemb ensemble``: multi-granularity training and its measurement, from one recipe."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .parser import Parser, add_command
+
+_HELP = """It trains a baseline, L models on negatives of one granularity each, and L - 1 further baselines of other
+seeds, assembles the ensembles (of granularities, of the baseline's best checkpoints, of seeds), and measures all of
+them on the same candidates. The same command again goes on where it was stopped. Settings of the runs may follow as
+--field value.
+
+example: dialemb ensemble --config dual_encoder_multiwoz --corpus multiwoz --data-dir data --output runs/mgt-multiwoz"""
+
+
+def add(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Adds the command."""
+    parser = add_command(commands, "ensemble", "Train an ensemble of response rankers at several granularities.", _HELP)
+    parser.add_argument("--config", required=True, help="recipe of the baseline: a YAML file, or a recipe's name")
+    parser.add_argument("--corpus", required=True, help="its dev split chooses checkpoints, its test split measures")
+    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+    parser.add_argument("--output", type=Path, required=True, help="folder for all runs, candidates and results")
+    parser.add_argument("--size", type=int, default=5, help="L, granularities and members (default: 5)")
+    parser.add_argument("--candidates", type=int, help="to be ranked for each context (default: as in training)")
+    parser.add_argument(
+        "--similarity", help="folder of the ranker that tells how similar responses are (default: the baseline)"
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time (default: 1)")
+    parser.add_argument("--launch", default="", help="further words for accelerate launch, in quotes")
+    parser.add_argument("--skip-analyses", action="store_true", help="train and rank alone: no probes, no fine-tuning")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from ..hub.ensemble_report import report_ensemble
+    from ..training.ensemble import EnsemblePlan, train_ensemble
+
+    plan = EnsemblePlan(
+        options.config, options.corpus, options.output, tuple(options.rest), options.size, options.data_dir,
+        options.candidates, options.similarity, options.jobs, tuple(options.launch.split()),
+    )  # fmt: skip
+    train_ensemble(plan, print)
+    print(report_ensemble(plan, analyses=not options.skip_analyses, report=print))

@@ -1,0 +1,83 @@
+"""``dialemb rank`` and ``dialemb candidates``: responses ranked after dialogues, and sets of them to be ranked."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..models.errors import InputError
+from ..models.files import check_writable
+from .parser import Parser, add_command, corpus_options
+
+
+def add(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Adds both commands.
+
+    Args:
+        commands: The commands of ``dialemb``.
+    """
+    parser = add_command(
+        commands,
+        "rank",
+        "Rank a pool of responses after dialogues: what would be said next?",
+        "example: dialemb rank --model runs/mgt --context calls.jsonl --candidates responses.txt --top 5",
+    )
+    parser.add_argument("--model", required=True, help="checkpoint folder of a ranker or an ensemble, or a Hub id")
+    parser.add_argument("--context", type=Path, required=True, help="dialogues (.jsonl), or one chat (.json)")
+    parser.add_argument("--candidates", type=Path, required=True, help="text file with a response on each line")
+    parser.add_argument("--top", type=int, default=10, help="responses to keep for each dialogue (default: 10)")
+    parser.add_argument("--index", choices=["faiss"], help="find them by an index, for large pools; not for ensembles")
+    parser.add_argument("--output", type=Path, help="write them here too, a dialogue on each line (JSONL)")
+    parser.set_defaults(run=_rank)
+    parser = add_command(
+        commands,
+        "candidates",
+        "Draw candidate sets from a corpus: every response among others, so that all models rank the same ones.",
+        "example: dialemb candidates --corpus multiwoz --data-dir data --responses assistant --output test.jsonl",
+    )
+    corpus_options(parser)
+    parser.add_argument("--num-candidates", type=int, default=20, help="K, the true response among them (default: 20)")
+    parser.add_argument(
+        "--responses",
+        default="any",
+        choices=["assistant", "any", "last"],
+        help="which turns are responses: the assistant's, all but the first, or the last alone (default: any)",
+    )
+    parser.add_argument("--seed", type=int, default=13, help="of the draws (default: 13)")
+    parser.add_argument("--output", type=Path, required=True, help="file to write (JSONL)")
+    parser.set_defaults(run=_candidates)
+
+
+def _rank(options: argparse.Namespace) -> None:
+    from ..hub.rank import rank_file
+
+    for line in rank_file(
+        options.model,
+        options.context,
+        options.candidates,
+        top=options.top,
+        index=options.index,
+        output=options.output,
+    ):
+        print(line)
+    if options.output:
+        print(f"Wrote {options.output}")
+
+
+def _candidates(options: argparse.Namespace) -> None:
+    from ..corpora import load_dialogues
+    from ..corpora.candidates import draw_candidates, write_candidates
+
+    for name, least in (("num_candidates", 2), ("seed", 0)):
+        if getattr(options, name) < least:
+            option = name.replace("_", "-")
+            raise InputError(f"--{option}: got {getattr(options, name)}, expected at least {least}")
+    check_writable(options.output)
+    dialogues = load_dialogues(options.corpus, options.data_dir, options.split)
+    drawn_from = {name: getattr(options, name) for name in ("corpus", "split", "seed", "num_candidates", "responses")}
+    selections = draw_candidates(dialogues, options.num_candidates, options.responses, options.seed)
+    write_candidates(options.output, selections, drawn_from)
+    print(
+        f"{len(dialogues):,} dialogues gave {len(selections):,} contexts with {options.num_candidates} candidates each"
+    )
+    print(f"Wrote {options.output}")

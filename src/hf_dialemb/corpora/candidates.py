@@ -1,0 +1,126 @@
+"""Candidate sets: contexts with responses to choose from, drawn once and kept, so that every model ranks the same ones.
+
+A file of them has a JSON object on each line: first one that says how they were drawn, then one for each context, with
+``id``, ``context`` (messages), ``responses`` and ``correct`` (places in ``responses`` of those that really followed).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..models.dialogue import Dialogue, plain, response_places
+from ..models.errors import InputError
+from ..models.files import write_text_atomically
+from .examples import ResponseSelection
+from .parsing import parse_json
+
+HEADER = "candidates"
+"""The key of the first line's object, which no other line has."""
+
+
+def draw_candidates(
+    dialogues: Sequence[Dialogue], num_candidates: int, responses: str, seed: int
+) -> list[ResponseSelection]:
+    """Draws candidates for every response of dialogues, uniformly from their distinct responses.
+
+    Args:
+        dialogues: Whose responses are both asked for and drawn from.
+        num_candidates: K, the true response among them; nothing that says the same as it, but for case and blanks, is.
+        responses: Which turns are responses, as in `hf_dialemb.models.config.RankerConfig`.
+        seed: Of the draws, and of the place of the true response.
+
+    Returns:
+        One for each response with a context, in order.
+
+    Raises:
+        InputError: There is no response with a context, or there are fewer different ones than candidates.
+    """
+    items = [(dialogue, place) for dialogue in dialogues for place in response_places(dialogue, responses)]
+    forms: dict[str, str] = {}
+    for dialogue, place in items:
+        forms.setdefault(plain(dialogue.turns[place].content), dialogue.turns[place].content)
+    if len(forms) < num_candidates:
+        raise InputError(
+            f"candidates: got {len(forms)} different responses, expected at least {num_candidates}; add dialogues or "
+            "ask for fewer candidates"
+        )
+    places, texts = {form: number for number, form in enumerate(forms)}, list(forms.values())
+    drawn = []
+    for number, (dialogue, place) in enumerate(items):
+        generator = np.random.default_rng([seed, number])
+        true = dialogue.turns[place].content
+        others = generator.choice(len(texts) - 1, num_candidates - 1, replace=False)
+        offered = [texts[other + (other >= places[plain(true)])] for other in others]
+        correct = int(generator.integers(num_candidates))
+        offered.insert(correct, true)
+        identifier = f"{dialogue.id}:{place}"
+        drawn.append(ResponseSelection(dialogue.turns[:place], tuple(offered), (correct,), identifier))
+    return drawn
+
+
+def write_candidates(path: Path, selections: Iterable[ResponseSelection], drawn_from: dict[str, Any]) -> None:
+    """Writes candidate sets, whole or not at all.
+
+    Args:
+        path: The file.
+        selections: What `draw_candidates` returned.
+        drawn_from: How they were drawn: corpus, split, seed and the like.
+    """
+    records: list[dict[str, Any]] = [{HEADER: drawn_from}]
+    for selection in selections:
+        context = [{"role": turn.role, "content": turn.content} for turn in selection.context]
+        responses, correct = list(selection.responses), list(selection.correct)
+        records.append({"id": selection.id, "context": context, "responses": responses, "correct": correct})
+    write_text_atomically(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
+
+
+def read_candidates(path: str | Path) -> tuple[dict[str, Any], list[ResponseSelection]]:
+    """Reads candidate sets.
+
+    Args:
+        path: A file as `write_candidates` writes it; the first line may be absent.
+
+    Returns:
+        How they were drawn, empty if the file does not say, and the sets.
+
+    Raises:
+        InputError: The file cannot be read, a line is malformed, or there is none.
+    """
+    header: dict[str, Any] = {}
+    selections = []
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{path}: {getattr(error, 'strerror', None) or error}; expected a file of candidates"
+        ) from None
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            place = f"{path}:{number}"
+            record = parse_json(place, line.encode())
+            if number == 1 and isinstance(record, dict) and HEADER in record:
+                header = record[HEADER]
+            else:
+                selections.append(_selection(record, place))
+    if not selections:
+        raise InputError(f"{path}: got no candidate set, expected one JSON object a line")
+    return header, selections
+
+
+def _selection(record: Any, place: str) -> ResponseSelection:  # noqa: ANN401 - whatever a line holds
+    try:
+        for field in ("context", "responses", "correct"):
+            if not isinstance(record, dict) or not isinstance(record.get(field), list):
+                raise InputError(f"field {field}: expected a list; repair the record")
+        if not all(isinstance(at, int) for at in record["correct"]):
+            raise InputError("field correct: expected whole numbers; repair the record")
+        context = Dialogue.from_messages(record["context"]).turns
+        responses, correct = tuple(record["responses"]), tuple(record["correct"])
+        return ResponseSelection(context, responses, correct, str(record.get("id", "")))
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from None

@@ -1,0 +1,291 @@
+"""Next-utterance retrieval (Mehri and Eskenazi, 2019, section 4): which of K responses follows a dialogue so far?
+
+Some corpora give the candidates. From dialogues, every response gets 19 others to stand beside it, drawn once from all
+that is said there as a response, so that all models rank the same ones. A ranker of this package scores them as it was
+trained to, an ensemble by equation 7; any other model by the cosine of the context's text and the response.
+
+Candidates whose text is that of a correct one, but for case and spaces, are correct as well, and ties count as the mean
+over their orders. In the setting ``official`` neither is so: only what followed is correct, and ties are a success, as
+in the released program of Deep Attention Matching.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpora.examples import ResponseSelection
+from ..metrics.next_utterance.functional import EXPECTED, OFFICIAL, example_scores, next_utterance_scores
+from ..models.dialogue import Turn, plain
+from ..models.errors import InputError
+from .encoders import Encoder, RankerEncoder
+from .remembering import RememberingEncoder
+from .sampling import fixed_sample
+from .task import Measurement, Problem, Task, percentage
+from .texts import TextVectors, kind_of, last_words, name_of, row_cosines
+
+if TYPE_CHECKING:
+    from ..models.ranking import LoadedRanker
+
+NAME = "next-utterance-retrieval"
+
+CANDIDATES = 20
+"""K, among how many responses the true one stands where they are drawn from dialogues (section 4.1)."""
+
+SEED = 13
+"""Of these draws, whatever the seeds of a run."""
+
+CONTEXT_WORDS = 160
+"""The end of a context that an encoder of texts reads, as the dual encoders of section 4.2.1 do."""
+
+_Scores = list[NDArray[np.float64]]
+
+
+class RankedCandidates(NamedTuple):
+    """What a ranker makes of candidate sets.
+
+    Attributes:
+        scores: Of each of E sets the scores of its candidates, (K,); of an ensemble the logarithms of equation 7.
+        reciprocal_ranks: One over the rank of the correct candidate, (E,); their mean is equation 13.
+        hits: Whether it comes first, (E,); the share that it would on average where others tie with it.
+    """
+
+    scores: _Scores
+    reciprocal_ranks: NDArray[np.float64]
+    hits: NDArray[np.float64]
+
+
+def rank_candidates(
+    ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool = False
+) -> RankedCandidates:
+    """Ranks the candidates of contexts.
+
+    Args:
+        ranker: Any ranker.
+        selections: E candidate sets, each of two candidates or more and with a correct one.
+        show_progress: Whether to draw a progress bar.
+
+    Returns:
+        Scores, and what they are worth, set by set.
+
+    Raises:
+        InputError: A set has fewer candidates or no correct one, a speaker has no mark, or a score is not finite.
+    """
+    scores = candidate_scores(ranker, selections, show_progress)
+    try:
+        found = example_scores(scores, [correct_candidates(selection) for selection in selections])
+    except ValueError as error:
+        raise InputError(f"candidates: {error}") from None
+    return RankedCandidates(scores, found["mrr"], found["hits1"])
+
+
+def candidate_scores(
+    ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool = False
+) -> _Scores:
+    """Scores the candidates of contexts; rankers that embed read each distinct response once.
+
+    Args:
+        ranker: Any ranker.
+        selections: E candidate sets.
+        show_progress: Whether to draw a progress bar.
+
+    Returns:
+        Of each set the scores of its candidates, (K,); of an ensemble the logarithms of its probabilities.
+
+    Raises:
+        InputError: A speaker has no mark.
+    """
+    each = [_member_scores(member, selections, show_progress) for member in members_of(ranker)]
+    if not is_ensemble(ranker):
+        return each[0]
+    return [log_of_mean_probability(np.stack(scores)) for scores in zip(*each, strict=True)]
+
+
+def is_ensemble(ranker: LoadedRanker) -> bool:
+    """Says whether a ranker has members, whose probabilities are averaged."""
+    from ..models.multi_granularity import MultiGranularityModel
+
+    return isinstance(ranker.model, MultiGranularityModel)
+
+
+def members_of(ranker: LoadedRanker) -> list[LoadedRanker]:
+    """Lists the members of an ensemble, or of any other ranker itself alone."""
+    from ..models.multi_granularity import MEMBERS
+    from ..models.ranking import LoadedRanker
+
+    if not is_ensemble(ranker):
+        return [ranker]
+    members: Any = ranker.model.members
+    return [LoadedRanker(member, ranker.tokenizer, MEMBERS[member.config.model_type]) for member in members]
+
+
+def log_of_mean_probability(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Averages probabilities over an ensemble's members (equation 7), in logarithms, so that none becomes zero.
+
+    Args:
+        scores: Of L members, (L, K).
+
+    Returns:
+        The logarithm of the mean over members of the softmax over candidates, (K,).
+    """
+    logs = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
+    found: NDArray[np.float64] = np.logaddexp.reduce(logs, axis=0) - np.log(len(scores))
+    return found
+
+
+def text_scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Scores:
+    """Scores candidates by the cosine of the context's text and the response.
+
+    Args:
+        encoder: Any encoder.
+        selections: E candidate sets.
+
+    Returns:
+        Of each set the cosines of its candidates, (K,).
+
+    Raises:
+        ValueError: A vector is not finite.
+    """
+    contexts = [context_text(selection.context) for selection in selections]
+    said = (text for selection in selections for text in selection.responses)
+    vectors = TextVectors(encoder, (*contexts, *said))
+    return [
+        row_cosines(vectors.of(selection.responses), vectors.of([context]))
+        for context, selection in zip(contexts, selections, strict=True)
+    ]
+
+
+def context_text(context: Sequence[Turn]) -> str:
+    """Writes a context as one text, each turn after its speaker's role, and keeps its last `CONTEXT_WORDS` words."""
+    text = " ".join(f"{turn.role.replace('_', ' ')}: {turn.content}" for turn in context)
+    return last_words(text, CONTEXT_WORDS)
+
+
+def correct_candidates(selection: ResponseSelection, official: bool = False) -> NDArray[np.bool_]:
+    """Says which candidates are correct.
+
+    Args:
+        selection: A candidate set.
+        official: Whether only those are that really followed, and not those that say the same.
+
+    Returns:
+        Booleans, (K,).
+    """
+    if official:
+        return np.isin(np.arange(len(selection.responses)), selection.correct)
+    forms = {plain(selection.responses[place]) for place in selection.correct}
+    return np.array([plain(text) in forms for text in selection.responses])
+
+
+def load(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
+    """Loads dialogues so far and responses to choose from.
+
+    Args:
+        corpus: A corpus of dialogues or of responses to choose from, or a file of one's own.
+        data_dir: Where the corpus lies.
+        split: Which part of it.
+        limit: At most so many contexts, a fixed random sample; None means all. Their candidates are the same whatever
+            the limit.
+
+    Returns:
+        The problem.
+
+    Raises:
+        InputError: The corpus is not found, or has too few responses to choose from.
+    """
+    given = kind_of(corpus) == "response-selection"
+    found, config = (_given if given else _drawn)(corpus, data_dir, split)
+    selections = fixed_sample(found, limit)
+    config = {
+        "corpus": name_of(corpus),
+        "split": split,
+        "limit": limit,
+        "contexts": len(selections),
+        "contexts_of_the_split": len(found),
+        "context_words": CONTEXT_WORDS,
+        **config,
+    }
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+        scores = _scores(encoder, selections)
+        measurements = []
+        for setting, ties in (("", EXPECTED), (OFFICIAL, OFFICIAL)):
+            correct = [correct_candidates(selection, setting == OFFICIAL) for selection in selections]
+            figures = next_utterance_scores(scores, correct, ties)
+            measurements += [percentage(NAME, metric, setting, [value]) for metric, value in figures.items()]
+        return measurements
+
+    return Problem(config, measure)
+
+
+def _given(corpus: str, data_dir: str | Path | None, split: str) -> tuple[list[ResponseSelection], dict[str, Any]]:
+    from ..corpora import load_examples
+
+    selections: list[ResponseSelection] = load_examples(corpus, data_dir, split)
+    answered = [selection for selection in selections if selection.correct]
+    counts = [len(selection.responses) for selection in answered]
+    if not answered or min(counts) < 2:
+        got = "a context with one response" if answered else f"{len(selections)} contexts, none with a correct response"
+        raise InputError(
+            f"corpus {corpus}, split {split}: got {got}, expected two responses or more to choose from, one of them "
+            "correct; choose another split"
+        )
+    return answered, {
+        "without_correct_response": len(selections) - len(answered),
+        "fewest_candidates": min(counts),
+        "most_candidates": max(counts),
+    }
+
+
+def _drawn(corpus: str, data_dir: str | Path | None, split: str) -> tuple[list[ResponseSelection], dict[str, Any]]:
+    from ..corpora import load_dialogues
+    from ..corpora.candidates import draw_candidates
+
+    dialogues = load_dialogues(corpus, data_dir, split)
+    assisted = any(turn.role == "assistant" for dialogue in dialogues for turn in dialogue.turns)
+    responses = "assistant" if assisted else "any"
+    try:
+        selections = draw_candidates(dialogues, CANDIDATES, responses, SEED)
+    except InputError as error:
+        raise InputError(f"corpus {corpus}, split {split}: {error}") from None
+    return selections, {"candidates": CANDIDATES, "responses": responses, "draw_seed": SEED}
+
+
+def _scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Scores:
+    inner = encoder.encoder if isinstance(encoder, RememberingEncoder) else encoder
+    if not isinstance(inner, RankerEncoder):
+        return text_scores(encoder, selections)
+    ranker = inner.ranker
+    if not isinstance(encoder, RememberingEncoder):
+        return candidate_scores(ranker, selections, show_progress=True)
+    return encoder.timed(lambda: candidate_scores(ranker, selections, show_progress=True))
+
+
+def _member_scores(ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool) -> _Scores:
+    from ..models.dual_encoder import TowerRanker
+    from ..models.ranker import RankingExample
+    from ..models.ranking import encode_contexts, encode_responses, score_candidates
+
+    model = ranker.model
+    if not isinstance(model, TowerRanker):
+        examples = [RankingExample(selection.context, selection.responses) for selection in selections]
+        return score_candidates(ranker, examples, show_progress=show_progress)
+    import torch
+
+    places: dict[str, int] = {}
+    rows = [[places.setdefault(text, len(places)) for text in selection.responses] for selection in selections]
+    responses = torch.from_numpy(encode_responses(ranker, list(places), show_progress=show_progress))
+    contexts = torch.from_numpy(
+        encode_contexts(ranker, [selection.context for selection in selections], show_progress=show_progress)
+    )
+    return [
+        model.product(contexts[place : place + 1], responses[chosen].unsqueeze(0))[0].double().numpy()
+        for place, chosen in enumerate(rows)
+    ]
+
+
+TASK = Task(NAME, load, "Mehri and Eskenazi (2019), section 4", kinds=("dialogues", "response-selection"))

@@ -1,0 +1,113 @@
+"""Multi-granularity results as the paper's tables: a row per system, our figures beside those that it prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..evaluation.results import Results, Row
+
+_RETRIEVAL, _WORDS, _ACTS = "next-utterance-retrieval", "bag-of-words-probe", "dialogue-act-probe"
+_TUNED_WORDS, _TUNED_ACTS = "bag-of-words-fine-tuning", "dialogue-act-fine-tuning"
+
+
+class _Table(NamedTuple):
+    title: str
+    systems: tuple[str, ...]
+    columns: tuple[tuple[str, str, str], ...]  # header, task, metric
+    printed: str  # which table of the paper
+
+
+_ENSEMBLES = ("Dual Encoder", "Ensemble (5)", "Ensemble of seeds", "Multi-Granularity (5)")
+_LEVELS = tuple(f"granularity {level}" for level in range(20, 0, -1))
+_TABLES = (
+    _Table(
+        "Next-utterance retrieval",
+        (*_ENSEMBLES, *_LEVELS),
+        (("MRR", _RETRIEVAL, "mrr"), ("Hits@1", _RETRIEVAL, "hits1")),
+        "Table 2",
+    ),
+    _Table(
+        "What each granularity knows (frozen; granularity 1 is the highest, its negatives are the closest)",
+        _LEVELS,
+        (("BoW F1", _WORDS, "micro_f1"), ("DA F1", _ACTS, "micro_f1")),
+        "Table 4",
+    ),
+    _Table(
+        "What the whole knows (frozen; the last row learns the task)",
+        (*_ENSEMBLES, "Fine-tuned"),
+        (("BoW F1", _WORDS, "micro_f1"), ("DA F1", _ACTS, "micro_f1")),
+        "Table 5",
+    ),
+    _Table(
+        "Dialogue acts of the next turn, fine-tuned",
+        ("Random Init", *_ENSEMBLES),
+        (("DA F1", _TUNED_ACTS, "micro_f1"),),
+        "Table 6",
+    ),
+)
+
+
+def ensemble_tables(results: Results) -> str:
+    """Renders results of `hf_dialemb.hub.ensemble_report.report_ensemble`.
+
+    Args:
+        results: Figures of ours and of the paper, and ``comparisons`` in the run's config.
+
+    Returns:
+        Markdown that ends in a line break: the paper's tables 2, 4, 5 and 6 as far as there are figures, and what is
+        more than chance.
+    """
+    parts = [_render(table, results.results) for table in _TABLES]
+    comparisons: Sequence[dict[str, Any]] = results.run["config"].get("comparisons", ())
+    if comparisons:
+        parts.append(_render_comparisons(comparisons))
+    return "\n".join(part for part in parts if part)
+
+
+def _render(table: _Table, rows: Sequence[Row]) -> str:
+    measured: dict[tuple[str, str, str], Row] = {}
+    printed: dict[tuple[str, str, str], Row] = {}
+    for row in rows:
+        if row.quoted_from is None:
+            measured[row.model, row.task, row.metric] = row
+        elif f", {table.printed}, row" in row.quoted_from:
+            printed[row.model, row.task, row.metric] = row
+    if table.printed == "Table 5":  # its last row is what fine-tuning reaches
+        for task, tuned in ((_WORDS, _TUNED_WORDS), (_ACTS, _TUNED_ACTS)):
+            source = measured.get(("Fine-tuned" if task == _WORDS else "Random Init", tuned, "micro_f1"))
+            if source is not None:
+                measured["Fine-tuned", task, "micro_f1"] = source
+    lines = []
+    for system in table.systems:
+        places = [(system, task, metric) for _, task, metric in table.columns]
+        if any(place in measured for place in places):
+            cells = [cell for place in places for cell in (_figure(measured.get(place)), _figure(printed.get(place)))]
+            lines.append(f"| {system} | {' | '.join(cells)} |")
+    if not lines:
+        return ""
+    headers = [text for header, _, _ in table.columns for text in (header, f"{header}, paper")]
+    head = [f"| System | {' | '.join(headers)} |", f"| :-- |{' --: |' * len(headers)}"]
+    return "\n".join([f"**{table.title}** (the paper's {table.printed})", "", *head, *lines]) + "\n"
+
+
+def _figure(row: Row | None) -> str:
+    if row is None:
+        return "—"
+    return f"{row.mean:.2f}" if row.std is None else f"{row.mean:.2f} ± {row.std:.2f}"
+
+
+def _render_comparisons(comparisons: Sequence[dict[str, Any]]) -> str:
+    lines = [
+        "**More than chance?** (paired bootstrap over the test examples, two-sided)",
+        "",
+        "| First | Second | Task | Metric | Difference | 95 % interval | p |",
+        "| :-- | :-- | :-- | :-- | --: | --: | --: |",
+    ]
+    for each in comparisons:
+        interval = f"{each['low']:+.2f} to {each['high']:+.2f}"
+        lines.append(
+            f"| {each['first']} | {each['second']} | {each['task']} | {each['metric']} | {each['difference']:+.2f} | "
+            f"{interval} | {each['p_value']:.4f} |"
+        )
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,118 @@
+"""Next-utterance retrieval: scores of candidates rank the true response (Mehri and Eskenazi, 2019, equation 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+SIZES = (2, 10)
+"""Among how many candidates recall is measured, beside all of them, as the literature on Ubuntu does."""
+
+KS = (1, 2, 5)
+"""Among how many first candidates the true one is looked for."""
+
+EXPECTED, OFFICIAL = "expected", "official"
+"""What becomes of ties: the mean over all orders of those that tie, or a success."""
+
+
+def next_utterance_scores(
+    scores: Sequence[ArrayLike], correct: Sequence[ArrayLike], ties: str = EXPECTED
+) -> dict[str, float]:
+    """Ranks the true response of each example among its candidates.
+
+    Args:
+        scores: As in `example_scores`.
+        correct: As in `example_scores`.
+        ties: As in `example_scores`.
+
+    Returns:
+        The means of what `example_scores` returns, all in ``[0, 1]``.
+
+    Raises:
+        ValueError: As in `example_scores`.
+    """
+    return {name: float(values.mean()) for name, values in example_scores(scores, correct, ties).items()}
+
+
+def example_scores(
+    scores: Sequence[ArrayLike], correct: Sequence[ArrayLike], ties: str = EXPECTED
+) -> dict[str, NDArray[np.float64]]:
+    """Ranks the true response of each example among its candidates, and says so example by example.
+
+    The best of an example's correct candidates is ranked among its wrong ones; its other correct ones are left out.
+    R_N@k looks for it among the first k of itself and the N - 1 wrong candidates that stand first in the example: R_2@1
+    is the share of those that beat the first wrong one.
+
+    Args:
+        scores: Of each of E examples the scores of its candidates, (K,) finite numbers; higher is better. K is at least
+            2, and may differ between examples.
+        correct: Of each example which candidates are right, (K,) booleans; at least one.
+        ties: ``"expected"``: where wrong candidates tie with the true one, the mean over all orders of those that tie,
+            so that equal scores give the figures of guessing; ``"official"``: it comes first, as in the released
+            program of Deep Attention Matching.
+
+    Returns:
+        ``{"mrr": one over the rank, "hits1": whether it comes first, "rN@k": recall}``, each (E,) in ``[0, 1]``. N is
+        2, 10 and K, as far as no example has fewer candidates (K: where all have as many); k is 1, 2 and 5 below N.
+
+    Raises:
+        ValueError: The shapes do not fit, a score is not finite, an example has fewer than two candidates or no correct
+            one, there is no example, or ``ties`` is neither.
+    """
+    if ties not in (EXPECTED, OFFICIAL):
+        raise ValueError(f"ties: got {ties!r}, expected {EXPECTED!r} or {OFFICIAL!r}")
+    values, right, counts = _padded(scores, correct)
+    best = np.where(right, values, -np.inf).max(axis=1, keepdims=True)
+    wrong = ~right & (np.arange(values.shape[1]) < counts[:, None])
+    order = wrong.cumsum(axis=1)  # of a wrong candidate: the how manieth wrong one it is
+    fewest, most = int(counts.min()), int(counts.max())
+    places = _places(values, best, wrong, ties)
+    found = {"mrr": _reciprocal(*places), "hits1": _recall(1, *places)}
+    for size in sorted({*(size for size in SIZES if size <= fewest), *((most,) if fewest == most else ())}):
+        places = _places(values, best, wrong & (order < size), ties)
+        found |= {f"r{size}@{k}": _recall(k, *places) for k in KS if k < size}
+    return found
+
+
+def _places(
+    scores: NDArray[np.float64], best: NDArray[np.float64], wrong: NDArray[np.bool_], ties: str
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Counts the wrong candidates before the true one, and those that may come before or after it."""
+    ahead = ((scores > best) & wrong).sum(axis=1)
+    tied = ((scores == best) & wrong).sum(axis=1)
+    return ahead, tied if ties == EXPECTED else np.zeros_like(tied)
+
+
+def _reciprocal(ahead: NDArray[np.intp], tied: NDArray[np.intp]) -> NDArray[np.float64]:
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, int((ahead + tied).max()) + 2))])
+    means = (harmonic[ahead + tied + 1] - harmonic[ahead]) / (tied + 1)
+    return np.where(tied == 0, 1 / (ahead + 1), means)  # without ties exactly one over the rank
+
+
+def _recall(k: int, ahead: NDArray[np.intp], tied: NDArray[np.intp]) -> NDArray[np.float64]:
+    return np.clip((k - ahead) / (tied + 1), 0.0, 1.0)
+
+
+def _padded(
+    scores: Sequence[ArrayLike], correct: Sequence[ArrayLike]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.intp]]:
+    """Checks examples and lays them out as matrices (E, K) of the most candidates, with how many each has (E,)."""
+    rows, masks = [np.asarray(row, dtype=np.float64) for row in scores], [np.asarray(row) for row in correct]
+    if not rows or len(rows) != len(masks):
+        raise ValueError(f"correct: got {len(masks)} examples, expected as many as have scores, {len(rows)}, and one")
+    values = np.full((len(rows), max(row.size for row in rows)), -np.inf)
+    right = np.zeros(values.shape, dtype=bool)
+    for place, (row, mask) in enumerate(zip(rows, masks, strict=True)):
+        if row.ndim != 1 or len(row) < 2 or mask.shape != row.shape or mask.dtype != np.bool_:
+            raise ValueError(
+                f"example {place}: got scores of shape {row.shape} and {mask.dtype} of shape {mask.shape}, expected "
+                "(K,) scores and booleans of two candidates or more"
+            )
+        if not np.isfinite(row).all():
+            raise ValueError(f"example {place}: got a score of NaN or infinity, expected finite numbers")
+        if not mask.any():
+            raise ValueError(f"example {place}: got no correct candidate, expected at least one; leave it out")
+        values[place, : len(row)], right[place, : len(row)] = row, mask
+    return values, right, np.array([len(row) for row in rows])

@@ -1,0 +1,266 @@
+"""Dual encoder: a context and a response are vectors, and their product is the score (Lowe et al., 2015).
+
+As in Multi-Granularity Representations of Dialog (Mehri and Eskenazi, EMNLP 2019, arXiv:1908.09890, section 3.1):
+two one-layer LSTMs over words, each with a word table of its own, and the dot product of their last states. It learns
+to find the true response among K. `TowerRanker` holds what any two encoders need to serve so.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, Self
+
+import numpy as np
+import torch
+from huggingface_hub.dataclasses import strict
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
+
+from .config import RankerConfig, check_range
+from .dialogue import ROLES, Dialogue
+from .layout import Truncation
+from .markers import ranking_template
+from .method import Method
+from .ranker import Ranker, RankingExample, candidates_of, context_ids, response_ids
+from .ranking_examples import RankingExamples
+from .words import MARKS, read_word_vectors, word_tokenizer
+
+UNLIMITED = 1_000_000
+"""Tokens that tokenizers may give: what is too long the model cuts itself, contexts and responses at different ends."""
+
+_ROWS = 64  # texts of like length that are encoded together, each such part padded to its own longest
+
+
+@strict
+class TowerRankerConfig(RankerConfig):
+    """Settings of every ranker of two towers, beside those of `RankerConfig`.
+
+    Attributes:
+        score: The dot product of context and response, as in the paper, or their cosine.
+        loss_temperature: Divides the scores (the paper: 1).
+        marker_ids: Token ids of the marks: one for each speaker, and last that of a response.
+        opening_tokens: How many tokens of the tokenizer's own stand before each sequence, such as ``[CLS]``.
+        closing_tokens: And how many after it.
+    """
+
+    score: Literal["dot", "cosine"] = "dot"
+    loss_temperature: float = 1.0
+    marker_ids: list[int] | None = None
+    opening_tokens: int = 0
+    closing_tokens: int = 0
+
+    def __post_init__(self, **kwargs: object) -> None:
+        super().__post_init__(**kwargs)
+        check_range("loss_temperature", self.loss_temperature, 0, exclusive=True)
+
+
+class TowerRanker(Ranker):
+    """An encoder of contexts and one of responses."""
+
+    config: TowerRankerConfig
+
+    def encode_texts(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
+        """Embeds texts of like length, (N, L) to (N, D).
+
+        Args:
+            input_ids: (N, L) int64.
+            attention_mask: (N, L), padded on the right.
+            tower: ``"context"`` or ``"response"``.
+        """
+        raise NotImplementedError
+
+    def score(
+        self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """See `Ranker`."""
+        contexts = self._embed_all(input_ids, attention_mask, "context")  # (B, D)
+        responses = self._embed_all(candidate_ids.flatten(0, 1), candidate_mask.flatten(0, 1), "response")
+        return self.product(contexts, responses.unflatten(0, candidate_ids.shape[:2])), contexts
+
+    def product(self, contexts: Tensor, responses: Tensor) -> Tensor:
+        """Multiplies contexts (B, D) with responses of their own (B, K, D) to scores (B, K)."""
+        if self.config.score == "cosine":
+            contexts, responses = nn.functional.normalize(contexts, dim=-1), nn.functional.normalize(responses, dim=-1)
+        return torch.einsum("bd,bkd->bk", contexts, responses) / self.config.loss_temperature
+
+    def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """See `Ranker`; contexts and responses may come mixed, and longer than the limits."""
+        assert self.config.marker_ids is not None
+        is_response = ((input_ids == self.config.marker_ids[-1]) & attention_mask.bool()).any(-1)  # (N,)
+        input_ids, attention_mask = self._cut(input_ids, attention_mask, is_response)
+        if torch.compiler.is_exporting():  # a graph holds both ways
+            response, context = (self.encode_texts(input_ids, attention_mask, name) for name in ("response", "context"))
+            return torch.where(is_response.unsqueeze(-1), response, context)
+        parts, rows = [], []
+        for tower, chosen in (("response", is_response), ("context", ~is_response)):
+            if chosen.any():
+                parts.append(self._embed_all(input_ids[chosen], attention_mask[chosen], tower))
+                rows.append(chosen.nonzero().squeeze(-1))
+        return torch.cat(parts)[torch.cat(rows).argsort()]
+
+    def _cut(self, input_ids: Tensor, attention_mask: Tensor, is_response: Tensor) -> tuple[Tensor, Tensor]:
+        """Cuts sequences (N, L) as `context_ids` and `response_ids` do, which leaves theirs as they are."""
+        config = self.config
+        limits = config.max_context_tokens, config.max_response_tokens
+        length = attention_mask.sum(-1, keepdim=True)
+        kept = torch.where(is_response, limits[1], limits[0]).unsqueeze(-1).minimum(length)  # (N, 1)
+        head = torch.where(is_response.unsqueeze(-1), kept - config.closing_tokens, config.opening_tokens)
+        place = torch.arange(input_ids.shape[1], device=input_ids.device)
+        if not torch.compiler.is_exporting():  # a graph serves all lengths, and only masks the rest
+            place = place[: max(limits)]
+        source = torch.where(place < head, place, place + length - kept).clamp(max=input_ids.shape[1] - 1)
+        return input_ids.gather(1, source), (place < kept).to(attention_mask.dtype)
+
+    def _embed_all(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
+        lengths = attention_mask.sum(-1)
+        order = lengths.argsort(descending=True, stable=True)
+        parts = []
+        for rows in order.split(_ROWS):
+            length = max(1, int(lengths[rows[0]]))
+            parts.append(self.encode_texts(input_ids[rows, :length], attention_mask[rows, :length], tower))
+        return torch.cat(parts).float()[order.argsort()]
+
+
+@strict
+class DualEncoderConfig(TowerRankerConfig):
+    """Settings of the dual encoder of words, beside those of `TowerRankerConfig`; the defaults are those for MultiWOZ.
+
+    Attributes:
+        vocabulary_size: How many words it knows, with those for padding, unknown words and speakers (MultiWOZ 1,261,
+            Ubuntu 10,002).
+        vocab_size: How many it knows after the corpus was counted.
+        embedding_size: Width of a word's vector (MultiWOZ 50, Ubuntu 300).
+        hidden_size: D, width of the LSTMs' states.
+    """
+
+    model_type = "dialemb-dual-encoder"
+
+    vocabulary_size: int = 1_261
+    vocab_size: int | None = None
+    embedding_size: int = 50
+    hidden_size: int = 150
+
+    def __post_init__(self, **kwargs: object) -> None:
+        super().__post_init__(**kwargs)
+        check_range("embedding_size", self.embedding_size, 1)
+        check_range("hidden_size", self.hidden_size, 1)
+
+
+class WordTower(nn.Module):
+    """A word table and a one-layer LSTM; the embedding is the state after the last word (equations 1 and 2)."""
+
+    def __init__(self, config: DualEncoderConfig) -> None:
+        super().__init__()
+        self.words = nn.Embedding(config.vocab_size or config.vocabulary_size, config.embedding_size)
+        self.reader = nn.LSTM(config.embedding_size, config.hidden_size, batch_first=True)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Reads texts (N, L), padded on the right, and returns their last states (N, D)."""
+        states, _ = self.reader(self.words(input_ids))  # padded, not packed: on CPUs this way is several times faster
+        last = (attention_mask.sum(-1) - 1).clamp(min=0)
+        found: Tensor = states.gather(1, last[:, None, None].expand(-1, 1, states.shape[-1])).squeeze(1)
+        return found
+
+
+class DualEncoderModel(TowerRanker):
+    """Two LSTMs over words of the corpus."""
+
+    config: DualEncoderConfig
+
+    def __init__(self, config: DualEncoderConfig) -> None:
+        super().__init__(config)
+        self.context = WordTower(config)
+        self.response = WordTower(config)
+        self.post_init()  # type: ignore[no-untyped-call]
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        """Draws as torch itself does: transformers' own way would leave an LSTM as it is, and shrink the words."""
+        if isinstance(module, nn.Embedding | nn.LSTM) and not all(
+            getattr(parameter, "_is_hf_initialized", False) for parameter in module.parameters()
+        ):
+            module.reset_parameters()
+
+    @classmethod
+    def build(
+        cls,
+        backbone: str | None,
+        dialogues: Sequence[Dialogue],
+        dropout: float | None = None,
+        **settings: object,
+    ) -> tuple[Self, PreTrainedTokenizerBase]:
+        """Counts the words of dialogues and builds an untrained model.
+
+        Args:
+            backbone: A text file of word vectors, such as GloVe's, that the word tables begin with; None draws them.
+            dialogues: Whose words it shall know.
+            dropout: Must be None: there is none.
+            **settings: Fields of `DualEncoderConfig`.
+
+        Returns:
+            The model and its tokenizer.
+
+        Raises:
+            InputError: A setting is wrong, or the file cannot be read.
+        """
+        config = DualEncoderConfig(**settings)  # type: ignore[arg-type]
+        tokenizer = word_tokenizer(dialogues, config.vocabulary_size)
+        config.vocab_size = len(tokenizer)
+        config.marker_ids = [int(place) for place in tokenizer.convert_tokens_to_ids(list(MARKS))]  # type: ignore[union-attr]
+        tokenizer.chat_template = ranking_template(tokenizer, config.marker_ids)
+        tokenizer.model_max_length = UNLIMITED
+        tokenizer.truncation_side = "left"
+        model = cls(config)
+        if backbone is not None:
+            words = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+            vectors, found = read_word_vectors(backbone, words, config.embedding_size)
+            for tower in (model.context, model.response):
+                tower.words.weight.data[found] = torch.from_numpy(vectors[np.flatnonzero(found)])
+        model.train(False)
+        return model, tokenizer
+
+    def get_input_embeddings(self) -> nn.Module:
+        """Returns the word table of contexts; responses have one of their own."""
+        return self.context.words
+
+    def encode_texts(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
+        """See `TowerRanker`."""
+        reader = self.context if tower == "context" else self.response
+        states: Tensor = reader(input_ids, attention_mask)
+        return states
+
+
+def collate(
+    examples: list[RankingExample],
+    tokenizer: PreTrainedTokenizerBase,
+    config: TowerRankerConfig,
+    truncation: Truncation,
+) -> dict[str, Tensor]:
+    """Lays out B contexts and the K candidates of each.
+
+    Args:
+        examples: From `RankingExamples.example`.
+        tokenizer: The model's tokenizer.
+        config: The model's config.
+        truncation: Updated with what was dropped.
+
+    Returns:
+        ``input_ids``, ``attention_mask``, each (B, L) int64; ``candidate_ids``, ``candidate_mask``, each (B, K, M).
+
+    Raises:
+        InputError: The examples have different numbers of candidates, or a speaker that the model has no mark for.
+    """
+    assert config.marker_ids is not None
+    *speakers, marker = config.marker_ids
+    contexts = [example.context for example in examples]
+    batch = context_ids(contexts, tokenizer, speakers[: len(ROLES)], config.max_context_tokens, truncation)
+    texts = candidates_of(examples)
+    found = response_ids(texts, tokenizer, marker, config.max_response_tokens, truncation)
+    return {
+        **batch,
+        "candidate_ids": found["input_ids"].unflatten(0, (len(examples), -1)),
+        "candidate_mask": found["attention_mask"].unflatten(0, (len(examples), -1)),
+    }
+
+
+METHOD = Method(
+    "dual_encoder", DualEncoderConfig, DualEncoderModel, RankingExamples, collate, min_turns=2, from_scratch=True
+)

@@ -1,0 +1,300 @@
+"""Multi-granularity ensemble: L trained rankers answer together (Mehri and Eskenazi, EMNLP 2019, arXiv:1908.09890).
+
+Each member learnt to tell the true response from others of one granularity (section 3.3); the probability of a response
+is the mean of the members' probabilities (equation 7). Members may as well differ in their seed or checkpoint alone.
+
+Where all members embed, the ensemble does: the members' unit vectors, one after the other. The cosine of two such
+vectors is the mean of the members' cosines, so that a vector index ranks by that: an approximation of equation 7, in
+which a member that scores by dot products also heeds how long vectors are.
+"""
+
+import copy
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+from huggingface_hub.dataclasses import strict
+from torch import Tensor, nn
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+
+from .backbones import load_pretrained, resolve_backbone
+from .config import RankerConfig, own_settings
+from .deep_attention_matching import METHOD as DEEP_ATTENTION_MATCHING
+from .dialogue import Dialogue
+from .dual_encoder import METHOD as DUAL_ENCODER
+from .errors import InputError
+from .layout import Truncation
+from .method import Method
+from .ranker import Ranker, RankingExample, RankingOutput
+from .ranking_examples import RankingExamples
+from .transformer_dual_encoder import METHOD as TRANSFORMER_DUAL_ENCODER
+
+MEMBERS: dict[str, Method] = {
+    method.config_class.model_type: method
+    for method in (DUAL_ENCODER, TRANSFORMER_DUAL_ENCODER, DEEP_ATTENTION_MATCHING)
+}
+"""What a member may be, by the type in its config."""
+
+_LAYOUT = ("marker_ids", "max_context_tokens", "max_response_tokens", "max_turns", "max_turn_tokens")
+_UNTRAINABLE = (
+    "members: got none, expected the folders of trained rankers; train them one by one and assemble them with "
+    "MultiGranularityModel.from_members, or let `dialemb ensemble` do both"
+)
+
+
+@strict
+class MultiGranularityConfig(RankerConfig):
+    """The settings of an ensemble are its members'; what `RankerConfig` holds is taken from the first of them.
+
+    Attributes:
+        members: The members' own configs, each with its ``model_type``.
+        marker_ids: Token ids of the members' marks; see `TowerRankerConfig`.
+
+    Raises:
+        InputError: There is no member, one is of an unknown type, or they lay out contexts and responses in different
+            ways.
+    """
+
+    model_type = "dialemb-multi-granularity"
+
+    members: list[dict[str, Any]] | None = None
+    marker_ids: list[int] | None = None
+
+    def __post_init__(self, **kwargs: object) -> None:
+        super().__post_init__(**kwargs)
+        if not self.members:
+            raise InputError(_UNTRAINABLE)
+        configs = self.member_configs
+        first, *others = configs
+        for config in others:
+            if MEMBERS[config.model_type].collate is not MEMBERS[first.model_type].collate:
+                raise InputError(
+                    f"members: got {MEMBERS[first.model_type].name} and {MEMBERS[config.model_type].name}, expected "
+                    "rankers that take contexts in one form, as the one takes a text and the other turns; make an "
+                    "ensemble of each"
+                )
+            for name in _LAYOUT:
+                values = [getattr(each, name, None) for each in (first, config)]
+                if values[0] != values[1]:
+                    raise InputError(
+                        f"members: got {name} {values[0]} and {values[1]}, expected the same in all; train them with "
+                        "the same settings"
+                    )
+        for name in [*own_settings(RankerConfig), "marker_ids"]:
+            if name != "granularity":
+                setattr(self, name, getattr(first, name, None))
+
+    @property
+    def member_configs(self) -> list[RankerConfig]:
+        """The configs of the members."""
+        configs = []
+        for settings in self.members or ():
+            config_class: Any = _method(str(settings.get("model_type"))).config_class
+            configs.append(config_class.from_dict(copy.deepcopy(settings)))
+        return configs
+
+    @property
+    def hidden_size(self) -> int:
+        """Width D of the embedding, the members' widths together; 0 where they embed nothing."""
+        return sum(getattr(config, "hidden_size", 0) for config in self.member_configs)
+
+
+@dataclass
+class MultiGranularityOutput(RankingOutput):
+    """What the ensemble returns where there are candidates.
+
+    Attributes:
+        logits: Logarithms of the candidates' probabilities (equation 7), (B, K).
+        member_logits: The members' own scores, (B, L, K).
+    """
+
+    member_logits: Tensor | None = None
+
+
+class MultiGranularityModel(Ranker):
+    """L rankers that share a tokenizer, in one checkpoint."""
+
+    config: MultiGranularityConfig
+
+    def __init__(self, config: MultiGranularityConfig) -> None:
+        super().__init__(config)
+        self.members = nn.ModuleList(_method(each.model_type).model_class(each) for each in config.member_configs)
+        self.embeds = all(member.embeds for member in self.members)  # type: ignore[misc]
+        self.post_init()  # type: ignore[no-untyped-call]
+
+    @classmethod
+    def build(
+        cls,
+        backbone: str | None,
+        dialogues: Sequence[Dialogue],
+        dropout: float | None = None,
+        **settings: object,
+    ) -> tuple[Self, PreTrainedTokenizerBase]:
+        """Is refused: an ensemble is not trained, its members are.
+
+        Raises:
+            InputError: Always.
+        """
+        raise InputError(_UNTRAINABLE)
+
+    @classmethod
+    def from_members(cls, paths: Sequence[str]) -> tuple[Self, PreTrainedTokenizerBase]:
+        """Assembles trained rankers.
+
+        Args:
+            paths: Folders or Hub ids of their checkpoints; granularity 1 first, if they are of several.
+
+        Returns:
+            The ensemble in float32, in evaluation mode, and the tokenizer of all members.
+
+        Raises:
+            InputError: There is no member, one cannot be read or is no base ranker, or their tokenizers or settings
+                do not fit together.
+        """
+        members: list[Any] = []
+        tokenizers: list[PreTrainedTokenizerBase] = []
+        for path in paths:
+            folder = resolve_backbone(path)
+            method = _method(load_pretrained(AutoConfig, folder).model_type, f"'{path}'")
+            members.append(load_pretrained(method.model_class, folder))
+            tokenizers.append(load_pretrained(AutoTokenizer, folder))
+            if _rules(tokenizers[-1]) != _rules(tokenizers[0]):
+                raise InputError(
+                    f"members: got different tokenizers in '{paths[0]}' ({len(tokenizers[0]):,} tokens) and '{path}' "
+                    f"({len(tokenizers[-1]):,} tokens), expected one for all; train them on the same dialogues with "
+                    "the same vocabulary or backbone"
+                )
+        model = cls(MultiGranularityConfig(members=[member.config.to_diff_dict() for member in members]))
+        for place, member in zip(model.members, members, strict=True):
+            place.load_state_dict(member.state_dict())
+        model.train(False)
+        return model, tokenizers[0]
+
+    def get_input_embeddings(self) -> nn.Module:
+        """Returns the first member's table; the others have their own."""
+        table: nn.Module = self.members[0].get_input_embeddings()  # type: ignore[operator]
+        return table
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        candidate_ids: Tensor | None = None,
+        candidate_mask: Tensor | None = None,
+        return_dict: bool = True,
+        token_type_ids: Tensor | None = None,
+    ) -> RankingOutput | tuple[Any, ...]:
+        """Scores candidates, or embeds contexts and responses.
+
+        Args:
+            input_ids: In the shape that the members take; see `Ranker`.
+            attention_mask: 1 for real tokens, in the shape of ``input_ids``; None means all.
+            candidate_ids: (B, K, M) int64, the true response first.
+            candidate_mask: 1 for real tokens, (B, K, M).
+            return_dict: False returns a tuple.
+            token_type_ids: Not read.
+
+        Returns:
+            The output; see `MultiGranularityOutput`.
+        """
+        if candidate_ids is None:
+            return super().forward(input_ids, attention_mask, return_dict=return_dict)
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        given = torch.ones_like(candidate_ids) if candidate_mask is None else candidate_mask
+        scores, contexts = zip(
+            *(member.score(input_ids, mask, candidate_ids, given) for member in self.members),  # type: ignore[operator]
+            strict=True,
+        )
+        member_logits = torch.stack([score.float() for score in scores], dim=1)  # (B, L, K)
+        logits = log_mean_probability(member_logits)
+        output = MultiGranularityOutput(
+            loss=self.ranking_loss(logits),
+            logits=logits,
+            pooler_output=join(contexts) if self.embeds else None,
+            similarities=logits.detach().unsqueeze(-1),
+            member_logits=member_logits,
+        )
+        return output if return_dict else output.to_tuple()
+
+    def score(
+        self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        """See `Ranker`."""
+        output: Any = self(input_ids, attention_mask, candidate_ids, candidate_mask)
+        return output.logits, output.pooler_output
+
+    def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """See `Ranker`; (N, L) to unit vectors (N, D), whose products are the means of the members' cosines."""
+        return join([member.embed(input_ids, attention_mask) for member in self.members])  # type: ignore[operator]
+
+
+def log_mean_probability(member_logits: Tensor) -> Tensor:
+    """Averages the probabilities of L members (equation 7).
+
+    Args:
+        member_logits: Their scores of K candidates, (B, L, K).
+
+    Returns:
+        The logarithm of the mean over L of the softmax over K, (B, K).
+    """
+    return member_logits.log_softmax(-1).logsumexp(1) - math.log(member_logits.shape[1])
+
+
+def join(embeddings: Sequence[Tensor]) -> Tensor:
+    """Puts the embeddings (N, D_l) of L members side by side, each of length 1 / sqrt(L), to (N, sum of D_l)."""
+    units = [nn.functional.normalize(vectors, dim=-1) for vectors in embeddings]
+    return torch.cat(units, dim=-1) / math.sqrt(len(units))
+
+
+def _method(model_type: str, place: str = "members") -> Method:
+    if model_type not in MEMBERS:
+        raise InputError(
+            f"{place}: got a model of type {model_type}, expected one of {', '.join(MEMBERS)}; choose a checkpoint of "
+            f"{', '.join(method.name for method in MEMBERS.values())}"
+        )
+    return MEMBERS[model_type]
+
+
+def _rules(tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
+    """Returns all that decides how a tokenizer reads a text, without what it was last asked to cut and pad."""
+    backend: Any = tokenizer.backend_tokenizer
+    rules: dict[str, Any] = json.loads(backend.to_str())
+    return {name: rule for name, rule in rules.items() if name not in ("truncation", "padding")}
+
+
+def collate(
+    examples: list[RankingExample],
+    tokenizer: PreTrainedTokenizerBase,
+    config: MultiGranularityConfig,
+    truncation: Truncation,
+) -> dict[str, Tensor]:
+    """Lays out B contexts and the K candidates of each, as every member does.
+
+    Args:
+        examples: The true response first, if it is known.
+        tokenizer: The members' tokenizer.
+        config: The ensemble's config.
+        truncation: Updated with what was dropped.
+
+    Returns:
+        The arguments of ``forward``.
+
+    Raises:
+        InputError: The examples have different numbers of candidates, or a speaker that the members have no mark for.
+    """
+    first = config.member_configs[0]
+    return MEMBERS[first.model_type].collate(examples, tokenizer, first, truncation)
+
+
+METHOD = Method(
+    "multi_granularity",
+    MultiGranularityConfig,
+    MultiGranularityModel,
+    RankingExamples,
+    collate,
+    min_turns=2,
+    from_scratch=True,
+)

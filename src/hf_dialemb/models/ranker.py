@@ -1,0 +1,227 @@
+"""What every ranker of responses shares: its contract, and how contexts and responses become sequences.
+
+Letters of shapes: B contexts, K candidate responses of each, N texts, L and M tokens, D width of the embedding.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
+from transformers.utils.generic import ModelOutput
+
+from .backbone_model import MethodModel
+from .config import RankerConfig
+from .dialogue import ROLES, Turn
+from .errors import InputError
+from .layout import Truncation, pad_right
+from .markers import escape, special_texts, special_tokens_around
+
+RESPONSE = "response"
+"""What is marked in a sequence beside the roles: that it is a response, and no context."""
+
+
+class RankingExample(NamedTuple):
+    """A context and responses to choose from.
+
+    Attributes:
+        context: The turns so far; at least one.
+        candidates: The responses, the true one first.
+    """
+
+    context: tuple[Turn, ...]
+    candidates: tuple[str, ...]
+
+
+@dataclass
+class RankingOutput(ModelOutput):
+    """What a ranker returns.
+
+    Attributes:
+        loss: Cross entropy of the true candidate, the first (equation 6), a scalar; None without candidates.
+        logits: Scores of the candidates, (B, K); their softmax over K is the output probability. None without
+            candidates.
+        pooler_output: Embeddings, (N, D); of the contexts (B, D) where there are candidates. None for rankers that
+            embed nothing.
+        similarities: The scores without gradient, (B, K, 1); None without candidates.
+    """
+
+    loss: Tensor | None = None
+    logits: Tensor | None = None
+    pooler_output: Tensor | None = None
+    similarities: Tensor | None = None
+
+
+class Ranker(MethodModel):
+    """Scores candidate responses of a context."""
+
+    config: RankerConfig
+    embeds: ClassVar[bool] = True
+    """Whether contexts and responses have vectors of their own; otherwise they can be scored together alone."""
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        candidate_ids: Tensor | None = None,
+        candidate_mask: Tensor | None = None,
+        return_dict: bool = True,
+        token_type_ids: Tensor | None = None,
+    ) -> RankingOutput | tuple[Any, ...]:
+        """Scores candidates, or embeds contexts and responses.
+
+        Args:
+            input_ids: (B, L) int64: contexts; without candidates (N, L), where a sequence with the mark of a response
+                is one, and any other a context.
+            attention_mask: 1 for real tokens, in the shape of ``input_ids``; None means all.
+            candidate_ids: (B, K, M) int64, the true response first.
+            candidate_mask: 1 for real tokens, (B, K, M).
+            return_dict: False returns a tuple.
+            token_type_ids: Not read; stock tokenizers make them beside the others.
+
+        Returns:
+            The output; see `RankingOutput`.
+        """
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        if candidate_ids is None:
+            output = RankingOutput(pooler_output=self.embed(input_ids, mask))
+        else:
+            given = torch.ones_like(candidate_ids) if candidate_mask is None else candidate_mask
+            logits, contexts = self.score(input_ids, mask, candidate_ids, given)
+            output = RankingOutput(
+                loss=self.ranking_loss(logits.float()),
+                logits=logits,
+                pooler_output=contexts,
+                similarities=logits.detach().unsqueeze(-1),
+            )
+        return output if return_dict else output.to_tuple()
+
+    def score(
+        self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        """Scores the candidates of each context.
+
+        Args:
+            input_ids: (B, L) int64.
+            attention_mask: (B, L) int64.
+            candidate_ids: (B, K, M) int64.
+            candidate_mask: (B, K, M) int64.
+
+        Returns:
+            The scores (B, K), and the contexts' embeddings (B, D) if there are any.
+        """
+        raise NotImplementedError
+
+    def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Embeds contexts and responses, (N, L) to (N, D)."""
+        raise InputError(
+            f"{type(self).__name__} scores a context and a response together, and embeds neither; "
+            "rank candidates with it, or choose a dual encoder"
+        )
+
+    def ranking_loss(self, logits: Tensor) -> Tensor:
+        """Computes the cross entropy of the first of K candidates (equation 6) from scores (B, K)."""
+        return nn.functional.cross_entropy(logits, logits.new_zeros(len(logits), dtype=torch.long))
+
+
+def context_ids(
+    contexts: Sequence[Sequence[Turn]],
+    tokenizer: PreTrainedTokenizerBase,
+    markers: Sequence[int],
+    max_tokens: int,
+    count: Truncation,
+) -> dict[str, Tensor]:
+    """Lays out contexts: before each turn the mark of its speaker; of what is too long the end stays.
+
+    Args:
+        contexts: N of them, each at least one turn.
+        tokenizer: A fast tokenizer.
+        markers: Token ids of the speakers' marks, in the order of `ROLES`.
+        max_tokens: Longest sequence, with marks and the tokenizer's special tokens.
+        count: Updated with what was dropped.
+
+    Returns:
+        ``input_ids``, ``attention_mask``, each (N, L) int64, padded on the right to the longest.
+
+    Raises:
+        InputError: A role has no mark.
+    """
+    count.unit = "contexts and responses"
+    tokens = _tokens((turn.content for context in contexts for turn in context), tokenizer)
+    before, after = special_tokens_around(tokenizer)
+    budget = max_tokens - len(before) - len(after)
+    rows = []
+    for context in contexts:
+        row: list[int] = []
+        for turn in context:
+            role = ROLES.index(turn.role)
+            if role >= len(markers):
+                raise InputError(
+                    f"context: got the role {turn.role}, expected one of {', '.join(ROLES[: len(markers)])}; merge "
+                    "speakers"
+                )
+            row += [markers[role], *tokens[turn.content]]
+        kept = row[max(0, len(row) - budget) :]
+        _count(count, len(row), len(kept))
+        rows.append(before + kept + after)
+    return pad_right(rows, tokenizer.pad_token_id or 0)
+
+
+def response_ids(
+    responses: Sequence[str], tokenizer: PreTrainedTokenizerBase, marker: int, max_tokens: int, count: Truncation
+) -> dict[str, Tensor]:
+    """Lays out responses, each after the mark of a response; of what is too long the start stays.
+
+    Args:
+        responses: N texts.
+        tokenizer: A fast tokenizer.
+        marker: Token id of the mark.
+        max_tokens: Longest sequence, with the mark and the tokenizer's special tokens.
+        count: Updated with what was dropped.
+
+    Returns:
+        ``input_ids``, ``attention_mask``, each (N, L) int64, padded on the right to the longest.
+    """
+    count.unit = "contexts and responses"
+    tokens = _tokens(responses, tokenizer)
+    before, after = special_tokens_around(tokenizer)
+    rows = []
+    for response in responses:
+        row = [marker, *tokens[response]]
+        kept = row[: max_tokens - len(before) - len(after)]
+        _count(count, len(row), len(kept))
+        rows.append(before + kept + after)
+    return pad_right(rows, tokenizer.pad_token_id or 0)
+
+
+def _tokens(texts: Any, tokenizer: PreTrainedTokenizerBase) -> dict[str, list[int]]:  # noqa: ANN401 - any iterable
+    distinct = list(dict.fromkeys(texts))
+    specials = special_texts(tokenizer)
+    escaped = [escape(text, specials) for text in distinct]
+    encoded = tokenizer(escaped, add_special_tokens=False, verbose=False)["input_ids"] if escaped else []
+    return dict(zip(distinct, encoded, strict=True))
+
+
+def _count(count: Truncation, before: int, after: int) -> None:
+    count.dialogues += 1
+    count.tokens += before
+    count.dropped_tokens += before - after
+    count.truncated += before > after
+    count.empty += before <= 1
+
+
+def candidates_of(examples: Sequence[RankingExample]) -> list[str]:
+    """Lists the candidates of all examples, one after the other.
+
+    Raises:
+        InputError: The examples have different numbers of candidates.
+    """
+    counts = sorted({len(example.candidates) for example in examples})
+    if len(counts) > 1:
+        raise InputError(
+            f"candidates: got {counts[0]} for one context and {counts[-1]} for another, expected as many for all; "
+            "rank them one context at a time"
+        )
+    return [text for example in examples for text in example.candidates]

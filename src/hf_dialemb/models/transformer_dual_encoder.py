@@ -1,0 +1,134 @@
+"""Transformer dual encoder: any backbone reads contexts and responses; what is trained is as for `dual_encoder`."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
+
+from huggingface_hub.dataclasses import strict
+from torch import Tensor, nn
+from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedTokenizerBase
+from transformers.configuration_utils import SubConfigSpec
+
+from .backbone_model import load_backbone
+from .config import check_range
+from .dialogue import ROLES, Dialogue
+from .dual_encoder import UNLIMITED, TowerRanker, TowerRankerConfig, collate
+from .errors import InputError
+from .markers import add_markers, ranking_template, special_tokens_around
+from .method import Method
+from .ranking_examples import RankingExamples
+from .utterance import mean_of_tokens
+
+
+@strict
+class TransformerDualEncoderConfig(TowerRankerConfig):
+    """Settings of the dual encoder of transformers, beside those of `TowerRankerConfig`.
+
+    Attributes:
+        encoder_config: The backbone's own config.
+        towers: One backbone for contexts and responses, or one for each, both from the same weights.
+    """
+
+    model_type = "dialemb-transformer-dual-encoder"
+    sub_configs_defaults: ClassVar[dict[str, Any]] = {"encoder_config": SubConfigSpec(AutoConfig, model_type="bert")}
+
+    encoder_config: dict[str, Any] | PreTrainedConfig | None = None
+    max_response_tokens: int = 64
+    score: Literal["dot", "cosine"] = "cosine"
+    loss_temperature: float = 0.05
+    towers: Literal["shared", "separate"] = "shared"
+
+    @property
+    def hidden_size(self) -> int:
+        """Width D of the embedding."""
+        return int(self.encoder_config.hidden_size)  # type: ignore[union-attr]
+
+
+class TransformerDualEncoderModel(TowerRanker):
+    """The means of a backbone's tokens."""
+
+    config: TransformerDualEncoderConfig
+    base_model_prefix = "backbone"
+    supports_gradient_checkpointing = True
+    _supports_sdpa = True
+    _supports_flash_attn = True
+    _supports_flex_attn = True
+    _supports_attention_backend = True
+
+    def __init__(self, config: TransformerDualEncoderConfig) -> None:
+        super().__init__(config)
+        self.encoder = _without_pooler(config)
+        self.response_encoder = _without_pooler(config) if config.towers == "separate" else None
+        self.post_init()  # type: ignore[no-untyped-call]
+
+    @classmethod
+    def build(
+        cls,
+        backbone: str | None,
+        dialogues: Sequence[Dialogue],
+        dropout: float | None = None,
+        **settings: object,
+    ) -> tuple[Self, PreTrainedTokenizerBase]:
+        """Builds a ranker around a pretrained backbone.
+
+        Args:
+            backbone: Folder or Hub id of any encoder that `AutoModel` loads.
+            dialogues: Not needed.
+            dropout: Replaces the backbone's dropout; None keeps it.
+            **settings: Fields of `TransformerDualEncoderConfig`.
+
+        Returns:
+            The model and its tokenizer.
+
+        Raises:
+            InputError: A setting is wrong, or the backbone cannot be used.
+        """
+        assert backbone is not None, "settings without a backbone are refused before"
+        pretrained, tokenizer, limit = load_backbone(backbone, dropout)
+        config = TransformerDualEncoderConfig(encoder_config=pretrained.config, **settings)  # type: ignore[arg-type]
+        for name in ("max_context_tokens", "max_response_tokens"):
+            if limit is not None and getattr(config, name) > limit:
+                raise InputError(
+                    f"{name}: got {getattr(config, name)}, expected at most {limit}, the positions of '{backbone}'"
+                )
+        check_range("max_context_tokens", config.max_context_tokens, 8)
+        config.marker_ids = add_markers(tokenizer, len(ROLES) + 1)
+        tokenizer.chat_template = ranking_template(tokenizer, config.marker_ids)
+        tokenizer.model_max_length = UNLIMITED
+        config.opening_tokens, config.closing_tokens = map(len, special_tokens_around(tokenizer))
+        tokenizer.truncation_side = "left"
+        if len(tokenizer) > pretrained.get_input_embeddings().num_embeddings:
+            pretrained.resize_token_embeddings(len(tokenizer))
+        model = cls(config)
+        weights = {key: value for key, value in pretrained.state_dict().items() if not key.startswith("pooler.")}
+        for tower in filter(None, (model.encoder, model.response_encoder)):
+            tower.load_state_dict(weights, strict=True)
+        model.train(False)
+        return model, tokenizer
+
+    def get_input_embeddings(self) -> nn.Module:
+        """Returns the token table of the tower of contexts."""
+        table: nn.Module = self.encoder.get_input_embeddings()
+        return table
+
+    def encode_texts(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
+        """See `TowerRanker`."""
+        encoder = self.encoder if tower == "context" or self.response_encoder is None else self.response_encoder
+        hidden = encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        return mean_of_tokens(hidden, attention_mask)
+
+
+def _without_pooler(config: TransformerDualEncoderConfig) -> Any:  # noqa: ANN401 - whatever class the config names
+    encoder = AutoModel.from_config(config.encoder_config)
+    if getattr(encoder, "pooler", None) is not None:
+        encoder.pooler = None
+    return encoder
+
+
+METHOD = Method(
+    "transformer_dual_encoder",
+    TransformerDualEncoderConfig,
+    TransformerDualEncoderModel,
+    RankingExamples,
+    collate,
+    min_turns=2,
+)

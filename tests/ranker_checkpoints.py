@@ -1,0 +1,36 @@
+"""Tiny untrained rankers of responses, in memory or as training writes them."""
+
+import torch
+
+from hf_dialemb.models.deep_attention_matching import METHOD as DEEP
+from hf_dialemb.models.dual_encoder import METHOD as DUAL
+from hf_dialemb.models.multi_granularity import METHOD as ENSEMBLE
+from hf_dialemb.models.multi_granularity import MultiGranularityModel
+from hf_dialemb.models.ranking import LoadedRanker
+
+
+def dual_encoder(dialogues, seed=0, **settings):
+    """Two LSTMs whose scores differ from response to response."""
+    torch.manual_seed(seed)
+    model, tokenizer = DUAL.model_class.build(None, dialogues, hidden_size=12, embedding_size=8, **settings)
+    return LoadedRanker(model, tokenizer, DUAL)
+
+
+def deep_attention_matching(dialogues):
+    """A ranker that embeds nothing, for contexts of three turns of six words."""
+    torch.manual_seed(0)
+    sizes = {"max_turns": 3, "max_turn_tokens": 6, "max_response_tokens": 8, "embedding_size": 8, "num_blocks": 1}
+    model, tokenizer = DEEP.model_class.build(None, dialogues, vocabulary_size=1000, **sizes)
+    return LoadedRanker(model, tokenizer, DEEP)
+
+
+def assembled(folders):
+    """The ensemble of rankers that `save` wrote."""
+    return LoadedRanker(*MultiGranularityModel.from_members(folders), ENSEMBLE)
+
+
+def save(ranker, folder):
+    """Writes a ranker, and returns its folder as text."""
+    ranker.model.save_pretrained(folder)
+    ranker.tokenizer.save_pretrained(folder)
+    return str(folder)

@@ -1,0 +1,380 @@
+"""Deep Attention Matching: it equals its formulas one pair after the other, and nothing but words decides a score."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch.nn.functional import binary_cross_entropy_with_logits, conv3d, elu
+
+from hf_dialemb.models.attention_matching import number_of_features, pool, positions
+from hf_dialemb.models.deep_attention_matching import (
+    METHOD,
+    DeepAttentionMatchingConfig,
+    DeepAttentionMatchingModel,
+    collate,
+)
+from hf_dialemb.models.dialogue import Dialogue
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.layout import Truncation
+from hf_dialemb.models.ranker import RankingExample
+
+WORDS = 30
+SMALL = {
+    "vocab_size": WORDS, "embedding_size": 6, "num_blocks": 2, "max_turns": 4, "max_turn_tokens": 5,
+    "max_response_tokens": 10,
+}  # fmt: skip
+# Contexts and candidates as token ids: of all lengths, some of them beyond the limits.
+CONTEXTS = [
+    [[3, 4, 5], [6], [7, 8, 9, 10, 11, 12, 13]],
+    [[14, 3]],
+    [[1, 2], [3, 4, 5, 6], [7, 8], [9], [10, 11, 12, 13, 14], [15, 16, 17]],
+]
+CANDIDATES = [
+    [[5, 6, 7], [8], [3, 4, 5, 9, 10, 11, 12]],
+    [[20, 21, 22, 23], [24, 3], [14]],
+    [[17] * 12 + [18, 19], [25, 26], [10, 2, 4, 27]],
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Between tensors as small as these, threads do little but wait for one another, and long on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def make(**settings: object) -> DeepAttentionMatchingModel:
+    """A tiny model in double precision whose parameters all say something."""
+    torch.manual_seed(0)
+    model = DeepAttentionMatchingModel(DeepAttentionMatchingConfig(**{**SMALL, **settings})).double()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    return model.eval()
+
+
+def padded(rows: list[list[list[int]]], first: bool, extra: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids and mask (B, N, L); missing texts come first or last, and what is masked is no pad token but any word."""
+    count, length = (max(map(len, rows)) + extra, max(len(text) for row in rows for text in row) + extra)
+    ids, mask = torch.randint(1, WORDS, (len(rows), count, length)), torch.zeros(len(rows), count, length).long()
+    for b, row in enumerate(rows):
+        for n, text in enumerate(row, count - len(row) if first else 0):
+            ids[b, n, : len(text)], mask[b, n, : len(text)] = torch.tensor(text, dtype=torch.long), 1
+    return ids, mask
+
+
+def scores_of(model, contexts=CONTEXTS, candidates=CANDIDATES, extra: int = 0, first: bool = True) -> torch.Tensor:
+    turns, responses = padded(contexts, first, extra), padded(candidates, False)
+    responses = [torch.nn.functional.pad(each, (0, extra)) for each in responses]
+    return model(*turns, *responses).logits
+
+
+def normalised(layer, values):
+    centred = values - values.mean(-1, keepdim=True)
+    return centred / torch.sqrt(centred.square().mean(-1, keepdim=True) + 1e-6) * layer.weight + layer.bias
+
+
+def reference_block(block, queries, keys):
+    attended = torch.softmax(queries @ keys.T / math.sqrt(queries.shape[-1]), dim=-1) @ keys
+    hidden = normalised(block.attention_norm, queries + attended)
+    inner = (hidden @ block.inner.weight.T + block.inner.bias).clamp(min=0)
+    return normalised(block.output_norm, hidden + inner @ block.outer.weight.T + block.outer.bias)
+
+
+def reference_levels(model, tokens):
+    hidden = model.words.weight[torch.tensor(tokens)]
+    if model.config.positional:
+        size = hidden.shape[1]
+        for place in range(len(tokens)):
+            for i in range(size // 2):
+                angle = place / 10_000 ** (2 * i / size)
+                wave = torch.zeros_like(hidden)
+                wave[place, i], wave[place, size // 2 + i] = math.sin(angle), math.cos(angle)
+                hidden = hidden + wave / math.sqrt(size)
+    levels = [hidden]
+    for block in model.self_blocks:
+        levels.append(reference_block(block, levels[-1], levels[-1]))
+    return levels
+
+
+def reference_pool(image):
+    """Maxima of 3 x 3 x 3, cell after cell, with TensorFlow's rule for the padding SAME."""
+    starts = []
+    for size in image.shape[1:]:
+        count = math.ceil(size / 3)
+        starts.append([3 * cell - (3 * count - size) // 2 for cell in range(count)])
+    result = torch.zeros(image.shape[0], *map(len, starts), dtype=image.dtype)
+    for i, a in enumerate(starts[0]):
+        for j, b in enumerate(starts[1]):
+            for k, c in enumerate(starts[2]):
+                cell = image[:, max(0, a) : a + 3, max(0, b) : b + 3, max(0, c) : c + 3]
+                result[:, i, j, k] = cell.amax((1, 2, 3))
+    return result
+
+
+def reference_score(model, turns, response):
+    """The formulas: one turn, one level and one direction after the other."""
+    config, levels = model.config, model.config.num_blocks + 1
+    turns = [turn[-config.max_turn_tokens :] for turn in turns[-config.max_turns :]]
+    response = response[-config.max_response_tokens :]
+    size = config.max_turns, config.max_turn_tokens, config.max_response_tokens
+    image = torch.zeros(2 * levels, *size, dtype=torch.float64)
+    ours = reference_levels(model, response)
+    for place, turn in enumerate(turns, config.max_turns - len(turns)):
+        theirs = reference_levels(model, turn)
+        for level, (left, right) in enumerate(zip(theirs, ours, strict=True)):
+            pair = (
+                reference_block(model.turn_blocks[level], left, right),
+                reference_block(model.response_blocks[level], right, left),
+            )
+            for channel, (a, b) in ((level, pair), (levels + level, (left, right))):
+                image[channel, place, : len(turn), : len(response)] = a @ b.T / math.sqrt(config.embedding_size)
+    for convolution in model.reader.convolutions:
+        image = reference_pool(elu(conv3d(image[None], convolution.weight, convolution.bias, padding=1)[0]))
+    return (model.output.weight[0] * image.flatten()).sum() + model.output.bias[0]
+
+
+@pytest.mark.parametrize("positional", [False, True])
+def test_it_equals_the_formulas(positional):
+    model = make(positional=positional)
+    expected = torch.stack(
+        [
+            torch.stack([reference_score(model, context, response) for response in responses])
+            for context, responses in zip(CONTEXTS, CANDIDATES, strict=True)
+        ]
+    )
+    assert (scores_of(model) - expected).abs().max() < 1e-10
+    assert expected.std() > 0.1
+
+
+def test_padding_and_company_change_nothing():
+    model = make(positional=True)
+    scores = scores_of(model)
+    assert torch.allclose(scores_of(model, extra=4), scores, atol=1e-10, rtol=0)
+    assert torch.allclose(scores_of(model, first=False, extra=2), scores, atol=1e-10, rtol=0)
+    alone = torch.cat([scores_of(model, [a], [b]) for a, b in zip(CONTEXTS, CANDIDATES, strict=True)])
+    assert torch.allclose(alone, scores, atol=1e-10, rtol=0)
+    backwards = scores_of(model, CONTEXTS[::-1], [row[::-1] for row in CANDIDATES[::-1]])
+    assert torch.allclose(backwards.flip(0, 1), scores, atol=1e-10, rtol=0)
+
+
+def test_a_turn_without_a_word_is_no_turn():
+    model = make()
+    with_gap = [[[3, 4, 5], [], [6], [], [7, 8, 9, 10, 11, 12, 13]]]
+    assert torch.allclose(scores_of(model, with_gap, CANDIDATES[:1]), scores_of(model)[:1], atol=1e-10, rtol=0)
+
+
+def test_nothing_at_all_has_a_finite_score_and_gradient():
+    model = make()
+    scores = scores_of(model, [[[]], [[3, 4]]], [[[], [5]], [[6], []]])
+    assert scores.isfinite().all()
+    assert abs(scores[0, 0] - scores[1, 1]) < 1e-12  # an image of zeros, whatever is missing
+    scores.sum().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
+
+
+def test_the_last_words_and_turns_are_read():
+    model = make()
+    long = [[[9]] * 3 + [[1, *turn] if len(turn) >= 5 else turn for turn in CONTEXTS[2][-4:]]]
+    responses = [[[28, *response] if len(response) >= 10 else response for response in CANDIDATES[2]]]
+    assert torch.allclose(scores_of(model, long, responses), scores_of(model)[2:], atol=1e-10, rtol=0)
+
+
+def gradients(model, **settings):
+    model.config.update(settings)
+    model.zero_grad()
+    ids, mask = padded(CANDIDATES, False)
+    model.ranking_loss(model(*padded(CONTEXTS, True), ids, mask).logits).backward()
+    return [parameter.grad.clone() for parameter in model.parameters()]
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_chunks_give_the_same_gradients(size):
+    model = make()
+    for chunked, whole in zip(gradients(model, chunk_size=size), gradients(model, chunk_size=None), strict=True):
+        assert torch.allclose(chunked, whole, atol=1e-12, rtol=1e-9)
+        assert whole.abs().max() > 0
+
+
+def test_a_context_is_encoded_once_for_all_its_candidates():
+    model, calls = make(), []
+    model.self_blocks[0].register_forward_hook(lambda block, inputs, output: calls.append(len(output)))
+    with torch.no_grad():
+        scores = scores_of(model)
+    assert calls == [3 * 4, 3 * 3]  # three contexts of four turns, three times three candidates
+    model.config.chunk_size = 1
+    calls.clear()
+    with torch.no_grad():
+        assert torch.allclose(scores_of(model), scores, atol=1e-10, rtol=0)
+    assert calls == [3 * 4, 3, 3, 3]
+
+
+def test_its_size_at_the_programs_settings():
+    model = DeepAttentionMatchingModel(DeepAttentionMatchingConfig(vocab_size=20))
+    assert model.output.in_features == number_of_features(9, 50, 50) == 576
+    block = 2 * (200 * 200 + 200) + 4 * 200
+    convolutions = (27 * 12 * 32 + 32) + (27 * 32 * 16 + 16)
+    assert model.num_parameters() == 20 * 200 + 17 * block + convolutions + 577
+    assert DeepAttentionMatchingConfig().vocabulary_size == 434_512 + 1
+    batch = torch.randint(0, 20, (1, 2, 7)), torch.ones(1, 2, 7), torch.randint(0, 20, (1, 2, 3)), torch.ones(1, 2, 3)
+    with torch.no_grad():
+        output = model(*batch)
+    assert output.logits.shape == (1, 2)
+    assert output.similarities.shape == (1, 2, 1)
+    assert output.pooler_output is None
+
+
+def test_it_begins_as_the_program_does():
+    torch.manual_seed(0)
+    model = DeepAttentionMatchingModel(DeepAttentionMatchingConfig(vocab_size=2_000, num_blocks=1))
+    assert abs(model.words.weight.std().item() - 0.1) < 0.001
+    inner = model.turn_blocks[1].inner.weight
+    assert torch.allclose(inner @ inner.T, torch.eye(200), atol=1e-5)
+    largest = [convolution.weight.abs().max().item() for convolution in model.reader.convolutions]
+    assert all(0.0099 < each <= 0.01 for each in largest)
+    assert all(parameter.abs().max() == 0 for name, parameter in model.named_parameters() if name.endswith("bias"))
+
+
+@pytest.mark.parametrize("size", range(1, 12))
+def test_pooling_is_that_of_tensorflow(size):
+    image = torch.randn(2, size, 2 * size, 14, generator=torch.Generator().manual_seed(size))
+    assert torch.equal(pool(image[None])[0], reference_pool(image))
+
+
+def test_positions_are_waves():
+    waves = positions(40, torch.zeros(1, 7, dtype=torch.float64))
+    assert waves.shape == (40, 7)
+    assert abs(waves[3, 1].item() - math.sin(3 / 10_000 ** (2 / 7)) / math.sqrt(7)) < 1e-15
+    assert abs(waves[3, 4].item() - math.cos(3) / math.sqrt(7)) < 1e-15
+    assert not torch.allclose(scores_of(make(positional=True)), scores_of(make()), atol=1e-3)
+
+
+def test_the_objective_among_candidates():
+    logits = torch.tensor([[2.0, 0.0, -1.0], [0.0, 0.0, 0.0]])
+    expected = (math.log(1 + math.exp(-2) + math.exp(-3)) + math.log(3)) / 2
+    assert abs(make().ranking_loss(logits).item() - expected) < 1e-6
+
+
+def test_the_objective_of_pairs():
+    model = make(objective="pairs")
+    logits = torch.tensor([[2.0, 0.0, -1.0], [-30.0, 9.0, 10.5]], requires_grad=True)
+    losses = [math.log1p(math.exp(-2)), math.log(2), math.log1p(math.exp(-1)), 10.0, math.log1p(math.exp(9)), 10.0]
+    loss = model.ranking_loss(logits)
+    assert abs(loss.item() - sum(losses) / 6) < 1e-5
+    loss.backward()
+    assert logits.grad[1].count_nonzero() == 1  # nothing is learnt from the pairs whose loss was cut
+    mild = torch.tensor([[0.5, -0.2]])
+    assert torch.allclose(model.ranking_loss(mild), binary_cross_entropy_with_logits(mild, torch.tensor([[1.0, 0.0]])))
+
+
+def dialogue(*turns: str) -> Dialogue:
+    roles = ("user", "assistant") * len(turns)
+    return Dialogue.from_messages([{"role": role, "content": text} for role, text in zip(roles, turns, strict=False)])
+
+
+COLOURS = ["red", "green", "blue", "white", "black", "brown"]
+DIALOGUES = [dialogue(f"a {a} door please", "which wall", f"the {b} one", f"so {a} on {b}") for a in COLOURS
+             for b in COLOURS]  # fmt: skip
+
+
+def build(**settings: object):
+    torch.manual_seed(0)
+    small = {"embedding_size": 16, "num_blocks": 1, "max_turns": 3, "max_turn_tokens": 6, "max_response_tokens": 8}
+    return DeepAttentionMatchingModel.build(None, DIALOGUES, **{**small, **settings})
+
+
+@pytest.mark.parametrize("objective", ["candidates", "pairs"])
+def test_training_finds_the_response_that_repeats_the_words(objective):
+    model, tokenizer = build(num_candidates=4, responses="last", objective=objective)
+    examples = METHOD.examples(DIALOGUES, model.config, seed=0)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    losses, hits = [], []
+    for step in range(40):
+        chosen = [examples.example(step, index) for index in range(len(examples))]
+        output = model(**collate(chosen, tokenizer, model.config, Truncation()))
+        optimizer.zero_grad()
+        output.loss.backward()
+        optimizer.step()
+        losses.append(output.loss.item())
+        hits.append((output.logits.argmax(1) == 0).float().mean().item())
+    assert losses[-1] < 0.5 * losses[0]
+    assert hits[-1] > 0.9
+
+
+def test_a_saved_model_scores_alike(tmp_path):
+    model, tokenizer = build()
+    model.save_pretrained(tmp_path)
+    loaded = DeepAttentionMatchingModel.from_pretrained(tmp_path)
+    assert loaded.config.vocab_size == len(tokenizer)
+    example = RankingExample(DIALOGUES[8].turns[:3], ("so green on blue", "which wall", "so red on red"))
+    batch = collate([example], tokenizer, model.config, Truncation())
+    assert all(torch.equal(loaded.state_dict()[name], value) for name, value in model.state_dict().items())
+    with torch.no_grad():
+        assert torch.allclose(loaded.eval()(**batch).logits, model(**batch).logits, atol=1e-7)
+
+
+def test_layout():
+    model, tokenizer = build(max_turns=2, max_turn_tokens=3, max_context_tokens=8, max_response_tokens=8)
+    context = dialogue("which wall", "the red one please", "so red").turns
+    examples = [
+        RankingExample(context, ("so red on red", "a")),
+        RankingExample(context[:1], ("a red door please on the white wall one", "the unheard one")),
+    ]
+    count = Truncation()
+    batch = collate(examples, tokenizer, model.config, count)
+
+    def texts(name):
+        ids, mask = batch[f"{name}_ids"], batch["attention_mask" if name == "input" else f"{name}_mask"]
+        return [
+            [" ".join(tokenizer.convert_ids_to_tokens(text[real.bool()])) for text, real in zip(*rows, strict=True)]
+            for rows in zip(ids, mask, strict=True)
+        ]
+
+    assert texts("input") == [["red one please", "so red"], ["", "which wall"]]
+    assert texts("candidate") == [
+        ["so red on red", "a"],
+        ["red door please on the white wall one", "the [UNK] one"],
+    ]
+    assert (count.dialogues, count.truncated, count.tokens, count.dropped_tokens) == (6, 2, 27, 4)
+    assert str(count).startswith("2 of 6 contexts and responses were truncated (4 of 27 tokens dropped)")
+    model.config.max_context_tokens = 3
+    assert texts("input") == [["red one please", "so red"], ["", "which wall"]]
+    batch = collate(examples, tokenizer, model.config, Truncation())
+    assert texts("input") == [["please", "so red"], ["", "which wall"]]
+
+
+def test_half_precision_tells_scores_apart():
+    model, tokenizer = build()
+    batch = collate([RankingExample(DIALOGUES[0].turns, tuple(COLOURS))], tokenizer, model.config, Truncation())
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output = model(**batch)
+    assert output.logits.dtype == torch.float32
+    assert output.loss.isfinite()
+
+
+def test_it_begins_with_word_vectors(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("red " + " ".join(["0.25"] * 16) + "\nunheard " + " ".join(["1"] * 16) + "\n", encoding="utf-8")
+    torch.manual_seed(0)
+    settings = {"embedding_size": 16, "num_blocks": 1}
+    model, tokenizer = DeepAttentionMatchingModel.build(str(path), DIALOGUES, **settings)
+    red, green = tokenizer.convert_tokens_to_ids(["red", "green"])
+    assert model.words.weight[red].tolist() == [0.25] * 16
+    assert 0.03 < model.words.weight[green].std().item() < 0.3
+    assert model.words.weight.shape == (len(tokenizer), 16)
+    with pytest.raises(InputError, match="got 16 numbers, expected 200"):
+        DeepAttentionMatchingModel.build(str(path), DIALOGUES)
+
+
+def test_mistakes_are_told():
+    with pytest.raises(InputError, match="dropout"):
+        build(dropout=0.1)
+    with pytest.raises(InputError, match="embeds neither"):
+        make()(torch.ones(1, 3, dtype=torch.long))
+    with pytest.raises(InputError, match="chunk_size"):
+        DeepAttentionMatchingConfig(chunk_size=0)
+    with pytest.raises(InputError, match="max_turn"):
+        DeepAttentionMatchingConfig(max_turn=3)

@@ -1,0 +1,147 @@
+"""Multi-granularity training as stages: what is complete stays, what was killed goes on, all end in one ensemble."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from safetensors.torch import load_file
+
+from hf_dialemb.cli import main
+from hf_dialemb.evaluation.results import Results, Row
+from hf_dialemb.hub.ensemble_tables import ensemble_tables
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.training import ensemble
+from hf_dialemb.training.ensemble import EnsemblePlan, best_checkpoints, train_ensemble
+from hf_dialemb.training.run import train
+
+RECIPE = """
+method: dual_encoder
+corpus: [sample]
+exclude: [none]
+responses: assistant
+vocabulary_size: 300
+embedding_size: 8
+hidden_size: 8
+num_candidates: 4
+learning_rate: 0.01
+lr_scheduler_type: constant
+weight_decay: 0.0
+per_device_train_batch_size: 128
+per_device_eval_batch_size: 512
+max_dialogues: 60
+num_train_epochs: 2
+save_strategy: epoch
+checkpoint_selection: contrastive_accuracy
+dev_split: dev
+seed: 3
+"""
+
+
+def plan_in(folder, **changes):
+    folder.mkdir(exist_ok=True)
+    recipe = folder / "recipe.yaml"
+    recipe.write_text(RECIPE, encoding="utf-8")
+    return EnsemblePlan(str(recipe), "sample", folder / "runs", **{"size": 2, **changes})
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """Trains without processes of their own; returns which runs were started."""
+    started = []
+
+    def launch(plan, name):
+        started.append(name)
+        train(plan.settings(name))
+
+    monkeypatch.setattr(ensemble, "_launch", launch)
+    return started
+
+
+def weights(folder):
+    return load_file(folder / "model.safetensors")
+
+
+def test_a_killed_run_goes_on_at_its_stage_and_ends_in_the_same_ensemble(tmp_path, in_process, monkeypatch, capsys):
+    whole = train_ensemble(plan_in(tmp_path / "whole"), lambda line: None)
+    assert in_process == ["baseline", "granularity-1", "granularity-2", "seed-2"]
+    whole_launch = ensemble._launch
+
+    def killed(plan, name):
+        if name == "granularity-2":
+            raise InputError("killed")
+        whole_launch(plan, name)
+
+    monkeypatch.setattr(ensemble, "_launch", killed)
+    with pytest.raises(InputError, match="killed"):
+        train_ensemble(plan_in(tmp_path / "parts"), lambda line: None)
+    monkeypatch.setattr(ensemble, "_launch", whole_launch)
+    in_process.clear()
+    parts = train_ensemble(plan_in(tmp_path / "parts"), lambda line: None)
+    assert "baseline" not in in_process
+    assert "granularity-2" in in_process
+    for name, folder in whole.items():
+        first, second = weights(folder), weights(parts[name])
+        assert first.keys() == second.keys()
+        assert all(tensor.equal(second[key]) for key, tensor in first.items()), name
+    in_process.clear()
+    train_ensemble(plan_in(tmp_path / "parts"), lambda line: None)
+    assert in_process == []
+
+
+def test_the_whole_command_measures_and_prints_the_papers_tables(tmp_path, in_process, capsys):
+    plan_in(tmp_path)
+    words = ["ensemble", "--config", str(tmp_path / "recipe.yaml"), "--corpus", "sample", "--size", "2"]
+    assert main([*words, "--output", str(tmp_path / "runs"), "--skip-analyses", "--num_train_epochs", "2"]) == 0
+    printed = capsys.readouterr().out
+    for system in ("Dual Encoder", "Ensemble (5)", "Ensemble of seeds", "Multi-Granularity (5)", "granularity 2"):
+        assert re.search(rf"\| {re.escape(system)} \| \d+\.\d\d \|", printed), system
+    record = json.loads((tmp_path / "runs" / "results.json").read_text())
+    assert len(record["run"]["config"]["comparisons"]) == 6
+    assert (tmp_path / "runs" / "results.md").read_text().strip() in printed
+
+
+def test_best_checkpoints_are_those_of_the_dev_candidates_the_earlier_of_equal_ones(tmp_path):
+    log = [
+        {"step": step, "eval_contrastive_accuracy": score} for step, score in ((1, 0.2), (2, 0.5), (3, 0.5), (4, 0.4))
+    ]
+    (tmp_path / "training_report.json").write_text(json.dumps({"log": log}))
+    for step in (1, 2, 3, 4):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+    assert [folder.name for folder in best_checkpoints(tmp_path, 3)] == ["checkpoint-2", "checkpoint-3", "checkpoint-4"]
+    with pytest.raises(InputError, match="got 4 checkpoints, expected 5"):
+        best_checkpoints(tmp_path, 5)
+
+
+def test_a_run_that_fails_is_named_with_its_own_message(tmp_path):
+    plan = plan_in(tmp_path, overrides=("--num_candidates", "100000"))
+    (plan.output / "candidates").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"run baseline failed \(dialemb: error: num_candidates: got 100000.*logs"):
+        ensemble._launch(plan, "baseline")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"overrides": ("--method", "dse")}, "Unknown setting 'responses'"),
+        ({"overrides": ("--checkpoint_selection", "last")}, "checkpoint_selection: got last"),
+        ({"size": 1}, "size: got 1, expected at least 2"),
+    ],
+)
+def test_what_cannot_be_an_ensemble_is_refused(tmp_path, changes, reason):
+    with pytest.raises(InputError, match=reason):
+        train_ensemble(plan_in(tmp_path, **changes), lambda line: None)
+
+
+def test_tables_hold_measured_figures_beside_printed_ones():
+    task = "next-utterance-retrieval"
+    rows = (
+        Row("Dual Encoder", "multiwoz", "test", task, "mrr", "", 70.123, None, 1),
+        Row("Dual Encoder", "multiwoz", "test", task, "mrr", "", 79.55, None, 1, "P, Table 2, row Dual Encoder"),
+        Row("granularity 1", "multiwoz", "test", "dialogue-act-probe", "micro_f1", "", 15.5, 0.25, 3),
+    )
+    text = ensemble_tables(Results({"config": {}}, rows))
+    assert "| Dual Encoder | 70.12 | 79.55 | — | — |" in text
+    assert "| granularity 1 | — | — | 15.50 ± 0.25 | — |" in text
+    assert "More than chance" not in text

@@ -1,0 +1,208 @@
+"""Segments of responses by cosine: what is drawn, against ranking the whole pool."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from hf_dialemb.models import granularity
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.granularity import Segments, balanced_sample
+
+LEVELS = range(1, 6)
+
+
+def clustered(count: int, width: int = 24, seed: int = 0) -> np.ndarray:
+    """Vectors around centres that have very different shares of them."""
+    generator = np.random.default_rng(seed)
+    centres = generator.standard_normal((40, width)) + 0.5
+    shares = 1 / np.arange(1, 41)
+    chosen = generator.choice(40, count, p=shares / shares.sum())
+    return (centres[chosen] + 0.6 * generator.standard_normal((count, width))).astype(np.float32)
+
+
+def ranked(vectors: np.ndarray, row: int) -> np.ndarray:
+    """The other rows, closest first."""
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    order = np.argsort(-(unit @ unit[row]), kind="stable")
+    return order[order != row]
+
+
+@pytest.fixture(scope="module")
+def pool() -> Segments:
+    return Segments(clustered(20_000), sample_size=4096, exact=False)
+
+
+@pytest.fixture(scope="module")
+def places(pool) -> dict[int, np.ndarray]:
+    """Of some rows: the place of every other row in their ranking."""
+    result = {}
+    for row in np.random.default_rng(1).choice(len(pool), 200, replace=False):
+        result[row] = np.empty(len(pool), dtype=np.int64)
+        result[row][ranked(pool.vectors, row)] = np.arange(len(pool) - 1)
+    return result
+
+
+@pytest.mark.parametrize(("count", "levels"), [(101, 5), (150, 5), (97, 3), (40, 1), (6, 5)])
+def test_exact_segments_are_those_of_a_ranking(count, levels):
+    vectors = clustered(count)
+    segments = Segments(vectors, levels, exact=True)
+    for row in (0, count // 2, count - 1):
+        order = ranked(vectors, row)
+        edges = [(count - 1) * level // levels for level in range(levels + 1)]
+        for level in range(1, levels + 1):
+            expected = order[edges[level - 1] : edges[level]]
+            drawn = segments.draw([row], level, len(expected), np.random.default_rng(0))
+            assert sorted(drawn[0]) == sorted(expected)  # as many as there are: the draw is the segment
+
+
+def test_exact_bounds_let_through_what_a_ranking_does():
+    vectors = clustered(1200)
+    segments = Segments(vectors, exact=True)
+    unit = segments.vectors
+    for row in (0, 600, 1199):
+        cosines = unit @ unit[row]
+        for level in LEVELS:
+            inside = (cosines > segments.bounds[row, level]) & (cosines <= segments.bounds[row, level - 1])
+            inside[row] = False
+            expected = ranked(vectors, row)[1199 * (level - 1) // 5 : 1199 * level // 5]
+            assert set(np.flatnonzero(inside)) == set(expected)
+
+
+def test_small_pools_are_exact_by_default():
+    assert Segments(clustered(64), sample_size=32).exact
+    assert not Segments(clustered(65), sample_size=32).exact
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_sampled_bounds_draw_from_the_true_segment_and_all_of_it(pool, places, level):
+    drawn = pool.draw(list(places), level, 75, np.random.default_rng(level))
+    found = np.array([places[row][drawn[number]] for number, row in enumerate(places)])
+    parts = found * 5 / (len(pool) - 1) - (level - 1)  # 0 to 1 within the segment
+    inside = (parts >= 0) & (parts < 1)
+    assert inside.mean() >= 0.98
+    shares = np.bincount((parts[inside] * 10).astype(int), minlength=10) / inside.sum()
+    assert np.abs(shares - 0.1).max() < 0.012  # four standard errors, and the bounds' own error at the ends
+
+
+def test_large_and_small_draws_never_hold_the_row_itself_nor_a_negative_twice(pool):
+    rows = np.arange(3000)
+    for level in LEVELS:
+        drawn = pool.draw(rows, level, 9, np.random.default_rng(0))
+        assert drawn.shape == (3000, 9)
+        assert drawn.dtype == np.int64
+        assert drawn.min() >= 0
+        assert drawn.max() < len(pool)
+        assert (drawn != rows[:, None]).all()
+        assert (np.diff(np.sort(drawn, axis=1), axis=1) > 0).all()
+    few = Segments(clustered(12), 2)
+    for row in range(12):
+        assert row not in few.draw([row], 1, 100, np.random.default_rng(row))
+
+
+def test_a_draw_is_a_function_of_the_generator(pool):
+    for rows in ([7], np.arange(2000)):  # one block, and several with threads
+        once, again, other = (pool.draw(rows, 3, 9, np.random.default_rng([1, seed])) for seed in (0, 0, 1))
+        assert (once == again).all()
+        assert (once != other).any()
+
+
+def test_bounds_are_a_function_of_the_seed():
+    once, again, other = (Segments(clustered(3000), sample_size=500, seed=seed).bounds for seed in (0, 0, 1))
+    assert np.isfinite(once[:, 1:-1]).all()  # there are no ties
+    assert (once == again).all()
+    assert (once != other).any()
+
+
+def test_a_segment_with_fewer_members_than_wanted_repeats_them():
+    vectors = clustered(11)
+    segments = Segments(vectors)  # 10 others, 2 in each segment
+    drawn = segments.draw([4], 2, 30, np.random.default_rng(0))
+    assert set(drawn[0]) == set(ranked(vectors, 4)[2:4])
+    assert set(segments.draw([4], 2, 2, np.random.default_rng(0))[0]) == set(drawn[0])
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("value", [0.3, 0.0])
+def test_among_equal_vectors_every_level_draws_from_all(exact, level, value):
+    segments = Segments(np.full((2000, 7), value), sample_size=500, exact=exact)
+    drawn = segments.draw(np.full(60, 5), level, 50, np.random.default_rng(0))
+    assert len(np.unique(drawn)) > 1400  # 2000 (1 - exp(-3000 / 2000)) = 1554; a segment has 400
+    assert (drawn != 5).all()
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_tie_across_a_bound_is_shared_at_random(exact):
+    generator = np.random.default_rng(0)
+    vectors = np.zeros((3000, 8))
+    vectors[:, 0] = 1
+    vectors[1000:, 1:] = generator.standard_normal((2000, 7))
+    vectors[1000:, 0] = -np.abs(vectors[1000:, 2])
+    segments = Segments(vectors, exact=exact, sample_size=1000)  # 999 are equal to the first, 600 fit in a segment
+    first = segments.draw(np.zeros(60, dtype=int), 1, 50, generator)
+    second = segments.draw(np.zeros(60, dtype=int), 2, 50, generator)
+    assert (first < 1000).all()
+    assert len(np.unique(first)) > 900
+    assert (second < 1000).mean() == pytest.approx(399 / 600, abs=0.04)
+    assert len(np.unique(second[second < 1000])) > 700
+
+
+def test_zeros_have_cosine_0_with_all():
+    vectors = clustered(30)
+    vectors[:10], vectors[10:, 0] = 0, np.abs(vectors[10:, 0])
+    segments = Segments(vectors, 2)
+    assert np.isfinite(segments.vectors).all()
+    lengths = np.linalg.norm(segments.vectors, axis=1)
+    assert lengths == pytest.approx([0.0] * 10 + [1.0] * 20, abs=1e-6)
+    assert segments.draw([0, 15], 2, 5, np.random.default_rng(0)).shape == (2, 5)
+
+
+def test_lengths_of_vectors_do_not_matter():
+    vectors = clustered(300)
+    scales = np.float32(2.0) ** np.arange(-60, 60, 0.4)[:300, None].astype(np.float32)
+    assert Segments(vectors * scales).vectors == pytest.approx(Segments(vectors).vectors, abs=1e-6)
+
+
+def test_a_balanced_sample_has_its_share_of_every_region():
+    vectors = clustered(5000)
+    sample = balanced_sample(vectors, 500, np.random.default_rng(0))
+    assert len(np.unique(sample)) > 490  # neighbouring stretches may share a member
+    widest = vectors @ np.linalg.svd(vectors - vectors.mean(0), full_matrices=False)[2][0]
+    below = (widest[sample] < np.median(widest)).mean()
+    assert below == pytest.approx(0.5, abs=0.01)  # a uniform sample: standard deviation 0.022
+    assert sorted(balanced_sample(vectors[:20], 50, np.random.default_rng(0))) == list(range(20))
+
+
+def test_every_vector_is_as_likely_to_be_in_the_sample():
+    vectors = clustered(70)
+    generator = np.random.default_rng(0)
+    counts = sum(np.bincount(balanced_sample(vectors, 30, generator), minlength=70) for _ in range(400))
+    assert counts / 400 == pytest.approx(np.full(70, 30 / 70), abs=0.12)  # near five standard deviations
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_cosines_of_all_pairs_are_never_held(exact, monkeypatch):
+    monkeypatch.setattr(granularity, "_THREADS", 2)
+    vectors = clustered(5000, width=8)
+    tracemalloc.start()
+    segments = Segments(vectors, sample_size=1024, exact=exact)
+    segments.draw(np.arange(5000), 2, 9, np.random.default_rng(0))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5000**2 * 4 / 2  # as many as there are pairs take 95 MiB
+
+
+def test_too_few_responses_a_wrong_level_and_broken_vectors_are_refused():
+    with pytest.raises(InputError, match=r"Got 5 distinct responses, expected at least 6 .* 5 segments; add dialogues"):
+        Segments(clustered(5), 5)
+    segments = Segments(clustered(6), 5)
+    for level in (0, 6):
+        with pytest.raises(InputError, match=f"got {level}, expected 1 .* to 5"):
+            segments.draw([0], level, 1, np.random.default_rng(0))
+    vectors = clustered(9)
+    vectors[3, 1], vectors[5, 0] = np.nan, np.inf
+    with pytest.raises(InputError, match=r"nan or inf in 2 of 9 \(first in row 3\).* learning rate"):
+        Segments(vectors)

@@ -1,0 +1,250 @@
+"""Linear layers on vectors of contexts: what they are asked, how they are scored, and what learns."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from ranker_checkpoints import deep_attention_matching, dual_encoder
+from scipy.sparse import csr_array
+from sklearn.metrics import f1_score
+
+from hf_dialemb.corpora import load_dialogues
+from hf_dialemb.evaluation import act_fine_tuning
+from hf_dialemb.evaluation.act_fine_tuning import LearningEncoders, lay_out, run_act_fine_tuning
+from hf_dialemb.evaluation.context_labels import (
+    ACTS,
+    PARTS,
+    WORDS,
+    ContextLabels,
+    assistant_contexts,
+    context_labels,
+    label_scores,
+    last_words,
+)
+from hf_dialemb.evaluation.linear_layer import LayerSettings, fit
+from hf_dialemb.evaluation.probes import FrozenVectors, run_probes
+from hf_dialemb.models import get_method
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.ranking import LoadedRanker, encode_contexts
+
+FAST = LayerSettings(learning_rate=0.05, encoder_learning_rate=0.02, batch_size=16, epochs=6, patience=6)
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def dialogues() -> dict[str, list[Dialogue]]:
+    sample = load_dialogues("sample", None, "dev")
+    return {"train": sample[:40], "dev": sample[40:60], "test": sample[60:]}
+
+
+@pytest.fixture(scope="module")
+def rankers(dialogues) -> list[LoadedRanker]:
+    return [dual_encoder(dialogues["train"], seed) for seed in (5, 6)]
+
+
+def talk(*turns: tuple[str, str, str]) -> Dialogue:
+    return Dialogue(tuple(Turn(role, content, tuple(acts.split())) for role, content, acts in turns))
+
+
+HELLO = talk(
+    ("assistant", "Welcome!", "greet"),
+    ("user", "A cheap room <|user|> please", ""),
+    ("assistant", "Where?", "request"),
+    ("user", "zzz North north", ""),
+    ("assistant", "Booked.", ""),
+)
+BYE = talk(("user", "Bye", ""), ("assistant", "Bye", "bye inform"))
+
+
+def test_contexts_end_before_the_assistants_turns():
+    found = assistant_contexts([HELLO, BYE])
+    assert [len(context) for context in found.turns] == [2, 4, 1]
+    assert [context[-1].role for context in found.turns] == ["user"] * 3
+    assert found.acts == [{"request"}, set(), {"bye", "inform"}]
+
+
+def test_words_are_those_of_the_tokenizer_in_the_last_turn_alone():
+    tokenizer = dual_encoder([HELLO], 0, vocabulary_size=30).tokenizer
+    assert "north" in tokenizer.get_vocab()
+    known, _ = last_words([HELLO.turns[:2], HELLO.turns[:4]], tokenizer)
+    assert {"a", "cheap", "room", "please"} <= known
+    assert not known & set(tokenizer.all_special_tokens)
+    small = dual_encoder([talk(("user", "north north room", ""))], 0, vocabulary_size=9).tokenizer
+    assert last_words([HELLO.turns[:2], HELLO.turns[:4]], small) == [frozenset(), {"north"}]
+
+
+def test_acts_of_train_come_first_and_contexts_without_acts_are_counted():
+    contexts = {"train": [HELLO], "dev": [HELLO], "test": [HELLO, BYE]}
+    given = {part: assistant_contexts(found) for part, found in contexts.items()}
+    words = dual_encoder([HELLO], 0).tokenizer
+    labels = context_labels(ACTS, given, words)
+    assert labels.classes == ("request", "bye", "inform")
+    assert [labels.rows[part].tolist() for part in PARTS] == [[0], [0], [0, 2]]
+    assert labels.labels["test"].toarray().tolist() == [[1, 0, 0], [0, 1, 1]]
+    assert labels.describe() == {
+        "classes": 1,
+        "classes_not_in_train": 2,
+        "contexts": {"train": 1, "dev": 1, "test": 2},
+        "contexts_without_labels": {"train": 1, "dev": 1, "test": 1},
+    }
+    with pytest.raises(InputError, match="no labelled context among the 1 of dev"):
+        context_labels(
+            ACTS, given | {"dev": assistant_contexts([talk(("user", "a", ""), ("assistant", "b", ""))])}, words
+        )
+
+
+def test_f1_is_scikit_learns():
+    generator = np.random.default_rng(0)
+    truth, told = generator.random((2, 40, 6)) < 0.3
+    truth[:, 2], told[:, 4] = False, False  # a class that never holds, and one that is never told
+    found = label_scores(csr_array(told.astype(int)), csr_array(truth.astype(int)))
+    occurring = [0, 1, 3, 4, 5]
+    assert found.micro_f1 == pytest.approx(f1_score(truth, told, average="micro"))
+    assert found.macro_f1 == pytest.approx(f1_score(truth, told, average="macro", labels=occurring, zero_division=0))
+    right, wrong, missed = found.counts.T
+    assert (right == (told & truth).sum(1)).all()
+    assert (wrong == (told & ~truth).sum(1)).all()
+    assert (missed == (~told & truth).sum(1)).all()
+
+
+def problem(classes: int = 5, unseen: int = 0) -> tuple[dict[str, np.ndarray], ContextLabels]:
+    """Vectors whose signs say which classes hold; further classes occur on test alone, in every context."""
+    generator = np.random.default_rng(1)
+    vectors = {part: generator.normal(size=(300, classes)).astype(np.float32) for part in PARTS}
+    marks = {part: np.pad((found > 0).astype(np.int32), ((0, 0), (0, unseen))) for part, found in vectors.items()}
+    marks["test"][:, classes:] = 1
+    rows = dict.fromkeys(PARTS, np.arange(300))
+    names = tuple(f"class {number}" for number in range(classes + unseen))
+    labels = {part: csr_array(found) for part, found in marks.items()}
+    return vectors, ContextLabels(ACTS, names, classes, rows, labels, dict.fromkeys(PARTS, 0))
+
+
+def test_a_layer_finds_what_is_there_to_be_read():
+    vectors, labels = problem()
+    found = fit(FrozenVectors(vectors, CPU), labels, FAST, seed=0)
+    assert found.scores.micro_f1 > 0.97
+    assert found.scores.macro_f1 > 0.97
+    noise = {part: np.random.default_rng(2).normal(size=(300, 5)).astype(np.float32) for part in PARTS}
+    assert fit(FrozenVectors(noise, CPU), labels, FAST, seed=0).scores.micro_f1 < 0.7
+
+
+def test_what_does_not_occur_in_train_counts_as_missed():
+    (vectors, labels), (_, more) = problem(), problem(unseen=1)
+    plain, harder = (fit(FrozenVectors(vectors, CPU), given, FAST, seed=0).scores for given in (labels, more))
+    assert (harder.counts - plain.counts == [0, 0, 1]).all()
+    assert harder.macro_f1 == pytest.approx(plain.macro_f1 * 5 / 6)
+
+
+def test_neither_the_scale_of_vectors_nor_a_constant_matters():
+    vectors, _ = problem()
+    moved = {
+        part: np.column_stack([8 * found + 4, np.full(300, 3, dtype=np.float32)]) for part, found in vectors.items()
+    }
+    both = [FrozenVectors(given, CPU) for given in (vectors, moved)]
+    first, second = (source.vectors("test", np.arange(300)) for source in both)
+    torch.testing.assert_close(second[:, :5], first)
+    assert (second[:, 5] == 0).all()
+
+
+def test_the_epoch_that_is_best_on_dev_is_measured():
+    vectors, labels = problem()
+    upset = replace(labels, labels=labels.labels | {"dev": csr_array(1 - labels.labels["dev"].toarray())})
+    found = fit(FrozenVectors(vectors, CPU), upset, replace(FAST, patience=2, epochs=50), seed=0)
+    assert found.epoch == 1  # the more is learned, the worse
+
+
+def test_probes_are_repeatable_and_leave_the_rankers_alone(dialogues, rankers):
+    before = [{name: value.clone() for name, value in each.model.state_dict().items()} for each in rankers]
+    settings = {WORDS: FAST, ACTS: FAST}
+    systems = {"single": rankers[:1], "ensemble": rankers}
+    found, again = (run_probes(systems, **dialogues, seeds=(0, 1), settings=settings) for _ in range(2))
+    assert [(each.system, each.task) for each in found] == [
+        ("single", "bag-of-words-probe"),
+        ("single", "dialogue-act-probe"),
+        ("ensemble", "bag-of-words-probe"),
+        ("ensemble", "dialogue-act-probe"),
+    ]
+    for one, other in zip(found, again, strict=True):
+        assert one.measurements == other.measurements
+        assert (one.counts == other.counts).all()
+        hits, wrong, missed = one.counts.sum(axis=1).T  # (S,) each
+        micro, macro = one.measurements
+        assert (micro.metric, macro.metric, micro.n) == ("micro_f1", "macro_f1", 2)
+        assert micro.mean == pytest.approx(np.mean(200 * hits / (2 * hits + wrong + missed)))
+        assert json.loads(json.dumps(one.config))["members"] == len(systems[one.system])
+    assert [each.config["width"] for each in found] == [12, 12, 24, 24]
+    for kept, each in zip(before, rankers, strict=True):
+        assert all(torch.equal(value, kept[name]) for name, value in each.model.state_dict().items())
+
+
+def test_encoders_that_learn_embed_as_rankers_do(monkeypatch, dialogues, rankers):
+    monkeypatch.setattr(act_fine_tuning, "precision", lambda: "float32")
+    contexts = {part: assistant_contexts(found) for part, found in dialogues.items()}
+    tokens = [{part: lay_out(each, found) for part, found in contexts.items()} for each in rankers]
+    source = LearningEncoders(rankers, tokens, seed=0)
+    rows = np.array([5, 0, 3])
+    vectors = source.vectors("dev", rows)
+    wanted = [encode_contexts(each, [contexts["dev"].turns[row] for row in rows]) for each in rankers]
+    np.testing.assert_allclose(vectors.detach().numpy(), np.concatenate(wanted, axis=1), atol=1e-6)
+    vectors.sum().backward()
+    for model in source.layers:
+        assert model.context.words.weight.grad.abs().sum() > 0
+        assert model.response.words.weight.grad is None
+
+
+def test_fine_tuning_learns_what_the_acts_hang_on_and_leaves_the_rankers_alone(rankers):
+    answers = {"room": "request", "pounds": "inform", "thank you": "bye", "card": "request inform"}
+    asked = [talk(("user", word, ""), ("assistant", "Yes.", acts)) for word, acts in answers.items()]
+    parts = {"train": asked * 20, "dev": asked, "test": asked * 2}
+    before = {name: value.clone() for name, value in rankers[0].model.state_dict().items()}
+    systems = {"single": rankers[:1], "ensemble": rankers, "random weights": rankers[:1]}
+    found = run_act_fine_tuning(systems, **parts, seeds=(0, 1), untrained=("random weights",), settings=FAST)
+    assert [(each.system, each.task) for each in found] == [(name, "dialogue-act-fine-tuning") for name in systems]
+    assert [each.config["trained"] for each in found] == [True, True, False]
+    assert [each.measurements[0].mean for each in found] == [100] * 3
+    assert all(each.counts.shape == (2, 8, 3) for each in found)
+    assert all(torch.equal(value, before[name]) for name, value in rankers[0].model.state_dict().items())
+
+
+def test_random_weights_differ_by_seed_and_member(rankers):
+    def weights(seed: int) -> list[torch.Tensor]:
+        twins = [rankers[0], rankers[0]]
+        layers = LearningEncoders(twins, [], seed=seed, trained=False).layers
+        return [layer.context.words.weight for layer in layers]
+
+    first, second = weights(0)
+    assert not torch.equal(first, second)
+    assert torch.equal(first, weights(0)[0])
+    assert not torch.equal(first, weights(1)[0])
+    assert not torch.equal(first, rankers[0].model.context.words.weight)
+
+
+def test_transformers_are_probed_and_learn_too(tiny_bert, dialogues):
+    model, tokenizer = get_method("transformer_dual_encoder").model_class.build(tiny_bert, [])
+    members = [LoadedRanker(model, tokenizer, get_method("transformer_dual_encoder"))]
+    few = {part: found[:6] for part, found in dialogues.items()}
+    settings = replace(FAST, epochs=1)
+    probed = run_probes({"tiny": members}, **few, seeds=(0,), settings=dict.fromkeys((WORDS, ACTS), settings))
+    tuned = run_act_fine_tuning({"tiny": members}, **few, seeds=(0,), targets=(WORDS, ACTS), settings=settings)
+    assert [each.config["width"] for each in (*probed, *tuned)] == [16] * 4
+    assert [each.task for each in tuned] == ["bag-of-words-fine-tuning", "dialogue-act-fine-tuning"]
+
+
+def test_wrong_requests_are_told(dialogues, rankers):
+    with pytest.raises(InputError, match="which embeds no contexts"):
+        run_probes({"matching": [deep_attention_matching(dialogues["train"])]}, **dialogues, seeds=(0,))
+    with pytest.raises(InputError, match="got none"):
+        run_probes({}, **dialogues, seeds=(0,))
+    with pytest.raises(InputError, match="untrained: got other, expected one of single"):
+        run_act_fine_tuning({"single": rankers[:1]}, **dialogues, seeds=(0,), untrained=("other",))
+
+
+def test_multiwoz_has_acts_on_nearly_all_of_the_assistants_turns(data_dir):
+    found = assistant_contexts(load_dialogues("multiwoz", data_dir, "train"))
+    assert (len(found.acts), sum(map(bool, found.acts))) == (10_982, 10_777)
+    assert len(frozenset().union(*found.acts)) == 13

@@ -1,0 +1,303 @@
+"""`dialemb rank` and `dialemb candidates`: pools and contexts read, ranked with any ranker, searched, and errors."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+import torch
+from ranker_checkpoints import assembled, deep_attention_matching, dual_encoder, save
+
+from hf_dialemb.cli import main
+from hf_dialemb.corpora import load_dialogues, write_jsonl
+from hf_dialemb.corpora.candidates import draw_candidates, read_candidates
+from hf_dialemb.hub import rank, vector_index
+from hf_dialemb.hub.rank import rank_pool, read_contexts, read_pool
+from hf_dialemb.hub.vector_index import VectorIndex
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.ranker import RankingExample
+from hf_dialemb.models.ranking import score_candidates
+
+CHAT = [{"role": "user", "content": "I need a taxi"}, {"role": "assistant", "content": "When do\nyou leave?"}]
+
+
+@pytest.fixture(scope="module")
+def dialogues(sample_dialogues):
+    return [Dialogue(each.turns[:3], each.id) for each in sample_dialogues[:4]]
+
+
+@pytest.fixture(scope="module")
+def responses(sample_dialogues):
+    return list(dict.fromkeys(turn.content for each in sample_dialogues for turn in each.turns))[:60]
+
+
+@pytest.fixture(scope="module")
+def towers(sample_dialogues):
+    return [
+        dual_encoder(sample_dialogues, seed, score=score, loss_temperature=temperature)
+        for seed, (score, temperature) in enumerate([("dot", 1.0), ("cosine", 0.05)])
+    ]
+
+
+@pytest.fixture(scope="module")
+def folders(towers, tmp_path_factory):
+    return [save(ranker, tmp_path_factory.mktemp("ranker")) for ranker in towers]
+
+
+@pytest.fixture(scope="module")
+def ensemble(folders):
+    return assembled(folders)
+
+
+def directly(ranker, dialogues, responses):
+    """The ranker's own scores of all responses, (C, P)."""
+    examples = [RankingExample(dialogue.turns, tuple(responses)) for dialogue in dialogues]
+    return np.stack(score_candidates(ranker, examples))
+
+
+def best(scores, responses, top):
+    return [[(responses[place], row[place]) for place in np.argsort(-row)[:top]] for row in scores]
+
+
+def agree(found, expected):
+    found, expected = list(found), list(expected)
+    assert [[text for text, _ in each] for each in found] == [[text for text, _ in each] for each in expected]
+    np.testing.assert_allclose(
+        [[score for _, score in each] for each in found],
+        [[score for _, score in each] for each in expected],
+        rtol=1e-4, atol=1e-5,
+    )  # fmt: skip
+
+
+# files
+
+
+def test_a_pool_has_each_response_once(tmp_path):
+    path = tmp_path / "pool.txt"
+    path.write_bytes("\ufeffYes .\n\n  \nno\r\n YES  .\nno\nmaybe".encode())
+    assert read_pool(path) == (["Yes .", "no", "maybe"], 2, 2)
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return path
+
+
+def test_contexts_are_dialogues_or_a_chat(tmp_path, dialogues):
+    write_jsonl(dialogues, tmp_path / "many.jsonl")
+    assert read_contexts(tmp_path / "many.jsonl") == dialogues
+    assert read_contexts(write(tmp_path / "chat.json", CHAT))[0].to_messages() == CHAT
+    (found,) = read_contexts(write(tmp_path / "named.json", {"id": "call-1", "messages": CHAT}))
+    assert (found.id, found.to_messages()) == ("call-1", CHAT)
+
+
+@pytest.mark.parametrize(
+    ("read", "content", "sentence"),
+    [
+        (read_pool, b"", "got no response, expected one on each line"),
+        (read_pool, b"\n \n", "got no response"),
+        (read_pool, b"good\nb\xff\n", ":2: broken UTF-8"),
+        (read_pool, None, "cannot be read"),
+        (read_contexts, None, "cannot be read"),
+        (read_contexts, b"[", "broken JSON"),
+        (read_contexts, [], "got no turn"),
+        (read_contexts, [{"role": "user", "content": "  "}], r"messages\[0\]: field content: got '  ', expected text"),
+        (read_contexts, [{"role": "agent", "content": "hi"}], r"messages\[0\]: field role: got 'agent'"),
+        (read_contexts, {"turns": []}, "field messages is missing"),
+        (read_contexts, 3, "got int, expected an object"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told(tmp_path, read, content, sentence):
+    path = tmp_path / "file.json"
+    if content is not None:
+        write(path, content)
+    with pytest.raises(InputError, match=rf"file\.json.*{sentence}"):
+        read(path)
+
+
+# ranking
+
+
+@pytest.mark.parametrize("size", [7, 1000])
+def test_scores_are_the_rankers_own(towers, dialogues, responses, monkeypatch, size):
+    monkeypatch.setattr(rank, "_EMBEDDED", size)
+    for ranker in towers:
+        expected = best(directly(ranker, dialogues, responses), responses, 5)
+        agree(rank_pool(ranker, dialogues, responses, 5), expected)
+
+
+def test_a_ranker_without_vectors_scores_the_pool_piece_by_piece(sample_dialogues, dialogues, responses, monkeypatch):
+    monkeypatch.setattr(rank, "_SCORED", 8)
+    ranker = deep_attention_matching(sample_dialogues)
+    expected = best(directly(ranker, dialogues[:2], responses[:20]), responses, 4)
+    agree(rank_pool(ranker, dialogues[:2], responses[:20], 4), expected)
+
+
+def test_an_ensembles_probabilities_are_those_of_the_whole_pool(ensemble, towers, dialogues, responses):
+    whole = list(rank_pool(ensemble, dialogues, responses, len(responses)))
+    assert [sum(score for _, score in each) for each in whole] == pytest.approx([1] * len(dialogues))
+    members = [torch.from_numpy(directly(each, dialogues, responses)).softmax(-1).numpy() for each in towers]
+    agree(whole, best(np.mean(members, axis=0), responses, len(responses)))
+    agree(whole, best(np.exp(directly(ensemble, dialogues, responses)), responses, len(responses)))
+    agree(rank_pool(ensemble, dialogues, responses, 3), [each[:3] for each in whole])
+
+
+def test_of_equal_responses_the_earlier_comes_first(towers, dialogues):
+    # Words that the ranker never saw are all alike to it.
+    unknown = ["qqq", "xxx", "zzz"]
+    for ranked in rank_pool(towers[0], dialogues, unknown, 10):
+        assert [text for text, _ in ranked] == unknown
+        assert len({score for _, score in ranked}) == 1
+
+
+def test_a_speaker_without_a_mark_is_told(sample_dialogues, responses):
+    ranker = dual_encoder(sample_dialogues)
+    user, assistant, *_, response = ranker.model.config.marker_ids
+    ranker.model.config.marker_ids = [user, assistant, response]
+    third = Dialogue((Turn("user", "hello"), Turn("speaker_3", "hi")), "call-3")
+    with pytest.raises(InputError, match="context call-3: got the role speaker_3, expected one of user, assistant, "):
+        next(rank_pool(ranker, [third], responses, 5))
+
+
+# index
+
+
+@pytest.mark.parametrize("name", ["dot", "cosine"])
+def test_an_index_finds_the_same(towers, dialogues, responses, name):
+    ranker = next(each for each in towers if each.model.config.score == name)
+    expected = rank_pool(ranker, dialogues, responses, 6)
+    agree(rank_pool(ranker, dialogues, responses, 6, "faiss"), expected)
+    assert [len(each) for each in rank_pool(ranker, dialogues, responses, 500, "faiss")] == [len(responses)] * 4
+
+
+def test_products_of_vectors_of_any_length_are_searched():
+    generator = np.random.default_rng(0)
+    vectors = (generator.normal(size=(300, 8)) * generator.gamma(1, 5, size=(300, 1))).astype(np.float32)
+    index, query = VectorIndex(vectors), generator.normal(size=8).astype(np.float32)
+    found = index.nearest(query, 20)
+    assert [row for row, _ in found] == np.argsort(-(vectors @ query))[:20].tolist()
+    assert [product for _, product in found] == pytest.approx(sorted(vectors @ query)[::-1][:20], rel=1e-4)
+    assert VectorIndex(np.zeros((3, 8), dtype=np.float32)).nearest(query, 2)[0][1] == 0
+
+
+def test_a_large_pool_is_searched_in_part_and_most_is_found(monkeypatch):
+    monkeypatch.setattr(vector_index, "EXACT", 1000)
+    generator = np.random.default_rng(0)
+    centres = generator.normal(size=(40, 16))
+    vectors = (centres[generator.integers(40, size=4000)] + 0.3 * generator.normal(size=(4000, 16))).astype(np.float32)
+    index, found = VectorIndex(vectors), []
+    for query in vectors[:50]:
+        nearest = [row for row, _ in index.nearest(query, 10)]
+        found.append(len({*nearest} & {*np.argsort(-(vectors @ query))[:10].tolist()}))
+        assert index.nearest(query, 10) == sorted(index.nearest(query, 10), key=lambda pair: -pair[1])
+    assert np.mean(found) > 9
+
+
+def test_what_cannot_be_searched_is_told(ensemble, sample_dialogues, dialogues, responses, monkeypatch):
+    with pytest.raises(InputError, match="--index: the probabilities of an ensemble need the scores of all responses"):
+        next(rank_pool(ensemble, dialogues, responses, 5, "faiss"))
+    with pytest.raises(InputError, match="--index: this ranker reads a context and a response together"):
+        next(rank_pool(deep_attention_matching(sample_dialogues), dialogues, responses, 5, "faiss"))
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(InputError, match=r'run: pip install "hf-dialemb\[faiss\]"'):
+        vector_index.check_index()
+
+
+# command line
+
+
+@pytest.fixture
+def files(tmp_path, dialogues, responses):
+    write_jsonl(dialogues, tmp_path / "contexts.jsonl")
+    (tmp_path / "pool.txt").write_text("\n".join(["", *responses, responses[0].upper()]), encoding="utf-8")
+    return ["--context", str(tmp_path / "contexts.jsonl"), "--candidates", str(tmp_path / "pool.txt")]
+
+
+def test_rank_prints_and_writes(folders, towers, dialogues, responses, files, tmp_path, capsys):
+    output = tmp_path / "ranked.jsonl"
+    assert main(["rank", "--model", folders[0], *files, "--top", "3", "--output", str(output)]) == 0
+    printed = capsys.readouterr().out
+    assert "60 responses (1 blank and 1 repeated lines left out)" in printed
+    assert f"Wrote {output}" in printed
+    records = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+    assert [record["id"] for record in records] == [dialogue.id for dialogue in dialogues]
+    assert records[0]["messages"] == dialogues[0].to_messages()
+    found = [[(each["response"], each["score"]) for each in record["ranked"]] for record in records]
+    agree(found, best(directly(towers[0], dialogues, responses), responses, 3))
+    text, score = found[0][0]
+    assert f"{1:>6} {score:>12.6g}  {text}" in printed
+    assert printed.count(" rank ") == len(dialogues)
+
+
+def test_rank_prints_an_ensembles_probabilities(ensemble, files, tmp_path, capsys):
+    folder, output = save(ensemble, tmp_path / "ensemble"), tmp_path / "ranked.jsonl"
+    (tmp_path / "chat.json").write_text(json.dumps(CHAT), encoding="utf-8")
+    words = ["rank", "--model", folder, "--context", str(tmp_path / "chat.json"), *files[2:]]
+    assert main([*words, "--top", "60", "--output", str(output)]) == 0
+    printed = capsys.readouterr().out
+    assert "probability" in printed
+    assert "#1  user: I need a taxi assistant: When do you leave?\n" in printed
+    (record,) = map(json.loads, output.read_text(encoding="utf-8").splitlines())
+    assert sum(each["probability"] for each in record["ranked"]) == pytest.approx(1)
+
+
+def test_a_long_dialogue_is_shown_by_its_end():
+    line = rank._summary(Dialogue((Turn("user", "word " * 100), Turn("assistant", "the end"))), 4)
+    assert line.startswith("#5  …")
+    assert line.endswith("assistant: the end")
+    assert len(line) == len("#5  ") + 100
+
+
+def fails(capsys, *words):
+    capsys.readouterr()
+    assert main(list(words)) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    return printed.err.splitlines()[-1]
+
+
+def test_a_wrong_request_is_told(folders, tiny_bert, files, tmp_path, capsys):
+    def rank(*words, model=folders[0]):
+        return fails(capsys, "rank", "--model", model, *files, *words)
+
+    assert "--top: got 0, expected at least 1" in rank("--top", "0")
+    assert "Model 'no/such' is neither a folder nor on the Hub" in rank(model="no/such")
+    assert "got a model of type bert, expected a ranker" in rank(model=tiny_bert)
+    assert "invalid choice: 'hnsw'" in rank("--index", "hnsw")
+    assert "got a folder, expected a file" in rank("--output", str(tmp_path))
+    (tmp_path / "pool.txt").write_text("\n")
+    assert "pool.txt: got no response" in rank()
+
+
+def test_candidates_are_written_as_they_were_drawn(tmp_path, capsys):
+    output = tmp_path / "dev.jsonl"
+    words = ["candidates", "--corpus", "sample", "--split", "dev", "--output", str(output)]
+    assert main([*words, "--num-candidates", "4", "--responses", "last", "--seed", "5"]) == 0
+    header, selections = read_candidates(output)
+    assert header == {"corpus": "sample", "split": "dev", "seed": 5, "num_candidates": 4, "responses": "last"}
+    dialogues = load_dialogues("sample", None, "dev")
+    for found, drawn in zip(selections, draw_candidates(dialogues, 4, "last", 5), strict=True):
+        assert (found.id, found.responses, found.correct) == (drawn.id, drawn.responses, drawn.correct)
+        assert [turn.content for turn in found.context] == [turn.content for turn in drawn.context]
+    printed = capsys.readouterr().out
+    assert f"{len(dialogues)} dialogues gave {len(selections)} contexts with 4 candidates each" in printed
+    assert f"Wrote {output}" in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--num-candidates", "1"], "--num-candidates: got 1, expected at least 2"),
+        (["--seed", "-1"], "--seed: got -1, expected at least 0"),
+        (["--num-candidates", "100000"], "different responses, expected at least 100000"),
+        (["--responses", "first"], "invalid choice: 'first'"),
+        (["--corpus", "sampel"], "Unknown corpus 'sampel'"),
+        (["--corpus", "ubuntu"], "Corpus ubuntu holds response-selection, expected dialogues"),
+    ],
+)
+def test_candidates_that_cannot_be_drawn_are_told(tmp_path, capsys, words, sentence):
+    output = tmp_path / "dev.jsonl"
+    given = ["candidates", "--corpus", "sample", "--output", str(output), *words]
+    assert sentence in fails(capsys, *given)
+    assert not output.exists()

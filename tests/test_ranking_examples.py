@@ -1,0 +1,155 @@
+"""Examples of rankers, and candidate sets that are drawn once."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from hf_dialemb.corpora.candidates import draw_candidates, read_candidates, write_candidates
+from hf_dialemb.corpora.examples import ResponseSelection
+from hf_dialemb.models.config import RankerConfig
+from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn, plain
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.ranking_examples import RankingExamples
+from hf_dialemb.training.ranking import ranking_example
+
+
+def talk(number, *texts):
+    return Dialogue(tuple(Turn(ROLES[place % 2], text) for place, text in enumerate(texts)), f"d{number}")
+
+
+DIALOGUES = [talk(n, f"ask {n}", f"answer {n}", f"again {n}", "You're  Welcome") for n in range(40)]
+
+
+def examples(seed=0, dialogues=DIALOGUES, **settings):
+    return RankingExamples(dialogues, RankerConfig(**{"num_candidates": 5, "responses": "assistant", **settings}), seed)
+
+
+@pytest.mark.parametrize(("responses", "count"), [("assistant", 80), ("any", 160), ("last", 40)])
+def test_which_turns_are_responses(responses, count):
+    dialogues = [Dialogue((*each.turns, Turn("user", f"bye {each.id}"))) for each in DIALOGUES]
+    assert len(examples(dialogues=dialogues, responses=responses)) == count
+
+
+def test_a_context_is_all_that_was_said_before_and_its_true_response_comes_first():
+    found = examples().example(0, 1)
+    assert [turn.content for turn in found.context] == ["ask 0", "answer 0", "again 0"]
+    assert found.candidates[0] == "You're  Welcome"
+    assert len(found.candidates) == 5
+
+
+def test_no_other_says_what_the_true_response_says_and_none_comes_twice():
+    made = examples(num_candidates=41)
+    for index in range(len(made)):
+        forms = [plain(text) for text in made.example(3, index).candidates]
+        assert len(set(forms)) == 41  # of 41 distinct responses all are there
+
+
+def test_an_example_follows_from_seed_epoch_and_index_alone():
+    first, second = examples(), examples()
+    for index in range(10):
+        second.example(0, index)
+    assert first.example(2, 7) == second.example(2, 7)
+    assert first.example(2, 7) != first.example(3, 7)
+    assert first.example(2, 7) != examples(seed=1).example(2, 7)
+
+
+def test_others_are_drawn_uniformly_from_distinct_responses():
+    made = examples()
+    counts = dict.fromkeys((f"answer {n}" for n in range(1, 40)), 0)
+    counts["You're  Welcome"] = 0
+    for epoch in range(1500):
+        for text in made.example(epoch, 0).candidates[1:]:
+            counts[text] += 1
+    assert sum(counts.values()) == 6000
+    assert max(abs(count - 150) for count in counts.values()) < 5 * np.sqrt(150)
+
+
+def test_others_of_a_granularity_come_from_their_segment():
+    pool = 41
+    angles = np.linspace(0, np.pi * 0.9, pool)
+    for level in (1, 3, 5):
+        made = examples(granularity=level)
+        assert len(made.response_texts) == pool
+        order = {text: place for place, text in enumerate(made.response_texts)}
+        made.response_vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+        for epoch in range(20):
+            true, *others = (order[text] for text in made.example(epoch, 0).candidates)
+            assert true == 0  # at one end: the others lie in the order of their angles
+            assert all((level - 1) * 8 <= other - 1 < level * 8 for other in others)
+
+
+def test_no_vectors_are_asked_for_without_a_granularity():
+    assert examples().response_texts == []
+
+
+@pytest.mark.parametrize(
+    ("dialogues", "settings", "reason"),
+    [
+        (DIALOGUES[:3], {}, "num_candidates: got 5, but there are 4 different responses"),
+        ([Dialogue((Turn("user", "hello"), Turn("user", "anyone?")))], {}, "got no response with a context in 1"),
+        (DIALOGUES[:3], {"num_candidates": 2, "granularity": 1}, "each response has 3 others"),
+    ],
+)
+def test_too_little_to_tell_apart_is_one_sentence(dialogues, settings, reason):
+    with pytest.raises(InputError, match=reason):
+        examples(dialogues=dialogues, **settings)
+
+
+def test_dialogues_without_a_response_are_counted():
+    silent = Dialogue((Turn("user", "hello"), Turn("user", "anyone?")))
+    assert examples(dialogues=[*DIALOGUES, silent]).notes == [
+        "Left out 1 dialogues without a response that has a context"
+    ]
+
+
+def test_candidate_sets_hold_the_true_response_once_at_a_drawn_place():
+    drawn = draw_candidates(DIALOGUES, 10, "assistant", seed=3)
+    assert len(drawn) == 80
+    for selection in drawn:
+        forms = [plain(text) for text in selection.responses]
+        assert len(set(forms)) == 10
+        assert len(selection.correct) == 1
+    assert len({selection.correct for selection in drawn}) == 10
+    assert drawn[0].responses[drawn[0].correct[0]] == "answer 0"
+    assert drawn == draw_candidates(DIALOGUES, 10, "assistant", seed=3)
+    assert drawn != draw_candidates(DIALOGUES, 10, "assistant", seed=4)
+
+
+def test_a_file_of_candidates_says_how_they_were_drawn(tmp_path):
+    drawn = draw_candidates(DIALOGUES, 10, "any", seed=3)
+    write_candidates(tmp_path / "c.jsonl", drawn, {"seed": 3})
+    assert read_candidates(tmp_path / "c.jsonl") == ({"seed": 3}, drawn)
+
+
+def test_the_true_response_of_a_set_comes_first_in_an_example():
+    selection = ResponseSelection((Turn("user", "hello"),), ("a", "b", "c"), (1,))
+    assert ranking_example(selection).candidates == ("b", "a", "c")
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ({"context": [], "responses": ["a"], "correct": [0]}, "c.jsonl:2: field messages"),
+        ({"context": [{"role": "user", "content": "a"}], "responses": ["a"]}, "c.jsonl:2: field correct"),
+        ({"context": [{"role": "user", "content": "a"}], "responses": ["a"], "correct": [1]}, "c.jsonl:2: field corr"),
+        ({"context": [{"role": "guest", "content": "a"}], "responses": ["a"], "correct": [0]}, "c.jsonl:2: mess"),
+    ],
+)
+def test_a_malformed_set_is_named_by_its_line(tmp_path, line, reason):
+    file = tmp_path / "c.jsonl"
+    file.write_text(json.dumps({"candidates": {}}) + "\n" + json.dumps(line) + "\n")
+    with pytest.raises(InputError, match=reason):
+        read_candidates(file)
+    file.write_text("")
+    with pytest.raises(InputError, match="got no candidate set"):
+        read_candidates(file)
+    with pytest.raises(InputError, match="expected a file of candidates"):
+        read_candidates(tmp_path / "none.jsonl")
+
+
+def test_too_few_responses_for_a_set():
+    with pytest.raises(InputError, match="got 3 different responses, expected at least 5"):
+        draw_candidates(DIALOGUES[:2], 5, "assistant", seed=0)

@@ -1,0 +1,125 @@
+"""The paired bootstrap: closed forms, symmetries, and agreement with enumeration and with scipy."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from hf_dialemb.evaluation.significance import paired_bootstrap, paired_bootstrap_f1
+
+
+def scores(count: int, gain: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    second = generator.random(count)
+    return second + gain + generator.normal(0, 0.2, count), second
+
+
+def counts(count: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 4, (count, 3))
+
+
+def test_equal_systems_do_not_differ():
+    ranks = 1 / np.arange(1, 30)
+    found = paired_bootstrap(ranks, ranks)
+    assert (found.difference, found.low, found.high, found.p_value) == (0, 0, 0, 1)
+    assert paired_bootstrap_f1(counts(20, 0), counts(20, 0)).p_value == 1
+
+
+def test_a_system_that_is_better_on_every_example_is_at_the_floor_and_never_below():
+    found = paired_bootstrap(np.linspace(0.5, 1, 40), np.linspace(0.2, 0.6, 40), resamples=999)
+    assert found.p_value == 1 / 1000
+    assert found.low > 0
+    assert (found.examples, found.resamples, found.seed) == (40, 999, 0)
+
+
+def test_a_constant_gain_has_an_interval_of_no_width():
+    found = paired_bootstrap([0.25, 0.5, 0.75], [0, 0.25, 0.5])
+    assert (found.difference, found.low, found.high) == pytest.approx((0.25, 0.25, 0.25))
+
+
+@pytest.mark.parametrize("compare", [paired_bootstrap, paired_bootstrap_f1])
+def test_the_order_of_the_systems_turns_the_sign_and_nothing_else(compare):
+    first, second = scores(50, 0.03) if compare is paired_bootstrap else (counts(50, 1), counts(50, 2))
+    there, back = compare(first, second), compare(second, first)
+    assert 0.001 < there.p_value < 1
+    assert back.p_value == there.p_value
+    assert (back.difference, back.low, back.high) == pytest.approx((-there.difference, -there.high, -there.low))
+
+
+def test_the_seed_decides_and_blocks_do_not(monkeypatch):
+    first, second = scores(31, 0.05)
+    whole = paired_bootstrap(first, second, seed=3)
+    assert whole != paired_bootstrap(first, second, seed=4)
+    monkeypatch.setattr("hf_dialemb.evaluation.significance._BLOCK", 100)
+    assert astuple(paired_bootstrap(first, second, seed=3)) == pytest.approx(astuple(whole), abs=1e-12)
+
+
+def test_p_agrees_with_all_possible_draws():
+    gains = np.array([0.5, 0.25, -0.25, 1.0, -0.5])
+    drawn = np.array([np.mean(draw) for draw in product(gains, repeat=5)])
+    exact = np.mean(np.abs(drawn - gains.mean()) >= gains.mean())
+    assert paired_bootstrap(gains, np.zeros(5)).p_value == pytest.approx(exact, abs=0.02)
+
+
+def test_f1_agrees_with_all_possible_draws():
+    first, second = counts(4, 5), counts(4, 6)
+
+    def f1(rows: tuple[int, ...], table: np.ndarray) -> float:
+        hits, wrong, missed = table[list(rows)].sum(axis=0)
+        return 2 * hits / max(1, 2 * hits + wrong + missed)
+
+    drawn = np.array([f1(rows, first) - f1(rows, second) for rows in product(range(4), repeat=4)])
+    observed = f1((0, 1, 2, 3), first) - f1((0, 1, 2, 3), second)
+    exact = np.mean(np.abs(drawn - observed) >= abs(observed) - 1e-12)
+    found = paired_bootstrap_f1(first, second)
+    assert found.difference == pytest.approx(observed)
+    assert found.p_value == pytest.approx(exact, abs=0.02)
+
+
+def test_the_interval_is_scipys_and_p_is_close_to_that_of_permutations():
+    first, second = scores(80, 0.04)
+    found = paired_bootstrap(first, second)
+    interval = stats.bootstrap((first - second,), np.mean, method="percentile", rng=1).confidence_interval
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=0.004)
+    permuted = stats.permutation_test(
+        (first, second), lambda a, b, axis: np.mean(a - b, axis=axis), permutation_type="samples", rng=1
+    )
+    assert found.p_value == pytest.approx(permuted.pvalue, abs=0.02)
+
+
+def test_one_guess_for_each_example_has_the_share_of_hits_for_f1():
+    hits, others = np.random.default_rng(7).random((2, 60)) < [[0.7], [0.5]]
+    tables = [np.stack([each, ~each, ~each], axis=1) for each in (hits, others)]
+    assert astuple(paired_bootstrap_f1(*tables)) == pytest.approx(astuple(paired_bootstrap(hits, others)), abs=1e-12)
+
+
+def test_chance_is_called_significant_as_often_as_it_should_be():
+    p_values = [paired_bootstrap(*scores(60, 0.0, seed), resamples=400, seed=seed).p_value for seed in range(200)]
+    assert 0.01 <= np.mean(np.array(p_values) < 0.05) <= 0.1
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ([1, 2], [1], "expected that of first"),
+        ([], [], "at least one example"),
+        ([[1.0]], [[1.0]], "1 dimension"),
+        ([np.nan], [1], "finite"),
+    ],
+)
+def test_scores_that_cannot_be_compared_are_refused(first, second, message):
+    with pytest.raises(ValueError, match=message):
+        paired_bootstrap(first, second)
+
+
+def test_counts_that_cannot_be_compared_are_refused():
+    with pytest.raises(ValueError, match=r"expected \(N, 3\)"):
+        paired_bootstrap_f1([[1, 2]], [[1, 2]])
+    with pytest.raises(ValueError, match="negative"):
+        paired_bootstrap_f1([[1, 2, -1]], [[1, 2, 3]])
+    with pytest.raises(ValueError, match="at least 1"):
+        paired_bootstrap([1], [1], resamples=0)
