@@ -9,10 +9,13 @@ import pytest
 from safetensors.torch import load_file
 
 from hf_dialemb.cli import main
+from hf_dialemb.corpora.candidates import read_candidates
 from hf_dialemb.evaluation.results import Results, Row
 from hf_dialemb.hub.ensemble_tables import ensemble_tables
+from hf_dialemb.models import get_method
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.training import ensemble
+from hf_dialemb.training.dialogues import training_dialogues
 from hf_dialemb.training.ensemble import EnsemblePlan, best_checkpoints, train_ensemble
 from hf_dialemb.training.run import train
 
@@ -145,3 +148,37 @@ def test_tables_hold_measured_figures_beside_printed_ones():
     assert "| Dual Encoder | 70.12 | 79.55 | — | — |" in text
     assert "| granularity 1 | — | — | 15.50 ± 0.25 | — |" in text
     assert "More than chance" not in text
+
+
+def ubuntu(folder):
+    """The Ubuntu Dialogue Corpus' released form: made-up questions, each answer with those that are from elsewhere."""
+    end = " __eou__ __eot__"
+    (folder / "ubuntu").mkdir(parents=True)
+    lines = [f"how do i fix fault {n}{end} which release {n}{end},try remedy number {n} __eou__,1" for n in range(30)]
+    lines += [f"how do i fix fault {n}{end},an answer from elsewhere __eou__,0" for n in range(30)]
+    (folder / "ubuntu" / "train.csv").write_text("\n".join(["Context,Utterance,Label", *lines, ""]))
+    head = ["Context", "Ground Truth Utterance", *(f"Distractor_{n}" for n in range(9))]
+    for split, first in (("valid", 100), ("test", 200)):
+        rows = [[f"what is {n}{end}", *(f"it is {n} and {k}" for k in range(10))] for n in range(first, first + 6)]
+        text = "\n".join([",".join(head), *map(",".join, rows), ""])
+        (folder / "ubuntu" / f"{split}.csv").write_text(text)
+
+
+def test_the_ubuntu_corpus_gives_contexts_with_one_answer_and_its_own_candidates(tmp_path, in_process):
+    ubuntu(tmp_path)
+    recipe = RECIPE.replace("[sample]", "[ubuntu/train]").replace(
+        "exclude: [none]", "exclude: [ubuntu/dev, ubuntu/test]"
+    )
+    plan = plan_in(tmp_path / "out", data_dir=str(tmp_path))
+    (tmp_path / "out" / "recipe.yaml").write_text(recipe.replace("responses: assistant", "responses: last"))
+    plan = EnsemblePlan(plan.config, "ubuntu", plan.output, size=2, data_dir=str(tmp_path))
+    settings = plan.settings("baseline")
+    dialogues = training_dialogues(settings.run, get_method("dual_encoder"), 0, lambda line: None)
+    assert [turn.content for turn in dialogues[0].turns] == [
+        "how do i fix fault 0", "which release 0", "try remedy number 0",
+    ]  # fmt: skip
+    assert len(dialogues) == 30
+    train_ensemble(plan, lambda line: None)
+    _, given = read_candidates(plan.candidate_file("test"))
+    assert [len(selection.responses) for selection in given] == [10] * 6
+    assert {selection.correct for selection in given} == {(0,)}

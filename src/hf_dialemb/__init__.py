@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import wrapt
 
-from .models import METHODS, register
+from .models import METHODS, register, register_method
 
 __version__ = "0.1.0"
 
@@ -28,6 +28,15 @@ _PUBLIC = {
     "DialogueCSEModel": "models.dialogue_cse",
     "DSEConfig": "models.dse",
     "DSEModel": "models.dse",
+    "DualEncoderConfig": "models.dual_encoder",
+    "DualEncoderModel": "models.dual_encoder",
+    "TransformerDualEncoderConfig": "models.transformer_dual_encoder",
+    "TransformerDualEncoderModel": "models.transformer_dual_encoder",
+    "DeepAttentionMatchingConfig": "models.deep_attention_matching",
+    "DeepAttentionMatchingModel": "models.deep_attention_matching",
+    "MultiGranularityConfig": "models.multi_granularity",
+    "MultiGranularityModel": "models.multi_granularity",
+    "load_ranker": "models.ranking",
     "encode": "models.encoder",
     "encode_utterances": "models.utterance",
     "load_dialogues": "corpora",
@@ -35,6 +44,8 @@ _PUBLIC = {
 
 if TYPE_CHECKING:
     from .corpora import load_dialogues as load_dialogues
+    from .models.deep_attention_matching import DeepAttentionMatchingConfig as DeepAttentionMatchingConfig
+    from .models.deep_attention_matching import DeepAttentionMatchingModel as DeepAttentionMatchingModel
     from .models.dial2vec import Dial2VecConfig as Dial2VecConfig
     from .models.dial2vec import Dial2VecModel as Dial2VecModel
     from .models.dialog2flow import Dialog2FlowConfig as Dialog2FlowConfig
@@ -45,8 +56,15 @@ if TYPE_CHECKING:
     from .models.dialogue_cse import DialogueCSEModel as DialogueCSEModel
     from .models.dse import DSEConfig as DSEConfig
     from .models.dse import DSEModel as DSEModel
+    from .models.dual_encoder import DualEncoderConfig as DualEncoderConfig
+    from .models.dual_encoder import DualEncoderModel as DualEncoderModel
     from .models.encoder import encode as encode
     from .models.errors import InputError as InputError
+    from .models.multi_granularity import MultiGranularityConfig as MultiGranularityConfig
+    from .models.multi_granularity import MultiGranularityModel as MultiGranularityModel
+    from .models.ranking import load_ranker as load_ranker
+    from .models.transformer_dual_encoder import TransformerDualEncoderConfig as TransformerDualEncoderConfig
+    from .models.transformer_dual_encoder import TransformerDualEncoderModel as TransformerDualEncoderModel
     from .models.utterance import encode_utterances as encode_utterances
 
 
@@ -76,4 +94,4 @@ def _register_on_first_use(auto: ModuleType) -> None:
 # call; a method whose module is imported by name registers at once.
 wrapt.register_post_import_hook(_register_on_first_use, "transformers.models.auto.configuration_auto")
 for _module in METHODS.values():
-    wrapt.register_post_import_hook(lambda _: register(), _module)
+    wrapt.register_post_import_hook(lambda module: register_method(module.METHOD), _module)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ..models.ranking import LoadedRanker
 
-SETTINGS = LayerSettings(learning_rate=0.005, encoder_learning_rate=0.005, batch_size=32, epochs=20, patience=5)
+SETTINGS = LayerSettings(learning_rate=0.005, batch_size=32, epochs=20, patience=5)
 """Those of the paper's section 4.2.1; the patience is ours."""
 
 
@@ -117,7 +117,7 @@ def run_act_fine_tuning(
 
     Args:
         rankers: By name: the members of an ensemble, or a single ranker.
-        train: What they learn from.
+        train: What they learn from; see `hf_dialemb.evaluation.probes.run_probes`.
         dev: What chooses the epoch.
         test: What is measured on.
         seeds: Repeats of the training.

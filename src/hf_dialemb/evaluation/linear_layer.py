@@ -34,7 +34,7 @@ class LayerSettings:
 
     Attributes:
         learning_rate: Of the layer.
-        encoder_learning_rate: Of encoders that learn along.
+        encoder_learning_rate: Of encoders that learn along; None takes the layer's.
         batch_size: Contexts of one step.
         epochs: Passes over train, if it is not stopped early.
         patience: It stops after so many epochs in a row that are not better than the best.
@@ -42,7 +42,7 @@ class LayerSettings:
     """
 
     learning_rate: float = 0.005
-    encoder_learning_rate: float = 0.005
+    encoder_learning_rate: float | None = None
     batch_size: int = 32
     epochs: int = 20
     patience: int = 5
@@ -152,11 +152,12 @@ def fit(source: VectorSource, labels: ContextLabels, settings: LayerSettings, *,
 def _optimiser(layer: torch.nn.Module, encoders: torch.nn.Module, settings: LayerSettings) -> torch.optim.Optimizer:
     import torch
 
-    groups = [{"params": list(layer.parameters()), "lr": settings.learning_rate}]
+    groups: list[dict[str, Any]] = [{"params": list(layer.parameters())}]
     learning = list(encoders.parameters())
     if learning:
-        groups.append({"params": learning, "lr": settings.encoder_learning_rate})
-    return torch.optim.Adam(groups, fused=True)
+        rate = settings.encoder_learning_rate
+        groups.append({"params": learning, "lr": settings.learning_rate if rate is None else rate})
+    return torch.optim.Adam(groups, settings.learning_rate, fused=True)
 
 
 def _train_epoch(

@@ -19,6 +19,7 @@ import numpy as np
 from ..corpora import load_dialogues
 from ..corpora.candidates import read_candidates
 from ..evaluation.act_fine_tuning import run_act_fine_tuning
+from ..evaluation.context_labels import ACTS, WORDS
 from ..evaluation.linear_layer import Outcome
 from ..evaluation.next_utterance import NAME, rank_candidates
 from ..evaluation.probes import run_probes
@@ -28,8 +29,10 @@ from ..evaluation.run import command_line
 from ..evaluation.significance import paired_bootstrap, paired_bootstrap_f1
 from ..evaluation.task import percentage
 from ..models import get_method
+from ..models.dialogue import Dialogue
 from ..models.files import write_json_atomically, write_text_atomically
 from ..models.ranking import LoadedRanker, load_ranker
+from ..training.arguments import parse
 from ..training.dialogues import training_dialogues
 from ..training.ensemble import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, EnsemblePlan, best_checkpoints
 from .ensemble_tables import ensemble_tables
@@ -141,29 +144,31 @@ def _analyse(
     plan: EnsemblePlan, systems: Mapping[str, list[LoadedRanker]], report: Callable[[str], None]
 ) -> list[tuple[list[Row], list[dict[str, Any]], dict[str, Any]]]:
     """Probes all systems and fine-tunes the four that the paper does, or reads what was found before."""
-    settings = plan.settings(BASELINE)
-    train = training_dialogues(settings.run, get_method(settings.run.method), settings.sample_seed, lambda line: None)
+    train = _training_dialogues(plan, ())
+    labelled = _training_dialogues(plan, ("--corpus", f"{plan.corpus}/train"))  # other corpora name acts otherwise
     dev, test = (load_dialogues(plan.corpus, plan.data_dir, split) for split in ("dev", "test"))
     whole = {name: systems[name] for name in NAMES.values()}
     baseline = systems[NAMES[BASELINE]]
-
-    def probe() -> list[Outcome]:
-        return run_probes(systems, train, dev, test, PROBE_SEEDS, show_progress=True)
-
-    def tune() -> list[Outcome]:
-        learning = {RANDOM: baseline, **whole}
-        return run_act_fine_tuning(learning, train, dev, test, TUNING_SEEDS, (RANDOM,), show_progress=True)
-
-    def tune_words() -> list[Outcome]:
-        learning = {FINE_TUNED: baseline}
-        return run_act_fine_tuning(
-            learning, train, dev, test, TUNING_SEEDS, (FINE_TUNED,), targets=("bag-of-words",), show_progress=True
+    made: dict[str, Callable[[], list[Outcome]]] = {
+        "word_probes": lambda: run_probes(systems, train, dev, test, PROBE_SEEDS, (WORDS,), show_progress=True),
+        "word_fine_tuning": lambda: run_act_fine_tuning(
+            {FINE_TUNED: baseline}, train, dev, test, TUNING_SEEDS, (FINE_TUNED,), (WORDS,), show_progress=True
+        ),
+    }
+    if all(any(turn.dialogue_acts for each in part for turn in each.turns) for part in (labelled, dev, test)):
+        made["act_probes"] = lambda: run_probes(systems, labelled, dev, test, PROBE_SEEDS, (ACTS,), show_progress=True)
+        made["act_fine_tuning"] = lambda: run_act_fine_tuning(
+            {RANDOM: baseline, **whole}, labelled, dev, test, TUNING_SEEDS, (RANDOM,), show_progress=True
         )
+    else:
+        report(f"{plan.corpus} has no dialogue acts: nothing is told of them")
+    return [_kept(plan, name, make, report) for name, make in made.items()]
 
-    return [
-        _kept(plan, name, make, report)
-        for name, make in (("probes", probe), ("fine_tuning", tune), ("fine_tuning_words", tune_words))
-    ]
+
+def _training_dialogues(plan: EnsemblePlan, words: Sequence[str]) -> list[Dialogue]:
+    """Loads what the recipe trains on, or what it would with other settings, without what evaluation sets hold."""
+    settings = parse(plan.config, [*plan.words(BASELINE), *words])
+    return training_dialogues(settings.run, get_method(settings.run.method), settings.sample_seed, lambda line: None)
 
 
 def _kept(

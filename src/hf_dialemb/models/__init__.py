@@ -48,12 +48,16 @@ def get_method(name: str) -> Method:
 
 def register() -> None:
     """Makes ``AutoConfig`` and ``AutoModel`` know every method; calling it again changes nothing."""
-    from transformers import CONFIG_MAPPING, AutoConfig, AutoModel
-
     for name, path in METHODS.items():
         if path in sys.modules and not hasattr(sys.modules[path], "METHOD"):
-            continue  # it is being imported right now, and comes back here when it is whole
-        method = get_method(name)
-        if method.config_class.model_type not in CONFIG_MAPPING:
-            AutoConfig.register(method.config_class.model_type, method.config_class)
-            AutoModel.register(method.config_class, method.model_class)
+            continue  # it is being imported right now, and registers itself when it is whole
+        register_method(get_method(name))
+
+
+def register_method(method: Method) -> None:
+    """Makes ``AutoConfig`` and ``AutoModel`` know a method; calling it again changes nothing."""
+    from transformers import CONFIG_MAPPING, AutoConfig, AutoModel
+
+    if method.config_class.model_type not in CONFIG_MAPPING:
+        AutoConfig.register(method.config_class.model_type, method.config_class)
+        AutoModel.register(method.config_class, method.model_class)
