@@ -149,9 +149,12 @@ def test_rare_labels_are_left_out_and_told(tiny_bert, tmp_path):
     [
         ({"per_device_train_batch_size": 1}, "per_device_train_batch_size: got 1, expected a value at least 2"),
         ({"per_device_train_batch_size": 5000}, "got 5000, but there are [0-9]+ examples; lower it or add data"),
-        ({"center": True}, "center: dse embeds utterances, expected a dialogue encoder"),
+        ({"center": True}, "center: got a setting that is not for dse, which is no dialogue encoder"),
         ({"head_learning_rate": 0}, "head_learning_rate: got 0.0, expected a value above 0"),
-        ({"method": "dial2vec", "head_learning_rate": 1}, "dial2vec has no contrastive head"),
+        (
+            {"method": "dial2vec", "head_learning_rate": 1},
+            "head_learning_rate: got a setting that is not for dial2vec, which has no contrastive head",
+        ),
         ({"negative_weights": "heavy"}, "negative_weights"),
     ],
 )
