@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
+import numpy as np
 import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
@@ -135,12 +137,11 @@ def pad_right(rows: Sequence[list[int]], pad: int) -> dict[str, Tensor]:
     Returns:
         ``input_ids``, ``attention_mask``, each (N, L) int64; L is 1 at least.
     """
-    ids = torch.full((len(rows), max([1, *map(len, rows)])), pad, dtype=torch.long)
-    mask = torch.zeros_like(ids)
-    for index, row in enumerate(rows):
-        ids[index, : len(row)] = torch.tensor(row, dtype=torch.long)
-        mask[index, : len(row)] = 1
-    return {"input_ids": ids, "attention_mask": mask}
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    mask = np.arange(max(1, lengths.max(initial=0))) < lengths[:, None]  # (N, L)
+    ids = np.full(mask.shape, pad, dtype=np.int64)
+    ids[mask] = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(lengths.sum()))
+    return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
 
 
 def _ids(tokenizer: PreTrainedTokenizerBase, token: str) -> list[int]:

@@ -6,6 +6,7 @@ Letters of shapes: B contexts, K candidate responses of each, N texts, L and M t
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,9 @@ from .dialogue import ROLES, Turn
 from .errors import InputError
 from .layout import Truncation, pad_right
 from .markers import escape, special_texts, special_tokens_around
+
+_REMEMBERED = 1 << 17  # texts whose token ids are kept
+_KNOWN: WeakKeyDictionary[PreTrainedTokenizerBase, dict[str, list[int]]] = WeakKeyDictionary()
 
 RESPONSE = "response"
 """What is marked in a sequence beside the roles: that it is a response, and no context."""
@@ -197,11 +201,19 @@ def response_ids(
 
 
 def _tokens(texts: Any, tokenizer: PreTrainedTokenizerBase) -> dict[str, list[int]]:  # noqa: ANN401 - any iterable
+    """Returns the token ids of texts; those of a corpus come again in every epoch, so they are remembered."""
     distinct = list(dict.fromkeys(texts))
-    specials = special_texts(tokenizer)
-    escaped = [escape(text, specials) for text in distinct]
-    encoded = tokenizer(escaped, add_special_tokens=False, verbose=False)["input_ids"] if escaped else []
-    return dict(zip(distinct, encoded, strict=True))
+    known = _KNOWN.setdefault(tokenizer, {})
+    if len(known) + len(distinct) > _REMEMBERED:
+        known.clear()
+    missing = [text for text in distinct if text not in known]
+    if missing:
+        specials = special_texts(tokenizer)
+        escaped = [escape(text, specials) for text in missing]
+        known.update(
+            zip(missing, tokenizer(escaped, add_special_tokens=False, verbose=False)["input_ids"], strict=True)
+        )
+    return {text: known[text] for text in distinct}
 
 
 def _count(count: Truncation, before: int, after: int) -> None:
