@@ -56,7 +56,7 @@ def draw(curves: dict[str, dict[int, dict[str, float]]], path: Path) -> None:
         axes.set_title(name)
         axes.set_xlabel("steps of 64 pairs")
         axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncol=len(curves), frameon=False)
     figure.savefig(path, dpi=120)
 
 
