@@ -73,6 +73,7 @@ results: setup
 	$(BIN)/python benchmarks/startup.py --output docs/results/startup.json
 	$(BIN)/python benchmarks/dial2vec_step.py --output docs/results/dial2vec_step.json
 	$(BIN)/python benchmarks/utterance_step.py --output docs/results/utterance_step.json
+	$(BIN)/python benchmarks/granularity_sampling.py --output docs/results/granularity_sampling.json
 	$(BIN)/python benchmarks/render_readme.py
 
 clean:
