@@ -132,8 +132,11 @@ def log_of_mean_probability(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     Returns:
         The logarithm of the mean over members of the softmax over candidates, (K,).
     """
-    logs = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
-    found: NDArray[np.float64] = np.logaddexp.reduce(logs, axis=0) - np.log(len(scores))
+    import torch
+
+    from ..models.multi_granularity import log_mean_probability
+
+    found: NDArray[np.float64] = log_mean_probability(torch.from_numpy(scores).unsqueeze(0))[0].numpy()
     return found
 
 
