@@ -53,7 +53,7 @@ def small_corpus(monkeypatch):
 def test_evaluate_embeddings_covers_every_task_in_percent():
     labels = ["a"] * 5 + ["b"] * 5
     figures = {
-        figure[:3]: figure[3:] for figure in evaluate_embeddings(np.eye(2)[[0] * 5 + [1] * 5], labels, seeds=[0, 1])
+        figure[:3]: figure[3:6] for figure in evaluate_embeddings(np.eye(2)[[0] * 5 + [1] * 5], labels, seeds=[0, 1])
     }
     assert figures["domain-categorization", "purity", ""] == (100.0, 0.0, 2)
     assert figures["domain-categorization", "nmi", ""] == (pytest.approx(100.0), pytest.approx(0.0), 2)
@@ -82,6 +82,17 @@ def test_results_survive_a_round_trip(tmp_path):
     assert read_results(path) == results
     assert [entry.name for entry in path.parent.iterdir()] == ["results.json"]
     assert json.loads(path.read_text())["schema"] == 1
+
+
+def test_an_interval_survives_a_round_trip_and_older_files_have_none(tmp_path):
+    path = tmp_path / "results.json"
+    results = Results(describe_run("", {}, [], 0.0), (replace(ROW, interval=(49.0, 51.5)),))
+    write_results(results, path)
+    assert read_results(path).results[0].interval == (49.0, 51.5)
+    record = json.loads(path.read_text())
+    del record["results"][0]["interval"]
+    path.write_text(json.dumps(record))
+    assert read_results(path).results[0].interval is None
 
 
 def test_describe_run_tells_how_it_was_measured():

@@ -297,7 +297,7 @@ def test_whoever_knows_the_dialogue_finds_one_of_its_responses(tmp_path):
 def test_the_limit_leaves_candidates_as_they_are(corpus, monkeypatch):
     seen = []
     monkeypatch.setattr(next_utterance, "_scores", lambda encoder, sets: seen.append(sets) or [np.arange(20.0)] * 60)
-    monkeypatch.setattr(next_utterance, "next_utterance_scores", lambda *arguments: {})
+    monkeypatch.setattr(next_utterance, "example_scores", lambda *arguments: {})
     for limit in (None, 7):
         TASK.load(corpus, None, "all", limit).measure(None, [0])
     assert len(seen[1]) == 7

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hf_dialemb.evaluation.significance import paired_bootstrap, paired_bootstrap_f1
+from hf_dialemb.evaluation.significance import mean_interval, paired_bootstrap, paired_bootstrap_f1
 
 
 def scores(count: int, gain: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -123,3 +123,22 @@ def test_counts_that_cannot_be_compared_are_refused():
         paired_bootstrap_f1([[1, 2, -1]], [[1, 2, 3]])
     with pytest.raises(ValueError, match="at least 1"):
         paired_bootstrap([1], [1], resamples=0)
+
+
+def test_the_interval_of_a_mean_is_that_of_a_difference_to_zero():
+    values = scores(50, 0.1)[0]
+    found = paired_bootstrap(values, np.zeros(50), resamples=1_000)
+    assert mean_interval(values) == pytest.approx((found.low, found.high))
+    assert mean_interval([0.25] * 4) == (0.25, 0.25)
+
+
+def test_the_interval_of_a_mean_is_about_that_of_the_normal_distribution():
+    values = np.random.default_rng(0).normal(5, 2, 4_000)
+    half = 1.96 * values.std() / np.sqrt(len(values))
+    assert mean_interval(values) == pytest.approx((values.mean() - half, values.mean() + half), abs=half / 8)
+
+
+def test_the_interval_of_nothing_is_refused():
+    for values in ([], [np.nan, 1.0]):
+        with pytest.raises(ValueError, match="values: got"):
+            mean_interval(values)

@@ -11,6 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..models.errors import InputError
+from .all_pairs import pair_scores
 from .encoders import Encoder
 from .sampling import fixed_sample
 from .task import Measurement, Problem, Task, percentage
@@ -87,31 +88,34 @@ def evaluate_embeddings(
         ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
     """
     from ..metrics.alignment_uniformity.functional import alignment_uniformity
-    from ..metrics.dialogue_retrieval.functional import retrieval_scores
     from ..metrics.purity.functional import cluster_purity
-    from ..metrics.semantic_relatedness.functional import pair_relatedness, query_relatedness
+    from ..metrics.semantic_relatedness.functional import pair_relatedness
 
     draws = list(seeds)
     pairs = pair_relatedness(embeddings, labels, draws)
-    queries = query_relatedness(embeddings, labels)
-    retrieval = retrieval_scores(embeddings, labels)
+    queries = pair_scores(embeddings, labels)
     geometry = alignment_uniformity(embeddings, labels)
     clusters = cluster_purity(embeddings, labels, draws, n_init=n_init)
-    if queries["skipped"]:
-        logger.warning("%d of %d dialogues have a label of their own: no query", queries["skipped"], len(labels))
-    if pairs["undefined"] or queries["undefined"]:
+    if queries.skipped:
+        logger.warning("%d of %d dialogues have a label of their own: no query", queries.skipped, len(labels))
+    if pairs["undefined"] or queries.undefined:
         logger.warning(
             "Spearman is undefined and counts as 0 for %d draws of pairs and %d queries",
             pairs["undefined"],
-            queries["undefined"],
+            queries.undefined,
         )
     return [
         percentage("domain-categorization", "purity", "", clusters["purity"]),
         percentage("domain-categorization", "nmi", "", clusters["nmi"]),
         percentage("semantic-relatedness", "spearman", "pairs", pairs["spearman"]),
-        percentage("semantic-relatedness", "spearman", "per-query", [queries["spearman"]]),
-        percentage("dialogue-retrieval", "map", "", [retrieval["map"]]),
-        percentage("dialogue-retrieval", "mrr", "", [retrieval["mrr"]]),
+        *(
+            percentage(task, metric, setting, [float(values.mean())], values)
+            for task, metric, setting, values in (
+                ("semantic-relatedness", "spearman", "per-query", queries.spearman),
+                ("dialogue-retrieval", "map", "", queries.average_precision),
+                ("dialogue-retrieval", "mrr", "", queries.reciprocal_rank),
+            )
+        ),
         Measurement("alignment-uniformity", "adjusted_alignment", "", geometry["adjusted_alignment"], None, 1),
         Measurement("alignment-uniformity", "uniformity", "", geometry["uniformity"], None, 1),
     ]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpora.examples import ResponseSelection
-from ..metrics.next_utterance.functional import EXPECTED, OFFICIAL, example_scores, next_utterance_scores
+from ..metrics.next_utterance.functional import EXPECTED, OFFICIAL, example_scores
 from ..models.dialogue import Turn, plain
 from ..models.errors import InputError
 from .encoders import Encoder, RankerEncoder
@@ -218,8 +218,8 @@ def load(corpus: str, data_dir: str | Path | None, split: str, limit: int | None
         measurements = []
         for setting, ties in (("", EXPECTED), (OFFICIAL, OFFICIAL)):
             correct = [correct_candidates(selection, setting == OFFICIAL) for selection in selections]
-            figures = next_utterance_scores(scores, correct, ties)
-            measurements += [percentage(NAME, metric, setting, [value]) for metric, value in figures.items()]
+            for metric, values in example_scores(scores, correct, ties).items():
+                measurements.append(percentage(NAME, metric, setting, [float(values.mean())], values))
         return measurements
 
     return Problem(config, measure)

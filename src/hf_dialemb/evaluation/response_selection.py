@@ -134,10 +134,9 @@ def load_contexts(corpus: str, data_dir: str | Path | None, split: str, limit: i
         texts = (text for choices in repeats for choice in choices for text in _texts(choice))
         vectors = TextVectors(encoder, texts)
         return [
-            *_measurements(DIALOGUE, "", [_mean([_ranked(vectors, each) for each in choices]) for choices in repeats]),
-            *_measurements(
-                DIALOGUE, OFFICIAL, [_mean([_officially(vectors, each) for each in choices]) for choices in repeats]
-            ),
+            figure
+            for setting, rank in (("", _ranked), (OFFICIAL, _officially))
+            for figure in _over_contexts(setting, [[rank(vectors, each) for each in choices] for choices in repeats])
         ]
 
     return Problem(config, measure)
@@ -232,6 +231,16 @@ def _mean(scores: Sequence[_Scores]) -> _Scores:
 
 def _measurements(task: str, setting: str, repeats: Sequence[_Scores]) -> list[Measurement]:
     return [percentage(task, metric, setting, [scores[metric] for scores in repeats]) for metric in repeats[0]]
+
+
+def _over_contexts(setting: str, repeats: Sequence[Sequence[_Scores]]) -> list[Measurement]:
+    """Averages over contexts, which are the same in all repeats; only what they choose from is drawn anew."""
+    found = []
+    for metric in repeats[0][0]:
+        shares = np.array([[scores[metric] for scores in contexts] for contexts in repeats])
+        values = shares.mean(axis=1).tolist()
+        found.append(percentage(DIALOGUE, metric, setting, values, shares.mean(axis=0)))
+    return found
 
 
 TASKS = (

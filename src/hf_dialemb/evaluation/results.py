@@ -22,6 +22,7 @@ SCHEMA = 1
 """The version of the file format."""
 
 _PACKAGES = ("hf-dialemb", "torch", "transformers", "sentence-transformers", "scikit-learn", "scipy", "numpy")
+_OPTIONAL = {"interval"}  # files of earlier versions lack it
 _RUN_FIELDS = ("command", "config", "seeds", "versions", "commit", "hardware", "seconds")
 
 
@@ -39,6 +40,8 @@ class Row:
         mean: The figure; a percentage where the papers print percentages (purity, nmi, spearman, map, mrr).
         std: The sample standard deviation over ``n`` repeats; None where there was one.
         n: Over how many repeats (seeds) ``mean`` was taken.
+        interval: Where the 95 % bootstrap interval of ``mean`` begins and ends: over the items that are scored one by
+            one (queries, contexts), else over the repeats; None where there is but one.
         quoted_from: None for a figure of this run, else where it is printed ("paper, table, row").
 
     Raises:
@@ -54,6 +57,7 @@ class Row:
     mean: float
     std: float | None
     n: int
+    interval: tuple[float, float] | None = None
     quoted_from: str | None = None
 
     def __post_init__(self) -> None:
@@ -66,6 +70,11 @@ class Row:
             raise InputError(f"field std: got {self.std!r}, expected a finite number or null")
         if isinstance(self.n, bool) or not isinstance(self.n, int):
             raise InputError(f"field n: got {self.n!r}, expected a whole number")
+        if self.interval is not None:
+            ends = self.interval
+            if not isinstance(ends, list | tuple) or len(ends) != 2 or not all(map(_is_number, ends)):
+                raise InputError(f"field interval: got {ends!r}, expected two finite numbers or null")
+            object.__setattr__(self, "interval", tuple(ends))  # JSON knows lists only
         if not isinstance(self.quoted_from, str | None):
             raise InputError(f"field quoted_from: got {self.quoted_from!r}, expected a string or null")
 
@@ -179,7 +188,7 @@ def _is_number(value: object) -> bool:
 
 def _row(record: Any, place: str) -> Row:  # noqa: ANN401 - whatever a JSON list holds
     names = [field.name for field in fields(Row)]
-    if not isinstance(record, dict) or set(record) != set(names):
+    if not isinstance(record, dict) or set(record) | _OPTIONAL != set(names):
         got = ", ".join(map(str, record)) if isinstance(record, dict) else type(record).__name__
         raise InputError(f"{place}: got {got or 'no field'}, expected exactly the fields {', '.join(names)}")
     try:

@@ -108,8 +108,11 @@ def load_rankings(corpus: str, data_dir: str | Path | None, split: str, limit: i
             for each in rankings
         ]
         return [
-            percentage(_NAME, metric, "", [float(np.mean([each[score] for each in scores]))])
-            for metric, score in (("map", "average_precision"), ("mrr", "reciprocal_rank"))
+            percentage(_NAME, metric, "", [float(np.mean(values))], values)
+            for metric, values in (
+                ("map", [each["average_precision"] for each in scores]),
+                ("mrr", [each["reciprocal_rank"] for each in scores]),
+            )
         ]
 
     return Problem(config, measure)

@@ -66,6 +66,26 @@ def paired_bootstrap(first: ArrayLike, second: ArrayLike, *, resamples: int = RE
     return _compare(columns, lambda sums: (sums[:, 0] - sums[:, 1]) / len(ours), resamples, seed)
 
 
+def mean_interval(values: ArrayLike, *, resamples: int = 1_000, seed: int = 0) -> tuple[float, float]:
+    """Computes the 95 % bootstrap interval of a mean.
+
+    Args:
+        values: One finite value for each example, (N,).
+        resamples: How often examples are drawn.
+        seed: Of the draws.
+
+    Returns:
+        The 2.5th and the 97.5th percentile of the means of all draws.
+
+    Raises:
+        ValueError: There is no example, or a value is not finite.
+    """
+    found = _checked("values", values, 1)
+    means = np.concatenate([weights @ found for weights in _weights(len(found), resamples, seed)]) / len(found)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)
+
+
 def paired_bootstrap_f1(
     first: ArrayLike, second: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> Comparison:

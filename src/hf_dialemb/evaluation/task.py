@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..models.dialogue import Dialogue
 from .encoders import Encoder
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class Measurement(NamedTuple):
@@ -21,6 +24,7 @@ class Measurement(NamedTuple):
         mean: The figure; a percentage for shares, F1, purity, nmi, spearman, map and mrr.
         std: The sample standard deviation over ``n`` repeats, None where there was one.
         n: The number of repeats.
+        interval: Of ``mean``, at 95 %; see `hf_dialemb.evaluation.results.Row`.
     """
 
     task: str
@@ -29,6 +33,7 @@ class Measurement(NamedTuple):
     mean: float
     std: float | None
     n: int
+    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,10 +74,28 @@ class Task:
     fine_tunes: bool = False
 
 
-def percentage(task: str, metric: str, setting: str, values: Sequence[float]) -> Measurement:
-    """Makes a measurement of shares in [0, 1], one per repeat, as a percentage."""
+def percentage(
+    task: str, metric: str, setting: str, values: Sequence[float], items: ArrayLike | None = None
+) -> Measurement:
+    """Makes a measurement of shares in [0, 1] as a percentage.
+
+    Args:
+        task: See `Measurement`.
+        metric: See `Measurement`.
+        setting: See `Measurement`.
+        values: One share per repeat.
+        items: What ``values`` are means of, item by item (query, context), (N,), where items are the same in all
+            repeats: the interval then is over items. None for one over repeats.
+
+    Returns:
+        The measurement, with an interval where there are two items or repeats.
+    """
     import numpy as np
+
+    from .significance import mean_interval
 
     shares = 100 * np.asarray(values, dtype=np.float64)
     std = float(shares.std(ddof=1)) if len(shares) > 1 else None
-    return Measurement(task, metric, setting, float(shares.mean()), std, len(shares))
+    drawn = shares if items is None else 100 * np.asarray(items, dtype=np.float64)
+    interval = mean_interval(drawn) if len(drawn) > 1 else None
+    return Measurement(task, metric, setting, float(shares.mean()), std, len(shares), interval)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 COSINE_STEPS = 1_000_000_000
 """Cosines are compared in steps of 1e-9: equal vectors then tie, whatever the order in which a product was summed."""
+
+THREADS = os.cpu_count() or 1
+"""How many rows are sorted at once."""
 
 _SELF = np.iinfo(np.int32).min
 
@@ -33,23 +38,44 @@ def retrieval_scores(embeddings: ArrayLike, labels: ArrayLike, block_size: int =
     Raises:
         ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
     """
+    precision, reciprocal, queries = 0.0, 0.0, 0
+    for _, ordered, positives in sorted_queries(embeddings, labels, block_size):
+        precision += average_precision(ordered, positives)
+        reciprocal += reciprocal_rank(ordered, positives)
+        queries += 1
+    skipped = len(np.asarray(labels)) - queries
+    return {"map": precision / queries, "mrr": reciprocal / queries, "queries": queries, "skipped": skipped}
+
+
+def sorted_queries(
+    embeddings: ArrayLike, labels: ArrayLike, block_size: int = 256
+) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.int32]]]:
+    """Sorts the cosines of every dialogue to all others; what average precision, ranks and correlations are made of.
+
+    Args:
+        embeddings: One finite vector per dialogue, ``(N, D)``.
+        labels: One label per dialogue, strings or integers, ``(N,)``; at least two distinct ones.
+        block_size: How many dialogues are compared with all others at once.
+
+    Yields:
+        For each dialogue whose label another one carries: its place; the cosines of the N - 1 others in ascending
+        order, in steps of 1e-9; and those of the others of its label, in ascending order.
+
+    Raises:
+        ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
+    """
     directions, codes = _checked(embeddings, labels)
     members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    precision, reciprocal, queries = 0.0, 0.0, 0
-    for start, scores in _score_blocks(directions, block_size):
-        for code, row in zip(codes[start : start + len(scores)], scores, strict=True):
-            if len(members[code]) < 2:
-                continue
-            # The dialogue itself scores lowest of all, so that slicing off the first element removes it.
-            positives = np.sort(row[members[code]])[1:]
-            row.sort()
-            precision += average_precision(row[1:], positives)
-            reciprocal += reciprocal_rank(row[1:], positives)
-            queries += 1
-    if not queries:
+    if max(map(len, members)) < 2:
         raise ValueError("labels: got no label with two members, expected at least one; add dialogues of each label")
-    skipped = len(codes) - queries
-    return {"map": precision / queries, "mrr": reciprocal / queries, "queries": queries, "skipped": skipped}
+    with ThreadPoolExecutor(THREADS) as pool:
+        for start, scores in _score_blocks(directions, block_size):
+            queries = [row for row in range(len(scores)) if len(members[codes[start + row]]) > 1]
+            # The dialogue itself scores lowest of all, so that slicing off the first element removes it.
+            positives = [np.sort(scores[row, members[codes[start + row]]])[1:] for row in queries]
+            list(pool.map(lambda part: part.sort(axis=1), np.array_split(scores, THREADS)))  # sorting frees the lock
+            for row, wanted in zip(queries, positives, strict=True):
+                yield start + row, scores[row, 1:], wanted
 
 
 def average_precision(ordered: NDArray[Any], positives: NDArray[Any]) -> float:

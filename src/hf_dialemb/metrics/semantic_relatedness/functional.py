@@ -7,7 +7,9 @@ Both are here, and their figures differ: never compare one with the other.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 COSINE_STEPS = 1_000_000_000
 """Cosines are compared in steps of 1e-9: equal vectors then tie, whatever the order in which a product was summed."""
+
+THREADS = os.cpu_count() or 1
+"""How many rows are sorted at once."""
 
 _SELF = np.iinfo(np.int32).min
 
@@ -37,23 +42,14 @@ def query_relatedness(embeddings: ArrayLike, labels: ArrayLike, block_size: int 
     Raises:
         ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
     """
-    directions, codes = _checked(embeddings, labels)
-    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     total, queries, undefined = 0.0, 0, 0
-    for start, scores in _score_blocks(directions, block_size):
-        for code, row in zip(codes[start : start + len(scores)], scores, strict=True):
-            if len(members[code]) < 2:
-                continue
-            # The dialogue itself scores lowest of all, so that slicing off the first element removes it.
-            positives = np.sort(row[members[code]])[1:]
-            row.sort()
-            correlation = binary_spearman(row[1:], positives)
-            queries += 1
-            undefined += correlation is None
-            total += correlation or 0.0
-    if not queries:
-        raise ValueError("labels: got no label with two members, expected at least one; add dialogues of each label")
-    return {"spearman": total / queries, "queries": queries, "skipped": len(codes) - queries, "undefined": undefined}
+    for _, ordered, positives in sorted_queries(embeddings, labels, block_size):
+        correlation = binary_spearman(ordered, positives)
+        queries += 1
+        undefined += correlation is None
+        total += correlation or 0.0
+    skipped = len(np.asarray(labels)) - queries
+    return {"spearman": total / queries, "queries": queries, "skipped": skipped, "undefined": undefined}
 
 
 def pair_relatedness(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10)) -> dict[str, Any]:
@@ -104,15 +100,50 @@ def binary_spearman(ordered: NDArray[Any], positives: NDArray[Any]) -> float | N
         A number in ``[-1, 1]``, or None where it is undefined: all scores equal, no positive, or only positives.
     """
     total, hits = len(ordered), len(positives)
-    edges = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    groups = np.diff(edges, prepend=0, append=total).astype(np.int64)
-    spread = (total**3 - total - int((groups**3 - groups).sum())) / 12
+    tied = 0
+    if (ordered[1:] == ordered[:-1]).any():
+        edges = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+        groups = np.diff(edges, prepend=0, append=total)
+        groups = groups[groups > 1].astype(np.int64)
+        tied = int((groups**3 - groups).sum())
+    spread = (total**3 - total - tied) / 12
     if spread == 0 or hits in (0, total):
         return None
     below = np.searchsorted(ordered, positives, side="left")
     up_to = np.searchsorted(ordered, positives, side="right")
     rank_sum = float((below + up_to + 1).sum()) / 2
     return float((rank_sum - hits * (total + 1) / 2) / np.sqrt(spread * hits * (total - hits) / total))
+
+
+def sorted_queries(
+    embeddings: ArrayLike, labels: ArrayLike, block_size: int = 256
+) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.int32]]]:
+    """Sorts the cosines of every dialogue to all others; what average precision, ranks and correlations are made of.
+
+    Args:
+        embeddings: One finite vector per dialogue, ``(N, D)``.
+        labels: One label per dialogue, strings or integers, ``(N,)``; at least two distinct ones.
+        block_size: How many dialogues are compared with all others at once.
+
+    Yields:
+        For each dialogue whose label another one carries: its place; the cosines of the N - 1 others in ascending
+        order, in steps of 1e-9; and those of the others of its label, in ascending order.
+
+    Raises:
+        ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
+    """
+    directions, codes = _checked(embeddings, labels)
+    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    if max(map(len, members)) < 2:
+        raise ValueError("labels: got no label with two members, expected at least one; add dialogues of each label")
+    with ThreadPoolExecutor(THREADS) as pool:
+        for start, scores in _score_blocks(directions, block_size):
+            queries = [row for row in range(len(scores)) if len(members[codes[start + row]]) > 1]
+            # The dialogue itself scores lowest of all, so that slicing off the first element removes it.
+            positives = [np.sort(scores[row, members[codes[start + row]]])[1:] for row in queries]
+            list(pool.map(lambda part: part.sort(axis=1), np.array_split(scores, THREADS)))  # sorting frees the lock
+            for row, wanted in zip(queries, positives, strict=True):
+                yield start + row, scores[row, 1:], wanted
 
 
 def _score_blocks(directions: NDArray[np.float64], block_size: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
