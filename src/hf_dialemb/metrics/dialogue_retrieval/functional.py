@@ -89,7 +89,10 @@ def average_precision(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
         The mean over relevant candidates of the precision at the end of their group of equal scores, in ``(0, 1]``.
     """
     candidates = len(ordered) - np.searchsorted(ordered, positives, side="left")
-    relevant = len(positives) - np.searchsorted(positives, positives, side="left")
+    if (positives[1:] == positives[:-1]).any():
+        relevant = len(positives) - np.searchsorted(positives, positives, side="left")
+    else:
+        relevant = np.arange(len(positives), 0, -1)
     return float(np.mean(relevant / candidates))
 
 

@@ -100,17 +100,14 @@ def binary_spearman(ordered: NDArray[Any], positives: NDArray[Any]) -> float | N
         A number in ``[-1, 1]``, or None where it is undefined: all scores equal, no positive, or only positives.
     """
     total, hits = len(ordered), len(positives)
-    tied = 0
-    if (ordered[1:] == ordered[:-1]).any():
-        edges = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-        groups = np.diff(edges, prepend=0, append=total)
-        groups = groups[groups > 1].astype(np.int64)
-        tied = int((groups**3 - groups).sum())
+    ties = ordered[1:][ordered[1:] == ordered[:-1]]  # a value t times in all is here t - 1 times
+    sizes = np.unique(ties, return_counts=True)[1] + 1
+    tied = int((sizes**3 - sizes).sum())
     spread = (total**3 - total - tied) / 12
     if spread == 0 or hits in (0, total):
         return None
     below = np.searchsorted(ordered, positives, side="left")
-    up_to = np.searchsorted(ordered, positives, side="right")
+    up_to = np.searchsorted(ordered, positives, side="right") if len(ties) else below + 1
     rank_sum = float((below + up_to + 1).sum()) / 2
     return float((rank_sum - hits * (total + 1) / 2) / np.sqrt(spread * hits * (total - hits) / total))
 

@@ -1,0 +1,203 @@
+"""Measures retrieval and relatedness over all pairs of dialogues, beside the matrix product that they need.
+
+Every dialogue ranks all others by cosine: mean average precision, mean reciprocal rank and Spearman's correlation of
+each query. The bare product computes the same cosines, block by block and in the same precision (float64), and throws
+them away. At sizes that it survives, a plain script does it with scikit-learn and scipy. Each side has a process of its
+own, so that its peak memory is its own, the vectors and what is imported included.
+
+    python benchmarks/retrieval_metrics.py --output retrieval_metrics.json       # 5 minutes
+    python benchmarks/retrieval_metrics.py --dialogues 5000 --beside 1000        # a smoke run
+
+On a machine with more than two cores, put ``taskset -c 0,1`` before it to measure what two can do. Seconds of the
+processor are printed too: other work on the machine changes them less. Exit code 1: a bound does not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from hardware import describe_machine
+
+OURS, PRODUCT, SCRIPT = "ours", "product", "script"
+WIDTH, LABELS = 384, 45
+GIBIBYTES, MULTIPLE = 3.0, 3.0
+"""Bounds for the largest size: peak memory, and seconds as a multiple of the bare product's."""
+AGREEMENT = 1e-9
+
+
+def make_vectors(folder: Path, count: int, seed: int) -> None:
+    """Writes the vectors (N, D) float32 of made-up dialogues, and their labels (N,)."""
+    import numpy as np
+
+    generator = np.random.default_rng(seed)
+    labels = generator.choice(LABELS, count, p=generator.dirichlet(np.full(LABELS, 2.0)))
+    vectors = generator.standard_normal((LABELS, WIDTH))[labels] + 2.0 * generator.standard_normal((count, WIDTH))
+    np.save(folder / "vectors.npy", vectors.astype(np.float32))
+    np.save(folder / "labels.npy", labels)
+
+
+def run_ours(vectors: Any, labels: Any) -> list[float]:
+    """Returns MAP, MRR and the mean correlation."""
+    from hf_dialemb.evaluation.all_pairs import pair_scores
+
+    found = pair_scores(vectors, labels)
+    return [float(each.mean()) for each in found[:3]]
+
+
+def run_product(vectors: Any, labels: Any) -> list[float]:
+    """Multiplies, and keeps nothing."""
+    import numpy as np
+
+    unit = vectors.astype(np.float64)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    for start in range(0, len(unit), 256):
+        unit[start : start + 256] @ unit.T
+    return []
+
+
+def run_script(vectors: Any, labels: Any) -> list[float]:
+    """Does what ours does, as anyone would write it."""
+    import numpy as np
+    from scipy.stats import spearmanr
+    from sklearn.metrics import average_precision_score
+
+    unit = vectors.astype(np.float64)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    cosines = unit @ unit.T
+    found = []
+    for row in range(len(labels)):
+        others = np.arange(len(labels)) != row
+        scores, relevant = cosines[row, others], labels[others] == labels[row]
+        if relevant.any():
+            rank = 1 + (scores > scores[relevant].max()).sum()
+            found.append((average_precision_score(relevant, scores), 1 / rank, spearmanr(scores, relevant).statistic))
+    return [float(value) for value in np.mean(found, axis=0)]
+
+
+SIDES = {OURS: run_ours, PRODUCT: run_product, SCRIPT: run_script}
+
+
+def measure(folder: Path, side: str) -> dict[str, Any]:
+    """Runs one side; returns its figures, seconds and the peak memory of this process."""
+    import resource
+
+    import numpy as np
+
+    import hf_dialemb.evaluation.all_pairs  # noqa: F401 - what takes time is measured without what it imports
+
+    vectors, labels = np.load(folder / "vectors.npy"), np.load(folder / "labels.npy")
+    start, processor = time.perf_counter(), time.process_time()
+    figures = SIDES[side](vectors, labels)
+    return {
+        "side": side,
+        "dialogues": len(vectors),
+        "seconds": time.perf_counter() - start,
+        "processor_seconds": time.process_time() - processor,
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+        "figures": figures,
+    }
+
+
+def start_worker(folder: Path, side: str) -> dict[str, Any]:
+    """Lets a process run a side: not this one, as a child's peak memory starts from its parent's."""
+    command = [sys.executable, str(Path(__file__)), "--work", str(folder), side]
+    run = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+    if run.returncode:
+        raise SystemExit(f"{side} ended (status {run.returncode}); -9 means out of memory")
+    answer: dict[str, Any] = json.loads(run.stdout)
+    return answer
+
+
+def measure_all(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Measures all sides at all sizes; the product before and after ours, as machines change their pace."""
+    result: list[dict[str, Any]] = []
+    for count in [*options.beside, options.dialogues]:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            start_worker_of_vectors(folder, count, options.seed)
+            for side in [PRODUCT, OURS, PRODUCT, *([SCRIPT] if count in options.beside else [])]:
+                row = start_worker(folder, side)
+                print(f"{side}, {count:,} dialogues: {row['seconds']:.1f} s", file=sys.stderr)
+                result.append(row)
+    return result
+
+
+def start_worker_of_vectors(folder: Path, count: int, seed: int) -> None:
+    """Makes the vectors in a process of its own, so that this one stays small."""
+    command = [sys.executable, str(Path(__file__)), "--make", str(folder), str(count), str(seed)]
+    subprocess.run(command, check=True)
+
+
+def tables(rows: list[dict[str, Any]]) -> list[str]:
+    """Renders the figures as lines of text."""
+    lines = [f"{'dialogues':>9} {'':<8} {'seconds':>8} {'of processor':>12} {'peak MiB':>9}  MAP, MRR, Spearman"]
+    for row in rows:
+        figures = " ".join(f"{100 * value:7.3f}" for value in row["figures"])
+        lines.append(
+            f"{row['dialogues']:>9,} {row['side']:<8} {row['seconds']:>8.1f} {row['processor_seconds']:>12.1f} "
+            f"{row['peak_bytes'] / 2**20:>9,.0f}  {figures}".rstrip()
+        )
+    return lines
+
+
+def judge(rows: list[dict[str, Any]]) -> dict[str, bool]:
+    """Says what holds of what must hold."""
+    size = rows[-1]["dialogues"]
+    last = next(row for row in rows if row["side"] == OURS and row["dialogues"] == size)
+    products = [row for row in rows if row["side"] == PRODUCT and row["dialogues"] == size]
+    gibibytes = last["peak_bytes"] / 2**30
+    multiple = last["seconds"] * len(products) / sum(row["seconds"] for row in products)
+    worked = last["processor_seconds"] * len(products) / sum(row["processor_seconds"] for row in products)
+    found = {
+        f"{size:,} dialogues take less than {GIBIBYTES:g} GiB ({gibibytes:.2f})": gibibytes < GIBIBYTES,
+        f"{size:,} dialogues take at most {MULTIPLE:g} times the bare product ({multiple:.2f}; of the processor "
+        f"{worked:.2f})": multiple <= MULTIPLE,
+    }
+    for row in rows:
+        if row["side"] == SCRIPT:
+            ours = next(each for each in rows if each["side"] == OURS and each["dialogues"] == row["dialogues"])
+            apart = max(abs(one - other) for one, other in zip(ours["figures"], row["figures"], strict=True))
+            words = f"{row['dialogues']:,} dialogues have the script's figures to {AGREEMENT:g} ({apart:.1e})"
+            found[words] = apart <= AGREEMENT
+    return found
+
+
+def main() -> int:
+    """Measures, prints the table and the verdicts, and returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--dialogues", type=int, default=50_000, help="of the largest size (default: 50000)")
+    parser.add_argument("--beside", type=int, nargs="*", default=[2000, 5000], metavar="N",
+                        help="sizes at which the plain script runs too (default: 2000 5000)")  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, help="makes up the vectors (default: 0)")
+    parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
+    parser.add_argument("--work", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--make", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.make:
+        folder, count, seed = options.make
+        make_vectors(Path(folder), int(count), int(seed))
+        return 0
+    if options.work:
+        print(json.dumps(measure(Path(options.work[0]), options.work[1])))
+        return 0
+
+    rows = measure_all(options)
+    verdicts = judge(rows)
+    lines = tables(rows) + [f"{'holds' if holds else 'FAILS'}: {sentence}" for sentence, holds in verdicts.items()]
+    print("\n".join(lines))
+    if options.output:
+        settings = {"width": WIDTH, "labels": LABELS, "seed": options.seed}
+        figures = {"machine": describe_machine(), **settings, "sides": rows, "verdicts": verdicts, "table": lines}
+        options.output.write_text(json.dumps(figures, indent=2) + "\n")
+    return 0 if all(verdicts.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
