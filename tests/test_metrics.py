@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from metric_vectors import clouds, corners
 from scipy.stats import spearmanr
-from sklearn.metrics import average_precision_score, normalized_mutual_info_score
+from sklearn.metrics import adjusted_rand_score, average_precision_score, normalized_mutual_info_score
 
 from hf_dialemb.metrics.alignment_uniformity.functional import alignment, alignment_uniformity, uniformity
 from hf_dialemb.metrics.dialogue_retrieval.functional import average_precision, reciprocal_rank, retrieval_scores
 from hf_dialemb.metrics.purity.functional import (
+    adjusted_rand_index,
     cluster_purity,
     normalized_mutual_information,
     official_runs,
@@ -57,9 +58,23 @@ def test_purity_extremes():
     assert purity([0, 0, 1, 1], [7, 7, 7, 7]) == 0.5
 
 
-def test_nmi_is_scikit_learns(random):
+def test_nmi_and_the_rand_index_are_scikit_learns(random):
     labels, clusters = random.integers(0, 5, 100), random.integers(0, 3, 100)
     assert normalized_mutual_information(labels, clusters) == normalized_mutual_info_score(labels, clusters)
+    assert adjusted_rand_index(labels, clusters) == adjusted_rand_score(labels, clusters)
+
+
+def test_rand_index_of_known_partitions():
+    assert adjusted_rand_index(["x", "x", "y", "y"], [1, 1, 0, 0]) == 1
+    assert adjusted_rand_index([0, 1, 0, 1], [0, 0, 1, 1]) == -0.5  # no pair agrees: (0 - 2/3) / (2 - 2/3)
+    assert adjusted_rand_index([0, 0, 0, 1], [5, 5, 5, 5]) == 0
+
+
+def test_the_rand_index_of_random_clusters_is_about_zero_and_purity_is_not(random):
+    labels, clusters = random.integers(0, 4, (50, 100)), random.integers(0, 4, (50, 100))
+    pairs = list(zip(labels, clusters, strict=True))
+    assert np.mean([adjusted_rand_index(*each) for each in pairs]) == pytest.approx(0, abs=0.01)
+    assert np.mean([purity(*each) for each in pairs]) > 0.3
 
 
 def test_labels_and_clusters_must_pair():
@@ -72,7 +87,8 @@ def test_cluster_purity_of_separate_groups_is_one_for_every_seed(random):
     codes = np.repeat([0, 1, 2], 10)
     vectors = 100 * np.eye(3)[codes] + random.normal(size=(30, 3))
     scores = cluster_purity(vectors.astype(np.float32), [f"label {code}" for code in codes], seeds=[3, 4])
-    assert scores == {"purity": [1.0, 1.0], "nmi": [pytest.approx(1.0)] * 2, "seeds": [3, 4], "clusters": 3}
+    ones = pytest.approx([1, 1])
+    assert scores == {"purity": ones, "nmi": ones, "ari": ones, "seeds": [3, 4], "clusters": 3}
 
 
 def test_cluster_purity_repeats_with_its_seed_and_uses_lengths(random):
@@ -84,7 +100,8 @@ def test_cluster_purity_repeats_with_its_seed_and_uses_lengths(random):
 
 
 def test_cluster_purity_of_constant_vectors_is_the_largest_label():
-    assert cluster_purity(np.ones((4, 2)), [0, 0, 0, 1], seeds=[0])["purity"] == [0.75]
+    scores = cluster_purity(np.ones((4, 2)), [0, 0, 0, 1], seeds=[0])
+    assert (scores["purity"], scores["nmi"], scores["ari"]) == ([0.75], [0], [0])
 
 
 def test_official_runs():

@@ -76,6 +76,12 @@ def test_labels_that_nobody_shares_are_refused(metric):
         metric(np.eye(3), ["a", "b", "c"])
 
 
+@pytest.mark.parametrize("metric", [query_relatedness, retrieval_scores])
+def test_blocks_of_nothing_are_refused(metric):
+    with pytest.raises(ValueError, match="block_size: got 0"):
+        metric(np.eye(4), [0, 0, 1, 1], 0)
+
+
 @pytest.mark.parametrize("metric", [pair_relatedness, cluster_purity])
 def test_no_seed_is_refused(metric):
     with pytest.raises(ValueError, match="seeds: got none"):

@@ -82,8 +82,10 @@ def uniformity(embeddings: ArrayLike, block_size: int = 256) -> float:
         A number in ``[-8, 0]``; constant vectors give 0, the worst.
 
     Raises:
-        ValueError: There are fewer than two vectors or one is not finite.
+        ValueError: There are fewer than two vectors, one is not finite, or a block would be empty.
     """
+    if block_size < 1:
+        raise ValueError(f"block_size: got {block_size}, expected at least 1")
     vectors = _directions(embeddings)
     squares = np.einsum("nd,nd->n", vectors, vectors)
     total = 0.0

@@ -23,7 +23,7 @@ def mean_cosine(embeddings: ArrayLike) -> float:
     directions = _directions(embeddings)
     count = len(directions)
     if count < 2:
-        raise ValueError(f"embeddings: got {count} vectors, expected at least 2")
+        raise ValueError(f"embeddings: got {count} vectors, expected at least 2; add some")
     total = directions.sum(axis=0)
     own = (directions**2).sum()  # 1 for each vector but those of length 0
     return float((total @ total - own) / (count * (count - 1)))
@@ -48,7 +48,9 @@ def anisotropy(embeddings: ArrayLike, labels: ArrayLike, min_members: int = 3) -
     """
     vectors, names = np.asarray(embeddings, dtype=np.float64), np.asarray(labels)
     if vectors.ndim != 2 or names.shape != vectors.shape[:1]:
-        raise ValueError(f"labels: got shapes {vectors.shape} and {names.shape}, expected (N, D) and (N,)")
+        raise ValueError(
+            f"labels: got shapes {vectors.shape} and {names.shape}, expected (N, D) and (N,); give each vector a label"
+        )
     distinct, codes, counts = np.unique(names, return_inverse=True, return_counts=True)
     if len(distinct) < 2:
         raise ValueError(f"labels: got {len(distinct)} distinct, expected at least two; add vectors of another label")
@@ -64,7 +66,7 @@ def anisotropy(embeddings: ArrayLike, labels: ArrayLike, min_members: int = 3) -
 def _directions(embeddings: ArrayLike) -> NDArray[np.float64]:
     vectors = np.asarray(embeddings, dtype=np.float64)
     if vectors.ndim != 2:
-        raise ValueError(f"embeddings: got shape {vectors.shape}, expected (N, D)")
+        raise ValueError(f"embeddings: got shape {vectors.shape}, expected (N, D); stack one vector per item")
     if not np.isfinite(vectors).all():
         raise ValueError("embeddings: got a vector with NaN or infinity, expected finite numbers; look at the encoder")
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import ndcg_score
 
 DECIMALS = 9
 """Scores are compared after rounding: equal vectors then tie, whatever the order in which a product was summed."""
@@ -19,7 +18,7 @@ def ndcg(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> float:
     Args:
         scores: How near each candidate is to each query, finite, ``(Q, M)``, M >= 2.
         relevant: Which candidates are relevant, booleans ``(Q, M)``; at least one for each query.
-        k: Ranks that count.
+        k: Ranks that count; all of them where there are fewer candidates.
 
     Returns:
         The mean over queries, in ``[0, 1]``.
@@ -27,6 +26,8 @@ def ndcg(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> float:
     Raises:
         ValueError: The shapes do not fit, a score is not finite, or a query has no relevant candidate.
     """
+    from sklearn.metrics import ndcg_score
+
     values, gains = _checked(scores, relevant, k)
     return float(ndcg_score(gains, values, k=k))
 
@@ -41,7 +42,7 @@ def official_ndcg(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> float:
     Args:
         scores: As in `ndcg`; of equal scores the irrelevant candidate counts as the higher one.
         relevant: As in `ndcg`.
-        k: Ranks that count.
+        k: Ranks that count; all of them where there are fewer candidates.
 
     Returns:
         The mean over queries, in ``[0, 1]``.
@@ -49,6 +50,8 @@ def official_ndcg(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> float:
     Raises:
         ValueError: As in `ndcg`.
     """
+    from sklearn.metrics import ndcg_score
+
     values, gains = _checked(scores, relevant, k)
     order = np.lexsort((gains, -values), axis=-1)
     hits = np.take_along_axis(gains, order, axis=1)
@@ -60,7 +63,8 @@ def _checked(scores: ArrayLike, relevant: ArrayLike, k: int) -> tuple[NDArray[np
     values, gains = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=bool)
     if values.ndim != 2 or values.shape != gains.shape or not len(values) or values.shape[1] < 2:
         raise ValueError(
-            f"scores and relevant: got shapes {values.shape} and {gains.shape}, expected both (Q, M) with M >= 2"
+            f"scores and relevant: got shapes {values.shape} and {gains.shape}, expected both (Q, M) with M >= 2; "
+            "give every query as many candidates, and each of them a score"
         )
     if not np.isfinite(values).all():
         raise ValueError("scores: got NaN or infinity, expected finite numbers; look at the encoder")

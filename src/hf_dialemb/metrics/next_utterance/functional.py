@@ -100,8 +100,10 @@ def _padded(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.intp]]:
     """Checks examples and lays them out as matrices (E, K) of the most candidates, with how many each has (E,)."""
     rows, masks = [np.asarray(row, dtype=np.float64) for row in scores], [np.asarray(row) for row in correct]
-    if not rows or len(rows) != len(masks):
-        raise ValueError(f"correct: got {len(masks)} examples, expected as many as have scores, {len(rows)}, and one")
+    if not rows:
+        raise ValueError("scores: got 0 examples, expected at least one; add some")
+    if len(rows) != len(masks):
+        raise ValueError(f"correct: got {len(masks)} examples, expected as many as have scores, {len(rows)}")
     values = np.full((len(rows), max(row.size for row in rows)), -np.inf)
     right = np.zeros(values.shape, dtype=bool)
     for place, (row, mask) in enumerate(zip(rows, masks, strict=True)):

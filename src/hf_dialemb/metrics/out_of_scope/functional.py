@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+DECIMALS = 9
+"""To how many decimals `detection_scores` compares similarities with each other and with the threshold."""
+
 
 def prototype_similarities(
     supports: ArrayLike, support_labels: ArrayLike, vectors: ArrayLike
@@ -62,13 +65,13 @@ def score_threshold(largest: ArrayLike, deviations: float) -> float:
 
 
 def detect_out_of_scope(
-    similarities: ArrayLike, labels: ArrayLike, threshold: float, out_of_scope: str
-) -> NDArray[np.str_]:
+    similarities: ArrayLike, labels: ArrayLike, threshold: float, out_of_scope: str | int
+) -> NDArray[Any]:
     """Gives each item the label of the nearest class, or none if even that is not nearer than the threshold.
 
     Args:
         similarities: To each class, finite, ``(N, K)``; of equal ones the first class wins.
-        labels: The K classes, strings, ``(K,)``; ``out_of_scope`` may be one of them.
+        labels: The K classes, strings or integers, ``(K,)``; ``out_of_scope`` may be one of them.
         threshold: What the largest similarity must exceed.
         out_of_scope: What an item is called that belongs to no class.
 
@@ -81,15 +84,15 @@ def detect_out_of_scope(
     values, names = np.asarray(similarities, dtype=np.float64), np.asarray(labels)
     if values.ndim != 2 or names.shape != values.shape[1:]:
         raise ValueError(f"similarities and labels: got shapes {values.shape} and {names.shape}, expected (N, K), (K,)")
-    found: NDArray[np.str_] = np.where(values.max(axis=1) > threshold, names[values.argmax(axis=1)], out_of_scope)
+    found: NDArray[Any] = np.where(values.max(axis=1) > threshold, names[values.argmax(axis=1)], out_of_scope)
     return found
 
 
-def out_of_scope_scores(guessed: ArrayLike, true: ArrayLike, out_of_scope: str) -> dict[str, float]:
+def out_of_scope_scores(guessed: ArrayLike, true: ArrayLike, out_of_scope: str | int) -> dict[str, float]:
     """Computes the four figures of the DSE paper.
 
     Args:
-        guessed: A label for each item, strings, ``(N,)``.
+        guessed: A label for each item, strings or integers, ``(N,)``.
         true: The true labels, ``(N,)``; some are ``out_of_scope``, some are not.
         out_of_scope: The label of items that belong to no class.
 
@@ -106,7 +109,9 @@ def out_of_scope_scores(guessed: ArrayLike, true: ArrayLike, out_of_scope: str) 
         raise ValueError(f"guessed and true: got shapes {answers.shape} and {names.shape}, expected both (N,)")
     outside = names == out_of_scope
     if outside.all() or not outside.any():
-        raise ValueError(f"true: got {int(outside.sum())} of {len(names)} items out of scope, expected some, not all")
+        raise ValueError(
+            f"true: got {int(outside.sum())} of {len(names)} items out of scope, expected some, not all; add others"
+        )
     right, rejected = answers == names, answers == out_of_scope
     return {
         "accuracy": float(right.mean()),
@@ -114,6 +119,49 @@ def out_of_scope_scores(guessed: ArrayLike, true: ArrayLike, out_of_scope: str) 
         "oos_accuracy": float((rejected == outside).mean()),
         "oos_recall": float(rejected[outside].mean()),
     }
+
+
+def detection_scores(
+    vectors: ArrayLike,
+    labels: ArrayLike,
+    supports: ArrayLike,
+    support_labels: ArrayLike,
+    calibration: ArrayLike,
+    *,
+    deviations: float = -1.0,
+    out_of_scope: str | int = "oos",
+) -> dict[str, float]:
+    """Finds what is out of scope, classifies the rest, and scores both.
+
+    The similarities of other vectors in scope to their nearest prototypes say what is far (`score_threshold`).
+
+    Args:
+        vectors: Vectors to classify, finite, ``(N, D)``.
+        labels: Their true labels, strings or integers, ``(N,)``; each one of the supports' or ``out_of_scope``.
+        supports: Labelled vectors, finite, ``(S, D)``.
+        support_labels: Their labels, ``(S,)``; at least two distinct ones.
+        calibration: Vectors in scope that are neither supports nor classified, finite, ``(C, D)``.
+        deviations: As in `score_threshold`.
+        out_of_scope: The label of items that belong to no class.
+
+    Returns:
+        What `out_of_scope_scores` returns, and ``threshold``, the similarity below which an item is out of scope.
+
+    Raises:
+        ValueError: The shapes do not fit, a vector is not finite, there is one label, an item has a label that no
+            support has, or all items or none are out of scope.
+    """
+    true = np.asarray(labels)
+    classes, similarities = prototype_similarities(supports, support_labels, vectors)
+    missing = np.setdiff1d(true[true != out_of_scope], classes)
+    if len(missing):
+        first = missing.tolist()[0]
+        raise ValueError(f"labels: got {first!r}, which no support has; add supports or leave it out")
+    nearest = prototype_similarities(supports, support_labels, calibration)[1].max(axis=1)
+    # Rounded, so that what is as near as the threshold is out of scope however a product was summed.
+    threshold = round(score_threshold(nearest, deviations), DECIMALS)
+    guessed = detect_out_of_scope(similarities.round(DECIMALS), classes, threshold, out_of_scope)
+    return {**out_of_scope_scores(guessed, true, out_of_scope), "threshold": threshold}
 
 
 def _directions(name: str, values: ArrayLike) -> NDArray[np.float64]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import f1_score
 
 
 def prototype_classification(
@@ -36,6 +35,8 @@ def prototype_classification(
     Raises:
         ValueError: The shapes do not fit, a vector is not finite, there is one label, or a query has another label.
     """
+    from sklearn.metrics import f1_score
+
     known = np.asarray(support_labels)
     true = np.asarray(query_labels)
     vectors = [_directions(name, values, labels) for name, values, labels in (

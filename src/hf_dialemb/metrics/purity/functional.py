@@ -1,4 +1,4 @@
-"""Cluster purity and normalised mutual information of k-means over embeddings (dial2vec, section 4.1)."""
+"""Purity, mutual information and Rand index of k-means over embeddings (dial2vec, section 4.1)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import normalized_mutual_info_score
-from threadpoolctl import threadpool_limits
 
 SMALL = 10_000
 """Up to so many vectors one thread is used: on a busy machine, several threads took 30 times as long."""
@@ -49,8 +45,27 @@ def normalized_mutual_information(labels: ArrayLike, clusters: ArrayLike) -> flo
     Raises:
         ValueError: The two differ in length or are empty.
     """
-    label_codes, cluster_codes = _coded_pair(labels, clusters)
-    return float(normalized_mutual_info_score(label_codes, cluster_codes))
+    from sklearn.metrics import normalized_mutual_info_score
+
+    return float(normalized_mutual_info_score(*_coded_pair(labels, clusters)))
+
+
+def adjusted_rand_index(labels: ArrayLike, clusters: ArrayLike) -> float:
+    """Computes the share of pairs on which labels and clusters agree, corrected for chance (Hubert and Arabie, 1985).
+
+    Args:
+        labels: The true label of each item, strings or integers, ``(N,)``.
+        clusters: The cluster of each item, strings or integers, ``(N,)``.
+
+    Returns:
+        A number in ``[-0.5, 1]``; 1 where the partitions are equal, about 0 for clusters drawn at random.
+
+    Raises:
+        ValueError: The two differ in length or are empty.
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    return float(adjusted_rand_score(*_coded_pair(labels, clusters)))
 
 
 def official_runs(count: int) -> int:
@@ -72,7 +87,8 @@ def cluster_purity(
     """Clusters embeddings with k-means++ once per seed and scores each clustering against the labels.
 
     As in dial2vec's program, k is the number of distinct labels and vectors are used as they are, not normalised.
-    Constant vectors are no error: they fall into one cluster, and purity is the share of the largest label.
+    Constant vectors are no error: they fall into one cluster, purity is the share of the largest label, and the other
+    two figures are 0.
 
     Args:
         embeddings: One finite vector per item, ``(N, D)``.
@@ -84,17 +100,22 @@ def cluster_purity(
         tol: Relative tolerance on the movement of the centres.
 
     Returns:
-        ``{"purity": [...], "nmi": [...], "seeds": [...], "clusters": k}`` with one value in ``[0, 1]`` per seed.
+        ``{"purity": [...], "nmi": [...], "ari": [...], "seeds": [...], "clusters": k}`` with one value per seed:
+        `purity`, `normalized_mutual_information` and `adjusted_rand_index`.
 
     Raises:
         ValueError: The shapes do not fit, a vector is not finite, there is a single label, or there is no seed.
     """
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
+
     vectors, codes = _checked(embeddings, labels)
     runs = list(seeds)
     if not runs:
         raise ValueError("seeds: got none, expected at least one; pass for example range(10)")
     count = int(codes.max()) + 1
-    scores: dict[str, Any] = {"purity": [], "nmi": [], "seeds": runs, "clusters": count}
+    scores: dict[str, Any] = {"purity": [], "nmi": [], "ari": [], "seeds": runs, "clusters": count}
     for seed in runs:
         means = KMeans(count, init="k-means++", n_init=n_init, max_iter=max_iter, tol=tol, random_state=seed)
         with threadpool_limits(1 if len(vectors) <= SMALL else None), warnings.catch_warnings():
@@ -103,6 +124,7 @@ def cluster_purity(
             clusters = means.fit_predict(vectors)
         scores["purity"].append(purity(codes, clusters))
         scores["nmi"].append(normalized_mutual_information(codes, clusters))
+        scores["ari"].append(adjusted_rand_index(codes, clusters))
     return scores
 
 

@@ -129,6 +129,8 @@ def sorted_queries(
     Raises:
         ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
     """
+    if block_size < 1:
+        raise ValueError(f"block_size: got {block_size}, expected at least 1; leave it out")
     directions, codes = _checked(embeddings, labels)
     members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     if max(map(len, members)) < 2:

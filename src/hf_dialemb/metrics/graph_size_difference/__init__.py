@@ -1,0 +1,1 @@
+"""Graph size difference: does an extracted dialogue flow have as many nodes as the flow of the annotations?"""
