@@ -149,7 +149,7 @@ def test_a_wrong_setting_of_a_training_is_told(tiny_bert, tmp_path, capsys, more
             ["evaluate", "--model", "no/such", "--corpus", "sample"],
             "Model 'no/such' is neither a folder nor on the Hub",
         ),
-        (["evaluate", "--model", "tfidf@words", "--corpus", "sample"], "got level 'words'"),
+        (["evaluate", "--model", "tfidf@words", "--corpus", "sample"], "got 'words' after the '@'"),
         (["evaluate", "--model", "tfidf", "--corpus", "sample", "--limit", "1"], "limit: got 1, expected at least 2"),
         (["evaluate", "--model", "tfidf", "--corpus", "sample", "--seeds", "0"], "seeds: got none"),
         (["evaluate", "--model", "tfidf", "--corpus", "sample", "--seeds", "x"], "invalid int value: 'x'"),

@@ -1,14 +1,14 @@
-"""Encoders behind one protocol: TF-IDF, our checkpoints, sentence-transformers models and plain transformers models."""
+"""Specs, and encoders with weights: our checkpoints, sentence-transformers models and plain transformers models."""
 
 import logging
+import shutil
 
 import numpy as np
 import pytest
 import torch
-from sklearn.metrics.pairwise import cosine_similarity
 from utterance_checkpoints import save_dse
 
-from hf_dialemb.evaluation.encoders import TfidfEncoder, find_encoder, load_encoder
+from hf_dialemb.evaluation.encoders import find_encoder, fingerprint, has_weights, load_encoder
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
@@ -91,26 +91,6 @@ def mean_of_tokens(folder, text):
         return AutoModel.from_pretrained(folder).eval()(**batch).last_hidden_state[0].mean(dim=0).numpy()
 
 
-def test_tfidf_separates_what_shares_no_word():
-    vectors = TfidfEncoder().encode(DIALOGUES)
-    assert vectors.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-6)
-    assert vectors[0] @ vectors[1] == 0 < vectors[0] @ vectors[2]
-
-
-def test_tfidf_of_a_large_vocabulary_is_reduced_and_repeatable():
-    random = np.random.default_rng(0)
-    dialogues = [dialogue(" ".join(f"word{number}" for number in random.integers(0, 400, 30))) for _ in range(120)]
-    vectors = TfidfEncoder(components=20).encode(dialogues)
-    assert vectors.shape == (120, 20)
-    np.testing.assert_array_equal(vectors, TfidfEncoder(components=20).encode(dialogues))
-
-
-def test_tfidf_needs_words():
-    with pytest.raises(InputError, match="tfidf: got dialogues without common words"):
-        TfidfEncoder().encode([dialogue("?"), dialogue("!")])
-
-
 @pytest.mark.parametrize("kind", NEURAL)
 @pytest.mark.parametrize("level", ["", "@dialogue"])
 def test_whole_dialogues_are_the_mean_of_their_tokens(kind, level, bert_folder, request):
@@ -147,7 +127,7 @@ def test_truncated_utterances_are_counted(utterance_folder, caplog):
 
 
 def test_an_utterance_encoder_and_its_published_form_are_one(utterance_folder, published_folder):
-    assert find_encoder(f"{utterance_folder}@utterances")[1:] == ("dialemb", str(utterance_folder), "utterances")
+    assert find_encoder(f"{utterance_folder}@utterances")[1:4] == ("dialemb", str(utterance_folder), "utterances")
     assert find_encoder(f"{published_folder}@utterances").kind == "sentence-transformers"
     for level in ("dialogue", "utterances"):
         one, two = (load_encoder(f"{folder}@{level}", device="cpu") for folder in (utterance_folder, published_folder))
@@ -165,7 +145,7 @@ def test_half_precision_is_computed_in_float32(bert_folder, tmp_path):
 def test_kinds_are_told_apart(bert_folder, sentence_folder, tmp_path):
     assert find_encoder("tfidf").kind == "tfidf"
     assert find_encoder(str(bert_folder)).kind == "transformers"
-    assert find_encoder(f"{sentence_folder}@utterances")[1:] == (
+    assert find_encoder(f"{sentence_folder}@utterances")[1:4] == (
         "sentence-transformers",
         str(sentence_folder),
         "utterances",
@@ -186,19 +166,165 @@ def test_a_folder_name_may_hold_the_sign_of_a_level(tmp_path):
 def test_what_is_no_model_is_refused(bert_folder, tmp_path):
     with pytest.raises(InputError, match="got no model in it"):
         find_encoder(str(tmp_path))
-    with pytest.raises(InputError, match="got level 'turns'"):
-        find_encoder(f"{bert_folder}@turns")
     with pytest.raises(InputError):
         find_encoder(str(tmp_path / "nowhere" / "at" / "all"))
 
 
-def test_no_dialogue_is_refused():
-    with pytest.raises(InputError, match="dialogues: got none"):
-        TfidfEncoder().encode([])
+# specs
 
 
-def test_tfidf_counts_chinese_characters():
-    texts = ["我要退货", "怎么退货", "今天天气好", "天气怎么样"]
-    vectors = TfidfEncoder().encode([Dialogue((Turn("user", text),)) for text in texts])
-    cosines = cosine_similarity(vectors)
-    assert cosines[0, 1] > cosines[0, 2] == 0
+def test_words_stand_in_any_order_after_the_last_sign(bert_folder, tmp_path):
+    found = find_encoder(f"{bert_folder}@whitened,cls, utterances")
+    assert found[1:] == ("transformers", str(bert_folder), "utterances", True, True)
+    folder = tmp_path / "model@2024"
+    shutil.copytree(bert_folder, folder)
+    assert find_encoder(f"{folder}@cls")[1:] == ("transformers", str(folder), "dialogue", True, False)
+    assert find_encoder("tfidf@whitened,dialogue")[1:] == ("tfidf", "", "dialogue", False, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("turns", "got 'turns' after the '@', expected dialogue, utterances, cls or whitened"),
+        ("", "got '' after the '@'"),
+        ("cls;whitened", "got 'cls;whitened'"),
+        ("utterances,dialogue", "expected each word once and one level"),
+        ("cls,cls", "expected each word once"),
+    ],
+)
+def test_wrong_words_are_refused_before_anything_is_looked_up(words, reason):
+    for work in (find_encoder, load_encoder, fingerprint, has_weights):
+        with pytest.raises(InputError, match=reason):
+            work(f"no/such model@{words}")
+
+
+def test_words_that_do_not_go_with_a_model_are_refused(sentence_folder, utterance_folder):
+    for model in (sentence_folder, utterance_folder):
+        with pytest.raises(InputError, match="expected a plain transformers model; leave 'cls' out"):
+            find_encoder(f"{model}@cls")
+    with pytest.raises(InputError, match="got cls for a baseline"):
+        find_encoder("lda@cls")
+    with pytest.raises(InputError, match="reads whole dialogues; leave '@utterances' out"):
+        find_encoder("tfidf@utterances")
+
+
+def test_only_models_have_weights(bert_folder):
+    assert has_weights(f"{bert_folder}@cls")
+    assert has_weights("some/model")
+    assert has_weights("./tfidf")
+    for spec in ("tfidf", "lda@whitened", "doc2vec", "words:glove.txt", "api:text-embedding-3-small@utterances"):
+        assert not has_weights(spec)
+
+
+def test_a_fingerprint_is_of_what_decides_the_vectors(bert_folder, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(bert_folder, folder)
+    first = fingerprint(str(folder))
+    assert first == fingerprint(str(bert_folder)) == fingerprint(f"{folder}@dialogue,whitened")
+    (folder / "training_report.json").write_text("{}")
+    assert first == fingerprint(str(folder))
+    others = {fingerprint(f"{folder}@{words}") for words in ("cls", "utterances", "cls,utterances")}
+    for file, change in (("vocab.txt", b"more"), ("config.json", b" "), ("model.safetensors", b"more")):
+        with (folder / file).open("ab") as stream:
+            stream.write(change)
+        others.add(fingerprint(str(folder)))
+    assert len(others | {first, fingerprint("tfidf"), fingerprint("lda")}) == 9
+
+
+# what becomes a vector
+
+
+def save_words(folder, names, **special):
+    """Writes a tokenizer that parts at blanks, and returns the size of its vocabulary."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    vocabulary = {word: place for place, word in enumerate([*names, *WORDS])}
+    backend = Tokenizer(models.WordLevel(vocabulary, unk_token=special["unk_token"]))
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    PreTrainedTokenizerFast(tokenizer_object=backend, **special).save_pretrained(folder)
+    return len(vocabulary)
+
+
+def last_hidden(encoder, tokenizer, text):
+    with torch.inference_mode():
+        return encoder(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].numpy()
+
+
+def encoder_decoder(family, folder, **special):
+    """Writes a tiny random T5 or Blenderbot; returns its encoder and tokenizer."""
+    import transformers
+
+    special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", **special}
+    words = save_words(folder, ["<pad>", "</s>", "<unk>"], **special)
+    torch.manual_seed(0)
+    if family == "t5":
+        config = transformers.T5Config(vocab_size=words, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2)
+        model = transformers.T5Model(config)
+    else:
+        config = transformers.BlenderbotConfig(
+            vocab_size=words, d_model=16, max_position_embeddings=6, encoder_layers=2, decoder_layers=1,
+            encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32,
+            pad_token_id=0, bos_token_id=1, eos_token_id=1, decoder_start_token_id=1, init_std=0.5,
+        )  # fmt: skip
+        model = transformers.BlenderbotModel(config)
+    model.eval().save_pretrained(folder)
+    return model.get_encoder(), transformers.AutoTokenizer.from_pretrained(folder)
+
+
+TEXTS = [" ".join(turn.content for turn in item.turns) for item in DIALOGUES]
+
+
+@pytest.mark.parametrize("family", ["t5", "blenderbot"])
+def test_an_encoder_decoder_is_read_by_its_encoder(family, tmp_path):
+    encoder, tokenizer = encoder_decoder(family, tmp_path)
+    expected = [last_hidden(encoder, tokenizer, text).mean(axis=0) for text in TEXTS]
+    np.testing.assert_allclose(load_encoder(str(tmp_path), device="cpu").encode(DIALOGUES), expected, atol=1e-5)
+
+
+def test_the_first_token_may_be_the_vector(bert_folder, tmp_path):
+    from transformers import AutoModel, AutoTokenizer
+
+    model, tokenizer = AutoModel.from_pretrained(bert_folder).eval(), AutoTokenizer.from_pretrained(bert_folder)
+    vectors = load_encoder(f"{bert_folder}@cls", device="cpu").encode(DIALOGUES)
+    np.testing.assert_allclose(vectors, [last_hidden(model, tokenizer, text)[0] for text in TEXTS], atol=1e-5)
+    # T5 knows distances alone, so that padding on the left moves nothing.
+    encoder, tokenizer = encoder_decoder("t5", tmp_path, padding_side="left")
+    vectors = load_encoder(f"{tmp_path}@cls", device="cpu").encode(DIALOGUES)
+    np.testing.assert_allclose(vectors, [last_hidden(encoder, tokenizer, text)[0] for text in TEXTS], atol=1e-5)
+
+
+@pytest.mark.parametrize("marks", [("[SYS]", "[USR]"), ("[sys]", "[usr]")])
+@pytest.mark.parametrize("added", [False, True])
+def test_speakers_are_marked_where_the_vocabulary_has_their_marks(marks, added, tmp_path):
+    import transformers
+
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *([] if added else marks), *WORDS]
+    (tmp_path / "vocab.txt").write_text("\n".join(vocabulary))
+    tokenizer = transformers.BertTokenizerFast(str(tmp_path / "vocab.txt"))
+    if added:
+        tokenizer.add_tokens(list(marks))
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=len(vocabulary) + 2 * added, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=16, initializer_range=0.5,
+    )  # fmt: skip
+    model = transformers.BertModel(config).eval()
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    system, user = tokenizer.convert_tokens_to_ids(list(marks))
+    ids = [
+        2,
+        user,
+        *tokenizer.convert_tokens_to_ids(["book", "hotel"]),
+        system,
+        *tokenizer.convert_tokens_to_ids(["thanks"]),
+        3,
+    ]
+    with torch.inference_mode():
+        expected = model(torch.tensor([ids])).last_hidden_state[0].mean(dim=0).numpy()
+    talk = dialogue("book hotel", "thanks")
+    np.testing.assert_allclose(load_encoder(str(tmp_path), device="cpu").encode([talk])[0], expected, atol=1e-5)
+    alone = [mean_of_tokens(tmp_path, turn.content) for turn in talk.turns]
+    turns = load_encoder(f"{tmp_path}@utterances", device="cpu").encode([talk])[0]
+    np.testing.assert_allclose(turns, np.mean(alone, axis=0), atol=1e-5)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hf_dialemb.evaluation.encoders import TfidfEncoder
+from hf_dialemb.evaluation.baselines import TfidfEncoder
 from hf_dialemb.evaluation.intents import OUT_OF_SCOPE
 from hf_dialemb.evaluation.out_of_scope import Parts, detect, load_out_of_scope
 from hf_dialemb.metrics.out_of_scope.functional import (

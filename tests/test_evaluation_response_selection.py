@@ -9,7 +9,7 @@ import pytest
 from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.corpora.examples import ResponseSelection
 from hf_dialemb.evaluation import contexts, response_selection
-from hf_dialemb.evaluation.encoders import TfidfEncoder
+from hf_dialemb.evaluation.baselines import TfidfEncoder
 from hf_dialemb.evaluation.texts import TextVectors, first_words, last_words, row_cosines
 from hf_dialemb.models.dialogue import Dialogue, Turn, plain
 from hf_dialemb.models.errors import InputError

@@ -11,10 +11,11 @@ from hf_dialemb import corpora
 from hf_dialemb.cli import main
 from hf_dialemb.corpora.corpus import KINDS
 from hf_dialemb.evaluation import TASKS, default_tasks, evaluate_models, get_task, read_results, run
-from hf_dialemb.evaluation.encoders import TextEncoder, TfidfEncoder
+from hf_dialemb.evaluation.baselines import TfidfEncoder
 from hf_dialemb.evaluation.registry import load_problem
 from hf_dialemb.evaluation.remembering import RememberingEncoder
 from hf_dialemb.evaluation.sampling import draw_examples, fixed_sample
+from hf_dialemb.evaluation.text_models import TextEncoder
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 

@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.preprocessing import normalize
 
 from hf_dialemb.evaluation.actions import compare_actions, draw_actions, load_actions
-from hf_dialemb.evaluation.encoders import TfidfEncoder
+from hf_dialemb.evaluation.baselines import TfidfEncoder
 from hf_dialemb.evaluation.intents import classify_intents, load_intents
 from hf_dialemb.evaluation.run import evaluate_models
 from hf_dialemb.metrics.anisotropy.functional import anisotropy, mean_cosine

@@ -12,8 +12,11 @@ from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.candidates import draw_candidates
 from hf_dialemb.corpora.examples import ResponseSelection
+from hf_dialemb.corpora.fingerprint import data_hash
 from hf_dialemb.evaluation import default_tasks, next_utterance, read_results
-from hf_dialemb.evaluation.encoders import RankerEncoder, TfidfEncoder, find_encoder, load_encoder
+from hf_dialemb.evaluation.baselines import TfidfEncoder
+from hf_dialemb.evaluation.checkpoints import RankerEncoder
+from hf_dialemb.evaluation.encoders import find_encoder, load_encoder
 from hf_dialemb.evaluation.next_utterance import (
     TASK,
     candidate_scores,
@@ -257,7 +260,7 @@ def test_candidates_are_drawn_among_what_the_assistant_says(corpus):
         "context_words": 160, "candidates": 20, "responses": "assistant", "draw_seed": 13,
     }  # fmt: skip
     encoder = load_problem("next-utterance-retrieval", corpus, None, "all", None)
-    assert encoder.config == problem.config
+    assert encoder.config == problem.config | {"data_sha256": data_hash(corpus)}
     assert default_tasks(corpus) == ("domains",)
 
 

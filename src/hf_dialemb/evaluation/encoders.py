@@ -1,39 +1,44 @@
-"""Encoders of dialogues: our checkpoints, and the baselines they are compared with, behind one small protocol."""
+"""Encoders of dialogues behind one small protocol, and the specs that name them.
+
+A spec is ``MODEL``, or ``MODEL@WORD,WORD`` with words in any order:
+
+- ``dialogue`` (where no level is given) or ``utterances``: what a model of texts reads at once;
+- ``cls``: the first token in place of the mean of tokens, of plain transformers models;
+- ``whitened``: vectors whitened by what is encoded, see `hf_dialemb.evaluation.whitening`.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
+from .baselines import BASELINES
+from .endpoint import Endpoint, check_endpoint, endpoint_url
+from .text_models import TextEncoder
+from .word_vectors import WordVectors
 
-if TYPE_CHECKING:
-    from ..models.encoder import DialogueEncoder
-    from ..models.ranking import LoadedRanker
-    from ..models.utterance import UtteranceEncoder
+Kind = Literal["tfidf", "lda", "doc2vec", "words", "api", "dialemb", "sentence-transformers", "transformers"]
 
-logger = logging.getLogger(__name__)
+_LEVELS = ("dialogue", "utterances")
+_WORDS = (*_LEVELS, "cls", "whitened")
 
-MAX_TOKENS = 512
-"""Where texts are cut for plain transformers models, or earlier at the model's own limit."""
-
-_WORD = r"(?u)[\u3400-\u9fff]|\b\w\w+\b"  # scikit-learn's own; and each Chinese character is a word
-
-Kind = Literal["tfidf", "dialemb", "sentence-transformers", "transformers"]
-TextEmbedder = Callable[[Sequence[str]], NDArray[np.float32]]
+_FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "modules.json", "*token*.json", "vocab*", "merges.txt")
+_MODULES = "[0-9]_*/*"  # where sentence-transformers keeps a model's parts
 
 
 class Encoder(Protocol):
-    """Anything that turns dialogues into vectors."""
+    """Anything that turns dialogues into vectors; see `fitted_on_input` for those whose vectors of a dialogue vary."""
 
     @property
     def name(self) -> str:
@@ -49,55 +54,92 @@ class EncoderSpec(NamedTuple):
     Attributes:
         name: The spec itself.
         kind: How the model loads.
-        path: A folder or Hub id; empty for ``tfidf``.
+        path: A folder or Hub id, the file of ``words``, the model of ``api``; empty for the other baselines.
         level: ``"dialogue"`` embeds the whole text at once, ``"utterances"`` averages over turns.
+        cls: Whether the first token is the vector, not the mean of all.
+        whitened: Whether vectors are whitened by what is encoded.
     """
 
     name: str
     kind: Kind
     path: str
-    level: str
+    level: str = "dialogue"
+    cls: bool = False
+    whitened: bool = False
+
+
+def fitted_on_input(encoder: Encoder) -> bool:
+    """Says whether a dialogue's vector depends on what else is encoded in the same call.
+
+    Args:
+        encoder: Any encoder; those of which it is so say it by an attribute ``fitted_on_input = True``.
+
+    Returns:
+        Whether its vectors hold for that very list of dialogues alone.
+    """
+    return bool(getattr(encoder, "fitted_on_input", False))
+
+
+def has_weights(spec: str) -> bool:
+    """Says whether a spec names a model with weights, which can be fine-tuned; looks nothing up.
+
+    Raises:
+        InputError: The words after the ``@`` are wrong.
+    """
+    return _without_weights(_parted(spec)[0]) is None
 
 
 def find_encoder(spec: str) -> EncoderSpec:
-    """Looks up what a spec stands for without loading weights, so that a wrong name is found before long work.
+    """Looks up what a spec stands for without loading weights, so that a wrong one is found before long work.
 
     Args:
         spec: See `load_encoder`.
 
     Returns:
-        The model's kind, place and level.
+        The model's kind and place, and what is made of it.
 
     Raises:
-        InputError: The model is not found, or does not have the level.
+        InputError: The model is not found or lacks a package, a file or a key; or it does not go with the words.
     """
-    if spec == "tfidf":
-        return EncoderSpec(spec, "tfidf", "", "dialogue")
-    model, level = spec, "dialogue"
-    if "@" in spec and not Path(spec).is_dir():
-        model, level = spec.rsplit("@", 1)
-    if level not in ("dialogue", "utterances"):
-        raise InputError(f"model '{spec}': got level '{level}', expected '{model}@dialogue' or '{model}@utterances'")
-    kind, path = _kind_and_path(model)
-    if kind == "dialemb" and level == "utterances" and not _reads_utterances(path):
+    model, words = _parted(spec)
+    level = next((word for word in words if word in _LEVELS), "dialogue")
+    kind, path = _without_weights(model) or _kind_and_path(model)
+    if "cls" in words and kind != "transformers":
+        got = "a baseline" if _without_weights(model) else f"a {kind} model, which chooses its tokens itself"
+        raise InputError(f"model '{spec}': got cls for {got}, expected a plain transformers model; leave 'cls' out")
+    whole = kind in BASELINES or (kind == "dialemb" and level == "utterances" and not _reads_utterances(path))
+    if whole and level == "utterances":
         raise InputError(f"model '{spec}': this model reads whole dialogues; leave '@utterances' out")
-    return EncoderSpec(spec, kind, path, level)
+    if kind == "api":
+        check_endpoint(spec)
+    if kind == "doc2vec" and find_spec("gensim") is None:
+        raise InputError(f"model '{spec}': the package gensim is missing; pip install \"hf-dialemb[baselines]\"")
+    if kind == "words" and not Path(path).is_file():
+        raise InputError(f"model '{spec}': got no file '{path}', expected a text file of word vectors; check the path")
+    return EncoderSpec(spec, kind, path, level, "cls" in words, "whitened" in words)
 
 
 def load_encoder(spec: str, *, batch_size: int = 32, device: str | None = None) -> Encoder:
     """Loads an encoder by name.
 
     Args:
-        spec: One of
+        spec: A model, then perhaps ``@`` and words parted by commas.
 
-            - ``tfidf``: TF-IDF and a truncated SVD, fitted without labels on the very dialogues that it encodes;
+            Models are
+
+            - ``tfidf``, ``lda``, ``doc2vec``: fitted without labels on the very dialogues that they encode, see
+              `hf_dialemb.evaluation.baselines`;
+            - ``words:PATH``: the mean of word vectors from a file, see `hf_dialemb.evaluation.word_vectors`;
+            - ``api:MODEL``: a model of an endpoint, see `hf_dialemb.evaluation.endpoint`;
             - a folder or Hub id of one of this package's dialogue encoders, or of its rankers of responses, to which a
               dialogue is a context;
             - a folder or Hub id of an encoder of texts: one of this package's utterance encoders, a
               sentence-transformers model, or any other that ``AutoModel`` loads (then the mean of its last layer's
-              tokens), as ``MODEL`` or ``MODEL@dialogue``: all turns joined by spaces and cut at the model's limit,
-              with a warning that counts what was cut; or as ``MODEL@utterances``: the mean of the vectors of a
-              dialogue's turns.
+              tokens, or the first token with ``cls``).
+
+            Encoders of texts, ``words:`` and ``api:`` have levels: ``dialogue``, the default, embeds all turns joined
+            by spaces and cut at the model's limit, with a warning that counts what was cut; ``utterances`` gives the
+            mean of the vectors of a dialogue's turns. ``whitened`` goes with every model.
         batch_size: How many texts, or dialogues, go through the model at once.
         device: Such as ``"cuda"``; by default a GPU where there is one.
 
@@ -105,187 +147,66 @@ def load_encoder(spec: str, *, batch_size: int = 32, device: str | None = None) 
         The encoder; its vectors are float32 and not normalised beyond what the model does itself.
 
     Raises:
-        InputError: The model is not found, or does not have the level.
+        InputError: The model is not found, or does not have what the words ask for.
     """
+    from .whitening import InputWhitenedEncoder
+
     found = find_encoder(spec)
-    if found.kind == "tfidf":
-        return TfidfEncoder()
-    import torch
-
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if found.kind == "dialemb":
-        return _checkpoint(found, batch_size, device)
-    make = _sentence_transformer if found.kind == "sentence-transformers" else _auto_model
-    return TextEncoder(spec, make(found.path, batch_size, device), found.level)
+    encoder = _loaded(found, batch_size, device)
+    return InputWhitenedEncoder(encoder, spec) if found.whitened else encoder
 
 
-@dataclass(frozen=True)
-class TfidfEncoder:
-    """TF-IDF reduced by a truncated SVD: a baseline without any neural network.
-
-    It is fitted on the dialogues that it encodes, without their labels; so its vectors of two calls are not comparable.
-
-    Attributes:
-        name: What result tables call it.
-        components: Most dimensions of a vector; smaller vocabularies keep all of theirs.
-        seed: The random state of the SVD.
-    """
-
-    name: str = "tfidf"
-    components: int = 256
-    seed: int = 0
-
-    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Fits on the dialogues and returns their vectors, ``(N, D)`` float32 with D <= components.
-
-        Raises:
-            InputError: There is no dialogue, or no word to count.
-        """
-        from sklearn.decomposition import TruncatedSVD
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        texts = _texts(dialogues)
-        # A word of one dialogue tells nothing about any other, but a handful of dialogues cannot afford to lose it.
-        vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2 if len(texts) >= 100 else 1, token_pattern=_WORD)
-        try:
-            counts = vectorizer.fit_transform(texts)
-        except ValueError as error:
-            raise InputError(f"tfidf: got dialogues without common words ({error}); use a neural encoder") from error
-        if counts.shape[1] <= self.components:
-            return np.asarray(counts.toarray(), dtype=np.float32)
-        reduction = TruncatedSVD(min(self.components, len(texts)), random_state=self.seed)
-        return np.asarray(reduction.fit_transform(counts), dtype=np.float32)
-
-
-@dataclass(frozen=True)
-class TextEncoder:
-    """Makes an encoder of dialogues from an encoder of texts.
-
-    Attributes:
-        name: What result tables call it.
-        embed: Texts in, vectors ``(N, D)`` out.
-        level: ``"dialogue"`` embeds the whole text at once, ``"utterances"`` averages over turns.
-    """
-
-    name: str
-    embed: TextEmbedder
-    level: str = "dialogue"
-
-    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Returns one vector per dialogue, ``(N, D)`` float32.
-
-        Raises:
-            InputError: There is no dialogue.
-        """
-        texts = _texts(dialogues)
-        if self.level == "dialogue":
-            return self.embed(texts)
-        places: dict[str, int] = {}
-        turns = [[places.setdefault(turn.content, len(places)) for turn in dialogue.turns] for dialogue in dialogues]
-        vectors = self.embed(list(places))
-        return np.stack([vectors[rows].mean(axis=0) for rows in turns])
-
-
-def embed_utterances(
-    model: UtteranceEncoder,
-    tokenizer: Any,  # noqa: ANN401 - any of transformers' classes
-    batch_size: int = 32,
-) -> TextEmbedder:
-    """Makes an embedder of texts from one of this package's utterance encoders.
+def fingerprint(spec: str) -> str:
+    """Tells what decides an encoder's vectors from anything else under the same name.
 
     Args:
-        model: The encoder; becomes float32, as in its published form.
-        tokenizer: Its tokenizer.
-        batch_size: How many texts go through the model at once.
+        spec: See `load_encoder`.
 
     Returns:
-        A function of texts; it warns when it cuts some at the model's limit.
+        16 digits. They depend on the spec's words but ``whitened``, which comes after a model; on the contents of a
+        model's folder or of a file of word vectors, wherever it lies; on the commit of a model on the Hub; on the model
+        and the address of an endpoint; on the settings of the other baselines.
+
+    Raises:
+        InputError: See `find_encoder`.
     """
-    from ..models.utterance import encode_utterances
-
-    model.float()  # type: ignore[no-untyped-call]
-
-    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors: NDArray[np.float32] = encode_utterances(model, tokenizer, texts, batch_size=batch_size)
-        return vectors
-
-    return embed
+    found = find_encoder(spec)
+    parts = [found.kind, found.level, str(found.cls), *_source(found)]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
-@dataclass(frozen=True)
-class _DialogueEncoder:
-    """One of this package's dialogue encoders, which read speakers and turns by themselves."""
-
-    name: str
-    model: DialogueEncoder
-    tokenizer: Any
-    batch_size: int
-
-    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        from ..models.encoder import encode
-
-        vectors: NDArray[np.float32] = encode(self.model, self.tokenizer, dialogues, batch_size=self.batch_size)
-        return vectors
-
-
-@dataclass(frozen=True)
-class RankerEncoder:
-    """One of this package's rankers of responses; its vector of a dialogue is that of a context.
-
-    Attributes:
-        name: What result tables call it.
-        ranker: The ranker, which scores candidates as well.
-    """
-
-    name: str
-    ranker: LoadedRanker
-
-    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Returns one vector per dialogue, ``(N, D)`` float32.
-
-        Raises:
-            InputError: The ranker reads a context and a response together.
-        """
-        from ..models.ranking import encode_contexts
-
-        if not self.ranker.model.embeds:
+def _parted(spec: str) -> tuple[str, list[str]]:
+    """Parts a spec into the model and its words; a path that holds an ``@`` itself is left whole."""
+    path = Path(spec.removeprefix("words:"))
+    if "@" not in spec or path.is_dir() or (spec.startswith("words:") and path.is_file()):
+        return spec, []
+    model, _, after = spec.rpartition("@")
+    words = [word.strip() for word in after.split(",")]
+    for word in words:
+        if word not in _WORDS:
             raise InputError(
-                f"model '{self.name}': got a ranker that has no vectors, expected an encoder; "
-                "choose the task next-utterance-retrieval"
+                f"model '{spec}': got '{word}' after the '@', expected {', '.join(_WORDS[:-1])} or {_WORDS[-1]}, "
+                "parted by commas; correct it"
             )
-        return encode_contexts(self.ranker, [dialogue.turns for dialogue in dialogues])
+    levels = [word for word in words if word in _LEVELS]
+    if len(levels) > 1 or len(set(words)) < len(words):
+        raise InputError(
+            f"model '{spec}': got '{after}' after the '@', expected each word once and one level, dialogue or "
+            "utterances; leave the others out"
+        )
+    return model, words
 
 
-def _checkpoint(found: EncoderSpec, batch_size: int, device: str) -> Encoder:
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
-
-    from ..models import register
-    from ..models.backbones import load_pretrained
-    from ..models.config import RankerConfig
-    from ..models.ranking import load_ranker
-    from ..models.utterance import UtteranceEncoder
-
-    register()
-    if isinstance(load_pretrained(AutoConfig, found.path), RankerConfig):
-        ranker = load_ranker(found.path)
-        ranker.model.to(device)  # type: ignore[arg-type]
-        return RankerEncoder(found.name, ranker)
-    model = load_pretrained(AutoModel, found.path).to(device)
-    tokenizer = load_pretrained(AutoTokenizer, found.path)
-    if isinstance(model, UtteranceEncoder):
-        return TextEncoder(found.name, embed_utterances(model, tokenizer, batch_size), found.level)
-    return _DialogueEncoder(found.name, model, tokenizer, batch_size)
-
-
-def _reads_utterances(path: str) -> bool:
-    from transformers import AutoConfig
-
-    from ..models import register
-    from ..models.backbones import load_pretrained
-    from ..models.config import UtteranceConfig
-
-    register()
-    return isinstance(load_pretrained(AutoConfig, path), UtteranceConfig)
+def _without_weights(model: str) -> tuple[Kind, str] | None:
+    """Finds what has no weights to fine-tune, and its path."""
+    if model in BASELINES:
+        return cast("Kind", model), ""
+    name, colon, path = model.partition(":")
+    if not colon or name not in ("words", "api"):
+        return None
+    if not path:
+        raise InputError(f"model '{model}': got nothing after the colon, expected words:PATH or api:MODEL; name it")
+    return cast("Kind", name), path
 
 
 def _kind_and_path(model: str) -> tuple[Kind, str]:
@@ -307,6 +228,12 @@ def _kind_and_path(model: str) -> tuple[Kind, str]:
     return "transformers", path
 
 
+def _reads_utterances(path: str) -> bool:
+    from .checkpoints import reads_utterances
+
+    return reads_utterances(path)
+
+
 @lru_cache(maxsize=64)
 def _hub_path(model: str) -> str:
     # Remembered because finding out that the Hub is out of reach takes half a minute of retries.
@@ -315,65 +242,47 @@ def _hub_path(model: str) -> str:
     return resolve_backbone(model)
 
 
-def _sentence_transformer(path: str, batch_size: int, device: str) -> TextEmbedder:
-    from sentence_transformers import SentenceTransformer
-
-    model = SentenceTransformer(path, device=device).float()
-
-    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
-        if model.max_seq_length:
-            _warn_of_truncation(_lengths(model.tokenizer, texts), model.max_seq_length)
-        vectors = model.encode(list(texts), batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True)
-        return np.asarray(vectors, dtype=np.float32)
-
-    return embed
-
-
-def _auto_model(path: str, batch_size: int, device: str) -> TextEmbedder:
+def _loaded(found: EncoderSpec, batch_size: int, device: str | None) -> Encoder:
+    if found.kind in BASELINES:
+        return BASELINES[found.kind](found.name)
+    if found.kind == "words":
+        return TextEncoder(found.name, WordVectors(found.path), found.level)
+    if found.kind == "api":
+        return TextEncoder(found.name, Endpoint(found.path, batch_size), found.level)
     import torch
-    from transformers import AutoModel, AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(path)
-    model = AutoModel.from_pretrained(path, dtype=torch.float32).to(device).eval()
-    if model.config.is_encoder_decoder:
-        model = model.get_encoder()
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token  # masked out below, so any token serves
-    positions = getattr(model.config, "max_position_embeddings", None) or MAX_TOKENS
-    limit = min(MAX_TOKENS, tokenizer.model_max_length, positions)
+    from .checkpoints import checkpoint_encoder
+    from .text_models import sentence_encoder, transformers_encoder
 
-    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
-        lengths = _lengths(tokenizer, texts)
-        _warn_of_truncation(lengths, limit)
-        order = np.argsort(-lengths, kind="stable")
-        result = np.zeros((len(texts), model.config.hidden_size), dtype=np.float32)
-        for start in range(0, len(order), batch_size):
-            rows = order[start : start + batch_size]
-            batch = tokenizer(
-                [texts[row] for row in rows], truncation=True, max_length=limit, padding=True, return_tensors="pt"
-            ).to(device)
-            with torch.inference_mode():
-                hidden = model(**batch).last_hidden_state  # (B, L, D)
-                mask = batch["attention_mask"].unsqueeze(-1).float()  # (B, L, 1)
-                means = (hidden * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
-            result[rows] = means.float().cpu().numpy()
-        return result
-
-    return embed
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if found.kind == "dialemb":
+        return checkpoint_encoder(found, batch_size, device)
+    load = sentence_encoder if found.kind == "sentence-transformers" else transformers_encoder
+    return load(found, batch_size, device)
 
 
-def _texts(dialogues: Sequence[Dialogue]) -> list[str]:
-    if not dialogues:
-        raise InputError("dialogues: got none, expected at least one; check the corpus and the split")
-    return [" ".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
+def _source(found: EncoderSpec) -> Iterator[str]:
+    """Lists what a model's vectors come from, without where it lies."""
+    if found.kind in BASELINES:
+        settings: dict[str, Any] = asdict(BASELINES[found.kind]())
+        yield json.dumps(settings)
+    elif found.kind == "api":
+        yield from (found.path, endpoint_url())
+    elif found.kind == "words":
+        yield _digest(Path(found.path))
+    elif Path(found.path).is_dir():
+        folder = Path(found.path)
+        files = {path for pattern in (*_FILES, _MODULES) for path in folder.glob(pattern) if path.is_file()}
+        for path in sorted(files):
+            yield from (path.relative_to(folder).as_posix(), _digest(path))
+    else:
+        from huggingface_hub import try_to_load_from_cache
+
+        yield found.path
+        config = try_to_load_from_cache(found.path, "config.json")  # in a folder named for the commit
+        yield Path(config).parent.name if isinstance(config, str) else ""
 
 
-def _lengths(tokenizer: Any, texts: Sequence[str]) -> NDArray[np.intp]:  # noqa: ANN401 - any of transformers' classes
-    ids = tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]
-    return np.array([len(tokens) for tokens in ids])
-
-
-def _warn_of_truncation(lengths: NDArray[np.intp], limit: int) -> None:
-    count = int((lengths > limit).sum())
-    if count:
-        logger.warning("%d of %d texts are longer than the model's %d tokens and were cut", count, len(lengths), limit)
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models.errors import InputError
-from .encoders import find_encoder
+from .encoders import find_encoder, has_weights
 
 if TYPE_CHECKING:
     import torch
@@ -112,8 +112,8 @@ def load_backbone(spec: str) -> Backbone:
     from ..models.backbones import load_pretrained
 
     found = find_encoder(spec)
-    if found.kind == "tfidf":
-        raise InputError("model 'tfidf': got a model without weights, expected a neural one to fine-tune; leave it out")
+    if not has_weights(spec):
+        raise InputError(f"model '{spec}': got a model without weights, expected one to fine-tune; leave it out")
     register()
     model = load_pretrained(AutoModel, found.path)
     tokenizer = load_pretrained(AutoTokenizer, found.path)

@@ -22,7 +22,8 @@ from ..corpora.examples import ResponseSelection
 from ..metrics.next_utterance.functional import EXPECTED, OFFICIAL, example_scores
 from ..models.dialogue import Turn, plain
 from ..models.errors import InputError
-from .encoders import Encoder, RankerEncoder
+from .checkpoints import RankerEncoder
+from .encoders import Encoder
 from .remembering import RememberingEncoder
 from .sampling import fixed_sample
 from .task import Measurement, Problem, Task, percentage

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..corpora.histograms import check_drawing
 from ..models.errors import InputError
 from ..models.files import check_writable, write_text_atomically
-from .encoders import find_encoder, load_encoder
+from .encoders import find_encoder, has_weights, load_encoder
 from .plots import scatter
 from .registry import default_tasks, get_task, load_problem
 from .remembering import RememberingEncoder
@@ -128,8 +128,9 @@ def check_models(models: Sequence[str], task: str) -> None:
     Raises:
         InputError: There is no such task, or it fine-tunes and a model has no weights.
     """
-    if get_task(task).fine_tunes and "tfidf" in models:
-        raise InputError(f"task {task}: got the model tfidf, which has no weights to fine-tune; leave it out")
+    without = [model for model in models if not has_weights(model)]
+    if get_task(task).fine_tunes and without:
+        raise InputError(f"task {task}: got the model {without[0]}, which has no weights to fine-tune; leave it out")
 
 
 def measure(encoder: RememberingEncoder, problem: Problem, seeds: Sequence[int]) -> list[Measurement]:

@@ -7,9 +7,10 @@ its modules, so what is saved needs no code of this package.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +19,20 @@ from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from .encoders import Encoder
 
+logger = logging.getLogger(__name__)
+
 _SMALLEST = 1e-10  # of the largest variance; what lies below is rounding
 
 
 def fit_whitening(
-    vectors: NDArray[Any], dimensions: int | None = None
+    vectors: NDArray[Any], dimensions: int | None = None, *, only_varying: bool = False
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Finds what makes the covariance of embeddings the identity.
 
     Args:
         vectors: Embeddings of a corpus, (N, D).
         dimensions: Keep so many directions of the greatest variance, 1 to D; None keeps all.
+        only_varying: Keep fewer where the vectors do not vary in so many, at least one.
 
     Returns:
         The mean, (D,), and the matrix, (D, dimensions); see `apply_whitening`.
@@ -43,6 +47,8 @@ def fit_whitening(
     mean = vectors.mean(axis=0)
     directions, variances, _ = np.linalg.svd((vectors - mean).T @ (vectors - mean) / len(vectors), hermitian=True)
     varying = int((variances > _SMALLEST * variances[0]).sum())
+    if only_varying:
+        kept = min(kept, max(varying, 1))
     if kept > varying:
         raise InputError(
             f"dimensions: got {kept}, but {len(vectors)} embeddings vary in {varying} directions; give more texts, or "
@@ -89,6 +95,52 @@ class WhitenedEncoder:
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         """Returns one whitened vector per dialogue, (N, K)."""
         return apply_whitening(self.encoder.encode(dialogues), self.mean, self.matrix)
+
+
+@dataclass(frozen=True)
+class InputWhitenedEncoder:
+    """An encoder whose vectors are whitened by what they themselves are, so that those of two calls do not compare.
+
+    Attributes:
+        encoder: What makes the vectors.
+        name: What result tables call it.
+    """
+
+    encoder: Encoder
+    name: str
+
+    fitted_on_input: ClassVar[bool] = True
+
+    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        """Returns one whitened vector per dialogue, (N, K) float32; K are the directions that the vectors vary in.
+
+        Raises:
+            InputError: There is no dialogue, or all vectors are the same.
+        """
+        return self.whiten(self.encoder.encode(dialogues))
+
+    def whiten(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Fits on vectors of the encoder and whitens them, (N, D) in, (N, K) out.
+
+        N vectors vary in N - 1 directions at most, in which whitening puts them all equally far from each other; a
+        warning says when there are no more than that.
+
+        Raises:
+            InputError: All vectors are the same.
+        """
+        try:
+            mean, matrix = fit_whitening(vectors, only_varying=True)
+        except InputError:
+            raise InputError(
+                f"model '{self.name}': got vectors that are all the same, expected some to whiten; give more dialogues"
+            ) from None
+        if matrix.shape[1] == len(vectors) - 1:
+            logger.warning(
+                "model '%s': %d vectors are too few to whiten, all become equally far from each other; give more",
+                self.name,
+                len(vectors),
+            )
+        return apply_whitening(vectors, mean, matrix)
 
 
 def add_whitening(model: Any, mean: NDArray[np.float64], matrix: NDArray[np.float64]) -> None:  # noqa: ANN401

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from ..corpora.own import read_own
-from ..evaluation.encoders import TextEncoder, embed_utterances
+from ..evaluation.text_models import TextEncoder, embed_utterances
 from ..models.dialogue import Dialogue
 from ..models.encoder import DialogueEncoder, encode
 from ..models.errors import InputError

@@ -5,7 +5,7 @@ embedding.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,7 +186,6 @@ def set_template(tokenizer: PreTrainedTokenizerBase, config: DialogueConfig) -> 
     tokenizer.truncation_side = "right" if config.keep == "start" else "left"
 
 
-@torch.inference_mode()
 def encode(
     model: DialogueEncoder,
     tokenizer: PreTrainedTokenizerBase,
@@ -207,15 +206,59 @@ def encode(
         Float32 embeddings (N, D); row i belongs to dialogue i.
     """
     result = np.zeros((len(dialogues), model.config.hidden_size), dtype=np.float32)
+    for rows, output, _ in _outputs(model, tokenizer, dialogues, batch_size, show_progress):
+        result[rows] = output.pooler_output.float().cpu().numpy()
+    return result
+
+
+def encode_speakers(
+    model: DialogueEncoder,
+    tokenizer: PreTrainedTokenizerBase,
+    dialogues: Sequence[Dialogue],
+    batch_size: int = 32,
+    show_progress: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Embeds each speaker of dialogues (section 5.3.1); dialogues are cut as in `encode`.
+
+    Args:
+        model: A dialogue encoder.
+        tokenizer: Its tokenizer.
+        dialogues: N dialogues.
+        batch_size: Dialogues per forward pass.
+        show_progress: Whether to draw a progress bar.
+
+    Returns:
+        Float32 embeddings (N, R, D), in the order of the roles, zeros for absent ones; and how many tokens each is the
+        mean of, (N, R) int64.
+    """
+    config = model.config
+    result = np.zeros((len(dialogues), config.num_roles, config.hidden_size), dtype=np.float32)
+    counts = np.zeros(result.shape[:2], dtype=np.int64)
+    for rows, output, batch in _outputs(model, tokenizer, dialogues, batch_size, show_progress):
+        result[rows] = output.role_embeddings.float().cpu().numpy()
+        roles = nn.functional.one_hot(batch["role_ids"], config.num_roles) * batch["attention_mask"].unsqueeze(-1)
+        counts[rows] = roles.sum(1).cpu().numpy()
+    return result, counts
+
+
+def _outputs(
+    model: DialogueEncoder,
+    tokenizer: PreTrainedTokenizerBase,
+    dialogues: Sequence[Dialogue],
+    batch_size: int,
+    show_progress: bool,
+) -> Iterator[tuple[np.ndarray, Any, dict[str, Tensor]]]:
+    """Yields which dialogues went through the model together, what came out, and what went in."""
     order = np.argsort([-sum(len(turn.content) for turn in dialogue.turns) for dialogue in dialogues], kind="stable")
     count, training = Truncation(), model.training
     model.train(False)
     for start in tqdm(range(0, len(order), batch_size), desc="encode", unit="batch", disable=not show_progress):
         rows = order[start : start + batch_size]
         batch = tokenize([dialogues[row] for row in rows], tokenizer, model.config, count)
-        output = model(**{name: value.to(model.device) for name, value in batch.items()})
-        result[rows] = output.pooler_output.float().cpu().numpy()
+        batch = {name: value.to(model.device) for name, value in batch.items()}
+        with torch.inference_mode():
+            output = model(**batch)
+        yield rows, output, batch
     model.train(training)
     if count.truncated:
         logger.warning("%s; max_tokens is %d, keep is '%s'.", count, model.config.max_tokens, model.config.keep)
-    return result

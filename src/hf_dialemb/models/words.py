@@ -1,9 +1,12 @@
 """Words: a word-level tokenizer made from dialogues, and word vectors read from a text file."""
 
+import gzip
 import math
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
@@ -59,13 +62,14 @@ def word_tokenizer(dialogues: Sequence[Dialogue], vocabulary_size: int) -> PreTr
     )
 
 
-def read_word_vectors(path: str | Path, words: Sequence[str], size: int) -> tuple[np.ndarray, np.ndarray]:
+def read_word_vectors(path: str | Path, words: Sequence[str], size: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Reads the vectors of some words from a text file: a word and its numbers on each line, as GloVe's are.
 
     Args:
-        path: The file; a first line of two numbers, as word2vec's, is passed over.
+        path: The file, packed when its name ends in ``.gz``; a first line of two numbers, as word2vec's, is passed
+            over, and so are words with blanks in them.
         words: V words.
-        size: How long vectors must be.
+        size: How long vectors must be; None for the length of the file's first.
 
     Returns:
         Vectors (V, size) float32, zero for words that the file lacks, and which words it has (V,), booleans.
@@ -73,25 +77,48 @@ def read_word_vectors(path: str | Path, words: Sequence[str], size: int) -> tupl
     Raises:
         InputError: The file cannot be read, or a vector has another length or is not made of finite numbers.
     """
-    places = {word: place for place, word in enumerate(words)}
-    vectors, found = np.zeros((len(words), size), dtype=np.float32), np.zeros(len(words), dtype=bool)
+    places, rows = {word: place for place, word in enumerate(words)}, {}
+    remedy = f"fetch a file whose vectors have {size} numbers, or set embedding_size" if size else "fetch it again"
     try:
-        with Path(path).open(encoding="utf-8", errors="replace") as lines:
+        with _opened(Path(path)) as lines:
             for number, line in enumerate(lines, 1):
                 word, *values = line.rstrip().split(" ")
                 if number == 1 and len(values) == 1:
                     continue
-                if len(values) != size:
+                size = size or len(values)
+                if len(values) > size and _are_words(values[:-size]):
+                    continue
+                if len(values) != size or not values:
                     raise InputError(
-                        f"{path}: line {number}: got {len(values)} numbers, expected {size}; choose a file of that "
-                        f"width, or set embedding_size to {len(values)}"
+                        f"{path}: line {number}: got {len(values)} numbers, expected {size or 'a word and numbers'}; "
+                        f"{remedy}"
                     )
                 if word in places:
-                    vectors[places[word]] = _numbers(values, f"{path}: line {number}")
-                    found[places[word]] = True
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected a text file of word vectors") from None
+                    rows[places[word]] = np.array(_numbers(values, f"{path}: line {number}"), dtype=np.float32)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: {reason}; expected a text file of word vectors") from None
+    if not size:
+        raise InputError(f"{path}: got no vector, expected a text file of word vectors; fetch it again")
+    vectors, found = np.zeros((len(words), size), dtype=np.float32), np.zeros(len(words), dtype=bool)
+    for place, row in rows.items():
+        vectors[place], found[place] = row, True
     return vectors, found
+
+
+def _opened(path: Path) -> TextIO:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8", errors="replace")
+    return path.open(encoding="utf-8", errors="replace")
+
+
+def _are_words(parts: Sequence[str]) -> bool:
+    """Says whether something is no number, as in the line of a word with blanks in it."""
+    try:
+        [float(part) for part in parts]
+    except ValueError:
+        return True
+    return False
 
 
 def _numbers(values: Sequence[str], place: str) -> list[float]:

@@ -1,0 +1,72 @@
+"""Averaged word vectors, from files that hold a word and its numbers on each line, as GloVe's and word2vec's do."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .baselines import WORD
+
+logger = logging.getLogger(__name__)
+
+
+class WordVectors:
+    """Embeds texts as the mean over their words that a file has.
+
+    A word is looked up as it is written, then in lower case. Of the file only the words that are needed are kept; it is
+    read again when a text brings new ones.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Reads nothing yet.
+
+        Args:
+            path: The file; see `hf_dialemb.models.words.read_word_vectors`.
+        """
+        self._path = path
+        self._size = 0
+        self._sought: set[str] = set()
+        self._found: dict[str, NDArray[np.float32]] = {}
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embeds texts.
+
+        Args:
+            texts: N of them.
+
+        Returns:
+            Vectors, ``(N, D)`` float32; zero for a text without any word of the file, and a warning counts those.
+
+        Raises:
+            InputError: The file cannot be read, or a line of it is malformed.
+        """
+        written = [re.findall(WORD, text) for text in texts]
+        self._look_up({form for words in written for word in words for form in (word, word.lower())})
+        result = np.zeros((len(texts), self._size), dtype=np.float32)
+        unknown = 0
+        for row, words in enumerate(written):
+            known = [form for word in words for form in [self._form_of(word)] if form is not None]
+            if known:
+                result[row] = np.mean([self._found[form] for form in known], axis=0)
+            unknown += not known
+        if unknown:
+            logger.warning("%d of %d texts hold no word of %s: their vectors are zero", unknown, len(texts), self._path)
+        return result
+
+    def _form_of(self, word: str) -> str | None:
+        return next((form for form in (word, word.lower()) if form in self._found), None)
+
+    def _look_up(self, words: set[str]) -> None:
+        from ..models.words import read_word_vectors
+
+        new = sorted(words - self._sought)
+        if not new and self._size:
+            return
+        vectors, found = read_word_vectors(self._path, new)
+        self._size = vectors.shape[1]
+        self._sought.update(new)
+        self._found.update((new[place], vectors[place]) for place in np.flatnonzero(found))

@@ -1,0 +1,222 @@
+"""Baselines: TF-IDF, topics, document vectors, averaged word vectors, and whitening by what is encoded."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import cosine_similarity
+
+from hf_dialemb.evaluation import encoders
+from hf_dialemb.evaluation.baselines import Doc2VecEncoder, LdaEncoder, TfidfEncoder
+from hf_dialemb.evaluation.encoders import find_encoder, fingerprint, fitted_on_input, load_encoder
+from hf_dialemb.evaluation.text_models import TextEncoder
+from hf_dialemb.evaluation.whitening import InputWhitenedEncoder
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.errors import InputError
+
+
+def dialogue(*contents):
+    return Dialogue(tuple(Turn(("user", "assistant")[place % 2], content) for place, content in enumerate(contents)))
+
+
+DIALOGUES = [
+    dialogue("book hotel", "cheap hotel"),
+    dialogue("taxi north please"),
+    dialogue("book hotel", "thanks", "book hotel"),
+    dialogue("train north", "train north please"),
+]
+
+
+def two_themes(count=60):
+    """Dialogues of two kinds that share no word, by turns."""
+    generator = np.random.default_rng(0)
+    words = [[f"{theme}word{number}" for number in range(30)] for theme in ("hotel", "train")]
+    return [dialogue(" ".join(generator.choice(words[place % 2], 60))) for place in range(count)]
+
+
+def separated(vectors):
+    """How often the nearest other dialogue is of the same kind."""
+    cosines = cosine_similarity(vectors)
+    np.fill_diagonal(cosines, -1)
+    return np.mean(cosines.argmax(axis=1) % 2 == np.arange(len(vectors)) % 2)
+
+
+FITTED = ["tfidf", "lda", "doc2vec"]
+
+
+@pytest.mark.parametrize("spec", FITTED)
+def test_what_shares_words_lies_together_and_a_fit_is_repeatable(spec):
+    if spec == "doc2vec":
+        pytest.importorskip("gensim")
+    encoder = load_encoder(spec)
+    vectors = encoder.encode(two_themes())
+    assert vectors.dtype == np.float32
+    assert len(vectors) == 60
+    assert separated(vectors) > 0.9
+    np.testing.assert_array_equal(vectors, load_encoder(spec).encode(two_themes()))
+    assert fitted_on_input(encoder)
+    assert encoder.name == spec
+    with pytest.raises(InputError, match=f"{spec}: got dialogues without common words"):
+        encoder.encode([dialogue("?"), dialogue("!")])
+    with pytest.raises(InputError, match="dialogues: got none"):
+        encoder.encode([])
+
+
+SCRIPT = """
+import sys
+import numpy as np
+from hf_dialemb.evaluation.baselines import Doc2VecEncoder
+from hf_dialemb.models.dialogue import Dialogue, Turn
+texts = [" ".join(f"word{(place * step) % 17}" for step in range(20)) for place in range(12)]
+np.save(sys.argv[1], Doc2VecEncoder(size=8).encode([Dialogue((Turn("user", text),)) for text in texts]))
+"""
+
+
+def test_document_vectors_do_not_depend_on_how_python_hashes(tmp_path):
+    pytest.importorskip("gensim")
+    for seed in "12":
+        words = [sys.executable, "-c", SCRIPT, str(tmp_path / f"{seed}.npy")]
+        subprocess.run(words, check=True, env={"PYTHONHASHSEED": seed, "PATH": ""})
+    np.testing.assert_array_equal(np.load(tmp_path / "1.npy"), np.load(tmp_path / "2.npy"))
+
+
+def test_a_dialogue_without_words_has_no_document_vector():
+    pytest.importorskip("gensim")
+    vectors = Doc2VecEncoder(size=8).encode([*DIALOGUES, dialogue("?")])
+    assert vectors.any(axis=1).tolist() == [True] * 4 + [False]
+
+
+def test_a_missing_package_is_told_before_any_work(monkeypatch):
+    monkeypatch.setattr(encoders, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"gensim is missing; pip install \"hf-dialemb\[baselines\]\""):
+        find_encoder("doc2vec")
+
+
+def test_shares_of_topics_sum_to_one():
+    vectors = LdaEncoder(topics=5).encode(DIALOGUES)
+    assert vectors.shape == (4, 5)
+    assert vectors.min() > 0
+    np.testing.assert_allclose(vectors.sum(axis=1), 1, rtol=1e-5)
+
+
+def test_tfidf_separates_what_shares_no_word():
+    vectors = TfidfEncoder().encode(DIALOGUES)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-6)
+    assert vectors[0] @ vectors[1] == 0 < vectors[0] @ vectors[2]
+
+
+def test_tfidf_of_a_large_vocabulary_is_reduced():
+    random = np.random.default_rng(0)
+    dialogues = [dialogue(" ".join(f"word{number}" for number in random.integers(0, 400, 30))) for _ in range(120)]
+    assert TfidfEncoder(components=20).encode(dialogues).shape == (120, 20)
+
+
+def test_tfidf_counts_chinese_characters():
+    texts = ["我要退货", "怎么退货", "今天天气好", "天气怎么样"]
+    cosines = cosine_similarity(TfidfEncoder().encode([dialogue(text) for text in texts]))
+    assert cosines[0, 1] > cosines[0, 2] == 0
+
+
+# word vectors
+
+GLOVE = "book 1 0 0\nhotel 0 2 0\n. . . 9 9 9\nHotel 0 0 4\nnorth 3 3 3\n"
+
+
+@pytest.fixture
+def glove(tmp_path):
+    file = tmp_path / "glove.txt"
+    file.write_text(GLOVE)
+    return file
+
+
+def test_a_dialogue_is_the_mean_of_its_words(glove, caplog):
+    encoder = load_encoder(f"words:{glove}")
+    with caplog.at_level(logging.WARNING):
+        vectors = encoder.encode([dialogue("Book, hotel!", "Hotel taxi"), dialogue("HOTEL"), dialogue("taxi?")])
+    np.testing.assert_allclose(vectors, [[1 / 3, 2 / 3, 4 / 3], [0, 2, 0], [0, 0, 0]])
+    assert vectors.dtype == np.float32
+    assert not fitted_on_input(encoder)
+    assert "1 of 3 texts hold no word of" in caplog.text
+    np.testing.assert_array_equal(encoder.encode([dialogue("north")]), [[3, 3, 3]])
+    np.testing.assert_array_equal(encoder.encode([dialogue("north book")]), [[2, 1.5, 1.5]])
+
+
+def test_utterances_of_words_are_averaged_once_more(glove):
+    vectors = load_encoder(f"words:{glove}@utterances").encode([dialogue("book hotel", "hotel")])
+    np.testing.assert_array_equal(vectors, [[0.25, 1.5, 0]])
+
+
+@pytest.mark.parametrize("form", ["header", "packed", "sign"])
+def test_files_of_word_vectors_have_several_forms(form, glove, tmp_path):
+    file = tmp_path / {"header": "w2v.txt", "packed": "glove.txt.gz", "sign": "glove@cls"}[form]
+    if form == "packed":
+        with gzip.open(file, "wt") as stream:
+            stream.write(GLOVE)
+    else:
+        file.write_text(("4 3\n" if form == "header" else "") + GLOVE)
+    expected = load_encoder(f"words:{glove}").encode(DIALOGUES)
+    np.testing.assert_array_equal(load_encoder(f"words:{file}").encode(DIALOGUES), expected)
+    assert fingerprint(f"words:{file}") != fingerprint(f"words:{glove}") or form == "sign"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("book 1 2\nhotel 1 2 3\n", "line 2: got 3 numbers, expected 2"),
+        ("book 1 2\nhotel 1\n", "line 2: got 1 numbers"),
+        ("book 1 2\nhotel 1 inf\n", "line 2: got something that is no finite number"),
+        ("book 1 2\n\nhotel 1 2\n", "line 2: got 0 numbers"),
+        ("book\n", "line 1: got 0 numbers, expected a word and numbers"),
+        ("2 3\n", "got no vector"),
+        ("", "got no vector"),
+    ],
+)
+def test_a_malformed_file_of_word_vectors_is_one_sentence(text, reason, tmp_path):
+    (tmp_path / "vectors.txt").write_text(text)
+    with pytest.raises(InputError, match=f"vectors.txt: {reason}"):
+        load_encoder(f"words:{tmp_path / 'vectors.txt'}").encode(DIALOGUES)
+
+
+def test_a_missing_or_cut_file_of_word_vectors_is_one_sentence(tmp_path):
+    with pytest.raises(InputError, match=r"got no file '.*nowhere.txt', expected a text file of word vectors"):
+        find_encoder(f"words:{tmp_path / 'nowhere.txt'}")
+    with pytest.raises(InputError, match="got nothing after the colon"):
+        find_encoder("words:")
+    whole = gzip.compress(b"book 1 2\n" * 500)
+    for name, content in (("plain.gz", b"book 1 2\n"), ("cut.gz", whole[:-9])):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=f"{name}: .*; expected a text file of word vectors"):
+            load_encoder(f"words:{tmp_path / name}").encode(DIALOGUES)
+
+
+# whitened
+
+
+def test_any_model_can_be_whitened_by_what_it_encodes(glove):
+    encoder = load_encoder("lda@whitened")
+    assert fitted_on_input(encoder)
+    assert encoder.name == "lda@whitened"
+    vectors = InputWhitenedEncoder(LdaEncoder(topics=2), "lda").encode(two_themes())
+    assert vectors.shape == (60, 1)  # two shares that sum to one vary in one direction
+    np.testing.assert_allclose(vectors.var(), 1, rtol=1e-5)
+    talks = [dialogue(text) for text in ("book", "hotel", "north", "book hotel", "hotel north")]
+    vectors = load_encoder(f"words:{glove}@whitened,utterances").encode(talks)
+    np.testing.assert_allclose(np.cov(vectors.T, bias=True), np.eye(2), atol=1e-5)
+
+
+def test_what_does_not_vary_cannot_be_whitened():
+    encoder = InputWhitenedEncoder(TextEncoder("one", lambda texts: np.ones((len(texts), 3))), "one@whitened")
+    with pytest.raises(InputError, match="model 'one@whitened': got vectors that are all the same"):
+        encoder.encode(DIALOGUES)
+
+
+def test_too_few_vectors_to_whiten_are_told(caplog):
+    vectors = InputWhitenedEncoder(TfidfEncoder(), "tfidf@whitened").encode(DIALOGUES)
+    distances = np.linalg.norm(vectors[:, None] - vectors[None], axis=2)[np.triu_indices(4, 1)]
+    np.testing.assert_allclose(distances, distances[0], rtol=1e-4)
+    assert "model 'tfidf@whitened': 4 vectors are too few to whiten" in caplog.text

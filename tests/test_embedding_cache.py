@@ -1,0 +1,182 @@
+"""Vectors on disk: encoded once over objects and runs, whatever stops a run, and never taken for another model's."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from hf_dialemb.evaluation import remembering
+from hf_dialemb.evaluation.baselines import TfidfEncoder
+from hf_dialemb.evaluation.embedding_cache import EmbeddingCache, dialogue_key, embedding_cache, list_key
+from hf_dialemb.evaluation.remembering import RememberingEncoder
+from hf_dialemb.evaluation.whitening import InputWhitenedEncoder
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.errors import InputError
+
+
+def dialogue(*contents, role="user"):
+    return Dialogue(tuple(Turn(role, content) for content in contents))
+
+
+TALKS = [dialogue(f"text {number}", "and so on") for number in range(7)]
+
+
+class CountingEncoder:
+    """Draws a vector for each text; counts what it was asked for, and is stopped after so many calls."""
+
+    name = "counting"
+
+    def __init__(self, calls=100):
+        self.asked = Counter()
+        self.calls = calls
+
+    def encode(self, dialogues):
+        self.calls -= 1
+        if self.calls < 0:
+            raise KeyboardInterrupt
+        texts = [" / ".join(turn.content for turn in item.turns) for item in dialogues]
+        self.asked.update(texts)
+        seeds = [list(text.encode()) for text in texts]
+        return np.stack([np.random.default_rng(seed).normal(size=5) for seed in seeds]).astype(np.float32)
+
+
+def vectors_of(dialogues):
+    return CountingEncoder().encode(dialogues)
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    monkeypatch.setattr(remembering, "PART", 3)
+
+
+def test_a_second_run_encodes_nothing_and_reports_the_first_ones_time(tmp_path, small_parts):
+    first = RememberingEncoder(CountingEncoder(), EmbeddingCache(tmp_path))
+    np.testing.assert_array_equal(first.encode(TALKS), vectors_of(TALKS))
+    counting = CountingEncoder(calls=0)
+    second = RememberingEncoder(counting, EmbeddingCache(tmp_path))
+    vectors = second.encode([*TALKS[::-1], TALKS[2]])
+    np.testing.assert_array_equal(vectors, vectors_of([*TALKS[::-1], TALKS[2]]))
+    assert vectors.dtype == np.float32
+    assert second.seconds == pytest.approx(first.seconds)
+    second.encode(TALKS[:2])
+    assert second.seconds == pytest.approx(first.seconds)
+    third = RememberingEncoder(counting, EmbeddingCache(tmp_path))
+    third.encode(TALKS[:2])
+    assert 0 < third.seconds < first.seconds
+
+
+def test_only_what_is_new_is_encoded(tmp_path, small_parts):
+    RememberingEncoder(CountingEncoder(), EmbeddingCache(tmp_path)).encode(TALKS[:4])
+    counting = CountingEncoder()
+    encoder = RememberingEncoder(counting, EmbeddingCache(tmp_path))
+    np.testing.assert_array_equal(encoder.encode(TALKS), vectors_of(TALKS))
+    assert set(counting.asked) == {f"text {number} / and so on" for number in (4, 5, 6)}
+    encoder.forget()
+    np.testing.assert_array_equal(encoder.encode(TALKS), vectors_of(TALKS))
+    assert set(counting.asked.values()) == {1}
+
+
+def test_a_stopped_run_keeps_its_parts(tmp_path, small_parts):
+    with pytest.raises(KeyboardInterrupt):
+        RememberingEncoder(CountingEncoder(calls=2), EmbeddingCache(tmp_path)).encode(TALKS)
+    (tmp_path / ".rows-0.safetensors.1.tmp").write_bytes(b"half of a file")
+    counting = CountingEncoder()
+    encoder = RememberingEncoder(counting, EmbeddingCache(tmp_path))
+    np.testing.assert_array_equal(encoder.encode(TALKS), vectors_of(TALKS))
+    assert counting.asked.total() == 1
+
+
+@pytest.mark.parametrize("damage", ["cut", "cut to nothing", "changed"])
+def test_what_is_damaged_is_told_and_encoded_again(damage, tmp_path, small_parts, caplog):
+    RememberingEncoder(CountingEncoder(), EmbeddingCache(tmp_path)).encode(TALKS)
+    file = sorted(tmp_path.glob("rows-*"))[0]
+    content = file.read_bytes()
+    file.write_bytes({"cut": content[:-7], "cut to nothing": b"", "changed": content[:-7] + b"another"}[damage])
+    counting = CountingEncoder()
+    with caplog.at_level(logging.WARNING):
+        vectors = RememberingEncoder(counting, EmbeddingCache(tmp_path)).encode(TALKS)
+    np.testing.assert_array_equal(vectors, vectors_of(TALKS))
+    assert caplog.text.count("is damaged") == 1
+    assert 0 < counting.asked.total() <= 3
+    RememberingEncoder(CountingEncoder(calls=0), EmbeddingCache(tmp_path)).encode(TALKS)
+
+
+def test_a_dialogue_is_known_by_who_says_what():
+    talks = [
+        dialogue("one", "two"),
+        dialogue("one two"),
+        dialogue("one", "two", role="assistant"),
+        dialogue('one"], ["user", "two'),
+        dialogue("two", "one"),
+        dialogue("one \ud800"),
+    ]
+    assert len({dialogue_key(talk) for talk in talks}) == len(talks)
+    labelled = Dialogue((Turn("user", "one", intents=("greet",)), Turn("user", "two")), id="7", domains=("hotel",))
+    assert dialogue_key(labelled) == dialogue_key(talks[0])
+    assert list_key(["a", "b"]) != list_key(["b", "a"])
+
+
+def test_what_is_fitted_on_its_input_is_kept_by_the_whole_list(tmp_path):
+    talks = [dialogue("red car"), dialogue("red bus"), dialogue("old car")]
+    first = RememberingEncoder(TfidfEncoder(), EmbeddingCache(tmp_path))
+    for some in (talks[:2], talks, talks[::-1]):
+        np.testing.assert_array_equal(first.encode(some), TfidfEncoder().encode(some))
+    assert first.fitted_on_input
+    assert len(list(tmp_path.glob("list-*"))) == 3
+
+    class Stopped(CountingEncoder):
+        fitted_on_input = True
+
+    second = RememberingEncoder(Stopped(calls=0), EmbeddingCache(tmp_path))
+    for some in (talks[:2], talks, talks[::-1]):
+        np.testing.assert_array_equal(second.encode(some), TfidfEncoder().encode(some))
+    assert second.seconds == pytest.approx(first.seconds)
+    for file in tmp_path.glob("list-*"):
+        file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(KeyboardInterrupt):
+        RememberingEncoder(Stopped(calls=0), EmbeddingCache(tmp_path)).encode(talks)
+
+
+def test_whitening_is_done_anew_on_vectors_that_are_kept(tmp_path):
+    plain = RememberingEncoder(CountingEncoder(), EmbeddingCache(tmp_path))
+    plain.encode(TALKS)
+    encoder = RememberingEncoder(InputWhitenedEncoder(CountingEncoder(calls=0), "white"), EmbeddingCache(tmp_path))
+    for talks in (TALKS, TALKS[:4]):
+        expected = InputWhitenedEncoder(CountingEncoder(), "white").encode(talks)
+        np.testing.assert_array_equal(encoder.encode(talks), expected)
+    assert encoder.name == "white"
+    assert encoder.seconds > plain.seconds
+    encoder.forget()
+    np.testing.assert_array_equal(encoder.encode(TALKS[:4]), expected)
+
+
+def test_models_settings_and_levels_do_not_share_vectors(tiny_bert, tmp_path):
+    words = tmp_path / "words.txt"
+    words.write_text("text 1 2\n")
+    specs = ["tfidf", "lda", tiny_bert, f"{tiny_bert}@cls", f"{tiny_bert}@utterances", f"words:{words}"]
+    folders = {embedding_cache(tmp_path, spec).folder for spec in specs}
+    words.write_text("text 1 3\n")
+    folders.add(embedding_cache(tmp_path, f"words:{words}").folder)
+    assert len(folders) == len(specs) + 1
+    assert embedding_cache(tmp_path, f"{tiny_bert}@whitened").folder in folders
+    assert embedding_cache(tmp_path, f"{tiny_bert}@dialogue").folder in folders
+
+
+def test_a_folder_that_cannot_be_written_is_told_at_once(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="the folder cannot be written"):
+        EmbeddingCache(tmp_path / "file" / "embeddings")
+
+
+def test_long_work_shows_how_far_it_is(small_parts, capsys):
+    encoder = RememberingEncoder(CountingEncoder())
+    encoder.encode(TALKS[:3])
+    assert capsys.readouterr().err == ""
+    encoder.encode([dialogue(f"other {number}") for number in range(7)])
+    said = capsys.readouterr()
+    assert "counting" in said.err
+    assert "/7" in said.err
+    assert said.out == ""

@@ -1,0 +1,187 @@
+"""An endpoint of embeddings, against a server on this machine: order, batches, retries, and every way to fail."""
+
+from __future__ import annotations
+
+import json
+import threading
+import traceback
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+
+from hf_dialemb.evaluation import endpoint
+from hf_dialemb.evaluation.encoders import find_encoder, fingerprint, load_encoder
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.errors import InputError
+
+pytest.importorskip("openai")
+
+KEY = "sk-a-secret-word"
+TALKS = [Dialogue((Turn("user", "a" * length), Turn("assistant", "bb"))) for length in (3, 1, 2)]
+
+
+def vector(text):
+    return [float(len(text)), float(text.count("b")), 0.5]
+
+
+def embeddings(texts):
+    """What a server answers; the last text comes first, which the protocol allows."""
+    data = [{"object": "embedding", "index": place, "embedding": vector(text)} for place, text in enumerate(texts)]
+    usage = {"prompt_tokens": 1, "total_tokens": 1}
+    return {"object": "list", "model": "small", "data": data[::-1], "usage": usage}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers with what the test has put on the server's list, and then with embeddings."""
+
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.requests.append((self.path, self.headers["Authorization"], request))
+        status, headers, body = self.server.answers.pop(0) if self.server.answers else (200, {}, None)
+        content = body if isinstance(body, bytes) else json.dumps(body or embeddings(request["input"])).encode()
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/json", **headers}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        running.requests, running.answers = [], []
+        threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{running.server_port}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        yield running
+        running.shutdown()
+
+
+def failure(talks=TALKS):
+    """The sentence that encoding fails with; it never holds the key."""
+    with pytest.raises(InputError) as caught:
+        load_encoder("api:small").encode(talks)
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+    assert str(caught.value).startswith("model 'api:small': http://127.0.0.1:")
+    return str(caught.value)
+
+
+def test_vectors_come_in_batches_and_are_put_in_order(server):
+    vectors = load_encoder("api:small", batch_size=2).encode(TALKS)
+    np.testing.assert_array_equal(vectors, [vector("aaa bb"), vector("a bb"), vector("aa bb")])
+    assert vectors.dtype == np.float32
+    assert [path for path, *_ in server.requests] == ["/v1/embeddings"] * 2
+    assert {key for _, key, _ in server.requests} == {f"Bearer {KEY}"}
+    assert [request["input"] for *_, request in server.requests] == [["aaa bb", "a bb"], ["aa bb"]]
+    assert {(request["model"], request["encoding_format"]) for *_, request in server.requests} == {("small", "float")}
+
+
+def test_utterances_are_averaged(server):
+    vectors = load_encoder("api:small@utterances").encode(TALKS[:1])
+    np.testing.assert_array_equal(vectors, [np.mean([vector("aaa"), vector("bb")], axis=0)])
+
+
+def test_a_busy_server_is_asked_again(server):
+    server.answers = [(429, {"Retry-After": "0.01"}, {"error": {"message": "too many requests"}})]
+    assert load_encoder("api:small").encode(TALKS).shape == (3, 3)
+    assert len(server.requests) == 2
+
+
+def test_a_server_that_stays_busy_is_told(server):
+    server.answers = [(429, {"Retry-After": "0.01"}, {"error": {"message": f"slow down {KEY}"}})] * 3
+    assert "too busy or the quota is used up (status 429" in failure()
+
+
+def test_a_refused_key_is_told_without_it(server):
+    server.answers = [(401, {}, {"error": {"message": f"Incorrect API key provided: {KEY}"}})]
+    assert "the key was refused (status 401); set OPENAI_API_KEY" in failure()
+
+
+def test_what_the_server_says_is_handed_on_without_the_key(server):
+    server.answers = [(400, {}, {"error": {"message": f"{KEY}: maximum context length is 8192"}})]
+    said = failure()
+    assert "got status 400" in said
+    assert "maximum context length is 8192" in said
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (b"<html>hello</html>", "got an answer that is no JSON"),
+        (b"{}", "got no vectors in the answer"),
+        (b"[1, 2]", "got no vectors in the answer"),
+        ({**embeddings(["a", "b", "c"]), "data": None}, "got no vectors in the answer"),
+        (embeddings(["a", "b"]), "got 2 vectors for 3 texts"),
+        (embeddings(["a", "b", "c", "d"]), "got 4 vectors for 3 texts"),
+        ({"data": [{"index": 0, "embedding": [1, 2]}] * 3}, "got no vectors in the answer"),
+        ({"data": [{"index": place, "embedding": [1] * (place + 1)} for place in range(3)]}, "got no vectors"),
+        ({"data": [{"index": place, "embedding": [None]} for place in range(3)]}, "got no vectors in the answer"),
+        ({"data": [{"index": place, "embedding": []} for place in range(3)]}, "got no vectors in the answer"),
+    ],
+)
+def test_a_malformed_answer_is_one_sentence(server, answer, reason):
+    server.answers = [(200, {}, answer)]
+    assert reason in failure()
+
+
+def test_a_web_page_is_no_answer(server):
+    server.answers = [(200, {"Content-Type": "text/html"}, b"<html>hello</html>")]
+    assert "got no vectors in the answer" in failure()
+
+
+def test_vectors_are_of_one_length(server):
+    server.answers = [(200, {}, None), (200, {}, {"data": [{"index": 0, "embedding": [1, 2]}]})]
+    with pytest.raises(InputError, match="got vectors of different lengths"):
+        load_encoder("api:small", batch_size=2).encode(TALKS)
+
+
+def test_an_unreachable_server_is_told(server, monkeypatch):
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.0)
+    monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.0)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    assert "got no answer, expected a server of embeddings; check OPENAI_BASE_URL" in failure()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("OPENAI_API_KEY", None, "OPENAI_API_KEY is not set"),
+        ("OPENAI_API_KEY", "", "OPENAI_API_KEY is not set"),
+        ("OPENAI_API_KEY", f"{KEY}\n", "OPENAI_API_KEY holds blanks"),
+        ("OPENAI_API_KEY", f"{KEY}é", "letters that no key has"),
+        ("OPENAI_BASE_URL", "localhost:8000", "OPENAI_BASE_URL: got 'localhost:8000', expected a URL such as"),
+    ],
+)
+def test_a_wrong_setting_is_told_before_any_work(server, monkeypatch, name, value, reason):
+    if value is None:
+        monkeypatch.delenv(name)
+    else:
+        monkeypatch.setenv(name, value)
+    with pytest.raises(InputError, match=reason) as caught:
+        find_encoder("api:small")
+    assert KEY not in str(caught.value)
+    assert server.requests == []
+
+
+def test_a_missing_package_is_told_before_any_work(server, monkeypatch):
+    monkeypatch.setattr(endpoint, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"openai is missing; pip install \"hf-dialemb\[api\]\""):
+        find_encoder("api:small")
+
+
+def test_a_fingerprint_is_of_the_model_and_the_address(server, monkeypatch):
+    first = fingerprint("api:small")
+    monkeypatch.setenv("OPENAI_API_KEY", "another")
+    assert fingerprint("api:small@dialogue") == first
+    others = {fingerprint("api:large"), fingerprint("api:small@utterances")}
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://user:word@embeddings.example/v1/")
+    assert endpoint.endpoint_url() == "https://embeddings.example/v1"
+    others.add(fingerprint("api:small"))
+    assert len(others | {first}) == 4
+    assert server.requests == []
