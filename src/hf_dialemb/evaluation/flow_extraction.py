@@ -1,0 +1,303 @@
+"""Extraction of dialogue flows (Dialog2Flow, section 7): is the graph of clusters like the graph of annotated actions?
+
+Utterances of each domain are clustered, those of each role for themselves, into as many clusters as the role has
+actions; a cluster then stands for an action. The paper compares numbers of nodes alone. With the true number of
+clusters given, that only tells whether clusters are as uneven in size as actions are: any clustering with clusters of
+the right sizes has difference 0. So v_measure says whether clusters hold the right utterances, and edge_f1 whether what
+follows what is the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..models.dialogue import Dialogue, Turn
+from ..models.errors import InputError
+from .encoders import Encoder
+from .flow_graph import (
+    NOISE,
+    OFFICIAL_EDGES,
+    OFFICIAL_NODES,
+    FlowGraph,
+    State,
+    edge_f1,
+    official_size,
+    renamed,
+    transition_graph,
+    without_noise,
+)
+from .sampling import fixed_sample
+from .task import Measurement, Problem, Task, percentage
+
+FEWEST_DIALOGUES = 50
+"""A domain has at least so many dialogues of its own; the smallest of the paper has 58. What occurs once is noise only
+where something occurs that often; else a graph is as large as the number of clusters that was given."""
+
+MOST_UTTERANCES = 5000
+"""So many of one role are clustered at most, else some of the domain's dialogues: the distances of all pairs take 200
+MB then, twice 4 bytes times the number squared."""
+
+_OFFICIAL = "official"
+
+
+class Utterance(NamedTuple):
+    """A turn with annotations.
+
+    Attributes:
+        role: Who speaks.
+        text: What is said.
+        action: What it does, from its dialogue acts and slots (see `hf_dialemb.corpora.labels.unified_turn`).
+    """
+
+    role: str
+    text: str
+    action: str
+
+
+Flow = Sequence[Sequence[Utterance]]
+"""The dialogues of one domain, each as its annotated turns."""
+
+
+def load_flows(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
+    """Loads the annotated dialogues of each domain.
+
+    Turns without dialogue acts and slots are passed over. Dialogues are brought to one order first, so that the
+    figures do not depend on that of the corpus.
+
+    Args:
+        corpus: Its name, or a file of one's own.
+        data_dir: Where it lies.
+        split: Which part of it.
+        limit: At most so many dialogues, all those of a fixed random sample of domains, or a sample of the first of
+            these if it is larger; None means all.
+
+    Returns:
+        The problem of finding the flow of each domain.
+
+    Raises:
+        InputError: The corpus is not at hand, or no domain has enough annotated dialogues.
+    """
+    from ..corpora import load_dialogues, single_domain
+
+    flows = annotated_flows(single_domain(load_dialogues(corpus, data_dir, split)))
+    large = {name: flow for name, flow in flows.items() if len(flow) >= FEWEST_DIALOGUES}
+    if not large:
+        raise InputError(
+            f"corpus {corpus}, split {split}: got {max(map(len, flows.values()), default=0)} dialogues in the largest "
+            f"domain, expected at least {FEWEST_DIALOGUES} of that domain alone that have dialogue acts or slots; "
+            "annotate turns or add dialogues"
+        )
+    kept = {name: _capped(flow) for name, flow in _limited(large, limit).items()}
+    texts = sorted({turn.text for flow in kept.values() for turns in flow for turn in turns})
+    config = {
+        "corpus": Path(corpus).name if str(corpus).endswith(".jsonl") else str(corpus),
+        "split": split,
+        "limit": limit,
+        "texts": len(texts),
+        "domains": {name: _sizes(flow) for name, flow in kept.items()},
+        "smaller_domains": len(flows) - len(large),
+        "fewest_dialogues": FEWEST_DIALOGUES,
+        "most_utterances": MOST_UTTERANCES,
+        "clustering": "agglomerative, cosine, average linkage, as many clusters as actions of the role",
+        "noise": NOISE,
+        "official_nodes": OFFICIAL_NODES,
+        "official_edges": OFFICIAL_EDGES,
+    }
+    rows = {text: row for row, text in enumerate(texts)}
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+        vectors = encoder.encode([Dialogue((Turn("user", text),)) for text in texts])
+        found = {}
+        for name, flow in kept.items():
+            embeddings = vectors[[rows[turn.text] for turns in flow for turn in turns]]
+            found[name] = compare_flow(flow, cluster_utterances(flow, embeddings))
+        return _measurements(found)
+
+    return Problem(config, measure)
+
+
+def annotated_flows(dialogues: Iterable[Dialogue]) -> dict[str, list[list[Utterance]]]:
+    """Collects the annotated turns of dialogues of one domain each.
+
+    Args:
+        dialogues: The dialogues; turns with neither acts nor slots, and dialogues of such turns alone, are left out.
+
+    Returns:
+        The dialogues by domain; domains and dialogues in an order that does not depend on the given one.
+    """
+    from ..corpora.labels import unified_turn
+
+    flows = defaultdict(list)
+    for dialogue in dialogues:
+        unified = map(unified_turn, dialogue.turns)
+        turns = [Utterance(turn.role, turn.text, turn.action) for turn in unified if turn.action and turn.text]
+        if turns:
+            flows[dialogue.domains[0]].append(turns)
+    return {name: sorted(flows[name]) for name in sorted(flows)}
+
+
+def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
+    """Clusters the utterances of each role by cosine, with average linkage, into as many clusters as it has actions.
+
+    Args:
+        flow: The dialogues of a domain, with N utterances.
+        embeddings: Their vectors in order, ``(N, D)``. A vector of zeros, which has no direction, gets that of the
+            first axis, as in the paper's program.
+
+    Returns:
+        A cluster for each utterance, N of them, counted from 0 for each role.
+
+    Raises:
+        ValueError: The shapes do not fit, or a vector is not finite.
+    """
+    from sklearn.cluster import AgglomerativeClustering
+
+    turns = [turn for dialogue in flow for turn in dialogue]
+    vectors = np.array(embeddings, dtype=np.float64)
+    if vectors.ndim != 2 or len(vectors) != len(turns):
+        raise ValueError(f"embeddings: got shape {vectors.shape}, expected ({len(turns)}, D): one for each utterance")
+    if not np.isfinite(vectors).all():
+        raise ValueError("embeddings: got a vector with NaN or infinity, expected finite numbers; look at the encoder")
+    vectors[~vectors.any(axis=1), 0] = 1
+    clusters = np.zeros(len(turns), dtype=np.intp)
+    for role, places in _by_role(flow).items():
+        count = len({turn.action for turn in turns if turn.role == role})
+        if count > 1:
+            model = AgglomerativeClustering(n_clusters=count, metric="cosine", linkage="average")
+            clusters[places] = model.fit_predict(vectors[places])
+    return [int(cluster) for cluster in clusters]
+
+
+def compare_flow(flow: Flow, clusters: Sequence[int]) -> dict[str, float]:
+    """Compares the graph of clusters with that of actions.
+
+    Args:
+        flow: The dialogues of a domain, with N utterances.
+        clusters: A cluster for each utterance in order, N of them; those of different roles are different ones.
+
+    Returns:
+        ``nodes`` and ``reference_nodes``: the states of the graphs of clusters and actions that are no noise (see
+        `hf_dialemb.evaluation.flow_graph.without_noise`); ``official_nodes`` and ``official_reference_nodes`` as the
+        program counts them (see `hf_dialemb.evaluation.flow_graph.official_size`); ``v_measure`` of clusters and
+        actions, the mean over roles; ``edge_f1`` of what is left of the graphs without noise, each cluster named for
+        the action that it is matched with: one to one within a role, so that most utterances agree.
+    """
+    from sklearn.metrics import v_measure_score
+
+    actions = [turn.action for dialogue in flow for turn in dialogue]
+    if len(clusters) != len(actions):
+        raise ValueError(f"clusters: got {len(clusters)}, expected {len(actions)}: one for each utterance")
+    codes = {cluster: f"cluster {place}" for place, cluster in enumerate(dict.fromkeys(clusters))}
+    names = [codes[cluster] for cluster in clusters]
+    pairs = {
+        role: ([names[place] for place in places], [actions[place] for place in places])
+        for role, places in _by_role(flow).items()
+    }
+    reference, induced = _graph(flow, actions), _graph(flow, names)
+    matched = {
+        (role, name): (role, action)
+        for role, (found, true) in pairs.items()
+        for name, action in _matching(found, true).items()
+    }
+    small, expected = without_noise(induced), without_noise(reference)
+    return {
+        "nodes": len(small.states),
+        "reference_nodes": len(expected.states),
+        "official_nodes": official_size(induced),
+        "official_reference_nodes": official_size(reference),
+        "v_measure": float(np.mean([v_measure_score(true, found) for found, true in pairs.values()])),
+        "edge_f1": edge_f1(renamed(small, matched), expected),
+    }
+
+
+def _measurements(found: Mapping[str, Mapping[str, float]]) -> list[Measurement]:
+    from ..metrics.graph_size_difference.functional import graph_size_difference
+
+    figures: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for domain, values in found.items():
+        for setting, prefix in (("", ""), (_OFFICIAL, "official_")):
+            sizes = [values[f"{prefix}nodes"]], [values[f"{prefix}reference_nodes"]]
+            figures["size_difference", setting][domain] = graph_size_difference(*sizes)["size_difference"]
+        for metric in ("v_measure", "edge_f1"):
+            figures[metric, ""][domain] = values[metric]
+    means, others = [], []
+    for (metric, setting), by_domain in figures.items():
+        shares = list(by_domain.values())
+        means.append(percentage(TASK.name, metric, setting, [float(np.mean(shares))], shares))
+        for domain, share in by_domain.items():
+            words = ", ".join(filter(None, (setting, domain)))
+            others.append(percentage(TASK.name, metric, words, [share]))
+    return means + others
+
+
+def _by_role(flow: Flow) -> dict[str, list[int]]:
+    places = defaultdict(list)
+    for place, turn in enumerate(turn for dialogue in flow for turn in dialogue):
+        places[turn.role].append(place)
+    return {role: places[role] for role in sorted(places)}
+
+
+def _graph(flow: Flow, names: Sequence[str]) -> FlowGraph:
+    remaining = iter(names)
+    trajectories: list[list[State]] = [[(turn.role, next(remaining)) for turn in dialogue] for dialogue in flow]
+    return transition_graph(trajectories)
+
+
+def _matching(clusters: Sequence[str], actions: Sequence[str]) -> dict[str, str]:
+    """Matches clusters one to one with actions; clusters that are left over are not in the result."""
+    from scipy.optimize import linear_sum_assignment
+
+    # Ties are decided by where clusters first occur, so that their names do not matter.
+    rows, columns = list(dict.fromkeys(clusters)), sorted(set(actions))
+    shared = np.zeros((len(rows), len(columns)), dtype=np.intp)
+    places = {name: place for place, name in enumerate(rows)}, {name: place for place, name in enumerate(columns)}
+    for cluster, action in zip(clusters, actions, strict=True):
+        shared[places[0][cluster], places[1][action]] += 1
+    return {rows[row]: columns[column] for row, column in zip(*linear_sum_assignment(-shared), strict=True)}
+
+
+def _sizes(flow: Flow) -> dict[str, int]:
+    states = Counter((turn.role, turn.action) for dialogue in flow for turn in dialogue)
+    reference = _graph(flow, [turn.action for dialogue in flow for turn in dialogue])
+    return {
+        "dialogues": len(flow),
+        "utterances": states.total(),
+        "actions": len(states),
+        "nodes": len(without_noise(reference).states),
+        "official_nodes": official_size(reference),
+    }
+
+
+def _limited(flows: Mapping[str, Flow], limit: int | None) -> dict[str, Flow]:
+    if limit is None:
+        return dict(flows)
+    order = np.random.default_rng(0).permutation(sorted(flows)).tolist()
+    kept = {order[0]: fixed_sample(flows[order[0]], limit)}
+    total = len(kept[order[0]])
+    for name in order[1:]:
+        total += len(flows[name])
+        if total > limit:
+            break
+        kept[name] = list(flows[name])
+    return {name: kept[name] for name in sorted(kept)}
+
+
+def _capped(flow: Flow) -> Flow:
+    """Keeps the first dialogues of a random order that have no more than `MOST_UTTERANCES` of one role together."""
+    counts: Counter[str] = Counter()
+    kept: list[int] = []
+    for row in np.random.default_rng(0).permutation(len(flow)).tolist():
+        counts.update(turn.role for turn in flow[row])
+        if kept and max(counts.values()) > MOST_UTTERANCES:
+            break
+        kept.append(row)
+    return [flow[row] for row in sorted(kept)]
+
+
+TASK = Task("flow-extraction", load_flows, "Dialog2Flow, section 7")

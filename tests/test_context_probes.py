@@ -1,0 +1,77 @@
+"""Probes of any encoder: what is told perfectly when the vectors say it, and nothing when they say nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hf_dialemb import corpora
+from hf_dialemb.evaluation import context_probes
+from hf_dialemb.evaluation.context_labels import ACTS, WORDS
+from hf_dialemb.evaluation.encoders import load_encoder
+from hf_dialemb.evaluation.registry import get_task, load_problem
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.errors import InputError
+
+TOPICS = ("room", "train", "taxi", "table")
+
+
+def made(split: str, count: int) -> list[Dialogue]:
+    """Each user names one of four things, and the assistant's act is of that thing."""
+    return [
+        Dialogue(
+            (
+                Turn("user", f"a {TOPICS[number % 4]} please"),
+                Turn("assistant", "fine", dialogue_acts=(f"offer {TOPICS[number % 4]}",)),
+            ),
+            f"{split}/{number}",
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.fixture
+def small(monkeypatch):
+    sizes = {"train": 40, "dev": 8, "test": 12}
+    monkeypatch.setattr(corpora, "load_dialogues", lambda corpus, data_dir, split: made(split, sizes[split]))
+
+
+class Telling:
+    """One direction for each thing that is named, or one for all."""
+
+    def __init__(self, tells: bool):
+        self.name, self.tells = "telling", tells
+
+    def encode(self, dialogues):
+        words = [dialogue.turns[-1].content.split()[1] for dialogue in dialogues]
+        return np.eye(4, dtype=np.float32)[[TOPICS.index(word) if self.tells else 0 for word in words]]
+
+
+@pytest.mark.parametrize("target", [WORDS, ACTS])
+def test_a_layer_reads_what_the_vectors_say_and_guesses_otherwise(small, target):
+    problem = context_probes.load("multiwoz", None, "test", None, target)
+    assert problem.config["contexts"] == {"train": 40, "dev": 8, "test": 12}
+    told = {row.metric: row for row in problem.measure(Telling(True), [0, 1, 2, 3])}
+    guessed = {row.metric: row for row in problem.measure(Telling(False), [0, 1, 2, 3])}
+    assert {row.task for row in told.values()} == {f"{target}-probe"}
+    assert told["micro_f1"].mean == told["macro_f1"].mean == 100.0
+    assert told["micro_f1"].n == context_probes.REPEATS
+    assert guessed["macro_f1"].mean < 60
+
+
+def test_a_limit_is_a_sample_of_every_part(small):
+    problem = context_probes.load("multiwoz", None, "test", 10, ACTS)
+    assert problem.config["contexts"] == {"train": 10, "dev": 8, "test": 10}
+
+
+@pytest.mark.parametrize("split", ["train", "dev", "all"])
+def test_what_the_layer_learns_from_is_not_measured_on(small, split):
+    with pytest.raises(InputError, match=f"got split {split}, which the layer learns from"):
+        context_probes.load("multiwoz", None, split, None, ACTS)
+
+
+def test_real_contexts_are_told_better_than_by_chance(data_dir):
+    problem = load_problem("dialogue-act-probe", "multiwoz", data_dir, "test", 300)
+    found = {row.metric: row.mean for row in problem.measure(load_encoder("tfidf"), [0])}
+    assert found["micro_f1"] > 20
+    assert get_task("bag-of-words-probe").name == "bag-of-words-probe"
