@@ -16,7 +16,17 @@ from hf_dialemb.models.dial2vec import Dial2VecModel
 
 SOURCE = Path(hf_dialemb.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
-RANKS = {"cli": 4, "hub": 3, "flow": 2, "evaluation": 2, "training": 2, "corpora": 1, "metrics": 1, "models": 0}
+RANKS = {
+    "cli": 4,
+    "hub": 3,
+    "integrations": 3,
+    "flow": 2,
+    "evaluation": 2,
+    "training": 2,
+    "corpora": 1,
+    "metrics": 1,
+    "models": 0,
+}
 MODEL_LIBRARIES = {"torch", "transformers", "tokenizers", "huggingface_hub", "numpy", "tqdm", "safetensors"}
 
 

@@ -1,0 +1,49 @@
+"""Measures a sentence-transformers model while it trains: python examples/evaluate_while_training.py [STEPS].
+
+The model learns that two turns which follow each other belong together.
+"""
+
+import sys
+import tempfile
+from itertools import pairwise
+
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+
+from hf_dialemb import load_dialogues
+from hf_dialemb.integrations import DialogueDomainEvaluator, TaskEvaluator
+from hf_dialemb.models.backbones import MINILM, resolve_backbone
+
+turns = [pair for dialogue in load_dialogues("sample", split="train") for pair in pairwise(dialogue.turns)]
+pairs = Dataset.from_list([{"anchor": turn.content, "positive": reply.content} for turn, reply in turns])
+dev = load_dialogues("sample", split="dev")[:60]
+
+model = SentenceTransformer(resolve_backbone(MINILM), device="cpu")
+evaluators = [
+    TaskEvaluator("response-selection", "sample", split="dev", limit=100, seeds=range(3)),
+    DialogueDomainEvaluator(dev, [dialogue.domains[0] for dialogue in dev], seeds=range(3), name="dev"),
+]
+steps = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+arguments = SentenceTransformerTrainingArguments(
+    output_dir=tempfile.mkdtemp(),
+    max_steps=steps,
+    per_device_train_batch_size=16,
+    learning_rate=2e-5,
+    eval_strategy="steps",
+    eval_steps=steps,
+    save_strategy="best",
+    metric_for_best_model="eval_dev_purity",
+    use_cpu=True,
+    report_to="none",
+)
+trainer = SentenceTransformerTrainer(
+    model=model,
+    args=arguments,
+    train_dataset=pairs,
+    loss=MultipleNegativesRankingLoss(model),
+    evaluator=evaluators,
+)
+print(f"purity before: {evaluators[-1](model)['dev_purity']:.1f}")
+trainer.train()
+print(f"purity after:  {trainer.state.best_metric:.1f}")

@@ -1,0 +1,351 @@
+"""Tasks on dialogues for MTEB, from corpora that are at hand: nothing is downloaded, and nothing sent anywhere.
+
+``mteb.evaluate(model, dialogue_tasks("sgd"))`` runs them on any model that MTEB knows. Text models get the turns of a
+dialogue joined by blanks (``text``), models that read turns find them beside it (``conversation``, as MTEB names them).
+Figures are MTEB's own, as shares; those that this package's tasks have as well agree with them:
+
+- `DomainRetrieval`: ``map_at_1000`` and ``mrr_at_1000`` with MAP and MRR, of up to a thousand dialogues;
+- `ResponseSelection`: ``hit_rate_at_1``, ``_3``, ``_10`` and ``mrr_at_100`` with the first repeat of
+  ``dialogue-response-selection``, for models of texts.
+
+`DomainClustering` (bootstrapped mini-batch k-means, V-measure) and `IntentClassification` (logistic regression on five
+examples of each intent) follow MTEB where this package follows the papers. Ties apart, every draw is fixed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from datasets import Dataset, DatasetDict
+
+from ..corpora import CORPORA, get_corpus, load_dialogues, load_examples
+from ..evaluation.contexts import Choice, draw_choices, given_choices, others_of, responses_of
+from ..evaluation.domains import load_domains
+from ..evaluation.intents import load_intents
+from ..evaluation.response_selection import CONTEXT_WORDS, CONTEXTS
+from ..evaluation.sampling import SHOTS, fixed_sample
+from ..evaluation.texts import kind_of, last_words, name_of
+from ..models.dialogue import Dialogue, Turn, plain
+from ..models.errors import InputError, unknown_name
+
+try:
+    from mteb.abstasks import AbsTaskClassification, AbsTaskClustering, AbsTaskRetrieval
+    from mteb.abstasks.abstask import AbsTask
+    from mteb.abstasks.task_metadata import TaskMetadata
+except ImportError as error:
+    raise InputError('MTEB is not installed; run: pip install "hf-dialemb[mteb]"') from error
+
+Columns = dict[str, Any]
+"""What a task holds, as plain lists, so that it can be hashed."""
+
+
+class _AtHand(AbsTask):
+    """A task whose data lie in memory; `dialogue_tasks` makes a class of it for each corpus, as MTEB wants it."""
+
+    kind: ClassVar[dict[str, Any]]
+    columns: ClassVar[Columns]
+    split: ClassVar[str]
+
+    @staticmethod
+    def read(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Columns:
+        """Reads what the task asks of a corpus; arguments as in `dialogue_tasks`."""
+        raise NotImplementedError
+
+    def load_data(self, num_proc: int | None = None, **_: object) -> None:
+        """Makes MTEB's form of the data."""
+        if not self.data_loaded:
+            self.rng_state = random.Random(self.seed)  # a second model is to meet the same draws as the first
+            self.dataset = self._dataset()
+            self.data_loaded = True
+
+    def _dataset(self) -> Any:  # noqa: ANN401 - differs between MTEB's tasks
+        raise NotImplementedError
+
+
+class DomainClustering(_AtHand, AbsTaskClustering):
+    """Do clusters of dialogues agree with their domains?"""
+
+    kind: ClassVar[dict[str, Any]] = {
+        "type": "Clustering",
+        "category": "t2c",
+        "main_score": "v_measure",
+        "task_subtypes": ["Thematic clustering"],
+        "description": "Clusters of dialogues against their domains",
+    }
+    # MTEB hands plain texts over if only one column is named.
+    input_column_name = ("text", "conversation")  # type: ignore[assignment]
+    max_fraction_of_documents_to_embed = None
+
+    @staticmethod
+    def read(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Columns:
+        """Reads dialogues of one domain each."""
+        problem = load_domains(corpus, data_dir, split, limit)
+        return {**_inputs(problem.dialogues), "labels": list(problem.labels)}
+
+    def _dataset(self) -> DatasetDict:
+        self.max_documents_per_cluster = len(self.columns["labels"])  # bootstraps are of the data's own size
+        return DatasetDict({self.split: Dataset.from_dict(self.columns)})
+
+
+class DomainRetrieval(_AtHand, AbsTaskRetrieval):
+    """Does a dialogue find those of its domain?"""
+
+    kind: ClassVar[dict[str, Any]] = {
+        "type": "Retrieval",
+        "category": "t2t",
+        "main_score": "map_at_1000",
+        "task_subtypes": ["Conversational retrieval"],
+        "description": "Dialogues as queries for the other dialogues of their domain",
+    }
+    ignore_identical_ids = True
+
+    @staticmethod
+    def read(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Columns:
+        """Reads dialogues of one domain each."""
+        return DomainClustering.read(corpus, data_dir, split, limit)
+
+    def _dataset(self) -> dict[str, Any]:
+        labels = self.columns["labels"]
+        ids = [str(row) for row in range(len(labels))]
+        documents = Dataset.from_dict({"id": ids, **{name: self.columns[name] for name in ("text", "conversation")}})
+        relevant = {
+            one: {other: 1 for other, same in zip(ids, labels, strict=True) if same == label and other != one}
+            for one, label in zip(ids, labels, strict=True)
+        }
+        split = {"queries": documents, "corpus": documents, "relevant_docs": relevant, "top_ranked": None}
+        return {"default": {self.split: split}}
+
+
+class ResponseSelection(_AtHand, AbsTaskRetrieval):
+    """Is the response that really followed nearest to its context?"""
+
+    kind: ClassVar[dict[str, Any]] = {
+        "type": "Reranking",
+        "category": "t2t",
+        "main_score": "mrr_at_100",
+        "task_subtypes": ["Dialog Systems"],
+        "description": "Responses to choose from for dialogues so far",
+    }
+    k_values = (1, 3, 10, 100)
+
+    @staticmethod
+    def read(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Columns:
+        """Reads contexts with their candidates: those that the corpus gives, or drawn from its dialogues."""
+        given = kind_of(corpus) == "response-selection"
+        choices, turns = (_given if given else _drawn)(corpus, data_dir, split, limit)
+        if not choices:
+            raise InputError(
+                f"corpus {corpus}, split {split}: got no context with responses to choose from; choose another corpus "
+                "or raise the limit"
+            )
+        contexts = [Dialogue(last_turns(turns[choice.context], CONTEXT_WORDS)) for choice in choices]
+        candidates = [_numbered(choice.responses) for choice in choices]
+        return {
+            **_inputs(contexts),
+            "candidates": candidates,
+            "correct": [
+                [each for each in offered if plain(each[0]) in map(plain, choice.correct)]
+                for choice, offered in zip(choices, candidates, strict=True)
+            ],
+        }
+
+    def _dataset(self) -> dict[str, Any]:
+        offered = dict.fromkeys(tuple(each) for texts in self.columns["candidates"] for each in texts)
+        names = {each: f"response-{place}" for place, each in enumerate(offered)}
+        ids = [f"context-{row}" for row in range(len(self.columns["text"]))]
+
+        def of_contexts(column: str) -> dict[str, list[str]]:
+            return {
+                context: [names[tuple(each)] for each in texts]
+                for context, texts in zip(ids, self.columns[column], strict=True)
+            }
+
+        split = {
+            "queries": Dataset.from_dict(
+                {"id": ids, **{name: self.columns[name] for name in ("text", "conversation")}}
+            ),
+            "corpus": Dataset.from_dict({"id": list(names.values()), "text": [text for text, _ in names]}),
+            "relevant_docs": {context: dict.fromkeys(right, 1) for context, right in of_contexts("correct").items()},
+            "top_ranked": of_contexts("candidates"),
+        }
+        return {"default": {self.split: split}}
+
+
+class IntentClassification(_AtHand, AbsTaskClassification):
+    """Do few examples tell intents apart?"""
+
+    kind: ClassVar[dict[str, Any]] = {
+        "type": "Classification",
+        "category": "t2c",
+        "main_score": "accuracy",
+        "task_subtypes": ["Intent classification"],
+        "description": "Intents of utterances, from five examples each",
+    }
+    samples_per_label = SHOTS[-1]
+
+    @staticmethod
+    def read(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Columns:
+        """Reads utterances and their intents; the examples are of train."""
+        problem = load_intents(corpus, data_dir, split, limit)
+        names = sorted(set(problem.labels))
+        return {
+            "text": [dialogue.turns[0].content for dialogue in problem.dialogues],
+            "label": [names.index(label) for label in problem.labels],
+            "examples": len(problem.labels) - problem.config["utterances"],
+        }
+
+    def _dataset(self) -> DatasetDict:
+        cut = self.columns["examples"]
+        both = Dataset.from_dict({name: self.columns[name] for name in ("text", "label")})
+        return DatasetDict({"train": both.select(range(cut)), self.split: both.select(range(cut, len(both)))})
+
+
+TASKS: dict[str, type[_AtHand]] = {
+    task.__name__: task for task in (DomainClustering, DomainRetrieval, ResponseSelection, IntentClassification)
+}
+"""The tasks, by name."""
+
+OF_KIND = {
+    "dialogues": ("DomainClustering", "DomainRetrieval", "ResponseSelection"),
+    "utterances": ("IntentClassification",),
+    "response-selection": ("ResponseSelection",),
+}
+"""Which of them suit a corpus of which kind."""
+
+
+def dialogue_tasks(
+    corpus: str,
+    data_dir: str | Path | None = None,
+    split: str = "test",
+    *,
+    tasks: Sequence[str] = (),
+    limit: int | None = None,
+    languages: Sequence[str] = ("eng-Latn",),
+) -> list[AbsTask]:
+    """Makes the tasks of MTEB that a corpus has the data for.
+
+    Args:
+        corpus: A corpus's name, or a file of one's own.
+        data_dir: Where the corpus lies; None means the folder that ``HF_DIALEMB_DATA`` names.
+        split: Which part of it.
+        tasks: Keys of `TASKS`; none for all of `OF_KIND`. Those on domains need dialogues with one domain label each.
+        limit: At most so many dialogues, contexts or utterances, a fixed random sample; None means all, of contexts
+            drawn from dialogues `hf_dialemb.evaluation.response_selection.CONTEXTS`.
+        languages: What MTEB is to file results under, such as ``"zho-Hans"``.
+
+    Returns:
+        The tasks. They are named by corpus and task, and by the split if it is not test; their revision is a digest of
+        their data, so that MTEB never takes old results of other data for theirs.
+
+    Raises:
+        InputError: The corpus is not at hand, lacks the labels, or does not suit a task.
+    """
+    suitable = OF_KIND.get(kind_of(corpus), ())
+    for task in tasks:
+        if task not in TASKS:
+            raise unknown_name("task", task, TASKS)
+    chosen = list(dict.fromkeys(tasks or suitable))
+    if not chosen or not set(chosen) <= set(suitable):
+        raise InputError(
+            f"tasks: got {' '.join(tasks) or 'none'} for corpus {corpus}, which holds {kind_of(corpus)}, expected "
+            f"{' or '.join(suitable) or 'dialogues, utterances or responses to choose from'}; choose another task or "
+            "corpus"
+        )
+    return [_task(TASKS[name], corpus, data_dir, split, limit, languages) for name in chosen]
+
+
+def last_turns(turns: Sequence[Turn], words: int) -> tuple[Turn, ...]:
+    """Keeps the end of a context, at most so many words.
+
+    Args:
+        turns: The turns so far.
+        words: How many words, as `hf_dialemb.evaluation.texts.last_words` counts them.
+
+    Returns:
+        The last turns, of the first of which the beginning may be cut off.
+    """
+    kept: tuple[Turn, ...] = ()
+    for turn in reversed(turns):
+        rest = _joined(kept)
+        text = _joined((turn, *kept))
+        end = last_words(text, words)
+        if end == text:
+            kept = (turn, *kept)
+        elif content := end[: max(len(end) - len(rest), 0)].strip():
+            return (Turn(turn.role, content), *kept)
+        else:
+            return kept
+    return kept
+
+
+def _task(
+    task: type[_AtHand],
+    corpus: str,
+    data_dir: str | Path | None,
+    split: str,
+    limit: int | None,
+    languages: Sequence[str],
+) -> AbsTask:
+    columns = task.read(corpus, data_dir, split, limit)
+    name = "-".join((name_of(corpus).replace("/", "--"), task.__name__, *([] if split == "test" else [split])))
+    kind = {**task.kind, "description": f"{task.kind['description']} ({corpus}, {split})."}
+    metadata = TaskMetadata(
+        name=name,
+        dataset={"path": corpus, "revision": hashlib.sha256(json.dumps(columns).encode()).hexdigest()[:12]},
+        eval_splits=[split],
+        eval_langs=list(languages),
+        reference=get_corpus(corpus).source if corpus in CORPORA else None,
+        **kind,
+    )
+    made: type[AbsTask] = type(
+        task.__name__, (task,), {"metadata": metadata, "columns": columns, "split": split, "__module__": __name__}
+    )
+    return made()
+
+
+def _joined(turns: Sequence[Turn]) -> str:
+    return " ".join(turn.content for turn in turns)
+
+
+def _inputs(dialogues: Sequence[Dialogue]) -> Columns:
+    return {
+        "text": [_joined(dialogue.turns) for dialogue in dialogues],
+        "conversation": [dialogue.to_messages() for dialogue in dialogues],
+    }
+
+
+def _given(
+    corpus: str, data_dir: str | Path | None, split: str, limit: int | None
+) -> tuple[list[Choice], dict[str, tuple[Turn, ...]]]:
+    selections = load_examples(corpus, data_dir, split)
+    turns = {_joined(each.context): each.context for each in selections}
+    return fixed_sample(given_choices(selections), limit), turns
+
+
+def _drawn(
+    corpus: str, data_dir: str | Path | None, split: str, limit: int | None
+) -> tuple[list[Choice], dict[str, tuple[Turn, ...]]]:
+    """Draws what the first repeat of ``dialogue-response-selection`` draws."""
+    dialogues = load_dialogues(corpus, data_dir, split)
+    responses = fixed_sample(responses_of(dialogues), CONTEXTS if limit is None else limit)
+    turns = {}
+    for response in responses:
+        before = dialogues[response.dialogue].turns[: response.turn]
+        turns[_joined(before)] = before
+    return draw_choices(dialogues, responses, others_of(responses), seed=0), turns
+
+
+def _numbered(texts: Sequence[str]) -> list[list[Any]]:
+    """Tells equal candidates of a context apart, as pairs of a text and how often it came before."""
+    seen: Counter[str] = Counter()
+    pairs = []
+    for text in texts:
+        pairs.append([text, seen[text]])
+        seen[text] += 1
+    return pairs

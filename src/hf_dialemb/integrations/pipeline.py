@@ -1,0 +1,113 @@
+"""A transformer for scikit-learn that turns dialogues into vectors, for pipelines, column transformers and searches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..evaluation.encoders import Encoder, fitted_on_input, load_encoder
+from ..models.dialogue import Dialogue
+from ..models.errors import InputError
+from .inputs import as_dialogues
+
+
+class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turns dialogues into vectors by an encoder that is trained already; fitting loads it and learns nothing.
+
+    What is pickled, copied or sent to other processes are the settings: weights are loaded again where they are needed.
+    A search over settings of later steps encodes everything anew for each, unless the pipeline has a ``memory``.
+
+    Attributes:
+        model: An encoder, in the forms that `hf_dialemb.evaluation.load_encoder` takes.
+        batch_size: How many dialogues go through it at once.
+        device: Such as ``"cuda"``; by default a GPU where there is one.
+        dimension_: D, once fitted.
+        encoder_: The encoder, once fitted.
+    """
+
+    def __init__(self, model: str = "all-MiniLM-L6-v2", batch_size: int = 32, device: str | None = None) -> None:
+        self.model = model
+        self.batch_size = batch_size
+        self.device = device
+
+    def fit(self, X: Iterable[Any], y: object = None) -> Self:  # noqa: N803 - scikit-learn's name
+        """Loads the encoder.
+
+        Args:
+            X: Texts, lists of chat messages, objects with ``messages`` or `Dialogue` objects, N of them.
+            y: Not used.
+
+        Returns:
+            The vectorizer.
+
+        Raises:
+            InputError: A dialogue is malformed, or the model is not found or is fitted on what it encodes.
+        """
+        self._fit(as_dialogues_of(X)[:1])
+        return self
+
+    def transform(self, X: Iterable[Any]) -> NDArray[np.float32]:  # noqa: N803
+        """Returns one vector per dialogue, ``(N, D)`` float32.
+
+        Args:
+            X: As in `fit`.
+
+        Raises:
+            InputError: A dialogue is malformed.
+            NotFittedError: It has not been fitted.
+        """
+        check_is_fitted(self, "dimension_")
+        dialogues = as_dialogues_of(X)
+        if not hasattr(self, "encoder_"):
+            self.encoder_ = self._load()
+        return self.encoder_.encode(dialogues)
+
+    def fit_transform(self, X: Iterable[Any], y: object = None, **_: object) -> NDArray[np.float32]:  # noqa: N803
+        """Does both, and encodes once; see `fit` and `transform`."""
+        return self._fit(as_dialogues_of(X))
+
+    @property
+    def _n_features_out(self) -> int:  # what names of features are counted by
+        return self.dimension_
+
+    def _fit(self, dialogues: list[Dialogue]) -> NDArray[np.float32]:
+        self.encoder_ = self._load()
+        vectors = self.encoder_.encode(dialogues)
+        self.dimension_ = int(vectors.shape[1])
+        return vectors
+
+    def _load(self) -> Encoder:
+        encoder = load_encoder(self.model, batch_size=self.batch_size, device=self.device)
+        if fitted_on_input(encoder):
+            raise InputError(
+                f"model '{self.model}': got an encoder that is fitted on the very dialogues that it encodes, expected "
+                "one that is not; choose another, or one of scikit-learn's own vectorizers"
+            )
+        return encoder
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in super().__getstate__().items() if key != "encoder_"}
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's own
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+
+def as_dialogues_of(X: Iterable[Any]) -> list[Dialogue]:  # noqa: N803
+    """Reads what a pipeline hands over; see `hf_dialemb.integrations.inputs.as_dialogues`.
+
+    Raises:
+        InputError: It is a table, or a dialogue is malformed.
+    """
+    if getattr(X, "ndim", 1) != 1:
+        raise InputError(
+            "X: got a table, expected one column of dialogues; in a ColumnTransformer name the column, not a list of it"
+        )
+    return as_dialogues(X, "X")

