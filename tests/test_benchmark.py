@@ -1,8 +1,8 @@
 """The papers' own lists and figures: what is quoted from where, what is left out, and going on after a stop."""
 
-import json
 import re
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +11,15 @@ import pytest
 from hf_dialemb import corpora
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import MissingFilesError
-from hf_dialemb.evaluation import Row, evaluate_paper, get_task, paper_table, papers, read_results
-from hf_dialemb.evaluation.papers import PAPERS, Paper
+from hf_dialemb.evaluation import Row, benchmark, evaluate_suite, get_task, latex_table, paper_table, read_results
 from hf_dialemb.evaluation.quoted import quoted_figures
-from hf_dialemb.evaluation.registry import TASKS
+from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
 FILES = Path(__file__).parent / "corpora_files"
-NOT_READ = {"gsim"}
-"""What this package has no corpus for: sim_m and sim_r in one."""
+NOT_READ = {"gsim", "six corpora", "ubuntu"}
+"""What this package has no corpus for: sim_m and sim_r in one, averages, and the Ubuntu corpus of version 2."""
 
 ROW = Row("ours", "sgd", "test", "action-similarity", "f1", "1-shot", 50.0, 1.0, 10)
 
@@ -28,26 +27,28 @@ ROW = Row("ours", "sgd", "test", "action-similarity", "f1", "1-shot", 50.0, 1.0,
 # lists
 
 
-@pytest.mark.parametrize("paper", PAPERS)
-def test_lists_are_of_corpora_and_tasks_that_suit_each_other(paper):
-    for fine_tunes, problems in enumerate(PAPERS[paper]):
-        assert len(set(problems)) == len(problems)
-        for corpus, name in problems:
-            task = get_task(name)
-            assert corpora.get_corpus(corpus).kind in task.kinds
+@pytest.mark.parametrize("suite", SUITES)
+def test_lists_are_of_corpora_and_tasks_that_suit_each_other(suite):
+    for fine_tunes, entries in enumerate(SUITES[suite]):
+        assert len(set(entries)) == len(entries)
+        for entry in entries:
+            task = get_task(entry.task)
+            assert corpora.get_corpus(entry.corpus).kind in task.kinds
             assert task.fine_tunes == bool(fine_tunes)
-    names = [corpus for problems in PAPERS[paper] for corpus, _ in problems]
-    assert [name for place, name in enumerate(names) if name not in names[:place]]
+        names = [entry.corpus for entry in entries]
+        assert [name for place, name in enumerate(names) if name not in names[:place]] == list(dict.fromkeys(names))
+        changes = sum(one != other for one, other in pairwise(names))
+        assert changes == max(len(set(names)) - 1, 0)  # all that is measured on a corpus comes one after the other
 
 
 # quoted figures
 
 
-@pytest.mark.parametrize("paper", PAPERS)
-def test_quoted_figures_name_paper_table_and_row(paper):
-    quoted = quoted_figures(paper)
+@pytest.mark.parametrize("suite", SUITES)
+def test_quoted_figures_name_paper_table_and_row(suite):
+    quoted = quoted_figures(suite)
     for row in quoted.rows:
-        source = r".+ \(.+ et al\., 20\d\d\), (Table \d+|section 4\.5).*, row \S.*"
+        source = r".+ \(.+( et al\.| and \w+), 20\d\d\), (Table \d+|section 4\.5).*, row \S.*"
         assert re.fullmatch(source, row.quoted_from), row.quoted_from
         assert row.corpus in {*corpora.CORPORA, *NOT_READ}
         assert row.split == "test"
@@ -58,17 +59,24 @@ def test_quoted_figures_name_paper_table_and_row(paper):
     assert quoted.notes
 
 
-@pytest.mark.parametrize("paper", PAPERS)
-def test_a_paper_has_quoted_figures_for_all_its_own_problems(paper):
-    figures = {(row.corpus, row.task) for row in quoted_figures(paper).rows}
-    stand_ins = {"sgd", "ubuntu_irc", "sim_m"}
-    tasks = {"intent-fine-tuning": "intent-classification"}
-    for corpus, task in (*PAPERS[paper].problems, *PAPERS[paper].fine_tuning):
-        assert corpus in stand_ins or (corpus, tasks.get(task, task)) in figures
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_suite_has_quoted_figures_for_all_problems_of_its_paper(suite):
+    figures = {(row.corpus, row.task) for row in quoted_figures(suite).rows}
+    stand_ins = {
+        "dial2vec": {"star", "kvret", "dailydialog"},
+        "dse": {"sgd", "ubuntu_irc", "sim_m"},
+        "dialog2flow": {"star", "sgd", "multiwoz"},
+        "dialogue_cse": {"sgd"},
+        "mgt": {"sgd", "ubuntu_irc"},
+    }
+    tasks = {"intent-fine-tuning": "intent-classification", "domains": "dialogue-retrieval"}
+    for corpus, task, _ in (*SUITES[suite].entries, *SUITES[suite].fine_tuning):
+        averaged = task == "ablations"  # which the paper prints as averages over its corpora
+        assert averaged or corpus in stand_ins[suite] or (corpus, tasks.get(task, task)) in figures
 
 
 @pytest.mark.parametrize(
-    ("paper", "model", "corpus", "metric", "setting", "mean", "where"),
+    ("suite", "model", "corpus", "metric", "setting", "mean", "where"),
     [
         ("dse", "DSE (BERT-base)", "clinc150", "accuracy", "1-shot", 62.53, "Table 2, 1-shot, row DSE (ours)"),
         ("dse", "DSE (BERT-base)", "hwu64", "accuracy", "5-shot", 60.87, "Table 2, 5-shot, row DSE (ours)"),
@@ -86,13 +94,21 @@ def test_a_paper_has_quoted_figures_for_all_its_own_problems(paper):
         ("dialog2flow", "DSE (BERT-base)", None, "ndcg10", "official", 38.09, "Table 4 in the README"),
         ("dialogue_cse", "DialogueCSE (I2)", "jddc_sts", "spearman", "", 81.22, "Table 2, row DialogueCSE_I2"),
         ("dialogue_cse", "DialogueCSE (I2)", "ecommerce_retrieval", "mrr", "", 81.20, "Table 2, row DialogueCSE_I2"),
+        ("dial2vec", "dial2vec (PLATO)", "sgd", "purity", "", 86.2, "Table 2, domain categorization, row Dial2Vec"),
+        ("dial2vec", "PLATO", "self_dialogue", "spearman", "per-query", 35.1, "Table 2, semantic relatedness, row"),
+        ("dial2vec", "Doc2Vec", "metalwoz", "map", "", 15.1, "Table 3, row Doc2Vec"),
+        ("dial2vec", "dial2vec (PLATO)", "six corpora", "map", "second speaker", 74.56, "Table 4, p2, row Dial2Vec"),
+        ("dial2vec", "dial2vec (PLATO)", "six corpora", "purity", "mean of all tokens", 83.69, "Table 5, average"),
+        ("dialog2flow", "D2F single (BERT-base)", "spokenwoz", "size_difference", "official", 6.86, "Table 6, row"),
+        ("dialog2flow", "TOD-BERT", "spokenwoz", "size_difference", "official, train", 85.71, "Table 6, row"),
+        ("mgt", "Multi-Granularity (5)", "multiwoz", "hits1", "", 72.18, "Table 2, row Multi-Granularity (5)"),
         ("dialogue_cse", "SiameseBERT (M)", "jddc_retrieval", "map", "", 62.45, "Table 2, row SiameseBERT M"),
     ],
 )
-def test_quoted_figures_are_those_of_the_papers(paper, model, corpus, metric, setting, mean, where):
+def test_quoted_figures_are_those_of_the_papers(suite, model, corpus, metric, setting, mean, where):
     (row,) = [
         row
-        for row in quoted_figures(paper).rows
+        for row in quoted_figures(suite).rows
         if (row.model, row.metric, row.setting) == (model, metric, setting) and corpus in (row.corpus, None)
     ]
     assert row.mean == mean
@@ -159,18 +175,18 @@ def small(monkeypatch):
         return utterances[corpus]
 
     models = {name: OneHot(name) for name in ("one", "two")}
-    problems = [(corpus, "intent-classification") for corpus in ("banking77", "snips", "hwu64")]
-    monkeypatch.setitem(PAPERS, "dse", Paper(tuple(problems)))
+    problems = [Entry(corpus, "intent-classification") for corpus in ("banking77", "snips", "hwu64")]
+    monkeypatch.setitem(SUITES, "dse", Suite(tuple(problems)))
     monkeypatch.setattr(corpora, "load_dialogues", load)
-    monkeypatch.setattr(papers, "check_request", lambda *arguments, **settings: None)
-    monkeypatch.setattr(papers, "load_encoder", models.__getitem__)
-    monkeypatch.setattr(papers, "_fingerprint", lambda model: f"weights of {model}")
+    monkeypatch.setattr(benchmark, "check_request", lambda *arguments, **settings: None)
+    monkeypatch.setattr(benchmark, "load_encoder", models.__getitem__)
+    monkeypatch.setattr(benchmark, "fingerprint", lambda model: f"weights of {model}")
     return models
 
 
 def test_what_is_not_at_hand_is_named_and_the_rest_stands_beside_the_papers_figures(small, tmp_path):
     output = tmp_path / "out" / "dse.json"
-    results = evaluate_paper("dse", ["one", "two"], seeds=[0, 1], output=output)
+    results = evaluate_suite("dse", ["one", "two"], seeds=[0, 1], output=output)
     assert read_results(output) == results
     assert results.run["config"]["left_out"] == ["hwu64 (intent-classification)"]
     assert [problem["corpus"] for problem in results.run["config"]["problems"]] == ["banking77", "snips"]
@@ -189,8 +205,8 @@ def test_what_is_not_at_hand_is_named_and_the_rest_stands_beside_the_papers_figu
 
 def test_the_same_request_again_measures_nothing(small, tmp_path):
     output = tmp_path / "dse.json"
-    first = evaluate_paper("dse", ["one", "two"], seeds=[0], output=output)
-    again = evaluate_paper("dse", ["one", "two"], seeds=[0], output=output)
+    first = evaluate_suite("dse", ["one", "two"], seeds=[0], output=output)
+    again = evaluate_suite("dse", ["one", "two"], seeds=[0], output=output)
     assert again.results == first.results
     assert (small["one"].calls, small["two"].calls) == (2, 2)
 
@@ -199,11 +215,11 @@ def test_a_run_that_was_stopped_goes_on(small, tmp_path):
     output = tmp_path / "dse.json"
     small["two"].stop_after = 1
     with pytest.raises(KeyboardInterrupt):
-        evaluate_paper("dse", ["one", "two"], seeds=[0], output=output)
+        evaluate_suite("dse", ["one", "two"], seeds=[0], output=output)
     kept = [row for row in read_results(output).results if row.quoted_from is None]
     assert {(row.model, row.corpus) for row in kept} == {("one", "banking77"), ("one", "snips"), ("two", "banking77")}
     small["two"].stop_after = 99
-    results = evaluate_paper("dse", ["two", "one"], seeds=[0], output=output).results  # in any order
+    results = evaluate_suite("dse", ["two", "one"], seeds=[0], output=output).results  # in any order
     assert (small["one"].calls, small["two"].calls) == (2, 2)
     assert set(kept) < set(results)
 
@@ -214,11 +230,11 @@ def test_a_run_that_was_stopped_goes_on(small, tmp_path):
 )
 def test_other_choices_are_measured_anew(small, tmp_path, monkeypatch, change, calls):
     request = {"seeds": [0], "output": tmp_path / "dse.json"}
-    evaluate_paper("dse", ["one", "two"], **request)
+    evaluate_suite("dse", ["one", "two"], **request)
     if "weights" in change:
-        monkeypatch.setattr(papers, "_fingerprint", lambda model: "new" if model == "one" else f"weights of {model}")
+        monkeypatch.setattr(benchmark, "fingerprint", lambda model: "new" if model == "one" else f"weights of {model}")
         change = {}
-    evaluate_paper("dse", ["one", "two"], **{**request, **change})
+    evaluate_suite("dse", ["one", "two"], **{**request, **change})
     assert (small["one"].calls, small["two"].calls) == calls
 
 
@@ -229,7 +245,7 @@ def test_one_failure_does_not_cost_the_others(small, tmp_path, monkeypatch):
         return np.eye(len(dialogues))
 
     monkeypatch.setattr(small["one"], "encode", encode)
-    config = evaluate_paper("dse", ["one", "two"], seeds=[0], output=tmp_path / "dse.json").run["config"]
+    config = evaluate_suite("dse", ["one", "two"], seeds=[0], output=tmp_path / "dse.json").run["config"]
     assert config["not_measured"] == {"one, snips, test, intent-classification": "no words"}
     assert [cell[:2] for cell in config["cells"] if cell[3] != "encoding"] == [
         ["one", "banking77"],
@@ -240,12 +256,12 @@ def test_one_failure_does_not_cost_the_others(small, tmp_path, monkeypatch):
 
 def test_a_model_without_weights_is_passed_over_where_models_are_fine_tuned(small, monkeypatch):
     monkeypatch.setitem(
-        PAPERS,
+        SUITES,
         "dse",
-        Paper((("banking77", "intent-classification"),), (("banking77", "intent-fine-tuning"),)),
+        Suite((Entry("banking77", "intent-classification"),), (Entry("banking77", "intent-fine-tuning"),)),
     )
     small["tfidf"] = OneHot("tfidf")
-    config = evaluate_paper("dse", ["tfidf"], seeds=[0], fine_tune=True).run["config"]
+    config = evaluate_suite("dse", ["tfidf"], seeds=[0], fine_tune=True).run["config"]
     assert [problem["task"] for problem in config["problems"]] == ["intent-classification", "intent-fine-tuning"]
     assert [cell[3] for cell in config["cells"]] == ["intent-classification", "encoding"]
     assert config["not_measured"] == {}
@@ -254,49 +270,87 @@ def test_a_model_without_weights_is_passed_over_where_models_are_fine_tuned(smal
 def test_weights_tell_models_of_one_name_apart(tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     (tmp_path / "model.safetensors").write_bytes(b"weights")
-    first = papers._fingerprint(str(tmp_path))
-    assert first == papers._fingerprint(str(tmp_path))
+    first = benchmark.fingerprint(str(tmp_path))
+    assert first == benchmark.fingerprint(str(tmp_path))
     (tmp_path / "model.safetensors").write_bytes(b"other weights")
-    assert papers._fingerprint(str(tmp_path)) not in ("", first)
-    assert papers._fingerprint("tfidf") == ""
+    assert benchmark.fingerprint(str(tmp_path)) != first
 
 
 def test_wrong_requests_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"Unknown paper 'dsee'\. Did you mean 'dse'\?"):
-        evaluate_paper("dsee", ["tfidf"])
-    with pytest.raises(InputError, match=r"got none of its corpora \(dialog2flow_evaluation \(action-similarity\)\)"):
-        evaluate_paper("dialog2flow", ["tfidf"], tmp_path)
+    with pytest.raises(InputError, match=r"Unknown suite 'dsee'\. Did you mean 'dse'\?"):
+        evaluate_suite("dsee", ["tfidf"])
+    with pytest.raises(
+        InputError, match=r"got none of its corpora \(dialog2flow_evaluation \(action-similarity\), star"
+    ):
+        evaluate_suite("dialog2flow", ["tfidf"], tmp_path)
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(InputError, match="field schema: got None"):
-        evaluate_paper("dialog2flow", ["tfidf"], FILES, output=tmp_path / "other.json")
+        evaluate_suite("dialog2flow", ["tfidf"], FILES, output=tmp_path / "other.json")
 
 
-# command line
+# LaTeX
+
+
+def test_the_latex_table_holds_what_the_markdown_table_does():
+    rows = [
+        ROW,
+        replace(ROW, model="runs/a_b&c", mean=60.0),
+        replace(ROW, model="DSE", mean=70.0, quoted_from="Paper (A et al., 2022), Table 2, row DSE (ours)"),
+    ]
+    assert latex_table(rows, "100 % measured.").splitlines() == [
+        r"\begin{table}",
+        r"\centering",
+        r"\caption{100 \% measured. Columns in italics are quoted from Paper (A et al., 2022), Table 2.}",
+        r"\begin{tabular}{llllrrr}",
+        r"\toprule",
+        r"Corpus & Task & Metric & Setting & ours & runs/a\_b\&c & \textit{paper: DSE} \\",
+        r"\midrule",
+        r"sgd, test & action-similarity & f1 & 1-shot & 50.00 $\pm$ 1.00 & "
+        r"\textbf{60.00} $\pm$ 1.00 & 70.00 $\pm$ 1.00 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+
+
+# whole benchmarks
+
+
+def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(data_dir, tmp_path, capsys):
+    output = tmp_path / "benchmark"
+    words = ["benchmark", "--suite", "dialog2flow", "dialogue_cse", "--model", "tfidf", "lda", "--seeds", "1"]
+    words += ["--limit", "300", "--data-dir", str(data_dir), "--output", str(output)]
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    assert "| tfidf | lda | paper: D2F single (BERT-base) |" in printed
+    assert "313 actions that are published" in printed
+    assert "Left out: spokenwoz (flow-extraction)" in printed
+    for suite in ("dialog2flow", "dialogue_cse"):
+        results = read_results(output / f"{suite}.json")
+        assert all(problem["data_sha256"] for problem in results.run["config"]["problems"])
+        assert (output / f"{suite}.md").read_text() == paper_table(results.results)
+        assert r"\begin{tabular}" in (output / f"{suite}.tex").read_text()
+    page = (output / "report.html").read_text()
+    assert page.count("data:image/png;base64") >= 5
+    assert "quoted" in page
+    before = {path: path.stat().st_mtime_ns for path in (output / "embeddings").rglob("*") if path.is_file()}
+    figures = read_results(output / "dialog2flow.json").results
+    assert main(words) == 0
+    assert before == {path: path.stat().st_mtime_ns for path in (output / "embeddings").rglob("*") if path.is_file()}
+    assert read_results(output / "dialog2flow.json").results == figures
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "one of the arguments --corpus --paper is required"),
-        (["--corpus", "sgd", "--paper", "dse"], "not allowed with argument"),
-        (["--paper", "dse", "--task", "domains"], "--task: got a paper, which decides that itself"),
-        (["--paper", "dse", "--split", "dev"], "--split: got a paper"),
-        (["--paper", "dse", "--plot", "map.png"], "--plot: got a paper"),
-        (["--corpus", "sgd", "--fine-tune"], "--fine-tune: got a corpus"),
+        (["--suite", "dsee"], "Unknown suite 'dsee'. Did you mean 'dse'?"),
+        (["--suite", "dse", "--model", "tfidf", "tfidf"], "got 'tfidf' more than once"),
+        (["--suite", "dse", "--seeds", "0"], "seeds: got none"),
+        (["--suite", "dse", "--limit", "1"], "limit: got 1"),
     ],
 )
-def test_a_corpus_or_a_paper(words, message, capsys):
-    assert main(["evaluate", "--model", "tfidf", *words]) == 2
+def test_wrong_benchmarks_are_refused_before_any_work(words, message, tmp_path, capsys):
+    words = words if "--model" in words else [*words, "--model", "tfidf"]
+    assert main(["benchmark", "--output", str(tmp_path / "out"), *words]) == 2
     assert message in capsys.readouterr().err
-
-
-def test_a_paper_from_the_command_line(data_dir, tmp_path, capsys):
-    output = tmp_path / "d2f.json"
-    words = ["evaluate", "--model", "tfidf", "--paper", "dialog2flow", "--seeds", "1", "--output", str(output)]
-    assert main([*words, "--limit", "600", "--data-dir", str(data_dir)]) == 0
-    printed = capsys.readouterr().out
-    assert printed.count("| Corpus | Task |") == 1
-    assert "| tfidf | paper: D2F single (BERT-base) |" in printed
-    assert "313 actions that are published" in printed
-    assert json.loads(output.read_text())["run"]["config"]["problems"][0]["labels"] == 40
-    assert set(TASKS) >= {cell[3] for cell in read_results(output).run["config"]["cells"]} - {"encoding"}
+    assert not (tmp_path / "out").exists()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from hf_dialemb import corpora
+from hf_dialemb.corpora import fingerprint
 from hf_dialemb.evaluation import (
     Results,
     Row,
@@ -44,6 +45,7 @@ def small_corpus(monkeypatch):
     both = Dialogue.from_messages([{"role": "user", "content": "hotel taxi"}], domains=["hotel", "taxi"])
     loaded = [*dialogues, both]
     monkeypatch.setattr(corpora, "load_dialogues", lambda corpus, data_dir, split: loaded)
+    monkeypatch.setattr(fingerprint, "data_hash", lambda corpus, data_dir: None)
     return loaded
 
 
@@ -62,7 +64,8 @@ def test_evaluate_embeddings_covers_every_task_in_percent():
     assert figures["dialogue-retrieval", "map", ""] == (100.0, None, 1)
     assert figures["dialogue-retrieval", "mrr", ""] == (100.0, None, 1)
     assert figures["alignment-uniformity", "adjusted_alignment", ""] == (pytest.approx(-2.0), None, 1)
-    assert len(figures) == 8
+    assert figures["domain-categorization", "ari", ""] == (pytest.approx(100.0), pytest.approx(0.0), 2)
+    assert len(figures) == 9
 
 
 def test_what_was_left_out_is_logged(caplog):

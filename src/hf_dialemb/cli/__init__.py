@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..models.errors import InputError
-from . import corpus, ensemble, rank
+from . import benchmark, corpus, ensemble, rank
 from .parser import Parser, add_command, corpus_options
 
 _TRAIN_HELP = """Every setting is a line 'field: value' of the YAML file or '--field value' here; the latter wins.
@@ -24,10 +24,11 @@ example: dialemb train --config dial2vec_minilm --corpus my_dialogues.jsonl --ou
 
 _EVALUATE_HELP = """tasks: domains, intent-classification, out-of-scope-detection, action-similarity,
   response-selection, dialogue-response-selection, next-utterance-retrieval, semantic-retrieval, dialogue-sts,
-  dialogue-nli; and those that fine-tune, which takes long: intent-fine-tuning, dialogue-action-prediction
+  dialogue-nli, ablations, flow-extraction, bag-of-words-probe, dialogue-act-probe; and those that fine-tune, which
+  takes long: intent-fine-tuning, dialogue-action-prediction
 
 example: dialemb evaluate --model runs/dial2vec-minilm all-MiniLM-L6-v2@utterances tfidf --corpus sgd --data-dir data
-         dialemb evaluate --model runs/dse-bert bert-base-uncased --paper dse --data-dir data --output dse.json"""
+For whole papers and several at once see dialemb benchmark."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -79,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"dialemb {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=Parser)
     own = (_add_demo, _add_train, _add_evaluate, _add_embed, _add_search, _add_export)
-    for add in (*own, corpus.add, ensemble.add, rank.add):
+    for add in (*own, benchmark.add, corpus.add, ensemble.add, rank.add):
         add(commands)
     return parser
 
@@ -126,40 +127,34 @@ def _add_evaluate(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "evaluate",
-        "Compare encoders: on a labelled corpus, or on all that a paper measures on, beside the paper's own figures.",
+        "Compare encoders on a labelled corpus.",
         _EVALUATE_HELP,
     )
-    parser.add_argument("--model", nargs="+", required=True, help="checkpoint folders, Hub ids (@utterances), or tfidf")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--corpus", help="a corpus name, or a file, folder or Hub dataset of your own")
-    what.add_argument("--paper", help="dse, dialog2flow or dialogue_cse; the same command again goes on")
+    parser.add_argument(
+        "--model", nargs="+", required=True, help="checkpoint folders, Hub ids, or baselines; see dialemb benchmark"
+    )
+    parser.add_argument("--corpus", required=True, help="a corpus name, or a file, folder or Hub dataset of your own")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    parser.add_argument("--split", help="of a corpus: train, dev, test or all (default: test)")
-    parser.add_argument("--task", nargs="+", default=[], help="of a corpus: tasks, see below (default: what suits it)")
-    parser.add_argument("--fine-tune", action="store_true", help="of a paper: fine-tune too where it does; takes hours")
+    parser.add_argument("--split", default="test", help="train, dev, test or all (default: test)")
+    parser.add_argument("--task", nargs="+", default=[], help="tasks, see below (default: what suits the corpus)")
     parser.add_argument(
         "--output", type=Path, default=Path("results.json"), help="results file; the table goes beside it"
     )
-    parser.add_argument("--plot", type=Path, help="of a corpus: draw a map of its items into this PNG")
+    parser.add_argument("--plot", type=Path, help="draw a map of its items into this PNG")
     parser.add_argument("--limit", type=int, help="measure on a fixed random sample of so many items")
     parser.add_argument("--seeds", type=int, default=10, help="repeats of everything that draws at random")
     parser.set_defaults(run=_evaluate)
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    if options.paper is not None:
-        _evaluate_paper(options)
-        return
     from ..evaluation.run import evaluate_models
     from ..evaluation.tables import markdown_table
 
-    if options.fine_tune:
-        raise InputError("--fine-tune: got a corpus, expected a paper; name the task, as --task intent-fine-tuning")
     results = evaluate_models(
         options.model,
         options.corpus,
         options.data_dir,
-        options.split or "test",
+        options.split,
         tasks=options.task,
         seeds=range(options.seeds),
         output=options.output,
@@ -168,34 +163,6 @@ def _evaluate(options: argparse.Namespace) -> None:
     )
     print(markdown_table(results.results))
     print(f"Wrote {options.output}" + (f" and {options.plot}" if options.plot else ""))
-
-
-def _evaluate_paper(options: argparse.Namespace) -> None:
-    from ..evaluation.papers import evaluate_paper
-    from ..evaluation.quoted import quoted_figures
-    from ..evaluation.tables import paper_table
-
-    for name in ("task", "split", "plot"):
-        if getattr(options, name):
-            raise InputError(f"--{name}: got a paper, which decides that itself, expected a corpus; leave it out")
-    results = evaluate_paper(
-        options.paper,
-        options.model,
-        options.data_dir,
-        seeds=range(options.seeds),
-        output=options.output,
-        limit=options.limit,
-        fine_tune=options.fine_tune,
-    )
-    print(paper_table(results.results))
-    for note in quoted_figures(options.paper).notes:
-        print(note)
-    config = results.run["config"]
-    if config["left_out"]:
-        print(f"Not at hand: {', '.join(config['left_out'])}")
-    for cell, reason in config["not_measured"].items():
-        print(f"Not measured: {cell}: {reason}")
-    print(f"Wrote {options.output}")
 
 
 def _add_embed(commands: argparse._SubParsersAction[Parser]) -> None:

@@ -1,20 +1,24 @@
 """Evaluation: dialogues are embedded once by each encoder, then every task scores the same vectors.
 
-`evaluate_models` measures models on a corpus, `evaluate_paper` on all that a paper measures on, beside the paper's own
-figures; both write a results file. `load_encoder`, `get_task`, `evaluate_embeddings` and the functions on results are
-their parts. Importing this package loads neither torch nor scikit-learn.
+`evaluate_models` measures models on a corpus, `evaluate_suite` on all that a paper measures on, beside the paper's own
+figures, `run_benchmark` on several suites, with one report; all write results files. `load_encoder`, `get_task`,
+`evaluate_embeddings` and the functions on results are their parts. Importing this package loads neither torch nor
+scikit-learn.
 """
 
+from .benchmark import evaluate_suite
+from .benchmark_run import run_benchmark
 from .domains import evaluate_embeddings
 from .encoders import Encoder, load_encoder
-from .papers import evaluate_paper
 from .registry import TASKS, default_tasks, get_task
 from .results import Results, Row, describe_run, merge_results, read_results, write_results
 from .run import evaluate_models
-from .tables import markdown_table, paper_table
+from .suites import SUITES
+from .tables import latex_table, markdown_table, paper_table
 from .task import Measurement, Problem, Task
 
 __all__ = [
+    "SUITES",
     "TASKS",
     "Encoder",
     "Measurement",
@@ -26,12 +30,14 @@ __all__ = [
     "describe_run",
     "evaluate_embeddings",
     "evaluate_models",
-    "evaluate_paper",
+    "evaluate_suite",
     "get_task",
+    "latex_table",
     "load_encoder",
     "markdown_table",
     "merge_results",
     "paper_table",
     "read_results",
+    "run_benchmark",
     "write_results",
 ]

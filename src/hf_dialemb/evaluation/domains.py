@@ -81,7 +81,7 @@ def evaluate_embeddings(
         n_init: Random starts of each k-means (see `hf_dialemb.metrics.purity.functional.cluster_purity`).
 
     Returns:
-        Domain categorization (purity, nmi), semantic relatedness (spearman over ``pairs`` as in the paper and
+        Domain categorization (purity, nmi, ari), semantic relatedness (spearman over ``pairs`` as in the paper and
         ``per-query`` as in its program), dialogue retrieval (map, mrr), alignment and uniformity.
 
     Raises:
@@ -107,6 +107,7 @@ def evaluate_embeddings(
     return [
         percentage("domain-categorization", "purity", "", clusters["purity"]),
         percentage("domain-categorization", "nmi", "", clusters["nmi"]),
+        percentage("domain-categorization", "ari", "", clusters["ari"]),
         percentage("semantic-relatedness", "spearman", "pairs", pairs["spearman"]),
         *(
             percentage(task, metric, setting, [float(values.mean())], values)

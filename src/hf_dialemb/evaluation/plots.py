@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,9 @@ from numpy.typing import NDArray
 
 from ..corpora.histograms import check_drawing, new_figure
 from ..models.errors import InputError
-from ..models.files import write_atomically
+from .pictures.centroids import largest_labels
+from .pictures.drawing import DARK_GREY, GREY, MARKERS, RULE, note, plain_text, save, short_model, shortened, style
+from .pictures.projections import METHODS, project
 
 MAX_POINTS = 2000
 """Dialogues in a panel; of larger sets a fixed random sample is drawn."""
@@ -21,7 +22,8 @@ MAX_POINTS = 2000
 MAX_COLOURED = 20
 """Labels that get a colour of their own; the smaller ones are grey."""
 
-_GREY = "#c8c8c8"
+_OTHERS = (GREY, MARKERS[0])
+_LAYERS = 8
 
 
 def scatter(
@@ -29,6 +31,7 @@ def scatter(
     labels: Sequence[str],
     path: Path | str,
     captions: Mapping[str, str] | None = None,
+    method: str = "tsne",
 ) -> None:
     """Draws a map of the dialogues for each model and writes it as a PNG, whole or not at all.
 
@@ -37,9 +40,11 @@ def scatter(
         labels: One label per dialogue, N of them; it decides the colour.
         path: The PNG file.
         captions: From a model's name to a line below its title, such as its scores.
+        method: How vectors come onto the plane, see `project`.
 
     Raises:
-        InputError: There is no model, numbers of vectors and labels differ, or matplotlib is not installed.
+        InputError: There is no model, numbers of vectors and labels differ, there is no such method, or it or
+            matplotlib is not installed.
     """
     check_drawing()
     if not embeddings_by_model:
@@ -49,47 +54,19 @@ def scatter(
             raise InputError(f"model {model}: got vectors {vectors.shape}, expected ({len(labels)}, D): one per label")
     chosen = _sample(len(labels))
     kept = [labels[row] for row in chosen]
-    palette = _palette(labels)
+    styles = _styles(labels)
     columns = 2 if len(embeddings_by_model) == 4 else min(3, len(embeddings_by_model))
     rows = math.ceil(len(embeddings_by_model) / columns)
     figure = new_figure(4.2 * columns + 2.4, 4.5 * rows)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, (model, vectors) in zip(grid, embeddings_by_model.items(), strict=False):
-        _draw(axes, project(vectors[chosen]), [palette.get(label, _GREY) for label in kept])
+        _draw(axes, project(vectors[chosen], method), [styles.get(label, _OTHERS) for label in kept])
         _title(axes, model, (captions or {}).get(model, ""))
     for axes in grid[len(embeddings_by_model) :]:
         axes.set_visible(False)
-    _legend(figure, palette, others=len(set(labels)) - len(palette))
-    write_atomically(Path(path), lambda temporary: figure.savefig(temporary, format="png", dpi=150))
-
-
-def project(embeddings: NDArray[Any]) -> NDArray[np.float64]:
-    """Maps embeddings to the plane, nearby ones close together.
-
-    Args:
-        embeddings: Vectors ``(N, D)``; they are L2-normalised first, so that distance means cosine.
-
-    Returns:
-        Points ``(N, 2)``: t-SNE with PCA initialisation and a fixed random state; PCA below ten points. All points
-        are the same where all vectors point the same way.
-    """
-    from sklearn.decomposition import PCA
-    from sklearn.manifold import TSNE
-    from threadpoolctl import threadpool_limits
-
-    vectors = np.asarray(embeddings, dtype=np.float64)
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors = vectors / np.where(norms > 0, norms, 1.0)
-    count, width = vectors.shape
-    if np.ptp(vectors, axis=0).max() < 1e-12:
-        return np.zeros((count, 2))
-    vectors = np.pad(vectors, ((0, 0), (0, max(0, 2 - width))))
-    if count < 10:
-        return np.asarray(PCA(2, random_state=0).fit_transform(vectors), dtype=np.float64)
-    perplexity = min(30.0, (count - 1) / 3)
-    tsne = TSNE(2, perplexity=perplexity, init="pca", random_state=0)
-    with threadpool_limits(1):  # on a shared machine, threads that wait for each other cost far more than they give
-        return np.asarray(tsne.fit_transform(vectors), dtype=np.float64)
+    _legend(figure, styles, others=len(set(labels)) - len(styles))
+    note(figure, _note(method, len(kept), len(labels)))
+    save(figure, path)
 
 
 def _sample(count: int) -> NDArray[np.intp]:
@@ -98,45 +75,52 @@ def _sample(count: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(0).choice(count, MAX_POINTS, replace=False))
 
 
-def _palette(labels: Sequence[str]) -> dict[str, tuple[float, ...]]:
-    """Gives the largest labels a colour each; equally large ones in alphabetical order."""
-    from matplotlib import colormaps
-    from matplotlib.colors import to_rgba
-
-    counts = Counter(labels)
-    largest = sorted(counts, key=lambda label: (-counts[label], label))[:MAX_COLOURED]
-    shades = [tuple(colormaps["tab20"](index)) for index in range(MAX_COLOURED)]
-    shades[14:16] = [to_rgba("#222222"), to_rgba("#00695c")]  # its two greys, which here mean all other labels
-    colours = [*shades[::2], *shades[1::2]]  # strong colours for the ten largest labels, their pale twins after
-    return dict(zip(largest, colours, strict=False))
+def _styles(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Gives the largest labels a colour and a shape each; equally large ones in alphabetical order."""
+    return {label: style(index) for index, label in enumerate(largest_labels(labels, MAX_COLOURED))}
 
 
-def _draw(axes: Any, points: NDArray[np.float64], colours: Sequence[Any]) -> None:  # noqa: ANN401
-    # A fixed shuffle, so that no label lies on top only because it comes last; but grey stays below.
+def _draw(axes: Any, points: NDArray[np.float64], styles: Sequence[tuple[str, str]]) -> None:  # noqa: ANN401
+    # A fixed shuffle, in layers, so that no label lies on top only because it comes last; but grey stays below.
     order = np.random.default_rng(0).permutation(len(points))
-    order = np.array(sorted(order, key=lambda row: colours[row] != _GREY))
+    grey = [row for row in order if styles[row] == _OTHERS]
+    layers = [
+        grey,
+        *(layer.tolist() for layer in np.array_split([row for row in order if styles[row] != _OTHERS], _LAYERS)),
+    ]
     size = float(np.clip(6000 / len(points), 6, 40))
-    axes.scatter(*points[order].T, c=[colours[row] for row in order], s=size, alpha=0.85, linewidths=0)
+    for depth, layer in enumerate(layers):
+        for marker in MARKERS:
+            rows = [row for row in layer if styles[row][1] == marker]
+            colours = [styles[row][0] for row in rows]
+            axes.scatter(*points[rows].T, c=colours, marker=marker, s=size, alpha=0.85, linewidths=0, zorder=1 + depth)
     axes.set(xticks=[], yticks=[])
     axes.margins(0.04)
     for spine in axes.spines.values():
-        spine.set_color("#d9d9d9")
+        spine.set_color(RULE)
 
 
 def _title(axes: Any, model: str, caption: str) -> None:  # noqa: ANN401
-    short = model if len(model) <= 40 else model.rstrip("/").rsplit("/", 1)[-1]
-    short = short if len(short) <= 40 else f"…{short[-39:]}"
-    axes.set_title(short, fontsize=10, fontweight="bold", pad=20 if caption else 8, parse_math=False)
+    axes.set_title(short_model(model), fontsize=10, fontweight="bold", pad=20 if caption else 8, parse_math=False)
     if caption:
-        axes.text(0.5, 1.02, caption, transform=axes.transAxes, ha="center", va="bottom", fontsize=9, color="#555555")
+        axes.text(0.5, 1.02, caption, transform=axes.transAxes, ha="center", va="bottom", fontsize=9, color=DARK_GREY)
 
 
-def _legend(figure: Any, palette: Mapping[str, Any], others: int) -> None:  # noqa: ANN401
+def _legend(figure: Any, styles: Mapping[str, tuple[str, str]], others: int) -> None:  # noqa: ANN401
     from matplotlib.lines import Line2D
 
-    entries = list(palette.items()) + ([(f"{others} more", _GREY)] if others else [])
-    handles = [Line2D([], [], marker="o", linestyle="", markersize=6, color=colour) for _, colour in entries]
-    names = [name if len(name) <= 28 else f"{name[:27]}…" for name, _ in entries]
+    entries = [*styles.items(), *([(f"{others} more", _OTHERS)] if others else [])]
+    handles = [
+        Line2D([], [], marker=marker, linestyle="", markersize=6, color=colour) for _, (colour, marker) in entries
+    ]
+    names = [shortened(name, 28) for name, _ in entries]
     legend = figure.legend(handles, names, loc="outside right upper", frameon=False, fontsize=8, handletextpad=0.3)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    plain_text(legend.get_texts())
+
+
+def _note(method: str, shown: int, count: int) -> str:
+    text = (
+        "Each point is an item in the colour of its label; items that a model finds alike lie close together "
+        f"({METHODS[method]})."
+    )
+    return f"{text} Shown: {shown:,} of {count:,}, drawn at random." if shown < count else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -10,12 +11,16 @@ from .task import Problem, Task
 
 TASKS: dict[str, str] = {
     "domains": "domains",
+    "ablations": "ablations",
     "intent-classification": "intents",
     "out-of-scope-detection": "out_of_scope",
     "action-similarity": "actions",
+    "flow-extraction": "flow_extraction",
     "response-selection": "response_selection",
     "dialogue-response-selection": "response_selection",
     "next-utterance-retrieval": "next_utterance",
+    "bag-of-words-probe": "context_probes",
+    "dialogue-act-probe": "context_probes",
     "semantic-retrieval": "semantic_retrieval",
     "dialogue-sts": "dialogue_sts",
     "dialogue-nli": "nli",
@@ -88,12 +93,13 @@ def load_problem(name: str, corpus: str, data_dir: str | Path | None, split: str
         limit: At most so many items, a fixed random sample; None means all.
 
     Returns:
-        The problem.
+        The problem; its config holds a hash of the corpus's files.
 
     Raises:
         InputError: There is no such task, the corpus is not at hand, or it is not of a kind that the task takes.
     """
     from ..corpora import CORPORA, get_corpus
+    from ..corpora.fingerprint import data_hash
 
     task = get_task(name)
     kind = get_corpus(corpus).kind if corpus in CORPORA else "dialogues"
@@ -102,4 +108,5 @@ def load_problem(name: str, corpus: str, data_dir: str | Path | None, split: str
             f"task {name}: got corpus {corpus}, which holds {kind}, expected {' or '.join(task.kinds)}; "
             f"choose another corpus, or the task {' or '.join(default_tasks(corpus))}"
         )
-    return task.load(corpus, data_dir, split, limit)
+    problem = task.load(corpus, data_dir, split, limit)
+    return replace(problem, config={**problem.config, "data_sha256": data_hash(corpus, data_dir)})

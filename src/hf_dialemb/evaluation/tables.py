@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -10,11 +11,25 @@ from .results import Row
 WIDEST = 12
 """How many figures stand side by side; where there are more, each has a row of its own and each model a column."""
 
+HEAD = ("Corpus", "Task", "Metric", "Setting")
+"""What stands before the models where each figure has a row."""
+
 PRINTED_DECIMALS = 2
 """What the papers print of percentages."""
 
 
-class _Column(NamedTuple):
+class Column(NamedTuple):
+    """How a figure is printed.
+
+    Attributes:
+        task: Whose figure it is.
+        metric: Its metric.
+        setting: Its setting.
+        header: What stands above it.
+        decimals: How many are printed.
+        lower_is_better: Whether the lowest is the best.
+    """
+
     task: str
     metric: str
     setting: str
@@ -24,30 +39,40 @@ class _Column(NamedTuple):
 
 
 _COLUMNS = (
-    _Column("domain-categorization", "purity", "", "Purity"),
-    _Column("domain-categorization", "nmi", "", "NMI"),
-    _Column("semantic-relatedness", "spearman", "pairs", "Spearman (pairs)"),
-    _Column("semantic-relatedness", "spearman", "per-query", "Spearman (per query)"),
-    _Column("dialogue-retrieval", "map", "", "MAP"),
-    _Column("dialogue-retrieval", "mrr", "", "MRR"),
-    _Column("alignment-uniformity", "adjusted_alignment", "", "Adjusted alignment ↓", 3, True),
-    _Column("alignment-uniformity", "uniformity", "", "Uniformity ↓", 3, True),
-    _Column("intent-classification", "accuracy", "1-shot", "Accuracy (1-shot)"),
-    _Column("intent-classification", "accuracy", "5-shot", "Accuracy (5-shot)"),
-    _Column("action-similarity", "f1", "1-shot", "F1 (1-shot)"),
-    _Column("action-similarity", "f1", "5-shot", "F1 (5-shot)"),
-    _Column("action-similarity", "accuracy", "1-shot", "Accuracy (1-shot)"),
-    _Column("action-similarity", "accuracy", "5-shot", "Accuracy (5-shot)"),
-    _Column("action-similarity", "ndcg10", "", "nDCG@10"),
-    _Column("action-similarity", "ndcg10", "official", "nDCG@10 (official)"),
-    _Column("action-similarity", "intra", "", "Within actions", 3),
-    _Column("action-similarity", "inter", "", "Between actions ↓", 3, True),
-    _Column("action-similarity", "difference", "", "Difference", 3),
+    Column("domain-categorization", "purity", "", "Purity"),
+    Column("domain-categorization", "nmi", "", "NMI"),
+    Column("domain-categorization", "ari", "", "ARI"),
+    Column("semantic-relatedness", "spearman", "pairs", "Spearman (pairs)"),
+    Column("semantic-relatedness", "spearman", "per-query", "Spearman (per query)"),
+    Column("dialogue-retrieval", "map", "", "MAP"),
+    Column("dialogue-retrieval", "mrr", "", "MRR"),
+    Column("alignment-uniformity", "adjusted_alignment", "", "Adjusted alignment ↓", 3, True),
+    Column("alignment-uniformity", "uniformity", "", "Uniformity ↓", 3, True),
+    Column("intent-classification", "accuracy", "1-shot", "Accuracy (1-shot)"),
+    Column("intent-classification", "accuracy", "5-shot", "Accuracy (5-shot)"),
+    Column("action-similarity", "f1", "1-shot", "F1 (1-shot)"),
+    Column("action-similarity", "f1", "5-shot", "F1 (5-shot)"),
+    Column("action-similarity", "accuracy", "1-shot", "Accuracy (1-shot)"),
+    Column("action-similarity", "accuracy", "5-shot", "Accuracy (5-shot)"),
+    Column("action-similarity", "ndcg10", "", "nDCG@10"),
+    Column("action-similarity", "ndcg10", "official", "nDCG@10 (official)"),
+    Column("action-similarity", "intra", "", "Within actions", 3),
+    Column("action-similarity", "inter", "", "Between actions ↓", 3, True),
+    Column("action-similarity", "difference", "", "Difference", 3),
 )
 _TIMES = (
-    _Column("encoding", "seconds", "", "Encoding (s) ↓", 1, True),
-    _Column("training", "seconds", "", "Training (s)", 0, True),
+    Column("encoding", "seconds", "", "Encoding (s) ↓", 1, True),
+    Column("training", "seconds", "", "Training (s)", 0, True),
 )
+
+
+_TEX = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "—": "--",
+}
 
 
 def markdown_table(rows: Iterable[Row]) -> str:
@@ -70,52 +95,126 @@ def markdown_table(rows: Iterable[Row]) -> str:
     return "\n".join(parts)
 
 
-def paper_table(rows: Iterable[Row]) -> str:
-    """Renders figures beside those that a paper prints, as one table: a row per figure, a column per model.
+class Line(NamedTuple):
+    """One figure of a suite.
+
+    Attributes:
+        place: Corpus, split, task, metric and setting.
+        column: How it is printed.
+        rows: Of each model its figure, or None.
+    """
+
+    place: tuple[str, str, str, str, str]
+    column: Column
+    rows: list[Row | None]
+
+
+class Grid(NamedTuple):
+    """Figures beside those that a paper prints.
+
+    Attributes:
+        models: The columns; a quoted model's is called after the paper.
+        lines: The rows.
+        sources: Where the quoted figures stand, table by table.
+    """
+
+    models: list[str]
+    lines: list[Line]
+    sources: list[str]
+
+
+def paper_grid(rows: Iterable[Row]) -> Grid:
+    """Lays out figures beside those that a paper prints: a row per figure, a column per model.
 
     Args:
-        rows: Measured figures, and quoted ones for the same corpora, tasks, metrics and settings; a quoted model's
-            column is called after the paper. Times are left out.
+        rows: Measured figures, and quoted ones for the same corpora, tasks, metrics and settings. Times are left out.
 
     Returns:
-        Markdown that ends in a line break: the table, with a dash where a model has no figure, the best measured value
-        of each row in bold, and below it where the quoted figures stand.
+        The grid, to be printed.
     """
     models: dict[str, dict[tuple[str, str, str, str, str], Row]] = {}
-    places: dict[tuple[str, str, str, str, str], _Column] = {}
+    places: dict[tuple[str, str, str, str, str], Column] = {}
     sources: dict[str, None] = {}
     for row in rows:
         if row.metric == "seconds":
             continue
         place = (row.corpus, row.split, row.task, row.metric, row.setting)
-        column = _column(row)
+        column = column_of(row)
         places[place] = column._replace(decimals=max(column.decimals, PRINTED_DECIMALS))
         name = f"paper: {row.model}" if row.quoted_from else row.model
         models.setdefault(name, {})[place] = row
         if row.quoted_from:
             sources[row.quoted_from.rpartition(", row ")[0] or row.quoted_from] = None
-    head = ("Corpus", "Task", "Metric", "Setting")
-    lines = [_line([*head, *map(_escaped, models)]), _line([*(":--" for _ in head), *("--:" for _ in models)])]
-    for place, column in places.items():
-        figures = [found.get(place) for found in models.values()]
-        measured = [row for row in figures if row is not None and row.quoted_from is None]
-        corpus, split, *words = place
-        lines.append(_line([f"{corpus}, {split}", *words, *_cells(column, figures, measured, missing="—")]))
-    notes = ["", f"The paper's figures are quoted from {'; '.join(sources)}."] if sources else []
+    lines = [Line(place, column, [found.get(place) for found in models.values()]) for place, column in places.items()]
+    return Grid(list(models), lines, list(sources))
+
+
+def paper_table(rows: Iterable[Row]) -> str:
+    """Renders figures beside those that a paper prints, as one table: a row per figure, a column per model.
+
+    Args:
+        rows: As in `paper_grid`.
+
+    Returns:
+        Markdown that ends in a line break: the table, with a dash where a model has no figure, the best measured value
+        of each row in bold, and below it where the quoted figures stand.
+    """
+    grid = paper_grid(rows)
+    lines = [
+        _line([*HEAD, *map(_escaped, grid.models)]),
+        _line([*(":--" for _ in HEAD), *("--:" for _ in grid.models)]),
+    ]
+    for (corpus, split, *words), column, figures in grid.lines:
+        cells = printed_cells(column, figures, measured_of(figures), missing="—")
+        lines.append(_line([f"{corpus}, {split}", *words, *cells]))
+    notes = ["", f"The paper's figures are quoted from {'; '.join(grid.sources)}."] if grid.sources else []
     return "\n".join([*lines, *notes]) + "\n"
 
 
+def latex_table(rows: Iterable[Row], caption: str) -> str:
+    """Renders what `paper_table` does for a paper of one's own, with the package booktabs.
+
+    Args:
+        rows: As in `paper_grid`.
+        caption: What stands above the table.
+
+    Returns:
+        A ``table`` environment. Quoted models' columns are in italics, and the caption says where they are quoted from.
+    """
+    grid = paper_grid(rows)
+    quoted = f" Columns in italics are quoted from {'; '.join(grid.sources)}." if grid.sources else ""
+    models = [rf"\textit{{{_tex(name)}}}" if name.startswith("paper: ") else _tex(name) for name in grid.models]
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_tex(caption + quoted)}}}",
+        rf"\begin{{tabular}}{{{'l' * len(HEAD)}{'r' * len(models)}}}",
+        r"\toprule",
+        " & ".join([*HEAD, *models]) + r" \\",
+        r"\midrule",
+    ]
+    for (corpus, split, *words), column, figures in grid.lines:
+        cells = printed_cells(column, figures, measured_of(figures), missing="—")
+        lines.append(" & ".join(map(_tex, [f"{corpus}, {split}", *words, *cells])) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
+
+
+def measured_of(rows: Iterable[Row | None]) -> list[Row]:
+    """Leaves out what is quoted or missing."""
+    return [row for row in rows if row is not None and row.quoted_from is None]
+
+
 def _table(rows: Sequence[Row]) -> str:
-    models: dict[str, dict[_Column, Row]] = {}
+    models: dict[str, dict[Column, Row]] = {}
     sources = list(dict.fromkeys(row.quoted_from for row in rows if row.quoted_from))
     for row in rows:
         mark = f" [{sources.index(row.quoted_from) + 1}]" if row.quoted_from else ""
-        models.setdefault(_escaped(row.model) + mark, {})[_column(row)] = row
+        models.setdefault(_escaped(row.model) + mark, {})[column_of(row)] = row
     used = {column: None for figures in models.values() for column in figures}
     others = [column for column in used if column not in _COLUMNS + _TIMES]
     columns = [column for column in (*_COLUMNS, *others, *_TIMES) if column in used]
     found = {column: [figures.get(column) for figures in models.values()] for column in columns}
-    cells = [_cells(column, figures, figures, missing="") for column, figures in found.items()]
+    cells = [printed_cells(column, figures, figures, missing="") for column, figures in found.items()]
     if len(columns) <= WIDEST:
         lines = [_line(["Model", *(column.header for column in columns)]), _line([":--", *("--:" for _ in columns)])]
         lines += [_line([model, *each]) for model, each in zip(models, zip(*cells, strict=True), strict=True)]
@@ -126,36 +225,49 @@ def _table(rows: Sequence[Row]) -> str:
     return "\n".join([*lines, *([""] if notes else []), *notes]) + "\n"
 
 
-def _column(row: Row) -> _Column:
+def column_of(row: Row) -> Column:
+    """Says how a figure is printed."""
+    if row.metric == "size_difference":  # of each domain another setting
+        name = f"Size difference ({row.setting}) ↓" if row.setting else "Size difference ↓"
+        return Column(row.task, row.metric, row.setting, name, 1, True)
     for column in _COLUMNS + _TIMES:
         if (row.task, row.metric, row.setting) == (column.task, column.metric, column.setting):
             return column
     setting = f" ({row.setting})" if row.setting else ""
-    return _Column(row.task, row.metric, row.setting, f"{row.task} {row.metric}{setting}")
+    return Column(row.task, row.metric, row.setting, f"{row.task} {row.metric}{setting}")
 
 
-def _cells(column: _Column, rows: Sequence[Row | None], competing: Sequence[Row | None], missing: str) -> list[str]:
+def printed_cells(
+    column: Column, rows: Sequence[Row | None], competing: Sequence[Row | None], missing: str
+) -> list[str]:
     """Prints one figure of each model; the best of those that compete is bold where there are two to compare."""
     compared = [row for row in competing if row is not None]
     choose = min if column.lower_is_better else max
-    best = _figure(column, choose(row.mean for row in compared)) if len(compared) > 1 else None
+    best = printed_figure(column, choose(row.mean for row in compared)) if len(compared) > 1 else None
     cells = []
     for row in rows:
         if row is None:
             cells.append(missing)
             continue
-        figure = _figure(column, row.mean)
+        figure = printed_figure(column, row.mean)
         shown = f"**{figure}**" if figure == best and row in compared else figure
-        cells.append(shown if row.std is None else f"{shown} ± {_figure(column, row.std)}")
+        cells.append(shown if row.std is None else f"{shown} ± {printed_figure(column, row.std)}")
     return cells
 
 
-def _figure(column: _Column, value: float) -> str:
+def printed_figure(column: Column, value: float) -> str:
+    """Prints a figure without its deviation."""
     return f"{value:.{column.decimals}f}"
 
 
 def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
+
+
+def _tex(text: str) -> str:
+    """Escapes a text for LaTeX; what Markdown has in bold stays bold."""
+    escaped = "".join(_TEX.get(letter, letter) for letter in text)
+    return re.sub(r"\*\*(.+?)\*\*", r"\\textbf{\1}", escaped)
 
 
 def _escaped(name: str) -> str:

@@ -78,7 +78,7 @@ def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], 
             rows += outcome_rows
             config["comparisons"] += compared
             config.update(settings)
-    quoted = [row for row in quoted_figures("multi_granularity").rows if row.corpus == plan.corpus]
+    quoted = [row for row in quoted_figures("mgt").rows if row.corpus == plan.corpus]
     results = Results(describe_run(command_line(), config, PROBE_SEEDS, started), (*rows, *quoted))
     write_results(results, plan.output / "results.json")
     text = ensemble_tables(results)

@@ -22,26 +22,28 @@ class Quoted(NamedTuple):
     """What is quoted of a paper.
 
     Attributes:
+        paper: Authors and year.
         rows: Its figures; ``quoted_from`` names paper, table and row.
         shown: The models that are shown beside measured ones, of all that the rows are of.
         notes: What to know before comparing, a sentence each.
     """
 
+    paper: str
     rows: tuple[Row, ...]
     shown: tuple[str, ...]
     notes: tuple[str, ...]
 
 
-def quoted_figures(paper: str) -> Quoted:
-    """Reads the figures of a paper.
+def quoted_figures(suite: str) -> Quoted:
+    """Reads the figures of a suite's paper.
 
     Args:
-        paper: A key of `hf_dialemb.evaluation.papers.PAPERS`.
+        suite: A key of `hf_dialemb.evaluation.suites.SUITES`.
 
     Returns:
         Its figures, in the order of its tables.
     """
-    record = json.loads(Path(__file__).with_name(f"{paper}.json").read_text(encoding="utf-8"))
+    record = json.loads(Path(__file__).with_name(f"{suite}.json").read_text(encoding="utf-8"))
     rows = []
     for table in record["tables"]:
         for line in table["rows"]:
@@ -51,4 +53,4 @@ def quoted_figures(paper: str) -> Quoted:
                 rows.append(
                     Row(line["model"], corpus, SPLIT, task, metric, setting, mean, std, table["n"], quoted_from=source)
                 )
-    return Quoted(tuple(rows), tuple(record["shown"]), tuple(record["notes"]))
+    return Quoted(str(record["paper"]), tuple(rows), tuple(record["shown"]), tuple(record["notes"]))

@@ -1,0 +1,48 @@
+"""The command ``dialemb benchmark``: whole suites, all models, one report."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .parser import Parser, add_command
+
+_HELP = """suites: dial2vec, dse, dialog2flow, dialogue_cse, mgt, or all.
+
+Models are checkpoint folders, Hub ids, or baselines: tfidf, lda, doc2vec, words:FILE (GloVe or word2vec text),
+api:MODEL (an OpenAI-compatible endpoint; OPENAI_BASE_URL and OPENAI_API_KEY). After a model, @ and words parted by
+commas: utterances (the mean of a dialogue's turns), cls (the first token), whitened.
+
+Of each suite, figures, the paper's own beside them, and the tables go into the folder as SUITE.json, .md and .tex, and
+all of them with pictures into report.html. Each text is embedded once by a model. The same command again goes on where
+it was stopped.
+
+example: dialemb benchmark --suite dialog2flow dse --model all-MiniLM-L6-v2 runs/dse-minilm tfidf --output benchmark"""
+
+
+def add(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Adds the command."""
+    parser = add_command(commands, "benchmark", "Compare encoders on all that papers measure on, in one report.", _HELP)
+    parser.add_argument("--suite", nargs="+", required=True, help="see below")
+    parser.add_argument("--model", nargs="+", required=True, help="see below")
+    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+    parser.add_argument("--output", type=Path, required=True, help="folder for figures, tables, vectors and the report")
+    parser.add_argument("--fine-tune", action="store_true", help="fine-tune too where papers do; takes hours")
+    parser.add_argument("--limit", type=int, help="measure each task on a fixed random sample of so many items")
+    parser.add_argument("--seeds", type=int, default=10, help="repeats of everything that draws at random")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from ..evaluation.benchmark_run import run_benchmark
+
+    run_benchmark(
+        options.suite,
+        options.model,
+        options.output,
+        options.data_dir,
+        seeds=range(options.seeds),
+        limit=options.limit,
+        fine_tune=options.fine_tune,
+        report=print,
+    )

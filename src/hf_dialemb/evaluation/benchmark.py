@@ -1,0 +1,198 @@
+"""Measuring models on suites, beside the papers' own figures; what was stopped goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ..models.errors import InputError
+from ..models.files import write_text_atomically
+from .embedding_cache import embedding_cache
+from .encoders import fingerprint, has_weights, load_encoder
+from .quoted import quoted_figures
+from .registry import get_task
+from .remembering import RememberingEncoder
+from .results import Results, Row, describe_run, read_results, write_results
+from .run import check_request, command_line, measure, seconds_of_encoding
+from .suites import Place, load_suite
+from .tables import latex_table, paper_table
+from .task import Problem
+
+_Cell = tuple[str, str, str, str]  # model, corpus, split, task
+_ENCODING = "encoding"
+
+
+def evaluate_suite(
+    suite: str,
+    models: Sequence[str],
+    data_dir: str | Path | None = None,
+    *,
+    seeds: Sequence[int] = range(10),
+    output: Path | None = None,
+    cache: Path | None = None,
+    limit: int | None = None,
+    fine_tune: bool = False,
+    command: str | None = None,
+) -> Results:
+    """Measures models on a suite.
+
+    The request is checked, and all corpora are read, before the first model is loaded. The results file and its tables
+    are written anew after each task. Called again for the same file, it measures only what the file does not hold for
+    the same weights, the same data, items and choices of the task, the same seeds and the same version of this package.
+
+    Args:
+        suite: A key of `hf_dialemb.evaluation.suites.SUITES`.
+        models: Encoders, in the forms that `load_encoder` takes.
+        data_dir: Where the corpora lie; those that do not are left out.
+        seeds: Repeats of everything that draws at random.
+        output: The results JSON to write and to go on from; its tables go beside it, with the endings ``.md`` and
+            ``.tex``.
+        cache: A folder where vectors are kept, so that no text is encoded twice by a model whatever the suite.
+        limit: At most so many items of each problem, a fixed random sample; None means what the suite says.
+        fine_tune: Whether to fine-tune the models too, where the paper does; models without weights are passed over.
+        command: What the results file shall call the run; the process's own command line by default.
+
+    Returns:
+        The figures of all models, and those that the paper prints for the same tasks. ``run["config"]["left_out"]``
+        names what is not at hand, and ``"not_measured"`` why a model has no figures for a task.
+
+    Raises:
+        InputError: The suite or a model is not found, no corpus is at hand, or an output cannot be written or is no
+            results file.
+    """
+    started = time.perf_counter()
+    check_request(models, seeds, output, limit=limit)
+    problems, left_out = load_suite(suite, data_dir, limit, fine_tune)
+    config: dict[str, Any] = {
+        "suite": suite,
+        "models": list(models),
+        "weights": {model: fingerprint(model) for model in models},
+        "problems": [{"task": task, **problem.config} for (_, _, task), problem in problems.items()],
+        "left_out": left_out,
+        "not_measured": {},
+    }
+    cells, spent = _measured_before(output, config, seeds)
+    for _ in _measure_missing(models, problems, cells, config["not_measured"], seeds, cache):
+        order = [cell for cell in _order(models, problems) if cell in cells]
+        config["cells"] = [list((*cell, len(cells[cell]))) for cell in order]
+        rows = _with_quoted(suite, [row for cell in order for row in cells[cell]])
+        results = Results(describe_run(command or command_line(), config, seeds, started - spent), rows)
+        if output is not None:
+            _write(results, suite, output)
+    return results
+
+
+def _write(results: Results, suite: str, output: Path) -> None:
+    write_results(results, output)
+    write_text_atomically(output.with_suffix(".md"), paper_table(results.results))
+    caption = f"{quoted_figures(suite).paper}: its tasks, measured."
+    write_text_atomically(output.with_suffix(".tex"), latex_table(results.results, caption))
+
+
+def _with_quoted(suite: str, rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Adds the paper's figures for the same tasks, model by model."""
+    quoted = quoted_figures(suite)
+    figures = {(row.corpus, row.split, row.task, row.metric, row.setting) for row in rows}
+    beside = [row for row in quoted.rows if (row.corpus, row.split, row.task, row.metric, row.setting) in figures]
+    return (*rows, *(row for model in quoted.shown for row in beside if row.model == model))
+
+
+def _measure_missing(
+    models: Sequence[str],
+    problems: dict[Place, Problem],
+    cells: dict[_Cell, list[Row]],
+    failures: dict[str, str],
+    seeds: Sequence[int],
+    cache: Path | None,
+) -> Iterator[None]:
+    """Fills in the cells that are not there, or tells why it could not; yields after each, and at the end."""
+    from tqdm import tqdm
+
+    with tqdm(total=len(models) * len(problems), unit="cell", file=sys.stderr) as progress:
+        for model in models:
+            encoder: RememberingEncoder | None = None
+            last, before = "", 0.0
+            for (corpus, split, task), problem in problems.items():
+                progress.set_description(f"{Path(model).name}: {corpus}, {task}")
+                cell = (model, corpus, split, task)
+                if cell not in cells and not (get_task(task).fine_tunes and not has_weights(model)):
+                    encoder = encoder or cached_encoder(model, cache)
+                    if corpus != last:  # the next corpus has other texts; those of the last one are not needed again
+                        encoder.forget()
+                        last, before = corpus, encoder.seconds
+                    try:
+                        figures = measure(encoder, problem, seeds)
+                    except InputError as error:  # one such cell shall not cost the others
+                        failures[", ".join(cell)] = str(error)
+                    else:
+                        cells[cell] = [Row(model, corpus, split, *figure) for figure in figures]
+                        _add_seconds(cells, (model, corpus, split, _ENCODING), encoder.seconds - before)
+                    yield
+                progress.update()
+    yield
+
+
+def cached_encoder(model: str, cache: Path | None) -> RememberingEncoder:
+    """Loads an encoder that remembers.
+
+    Args:
+        model: See `load_encoder`.
+        cache: A folder where vectors of all models are kept; None keeps them in memory alone.
+
+    Returns:
+        The encoder.
+
+    Raises:
+        InputError: The model is not found, or the folder cannot be written.
+    """
+    kept = None if cache is None else embedding_cache(cache, model)
+    return RememberingEncoder(load_encoder(model), kept)
+
+
+def _add_seconds(cells: dict[_Cell, list[Row]], cell: _Cell, seconds: float) -> None:
+    model, corpus, split, _ = cell
+    # An earlier run may have encoded more of the corpus than this one; what both did counts once.
+    longest = max([seconds, *(row.mean for row in cells.get(cell, []))])
+    cells[cell] = [Row(model, corpus, split, *figure) for figure in seconds_of_encoding(longest)]
+
+
+def _order(models: Sequence[str], problems: dict[Place, Problem]) -> list[_Cell]:
+    """Every cell in the order of models and problems, that of the time after the others of a corpus."""
+    places = list(problems)
+    order: list[_Cell] = []
+    for model in models:
+        for corpus, split in dict.fromkeys(place[:2] for place in places):
+            tasks = [task for *place, task in places if place == [corpus, split]]
+            order += [(model, corpus, split, task) for task in (*tasks, _ENCODING)]
+    return order
+
+
+def _measured_before(
+    output: Path | None, config: dict[str, Any], seeds: Sequence[int]
+) -> tuple[dict[_Cell, list[Row]], float]:
+    """Reads the cells of a results file that need not be measured again, and how long that file took so far."""
+    if output is None or not output.exists():
+        return {}, 0.0
+    before = read_results(output)
+    now = describe_run("", config, seeds, time.perf_counter())
+    if before.run["seeds"] != now["seeds"] or _version(before.run) != _version(now):
+        return {}, 0.0
+    old, new = before.run["config"], json.loads(json.dumps(config))
+    models = {model for model, weights in new["weights"].items() if old.get("weights", {}).get(model) == weights}
+    known = [problem for problem in new["problems"] if problem in old.get("problems", [])]
+    places = {(problem["corpus"], problem["split"], problem["task"]) for problem in known}
+    places |= {(corpus, split, _ENCODING) for corpus, split, _ in places}
+    rows = iter(before.results)
+    measured = {(model, *place): list(islice(rows, count)) for model, *place, count in old.get("cells", [])}
+    kept = {cell: found for cell, found in measured.items() if cell[0] in models and cell[1:] in places}
+    return kept, float(before.run["seconds"]) if kept else 0.0
+
+
+def _version(run: Mapping[str, Any]) -> str | None:
+    version: str | None = run["versions"].get("hf-dialemb")
+    return version

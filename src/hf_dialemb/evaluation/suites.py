@@ -1,0 +1,181 @@
+"""The suites of the benchmark: for each paper, the corpora and tasks that it measures on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ..corpora.source import MissingFilesError
+from ..models.errors import InputError, unknown_name
+from .registry import load_problem
+from .task import Problem
+
+SPLITS = ("test", "dev")
+"""What is measured on: the first of these that is at hand."""
+
+ALL = "all"
+"""The name of all suites together."""
+
+
+class Entry(NamedTuple):
+    """One thing to measure.
+
+    Attributes:
+        corpus: Its name.
+        task: A key of `hf_dialemb.evaluation.registry.TASKS`.
+        limit: At most so many items, for what would take hours; None for what the task itself takes.
+    """
+
+    corpus: str
+    task: str
+    limit: int | None = None
+
+
+class Suite(NamedTuple):
+    """What a paper measures on.
+
+    Attributes:
+        entries: What is measured, that of a corpus one after the other.
+        fine_tuning: Further entries, whose tasks fine-tune.
+    """
+
+    entries: tuple[Entry, ...]
+    fine_tuning: tuple[Entry, ...] = ()
+
+
+Place = tuple[str, str, str]
+"""Corpus, split and task."""
+
+_SIX = ("bitod", "doc2dial", "metalwoz", "multiwoz", "self_dialogue", "sgd")
+_INTENTS = ("clinc150", "banking77", "snips", "hwu64")
+
+SUITES = {
+    "dial2vec": Suite(
+        tuple(
+            Entry(corpus, task)
+            for corpus in (*_SIX, "star", "kvret", "dailydialog")
+            for task in ("domains", "ablations")
+        )
+    ),
+    "dse": Suite(
+        (
+            Entry("clinc150", "intent-classification"),
+            Entry("clinc150", "out-of-scope-detection"),
+            *(Entry(corpus, "intent-classification") for corpus in _INTENTS[1:]),
+            Entry("amazonqa", "response-selection"),
+            Entry("sgd", "response-selection"),
+            Entry("sgd", "dialogue-response-selection"),
+            Entry("dstc7_ubuntu", "dialogue-response-selection"),
+            Entry("ubuntu_irc", "response-selection"),
+            Entry("ubuntu_irc", "dialogue-response-selection"),
+            Entry("dialogue_nli", "dialogue-nli"),
+        ),
+        (
+            *(Entry(corpus, "intent-fine-tuning") for corpus in _INTENTS),
+            Entry("sim_m", "dialogue-action-prediction"),
+        ),
+    ),
+    "dialog2flow": Suite(
+        (
+            Entry("dialog2flow_evaluation", "action-similarity"),
+            Entry("star", "action-similarity"),
+            Entry("spokenwoz", "flow-extraction"),
+            Entry("sgd", "flow-extraction"),
+            Entry("multiwoz", "flow-extraction"),
+        )
+    ),
+    "dialogue_cse": Suite(
+        (
+            Entry("jddc_sts", "dialogue-sts"),
+            Entry("jddc_retrieval", "semantic-retrieval"),
+            Entry("ecommerce_sts", "dialogue-sts"),
+            Entry("ecommerce_retrieval", "semantic-retrieval"),
+            Entry("sgd", "semantic-retrieval"),
+        )
+    ),
+    "mgt": Suite(
+        (
+            Entry("multiwoz", "next-utterance-retrieval", 2_000),
+            Entry("multiwoz", "bag-of-words-probe"),
+            Entry("multiwoz", "dialogue-act-probe"),
+            Entry("sgd", "next-utterance-retrieval", 2_000),
+            Entry("sgd", "bag-of-words-probe"),
+            Entry("sgd", "dialogue-act-probe"),
+            Entry("ubuntu_irc", "next-utterance-retrieval", 2_000),
+        )
+    ),
+}
+"""The suites. Corpora that the papers do not have stand in for some that are scarce."""
+
+
+def get_suite(name: str) -> Suite:
+    """Looks a suite up.
+
+    Raises:
+        InputError: There is none of that name.
+    """
+    if name not in SUITES:
+        raise unknown_name("suite", name, [*SUITES, ALL])
+    return SUITES[name]
+
+
+def load_suite(
+    name: str,
+    data_dir: str | Path | None,
+    limit: int | None,
+    fine_tune: bool,
+    tasks: Sequence[str] = (),
+) -> tuple[dict[Place, Problem], list[str]]:
+    """Loads the problems whose corpora are at hand.
+
+    Args:
+        name: A key of `SUITES`.
+        data_dir: Where the corpora lie.
+        limit: At most so many items of each problem; None means what each entry says.
+        fine_tune: Whether to load those too whose tasks fine-tune.
+        tasks: Only entries of these tasks; none for all.
+
+    Returns:
+        The problems; and the names of those that are not at hand, or with the reason why not, of those that cannot be
+        made of what is.
+
+    Raises:
+        MissingFilesError: No problem is left.
+        InputError: There is no such suite.
+    """
+    suite = get_suite(name)
+    problems: dict[Place, Problem] = {}
+    left_out = []
+    for entry in (*suite.entries, *(suite.fine_tuning if fine_tune else ())):
+        if tasks and entry.task not in tasks:
+            continue
+        named = f"{entry.corpus} ({entry.task})"
+        try:
+            problem = _load(entry, data_dir, limit)
+        except InputError as error:  # what little is at hand of a corpus may be too little for a task
+            left_out.append(f"{named}: {error}")
+            continue
+        if problem is None:
+            left_out.append(named)
+        else:
+            problems[entry.corpus, str(problem.config["split"]), entry.task] = problem
+    if not problems:
+        raise MissingFilesError(
+            f"suite {name}: got none of its corpora ({', '.join(left_out)}); "
+            "give the folder that holds them with --data-dir or HF_DIALEMB_DATA"
+        )
+    return problems, left_out
+
+
+def _load(entry: Entry, data_dir: str | Path | None, limit: int | None) -> Problem | None:
+    from ..corpora import get_corpus
+
+    allowed = [size for size in (limit, entry.limit) if size is not None]
+    for split in SPLITS:
+        if split in get_corpus(entry.corpus).splits:
+            try:
+                return load_problem(entry.task, entry.corpus, data_dir, split, min(allowed, default=None))
+            except MissingFilesError:
+                continue
+    return None

@@ -1,0 +1,225 @@
+"""The report of a benchmark: one HTML file, read as a browser reads it."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pytest
+
+from hf_dialemb.evaluation.report import Picture, write_report
+from hf_dialemb.evaluation.results import Results, Row
+from hf_dialemb.models.errors import InputError
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
+SCRIPT = "<script>alert(1)</script>"
+VOID = {"meta", "link", "input", "img", "br", "hr", "wbr", "option"}  # an option needs no end tag
+RUN = {
+    "command": "dialemb benchmark --suite small --model one two",
+    "config": {"suite": "small", "left_out": ["amazonqa (response-selection)"], "not_measured": {}},
+    "seeds": [0, 1],
+    "versions": {"python": "3.11.7", "numpy": "2.4.6"},
+    "commit": "abc123",
+    "hardware": "a machine, 2 cores",
+    "seconds": 3725.0,
+}
+
+
+def row(model, mean, corpus="sgd", task="domain-categorization", metric="purity", setting="", **more):
+    fields = {"std": None, "n": 1, "interval": None, "quoted_from": None, **more}
+    return Row(model, corpus, "test", task, metric, setting, mean, **fields)
+
+
+ROWS = (
+    row("one", 70.0, std=0.5, n=2, interval=(69.0, 71.5)),
+    row("two", 71.0),
+    row("Printed", 99.0, quoted_from="A paper (Who et al., 2022), Table 2, row Printed"),
+    row("one", -3.0, task="alignment-uniformity", metric="uniformity"),
+    row("two", -2.0, task="alignment-uniformity", metric="uniformity"),
+    row("one", 5.0, corpus="multiwoz"),
+    row("one", 1.5, task="encoding", metric="seconds"),
+)
+
+
+class Page(HTMLParser):
+    """Collects start tags, and fails where an element is not closed in its place."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.open, self.words = [], [], []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open[-1:] not in (["script"], ["style"]):
+            self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join("".join(self.words).split())
+
+
+def written(tmp_path, rows=ROWS, pictures=(), run=RUN, **more):
+    path = tmp_path / "report.html"
+    write_report([Results(run, tuple(rows))], pictures, path, **more)
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_page_is_well_formed_and_tells_how_it_was_measured(tmp_path):
+    page = Page(written(tmp_path, title="A title"))
+    assert ("html", {"lang": "en"}) in page.tags
+    for words in (
+        "A title", RUN["command"], "numpy 2.4.6", "abc123", "a machine, 2 cores", "1 h 2 min",
+        "5 measured, 1 quoted", "amazonqa (response-selection)", "sgd (test), multiwoz (test)",
+    ):  # fmt: skip
+        assert words in page.text
+    assert "seconds" not in page.text
+
+
+def test_the_page_needs_no_other_file(tmp_path):
+    html = written(tmp_path, pictures=[Picture("map", "of items", PNG)])
+    page = Page(html)
+    targets = [value for _, attributes in page.tags for name, value in attributes.items() if name in ("src", "href")]
+    assert all(target.startswith(("#", "data:image/png;base64,")) for target in targets)
+    assert f"data:image/png;base64,{base64.b64encode(PNG).decode()}" in targets
+    assert not re.search(r"https?:|url\(|@import|<link|<iframe|fetch\(", html)
+    anchors = {attributes["id"] for _, attributes in page.tags if "id" in attributes}
+    assert {target[1:] for target in targets if target.startswith("#")} <= anchors
+
+
+def test_figures_are_printed_with_deviation_interval_and_the_best_in_bold(tmp_path):
+    html = written(tmp_path)
+    assert '70.00 <span class="std">± 0.50</span> <span class="interval">[69.00, 71.50]</span>' in html
+    assert '<b class="best">71.00</b>' in html  # of those measured: the quoted one is higher
+    assert '<b class="best">-3.000</b>' in html  # of which lower is better
+    assert html.count('class="best"') == 3  # with the legend's
+    assert html.count('<td class="none">—</td>') == 3
+
+
+def test_quoted_figures_are_marked_in_words_with_paper_table_and_row(tmp_path):
+    html = written(tmp_path)
+    assert re.search(r'class="quoted">99.00 <span class="mark">quoted <a href="#source-1-1">\[1\]</a>', html)
+    assert "[1] quoted: A paper (Who et al., 2022), Table 2, row Printed" in Page(html).text
+    assert "printed in a paper" in html
+    assert "printed in a paper" not in written(tmp_path, ROWS[:2])
+
+
+def test_a_model_that_is_measured_and_quoted_has_two_columns(tmp_path):
+    html = written(tmp_path, [row("one", 1.0), row("one", 2.0, quoted_from="paper, Table 1, row one")])
+    keys = [attributes["data-key"] for tag, attributes in Page(html).tags if tag == "th" and "data-key" in attributes]
+    assert keys == ["corpus", "figure", "one", "quoted: one"]
+
+
+def test_names_cannot_run_as_code(tmp_path):
+    quoted = row(SCRIPT, 2.0, quoted_from=SCRIPT)
+    rows = [row(SCRIPT, 1.0, SCRIPT, SCRIPT, SCRIPT, SCRIPT), quoted, row('" onload="x', 1.0)]
+    run = {**RUN, "command": SCRIPT, "config": {"suite": SCRIPT, "left_out": [SCRIPT]}}
+    html = written(tmp_path, rows, [Picture(SCRIPT, SCRIPT, PNG)], run, title=SCRIPT)
+    page = Page(html)
+    assert html.count("<script") == 1
+    assert SCRIPT in page.text
+    assert not [attributes for _, attributes in page.tags if "onload" in attributes]
+
+
+def test_pictures_come_from_bytes_or_files_and_must_be_png(tmp_path):
+    file = tmp_path / "map.png"
+    file.write_bytes(PNG)
+    pictures = [Picture("one", "a caption", file), Picture("two", "", PNG)]
+    images = [attributes for tag, attributes in Page(written(tmp_path, pictures=pictures)).tags if tag == "img"]
+    assert images[0]["src"] == images[1]["src"]
+    assert [image["alt"] for image in images] == ["a caption", "two"]
+    file.write_bytes(b"GIF89a")
+    with pytest.raises(InputError, match=r"map\.png 'one': got a file that is no PNG"):
+        written(tmp_path, pictures=pictures)
+    with pytest.raises(InputError, match=r"none\.png: cannot be read"):
+        written(tmp_path, pictures=[Picture("one", "", tmp_path / "none.png")])
+
+
+def test_a_report_of_nothing_is_refused(tmp_path):
+    with pytest.raises(InputError, match="got no figure"):
+        write_report([], [], tmp_path / "report.html")
+    with pytest.raises(InputError, match="got no figure"):
+        written(tmp_path, ROWS[-1:])
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_same_results_give_the_same_page(tmp_path):
+    assert written(tmp_path) == written(tmp_path)
+
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+in_a_browser = pytest.mark.skipif(BROWSER is None, reason="no chromium or chrome is on PATH")
+LATER = [
+    row("b", 2.0, "x"),
+    row("b", 30.0, "y"),
+    row("a", 9.0, "x"),
+    row("b", 10.0, "z", "nli", "f1"),
+    row("a", 5, "w"),
+]
+
+
+def shown(tmp_path, fragment="", script="", rows=LATER):
+    """Returns the page as the browser leaves it: its text, the corpora of visible rows, and the sorted columns."""
+    path = tmp_path / "page.html"
+    html = written(tmp_path, rows)
+    path.write_text(html.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
+    command = [
+        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=2000", "--dump-dom",
+        f"{path.as_uri()}{fragment}",
+    ]  # fmt: skip
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    tags = Page(run.stdout).tags
+    corpora = [a["data-corpus"] for tag, a in tags if tag == "tr" and "data-corpus" in a and "hidden" not in a]
+    orders = {a["data-key"]: a["aria-sort"] for tag, a in tags if tag == "th" and a.get("aria-sort", "none") != "none"}
+    hidden = [a["data-key"] for tag, a in tags if tag == "th" and "data-key" in a and "data-hidden" in a]
+    return run.stdout, corpora, orders, hidden
+
+
+@in_a_browser
+def test_an_address_sorts_by_number_with_missing_figures_last(tmp_path):
+    _, corpora, orders, _ = shown(tmp_path, "#sort=b&direction=descending")
+    assert corpora == ["y", "z", "x", "w"]
+    assert orders == {"b": "descending"}
+
+
+@in_a_browser
+def test_an_address_filters_rows_and_columns(tmp_path):
+    html, corpora, _, hidden = shown(tmp_path, "#task=domain-categorization&model=A&sort=corpus&direction=ascending")
+    assert corpora == ["w", "x", "y"]
+    assert hidden == ["b"]
+    assert "3 of 4 rows" in html
+
+
+@in_a_browser
+def test_a_head_is_a_button_that_sorts_turns_round_and_keeps_the_filter(tmp_path):
+    click = "document.querySelector('[data-key=\"b\"] button').click();"
+    show = "document.body.append(location.hash)"
+    html, corpora, orders, _ = shown(tmp_path, "#task=domain-categorization", f"{click}{click}{show}")
+    assert corpora == ["x", "y", "w"]
+    assert orders == {"b": "ascending"}
+    assert "#table=1&amp;sort=b&amp;direction=ascending&amp;task=domain-categorization" in html
+    html, corpora, orders, _ = shown(tmp_path, "#task=nli", f"{click}document.querySelector('[type=reset]').click()")
+    assert (corpora, orders) == (["x", "y", "z", "w"], {})
+
+
+@in_a_browser
+def test_a_name_in_the_address_is_only_compared(tmp_path):
+    html, corpora, orders, _ = shown(tmp_path, "#sort=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&corpus=no")
+    assert (corpora, orders) == ([], {})
+    assert "onerror" not in html
