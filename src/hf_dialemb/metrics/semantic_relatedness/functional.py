@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ COSINE_STEPS = 1_000_000_000
 """Cosines are compared in steps of 1e-9: equal vectors then tie, whatever the order in which a product was summed."""
 
 THREADS = os.cpu_count() or 1
-"""How many rows are sorted at once."""
+"""How many rows are sorted at the same time."""
 
 _SELF = np.iinfo(np.int32).min
 
@@ -124,7 +126,8 @@ def sorted_queries(
 
     Yields:
         For each dialogue whose label another one carries: its place; the cosines of the N - 1 others in ascending
-        order, in steps of 1e-9; and those of the others of its label, in ascending order.
+        order, in steps of 1e-9, good until the next one is asked for; and those of the others of its label, in
+        ascending order.
 
     Raises:
         ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
@@ -135,25 +138,47 @@ def sorted_queries(
     members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     if max(map(len, members)) < 2:
         raise ValueError("labels: got no label with two members, expected at least one; add dialogues of each label")
+    count = len(directions)
+    products = np.empty((min(block_size, count), count))
+    scores = np.empty(products.shape, dtype=np.int32)
     with ThreadPoolExecutor(THREADS) as pool:
-        for start, scores in _score_blocks(directions, block_size):
-            queries = [row for row in range(len(scores)) if len(members[codes[start + row]]) > 1]
-            # The dialogue itself scores lowest of all, so that slicing off the first element removes it.
-            positives = [np.sort(scores[row, members[codes[start + row]]])[1:] for row in queries]
-            list(pool.map(lambda part: part.sort(axis=1), np.array_split(scores, THREADS)))  # sorting frees the lock
-            for row, wanted in zip(queries, positives, strict=True):
-                yield start + row, scores[row, 1:], wanted
+        for start in range(0, count, block_size):
+            rows = min(block_size, count - start)
+            np.matmul(directions[start : start + rows], directions.T, out=products[:rows])
+            parts = np.array_split(np.arange(rows), THREADS)
+            sort = partial(_sort_rows, products, scores, start, codes, members)
+            for row, positives in chain.from_iterable(pool.map(sort, parts)):  # all of it frees Python's lock
+                yield start + row, scores[row, 1:], positives
 
 
-def _score_blocks(directions: NDArray[np.float64], block_size: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
-    """Yields ``(start, scores)``: cosines ``(B, N)`` in integer steps, each dialogue's own one lowest of all."""
-    for start in range(0, len(directions), block_size):
-        cosines = directions[start : start + block_size] @ directions.T
-        cosines *= COSINE_STEPS
-        scores = np.rint(cosines, out=cosines).astype(np.int32)
-        rows = np.arange(len(scores))
-        scores[rows, start + rows] = _SELF
-        yield start, scores
+def _sort_rows(
+    products: NDArray[np.float64],
+    scores: NDArray[np.int32],
+    start: int,
+    codes: NDArray[np.intp],
+    members: list[NDArray[np.intp]],
+    rows: NDArray[np.intp],
+) -> list[tuple[int, NDArray[np.int32]]]:
+    """Sorts some rows of cosines in integer steps into ``scores``; returns the queries among them with their positives.
+
+    Each dialogue's own cosine is made the lowest of all, so that it comes first.
+    """
+    if not len(rows):
+        return []
+    first, last = int(rows[0]), int(rows[-1]) + 1
+    steps, sorted_steps = products[first:last], scores[first:last]
+    steps *= COSINE_STEPS
+    np.rint(steps, out=steps)
+    np.copyto(sorted_steps, steps, casting="unsafe")
+    scores[rows, start + rows] = _SELF
+    wanted = [members[codes[start + row]] for row in rows.tolist()]
+    queries = [
+        (row, np.sort(scores[row, positives])[1:])
+        for row, positives in zip(rows.tolist(), wanted, strict=True)
+        if len(positives) > 1
+    ]
+    sorted_steps.sort(axis=1)
+    return queries
 
 
 def _checked(embeddings: ArrayLike, labels: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
