@@ -54,11 +54,10 @@ results: setup
 	  --average_with_backbone 0 --output_dir runs/dialog2flow-single-035
 	$(BIN)/dialemb train --config dialog2flow_single_minilm --label_temperature 0.35 --corpus sgd/train \
 	  --max_steps 500 --lr_scheduler_type constant_with_warmup --output_dir runs/dialog2flow-single-sgd
-	$(BIN)/dialemb evaluate --paper dialog2flow --output docs/results/paper_dialog2flow.json --model tfidf \
-	  all-MiniLM-L6-v2 runs/dialog2flow-single-minilm runs/dialog2flow-joint-minilm runs/dse-minilm
-	$(BIN)/dialemb evaluate --paper dse --output docs/results/paper_dse.json --model all-MiniLM-L6-v2 runs/dse-minilm
-	$(BIN)/dialemb evaluate --paper dialogue_cse --output docs/results/paper_dialogue_cse.json --model \
-	  all-MiniLM-L6-v2 runs/dialogue-cse-minilm
+	$(BIN)/dialemb benchmark --suite all --output runs/measured --model all-MiniLM-L6-v2 runs/dial2vec-minilm-sgd \
+	  runs/centre-sgd runs/dse-minilm runs/dialogue-cse-minilm runs/dialog2flow-single-minilm \
+	  runs/dialog2flow-joint-minilm tfidf lda doc2vec
+	cp runs/measured/*.json docs/results/benchmark/
 	$(BIN)/python benchmarks/learning_curve.py --run "all corpora=runs/dialog2flow-single-minilm" \
 	  --run "all corpora, label temperature 0.35=runs/dialog2flow-single-035" \
 	  --run "SGD alone, label temperature 0.35=runs/dialog2flow-single-sgd" --output docs/results/learning_curve.json
@@ -74,6 +73,7 @@ results: setup
 	$(BIN)/python benchmarks/dial2vec_step.py --output docs/results/dial2vec_step.json
 	$(BIN)/python benchmarks/utterance_step.py --output docs/results/utterance_step.json
 	$(BIN)/python benchmarks/granularity_sampling.py --output docs/results/granularity_sampling.json
+	$(BIN)/python benchmarks/retrieval_metrics.py --output docs/results/retrieval_metrics.json
 	$(BIN)/python benchmarks/render_readme.py
 
 clean:

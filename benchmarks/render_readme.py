@@ -34,7 +34,7 @@ def table(path: Path) -> str:
         if "comparisons" in config:
             figures = ensemble_tables(results)
         else:
-            figures = (paper_table if "paper" in config else markdown_table)(results.results)
+            figures = (paper_table if {"paper", "suite"} & set(config) else markdown_table)(results.results)
         return f"{figures}\n`{run['command']}` on {run['hardware']}\n"
     lines = record["table"]
     if not any(line.startswith("|") for line in lines):  # plain text keeps its columns only in a code block

@@ -1,6 +1,7 @@
 """The papers' own lists and figures: what is quoted from where, what is left out, and going on after a stop."""
 
 import re
+import shutil
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,17 @@ import pytest
 from hf_dialemb import corpora
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import MissingFilesError
-from hf_dialemb.evaluation import Row, benchmark, evaluate_suite, get_task, latex_table, paper_table, read_results
+from hf_dialemb.evaluation import (
+    Row,
+    benchmark,
+    evaluate_suite,
+    get_task,
+    latex_table,
+    paper_table,
+    read_results,
+    run_benchmark,
+)
+from hf_dialemb.evaluation.checkpoints import saved_steps
 from hf_dialemb.evaluation.quoted import quoted_figures
 from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
 from hf_dialemb.models.dialogue import Dialogue, Turn
@@ -354,3 +365,21 @@ def test_wrong_benchmarks_are_refused_before_any_work(words, message, tmp_path, 
     assert main(["benchmark", "--output", str(tmp_path / "out"), *words]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_the_benchmark_of_whole_dialogues_draws_a_map_and_the_path_of_training(
+    data_dir, tiny_checkpoint, tmp_path, monkeypatch
+):
+    entries = tuple(entry for entry in SUITES["dial2vec"].entries if entry.corpus == "multiwoz")
+    monkeypatch.setitem(SUITES, "dial2vec", Suite(entries))
+    model = tmp_path / "run"
+    shutil.copytree(tiny_checkpoint, model)
+    shutil.copytree(tiny_checkpoint, model / "checkpoint-5")
+    output = tmp_path / "benchmark"
+    (results,) = run_benchmark(["dial2vec"], [str(model), "tfidf"], output, data_dir, seeds=[0], limit=40)
+    drawn = {path.name for path in (output / "pictures").iterdir()}
+    assert drawn == {"dial2vec-figures.png", "dial2vec-map.png", "dial2vec-path.png"}
+    settings = {row.setting for row in results.results if row.model == str(model) and row.task == "dialogue-retrieval"}
+    assert settings == {"", "first speaker", "second speaker", "sum of speakers", "mean of all tokens"}
+    assert saved_steps(str(model)) == [(5, model / "checkpoint-5")]
+    assert saved_steps("tfidf") == []

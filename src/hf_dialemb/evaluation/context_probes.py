@@ -28,7 +28,7 @@ from .texts import name_of
 VOCABULARY = 1_261
 """How many words are known, with the marks of a ranker's tokenizer; the paper's number for MultiWOZ."""
 
-CONTEXTS = {TRAIN: 5_000, DEV: 1_000, TEST: 2_000}
+CONTEXTS = {TRAIN: 2_500, DEV: 500, TEST: 1_000}
 """Contexts of each part: a fixed random sample, unless there are fewer."""
 
 REPEATS = 3

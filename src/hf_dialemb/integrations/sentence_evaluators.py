@@ -119,8 +119,8 @@ class BenchmarkEvaluator(BaseEvaluator):
 class DialogueDomainEvaluator(BenchmarkEvaluator):
     """Do dialogues of one domain lie together (dial2vec, sections 4.1 and 5.3.3)?
 
-    Figures: ``purity``, ``nmi``, ``spearman_pairs``, ``spearman_per_query``, ``map``, ``mrr``, ``adjusted_alignment``,
-    ``uniformity``, as `hf_dialemb.evaluation.evaluate_embeddings` computes them.
+    Figures: ``purity``, ``nmi``, ``ari``, ``spearman_pairs``, ``spearman_per_query``, ``map``, ``mrr``,
+    ``adjusted_alignment``, ``uniformity``, as `hf_dialemb.evaluation.evaluate_embeddings` computes them.
 
     Args:
         dialogues: Lists of chat messages, `Dialogue` objects or texts, N of them.
