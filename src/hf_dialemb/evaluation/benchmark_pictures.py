@@ -24,6 +24,7 @@ from .pictures import (
 from .plots import scatter
 from .report import Picture
 from .results import Results
+from .run import trained_steps
 from .sampling import fixed_sample
 from .suites import load_suite
 from .task import Problem
@@ -113,15 +114,16 @@ def _path(problem: Problem, vectors: _Vectors, path: Path) -> Picture | None:
     points: dict[str, list[PathPoint]] = {}
     for model, found in vectors.items():
         try:
-            moments = [measured_point(0, found[rows], labels)]
-            for step, folder in saved_steps(model):
-                encoder = cached_encoder(str(folder), None)
-                moments.append(measured_point(step, encoder.encode([problem.dialogues[row] for row in rows]), labels))
+            saved = saved_steps(model)
+            last = trained_steps(model) or (saved[-1][0] + 1 if saved else 0)
+            moments = []
+            for step, folder in saved:
+                if step < last:
+                    vectors_then = cached_encoder(str(folder), None).encode([problem.dialogues[row] for row in rows])
+                    moments.append(measured_point(step, vectors_then, labels))
+            points[model] = [*moments, measured_point(last, found[rows], labels)]
         except (InputError, ValueError) as error:
             logger.warning("no path of %s: %s", model, error)
-            continue
-        # The finished model comes after all the steps that led to it.
-        points[model] = [*moments[1:], moments[0]._replace(step=1 + max(moment.step for moment in moments))]
     caption = f"Adjusted alignment and uniformity of {len(labels)} dialogues while models learn; lower is better."
     return _drawn("Alignment and uniformity", caption, path, _drawing(alignment_uniformity_path, points, path))
 

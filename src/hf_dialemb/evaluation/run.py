@@ -162,11 +162,22 @@ def seconds_of_encoding(seconds: float) -> list[Measurement]:
 
 def seconds_of_training(model: str) -> list[Measurement]:
     """Makes the figure of the time that training took; none where a model has no report of its training."""
-    report = Path(model) / TRAINING_REPORT
-    if not report.is_file():
-        return []
-    trained = json.loads(report.read_text(encoding="utf-8"))["seconds"]
-    return [Measurement("training", "seconds", "", round(trained, 1), None, 1)]
+    trained = _training_report(model)
+    return [Measurement("training", "seconds", "", round(trained["seconds"], 1), None, 1)] if trained else []
+
+
+def trained_steps(model: str) -> int:
+    """Returns how many steps a model was trained; 0 where it has no report of its training."""
+    trained = _training_report(model)
+    return int(trained["steps"]) if trained else 0
+
+
+def _training_report(model: str) -> dict[str, Any]:
+    path = Path(model) / TRAINING_REPORT
+    if not path.is_file():
+        return {}
+    report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return report
 
 
 def command_line() -> str:
