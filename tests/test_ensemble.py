@@ -141,7 +141,18 @@ def test_tables_hold_measured_figures_beside_printed_ones():
     task = "next-utterance-retrieval"
     rows = (
         Row("Dual Encoder", "multiwoz", "test", task, "mrr", "", 70.123, None, 1),
-        Row("Dual Encoder", "multiwoz", "test", task, "mrr", "", 79.55, None, 1, "P, Table 2, row Dual Encoder"),
+        Row(
+            "Dual Encoder",
+            "multiwoz",
+            "test",
+            task,
+            "mrr",
+            "",
+            79.55,
+            None,
+            1,
+            quoted_from="P, Table 2, row Dual Encoder",
+        ),
         Row("granularity 1", "multiwoz", "test", "dialogue-act-probe", "micro_f1", "", 15.5, 0.25, 3),
     )
     text = ensemble_tables(Results({"config": {}}, rows))

@@ -151,7 +151,7 @@ def test_a_checkpoint_gives_the_encoder_inside_it(tiny_bert, tiny_checkpoint, ba
 
 
 def test_a_model_without_weights_cannot_be_fine_tuned():
-    with pytest.raises(InputError, match="expected a neural one to fine-tune; leave it out"):
+    with pytest.raises(InputError, match="got a model without weights, expected one to fine-tune"):
         load_backbone("tfidf")
     with pytest.raises(InputError, match="neither a folder nor on the Hub"):
         load_backbone("nobody/nothing")
