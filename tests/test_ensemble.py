@@ -137,22 +137,13 @@ def test_what_cannot_be_an_ensemble_is_refused(tmp_path, changes, reason):
         train_ensemble(plan_in(tmp_path, **changes), lambda line: None)
 
 
+ROW = Row("Dual Encoder", "multiwoz", "test", "next-utterance-retrieval", "mrr", "", 70.123, None, 1)
+
+
 def test_tables_hold_measured_figures_beside_printed_ones():
-    task = "next-utterance-retrieval"
     rows = (
-        Row("Dual Encoder", "multiwoz", "test", task, "mrr", "", 70.123, None, 1),
-        Row(
-            "Dual Encoder",
-            "multiwoz",
-            "test",
-            task,
-            "mrr",
-            "",
-            79.55,
-            None,
-            1,
-            quoted_from="P, Table 2, row Dual Encoder",
-        ),
+        ROW,
+        replace(ROW, mean=79.55, quoted_from="P, Table 2, row Dual Encoder"),
         Row("granularity 1", "multiwoz", "test", "dialogue-act-probe", "micro_f1", "", 15.5, 0.25, 3),
     )
     text = ensemble_tables(Results({"config": {}}, rows))
