@@ -23,6 +23,7 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python benchmarks/render_readme.py --check
+	$(BIN)/python benchmarks/render_cards.py --check
 
 unit: setup
 	$(BIN)/python -m pytest

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..models.errors import InputError
-from . import benchmark, corpus, ensemble, rank
+from . import benchmark, card, convert, corpus, ensemble, publish, rank
 from .parser import Parser, add_command, corpus_options
 
 _TRAIN_HELP = """Every setting is a line 'field: value' of the YAML file or '--field value' here; the latter wins.
@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"dialemb {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=Parser)
     own = (_add_demo, _add_train, _add_evaluate, _add_embed, _add_search, _add_export)
-    for add in (*own, benchmark.add, corpus.add, ensemble.add, rank.add):
+    for add in (*own, benchmark.add, card.add, convert.add, corpus.add, ensemble.add, publish.add, rank.add):
         add(commands)
     return parser
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import platform
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from typing import Any
 
 from ..models.errors import InputError
 from ..models.files import write_text_atomically
+from ..models.hardware import describe_hardware
 
 SCHEMA = 1
 """The version of the file format."""
@@ -177,7 +177,7 @@ def describe_run(command: str, config: Mapping[str, Any], seeds: Sequence[int], 
         "seeds": list(seeds),
         "versions": versions,
         "commit": _commit(),
-        "hardware": _hardware(),
+        "hardware": describe_hardware(_used_gpu()),
         "seconds": round(time.perf_counter() - started, 2),
     }
 
@@ -212,14 +212,6 @@ def _commit() -> str | None:
     return answers[-1]
 
 
-def _hardware() -> str:
+def _used_gpu() -> bool:
     torch = sys.modules.get("torch")  # a run that never loaded torch did not use a GPU
-    if torch is not None and torch.cuda.is_available():
-        return str(torch.cuda.get_device_name())
-    model = platform.processor() or platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
-    except OSError:
-        pass  # not Linux
-    return f"{model}, {os.cpu_count()} cores"
+    return torch is not None and bool(torch.cuda.is_available())

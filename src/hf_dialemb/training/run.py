@@ -22,11 +22,13 @@ from ..models.dialogue import Dialogue
 from ..models.encoder import DialogueEncoder, encode
 from ..models.errors import InputError
 from ..models.files import check_writable, write_json_atomically
+from ..models.hardware import describe_hardware
 from ..models.method import Examples, LabelledExamples, Method, SegmentedExamples
 from ..models.utterance import UtteranceEncoder
 from .arguments import SELECTIONS, Settings
 from .data import Collator
 from .dialogues import dev_dialogues, training_dialogues
+from .energy import requested_energy
 from .label_vectors import label_vectors
 from .language_model import adapted_backbone
 from .ranking import given_examples, response_vectors
@@ -54,12 +56,15 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
     """
     run, output, started = settings.run, Path(str(settings.training.output_dir)), time.time()
     check_writable(output / SETTINGS_FILE)
+    meter = requested_energy()
     dialogues = training_dialogues(run, get_method(run.method), settings.sample_seed, report)
     backbone = run.backbone if get_method(run.method).from_scratch else resolve_backbone(str(run.backbone))
     checkpoint = _starting_point(settings, output)
     if backbone is not None:
         backbone = adapted_backbone(settings, backbone, dialogues, report)
     trainer = _build_trainer(settings, backbone, dialogues, report)
+    if meter is not None:
+        trainer.add_callback(meter)
     if checkpoint is not None:
         report(f"Resuming from {checkpoint}")
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
@@ -71,7 +76,13 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
             _center(model, trainer.collator.tokenizer, dialogues, settings.training.seed)
     trainer.save_model(str(output))
     if trainer.is_world_process_zero():
-        _report(trainer, output, dialogues, started, report)
+        facts = {
+            "hardware": describe_hardware(settings.training.device.type == "cuda"),
+            "energy": None if meter is None else meter.record,
+            "resumed_from": None if checkpoint is None else checkpoint.name,
+            "seconds": time.time() - started,
+        }
+        _report(trainer, output, dialogues, facts, report)
     return output
 
 
@@ -136,17 +147,17 @@ def _report(
     trainer: DialogueTrainer,
     output: Path,
     dialogues: Sequence[Dialogue],
-    started: float,
+    facts: dict[str, Any],
     report: Callable[[str], None],
 ) -> None:
-    """Writes and tells what the run did."""
+    """Writes and tells what the run did; ``facts`` are of this process alone, after ``resumed_from``."""
     state, truncation = trainer.state, trainer.collator.truncation
     record = {
         "steps": state.global_step,
         "dialogues": len(dialogues),
         "examples": len(trainer.examples),
         "processes": trainer.args.world_size,
-        "seconds": time.time() - started,
+        **facts,
         "truncation": str(truncation),
         "checkpoint": Path(state.best_model_checkpoint or "last").name,
         "log": state.log_history,

@@ -1,0 +1,45 @@
+"""The command ``dialemb card``: the model card of a published folder."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..models.errors import InputError
+from .parser import Parser, add_command
+
+_HELP = """Figures come from dialemb benchmark or dialemb evaluate, of the model and of what it is compared with: its
+backbone, or for an ensemble the single ranker. A model that learnt from a file of your own needs that file's licence:
+--corpus-licence 'calls.jsonl=permissive:CC BY 4.0' (permissive, share-alike or research).
+
+example: dialemb card --model published/dse-minilm --run runs/dse-minilm --results benchmark/dse.json"""
+
+
+def add(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Adds the command."""
+    parser = add_command(commands, "card", "Render the model card of a published folder from what was measured.", _HELP)
+    parser.add_argument("--model", type=Path, required=True, help="folder that dialemb export wrote")
+    parser.add_argument("--run", dest="training", type=Path, required=True, help="folder of its training")
+    parser.add_argument("--results", type=Path, nargs="+", default=[], help="results files with figures of the model")
+    parser.add_argument("--repo-id", help="where it is to be published (default: org/ and the folder's name)")
+    parser.add_argument("--corpus-licence", nargs="+", default=[], metavar="NAME=TERMS:LICENCE", help="see below")
+    parser.add_argument("--output", type=Path, help="file to write (default: README.md of the folder)")
+    parser.add_argument("--record", type=Path, help="keep in this file what the card needs of the two folders")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from ..hub.card_record import make_record
+    from ..hub.model_card import render_record
+    from ..models.files import write_json_atomically, write_text_atomically
+
+    if not options.results and not options.record:
+        raise InputError("--results: got none, expected figures of the model; measure it with dialemb benchmark")
+    record = make_record(options.model, options.training, options.corpus_licence)
+    if options.results:
+        output = options.output or options.model / "README.md"
+        write_text_atomically(output, render_record(record, options.results, options.repo_id))
+        print(f"Wrote {output}")
+    if options.record:
+        write_json_atomically(options.record, record)
+        print(f"Wrote {options.record}")

@@ -1,0 +1,44 @@
+"""The command ``dialemb convert``: official checkpoints into this package's own."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .parser import Parser, add_command
+
+_HELP = """kinds:
+  plato                  PLATO's parameters of paddle (file, folder, model.tar.gz) or PLATO.pt; as dial2vec's backbone
+  dial2vec               a .best_model.pkl of dial2vec's program, over PLATO
+  transformers           folder or Hub id: aws-ai/dse-*, sergioburdisso/dialog2flow-*, TODBERT/*, any encoder
+  sentence-transformers  folder or Hub id: a transformer and the mean of its tokens
+  dialogue-cse           a TensorFlow checkpoint of DialogueCSE's program; needs hf-dialemb[tensorflow]
+
+Pickles are read for their tensors alone: nothing that a file asks for is imported or called. What became of every key
+is printed and lies beside the weights, in conversion.json.
+
+example: dialemb convert --from plato --input model.tar.gz --vocab vocab.txt --output plato"""
+
+
+def add(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Adds the command."""
+    parser = add_command(commands, "convert", "Turn an official checkpoint into one of this package's own.", _HELP)
+    parser.add_argument("--from", dest="kind", required=True, metavar="KIND", help="see below")
+    parser.add_argument("--input", required=True, help="file, folder or Hub id")
+    parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
+    parser.add_argument("--vocab", type=Path, help="WordPiece vocabulary (default: vocab.txt beside the weights)")
+    parser.add_argument(
+        "--method", help="dse, dialog2flow, dialogue_cse or dial2vec (default: the kind's own; dse for encoders)"
+    )
+    parser.add_argument("--partial", action="store_true", help="convert even if keys are missing or unexpected")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from ..hub.conversion.assembly import Request
+    from ..hub.conversion.convert import convert
+
+    request = Request(options.kind, options.input, options.vocab, options.method)
+    for line in convert(request, options.output, options.partial):
+        print(line)
+    print(f"Wrote {options.output}")

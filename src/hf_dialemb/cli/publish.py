@@ -1,0 +1,46 @@
+"""The command ``dialemb publish``: a model, a metric or a dataset to the Hub, in one commit."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .parser import Parser, add_command
+
+_HELP = """PATH is what dialemb export wrote, with a card (dialemb card); with --repo-type space a metric's folder,
+with --repo-type dataset what dialemb corpus unify wrote. The repository then shows that folder and nothing else.
+
+Nothing is sent before all is checked: no pickles, secrets, paths of your machine, damaged or missing files. Run again
+after an interruption it goes on, and makes no commit if nothing has changed. Log in with 'hf auth login'.
+
+example: dialemb publish published/dial2vec-minilm --repo-id org/dial2vec-minilm --verify
+         dialemb publish published/dial2vec-minilm --repo-id org/dial2vec-minilm --dry-run"""
+
+
+def add(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Adds the command."""
+    parser = add_command(commands, "publish", "Bring a model, a metric or a dataset to the Hub in one commit.", _HELP)
+    parser.add_argument("path", type=Path, help="the folder")
+    parser.add_argument("--repo-id", required=True, help="where to, as org/name; created if absent")
+    parser.add_argument("--repo-type", default="model", help="model, space or dataset (default: model)")
+    parser.add_argument("--private", action="store_true", help="create a repository that only its owners see")
+    parser.add_argument("--revision", help="branch, created if absent (default: main)")
+    parser.add_argument("--dry-run", action="store_true", help="list what would be sent and what stands in the way")
+    parser.add_argument("--verify", action="store_true", help="download it afterwards, and compare with the folder")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from ..hub.publish import publish
+
+    lines = publish(
+        options.path,
+        options.repo_id,
+        repo_type=options.repo_type,
+        private=options.private,
+        revision=options.revision,
+        dry_run=options.dry_run,
+        verify=options.verify,
+    )
+    for line in lines:
+        print(line)

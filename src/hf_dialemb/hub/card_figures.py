@@ -1,0 +1,218 @@
+"""The figures of a model card: the model's own, those of what it began as, and what lies between them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from huggingface_hub import EvalResult
+
+from ..evaluation.results import Results, Row, read_results
+from ..evaluation.tables import PRINTED_DECIMALS, Column, column_of, printed_figure
+from ..models.errors import InputError
+from .card_record import matches
+
+Place = tuple[str, str, str, str, str]
+"""Corpus, split, task, metric and setting."""
+
+
+class Figure(NamedTuple):
+    """One figure of the model.
+
+    Attributes:
+        row: The model's.
+        reference: The same of what it is compared with; None where that has none.
+    """
+
+    row: Row
+    reference: Row | None
+
+    @property
+    def column(self) -> Column:
+        """How it is printed."""
+        column = column_of(self.row)
+        return column._replace(decimals=max(column.decimals, PRINTED_DECIMALS))
+
+    @property
+    def printed(self) -> str:
+        """The figure, with its deviation where there is one."""
+        deviation = "" if self.row.std is None else f" ± {printed_figure(self.column, self.row.std)}"
+        return printed_figure(self.column, self.row.mean) + deviation
+
+    @property
+    def interval(self) -> str:
+        """Its 95 % interval, or a dash."""
+        ends = self.row.interval
+        return "—" if ends is None else " to ".join(printed_figure(self.column, end) for end in ends)
+
+    @property
+    def printed_reference(self) -> str:
+        """The reference's figure, or a dash."""
+        return "—" if self.reference is None else Figure(self.reference, None).printed
+
+    @property
+    def difference(self) -> str:
+        """What the model has more than the reference, with its sign, or a dash."""
+        if self.reference is None:
+            return "—"
+        printed = f"{self.row.mean - self.reference.mean:+.{self.column.decimals}f}"
+        return printed[1:] if not float(printed) else printed
+
+    @property
+    def verdict(self) -> str:
+        """``better``, ``worse`` or ``equal`` as printed; empty without a reference."""
+        if self.reference is None:
+            return ""
+        difference = float(self.difference) * (-1 if self.column.lower_is_better else 1)
+        return "better" if difference > 0 else "worse" if difference < 0 else "equal"
+
+
+class Measured(NamedTuple):
+    """All figures of a model.
+
+    Attributes:
+        figures: In the order of the files, a figure of a later file in place of the same of an earlier one.
+        reference: What the files call that which the model is compared with, without its place on a machine; None
+            where there is nothing.
+        runs: Of each file its name and its ``run`` object.
+    """
+
+    figures: list[Figure]
+    reference: str | None
+    runs: list[tuple[str, Mapping[str, Any]]]
+
+    def count(self, verdict: str) -> int:
+        """Counts the figures of a verdict."""
+        return sum(figure.verdict == verdict for figure in self.figures)
+
+
+def measured(record: Mapping[str, Any], files: Sequence[Path]) -> Measured:
+    """Finds a model's figures.
+
+    Args:
+        record: See `hf_dialemb.hub.card_record.make_record`.
+        files: Results files of ``dialemb evaluate`` or ``dialemb benchmark``.
+
+    Returns:
+        The figures.
+
+    Raises:
+        InputError: There is no file; or one lacks the model, what it is compared with or the seeds, or measured other
+            weights.
+    """
+    if not files:
+        raise InputError(f"--results: got no file, expected figures of {record['name']}; {remedy(record)}")
+    reference: str | None = record["reference"]
+    own: dict[Place, Row] = {}
+    compared: dict[Place, Row] = {}
+    runs, called = [], None
+    for file in files:
+        results = read_results(file)
+        if not results.run["seeds"]:
+            raise InputError(f"{file}: run: field seeds: got none, expected at least one; {remedy(record)}")
+        spec = _own_spec(record, results, file)
+        own |= _rows(results, spec)
+        if reference is not None:
+            called = _spec_of(results, [reference, Path(reference).name], str(file))
+            if called is None:
+                raise InputError(f"{file}: results: got no figures of {reference}, expected them; {remedy(record)}")
+            compared |= _rows(results, called)
+        runs.append((file.name, results.run))
+    figures = [Figure(row, compared.get(place)) for place, row in own.items()]
+    return Measured(figures, None if called is None else without_place(called), runs)
+
+
+def is_measured_in(record: Mapping[str, Any], file: Path) -> bool:
+    """Says whether a results file has figures of a model.
+
+    Args:
+        record: See `hf_dialemb.hub.card_record.make_record`.
+        file: A results file.
+
+    Returns:
+        Whether it names the model.
+    """
+    return _spec_of(read_results(file), [each["name"] for each in record["measured_as"]], str(file)) is not None
+
+
+def evaluation_results(figures: Sequence[Figure]) -> list[EvalResult]:
+    """Makes what the Hub reads: the model's own figures, unrounded."""
+    return [
+        EvalResult(
+            task_type=row.task,
+            task_name=row.task.replace("-", " "),
+            dataset_type=row.corpus,
+            dataset_name=f"{row.corpus}, {row.split}",
+            dataset_split=row.split,
+            metric_type=row.metric,
+            metric_name=f"{row.metric} ({row.setting})" if row.setting else row.metric,
+            metric_value=row.mean,
+        )
+        for row, _ in figures
+    ]
+
+
+def command_of(run: Mapping[str, Any]) -> str:
+    """Returns the command of a run without places on the machine."""
+    try:
+        words = shlex.split(str(run["command"]))
+    except ValueError:
+        words = str(run["command"]).split()
+    return shlex.join(map(without_place, words))
+
+
+def without_place(word: str) -> str:
+    """Leaves of an absolute path its last name."""
+    return Path(word).name if word.startswith(("/", "~")) else word
+
+
+def remedy(record: Mapping[str, Any]) -> str:
+    """Names the command that measures a model and what it is compared with."""
+    names = [record["measured_as"][0]["name"], *([record["reference"]] if record["reference"] else [])]
+    return f"measure both with dialemb benchmark --suite all --output benchmark --model {' '.join(names)}"
+
+
+def _rows(results: Results, spec: str) -> dict[Place, Row]:
+    """Returns a model's measured figures; times say more of the machine than of the model."""
+    return {
+        (row.corpus, row.split, row.task, row.metric, row.setting): row
+        for row in results.results
+        if row.model == spec and row.quoted_from is None and row.metric != "seconds"
+    }
+
+
+def _own_spec(record: Mapping[str, Any], results: Results, file: Path) -> str:
+    """Finds what a file calls the model, and makes sure that it measured the same weights."""
+    names = [each["name"] for each in record["measured_as"]]
+    weights = results.run["config"].get("weights", {})
+    for each in record["measured_as"]:
+        for spec in _specs(results):
+            if weights.get(spec) == each["weights"] and _rows(results, spec):
+                return spec
+    found = _spec_of(results, names, str(file))
+    if found is None or not _rows(results, found):
+        raise InputError(f"{file}: results: got no figures of {names[0]}, expected them; {remedy(record)}")
+    if found in weights:
+        expected = " or ".join(each["weights"] for each in record["measured_as"])
+        raise InputError(
+            f"{file}: run: config: field weights: got {weights[found]} for {found}, expected {expected}: it measured "
+            f"other weights; {remedy(record)}"
+        )
+    return found
+
+
+def _spec_of(results: Results, names: Sequence[str], file: str) -> str | None:
+    found = list(dict.fromkeys(_matching(results, names)))
+    if len(found) > 1:
+        raise InputError(f"{file}: results: got {' and '.join(found)}, which may both be {names[0]}; leave one out")
+    return found[0] if found else None
+
+
+def _matching(results: Results, names: Sequence[str]) -> Iterator[str]:
+    return (spec for spec in _specs(results) for name in names if matches(spec, name))
+
+
+def _specs(results: Results) -> Iterator[str]:
+    yield from dict.fromkeys(row.model for row in results.results if row.quoted_from is None)

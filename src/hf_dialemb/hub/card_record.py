@@ -1,0 +1,264 @@
+"""What a model card needs of a published folder and of the training behind it, in one small file that can be committed.
+
+Nothing in it is written by hand: it is read from the two folders, and says nothing of where they lie on a machine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..corpora import CORPORA
+from ..corpora.corpus import TERMS
+from ..evaluation.encoders import fingerprint
+from ..models import METHODS, get_method, register
+from ..models.backbones import load_pretrained
+from ..models.config import DialogueConfig, RankerConfig, own_settings
+from ..models.errors import InputError
+from ..training.ensemble import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS
+from ..training.run import REPORT_FILE, SETTINGS_FILE
+from .card_weights import check_same_weights, count_weights
+from .plain_encoder import SETTINGS_FILE as PLAIN_SETTINGS
+from .quantisation import RECORD as QUANTISATION
+
+SCHEMA = 1
+"""The version of the record's format."""
+
+ENSEMBLE = "multi_granularity"
+
+_MEMBERS = {GRANULARITIES: "granularity-*", CHECKPOINTS: BASELINE, SEEDS: "seed-*"}
+_REPORTED = ("steps", "dialogues", "examples", "processes", "seconds", "truncation", "checkpoint")
+_OPTIONAL = ("hardware", "energy", "resumed_from")  # reports of earlier versions lack them
+_TRAIN = "train again with this version (dialemb train --resume false)"
+_EXPORT = "write it with dialemb export"
+
+
+def make_record(folder: Path, run: Path, licences: Sequence[str] = ()) -> dict[str, Any]:
+    """Reads a published folder and its training's.
+
+    Args:
+        folder: What ``dialemb export`` wrote.
+        run: What ``dialemb train`` wrote, or one of the ensembles of ``dialemb ensemble``.
+        licences: Of corpora that are not registered, as ``NAME=TERMS:LICENCE`` (see `corpora.corpus.TERMS`).
+
+    Returns:
+        The record: JSON.
+
+    Raises:
+        InputError: A file or field is missing, or the folder was not made of this run.
+    """
+    model, settings = _model(folder)
+    training = [_training(each) for each in _runs(run, model["method"])]
+    if model["method"] != ENSEMBLE:
+        _check_settings(folder, run, {"method": model["method"], **settings}, training[0]["settings"])
+    check_same_weights(folder, run)
+    return {
+        "schema": SCHEMA,
+        "name": folder.resolve().name,
+        "model": model,
+        "measured_as": [{"name": _given(path), "weights": fingerprint(str(path))} for path in (run, folder)],
+        "reference": _reference(run, model["method"], training[0]["settings"]),
+        "training": training,
+        "licences": dict(_licence(each) for each in licences),
+        "quantisation": _quantisation(folder / QUANTISATION),
+    }
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Reads a record that was kept.
+
+    Args:
+        path: Its file.
+
+    Returns:
+        What `make_record` returned.
+
+    Raises:
+        InputError: It is no such file.
+    """
+    record = read_object(path, "write it with dialemb card --record")
+    if record.get("schema") != SCHEMA:
+        got = record.get("schema")
+        raise InputError(f"{path}: field schema: got {got!r}, expected {SCHEMA}; write it with dialemb card --record")
+    return record
+
+
+def read_object(path: Path, remedy: str) -> dict[str, Any]:
+    """Reads a JSON object.
+
+    Args:
+        path: The file.
+        remedy: The command that makes it.
+
+    Returns:
+        The object.
+
+    Raises:
+        InputError: It is missing, or no JSON object.
+    """
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); {remedy}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: got text that is not JSON ({error}); {remedy}") from None
+    if not isinstance(record, dict):
+        raise InputError(f"{path}: got {type(record).__name__}, expected an object; {remedy}")
+    return record
+
+
+def field_of(record: Mapping[str, Any], name: str, place: str, remedy: str) -> Any:  # noqa: ANN401 - what JSON can hold
+    """Takes a field that must be there.
+
+    Raises:
+        InputError: It is not, or it is null.
+    """
+    if record.get(name) is None:
+        raise InputError(f"{place}: field {name}: got nothing, expected a value; {remedy}")
+    return record[name]
+
+
+def matches(spec: str, name: str) -> bool:
+    """Says whether two names are of one model: they are equal, or one is the end of the other's path."""
+    one, other = (tuple(part for part in Path(each).parts if part not in (".", "..", "/")) for each in (spec, name))
+    shorter = min(len(one), len(other))
+    return shorter > 0 and one[-shorter:] == other[-shorter:]
+
+
+def _model(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Describes the published form; and the settings of its method."""
+    from transformers import AutoConfig
+
+    if not (folder / "modules.json").is_file() or not (folder / "config.json").is_file():
+        raise InputError(f"{folder}: got no modules.json and config.json, expected a published model; {_EXPORT}")
+    register()
+    config = load_pretrained(AutoConfig, str(folder))
+    plain = folder / PLAIN_SETTINGS
+    if plain.is_file():
+        published = read_object(plain, _EXPORT)
+        method = str(field_of(published, "method", str(plain), _EXPORT)).replace("-", "_")
+        settings = dict(field_of(published, "settings", str(plain), _EXPORT))
+        kind, limits = "utterances", {"max_tokens": field_of(settings, "max_tokens", str(plain), _EXPORT)}
+    else:
+        method = config.model_type.removeprefix("dialemb-").replace("-", "_")
+        if not getattr(config, "auto_map", None) or method not in METHODS:
+            raise InputError(f"{folder}/config.json: field auto_map: got nothing, expected the model's code; {_EXPORT}")
+        settings = {name: getattr(config, name) for name in own_settings(type(config))}
+        kind = "dialogues" if isinstance(config, DialogueConfig) else "responses"
+        names = ("max_context_tokens", "max_response_tokens") if isinstance(config, RankerConfig) else ("max_tokens",)
+        limits = {name: settings[name] for name in names}
+        if kind == "dialogues":
+            limits["num_roles"] = settings["num_roles"]
+    parameters, dtype = count_weights(folder)
+    onnx = sorted(path.relative_to(folder).as_posix() for path in folder.glob("onnx/*.onnx"))
+    model = {"method": method, "kind": kind, "dimensions": config.hidden_size, **limits}
+    return {**model, "parameters": parameters, "dtype": dtype, "onnx": onnx}, settings
+
+
+def _runs(run: Path, method: str) -> list[Path]:
+    """Finds the trainings behind a run: itself, or those of an ensemble's members."""
+    if method != ENSEMBLE:
+        return [run]
+    if run.resolve().name not in _MEMBERS:
+        raise InputError(
+            f"--run {run}: got {run.name}, expected an ensemble that dialemb ensemble wrote: {', '.join(_MEMBERS)}"
+        )
+    beside = run.resolve().parent
+    found = sorted(path for path in beside.glob(_MEMBERS[run.resolve().name]) if path.is_dir())
+    found += [beside / BASELINE] if beside / BASELINE not in found else []
+    return found
+
+
+def _training(run: Path) -> dict[str, Any]:
+    """Reads what a training left, without its log and without places on the machine."""
+    report = read_object(run / REPORT_FILE, _TRAIN)
+    settings = read_object(run / SETTINGS_FILE, _TRAIN)
+    for name in ("method", "corpus", "checkpoint_selection", "seed"):
+        field_of(settings, name, str(run / SETTINGS_FILE), _TRAIN)
+    kept = {name: field_of(report, name, str(run / REPORT_FILE), _TRAIN) for name in _REPORTED}
+    kept |= {name: report.get(name) for name in _OPTIONAL}
+    backbone = settings.get("backbone")
+    if isinstance(backbone, str) and Path(backbone).is_dir():
+        settings["backbone"] = Path(backbone).resolve().name  # no name on the Hub, which has an organisation before it
+    return {"name": run.resolve().name, "settings": _without_places(settings), "report": _without_places(kept)}
+
+
+def _check_settings(folder: Path, run: Path, published: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    for name, value in _without_places(published).items():
+        if name in settings and settings[name] != value:
+            raise InputError(
+                f"{folder}: field {name}: got {value!r}, but {run / SETTINGS_FILE} says {settings[name]!r}; give the "
+                "run that the folder was exported from, or export it again"
+            )
+
+
+def _reference(run: Path, method: str, settings: Mapping[str, Any]) -> str | None:
+    """Names what a model is compared with: its backbone, or for an ensemble the single ranker."""
+    if method == ENSEMBLE:
+        return _given(run.parent / BASELINE)
+    backbone = settings.get("backbone")
+    return None if get_method(method).from_scratch or backbone is None else str(backbone)
+
+
+def _quantisation(file: Path) -> dict[str, Any] | None:
+    """Reads what an 8-bit graph costs, if there is one."""
+    if not file.is_file():
+        return None
+    remedy = "export again with dialemb export --int8"
+    found = read_object(file, remedy)
+    kept = {name: field_of(found, name, str(file), remedy) for name in ("method", "bytes", "cosine", "figures")}
+    for name in ("texts", "mean", "min"):
+        field_of(kept["cosine"], name, f"{file}: cosine", remedy)
+    return kept
+
+
+def _licence(given: str) -> tuple[str, dict[str, str]]:
+    name, _, rest = given.rpartition("=")
+    terms, _, licence = rest.partition(":")
+    if not name or terms not in TERMS or not licence.strip():
+        raise InputError(
+            f"--corpus-licence {given}: expected NAME=TERMS:LICENCE with terms {', '.join(TERMS)}, as in "
+            "'calls.jsonl=permissive:CC BY 4.0'"
+        )
+    if name in CORPORA:
+        raise InputError(f"--corpus-licence {given}: the licence of {name} is in the catalogue; leave it out")
+    return name, {"terms": terms, "licence": licence.strip()}
+
+
+def _given(path: Path) -> str:
+    """Names a folder as results files do: from the folder of work on, never by its place on the machine."""
+    whole = path.resolve()
+    return (whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else Path(whole.name)).as_posix()
+
+
+def _without_places(value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
+    """Leaves of absolute paths their last name."""
+    if isinstance(value, dict):
+        return {name: _without_places(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_places(each) for each in value]
+    if isinstance(value, str) and (Path(value).is_absolute() or value.startswith("~")):
+        return Path(value).name
+    return value
+
+
+def corpora_of(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Lists the corpora that a model learnt from.
+
+    Args:
+        record: See `make_record`.
+
+    Yields:
+        Their names, and the splits; each pair once.
+    """
+    found: dict[tuple[str, str], None] = {}
+    for training in record["training"]:
+        settings = training["settings"]
+        given = settings["corpus"]
+        for item in [given] if isinstance(given, str) else given:
+            name, _, split = str(item).partition("/")
+            registered = name in CORPORA
+            found[(name, split or str(settings.get("train_split"))) if registered else (str(item), "")] = None
+    yield from found

@@ -1,0 +1,99 @@
+"""The conversion as a whole: read, account for every key, write beside, load again, put in place."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ...models import register
+from ...models.errors import InputError, unknown_name
+from ...models.files import write_json_atomically
+from .assembly import Conversion, Request
+from .report import Report
+
+KINDS: dict[str, tuple[str, str]] = {
+    "plato": ("plato", "read"),
+    "dial2vec": ("dial2vec", "read"),
+    "transformers": ("encoders", "read_transformers"),
+    "sentence-transformers": ("encoders", "read_sentence_transformers"),
+    "dialogue-cse": ("dialogue_cse", "read"),
+}
+"""Kind of checkpoint to its module here and the function that reads it."""
+
+REPORT_FILE = "conversion.json"
+"""What became of every key, beside the weights."""
+
+
+def convert(request: Request, output: Path, partial: bool = False) -> Iterator[str]:
+    """Converts a foreign checkpoint into one of ours; nothing appears at ``output`` unless all of it holds.
+
+    Args:
+        request: What is read, and as what.
+        output: A folder that does not exist yet: config, weights, tokenizer, chat template and `REPORT_FILE`.
+        partial: Whether keys may be missing, which stay as an untrained model has them, or unexpected.
+
+    Yields:
+        A line for every key, as `Report.lines`.
+
+    Raises:
+        InputError: The checkpoint is damaged, hostile or of another kind, keys are missing or unexpected, or ``output``
+            exists.
+    """
+    if output.exists():
+        raise InputError(f"--output {output} exists already; choose a new folder or remove it")
+    if request.kind not in KINDS:
+        raise unknown_name("kind of checkpoint", request.kind, KINDS)
+    module, name = KINDS[request.kind]
+    read: Callable[[Request], Conversion] = getattr(import_module(f"{__package__}.{module}"), name)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)  # what stays untrained is the same every time
+        conversion = read(request)
+    report = conversion.report
+    yield from report.lines()
+    if not report.complete and not partial:
+        raise InputError(_incomplete(report))
+    _write(conversion, output)
+
+
+def _incomplete(report: Report) -> str:
+    parts = [
+        f"{len(keys)} {name} ({', '.join(keys[:3])}{', ...' if len(keys) > 3 else ''})"
+        for name, keys in (("missing", report.missing), ("unexpected", report.unexpected))
+        if keys
+    ]
+    return (
+        f"'{report.source}': got keys that are {' and '.join(parts)}, expected all keys of {report.kind} alone; "
+        "choose another --from, or pass --partial to convert what is there"
+    )
+
+
+def _write(conversion: Conversion, output: Path) -> None:
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
+        folder = Path(temporary) / "checkpoint"
+        conversion.model.save_pretrained(folder)
+        conversion.tokenizer.save_pretrained(folder)
+        write_json_atomically(folder / REPORT_FILE, conversion.report.to_json())
+        _load_again(folder, conversion.model)
+        folder.replace(output)
+
+
+def _load_again(folder: Path, model: Any) -> None:  # noqa: ANN401
+    """Loads what was written as everybody does, and compares every tensor."""
+    from transformers import AutoModel, AutoTokenizer
+
+    register()
+    loaded, keys = AutoModel.from_pretrained(folder, output_loading_info=True)
+    AutoTokenizer.from_pretrained(folder)
+    wrong = [*keys["missing_keys"], *keys["unexpected_keys"]]
+    theirs = loaded.state_dict()
+    wrong += [name for name, value in model.state_dict().items() if not torch.equal(value, theirs[name])]
+    if wrong:
+        raise InputError(
+            f"what was written loads with other tensors ({', '.join(wrong[:3])}), expected the same; nothing is kept"
+        )

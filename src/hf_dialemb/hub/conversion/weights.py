@@ -1,0 +1,88 @@
+"""A model folder's weights as tensors by name: safetensors, or ``.bin`` files through torch's reader of tensors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from torch import Tensor
+
+from ...models.backbones import resolve_backbone
+from ...models.errors import InputError
+from .torch_files import read_tensors
+
+_FILES = ("model.safetensors", "pytorch_model.bin")
+_SMALL = ["*.json", "*.txt", "*.jinja", "*.model"]
+
+
+def local_folder(source: str) -> Path:
+    """Finds a model folder, and fetches it where it is a Hub id.
+
+    Args:
+        source: A folder or a Hub id.
+
+    Returns:
+        A folder.
+
+    Raises:
+        InputError: It is neither a folder nor on the Hub within reach.
+    """
+    if Path(source).is_dir() and (Path(source) / "modules.json").is_file():
+        return Path(source)  # the transformer may lie in a folder of its own
+    found = resolve_backbone(source)
+    if Path(found).is_dir():
+        return Path(found)
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = Path(snapshot_download(found, allow_patterns=[*_SMALL, "model*.safetensors"]))
+        if not any(folder.rglob("*.safetensors")):
+            folder = Path(snapshot_download(found, allow_patterns=[*_SMALL, "pytorch_model*.bin*"]))
+    except Exception as error:  # the HTTP library's own errors come through beside the Hub client's
+        raise InputError(f"'{source}' cannot be fetched ({type(error).__name__}: {error}); try again") from None
+    return folder
+
+
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """Reads all shards.
+
+    Args:
+        folder: Holds ``model.safetensors`` or ``pytorch_model.bin``, whole or in shards.
+
+    Returns:
+        Tensors by name.
+
+    Raises:
+        InputError: There are none, or a file is damaged.
+    """
+    for name in _FILES:
+        index = folder / f"{name}.index.json"
+        if (folder / name).is_file():
+            return _read(folder / name)
+        if index.is_file():
+            return {key: value for shard in _shards(index) for key, value in _read(folder / shard).items()}
+    raise InputError(f"'{folder}' has no weights: expected {' or '.join(_FILES)}, whole or in shards")
+
+
+def _shards(index: Path) -> list[str]:
+    try:
+        names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+        if any(Path(name).name != name for name in names):
+            raise ValueError("a shard lies in another folder")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"'{index}' cannot be read ({error}); fetch the model again") from None
+    return names
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    if not path.is_file():
+        raise InputError(f"'{path}' is missing: expected a shard of the weights; fetch the model again")
+    if path.suffix != ".safetensors":
+        return read_tensors(path)
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return dict(load_file(path))
+    except SafetensorError as error:
+        raise InputError(f"'{path}' is damaged or cut off ({error}); fetch the model again") from None

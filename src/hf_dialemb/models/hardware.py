@@ -1,0 +1,30 @@
+"""What machine a program runs on, in one line for reports."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+
+def describe_hardware(gpu: bool) -> str:
+    """Names the machine.
+
+    Args:
+        gpu: Whether the work is done by its GPUs.
+
+    Returns:
+        The GPUs' name and number, or the processor's name and how many cores the machine has.
+    """
+    if gpu:
+        import torch
+
+        count = torch.cuda.device_count()
+        return f"{count} x {torch.cuda.get_device_name()}"
+    model = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
+    except OSError:
+        pass  # not Linux
+    return f"{model}, {os.cpu_count()} cores"

@@ -1,0 +1,78 @@
+"""Folders that may be published, made without a model; and a Hub on loopback that this process itself reaches."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hub_server import TOKEN, run_hub
+from safetensors.numpy import save_file
+
+import hf_dialemb
+
+METRICS = Path(hf_dialemb.__file__).parent / "metrics"
+CARD = "---\nlicense: apache-2.0\n---\n# A model\n"
+
+
+def write(folder: Path, **texts: str) -> Path:
+    """Writes files; in their names ``__`` stands for a dot."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / name.replace("__", ".")).write_text(text, encoding="utf-8")
+    return folder
+
+
+def model_folder(folder: Path, seed: int = 0, parts: int = 1) -> Path:
+    """The files of a published encoder, as far as publishing looks at them."""
+    settings = {"config": {"model_type": "bert"}, "modules": [], "tokenizer": {"model": {"vocab": {"/home": seed}}}}
+    write(folder, README__md=CARD, **{f"{name}__json": json.dumps(record) for name, record in settings.items()})
+    for part in range(parts):
+        weights = np.random.default_rng([seed, part]).random((3, 5), dtype=np.float32)
+        save_file({f"layer{part}.weight": weights}, folder / f"model-{part}.safetensors")
+    return folder
+
+
+def dataset_folder(folder: Path) -> Path:
+    configs = "configs:\n- config_name: default\n  data_files:\n  - {split: train, path: train/*.jsonl}\n"
+    write(folder, README__md=f"---\nlicense: mit\n{configs}---\n# Calls\n")
+    write(folder / "train", calls__jsonl='{"messages": [{"role": "user", "content": "look into /home/me/x"}]}\n')
+    return folder
+
+
+def metric_folder(folder: Path, name: str = "ndcg") -> Path:
+    """A metric's folder as it lies in the package, caches of Python and all."""
+    shutil.copytree(METRICS / name, folder / name)
+    (folder / name / "__pycache__").mkdir(exist_ok=True)
+    (folder / name / "__pycache__" / "x.pyc").write_bytes(b"\x80\x04.")
+    return folder / name
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+@contextmanager
+def hub_of_this_process(home: Path):
+    """A Hub that huggingface_hub in this process takes for its own; gives it and the pauses that nobody waits."""
+    from huggingface_hub import constants
+    from huggingface_hub.utils import close_session
+
+    pauses: list[float] = []
+    with run_hub() as hub, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(constants, "ENDPOINT", hub.address)
+        patch.setattr(
+            constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+        )
+        patch.setattr(constants, "HF_HUB_OFFLINE", False)
+        patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        patch.setenv("HF_TOKEN", TOKEN)
+        patch.setattr(time, "sleep", pauses.append)
+        close_session()
+        yield hub, pauses
+        close_session()

@@ -1,0 +1,87 @@
+"""Tiny untrained models of every method that is published: training folders, published folders, results files."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import torch
+
+from hf_dialemb.evaluation.results import Results, Row, describe_run, write_results
+from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
+from hf_dialemb.models import get_method
+from hf_dialemb.models.multi_granularity import MultiGranularityModel
+from hf_dialemb.training.arguments import parse
+
+SETTINGS = {
+    "dial2vec": ["--average_with_backbone", "0.5"],
+    "dse": ["--max_tokens", "32"],
+    "dialog2flow": ["--target", "joint"],
+    "dialogue_cse": ["--frozen_layers", "1"],
+    "dual_encoder": ["--hidden_size", "12", "--embedding_size", "8", "--max_context_tokens", "40"],
+    "transformer_dual_encoder": ["--max_context_tokens", "40"],
+}
+"""What a run of each method has beside the defaults."""
+
+ENSEMBLE = "multi_granularity"
+REPORT = {
+    "steps": 1234, "dialogues": 4321, "examples": 98765, "processes": 2, "seconds": 4567.8,
+    "truncation": "3 of 4,000 utterances were truncated (7 of 90,000 tokens dropped)", "checkpoint": "last",
+    "hardware": "2 x Quick GPU", "energy": None, "resumed_from": None, "log": [],
+}  # fmt: skip
+
+
+def train(method: str, backbone: str, dialogues, folder: Path, *words: str, seed: int = 0) -> Path:
+    """Writes what a training leaves, without training."""
+    from_scratch = get_method(method).from_scratch
+    given = ["--method", method, *([] if from_scratch else ["--backbone", backbone]), *SETTINGS[method], *words]
+    settings = parse(None, [*given, "--output_dir", str(folder), "--use_cpu", "true", "--seed", str(seed)])
+    torch.manual_seed(seed)
+    model, tokenizer = get_method(method).model_class.build(
+        None if from_scratch else backbone, dialogues, None, **settings.method
+    )
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    (folder / "training_settings.json").write_text(json.dumps(settings.fingerprint()))
+    (folder / "training_report.json").write_text(json.dumps(REPORT))
+    return folder
+
+
+def train_ensemble(dialogues, folder: Path) -> Path:
+    """Writes two granularities, their baseline, and the ensemble of them."""
+    train("dual_encoder", "", dialogues, folder / "baseline")
+    members = []
+    for level in (1, 2):
+        words = ("--granularity", str(level), "--granularity_model", str(folder / "baseline"))
+        members.append(train("dual_encoder", "", dialogues, folder / f"granularity-{level}", *words, seed=level))
+    model, tokenizer = MultiGranularityModel.from_members(list(map(str, members)))
+    model.save_pretrained(folder / "multi-granularity")
+    tokenizer.save_pretrained(folder / "multi-granularity")
+    return folder / "multi-granularity"
+
+
+def publish(run: Path, folder: Path) -> Path:
+    """Writes the published form, unverified."""
+    write_checkpoint(*load_checkpoint(str(run)), folder)
+    return folder
+
+
+def measure(path: Path, model: Path | str, reference: Path | str | None, **run: object) -> Path:
+    """Writes a results file: of the model, of what it is compared with, and quoted figures that are none of its own."""
+    rows = [
+        Row(str(model), "sgd", "test", "domain-categorization", "purity", "", 81.23456, 1.98765, 10, (80.111, 82.222)),
+        Row(str(model), "sgd", "test", "alignment-uniformity", "uniformity", "", -2.34567, None, 1),
+        Row(str(model), "sgd", "test", "semantic-relatedness", "spearman", "per-query", 38.3, None, 1),
+        Row(str(model), "sgd", "test", "encoding", "seconds", "", 17.5, None, 1),
+        Row("dial2vec (PLATO)", "sgd", "test", "domain-categorization", "purity", "", 99.875, None, 1, None, "a table"),
+    ]
+    if reference is not None:
+        rows += [
+            Row(str(reference), "sgd", "test", "domain-categorization", "purity", "", 83.5, 0.7, 10),
+            Row(str(reference), "sgd", "test", "alignment-uniformity", "uniformity", "", -1.5, None, 1),
+        ]
+    command = f"dialemb benchmark --data-dir {path.parent} --output benchmark"
+    described = describe_run(command, {"models": [str(model)]}, [0, 1, 2], time.perf_counter())
+    write_results(Results(described | run, tuple(rows)), path)
+    return path

@@ -1,0 +1,295 @@
+"""Publishing: one commit or none, whatever happens on the way, and one sentence that says what did."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+from hub_server import Fault
+from publish_folders import contents, dataset_folder, hub_of_this_process, metric_folder, model_folder, write
+
+from hf_dialemb.cli import publish as command
+from hf_dialemb.cli.parser import Parser
+from hf_dialemb.hub.publish import publish
+from hf_dialemb.hub.publish_errors import LONGEST_PAUSE
+from hf_dialemb.models.errors import InputError
+
+NAME = "org/small"
+
+
+@pytest.fixture
+def reached(tmp_path):
+    with hub_of_this_process(tmp_path) as (hub, pauses):
+        yield hub, pauses
+
+
+@pytest.fixture
+def hub(reached):
+    return reached[0]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return model_folder(tmp_path / "small")
+
+
+def seen(hub, kind="models", name=NAME, revision="main"):
+    """What strangers see there, without the Hub's own file."""
+    files = hub.files(kind, name, revision)
+    assert files.pop(".gitattributes")
+    return files
+
+
+def test_a_model_is_published_in_one_commit_and_a_repeat_makes_none(hub, folder):
+    (line,) = publish(folder, NAME)
+    first, created = hub.history("models", NAME)
+    assert line.startswith("Published 5 files (")
+    assert line.endswith(f"as model {NAME}, commit {first.oid}")
+    assert (created.summary, first.summary) == ("initial commit", "Publish with hf_dialemb")
+    assert seen(hub) == contents(folder)
+    hub.requests.clear()
+    (line,) = publish(folder, NAME)
+    assert line == f"Nothing has changed: {NAME} has all of it already in commit {first.oid}"
+    assert len(hub.history("models", NAME)) == 2
+    assert hub.asked("PUT|/commit/") == []
+
+
+def test_what_changed_is_sent_and_what_is_gone_is_removed(hub, folder):
+    list(publish(model_folder(folder, parts=2), NAME))
+    (folder / "model-1.safetensors").unlink()
+    (folder / "config.json").write_text('{"model_type": "bert", "layers": 2}')
+    hub.requests.clear()
+    removed, published = publish(folder, NAME)
+    assert removed == "Removed: model-1.safetensors, which is not in the folder"
+    assert published.startswith("Published")
+    assert seen(hub) == contents(folder)
+    assert len(hub.history("models", NAME)) == 3
+    assert hub.asked("PUT") == []
+
+
+def test_spaces_datasets_branches_and_private_repositories(hub, folder, tmp_path):
+    list(publish(metric_folder(tmp_path), "org/ndcg", repo_type="space"))
+    assert seen(hub, "spaces", "org/ndcg") == contents(tmp_path / "ndcg")
+    list(publish(dataset_folder(tmp_path / "calls"), "org/calls", repo_type="dataset"))
+    assert seen(hub, "datasets", "org/calls") == contents(tmp_path / "calls")
+    list(publish(folder, NAME, private=True, revision="v2"))
+    assert hub.get("models", NAME).private
+    assert seen(hub, revision="v2") == contents(folder)
+    assert seen(hub) == {}
+    hub.create("models", "org/open")
+    with pytest.raises(InputError, match="org/open exists and everybody can see it; make it private"):
+        list(publish(folder, "org/open", private=True))
+    assert len(hub.history("models", "org/open")) == 1
+
+
+def test_a_gitignore_there_keeps_nothing_back(hub, folder, tmp_path):
+    hub.fill("models", NAME, write(tmp_path / "before", __gitignore="modules.json\n", __gitattributes="* text\n"))
+    assert next(publish(folder, NAME)) == "Removed: .gitignore, which is not in the folder"
+    assert seen(hub) == contents(folder)
+
+
+IN_PASSING = {
+    "preupload fails": Fault("preupload", status=500, times=3),
+    "storage fails": Fault("PUT /lfs", status=503, times=2),
+    "storage breaks off": Fault("PUT /lfs", cut="upload", times=2),
+    "creation fails": Fault("repos/create", status=502, times=2),
+    "creation is not answered": Fault("repos/create", cut="answer"),
+    "card check fails": Fault("validate-yaml", status=500),
+    "commit fails": Fault("/commit/", status=500, times=3),
+    "commit breaks off": Fault("/commit/", cut="upload"),
+    "commit is not answered": Fault("/commit/", cut="answer"),
+    "commit is to wait": Fault("/commit/", status=429, headers={"Retry-After": "7"}),
+    "preupload is to wait": Fault("preupload", status=429, headers={"Retry-After": "7"}),
+    "preupload is limited": Fault("preupload", status=429, headers={"ratelimit": '"api";r=0;t=7'}),
+    "listing breaks off": Fault("GET .*/tree/", cut="answer"),
+}
+
+
+@pytest.mark.parametrize("what", IN_PASSING)
+def test_what_fails_in_passing_is_tried_again(reached, folder, what):
+    hub, pauses = reached
+    fault = IN_PASSING[what]
+    fault = Fault(fault.pattern, fault.status, fault.headers, fault.cut, times=fault.times)
+    hub.faults.append(fault)
+    assert list(publish(folder, NAME))[-1].startswith("Published 5 files")
+    assert fault.times == 0
+    assert len(hub.history("models", NAME)) == 2
+    assert seen(hub) == contents(folder)
+    assert pauses
+    if fault.status == 429:
+        assert 7 <= pauses[0] <= 8
+
+
+FOREVER = {
+    "fails": (Fault("/commit/", status=500), ConnectionError, "the Hub fails (HTTP 500): run the same command again"),
+    "storage fails": (Fault("PUT", status=500), ConnectionError, "the Hub fails (HTTP 500)"),
+    "storage cut": (Fault("PUT", cut="upload"), ConnectionError, "cannot be reached or broke off"),
+    "commit cut": (Fault("/commit/", cut="upload"), ConnectionError, "check the network and run the same command"),
+    "limited": (
+        Fault("preupload", status=429, headers={"Retry-After": str(LONGEST_PAUSE + 1)}),
+        ConnectionError, f"the Hub asks for a pause of {LONGEST_PAUSE + 1} seconds: run the same command again then",
+    ),
+    "limited storage": (
+        Fault("PUT", status=429, headers={"Retry-After": "3600"}), ConnectionError, "for a pause of 3600 seconds",
+    ),
+    "login": (Fault("/commit/", status=401), InputError, "does not accept the login: run 'hf auth login'"),
+    "rights": (Fault("preupload", status=403), InputError, "does not let this login write here: ask its owner"),
+    "no such": (Fault("preupload", status=404), InputError, "knows no such repository or branch: correct --repo-id"),
+    "overtaken": (Fault("/commit/", status=412), InputError, "got another commit while this one was on its way"),
+    "refused": (Fault("/commit/", status=422), InputError, "refuses the request (HTTP 422); it says: as injected"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FOREVER)
+def test_what_fails_for_good_is_one_sentence_and_leaves_what_was_there(reached, tmp_path, folder, what):
+    hub, pauses = reached
+    list(publish(model_folder(tmp_path / "before", seed=9), NAME))
+    hub.requests.clear()
+    fault, kind, sentence = FOREVER[what]
+    hub.faults.append(Fault(fault.pattern, fault.status, fault.headers, fault.cut, times=10**6))
+    with pytest.raises(kind) as caught:
+        list(publish(folder, NAME))
+    message = getattr(caught.value, "strerror", None) or str(caught.value)
+    assert sentence in message
+    assert NAME in str(caught.value)
+    assert "dummy" not in str(caught.value)
+    assert "\n" not in message
+    assert caught.value.__suppress_context__
+    assert len(hub.requests) <= 50
+    assert sum(pauses) <= 60
+    assert seen(hub) == contents(tmp_path / "before")
+    hub.faults.clear()
+    assert list(publish(folder, NAME))[-1].startswith("Published")
+    assert seen(hub) == contents(folder)
+    assert len(hub.history("models", NAME)) == 3
+
+
+def test_however_early_the_hub_goes_away_the_old_commit_stays_and_a_rerun_completes(hub, tmp_path):
+    before, after = (model_folder(tmp_path / name, seed, parts=2) for seed, name in enumerate(("before", "after")))
+    list(publish(before, NAME))
+    hub.requests.clear()
+    list(publish(after, NAME))
+    total = len(hub.requests)
+    assert total > 8
+    states = [contents(before), contents(after)]
+    for turn, number in enumerate(range(total)):
+        hub.large.clear()
+        hub.requests.clear()
+        hub.stop_after = number
+        old, new = (after, before) if turn % 2 == 0 else (before, after)
+        with pytest.raises(ConnectionError, match="broke off"):
+            list(publish(new, NAME))
+        assert seen(hub) == contents(old)
+        hub.stop_after = None
+        list(publish(new, NAME))
+        assert seen(hub) == contents(new)
+    history = hub.history("models", NAME)
+    assert len(history) == 3 + total
+    assert all({**commit.files}.keys() - {".gitattributes"} == states[0].keys() for commit in history[:-1])
+
+
+def test_large_files_that_arrived_are_not_sent_again(hub, tmp_path):
+    folder = model_folder(tmp_path / "parts", parts=3)
+    hub.faults.append(Fault("/commit/", status=403))
+    with pytest.raises(InputError):
+        list(publish(folder, NAME))
+    assert len(hub.asked("PUT")) == 3
+    list(publish(folder, NAME))
+    assert len(hub.asked("PUT")) == 3
+    assert seen(hub) == contents(folder)
+
+
+def test_another_commit_in_between_is_not_overwritten(hub, folder, tmp_path):
+    other = write(tmp_path / "other", notes__md="mine")
+
+    def interfere(number, moment, request):
+        if moment == "arrived" and "/commit/" in request:
+            hub.watch = lambda *_: None
+            entries = dict(hub.get("models", NAME).at("main").files)
+            hub.get("models", NAME).add("main", "by hand", entries)
+
+    hub.fill("models", NAME, other)
+    hub.watch = interfere
+    with pytest.raises(InputError, match="got another commit while this one was on its way: run the same command"):
+        list(publish(folder, NAME))
+    assert hub.history("models", NAME)[0].summary == "by hand"
+    list(publish(folder, NAME))
+    assert hub.files("models", NAME) == contents(folder)
+
+
+def test_unreachable_offline_and_without_login(hub, folder, monkeypatch, tmp_path):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:1")
+    with pytest.raises(ConnectionError, match=r"the Hub at http://127.0.0.1:1 cannot be reached .*: check the network"):
+        list(publish(folder, NAME))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(InputError, match="HF_HUB_OFFLINE is set; unset it to publish"):
+        list(publish(folder, NAME))
+    monkeypatch.delenv("HF_TOKEN")
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "none"))
+    with pytest.raises(InputError, match="no login for the Hub; run 'hf auth login'"):
+        list(publish(folder, NAME))
+    assert hub.requests == []
+
+
+def test_the_login_is_nowhere_in_what_is_said(hub, folder, monkeypatch, capfd, caplog):
+    monkeypatch.setenv("HF_TOKEN", "hf_" + "s" * 34)
+    with pytest.raises(InputError, match="does not accept the login") as caught:
+        list(publish(folder, NAME))
+    hub.faults.append(Fault("create", status=400, headers={"X-Error-Message": "Bearer hf_" + "s" * 34}))
+    with pytest.raises(InputError, match=r"it says: Bearer \*\*\*") as again:
+        list(publish(folder, NAME))
+    said = "".join([str(caught.value), str(again.value), *capfd.readouterr(), caplog.text])
+    assert "hf_sss" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ({"repo_id": "small"}, "--repo-id: got 'small', expected an organisation or user and a name: org/small"),
+        ({"repo_id": "org/sm all"}, "--repo-id: Repo id must use alphanumeric chars"),
+        ({"repo_type": "spaces"}, "Unknown repository type 'spaces'. Did you mean 'space'?"),
+    ],
+)
+def test_a_wrong_target_is_told_before_anything_else(hub, folder, words, sentence):
+    with pytest.raises(InputError) as caught:
+        list(publish(folder, **{"repo_id": NAME, **words}))
+    assert str(caught.value).startswith(sentence)
+    assert hub.requests == []
+
+
+def test_a_download_that_is_not_what_was_sent_is_told(hub, tmp_path):
+    folder = dataset_folder(tmp_path / "calls")
+    *_, line = publish(folder, "org/calls", repo_type="dataset", verify=True)
+    commit = hub.history("datasets", "org/calls")[0].oid
+    assert line == f"Verified: 2 files of commit {commit} are those of {folder}"
+    hub.faults.append(Fault(r"GET .*jsonl", corrupt=True))
+    with pytest.raises(InputError, match=r"train/calls.jsonl of commit \w{40} is not what was sent"):
+        list(publish(folder, "org/calls", repo_type="dataset", verify=True))
+
+
+def dialemb(*words):
+    parser = argparse.ArgumentParser()
+    command.add(parser.add_subparsers(parser_class=Parser))
+    options = parser.parse_args(["publish", *map(str, words)])
+    options.run(options)
+
+
+def test_the_command_prints_what_happens(hub, folder, capsys):
+    dialemb(folder, "--repo-id", NAME, "--dry-run")
+    listed = capsys.readouterr().out.splitlines()
+    rows = {line.split()[-1]: line.split()[:-1] for line in listed[:-2]}
+    size = len(contents(folder)["model-0.safetensors"])
+    assert rows["model-0.safetensors"] == ["LFS", f"{size:,}"]
+    assert rows["config.json"] == ["22"]
+    assert rows.keys() == contents(folder).keys()
+    assert listed[-2].startswith("5 files, ")
+    assert listed[-2].endswith("1 of them large (LFS)")
+    assert listed[-1] == f"Nothing stands in the way of model {NAME}, branch main; nothing was sent"
+    assert hub.requests == []
+    dialemb(folder, "--repo-id", NAME, "--revision", "next")
+    assert capsys.readouterr().out.startswith("Published 5 files")
+    assert {path for path, entry in hub.get("models", NAME).at("next").files.items() if entry.large} == {
+        "model-0.safetensors"
+    }

@@ -1,0 +1,172 @@
+"""From a training's checkpoint over export to the Hub, and from there to strangers, with the same embeddings."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hub_server import TOKEN, Fault
+from publish_folders import CARD, hub_of_this_process, metric_folder
+from ranker_checkpoints import assembled, dual_encoder
+from ranker_checkpoints import save as save_ranker
+from test_unify import FIRST, HELD_OUT, SECOND, register
+from utterance_checkpoints import save_dse
+
+from hf_dialemb.corpora.unify import unify
+from hf_dialemb.hub import custom_encoder, publish_verification, ranker_form
+from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
+from hf_dialemb.hub.publish import publish
+from hf_dialemb.hub.publish_verification import TOLERANCE
+from hf_dialemb.models.dialog2flow import Dialog2FlowModel
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.dialogue_cse import DialogueCSEModel
+from hf_dialemb.models.encoder import encode
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.ranking import encode_contexts, load_ranker
+from hf_dialemb.models.utterance import encode_utterances
+
+DIALOGUES = [
+    Dialogue((Turn("user", "i need a cheap hotel"), Turn("assistant", "for how many nights?"), Turn("user", "two"))),
+    Dialogue((Turn("assistant", "hello, how can i help?"), Turn("user", "a taxi please"))),
+    Dialogue((Turn("user", "good morning"),)),
+]
+TEXTS = [["my card was stolen!"], ["a room"], ["which area do you want to stay in?"]]
+MESSAGES = [[{"role": turn.role, "content": turn.content} for turn in dialogue.turns] for dialogue in DIALOGUES]
+UTTERANCES = [[{"role": "user", "content": text}] for (text,) in TEXTS]
+KINDS = {"dial2vec": "custom", "dse": "plain", "dialogue-cse": "plain", "dialog2flow": "plain", "mgt": "custom"}
+
+
+def trained(made, folder: Path) -> Path:
+    model, tokenizer = made
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tiny_bert, tiny_checkpoint, sample_dialogues, tmp_path_factory) -> dict[str, Path]:
+    """A checkpoint of each method, as training writes it."""
+    place = tmp_path_factory.mktemp("training")
+    torch.manual_seed(5)
+    members = [save_ranker(dual_encoder(sample_dialogues, seed), place / f"member{seed}") for seed in (1, 2)]
+    return {
+        "dial2vec": tiny_checkpoint,
+        "dse": save_dse(tiny_bert, place / "dse"),
+        "dialogue-cse": trained(DialogueCSEModel.from_backbone(tiny_bert, num_negatives=3), place / "cse"),
+        "dialog2flow": trained(Dialog2FlowModel.from_backbone(tiny_bert), place / "flow"),
+        "mgt": Path(save_ranker(assembled(members), place / "mgt")),
+    }
+
+
+@pytest.fixture(scope="module")
+def folders(checkpoints, tmp_path_factory) -> dict[str, Path]:
+    """Their published forms, with the least of a card."""
+    place, made = tmp_path_factory.mktemp("exports"), {}
+    for name, checkpoint in checkpoints.items():
+        made[name] = place / f"{name}-tiny"
+        write_checkpoint(*load_checkpoint(str(checkpoint)), made[name])
+        (made[name] / "README.md").write_text(CARD, encoding="utf-8")
+    return made
+
+
+@pytest.fixture(scope="module")
+def hub(folders, tmp_path_factory):
+    """A Hub to which the commands brought them all, a metric and a unified corpus; its requests are answered there."""
+    place = tmp_path_factory.mktemp("hub")
+    with hub_of_this_process(place) as (hub, _), pytest.MonkeyPatch.context() as patch:
+        for name, folder in folders.items():
+            assert list(publish(folder, f"org/{name}-tiny"))[-1].startswith("Published")
+        list(publish(metric_folder(place), "org/ndcg", repo_type="space"))
+        register(patch, place / "data", "hotel", {"train": [FIRST, SECOND], "dev": [HELD_OUT]})
+        unify(["hotel"], place / "data", place / "unified", show_progress=False)
+        list(publish(place / "unified", "org/unified", repo_type="dataset"))
+        yield hub
+
+
+@pytest.fixture(scope="module")
+def expected(checkpoints) -> dict[str, np.ndarray]:
+    """What the checkpoints of the training give."""
+    found = {}
+    for name, checkpoint in checkpoints.items():
+        if name == "dial2vec":
+            found[name] = encode(*load_checkpoint(str(checkpoint)), DIALOGUES)
+        elif name == "mgt":
+            found[name] = encode_contexts(load_ranker(str(checkpoint)), [dialogue.turns for dialogue in DIALOGUES])
+        else:
+            found[name] = encode_utterances(*load_checkpoint(str(checkpoint)), [text for (text,) in TEXTS])
+    return found
+
+
+@pytest.mark.parametrize("package", ["absent", "imported"])
+def test_strangers_get_the_embeddings_of_the_training(hub, expected, tmp_path, package):
+    models = {f"org/{name}-tiny": (kind, MESSAGES if kind == "custom" else UTTERANCES) for name, kind in KINDS.items()}
+    wishes = {"models": models, "metric": "org/ndcg", "dataset": "org/unified"}
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
+    places = {"HF_ENDPOINT": hub.address, "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(tmp_path / "home")}
+    program = Path(__file__).with_name("published_process.py")
+    run = subprocess.run(
+        [sys.executable, program, package, json.dumps(wishes), tmp_path / "found.npz"],
+        env={**kept, **places, "HF_TOKEN": TOKEN}, cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr[-3000:]
+    with np.load(tmp_path / "found.npz") as arrays:
+        found = dict(arrays)
+    for name, vectors in expected.items():
+        for library in ("AutoModel", "SentenceTransformer"):
+            np.testing.assert_allclose(found[f"org/{name}-tiny {library}"], vectors, atol=TOLERANCE, err_msg=name)
+        ours = {"absent": "transformers_modules", "imported": "hf_dialemb"}[package]
+        assert found[f"org/{name}-tiny class"] == (ours if KINDS[name] == "custom" else "transformers")
+    if package == "absent":
+        assert round(float(found["metric"]), 4) == 0.6309
+        assert found["rows"].tolist() == [2, 1]
+        assert found["said"] == FIRST.turns[1].content
+
+
+def test_the_download_is_verified_in_fresh_processes(hub, folders):
+    nothing, files, *ways = publish(folders["dse"], "org/dse-tiny", verify=True)
+    assert nothing.startswith("Nothing has changed")
+    assert files.startswith("Verified: ")
+    assert [line.split(": largest difference ")[0] for line in ways] == [
+        f"Verified: {library}, {inputs}, package absent, downloaded"
+        for library, inputs in (
+            ("AutoModel", "strings"), ("AutoModel", "messages"), ("SentenceTransformer", "strings"),
+            ("SentenceTransformer", "messages"),
+        )
+    ]  # fmt: skip
+    assert all(float(line.split()[-1]) <= TOLERANCE for line in ways)
+
+
+def test_every_form_is_verified_in_all_its_ways(hub, folders, monkeypatch):
+    asked = []
+
+    def pretend(way, program, folder, probes):
+        asked.append((way, program, folder))
+        return {"vectors": np.ones((1, 2), np.float32)}
+
+    monkeypatch.setattr("hf_dialemb.hub.verification.run_afresh", pretend)
+    for name, ways in (("dial2vec", custom_encoder.WAYS), ("mgt", ranker_form.WAYS)):
+        asked.clear()
+        list(publish(folders[name], f"org/{name}-tiny", verify=True))
+        assert asked[0][2] == folders[name]
+        assert [(way, program) for way, program, _ in asked[1:]] == list(ways.items())
+        assert folders[name] not in {folder for _, _, folder in asked[1:]}
+
+
+def test_a_download_with_other_weights_is_told(hub, folders, monkeypatch):
+    """A changed byte is seen in the file; were it not, in the embeddings."""
+    hub.faults.append(Fault(r"GET .*dse-tiny.*safetensors", corrupt=True))
+    with pytest.raises(InputError, match=r"org/dse-tiny: model.safetensors of commit \w+ is not what was sent"):
+        list(publish(folders["dse"], "org/dse-tiny", verify=True))
+    assert [fault.times for fault in hub.faults] == [0]
+    vectors = iter((1.0, 1.1))
+    monkeypatch.setattr(
+        "hf_dialemb.hub.verification.run_afresh", lambda *words: {"x": np.full((2, 3), next(vectors), np.float32)}
+    )
+    with pytest.raises(InputError, match=r"gives other embeddings \(x, package absent, downloaded\): they differ by"):
+        list(publish_verification._compare_embeddings(folders["dse"], folders["dialogue-cse"]))
