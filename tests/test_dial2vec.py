@@ -239,3 +239,18 @@ def test_save_and_load_keep_every_number(tiny_bert, sample_dialogues, tmp_path):
     assert type(again) is Dial2VecModel
     assert np.array_equal(encode(again, words, sample_dialogues[:4]), encode(model, tokenizer, sample_dialogues[:4]))
     assert not list(tmp_path.glob("*.bin"))
+
+
+def test_training_can_start_from_a_checkpoint_of_ours_with_its_tables(tiny_checkpoint, sample_dialogues):
+    before = AutoModel.from_pretrained(tiny_checkpoint)
+    model, tokenizer = Dial2VecModel.from_backbone(str(tiny_checkpoint))
+    assert before.role_embeddings.weight.abs().sum() > 0
+    for name, value in before.named_parameters():
+        assert torch.equal(model.get_parameter(name), value), name
+    ours, theirs = (
+        encode(one, words, sample_dialogues[:4]) + one.center.numpy()
+        for one, words in ((model, tokenizer), (before, AutoTokenizer.from_pretrained(tiny_checkpoint)))
+    )
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    with pytest.raises(InputError, match="turn_embeddings: got settings for 7 rows"):
+        Dial2VecModel.from_backbone(str(tiny_checkpoint), num_turn_embeddings=7)

@@ -1,10 +1,10 @@
 """What every method's model shares, and what those share that wrap a pretrained backbone."""
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from .backbones import load_pretrained
@@ -86,7 +86,8 @@ class BackboneModel(MethodModel):
         """Builds an untrained encoder around a pretrained backbone.
 
         Args:
-            name: Folder or Hub id of any encoder that `AutoModel` loads.
+            name: Folder or Hub id of any encoder that `AutoModel` loads, or of one of this package, whose encoder and
+                tables of turns and roles it then starts from, such as a converted PLATO.
             dropout: Replaces the backbone's hidden and attention dropout; None keeps them.
             **settings: Fields of the method's config.
 
@@ -96,7 +97,7 @@ class BackboneModel(MethodModel):
         Raises:
             InputError: A setting is wrong, or the backbone's tokenizer is not a fast one.
         """
-        backbone, tokenizer, limit = load_backbone(name, dropout)
+        backbone, tokenizer, limit, tables = load_backbone(name, dropout)
         config_class: Any = cls.config_class
         config = config_class(encoder_config=backbone.config, **settings)
         if limit is not None and config.max_tokens > limit:
@@ -110,8 +111,29 @@ class BackboneModel(MethodModel):
         model = cls(config)
         weights = {key: value for key, value in backbone.state_dict().items() if not key.startswith("pooler.")}
         model.encoder.load_state_dict(weights, strict=True)
+        model.take_tables(tables, name)
         model.train(False)
         return model, tokenizer
+
+    @torch.no_grad()
+    def take_tables(self, tables: Mapping[str, Tensor], name: str) -> None:
+        """Takes over the tables of turns and roles that a checkpoint of this package has beside its encoder.
+
+        Args:
+            tables: By parameter name; those that this model has none of are left.
+            name: Where they come from, for messages.
+
+        Raises:
+            InputError: The settings ask for another size.
+        """
+        own = dict(self.named_parameters())
+        for key in tables.keys() & own.keys():
+            if own[key].shape != tables[key].shape:
+                raise InputError(
+                    f"{key.removesuffix('.weight')}: got settings for {len(own[key])} rows, expected the "
+                    f"{len(tables[key])} of '{name}'; correct num_turn_embeddings or num_roles"
+                )
+            own[key].copy_(tables[key])
 
     @staticmethod
     def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: Any) -> None:  # noqa: ANN401
@@ -131,6 +153,8 @@ class BackboneModel(MethodModel):
     def set_input_embeddings(self, value: nn.Module) -> None:
         """Replaces the backbone's token table."""
         self.encoder.set_input_embeddings(value)
+        # The config is the encoder's own, and decides what loads: transformers changes only the one around it.
+        self.config.encoder_config.vocab_size = value.num_embeddings  # type: ignore[union-attr]
 
     def freeze_lower_layers(self) -> None:
         """Stops learning in the first ``frozen_layers`` layers and all tables below them.
@@ -149,15 +173,31 @@ class BackboneModel(MethodModel):
             parameter.requires_grad_(False)
 
 
-def load_backbone(name: str, dropout: float | None) -> tuple[Any, PreTrainedTokenizerBase, int | None]:
+class Backbone(NamedTuple):
+    """A pretrained encoder.
+
+    Attributes:
+        encoder: The model.
+        tokenizer: Its tokenizer.
+        positions: How many positions it has, if it says.
+        tables: Of a checkpoint of this package, its parameters outside of encoder and heads.
+    """
+
+    encoder: Any
+    tokenizer: PreTrainedTokenizerBase
+    positions: int | None
+    tables: dict[str, Tensor]
+
+
+def load_backbone(name: str, dropout: float | None) -> Backbone:
     """Loads a pretrained encoder.
 
     Args:
-        name: Folder or Hub id of any encoder that `AutoModel` loads.
+        name: Folder or Hub id of any encoder that `AutoModel` loads, or of one of this package.
         dropout: Replaces its hidden and attention dropout; None keeps them.
 
     Returns:
-        The encoder, its tokenizer, and how many positions it has, if it says.
+        The encoder; of a checkpoint of this package, what it was built around.
 
     Raises:
         InputError: The dropout is out of range, or the tokenizer is missing or not a fast one.
@@ -167,11 +207,22 @@ def load_backbone(name: str, dropout: float | None) -> tuple[Any, PreTrainedToke
         raise InputError(f"The tokenizer of '{name}' is {type(tokenizer).__name__}: expected a fast tokenizer")
     if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):  # transformers makes up an empty one
         raise InputError(f"'{name}' has no tokenizer files: expected tokenizer.json beside the weights")
-    backbone = load_pretrained(AutoModel, name)
+    backbone, tables = load_pretrained(AutoModel, name), {}
+    if isinstance(backbone, BackboneModel):
+        tables = {
+            key: value.detach()
+            for key, value in backbone.named_parameters()
+            if not key.startswith(("encoder.", "heads."))
+        }
+        backbone = backbone.encoder
+    elif isinstance(backbone, MethodModel):
+        raise InputError(
+            f"'{name}' is a {backbone.config.model_type} model, expected an encoder; name another backbone"
+        )
     if dropout is not None:
         check_range("dropout", dropout, 0, 1)
         backbone.config.update({key: dropout for key in vars(backbone.config) if _is_dropout(key)})
-    return backbone, tokenizer, _position_limit(backbone.config)
+    return Backbone(backbone, tokenizer, _position_limit(backbone.config), tables)
 
 
 def autocast_off(tensor: torch.Tensor) -> torch.autocast:

@@ -83,7 +83,7 @@ class TransformerDualEncoderModel(TowerRanker):
             InputError: A setting is wrong, or the backbone cannot be used.
         """
         assert backbone is not None, "settings without a backbone are refused before"
-        pretrained, tokenizer, limit = load_backbone(backbone, dropout)
+        pretrained, tokenizer, limit, _ = load_backbone(backbone, dropout)
         config = TransformerDualEncoderConfig(encoder_config=pretrained.config, **settings)  # type: ignore[arg-type]
         for name in ("max_context_tokens", "max_response_tokens"):
             if limit is not None and getattr(config, name) > limit:
