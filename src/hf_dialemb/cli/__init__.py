@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..models.errors import InputError
-from . import benchmark, card, convert, corpus, ensemble, publish, rank
+from . import benchmark, card, convert, corpus, ensemble, export, publish, rank
 from .parser import Parser, add_command, corpus_options
 
 _TRAIN_HELP = """Every setting is a line 'field: value' of the YAML file or '--field value' here; the latter wins.
@@ -79,9 +79,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"dialemb {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=Parser)
-    own = (_add_demo, _add_train, _add_evaluate, _add_embed, _add_search, _add_export)
-    for add in (*own, benchmark.add, card.add, convert.add, corpus.add, ensemble.add, publish.add, rank.add):
+    own = (_add_demo, _add_train, _add_evaluate, _add_embed, _add_search)
+    for add in own:
         add(commands)
+    for module in (benchmark, card, convert, corpus, ensemble, export, publish, rank):
+        module.add(commands)
     return parser
 
 
@@ -210,23 +212,3 @@ def _search(options: argparse.Namespace) -> None:
     vectors = load_encoder(options.model).encode(dialogues)
     for line in describe_nearest(dialogues, vectors, options.id, options.top):
         print(line)
-
-
-def _add_export(commands: argparse._SubParsersAction[Parser]) -> None:
-    parser = add_command(
-        commands,
-        "export",
-        "Turn a trained checkpoint into the form that strangers load, and check it in fresh processes.",
-        "example: dialemb export --model runs/dial2vec-minilm --output published/dial2vec-minilm",
-    )
-    parser.add_argument("--model", required=True, help="checkpoint folder of the training")
-    parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
-    parser.set_defaults(run=_export)
-
-
-def _export(options: argparse.Namespace) -> None:
-    from ..hub.export import export
-
-    for line in export(options.model, options.output):
-        print(line)
-    print(f"Wrote {options.output}")

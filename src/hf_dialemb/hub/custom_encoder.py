@@ -16,6 +16,7 @@ from transformers import PreTrainedModel
 
 from ..models.dialogue import Dialogue
 from ..models.encoder import DialogueEncoder, encode
+from .precision import AS_TRAINED, WeightForm
 from .sentence_files import write_record, write_sentence_files
 from .verification import WITHOUT_PACKAGE, compare, run_afresh
 
@@ -69,17 +70,23 @@ WAYS = {
 """Every way that a stranger may load such a checkpoint, as a program for a fresh process."""
 
 
-def write_custom(model: PreTrainedModel, tokenizer: Any, folder: Path) -> None:  # noqa: ANN401
+def write_custom(
+    model: PreTrainedModel,
+    tokenizer: Any,  # noqa: ANN401
+    folder: Path,
+    weights: WeightForm = AS_TRAINED,
+) -> None:
     """Writes weights, tokenizer, the model's code and the sentence-transformers files.
 
     Args:
         model: A dialogue encoder, or another model that gives ``pooler_output``.
         tokenizer: Its tokenizer.
         folder: Created if absent.
+        weights: How the weights are written.
     """
     from transformers.dynamic_module_utils import get_relative_import_files
 
-    model.save_pretrained(folder)
+    weights.applied(model).save_pretrained(folder, **weights.save_options())
     tokenizer.save_pretrained(folder)
     module = import_module(type(model).__module__)
     file = Path(str(module.__file__))
@@ -110,21 +117,27 @@ def _forget_places(config: Any) -> None:  # noqa: ANN401 - whatever JSON can hol
         _forget_places(part)
 
 
-def verify_custom(folder: Path, model: DialogueEncoder, tokenizer: Any) -> Iterator[str]:  # noqa: ANN401
+def verify_custom(
+    folder: Path,
+    model: DialogueEncoder,
+    tokenizer: Any,  # noqa: ANN401
+    tolerance: float = TOLERANCE,
+) -> Iterator[str]:
     """Loads a published folder in fresh processes, in every way of `WAYS`, and compares embeddings.
 
     Args:
         folder: The published form.
         model: What it was made from.
         tokenizer: Its tokenizer.
+        tolerance: Largest difference that passes, relative to the largest value.
 
     Yields:
         A line per way, with the largest difference relative to the largest value.
 
     Raises:
-        InputError: A way fails or differs by more than `TOLERANCE`.
+        InputError: A way fails or differs by more than that.
     """
     expected = encode(model, tokenizer, [Dialogue.from_messages(messages) for messages in _PROBES])
     for way, program in WAYS.items():
         vectors = run_afresh(way, program, folder, _PROBES)["vectors"]
-        yield compare(way, vectors, expected, TOLERANCE)
+        yield compare(way, vectors, expected, tolerance)

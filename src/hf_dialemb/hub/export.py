@@ -2,6 +2,8 @@
 
 Utterance encoders become plain encoders (`plain_encoder`); dialogue encoders (`custom_encoder`) and rankers of
 responses (`ranker_form`) keep their kind. Every way of loading is tried in a fresh process before the folder appears.
+Weights may be rounded and written in several files (`precision`); an ONNX graph (`onnx_form`), and one of 8-bit
+integers (`quantisation`), may go beside them.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ from ..models.encoder import DialogueEncoder
 from ..models.errors import InputError
 from ..models.ranker import Ranker
 from ..models.utterance import UtteranceEncoder
-from .custom_encoder import verify_custom, write_custom
-from .plain_encoder import verify_plain, write_plain
-from .ranker_form import verify_ranker, write_ranker
+from . import custom_encoder, plain_encoder, ranker_form
+from .onnx_form import check_onnx, write_onnx
+from .precision import AS_TRAINED, WeightForm
+from .quantisation import TaskChoice, load_problems, write_int8
 
 
 def load_checkpoint(path: str) -> tuple[DialogueEncoder | UtteranceEncoder | Ranker, Any]:
@@ -45,27 +48,47 @@ def load_checkpoint(path: str) -> tuple[DialogueEncoder | UtteranceEncoder | Ran
     return model, load_pretrained(AutoTokenizer, folder)
 
 
-def export(source: str, output: Path) -> Iterator[str]:
+def export(
+    source: str,
+    output: Path,
+    *,
+    weights: WeightForm = AS_TRAINED,
+    onnx: bool = False,
+    int8: bool = False,
+    measured_on: TaskChoice | None = None,
+) -> Iterator[str]:
     """Writes the published form of a checkpoint and verifies it; nothing appears at ``output`` unless all of it holds.
 
     Args:
         source: Folder or Hub id of a training checkpoint.
         output: A folder that does not exist yet.
+        weights: How the weights are written.
+        onnx: Whether an ONNX graph goes beside them.
+        int8: Whether one of 8-bit integers does, too.
+        measured_on: Tasks by which the loss of the 8-bit graph is measured; None measures it on probe texts alone.
 
     Yields:
-        A line per verified way of loading, with its largest difference.
+        A line per verified way of loading, with its largest difference, and of the graphs likewise.
 
     Raises:
-        InputError: ``source`` is not a checkpoint, ``output`` exists, or a way of loading gives other embeddings.
+        InputError: ``source`` is not a checkpoint, ``output`` exists, a package or corpus is missing, or a way of
+            loading gives other embeddings.
     """
     if output.exists():
         raise InputError(f"--output {output} exists already; choose a new folder or remove it")
+    if onnx or int8:
+        check_onnx()
+    problems = load_problems(measured_on)
     model, tokenizer = load_checkpoint(source)
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
         folder = Path(temporary) / "checkpoint"
-        write_checkpoint(model, tokenizer, folder)
-        yield from verify(folder, model, tokenizer)
+        write_checkpoint(model, tokenizer, folder, weights)
+        yield from verify(folder, model, tokenizer, weights)
+        if onnx or int8:
+            yield from write_onnx(folder, model)
+        if int8:
+            yield from write_int8(folder, isinstance(model, UtteranceEncoder), problems)
         folder.replace(output)
 
 
@@ -73,6 +96,7 @@ def write_checkpoint(
     model: DialogueEncoder | UtteranceEncoder | Ranker,
     tokenizer: Any,  # noqa: ANN401
     folder: Path,
+    weights: WeightForm = AS_TRAINED,
 ) -> None:
     """Writes the published form of a model.
 
@@ -80,19 +104,21 @@ def write_checkpoint(
         model: Any of our encoders.
         tokenizer: Its tokenizer.
         folder: Created if absent.
+        weights: How the weights are written.
     """
     if isinstance(model, UtteranceEncoder):
-        write_plain(model, tokenizer, folder)
+        plain_encoder.write_plain(model, tokenizer, folder, weights)
     elif isinstance(model, Ranker):
-        write_ranker(model, tokenizer, folder)
+        ranker_form.write_ranker(model, tokenizer, folder, weights)
     else:
-        write_custom(model, tokenizer, folder)
+        custom_encoder.write_custom(model, tokenizer, folder, weights)
 
 
 def verify(
     folder: Path,
     model: DialogueEncoder | UtteranceEncoder | Ranker,
     tokenizer: Any,  # noqa: ANN401
+    weights: WeightForm = AS_TRAINED,
 ) -> Iterator[str]:
     """Loads a published folder in fresh processes, in every way that a stranger may, and compares embeddings.
 
@@ -100,15 +126,28 @@ def verify(
         folder: The published form.
         model: What it was made from.
         tokenizer: Its tokenizer.
+        weights: How the weights were written.
 
     Yields:
-        A line per way, with the largest difference relative to the largest value.
+        A line per way, with the largest difference relative to the largest value; before them what passes, where
+        weights were rounded.
 
     Raises:
         InputError: A way fails or gives other embeddings.
     """
-    if isinstance(model, UtteranceEncoder):
-        return verify_plain(folder, model, tokenizer)
-    if isinstance(model, Ranker):
-        return verify_ranker(folder, model, tokenizer)
-    return verify_custom(folder, model, tokenizer)
+    plain, ranker = isinstance(model, UtteranceEncoder), isinstance(model, Ranker)
+    full = (plain_encoder if plain else ranker_form if ranker else custom_encoder).TOLERANCE
+    tolerance = weights.tolerance(model, full)
+    if weights.dtype is not None:
+        name = str(weights.dtype).removeprefix("torch.")
+        yield f"Weights in {name}: differences up to {tolerance:.0e} of the embeddings' largest value pass"
+    try:
+        if isinstance(model, UtteranceEncoder):
+            yield from plain_encoder.verify_plain(folder, model, tokenizer, tolerance)
+        elif isinstance(model, Ranker):
+            yield from ranker_form.verify_ranker(folder, model, tokenizer, tolerance)
+        else:
+            yield from custom_encoder.verify_custom(folder, model, tokenizer, tolerance)
+    except InputError as error:
+        remedy = "; rounding may cost too much here: choose --dtype fp32" if tolerance > full else ""
+        raise InputError(f"{error}{remedy}") from None

@@ -27,6 +27,7 @@ from ..models.config import UtteranceConfig, own_settings
 from ..models.layout import Truncation, tokenize_utterances
 from ..models.markers import special_texts
 from ..models.utterance import UtteranceEncoder
+from .precision import AS_TRAINED, WeightForm
 from .sentence_files import write_record, write_sentence_files
 from .verification import WITHOUT_PACKAGE, compare, run_afresh
 
@@ -47,7 +48,7 @@ model, tokenizer = AutoModel.from_pretrained(path), AutoTokenizer.from_pretraine
 def mean(batch):
     mask = batch["attention_mask"].unsqueeze(-1)
     with torch.inference_mode():
-        return ((model(**batch).last_hidden_state * mask).sum(1) / mask.sum(1).clamp(min=1)).numpy()
+        return ((model(**batch).last_hidden_state * mask).sum(1) / mask.sum(1).clamp(min=1)).float().numpy()
 options = {"return_tensors": "pt", "padding": True, "truncation": True}
 strings, messages = probes["AutoModel, strings"], probes["AutoModel, messages"]
 vectors = {
@@ -62,16 +63,24 @@ np.savez(output, **vectors)
 """
 
 
-def write_plain(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
-    """Writes the backbone in float32, its tokenizer, the sentence-transformers files and `SETTINGS_FILE`.
+def write_plain(
+    model: UtteranceEncoder,
+    tokenizer: PreTrainedTokenizerBase,
+    folder: Path,
+    weights: WeightForm = AS_TRAINED,
+) -> None:
+    """Writes the backbone, its tokenizer, the sentence-transformers files and `SETTINGS_FILE`.
 
     Args:
-        model: An utterance encoder; becomes float32. Its heads are left out.
+        model: An utterance encoder; becomes float32, and so are the weights unless ``weights`` says otherwise. Its
+            heads are left out.
         tokenizer: Its tokenizer, with chat template.
         folder: Created if absent.
+        weights: How the weights are written.
     """
-    encoder = model.float().encoder  # type: ignore[no-untyped-call]
-    encoder.save_pretrained(folder, state_dict={**encoder.state_dict(), **_unused_weights(encoder)})
+    encoder = weights.applied(model.float()).encoder  # type: ignore[no-untyped-call]
+    state = {**encoder.state_dict(), **_unused_weights(encoder)}
+    encoder.save_pretrained(folder, state_dict=state, **weights.save_options())
     _write_tokenizer(tokenizer, model.config.max_tokens, folder)
     method = model.config.model_type.removeprefix("dialemb-")
     write_record(folder / SETTINGS_FILE, {"method": method, "settings": _settings(model.config)})
@@ -93,19 +102,22 @@ def write_plain(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, fol
     )
 
 
-def verify_plain(folder: Path, model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase) -> Iterator[str]:
+def verify_plain(
+    folder: Path, model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, tolerance: float = TOLERANCE
+) -> Iterator[str]:
     """Loads a published folder in a fresh process without this package, and compares embeddings.
 
     Args:
         folder: The published form.
         model: What it was made from, in float32.
         tokenizer: Its tokenizer.
+        tolerance: Largest difference that passes, relative to the largest value.
 
     Yields:
         A line per way of loading, with the largest difference relative to the largest value.
 
     Raises:
-        InputError: A way fails or differs by more than `TOLERANCE`.
+        InputError: A way fails or differs by more than that.
     """
     probes = _probes(tokenizer, model.config.max_tokens)
     loaded = run_afresh("package absent", WITHOUT_PACKAGE + _PROGRAM, folder, probes)
@@ -114,7 +126,7 @@ def verify_plain(folder: Path, model: UtteranceEncoder, tokenizer: PreTrainedTok
         batch = tokenize_utterances(texts, tokenizer, model.config.max_tokens, Truncation())
         with torch.inference_mode():
             expected = model(**batch).pooler_output.numpy()
-        yield compare(f"{way}, package absent", loaded[way], expected, TOLERANCE)
+        yield compare(f"{way}, package absent", loaded[way], expected, tolerance)
 
 
 def _probes(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> dict[str, list[Any]]:
@@ -145,7 +157,8 @@ def _unused_weights(encoder: nn.Module) -> dict[str, Tensor]:
     with torch.device("meta"):
         complete = AutoModel.from_config(encoder.config).state_dict()
     missing = complete.keys() - encoder.state_dict().keys()
-    return {name: torch.zeros(complete[name].shape) for name in sorted(missing)}
+    dtype = next(encoder.parameters()).dtype
+    return {name: torch.zeros(complete[name].shape, dtype=dtype) for name in sorted(missing)}
 
 
 def _write_tokenizer(tokenizer: PreTrainedTokenizerBase, max_tokens: int, folder: Path) -> None:

@@ -24,6 +24,7 @@ from ..models.markers import ranking_template, special_texts
 from ..models.ranker import RESPONSE, Ranker
 from ..models.ranking import LoadedRanker, encode_contexts, encode_responses
 from .custom_encoder import write_custom
+from .precision import AS_TRAINED, WeightForm
 from .sentence_files import write_record
 from .verification import WITHOUT_PACKAGE, compare, run_afresh
 
@@ -57,13 +58,19 @@ WAYS = {
 """Every way that a stranger may load such a checkpoint, as a program for a fresh process."""
 
 
-def write_ranker(model: Ranker, tokenizer: Any, folder: Path) -> None:  # noqa: ANN401
+def write_ranker(
+    model: Ranker,
+    tokenizer: Any,  # noqa: ANN401
+    folder: Path,
+    weights: WeightForm = AS_TRAINED,
+) -> None:
     """Writes weights, tokenizer, the model's code and the sentence-transformers files.
 
     Args:
         model: A ranker that embeds.
         tokenizer: Its tokenizer; given the chat template and the limit of the published form.
         folder: Created if absent.
+        weights: How the weights are written.
 
     Raises:
         InputError: The ranker embeds nothing.
@@ -75,26 +82,32 @@ def write_ranker(model: Ranker, tokenizer: Any, folder: Path) -> None:  # noqa: 
         )
     tokenizer.chat_template = ranking_template(tokenizer, model.config.marker_ids)
     tokenizer.model_max_length = UNLIMITED
-    write_custom(model, tokenizer, folder)
+    write_custom(model, tokenizer, folder, weights)
     file = folder / "config_sentence_transformers.json"
     dot = isinstance(model, TowerRanker) and model.config.score == "dot"
     settings = {"prompts": {"query": "", "document": RESPONSE}, "similarity_fn_name": "dot" if dot else "cosine"}
     write_record(file, {**json.loads(file.read_text(encoding="utf-8")), **settings})
 
 
-def verify_ranker(folder: Path, model: Ranker, tokenizer: Any) -> Iterator[str]:  # noqa: ANN401
+def verify_ranker(
+    folder: Path,
+    model: Ranker,
+    tokenizer: Any,  # noqa: ANN401
+    tolerance: float = TOLERANCE,
+) -> Iterator[str]:
     """Loads a published folder in fresh processes, in every way of `WAYS`, and compares embeddings.
 
     Args:
         folder: The published form.
         model: What it was made from.
         tokenizer: Its tokenizer.
+        tolerance: Largest difference that passes, relative to the largest value.
 
     Yields:
         A line per way, library and kind of text, with the largest difference relative to the largest value.
 
     Raises:
-        InputError: A way fails or differs by more than `TOLERANCE`.
+        InputError: A way fails or differs by more than that.
     """
     probes = _probes(model, tokenizer)
     ranker = loaded(model, tokenizer)
@@ -102,7 +115,7 @@ def verify_ranker(folder: Path, model: Ranker, tokenizer: Any) -> Iterator[str]:
     expected = {"contexts": encode_contexts(ranker, turns), "responses": encode_responses(ranker, probes["responses"])}
     for way, program in WAYS.items():
         for name, vectors in run_afresh(way, program, folder, probes).items():
-            yield compare(f"{name}, {way}", vectors, expected[name.split(", ")[1]], TOLERANCE)
+            yield compare(f"{name}, {way}", vectors, expected[name.split(", ")[1]], tolerance)
 
 
 def loaded(model: Ranker, tokenizer: Any) -> LoadedRanker:  # noqa: ANN401

@@ -103,9 +103,8 @@ class TowerRanker(Ranker):
         length = attention_mask.sum(-1, keepdim=True)
         kept = torch.where(is_response, limits[1], limits[0]).unsqueeze(-1).minimum(length)  # (N, 1)
         head = torch.where(is_response.unsqueeze(-1), kept - config.closing_tokens, config.opening_tokens)
-        place = torch.arange(input_ids.shape[1], device=input_ids.device)
-        if not torch.compiler.is_exporting():  # a graph serves all lengths, and only masks the rest
-            place = place[: max(limits)]
+        # Not a slice: that would tie an exported graph to texts on one side of the limit.
+        place = torch.arange(torch.sym_min(input_ids.shape[1], max(limits)), device=input_ids.device)
         source = torch.where(place < head, place, place + length - kept).clamp(max=input_ids.shape[1] - 1)
         return input_ids.gather(1, source), (place < kept).to(attention_mask.dtype)
 

@@ -1,0 +1,67 @@
+"""The command ``dialemb export``: from a training checkpoint to the form that strangers load."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..models.errors import InputError
+from .parser import Parser, add_command
+
+_HELP = """The weights are verified as they are written: AutoModel and sentence-transformers load the folder in fresh
+processes, and every embedding is compared. ONNX graphs lie beside them in the folder onnx.
+
+example: dialemb export --model runs/dial2vec-minilm --output published/dial2vec-minilm
+example: dialemb export --model runs/dse-minilm --output published/dse --int8 --corpus clinc150 --data-dir data"""
+
+_TASK_OPTIONS = ("corpus", "data_dir", "split", "task", "limit", "seeds")
+
+
+def add(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands, "export", "Turn a trained checkpoint into the form that strangers load, and check it.", _HELP
+    )
+    parser.add_argument("--model", required=True, help="checkpoint folder of the training")
+    parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
+    parser.add_argument("--dtype", choices=("bf16", "fp16", "fp32"), help="precision of the weights (default: fp32 for "
+                        "encoders of utterances, that of the checkpoint for all else)")  # fmt: skip
+    parser.add_argument("--max-shard-size", help="largest file of weights, such as 1GB; more is written in several")
+    parser.add_argument("--onnx", action="store_true", help="write an ONNX graph in float32 too")
+    parser.add_argument("--int8", action="store_true", help="write one of 8-bit integers beside it, and what it loses")
+    group = parser.add_argument_group("what the loss of --int8 is measured on, beside probe texts")
+    group.add_argument("--corpus", help="a corpus name, or a file, folder or Hub dataset of your own")
+    group.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+    group.add_argument("--split", help="train, dev, test or all (default: test)")
+    group.add_argument("--task", nargs="+", help="tasks, see dialemb evaluate (default: what suits the corpus)")
+    group.add_argument("--limit", type=int, help="measure on a fixed random sample of so many items")
+    group.add_argument("--seeds", type=int, help="repeats of everything that draws at random (default: 10)")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    given = [name for name in _TASK_OPTIONS if getattr(options, name) is not None]
+    for name in given:
+        if not options.int8 or options.corpus is None:
+            missing = "--corpus" if options.int8 else "--int8"
+            raise InputError(f"--{name.replace('_', '-')}: got it without {missing}; add {missing} or leave it out")
+    from ..hub.export import export
+    from ..hub.precision import WeightForm
+    from ..hub.quantisation import TaskChoice
+
+    choice = None
+    if options.corpus is not None:
+        choice = TaskChoice(
+            options.corpus,
+            options.data_dir,
+            options.split or "test",
+            options.task or (),
+            options.limit,
+            range(10 if options.seeds is None else options.seeds),
+        )
+    weights = WeightForm.named(options.dtype, options.max_shard_size)
+    for line in export(
+        options.model, options.output, weights=weights, onnx=options.onnx, int8=options.int8, measured_on=choice
+    ):
+        print(line)
+    print(f"Wrote {options.output}")

@@ -1,0 +1,236 @@
+"""ONNX graphs: one per model that embeds, with its vectors for any batch, and their 8-bit form with what it costs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from sentence_transformers import SentenceTransformer
+from test_model_common import MARKS, WORDS, build
+from utterance_checkpoints import save_dse
+
+from hf_dialemb.cli import export as command
+from hf_dialemb.cli.parser import Parser
+from hf_dialemb.hub import onnx_form, quantisation
+from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
+from hf_dialemb.hub.onnx_encoder import OnnxEncoder
+from hf_dialemb.hub.precision import WeightForm
+from hf_dialemb.models import METHODS, get_method
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.encoder import encode
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.utterance import UtteranceEncoder, encode_utterances
+
+pytest.importorskip("onnxscript")
+pytest.importorskip("onnxruntime")
+
+GRAPHS = ["dial2vec", "dse", "dual_encoder", "transformer_dual_encoder", "multi_granularity"]
+TEXTS = ["i need a hotel", "Hello [SEP] [MASK] [unused3] </s>!", "a taxi, please", "for two nights"]
+
+
+def run(*words: object) -> None:
+    """Runs ``dialemb export`` with the words, without the rest of the command line."""
+    parser = Parser()
+    command.add(parser.add_subparsers(parser_class=Parser))
+    options = parser.parse_args(["export", *map(str, words)])
+    assert isinstance(options, argparse.Namespace)
+    options.run(options)
+
+
+def opened(folder: Path, file: str = onnx_form.FILE):
+    from onnxruntime import InferenceSession
+
+    return InferenceSession(str(folder / file), providers=["CPUExecutionProvider"])
+
+
+def close(one: np.ndarray, other: np.ndarray, tolerance: float = 1e-4) -> bool:
+    return one.shape == other.shape and bool(np.abs(one - other).max() <= tolerance * np.abs(other).max())
+
+
+@pytest.fixture(scope="module", params=GRAPHS)
+def graph(request, tmp_path_factory):
+    """A tiny model, its graph, and what was said of it."""
+    model, folder = build(request.param), tmp_path_factory.mktemp("graphs") / request.param
+    folder.mkdir()
+    (line,) = onnx_form.write_onnx(folder, model)
+    return model, opened(folder), line
+
+
+def test_what_embeds_has_a_graph_or_embeds_as_one_that_has():
+    alike = {name for name in METHODS if get_method(name).model_class.forward is UtteranceEncoder.forward}
+    assert alike == {"dse", "dialog2flow", "dialogue_cse"}
+    assert set(METHODS) == {*GRAPHS, *alike, "deep_attention_matching"}
+    assert not get_method("deep_attention_matching").model_class.embeds
+
+
+def test_a_graph_takes_two_inputs_of_any_size_and_gives_the_embedding(graph):
+    model, session, line = graph
+    assert [(place.name, place.shape, place.type) for place in session.get_inputs()] == [
+        (name, ["batch", "tokens"], "tensor(int64)") for name in ("input_ids", "attention_mask")
+    ]
+    assert [(place.name, place.shape) for place in session.get_outputs()] == [
+        ("sentence_embedding", ["batch", model.config.hidden_size])
+    ]
+    assert float(line.split()[-1]) <= 1e-5
+    assert line.startswith("Verified: ONNX, batches of 1 to 9: largest difference")
+
+
+@pytest.mark.parametrize(("count", "length"), [(1, 1), (1, 2), (1, 19), (2, 32), (7, 5), (16, 24)])
+def test_a_graph_has_the_vectors_of_the_model(graph, count, length):
+    model, session, _ = graph
+    generator = torch.Generator().manual_seed(length)
+    ids = torch.randint(WORDS, (count, length), generator=generator)
+    ids[:, 0] = MARKS[1]
+    ids[-1, 0] = MARKS[-1]
+    mask = (torch.arange(length) < torch.randint(1, length + 1, (count, 1), generator=generator)).long()
+    with torch.no_grad():
+        expected = model(input_ids=ids, attention_mask=mask).pooler_output.numpy()
+    (found,) = session.run(None, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})
+    assert close(found, expected, 1e-5)
+
+
+@pytest.fixture(scope="module")
+def exported(tiny_bert, tmp_path_factory) -> tuple[Path, Path, list[str]]:
+    """A checkpoint of DSE, its export with everything, and the lines that were printed."""
+    place = tmp_path_factory.mktemp("exports")
+    source, lines = save_dse(tiny_bert, place / "training"), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("builtins.print", lambda *words, **_: lines.append(" ".join(map(str, words))))
+        run("--model", source, "--output", place / "published", "--dtype", "bf16", "--max-shard-size", "20KB", "--int8",
+            "--corpus", "sample", "--task", "domains", "--limit", "30", "--seeds", "2")  # fmt: skip
+    return source, place / "published", lines
+
+
+def test_weights_are_rounded_and_written_in_parts(exported):
+    source, folder, lines = exported
+    shards = sorted(folder.glob("model-*.safetensors"))
+    assert len(shards) > 2
+    assert (folder / "model.safetensors.index.json").is_file()
+    assert {value.dtype for shard in shards for value in load_file(shard).values()} == {torch.bfloat16}
+    assert json.loads((folder / "config.json").read_text())["dtype"] == "bfloat16"
+    assert lines[0] == "Weights in bfloat16: differences up to 1e-01 of the embeddings' largest value pass"
+    found = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
+    assert close(found, encode_utterances(*load_checkpoint(str(source)), TEXTS), 1e-1)
+
+
+def test_the_graph_beside_rounded_weights_is_not_rounded(exported):
+    source, folder, _ = exported
+    found = OnnxEncoder(folder).encode([Dialogue((Turn("user", text),)) for text in TEXTS])
+    assert close(found, encode_utterances(*load_checkpoint(str(source)), TEXTS), 1e-5)
+
+
+def test_what_8_bits_cost_lies_beside_the_graph(exported):
+    _, folder, lines = exported
+    assert {path.name for path in (folder / "onnx").iterdir()} == {
+        "model.onnx", "model_int8.onnx", "quantisation.json",
+    }  # fmt: skip
+    record = json.loads((folder / "onnx" / "quantisation.json").read_text())
+    sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in (folder / "onnx").glob("*.onnx")}
+    assert record["bytes"] == sizes
+    assert 0.9 < record["cosine"]["min"] <= record["cosine"]["mean"] <= 1
+    assert record["cosine"]["texts"] == 60
+    assert record["config"]["domains"]["corpus"] == "sample"
+    assert {row["metric"] for row in record["figures"]} >= {"purity", "map"}
+    assert all(row["corpus"] == "sample" and abs(row["float32"] - row["int8"]) < 20 for row in record["figures"])
+    said = [line for line in lines if line.startswith("Quantised: ")]
+    assert len(said) == 1 + len(record["figures"])
+    assert "cosine to float32" in said[0]
+
+
+def test_the_8_bit_graph_is_near_the_other(exported):
+    _, folder, _ = exported
+    dialogues = [Dialogue((Turn("user", text),)) for text in TEXTS]
+    one, other = (OnnxEncoder(folder, name).encode(dialogues) for name in ("model.onnx", "model_int8.onnx"))
+    assert not np.array_equal(one, other)
+    cosines = (one * other).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
+    assert cosines.min() > 0.9
+
+
+def test_dialogues_keep_their_roles_and_turns_in_a_graph(tiny_checkpoint, sample_dialogues, tmp_path):
+    model, tokenizer = load_checkpoint(str(tiny_checkpoint))
+    write_checkpoint(model, tokenizer, tmp_path)
+    list(onnx_form.write_onnx(tmp_path, model))
+    encoder = OnnxEncoder(tmp_path)
+    found = encoder.encode(sample_dialogues[:40])
+    assert close(found, encode(model, tokenizer, sample_dialogues[:40]), 1e-5)
+    assert encoder.encode([]).shape == (0, 16)
+    other = {"user": "assistant", "assistant": "user"}
+    swapped = Dialogue(tuple(Turn(other[turn.role], turn.content) for turn in sample_dialogues[0].turns))
+    assert not close(encoder.encode([swapped]), found[:1], 1e-2)
+
+
+@pytest.mark.parametrize("name", ["bf16", "fp16"])
+def test_dialogue_encoders_are_rounded_in_a_copy(name, tiny_checkpoint, sample_dialogues, tmp_path):
+    model, tokenizer = load_checkpoint(str(tiny_checkpoint))
+    weights = WeightForm.named(name, None)
+    write_checkpoint(model, tokenizer, tmp_path, weights)
+    assert model.dtype == torch.float32
+    assert {value.dtype for value in load_file(tmp_path / "model.safetensors").values()} == {weights.dtype}
+    expected = encode(model, tokenizer, sample_dialogues[:9])
+    found = encode(*load_checkpoint(str(tmp_path)), sample_dialogues[:9])
+    assert not close(found, expected, 1e-5)
+    assert close(found, expected, weights.tolerance(model, 1e-5))
+
+
+def test_tolerances_follow_the_precision():
+    model = torch.nn.Linear(2, 2)
+    assert WeightForm().tolerance(model, 1e-6) == WeightForm(torch.float32).tolerance(model.half(), 1e-6) == 1e-6
+    assert WeightForm(torch.bfloat16).tolerance(model, 1e-6) == 1e-1
+    assert WeightForm().tolerance(model, 1e-6) == WeightForm(torch.float16).tolerance(model, 1e-6) == 2e-2
+
+
+def test_a_graph_of_other_weights_does_not_pass(exported):
+    model = build("dse")
+    with torch.no_grad():
+        model.encoder.embeddings.word_embeddings.weight.mul_(1.1)
+    _, folder, _ = exported
+    with pytest.raises(InputError, match=r"gives other embeddings \(ONNX"):
+        onnx_form._verified(folder / onnx_form.FILE, onnx_form._Embedder(model).eval(), model)
+
+
+def test_a_broken_8_bit_graph_is_not_published(exported, monkeypatch):
+    monkeypatch.setattr(quantisation, "_cosines", lambda *_: np.array([0.7, 0.6]))
+    _, folder, _ = exported
+    with pytest.raises(InputError, match=r"cosine to those in float32 is 0\.650 on average, expected at least 0\.8"):
+        list(quantisation.write_int8(folder, utterances=True))
+
+
+def test_libraries_are_quiet_and_logging_stays_as_it_was():
+    handlers, level = list(logging.root.handlers), logging.root.manager.disable
+    with onnx_form.quietly():
+        logging.warning("nobody needs this")
+    assert (logging.root.handlers, logging.root.manager.disable) == (handlers, level)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--int8"], 'ONNX: the package onnxscript is missing; pip install "hf-dialemb\\[onnx\\]"'),
+        (["--corpus", "sample"], "--corpus: got it without --int8"),
+        (["--int8", "--limit", "5"], "--limit: got it without --corpus"),
+        (["--dtype", "int4"], "invalid choice: 'int4'"),
+        (["--max-shard-size", "large"], "--max-shard-size: got 'large', expected a size"),
+    ],
+)
+def test_wrong_requests_are_refused_before_any_work(words, message, tmp_path, monkeypatch):
+    monkeypatch.setattr(onnx_form, "find_spec", lambda name: None if name == "onnxscript" else object())
+    with pytest.raises(InputError, match=message):
+        run("--model", tmp_path / "nothing", "--output", tmp_path / "out", *words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_task_that_fine_tunes_is_refused_before_any_work(tmp_path):
+    words = ["--int8", "--corpus", "clinc150", "--task", "intent-fine-tuning"]
+    with pytest.raises(InputError, match="it fine-tunes, which an ONNX graph cannot"):
+        run("--model", tmp_path / "nothing", "--output", tmp_path / "out", *words)
+
+
+def test_a_folder_without_a_graph_is_told(tmp_path):
+    with pytest.raises(InputError, match="export the model with --onnx or --int8"):
+        OnnxEncoder(tmp_path)
