@@ -26,7 +26,7 @@ check: setup
 	$(BIN)/python benchmarks/render_cards.py --check
 
 unit: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 # Loading and exporting with the oldest libraries that pyproject.toml allows.
 oldest:
