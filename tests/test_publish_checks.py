@@ -173,7 +173,7 @@ def test_other_words_are_no_secrets(tmp_path, text):
     assert list(secrets_in(tmp_path / "README.md")) == []
 
 
-PATHS = ["/home/me/x", "/work/main/runs/a", "/tmp/x", "/Users/me", "C:\\Users\\me", "D:/data/x", "\\\\server\\share\\x"]
+PATHS = ["/home/me/x", "/data/runs/a", "/tmp/x", "/Users/me", "C:\\Users\\me", "D:/data/x", "\\\\server\\share\\x"]
 
 
 @pytest.mark.parametrize("path", [*PATHS, "file:///x/y", "/opt", "/some/where/else", "/tmp"])
@@ -250,7 +250,7 @@ MODELS = {
     "not YAML": (lambda folder: write(folder, results__yaml="a: ["), "results.yaml: cannot be read (while parsing"),
     "pickle": (lambda folder: (folder / "optimizer.pt").write_bytes(b"x"), "optimizer.pt: '.pt' is a name of pickles"),
     "secret": (lambda folder: write(folder, notes__txt=TOKEN), "notes.txt: line 1 looks like a Hugging Face token"),
-    "path": (lambda folder: write(folder, a__json='["/work/x"]'), "a.json: field 0: got '/work/x', an absolute path"),
+    "path": (lambda folder: write(folder, a__json='["/data/x"]'), "a.json: field 0: got '/data/x', an absolute path"),
     "hidden": (lambda folder: write(folder, __env="A=1"), ".env: a hidden file; a publication has none"),
     "link out": (lambda folder: (folder / "a").symlink_to(folder.parent), "a: a link that leads out of the folder"),
     "broken link": (lambda folder: (folder / "a").symlink_to("b"), "a: a link to nothing"),
