@@ -65,6 +65,7 @@ results: setup
 	$(BIN)/dialemb benchmark --suite all --output runs/measured --model all-MiniLM-L6-v2 runs/dial2vec-minilm-sgd \
 	  runs/centre-sgd runs/dse-minilm runs/dialogue-cse-minilm runs/dialog2flow-single-minilm \
 	  runs/dialog2flow-joint-minilm tfidf lda doc2vec
+	mkdir -p docs/results/benchmark
 	cp runs/measured/*.json docs/results/benchmark/
 	$(BIN)/python benchmarks/learning_curve.py --run "all corpora=runs/dialog2flow-single-minilm" \
 	  --run "all corpora, label temperature 0.35=runs/dialog2flow-single-035" \

@@ -1,5 +1,6 @@
 """What all metrics promise: order and blocks never matter, odd input has documented values, bad input is refused."""
 
+import inspect
 import tracemalloc
 
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 from metric_vectors import clouds, corners
 
 from hf_dialemb.metrics.alignment_uniformity.functional import alignment, alignment_uniformity, uniformity
+from hf_dialemb.metrics.dialogue_retrieval import functional as retrieval
 from hf_dialemb.metrics.dialogue_retrieval.functional import retrieval_scores
 from hf_dialemb.metrics.purity.functional import cluster_purity
+from hf_dialemb.metrics.semantic_relatedness import functional as relatedness
 from hf_dialemb.metrics.semantic_relatedness.functional import pair_relatedness, query_relatedness
 
 LABELLED = [query_relatedness, pair_relatedness, retrieval_scores, alignment, alignment_uniformity, cluster_purity]
@@ -17,6 +20,12 @@ LABELLED = [query_relatedness, pair_relatedness, retrieval_scores, alignment, al
 @pytest.fixture
 def random():
     return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("name", ["sorted_queries", "_sort_rows", "_checked"])
+def test_what_two_folders_need_is_the_same_in_both(name):
+    """A folder is loaded alone, without the others, so each has its own copy."""
+    assert inspect.getsource(getattr(retrieval, name)) == inspect.getsource(getattr(relatedness, name))
 
 
 @pytest.mark.parametrize("metric", [query_relatedness, retrieval_scores])
