@@ -17,12 +17,12 @@ from hf_dialemb.models.dial2vec import Dial2VecModel
 SOURCE = Path(hf_dialemb.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 RANKS = {
-    "cli": 4,
-    "hub": 3,
-    "integrations": 3,
+    "cli": 5,
+    "hub": 4,
+    "integrations": 4,
     "flow": 2,
-    "evaluation": 2,
-    "training": 2,
+    "evaluation": 3,
+    "training": 3,
     "corpora": 1,
     "metrics": 1,
     "models": 0,

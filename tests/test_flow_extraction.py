@@ -18,7 +18,7 @@ from hf_dialemb.evaluation.flow_extraction import (
     compare_flow,
     load_flows,
 )
-from hf_dialemb.evaluation.flow_graph import (
+from hf_dialemb.flow.graph import (
     END,
     START,
     edge_f1,

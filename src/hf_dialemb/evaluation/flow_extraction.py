@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
 from .encoders import Encoder
-from .flow_graph import (
+from ..flow.graph import (
     NOISE,
     OFFICIAL_EDGES,
     OFFICIAL_NODES,
@@ -183,8 +183,8 @@ def compare_flow(flow: Flow, clusters: Sequence[int]) -> dict[str, float]:
 
     Returns:
         ``nodes`` and ``reference_nodes``: the states of the graphs of clusters and actions that are no noise (see
-        `hf_dialemb.evaluation.flow_graph.without_noise`); ``official_nodes`` and ``official_reference_nodes`` as the
-        program counts them (see `hf_dialemb.evaluation.flow_graph.official_size`); ``v_measure`` of clusters and
+        `hf_dialemb.flow.graph.without_noise`); ``official_nodes`` and ``official_reference_nodes`` as the
+        program counts them (see `hf_dialemb.flow.graph.official_size`); ``v_measure`` of clusters and
         actions, the mean over roles; ``edge_f1`` of what is left of the graphs without noise, each cluster named for
         the action that it is matched with: one to one within a role, so that most utterances agree.
     """

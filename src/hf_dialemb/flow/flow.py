@@ -1,0 +1,212 @@
+"""What a dialogue flow is made of: utterances, the clusters that they fall in, and the paths that dialogues take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..models.dialogue import Dialogue
+from ..models.errors import InputError
+from .graph import FlowGraph, State, transition_graph
+
+
+@dataclass(frozen=True)
+class Utterances:
+    """The utterances of some dialogues, in order.
+
+    Attributes:
+        dialogues: The ids of the dialogues, each once, D of them.
+        places: Which dialogue each utterance is of, ``(N,)`` int32, ascending, each in ``[0, D)``.
+        roles: Who speaks, N of them.
+        texts: What is said, N of them.
+        actions: What it does, as annotated; empty where that is not known. N of them.
+    """
+
+    dialogues: tuple[str, ...]
+    places: NDArray[np.int32]
+    roles: tuple[str, ...]
+    texts: tuple[str, ...]
+    actions: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def rows_of(self, dialogue: int) -> range:
+        """Returns which utterances a dialogue has, by its place among the dialogues."""
+        first, last = np.searchsorted(self.places, [dialogue, dialogue + 1])
+        return range(int(first), int(last))
+
+    def rows_by_role(self) -> dict[str, NDArray[np.intp]]:
+        """Returns which utterances each role has; roles in alphabetical order."""
+        roles = np.array(self.roles, dtype=object)
+        return {role: np.flatnonzero(roles == role) for role in sorted(set(self.roles))}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Utterances of one role that do the same.
+
+    Attributes:
+        id: Its role and number, such as ``user-3``; the largest of a role has number 1.
+        role: Who speaks.
+        name: What a person calls it.
+        size: How many utterances it has, at least 1.
+        phrases: What is typical of it, the most typical first.
+        examples: Some of its utterances, the most typical first, each text once.
+    """
+
+    id: str
+    role: str
+    name: str
+    size: int
+    phrases: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> State:
+        """The state of a graph that it is."""
+        return self.role, self.id
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Dialogues as paths through clusters.
+
+    Attributes:
+        title: What the flow is of.
+        utterances: The utterances, N of them.
+        labels: Which cluster each is in, ``(N,)`` int32, each in ``[0, C)``.
+        clusters: The clusters, C of them, no two with one id.
+        settings: Everything that decided the result, as JSON has it.
+    """
+
+    title: str
+    utterances: Utterances
+    labels: NDArray[np.int32]
+    clusters: tuple[Cluster, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def trajectories(self) -> tuple[tuple[State, ...], ...]:
+        """The states that each dialogue goes through, in the order of the dialogues."""
+        states = [cluster.state for cluster in self.clusters]
+        rows = map(self.utterances.rows_of, range(len(self.utterances.dialogues)))
+        return tuple(tuple(states[self.labels[row]] for row in of_one) for of_one in rows)
+
+    @cached_property
+    def graph(self) -> FlowGraph:
+        """What follows what, over all dialogues, nothing cut off."""
+        return transition_graph(self.trajectories)
+
+    @cached_property
+    def by_state(self) -> dict[State, Cluster]:
+        """The cluster of each state."""
+        return {cluster.state: cluster for cluster in self.clusters}
+
+
+def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
+    """Lists the utterances of dialogues.
+
+    Args:
+        dialogues: The dialogues; turns without a word are passed over, and dialogues of such turns alone. A dialogue
+            without an id gets one of its number, counted from 1.
+
+    Returns:
+        Their utterances; what each does is known where it has dialogue acts or slots (see
+        `hf_dialemb.corpora.labels.unified_turn`).
+
+    Raises:
+        InputError: Two dialogues have the same id, or nothing is said in any.
+    """
+    from ..corpora.labels import unified_turn
+
+    ids: dict[str, None] = {}
+    places: list[int] = []
+    roles, texts, actions = [], [], []
+    for number, dialogue in enumerate(dialogues, 1):
+        turns = [turn for turn in dialogue.turns if turn.content.strip()]
+        name = dialogue.id or f"dialogue {number}"
+        if name in ids:
+            raise InputError(f"dialogue {number}: field id: got '{name}' a second time, expected another; rename it")
+        if turns:
+            ids[name] = None
+        for turn in turns:
+            places.append(len(ids) - 1)
+            roles.append(turn.role)
+            texts.append(" ".join(turn.content.split()))
+            actions.append(unified_turn(turn).action)
+    if not ids:
+        raise InputError("got no dialogue with an utterance, expected at least one; look at the input")
+    return Utterances(tuple(ids), np.array(places, dtype=np.int32), tuple(roles), tuple(texts), tuple(actions))
+
+
+def flow_of_actions(utterances: Utterances, title: str = "") -> Flow:
+    """Builds the flow of what utterances are annotated to do: each action of a role is a cluster.
+
+    Args:
+        utterances: The utterances; those whose action is not known are left out, and dialogues of such alone.
+        title: What the flow is of.
+
+    Returns:
+        The flow of reference.
+
+    Raises:
+        InputError: No utterance has a known action.
+    """
+    annotated = restricted_to(utterances, np.flatnonzero(np.array(utterances.actions, dtype=object) != ""))
+    if not len(annotated):
+        raise InputError("got no utterance with dialogue acts or slots, expected some; annotate turns")
+    names = list(zip(annotated.roles, annotated.actions, strict=True))
+    return grouped(title, annotated, names)
+
+
+def grouped(title: str, utterances: Utterances, names: Iterable[tuple[str, str]]) -> Flow:
+    """Builds a flow from the group that each utterance is in.
+
+    Args:
+        title: What the flow is of.
+        utterances: The utterances, N of them.
+        names: The role and the name of each one's group, N of them.
+
+    Returns:
+        The flow; clusters are named for the groups and sorted by role and falling size, ties as they first occur.
+    """
+    groups = list(names)
+    sizes: dict[tuple[str, str], int] = {}
+    for group in groups:
+        sizes[group] = sizes.get(group, 0) + 1
+    order = sorted(sizes, key=lambda group: (group[0], -sizes[group]))
+    numbers: dict[str, int] = {}
+    clusters = []
+    for role, name in order:
+        numbers[role] = numbers.get(role, 0) + 1
+        clusters.append(Cluster(f"{role}-{numbers[role]}", role, name, sizes[role, name]))
+    labels = {group: label for label, group in enumerate(order)}
+    examples: list[dict[str, None]] = [{} for _ in order]
+    for group, text in zip(groups, utterances.texts, strict=True):
+        found = examples[labels[group]]
+        if len(found) < EXAMPLES:
+            found[text] = None
+    kept = tuple(replace(cluster, examples=tuple(found)) for cluster, found in zip(clusters, examples, strict=True))
+    return Flow(title, utterances, np.array([labels[group] for group in groups], dtype=np.int32), kept)
+
+
+def restricted_to(utterances: Utterances, rows: NDArray[np.intp]) -> Utterances:
+    """Keeps some utterances, in order, and the dialogues that they are of."""
+    places, renumbered = np.unique(utterances.places[rows], return_inverse=True)
+    return Utterances(
+        tuple(utterances.dialogues[place] for place in places),
+        renumbered.astype(np.int32),
+        tuple(utterances.roles[row] for row in rows),
+        tuple(utterances.texts[row] for row in rows),
+        tuple(utterances.actions[row] for row in rows),
+    )
+
+
+EXAMPLES = 10
+"""So many texts a cluster shows."""
