@@ -13,6 +13,8 @@ from utterance_checkpoints import save_dse
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
+from hf_dialemb.evaluation.checkpoints import DialogueModelEncoder
+from hf_dialemb.evaluation.encoders import load_encoder, with_level
 from hf_dialemb.hub import embed as module
 from hf_dialemb.hub.embed import embed_file
 from hf_dialemb.hub.export import load_checkpoint
@@ -35,13 +37,15 @@ class KilledError(Exception):
 def kill_after(monkeypatch, shards: int) -> None:
     calls = []
 
+    encode_all = DialogueModelEncoder.encode
+
     def encode_until_killed(*arguments):
         calls.append(arguments)
         if len(calls) > shards:
             raise KilledError
-        return encode(*arguments)
+        return encode_all(*arguments)
 
-    monkeypatch.setattr(module, "encode", encode_until_killed)
+    monkeypatch.setattr(DialogueModelEncoder, "encode", encode_until_killed)
 
 
 def refused(capsys, *words: object) -> str:
@@ -116,7 +120,7 @@ def test_killed_while_merging_it_embeds_nothing_again(tiny_checkpoint, source, t
         patch.setattr(module, "_merge", killed)
         with pytest.raises(KilledError):
             embed_file(str(tiny_checkpoint), source, output, shard_size=6)
-    monkeypatch.setattr(module, "encode", killed)
+    monkeypatch.setattr(DialogueModelEncoder, "encode", killed)
     assert embed_file(str(tiny_checkpoint), source, output, shard_size=6) == 11
 
 
@@ -186,12 +190,14 @@ def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_pa
             state["taken"] += 1
             yield dialogue
 
-    def encode_and_note(model, tokenizer, dialogues):
+    encode_all = DialogueModelEncoder.encode
+
+    def encode_and_note(encoder, dialogues):
         counts.append((state["taken"], len(dialogues)))
-        return encode(model, tokenizer, dialogues)
+        return encode_all(encoder, dialogues)
 
     monkeypatch.setattr(module, "read_own", counted)
-    monkeypatch.setattr(module, "encode", encode_and_note)
+    monkeypatch.setattr(DialogueModelEncoder, "encode", encode_and_note)
     embed_file(str(tiny_checkpoint), source, tmp_path / "vectors.parquet", shard_size=4)
     assert counts == [(4, 4), (8, 4), (11, 3)]
 
@@ -199,3 +205,24 @@ def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_pa
 def test_a_shard_holds_at_least_one_dialogue(tiny_checkpoint, source, tmp_path):
     with pytest.raises(InputError, match="--shard-size: got 0, expected at least 1"):
         embed_file(str(tiny_checkpoint), source, tmp_path / "vectors.parquet", shard_size=0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [("{}", "{}@utterances"), ("{}@cls", "{}@cls,utterances"), ("{}@dialogue", "{}@dialogue"), ("tfidf", "tfidf")],
+)
+def test_a_level_is_added_where_none_is_named(tiny_bert, spec, expected):
+    assert with_level(spec.format(tiny_bert), "utterances") == expected.format(tiny_bert)
+
+
+def test_any_encoder_of_texts_gives_the_mean_of_the_utterances(tiny_bert, source, tmp_path, sample_dialogues):
+    embed_file(str(tiny_bert), source, tmp_path / "vectors.parquet", shard_size=4)
+    rows = np.array(pq.read_table(tmp_path / "vectors.parquet")["embedding"].to_pylist())
+    expected = load_encoder(f"{tiny_bert}@utterances").encode(sample_dialogues[:11])
+    np.testing.assert_allclose(rows, expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("model", ["tfidf", "{}@whitened"])
+def test_what_is_fitted_on_its_input_is_refused(tiny_bert, source, tmp_path, capsys, model):
+    words = ["--model", model.format(tiny_bert), "--input", source, "--output", tmp_path / "vectors.parquet"]
+    assert "fitted on the dialogues that it embeds" in refused(capsys, "embed", *words)

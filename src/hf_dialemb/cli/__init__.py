@@ -171,7 +171,7 @@ def _add_embed(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "embed",
-        "Embed a JSONL file of dialogues into a Parquet file; resumes when run again. With an utterance encoder a "
+        "Embed a JSONL file of dialogues into a Parquet file; resumes when run again. With an encoder of texts a "
         "dialogue's embedding is the mean of its utterances' embeddings.",
         "example: dialemb embed --model runs/dial2vec-minilm --input dialogues.jsonl --output vectors.parquet",
     )

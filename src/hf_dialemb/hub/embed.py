@@ -1,6 +1,6 @@
 """Embedding a file of dialogues: streamed, in shards that are written once, resumable.
 
-With an utterance encoder, a dialogue's embedding is the mean of its utterances' embeddings; with a ranker of responses,
+With an encoder of texts, a dialogue's embedding is the mean of its utterances' embeddings; with a ranker of responses,
 it is that of the dialogue as a context.
 """
 
@@ -12,25 +12,17 @@ import shutil
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from ..corpora.own import read_own
-from ..evaluation.text_models import TextEncoder, embed_utterances
+from ..evaluation.baselines import BASELINES
+from ..evaluation.encoders import find_encoder, fingerprint, load_encoder, with_level
 from ..models.dialogue import Dialogue
-from ..models.encoder import DialogueEncoder, encode
 from ..models.errors import InputError
 from ..models.files import check_writable
-from ..models.ranker import Ranker
-from ..models.ranking import encode_contexts
-from ..models.utterance import UtteranceEncoder
-from .export import load_checkpoint
-from .ranker_form import loaded
 
 
 def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -> int:
@@ -39,8 +31,8 @@ def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -
     Shards lie in ``<output>.parts`` until all are there; a killed run goes on after its last whole shard.
 
     Args:
-        model: One of our checkpoints: folder or Hub id. An utterance encoder gives the mean of a dialogue's utterances,
-            each turn cut at the model's limit on its own; a dialogue of one turn gets its utterance's embedding.
+        model: See `hf_dialemb.evaluation.encoders.load_encoder`. An encoder of texts gives the mean of a dialogue's
+            utterances, each turn cut at the model's limit on its own, unless it is ``MODEL@dialogue``.
         source: Dialogues, one JSON object a line; never in memory as a whole.
         output: The Parquet file; it appears whole or not at all.
         shard_size: Dialogues per shard; at least 1.
@@ -49,18 +41,20 @@ def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -
         The number of embeddings.
 
     Raises:
-        InputError: The input is missing or malformed, or the parts belong to another model, input or shard size.
+        InputError: The input is missing or malformed, the model is not found or is one whose vectors depend on what
+            else is encoded, or the parts belong to another model, input or shard size.
     """
     if shard_size < 1:
         raise InputError(f"--shard-size: got {shard_size}, expected at least 1")
     if not source.is_file():
         raise InputError(f"--input {source}: no such file; expected a JSONL file of dialogues")
     check_writable(output)
-    encoder, tokenizer = load_checkpoint(model)
+    spec = _spec(model)
+    encoder = load_encoder(spec)
     parts = output.with_name(f"{output.name}.parts")
     _claim(
         parts,
-        {"model": str(model), "weights": _digest(encoder), "input": _file_digest(source), "shard_size": shard_size},
+        {"model": model, "weights": fingerprint(spec), "input": _file_digest(source), "shard_size": shard_size},
     )
     shards = _shards(source, shard_size)
     files = []
@@ -69,24 +63,21 @@ def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -
         files.append(file)
         if file.exists():
             continue
-        vectors = _embed(encoder, tokenizer, dialogues)
+        vectors = encoder.encode(dialogues)
         column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
         table = pa.table({"id": [dialogue.id for dialogue in dialogues], "embedding": column})
         _write_atomically(table, file)
     return _merge(files, parts, output)
 
 
-def _embed(
-    model: DialogueEncoder | UtteranceEncoder | Ranker,
-    tokenizer: Any,  # noqa: ANN401
-    dialogues: list[Dialogue],
-) -> NDArray[np.float32]:
-    if isinstance(model, UtteranceEncoder):
-        return TextEncoder("utterances", embed_utterances(model, tokenizer), "utterances").encode(dialogues)
-    if isinstance(model, Ranker):
-        return encode_contexts(loaded(model, tokenizer), [dialogue.turns for dialogue in dialogues])
-    vectors: NDArray[np.float32] = encode(model, tokenizer, dialogues)
-    return vectors
+def _spec(model: str) -> str:
+    found = find_encoder(model)
+    if found.kind in BASELINES or found.whitened:
+        raise InputError(
+            f"--model {model}: got one that is fitted on the dialogues that it embeds, expected a trained encoder; "
+            "name a checkpoint or a Hub id"
+        )
+    return with_level(model, "utterances")
 
 
 def _shards(source: Path, size: int) -> Iterator[list[Dialogue]]:
@@ -130,12 +121,6 @@ def _merge(files: list[Path], parts: Path, output: Path) -> int:
     temporary.replace(output)
     shutil.rmtree(parts)
     return rows
-
-
-def _digest(model: DialogueEncoder | UtteranceEncoder | Ranker) -> str:
-    """Tells weights apart without reading them all: a hash over every tensor's name, shape and sum."""
-    state = [(name, tuple(value.shape), float(value.double().sum())) for name, value in model.state_dict().items()]
-    return hashlib.sha256(repr(state).encode()).hexdigest()
 
 
 def _file_digest(path: Path) -> str:
