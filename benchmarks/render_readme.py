@@ -11,6 +11,7 @@ import re
 import sys
 from pathlib import Path
 
+from hf_dialemb.evaluation.flow_tables import flow_tables
 from hf_dialemb.evaluation.results import read_results
 from hf_dialemb.evaluation.tables import markdown_table, paper_table
 from hf_dialemb.hub.ensemble_tables import ensemble_tables
@@ -33,6 +34,8 @@ def table(path: Path) -> str:
         config = run["config"]
         if "comparisons" in config:
             figures = ensemble_tables(results)
+        elif config.get("tasks") == ["flow-extraction"]:
+            figures = flow_tables(results.results)
         else:
             figures = (paper_table if {"paper", "suite"} & set(config) else markdown_table)(results.results)
         return f"{figures}\n`{run['command']}` on {run['hardware']}\n"

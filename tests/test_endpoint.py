@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from hf_dialemb.evaluation import endpoint
+from hf_dialemb.corpora import endpoint
 from hf_dialemb.evaluation.encoders import find_encoder, fingerprint, load_encoder
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError

@@ -18,6 +18,8 @@ from hf_dialemb.evaluation.flow_extraction import (
     compare_flow,
     load_flows,
 )
+from hf_dialemb.evaluation.results import Row
+from hf_dialemb.evaluation.tables import column_of
 from hf_dialemb.flow.graph import (
     END,
     START,
@@ -202,7 +204,9 @@ def test_true_clusters_give_the_reference_graph():
     assert found["nodes"] == found["reference_nodes"] > 2
     assert found["official_nodes"] == found["official_reference_nodes"] > 4
     assert found["v_measure"] == pytest.approx(1)
-    assert found["edge_f1"] == 1
+    assert found["adjusted_rand"] == found["edge_f1"] == 1
+    assert found["transition_divergence"] == 0
+    assert found["next_action_perplexity"] == found["reference_next_action_perplexity"]
 
 
 def test_names_of_clusters_do_not_matter():
@@ -223,6 +227,11 @@ def test_one_cluster_for_all_is_too_small_a_graph():
     assert found["v_measure"] == 0.5  # none for the user's two actions, 1 for the assistant's only one
     # Start to ask and ask to tell are right; tell to ask again and its end after asking are not.
     assert found["edge_f1"] == 0.5
+    assert found["adjusted_rand"] == 0.5
+    # Start and tell have a divergence of 0 and 1. After ask, half of all is tell and half the end, not tell alone;
+    # it is half of what clusters say and a quarter of the actions. Thanks, the other quarter, is no cluster.
+    after_ask = (np.log2(2 / 1.5) + 0.5 * np.log2(0.5 * 2 / 1.5) + 0.5 * np.log2(2)) / 2
+    assert found["transition_divergence"] == pytest.approx(0.25 * 1 + 0.375 * after_ask + 0.125)
 
 
 def test_one_role_alone_has_a_flow():
@@ -236,9 +245,12 @@ def test_a_domain_of_one_action_is_one_cluster():
     flow = [[Utterance("user", "hello", "greeting")]] * 50
     assert cluster_utterances(flow, np.random.default_rng(0).normal(size=(50, 4))) == [0] * 50
     found = compare_flow(flow, [0] * 50)
+    # Each fifth is foretold from 40 dialogues, all of which end after one utterance; two things may follow it.
+    perplexity = pytest.approx((40 + 1) / (40 + (40 + 1 / 2) / (40 + 1)))
     assert found == {
         "nodes": 1, "reference_nodes": 1, "official_nodes": 3, "official_reference_nodes": 3,
-        "v_measure": 1, "edge_f1": 1,
+        "v_measure": 1, "adjusted_rand": 1, "edge_f1": 1, "transition_divergence": 0,
+        "next_action_perplexity": perplexity, "reference_next_action_perplexity": perplexity,
     }  # fmt: skip
 
 
@@ -292,7 +304,9 @@ def test_figures_of_a_file(tmp_path):
     assert problem.config["smaller_domains"] == 1
     assert problem.config["texts"] == 60 + 24 + 1
     found = figures(problem)
-    assert {metric for metric, _ in found} == {"size_difference", "v_measure", "edge_f1"}
+    perplexities = {"next_action_perplexity", "reference_next_action_perplexity"}
+    lower = perplexities | {"size_difference", "transition_divergence"}
+    assert {metric for metric, _ in found} == lower | {"v_measure", "adjusted_rand", "edge_f1"}
     assert [setting for metric, setting in found if metric == "size_difference"] == [
         "", "official", "bus", "train", "official, bus", "official, train",
     ]  # fmt: skip
@@ -300,7 +314,10 @@ def test_figures_of_a_file(tmp_path):
         assert (measurement.n, measurement.std) == (1, None)
         if setting == "":
             assert measurement.mean == np.mean([found[metric, name].mean for name in ("bus", "train")])
-        assert measurement.mean == pytest.approx(0 if metric == "size_difference" else 100), (metric, setting)
+        expected = 1 if metric in perplexities else 0 if metric in lower else 100
+        assert measurement.mean == pytest.approx(expected, rel=0.1), (metric, setting)
+        row = Row("m", "c", "test", TASK.name, metric, setting, measurement.mean, None, 1)
+        assert column_of(row).lower_is_better == (metric in lower)
 
 
 def test_the_order_of_dialogues_does_not_matter(tmp_path):
@@ -360,8 +377,12 @@ def test_figures_on_multiwoz(data_dir):
     assert sizes["taxi"] == {"dialogues": 52, "utterances": 377, "actions": 47, "nodes": 29, "official_nodes": 31}
     assert problem.config["smaller_domains"] == 2
     found = figures(problem)
-    assert len(found) == 4 + 4 * 3
+    assert len(found) == 8 + 8 * 3
     assert 50 < found["v_measure", ""].mean < 90
+    assert 10 < found["adjusted_rand", ""].mean < 60
     assert 10 < found["edge_f1", ""].mean < 60
+    assert 0.3 < found["transition_divergence", ""].mean < 0.9
+    reference = found["reference_next_action_perplexity", ""].mean
+    assert 5 < reference < found["next_action_perplexity", ""].mean < 60
     assert figures(problem) == found
     assert TASK.kinds == ("dialogues",)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..models.errors import InputError
-from . import benchmark, card, convert, corpus, ensemble, export, publish, rank
+from . import benchmark, card, convert, corpus, ensemble, export, flow, publish, rank
 from .parser import Parser, add_command, corpus_options
 
 _TRAIN_HELP = """Every setting is a line 'field: value' of the YAML file or '--field value' here; the latter wins.
@@ -44,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a corpus holds characters that a terminal may not
     try:
+        if " ".join(words[:2]) in flow.COMMANDS:
+            words[:2] = [" ".join(words[:2])]
         options, rest = _parser().parse_known_args(words)
         if rest and options.command not in ("train", "ensemble"):
             raise InputError(f"unknown argument '{rest[0]}'; see 'dialemb {options.command} --help'")
@@ -82,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     own = (_add_demo, _add_train, _add_evaluate, _add_embed, _add_search)
     for add in own:
         add(commands)
-    for module in (benchmark, card, convert, corpus, ensemble, export, publish, rank):
+    for module in (benchmark, card, convert, corpus, ensemble, export, flow, publish, rank):
         module.add(commands)
     return parser
 

@@ -21,10 +21,11 @@ from typing import Any, Literal, NamedTuple, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpora.endpoint import check_endpoint, endpoint_url
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from .baselines import BASELINES
-from .endpoint import Endpoint, check_endpoint, endpoint_url
+from .endpoint import Endpoint
 from .text_models import TextEncoder
 from .word_vectors import WordVectors
 

@@ -3,8 +3,9 @@
 Utterances of each domain are clustered, those of each role for themselves, into as many clusters as the role has
 actions; a cluster then stands for an action. The paper compares numbers of nodes alone. With the true number of
 clusters given, that only tells whether clusters are as uneven in size as actions are: any clustering with clusters of
-the right sizes has difference 0. So v_measure says whether clusters hold the right utterances, and edge_f1 whether what
-follows what is the same.
+the right sizes has difference 0. So v_measure and adjusted_rand say whether clusters hold the right utterances, edge_f1
+and transition_divergence whether what follows what is the same, and next_action_perplexity whether a cluster foretells
+what is done next as well as an action does (reference_next_action_perplexity).
 """
 
 from __future__ import annotations
@@ -17,21 +18,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.dialogue import Dialogue, Turn
-from ..models.errors import InputError
-from .encoders import Encoder
+from ..flow.clustering import cluster
 from ..flow.graph import (
     NOISE,
     OFFICIAL_EDGES,
     OFFICIAL_NODES,
-    FlowGraph,
     State,
-    edge_f1,
     official_size,
-    renamed,
     transition_graph,
     without_noise,
 )
+from ..flow.measures import FOLDS, compared_with_actions
+from ..models.dialogue import Dialogue, Turn
+from ..models.errors import InputError
+from .encoders import Encoder
 from .sampling import fixed_sample
 from .task import Measurement, Problem, Task, percentage
 
@@ -44,6 +44,8 @@ MOST_UTTERANCES = 5000
 MB then, twice 4 bytes times the number squared."""
 
 _OFFICIAL = "official"
+_SHARES = ("v_measure", "adjusted_rand", "edge_f1")
+_NO_SHARES = ("transition_divergence", "next_action_perplexity", "reference_next_action_perplexity")
 
 
 class Utterance(NamedTuple):
@@ -108,6 +110,7 @@ def load_flows(corpus: str, data_dir: str | Path | None, split: str, limit: int 
         "noise": NOISE,
         "official_nodes": OFFICIAL_NODES,
         "official_edges": OFFICIAL_EDGES,
+        "folds": FOLDS,
     }
     rows = {text: row for row, text in enumerate(texts)}
 
@@ -151,27 +154,26 @@ def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
             first axis, as in the paper's program.
 
     Returns:
-        A cluster for each utterance, N of them, counted from 0 for each role.
+        A cluster for each utterance, N of them, counted from 0 for each role: as many as the role has actions, or
+        distinct vectors where these are fewer.
 
     Raises:
         ValueError: The shapes do not fit, or a vector is not finite.
     """
-    from sklearn.cluster import AgglomerativeClustering
-
     turns = [turn for dialogue in flow for turn in dialogue]
     vectors = np.array(embeddings, dtype=np.float64)
     if vectors.ndim != 2 or len(vectors) != len(turns):
         raise ValueError(f"embeddings: got shape {vectors.shape}, expected ({len(turns)}, D): one for each utterance")
     if not np.isfinite(vectors).all():
         raise ValueError("embeddings: got a vector with NaN or infinity, expected finite numbers; look at the encoder")
-    vectors[~vectors.any(axis=1), 0] = 1
     clusters = np.zeros(len(turns), dtype=np.intp)
     for role, places in _by_role(flow).items():
-        count = len({turn.action for turn in turns if turn.role == role})
-        if count > 1:
-            model = AgglomerativeClustering(n_clusters=count, metric="cosine", linkage="average")
-            clusters[places] = model.fit_predict(vectors[places])
-    return [int(cluster) for cluster in clusters]
+        of_role = vectors[places]
+        actions = {turn.action for turn in turns if turn.role == role}
+        # What has one vector is in one cluster, even where it does different things.
+        number = min(len(actions), len({vector.tobytes() for vector in of_role}))
+        clusters[places] = cluster(of_role, number=number).labels
+    return clusters.tolist()
 
 
 def compare_flow(flow: Flow, clusters: Sequence[int]) -> dict[str, float]:
@@ -182,38 +184,13 @@ def compare_flow(flow: Flow, clusters: Sequence[int]) -> dict[str, float]:
         clusters: A cluster for each utterance in order, N of them; those of different roles are different ones.
 
     Returns:
-        ``nodes`` and ``reference_nodes``: the states of the graphs of clusters and actions that are no noise (see
-        `hf_dialemb.flow.graph.without_noise`); ``official_nodes`` and ``official_reference_nodes`` as the
-        program counts them (see `hf_dialemb.flow.graph.official_size`); ``v_measure`` of clusters and
-        actions, the mean over roles; ``edge_f1`` of what is left of the graphs without noise, each cluster named for
-        the action that it is matched with: one to one within a role, so that most utterances agree.
+        See `hf_dialemb.flow.measures.compared_with_actions`.
     """
-    from sklearn.metrics import v_measure_score
-
-    actions = [turn.action for dialogue in flow for turn in dialogue]
-    if len(clusters) != len(actions):
-        raise ValueError(f"clusters: got {len(clusters)}, expected {len(actions)}: one for each utterance")
+    count = sum(map(len, flow))
+    if len(clusters) != count:
+        raise ValueError(f"clusters: got {len(clusters)}, expected {count}: one for each utterance")
     codes = {cluster: f"cluster {place}" for place, cluster in enumerate(dict.fromkeys(clusters))}
-    names = [codes[cluster] for cluster in clusters]
-    pairs = {
-        role: ([names[place] for place in places], [actions[place] for place in places])
-        for role, places in _by_role(flow).items()
-    }
-    reference, induced = _graph(flow, actions), _graph(flow, names)
-    matched = {
-        (role, name): (role, action)
-        for role, (found, true) in pairs.items()
-        for name, action in _matching(found, true).items()
-    }
-    small, expected = without_noise(induced), without_noise(reference)
-    return {
-        "nodes": len(small.states),
-        "reference_nodes": len(expected.states),
-        "official_nodes": official_size(induced),
-        "official_reference_nodes": official_size(reference),
-        "v_measure": float(np.mean([v_measure_score(true, found) for found, true in pairs.values()])),
-        "edge_f1": edge_f1(renamed(small, matched), expected),
-    }
+    return compared_with_actions(_states(flow, [codes[cluster] for cluster in clusters]), _actions(flow))
 
 
 def _measurements(found: Mapping[str, Mapping[str, float]]) -> list[Measurement]:
@@ -224,16 +201,24 @@ def _measurements(found: Mapping[str, Mapping[str, float]]) -> list[Measurement]
         for setting, prefix in (("", ""), (_OFFICIAL, "official_")):
             sizes = [values[f"{prefix}nodes"]], [values[f"{prefix}reference_nodes"]]
             figures["size_difference", setting][domain] = graph_size_difference(*sizes)["size_difference"]
-        for metric in ("v_measure", "edge_f1"):
+        for metric in (*_SHARES, *_NO_SHARES):
             figures[metric, ""][domain] = values[metric]
     means, others = [], []
     for (metric, setting), by_domain in figures.items():
-        shares = list(by_domain.values())
-        means.append(percentage(TASK.name, metric, setting, [float(np.mean(shares))], shares))
-        for domain, share in by_domain.items():
-            words = ", ".join(filter(None, (setting, domain)))
-            others.append(percentage(TASK.name, metric, words, [share]))
+        means.append(_figure(metric, setting, list(by_domain.values())))
+        for domain, value in by_domain.items():
+            others.append(_figure(metric, ", ".join(filter(None, (setting, domain))), [value]))
     return means + others
+
+
+def _figure(metric: str, setting: str, values: Sequence[float]) -> Measurement:
+    """Makes the measurement of a mean over domains."""
+    from .significance import mean_interval
+
+    mean = float(np.mean(values))
+    if metric not in _NO_SHARES:
+        return percentage(TASK.name, metric, setting, [mean], values)
+    return Measurement(TASK.name, metric, setting, mean, None, 1, mean_interval(values) if len(values) > 1 else None)
 
 
 def _by_role(flow: Flow) -> dict[str, list[int]]:
@@ -243,28 +228,18 @@ def _by_role(flow: Flow) -> dict[str, list[int]]:
     return {role: places[role] for role in sorted(places)}
 
 
-def _graph(flow: Flow, names: Sequence[str]) -> FlowGraph:
+def _states(flow: Flow, names: Sequence[str]) -> list[list[State]]:
     remaining = iter(names)
-    trajectories: list[list[State]] = [[(turn.role, next(remaining)) for turn in dialogue] for dialogue in flow]
-    return transition_graph(trajectories)
+    return [[(turn.role, next(remaining)) for turn in dialogue] for dialogue in flow]
 
 
-def _matching(clusters: Sequence[str], actions: Sequence[str]) -> dict[str, str]:
-    """Matches clusters one to one with actions; clusters that are left over are not in the result."""
-    from scipy.optimize import linear_sum_assignment
-
-    # Ties are decided by where clusters first occur, so that their names do not matter.
-    rows, columns = list(dict.fromkeys(clusters)), sorted(set(actions))
-    shared = np.zeros((len(rows), len(columns)), dtype=np.intp)
-    places = {name: place for place, name in enumerate(rows)}, {name: place for place, name in enumerate(columns)}
-    for cluster, action in zip(clusters, actions, strict=True):
-        shared[places[0][cluster], places[1][action]] += 1
-    return {rows[row]: columns[column] for row, column in zip(*linear_sum_assignment(-shared), strict=True)}
+def _actions(flow: Flow) -> list[list[State]]:
+    return [[(turn.role, turn.action) for turn in dialogue] for dialogue in flow]
 
 
 def _sizes(flow: Flow) -> dict[str, int]:
     states = Counter((turn.role, turn.action) for dialogue in flow for turn in dialogue)
-    reference = _graph(flow, [turn.action for dialogue in flow for turn in dialogue])
+    reference = transition_graph(_actions(flow))
     return {
         "dialogues": len(flow),
         "utterances": states.total(),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..corpora.histograms import check_drawing
 from ..models.errors import InputError
 from ..models.files import check_writable, write_text_atomically
+from .embedding_cache import embedding_cache
 from .encoders import find_encoder, has_weights, load_encoder
 from .plots import scatter
 from .registry import default_tasks, get_task, load_problem
@@ -41,6 +42,7 @@ def evaluate_models(
     plot: Path | None = None,
     limit: int | None = None,
     command: str | None = None,
+    cache: Path | None = None,
 ) -> Results:
     """Measures models on a corpus.
 
@@ -58,13 +60,13 @@ def evaluate_models(
         plot: The PNG to draw, of the first task whose items have labels.
         limit: At most so many items to measure on, a fixed random sample; None means all.
         command: What the results file shall call the run; the process's own command line by default.
+        cache: A folder where vectors of all models are kept for later runs; None for nowhere.
 
     Returns:
         The figures of all models, with the time that each took for encoding.
 
     Raises:
-        InputError: A model, a task or the corpus is not found, they do not suit each other, there are too few labels,
-            or an output cannot be written.
+        InputError: A model, a task or the corpus is not found or too small for another, or no output can be written.
     """
     started = time.perf_counter()
     check_request(models, seeds, output, plot, limit)
@@ -77,7 +79,7 @@ def evaluate_models(
     rows: list[Row] = []
     embeddings: dict[str, NDArray[np.float32]] = {}
     for model in _progress(models):
-        encoder = RememberingEncoder(load_encoder(model))
+        encoder = RememberingEncoder(load_encoder(model), None if cache is None else embedding_cache(cache, model))
         figures = [figure for problem in problems.values() for figure in measure(encoder, problem, seeds)]
         figures += seconds_of_encoding(encoder.seconds) + seconds_of_training(model)
         rows += [Row(model, config["corpus"], split, *figure) for figure in figures]

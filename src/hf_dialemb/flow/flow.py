@@ -113,15 +113,14 @@ def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
     """Lists the utterances of dialogues.
 
     Args:
-        dialogues: The dialogues; turns without a word are passed over, and dialogues of such turns alone. A dialogue
-            without an id gets one of its number, counted from 1.
+        dialogues: The dialogues; one without an id gets one of its number, counted from 1.
 
     Returns:
         Their utterances; what each does is known where it has dialogue acts or slots (see
         `hf_dialemb.corpora.labels.unified_turn`).
 
     Raises:
-        InputError: Two dialogues have the same id, or nothing is said in any.
+        InputError: Two dialogues have the same id, or there is none.
     """
     from ..corpora.labels import unified_turn
 
@@ -129,19 +128,17 @@ def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
     places: list[int] = []
     roles, texts, actions = [], [], []
     for number, dialogue in enumerate(dialogues, 1):
-        turns = [turn for turn in dialogue.turns if turn.content.strip()]
         name = dialogue.id or f"dialogue {number}"
         if name in ids:
             raise InputError(f"dialogue {number}: field id: got '{name}' a second time, expected another; rename it")
-        if turns:
-            ids[name] = None
-        for turn in turns:
+        ids[name] = None
+        for turn in dialogue.turns:
             places.append(len(ids) - 1)
             roles.append(turn.role)
             texts.append(" ".join(turn.content.split()))
             actions.append(unified_turn(turn).action)
     if not ids:
-        raise InputError("got no dialogue with an utterance, expected at least one; look at the input")
+        raise InputError("got no dialogue, expected at least one; look at the input")
     return Utterances(tuple(ids), np.array(places, dtype=np.int32), tuple(roles), tuple(texts), tuple(actions))
 
 

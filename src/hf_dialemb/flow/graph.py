@@ -100,7 +100,7 @@ def official_size(graph: FlowGraph, nodes: float = OFFICIAL_NODES, edges: float 
     kept = {state for state, count in graph.states.items() if count / most >= nodes}
     for threshold in (0.0, edges):
         remaining = [edge for edge, weight in weights.items() if weight >= threshold and _within(edge, kept)]
-        kept &= _reached(START, remaining) & _reached(END, [(target, source) for source, target in remaining])
+        kept &= reached(START, remaining) & reached(END, [(target, source) for source, target in remaining])
     return len(kept) + 2
 
 
@@ -146,11 +146,16 @@ def edge_f1(predicted: FlowGraph, reference: FlowGraph) -> float:
     return 2 * shared / every if every else 1.0
 
 
-def _within(edge: tuple[State, State], states: set[State]) -> bool:
-    return all(state in states or state in (START, END) for state in edge)
+def transition_shares(graph: FlowGraph) -> dict[tuple[State, State], float]:
+    """Computes how often each transition is taken, as a share of all from the same state, in ``(0, 1]``."""
+    leaving: Counter[State] = Counter()
+    for (source, _), count in graph.edges.items():
+        leaving[source] += count
+    return {(source, target): count / leaving[source] for (source, target), count in graph.edges.items()}
 
 
-def _reached(first: State, edges: Iterable[tuple[State, State]]) -> set[State]:
+def reached(first: State, edges: Iterable[tuple[State, State]]) -> set[State]:
+    """Finds the states that a state leads to, over any number of edges, with itself."""
     following = defaultdict(list)
     for source, target in edges:
         following[source].append(target)
@@ -161,3 +166,7 @@ def _reached(first: State, edges: Iterable[tuple[State, State]]) -> set[State]:
                 found.add(state)
                 waiting.append(state)
     return found
+
+
+def _within(edge: tuple[State, State], states: set[State]) -> bool:
+    return all(state in states or state in (START, END) for state in edge)

@@ -1,0 +1,261 @@
+"""Measures dialogue flows on real utterances of SGD: clustering beside scikit-learn's, and every step at full size.
+
+First some utterances of users are clustered into as many clusters by ours and by a plain script with scikit-learn, and
+by ours as if they were too many for a matrix of distances: ten regions, and a tenth as many groups as distinct vectors.
+Then many utterances of both roles go all the way from vectors to the page. Each side has a process of its own, so that
+its peak memory is its own, the vectors and what is imported included.
+
+Vectors are hashed TF-IDF brought to 384 dimensions by a singular value decomposition, so that no model is needed; with
+--vectors, those of an encoder, one for each utterance in order.
+
+    HF_DIALEMB_DATA=corpora python benchmarks/flow.py --output flow.json           # 3 minutes
+    HF_DIALEMB_DATA=corpora python benchmarks/flow.py --utterances 5000 --beside 1000      # a smoke run
+
+On a machine with more than two cores, put ``taskset -c 0,1`` before it to measure what two can do. Exit code 1: a bound
+does not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hardware import describe_machine
+
+OURS, SCRIPT, GROUPED, STEPS = "ours", "scikit-learn", "grouped", "steps"
+WIDTH, CLUSTERS = 384, 60
+SECONDS, GIBIBYTES, PAGE_MEBIBYTES = 60.0, 2.0, 12.0
+"""Bounds for the largest size: clustering, peak memory up to the graph, and the page."""
+
+
+def make(folder: Path, utterances: int, beside: int, vectors: Path | None) -> None:
+    """Writes utterances, their vectors (N, D) float32, and the rows of those that both sides cluster."""
+    import numpy as np
+
+    from hf_dialemb.corpora import iterate_dialogues
+
+    dialogues, count = [], 0
+    for dialogue in iterate_dialogues("sgd", None, "train"):
+        turns = [(turn.role, turn.content) for turn in dialogue.turns][: utterances - count]
+        dialogues.append((dialogue.id, turns))
+        count += len(turns)
+        if count == utterances:
+            break
+    (folder / "dialogues.json").write_text(json.dumps(dialogues), encoding="utf-8")
+    texts = [text for _, turns in dialogues for _, text in turns]
+    found = np.load(vectors)[:count] if vectors else hashed(texts)
+    np.save(folder / "vectors.npy", found.astype(np.float32))
+    users = np.flatnonzero([role == "user" for _, turns in dialogues for role, _ in turns])
+    rows = np.random.default_rng(0).choice(users, min(beside, len(users)), replace=False)
+    np.save(folder / "rows.npy", np.sort(rows))
+
+
+def hashed(texts: list[str]) -> Any:
+    """Returns hashed TF-IDF in few dimensions, (N, D); equal texts have equal vectors."""
+    import numpy as np
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+
+    distinct, places = np.unique(texts, return_inverse=True)
+    counts = HashingVectorizer(n_features=2**16, ngram_range=(1, 2), alternate_sign=False, norm=None).transform(
+        distinct
+    )
+    weighted = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
+    return TruncatedSVD(WIDTH, n_iter=2, random_state=0).fit_transform(weighted).astype(np.float32)[places]
+
+
+def clustering_of(side: str) -> Callable[[Any], Any]:
+    """Imports what a side needs, and returns how it clusters vectors: what takes time is measured without imports."""
+    if side == OURS:
+        from hf_dialemb.flow.clustering import cluster
+
+        return lambda vectors: cluster(vectors, number=CLUSTERS).labels
+    if side == GROUPED:
+        return cluster_groups
+    from sklearn.cluster import AgglomerativeClustering
+
+    return AgglomerativeClustering(CLUSTERS, metric="cosine", linkage="average").fit_predict
+
+
+def cluster_groups(vectors: Any) -> Any:
+    """Clusters few vectors in the way that is meant for many."""
+    import numpy as np
+
+    from hf_dialemb.flow.average_linkage import average_linkage, cut
+    from hf_dialemb.flow.large import grouped_leaves
+
+    distinct, places, counts = np.unique(vectors, axis=0, return_inverse=True, return_counts=True)
+    unit = distinct / np.maximum(np.linalg.norm(distinct, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    tenth = len(unit) // 10
+    groups, means, weights = grouped_leaves(unit, counts.astype(np.float64), groups=tenth, region=tenth)
+    return cut(average_linkage(means, weights), CLUSTERS)[groups][places]
+
+
+def measure_side(folder: Path, side: str) -> dict[str, Any]:
+    """Runs one side; returns its clusters, seconds and the peak memory of this process."""
+    import numpy as np
+
+    work = clustering_of(side)
+    vectors = np.load(folder / "vectors.npy", mmap_mode="r")[np.load(folder / "rows.npy")]
+    start, processor = time.perf_counter(), time.process_time()
+    labels = work(vectors)
+    return {
+        "side": side,
+        "utterances": len(vectors),
+        "seconds": time.perf_counter() - start,
+        "processor_seconds": time.process_time() - processor,
+        "peak_bytes": peak(),
+        "labels": labels.tolist(),
+    }
+
+
+def measure_steps(folder: Path) -> dict[str, Any]:
+    """Goes from vectors to the page; returns the seconds of each step and the peak memory after it."""
+    import numpy as np
+
+    from hf_dialemb.flow.clustering import cluster_by_role
+    from hf_dialemb.flow.flow import read_utterances
+    from hf_dialemb.flow.insights import insights
+    from hf_dialemb.flow.naming import named
+    from hf_dialemb.flow.page import write_page
+    from hf_dialemb.flow.pruning import Pruning, pruned
+    from hf_dialemb.models.dialogue import Dialogue, Turn
+
+    steps: list[dict[str, Any]] = []
+
+    def step(name: str, work: Callable[[], Any]) -> Any:
+        start, processor = time.perf_counter(), time.process_time()
+        result = work()
+        seconds, of_processor = time.perf_counter() - start, time.process_time() - processor
+        steps.append({"step": name, "seconds": seconds, "processor_seconds": of_processor, "peak_bytes": peak()})
+        return result
+
+    dialogues = json.loads((folder / "dialogues.json").read_text(encoding="utf-8"))
+    given = [Dialogue(tuple(Turn(*turn) for turn in turns), id=name) for name, turns in dialogues]
+    vectors, pruning, page = np.load(folder / "vectors.npy"), Pruning(), folder / "index.html"
+    said = step("read", lambda: read_utterances(given))
+    found = step("cluster", lambda: cluster_by_role(vectors, said.roles))
+    flow = step("name", lambda: named("SGD", said, vectors, {role: each.labels for role, each in found.items()}))
+    graph = step("graph", lambda: pruned(flow.graph, pruning))
+    choices = {role: each.choice for role, each in found.items()}
+    seen = step("insights", lambda: insights(flow, graph.states))
+    step("page", lambda: write_page(flow, page, pruning, choices=choices, insights=seen))
+    return {
+        "side": STEPS,
+        "utterances": len(said),
+        "dialogues": len(given),
+        "distinct": {role: len({said.texts[row] for row in rows}) for role, rows in said.rows_by_role().items()},
+        "clusters": {role: each.choice.count for role, each in found.items()},
+        "page_bytes": page.stat().st_size,
+        "steps": steps,
+    }
+
+
+def peak() -> int:
+    """Returns the most memory that this process has had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def start_worker(folder: Path, side: str) -> dict[str, Any]:
+    """Lets a process run a side: not this one, as a child's peak memory starts from its parent's."""
+    command = [sys.executable, str(Path(__file__)), "--work", str(folder), side]
+    run = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+    if run.returncode:
+        raise SystemExit(f"{side} ended (status {run.returncode}); -9 means out of memory")
+    answer: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    print(f"{side} has ended", file=sys.stderr)
+    return answer
+
+
+def agreement(first: list[int], second: list[int]) -> float:
+    """Returns the adjusted Rand index of two partitions."""
+    from sklearn.metrics import adjusted_rand_score
+
+    return float(adjusted_rand_score(first, second))
+
+
+def judge(ours: dict[str, Any], script: dict[str, Any], steps: dict[str, Any], rand: float) -> dict[str, bool]:
+    """Says what holds of what must hold."""
+    by_name = {step["step"]: step for step in steps["steps"]}
+    seconds, gibibytes = by_name["cluster"]["seconds"], by_name["graph"]["peak_bytes"] / 2**30
+    mebibytes, ratio = steps["page_bytes"] / 2**20, script["peak_bytes"] / ours["peak_bytes"]
+    size = f"{steps['utterances']:,} utterances"
+    return {
+        f"both sides find the same partition (adjusted Rand {rand:.4f})": rand == 1,
+        f"ours takes less memory (scikit-learn takes {ratio:.2f} times as much)": ratio > 1,
+        f"{size} are clustered in less than {SECONDS:g} s ({seconds:.1f})": seconds < SECONDS,
+        f"{size} take less than {GIBIBYTES:g} GiB up to the graph ({gibibytes:.2f})": gibibytes < GIBIBYTES,
+        f"their page has less than {PAGE_MEBIBYTES:g} MiB ({mebibytes:.1f})": mebibytes < PAGE_MEBIBYTES,
+    }
+
+
+def tables(sides: list[dict[str, Any]], steps: dict[str, Any]) -> list[str]:
+    """Renders the figures as lines of text."""
+    head = f"{'seconds':>8} {'of processor':>12} {'peak MiB':>9}"
+    lines = [f"{'utterances':>10} {'':<12} {head}"]
+    rows = [(f"{row['utterances']:>10,} {row['side']:<12}", row) for row in sides]
+    rows += [(f"{steps['utterances']:>10,} {row['step']:<12}", row) for row in steps["steps"]]
+    for words, row in rows:
+        lines.append(
+            f"{words} {row['seconds']:>8.2f} {row['processor_seconds']:>12.2f} {row['peak_bytes'] / 2**20:>9,.0f}"
+        )
+    counted = ", ".join(f"{count} of {steps['distinct'][role]:,} texts of the {role}"
+                        for role, count in steps["clusters"].items())  # fmt: skip
+    return [*lines, f"clusters: {counted}"]
+
+
+def main() -> int:
+    """Measures, prints the table and the verdicts, and returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--utterances", type=int, default=100_000, help="of all steps (default: 100000)")
+    parser.add_argument("--beside", type=int, default=5000, help="that both sides cluster (default: 5000)")
+    parser.add_argument("--vectors", type=Path, help="a .npy of vectors instead, one for each utterance in order")
+    parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
+    parser.add_argument("--work", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--make", nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.make:
+        folder, utterances, beside, *vectors = options.make
+        make(Path(folder), int(utterances), int(beside), Path(vectors[0]) if vectors else None)
+        return 0
+    if options.work:
+        folder, side = Path(options.work[0]), options.work[1]
+        print(json.dumps(measure_steps(folder) if side == STEPS else measure_side(folder, side)))
+        return 0
+
+    with tempfile.TemporaryDirectory() as name:
+        words = [
+            name,
+            str(options.utterances),
+            str(options.beside),
+            *([str(options.vectors)] if options.vectors else []),
+        ]
+        subprocess.run([sys.executable, str(Path(__file__)), "--make", *words], check=True)
+        script, ours, grouped, steps = (start_worker(Path(name), side) for side in (SCRIPT, OURS, GROUPED, STEPS))
+    exact = ours.pop("labels")
+    rand, of_groups = agreement(exact, script.pop("labels")), agreement(exact, grouped.pop("labels"))
+    verdicts = judge(ours, script, steps, rand)
+    lines = tables([script, ours, grouped], steps)
+    ratio = script["seconds"] / ours["seconds"]
+    lines.append(f"{ours['utterances']:,} utterances: scikit-learn takes {ratio:.2f} times as long as ours")
+    lines.append(f"{ours['utterances']:,} utterances: adjusted Rand {of_groups:.4f} of grouped ones and exact ones")
+    lines += [f"{'holds' if holds else 'FAILS'}: {sentence}" for sentence, holds in verdicts.items()]
+    print("\n".join(lines))
+    if options.output:
+        settings = {"width": WIDTH, "clusters": CLUSTERS, "vectors": "given" if options.vectors else "hashed"}
+        figures = {"machine": describe_machine(), **settings, "sides": [script, ours, grouped], "steps": steps}
+        figures |= {"grouped_adjusted_rand": of_groups, "verdicts": verdicts, "table": lines}
+        options.output.write_text(json.dumps(figures, indent=2) + "\n")
+    return 0 if all(verdicts.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

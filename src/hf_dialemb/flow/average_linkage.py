@@ -1,0 +1,142 @@
+"""Average linkage by cosine, of leaves that have weights.
+
+The distance of two clusters is the mean over all pairs of 1 - cosine. Of unit vectors, that is 1 less the product of
+the two clusters' means, which need not be of unit length; so a leaf may stand for many vectors, and the result is what
+linking all of them would give once those of a leaf are one cluster. Identical vectors are one cluster before anything
+else in any case: there nothing is lost.
+
+Reciprocal nearest neighbours are found along a chain (Murtagh, 1983), and distances of what is merged follow from those
+of its parts (Lance and Williams, 1967). No merge makes a cluster nearer to another than its parts were, so that the
+order in which pairs are found does not matter.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Merges = NDArray[np.float64]
+"""Merges in the form of scipy's linkage, ``(L - 1, 4)``: two clusters, their distance in ``[0, 2]``, the weight of both
+together. Leaves are 0 to L - 1, what row r makes is L + r; distances ascend."""
+
+Heights = NDArray[np.float64]
+
+_FEWEST_COPIED = 256  # below it a smaller copy saves less than it costs
+
+
+def average_linkage(means: NDArray[Any], weights: NDArray[Any], *, progress: bool = False) -> Merges:
+    """Merges leaves until one cluster is left.
+
+    Args:
+        means: Of each leaf the mean of its unit vectors, ``(L, D)``, L at least 1.
+        weights: How many vectors each leaf stands for, ``(L,)``, above 0.
+        progress: Whether to show a bar.
+
+    Returns:
+        The merges, ``(L - 1, 4)``. Takes 8 bytes times the square of L, twice for a moment.
+    """
+    from tqdm import tqdm
+
+    exact = np.asarray(means, dtype=np.float64)
+    distances = exact @ exact.T
+    np.subtract(1, distances, out=distances)
+    np.clip(distances, 0, 2, out=distances)
+    np.fill_diagonal(distances, np.inf)
+    total = len(exact) - 1
+    with tqdm(total=total, desc="merge", unit="cluster", file=sys.stderr, leave=False, disable=not progress) as bar:
+        pairs, heights = _merged(distances, np.array(weights, dtype=np.float64), bar)
+    return _in_order(pairs, heights, np.asarray(weights, dtype=np.float64))
+
+
+def cut(merges: Merges, number: int) -> NDArray[np.int32]:
+    """Undoes the last merges.
+
+    Args:
+        merges: Of L leaves, ``(L - 1, 4)``.
+        number: How many clusters there shall be, in ``[1, L]``.
+
+    Returns:
+        The cluster of each leaf, ``(L,)``, numbered from 0 in the order of leaves.
+    """
+    leaves = len(merges) + 1
+    owner = np.arange(2 * leaves - 1)
+    for row in range(leaves - number - 1, -1, -1):  # from the top down, so that an owner's owner is known
+        owner[merges[row, :2].astype(np.intp)] = owner[leaves + row]
+    first, inverse = np.unique(owner[:leaves], return_index=True, return_inverse=True)[1:]
+    ranks = np.empty(len(first), dtype=np.int32)
+    ranks[np.argsort(first)] = np.arange(len(first))
+    return ranks[inverse]
+
+
+def number_below(merges: Merges, threshold: float) -> int:
+    """Counts the clusters that are left when only merges at a distance below the threshold are made."""
+    return int((merges[:, 2] >= threshold).sum()) + 1
+
+
+def _merged(distances: Merges, weights: NDArray[np.float64], bar: Any) -> tuple[NDArray[np.intp], Heights]:  # noqa: ANN401 - tqdm's are not typed
+    """Finds what is merged with what, clusters named by one of their leaves, in no order; changes what it is given."""
+    leaf = np.arange(len(weights))
+    pairs, heights = np.zeros((len(weights) - 1, 2), dtype=np.intp), np.zeros(len(weights) - 1)
+    alive = np.ones(len(weights), dtype=bool)
+    chain: list[int] = []
+    for row in range(len(heights)):
+        left = len(heights) + 1 - row
+        if _FEWEST_COPIED <= 2 * left <= len(alive):  # half of the matrix's rows are gone: later steps skip over them
+            kept = np.flatnonzero(alive)
+            distances, weights, leaf = distances[np.ix_(kept, kept)], weights[kept], leaf[kept]
+            chain, alive = np.searchsorted(kept, chain).tolist(), np.ones(left, dtype=bool)
+        gone, kept_place = _nearest_pair(distances, chain, alive)
+        pairs[row], heights[row] = (leaf[gone], leaf[kept_place]), distances[gone, kept_place]
+        _join(distances, weights, gone, kept_place)
+        alive[gone] = False
+        bar.update()
+    return pairs, heights
+
+
+def _nearest_pair(distances: Merges, chain: list[int], alive: NDArray[np.bool_]) -> tuple[int, int]:
+    """Follows nearest neighbours until two are each other's; takes these from the chain."""
+    if not chain:
+        chain.append(int(alive.argmax()))
+    while True:
+        of_last = distances[chain[-1]]
+        nearest = int(of_last.argmin())
+        # Of equally near ones the one before is taken, else a chain could go round in a circle.
+        if len(chain) > 1 and of_last[chain[-2]] <= of_last[nearest]:
+            return chain.pop(), chain.pop()
+        chain.append(nearest)
+
+
+def _join(distances: Merges, weights: NDArray[np.float64], gone: int, kept: int) -> None:
+    """Puts the cluster of two into the place of one; what is gone, and itself, stay infinitely far."""
+    share = weights[gone] / (weights[gone] + weights[kept])
+    row = distances[kept]
+    row *= 1 - share
+    row += share * distances[gone]
+    distances[:, kept] = row
+    distances[:, gone] = np.inf
+    distances[gone] = np.inf
+    weights[kept] += weights[gone]
+
+
+def _in_order(pairs: NDArray[np.intp], heights: NDArray[np.float64], weights: NDArray[np.float64]) -> Merges:
+    """Sorts merges by distance and gives clusters the numbers that they then have."""
+    leaves = len(weights)
+    parent = list(range(2 * leaves - 1))
+    sizes = [*weights.tolist(), *([0.0] * (leaves - 1))]
+    merges = np.zeros((leaves - 1, 4))
+    for row, place in enumerate(np.argsort(heights, kind="stable")):
+        first, second = sorted(_root(parent, int(leaf)) for leaf in pairs[place])
+        parent[first] = parent[second] = leaves + row
+        sizes[leaves + row] = sizes[first] + sizes[second]
+        merges[row] = first, second, heights[place], sizes[leaves + row]
+    return merges
+
+
+def _root(parent: list[int], place: int) -> int:
+    while parent[place] != place:
+        parent[place] = parent[parent[place]]
+        place = parent[place]
+    return place

@@ -1,0 +1,124 @@
+"""A flow as what an agent is grounded in: instructions for a language model, and a state machine."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from .flow import Flow
+from .graph import END, START, State, transition_shares
+from .notation import line_of
+from .paths import widest_path
+from .pruning import WeightedGraph
+
+_EXAMPLES = 3  # so many texts show a model what a step is
+_ENDS = 0.5  # of the times that a step occurs, the conversation is over so often
+
+
+def policy_text(flow: Flow, graph: WeightedGraph) -> str:
+    """Writes a flow as instructions that a language model follows, in Markdown.
+
+    What people said is quoted as JSON, each text in one line, so that it cannot pass for an instruction of its own
+    heading or list.
+
+    Args:
+        flow: The flow.
+        graph: What is shown of it.
+
+    Returns:
+        What the steps are, what usually follows each, the main path, and when to end; one sentence where nothing is
+        shown.
+    """
+    if not graph.states:
+        return f"# {line_of(flow.title)}\n\nNo step is frequent enough to be followed; lower the thresholds.\n"
+    following = _following(graph)
+    shares = transition_shares(flow.graph)
+    parts = [
+        f"# {line_of(flow.title)}",
+        f"Conversations usually take the steps below; {len(flow.trajectories):,} were observed. Find the step that "
+        "was taken last, and go on as conversations usually do. Say what the examples say, in your own words. Where "
+        "none of the steps fits, answer what was said, then come back to the main path.",
+        *_main_path(flow, graph),
+        "## Steps",
+        "Conversations begin with:\n\n" + _list(flow, following[START], START, shares),
+    ]
+    for state in graph.states:
+        cluster = flow.by_state[state]
+        examples = "".join(f"\n- {_quoted(text)}" for text in cluster.examples[:_EXAMPLES])
+        parts.append(f"### {_title(flow, state)}\n\nThe {cluster.role} says something like:\n{examples}")
+        parts.append("Then usually:\n\n" + _list(flow, following[state], state, shares))
+    parts += ["## When to end", _endings(flow, graph, shares)]
+    return "\n\n".join(parts) + "\n"
+
+
+def state_machine(flow: Flow, graph: WeightedGraph) -> dict[str, Any]:
+    """Makes a state machine of a flow, as JSON has it.
+
+    Args:
+        flow: The flow.
+        graph: What is shown of it.
+
+    Returns:
+        ``title``, ``initial`` and ``final``, which are ids, and ``states``: from an id to role, name, examples, and
+        ``on``, what follows with ``target`` and ``probability``, the most likely first. Probabilities are shares of
+        what is shown, so that those of a state have sum 1.
+    """
+    following = _following(graph)
+    return {
+        "title": line_of(flow.title),
+        "initial": START[1],
+        "final": [END[1]],
+        "states": {state[1]: _machine_state(flow, state, following[state]) for state in graph.nodes},
+    }
+
+
+def _machine_state(flow: Flow, state: State, targets: list[State]) -> dict[str, Any]:
+    cluster = flow.by_state.get(state)
+    counts = Counter({target: flow.graph.edges[state, target] for target in targets})
+    return {
+        "role": state[0],
+        "name": line_of(cluster.name) if cluster else state[1].strip("[]"),
+        "examples": list(map(line_of, cluster.examples)) if cluster else [],
+        "on": [{"target": target[1], "probability": count / counts.total()} for target, count in counts.most_common()],
+    }
+
+
+def _following(graph: WeightedGraph) -> Mapping[State, list[State]]:
+    """Lists what follows each state, the heaviest first."""
+    following: dict[State, list[State]] = defaultdict(list)
+    for (source, target), _ in sorted(graph.edges.items(), key=lambda item: (-item[1], item[0])):
+        following[source].append(target)
+    return following
+
+
+def _main_path(flow: Flow, graph: WeightedGraph) -> list[str]:
+    path = widest_path(graph)
+    if path is None:
+        return []
+    return ["## Main path", "\n".join(f"{place}. {_title(flow, state)}" for place, state in enumerate(path.states, 1))]
+
+
+def _list(flow: Flow, targets: list[State], source: State, shares: Mapping[tuple[State, State], float]) -> str:
+    return "\n".join(f"- {shares[source, target]:.0%}: {_title(flow, target)}" for target in targets)
+
+
+def _endings(flow: Flow, graph: WeightedGraph, shares: Mapping[tuple[State, State], float]) -> str:
+    closing = {source: shares[source, target] for source, target in graph.edges if target == END and source != START}
+    usual = [state for state, share in closing.items() if share >= _ENDS] or [max(closing, key=closing.__getitem__)]
+    lines = "\n".join(
+        f"- {_title(flow, state)} ({closing[state]:.0%} of the times that it is taken)" for state in usual
+    )
+    return f"End the conversation after:\n\n{lines}"
+
+
+def _title(flow: Flow, state: State) -> str:
+    if state == END:
+        return "the conversation ends"
+    cluster = flow.by_state[state]
+    return f"{cluster.id} {_quoted(cluster.name)}"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(line_of(text), ensure_ascii=False)

@@ -1,0 +1,156 @@
+"use strict";
+// The graph of a flow as numbers: states are 0 to C - 1, then START, then END. Nothing here touches the page.
+
+function readFlow(record) {
+  const flow = { ...record, start: record.states.length, end: record.states.length + 1 };
+  flow.most = flow.states.reduce((most, state) => Math.max(most, state.size), 1);
+  flow.numbers = new Map(flow.states.map((state, number) => [state.id, number]));
+  flow.numbers.set("start", flow.start).set("end", flow.end);
+  flow.edges = record.edges.map(([source, target, count]) => ({ source, target, count, key: `${source}>${target}` }));
+  flow.byKey = new Map(flow.edges.map((edge) => [edge.key, edge]));
+  const out = new Map();
+  for (const edge of flow.edges) out.set(edge.source, (out.get(edge.source) || 0) + edge.count);
+  // What a person reads: of all times that the source occurs, how often the target comes next.
+  for (const edge of flow.edges) edge.share = edge.count / out.get(edge.source);
+  flow.byDialogue = new Map(flow.dialogues.map((dialogue, number) => [dialogue.id, number]));
+  return flow;
+}
+
+const figures = new Intl.NumberFormat("en");
+
+function figure(number) {
+  return figures.format(number);
+}
+
+function nameOf(flow, number) {
+  if (number === flow.start) return "Start";
+  return number === flow.end ? "End" : flow.states[number].name;
+}
+
+// What an edge's count is divided by, under one of the three rules for weights.
+function weigh(edges, rule) {
+  const most = new Map();
+  const sum = new Map();
+  let all = 1;
+  for (const { source, count } of edges) {
+    most.set(source, Math.max(most.get(source) || 0, count));
+    sum.set(source, (sum.get(source) || 0) + count);
+    all = Math.max(all, count);
+  }
+  const whole = {
+    max: () => all,
+    "max-out": (edge) => most.get(edge.source),
+    "prob-out": (edge) => sum.get(edge.source),
+  };
+  return new Map(edges.map((edge) => [edge, edge.count / whole[rule](edge)]));
+}
+
+function reached(first, edges, from, to) {
+  const following = grouped(edges, from);
+  const found = new Set([first]);
+  // A set that grows while it is walked: each state comes up once.
+  for (const number of found) for (const edge of following.get(number) || []) found.add(edge[to]);
+  return found;
+}
+
+// Leaves out what is rare, and what then lies on no way from start to end: the same as `pruned` in pruning.py.
+function prune(flow, setting) {
+  const weights = weigh(flow.edges, setting.weights);
+  const within =
+    (kept) =>
+    ({ source, target }) =>
+      [source, target].every((number) => number >= flow.start || kept.has(number));
+  let edges = flow.edges;
+  let kept = new Set();
+  flow.states.forEach((state, number) => state.size / flow.most > setting.nodes && kept.add(number));
+  for (const threshold of [0, setting.edges]) {
+    edges = flow.edges.filter((edge) => weights.get(edge) >= threshold);
+    const ways = edges.filter((edge) => edge.source !== edge.target && within(kept)(edge));
+    const forth = reached(flow.start, ways, "source", "target");
+    const back = reached(flow.end, ways, "target", "source");
+    kept = new Set([...kept].filter((number) => forth.has(number) && back.has(number)));
+  }
+  edges = edges.filter(within(kept));
+  const shown = weigh(edges, setting.weights);
+  return { states: [...kept], edges: edges.map((edge) => ({ ...edge, weight: shown.get(edge) })) };
+}
+
+// The threshold that leaves at most so many of the most frequent states.
+function thresholdOf(flow, most) {
+  const shares = flow.states.map((state) => state.size / flow.most).sort((one, other) => other - one);
+  return most < shares.length && shares[most] < 1 ? shares[most] : 0;
+}
+
+function roleOf(flow, number) {
+  return number < flow.start ? flow.states[number].role : "";
+}
+
+// The path from start to end whose least weight is the largest, of those the shortest, of those the first by names: the
+// same as `widest_path` in paths.py. Speakers take turns on it where they can.
+function widestPath(flow, graph) {
+  const moves = graph.edges.filter((edge) => edge.source !== edge.target);
+  const turns = moves.filter((edge) => roleOf(flow, edge.source) !== roleOf(flow, edge.target));
+  for (const edges of [turns, moves]) {
+    const width = widthToEnd(flow, edges);
+    if (width > 0)
+      return shortestPath(
+        flow,
+        edges.filter((edge) => edge.weight >= width),
+      );
+  }
+  return [];
+}
+
+function grouped(edges, end) {
+  const groups = new Map();
+  for (const edge of edges) {
+    if (!groups.has(edge[end])) groups.set(edge[end], []);
+    groups.get(edge[end]).push(edge);
+  }
+  return groups;
+}
+
+// Dijkstra's algorithm with the least weight in place of the length.
+function widthToEnd(flow, edges) {
+  const leaving = grouped(edges, "source");
+  const open = new Map([[flow.start, Infinity]]);
+  const done = new Set();
+  while (open.size) {
+    let source = -1;
+    let width = 0;
+    for (const [number, found] of open) if (found > width) [source, width] = [number, found];
+    if (source === flow.end) return width;
+    open.delete(source);
+    done.add(source);
+    for (const { target, weight } of leaving.get(source) || []) {
+      if (!done.has(target)) open.set(target, Math.max(open.get(target) || 0, Math.min(width, weight)));
+    }
+  }
+  return 0;
+}
+
+function shortestPath(flow, edges) {
+  const entering = grouped(edges, "target");
+  const leaving = grouped(edges, "source");
+  const steps = new Map([[flow.end, 0]]);
+  const waiting = [flow.end];
+  for (const target of waiting) {
+    for (const { source } of entering.get(target) || []) {
+      if (steps.has(source)) continue;
+      steps.set(source, steps.get(target) + 1);
+      waiting.push(source);
+    }
+  }
+  const id = (number) => (number === flow.end ? "" : flow.states[number].id);
+  const earlier = (one, other) => compare(roleOf(flow, one), roleOf(flow, other)) || compare(id(one), id(other));
+  const path = [flow.start];
+  while (path.at(-1) !== flow.end) {
+    const nearer = leaving.get(path.at(-1)).map((edge) => edge.target);
+    path.push(nearer.filter((number) => steps.get(number) === steps.get(path.at(-1)) - 1).sort(earlier)[0]);
+  }
+  return path;
+}
+
+function compare(one, other) {
+  return one < other ? -1 : one > other ? 1 : 0;
+}

@@ -1,0 +1,155 @@
+"use strict";
+// What stands beside the map where nothing is chosen, and what stands below it and beside it always.
+
+function overviewPanel(page) {
+  const { flow } = page;
+  const first = flow.insights.find((section) => section.rows.length);
+  return [
+    make("h2", { tabindex: -1 }, first ? "What the dialogues show" : flow.title),
+    ...flow.insights.map((section) => insightSection(page, section, section === first)),
+    foldable("How to read the map", "", !first, readingHelp(page)),
+    foldable("Keys", "", false, keysHelp()),
+    sampleNote(flow),
+  ];
+}
+
+function insightSection(page, section, open) {
+  const row = (found, index) =>
+    make(
+      "li",
+      { class: "insight" },
+      found.states.length
+        ? make("button", { type: "button", class: "link", click: () => page.point(found.states) }, found.text)
+        : found.text,
+      found.dialogues.length > 0 &&
+        make(
+          "div",
+          { class: "chips" },
+          found.dialogues
+            .filter((id) => page.flow.byDialogue.has(id))
+            .slice(0, 4)
+            .map((id) => dialogueChip(page, id)),
+          restOf(page, found),
+        ),
+    );
+  return foldable(
+    section.title,
+    section.rows.length || "none",
+    open,
+    make("p", { class: "hint" }, section.explanation),
+    ...listOf(section.rows, row, { most: 6 }),
+  );
+}
+
+function restOf(page, found) {
+  const rest = found.dialogues.length + found.more - 4;
+  return rest > 0 ? make("span", { class: "soft" }, `and ${figure(rest)} more`) : null;
+}
+
+function readingHelp(page) {
+  const lines = [
+    "Each box is a state: utterances of one speaker that do the same. The thicker its border, the more it has.",
+    "An arrow leads to what comes next. The thicker it is, the more often that happens; its percentage is of all " +
+      "times that something follows the state.",
+    "Click a box to read what is said there, an arrow to read which utterances follow each other, the id of a " +
+      "dialogue to walk through it.",
+    "The sliders take rare states and transitions out, and then what no path from start to end leads through. " +
+      "Counts and percentages never change by that.",
+  ];
+  return make(
+    "ul",
+    { class: "texts" },
+    lines.map((line) => make("li", {}, line)),
+  );
+}
+
+function keysHelp() {
+  const keys = [
+    ["/", "search"],
+    ["Tab, arrows, Enter", "walk over the map, open a state"],
+    ["← →", "step through a dialogue"],
+    ["n p", "next, previous dialogue"],
+    ["+ − 0", "closer, farther, all in view"],
+    ["m", "main path"],
+    ["Esc", "back to the overview"],
+  ];
+  return make(
+    "div",
+    { class: "legendList" },
+    keys.flatMap(([key, text]) => [make("kbd", {}, key), make("span", {}, text)]),
+  );
+}
+
+function sampleNote(flow) {
+  if (flow.dialogues.length === flow.counts.dialogues) return null;
+  return make(
+    "p",
+    { class: "hint" },
+    `All counts are of all ${figure(flow.counts.dialogues)} dialogues. ` +
+      `So that the page stays small, ${figure(flow.dialogues.length)} of them are in it in full: ` +
+      "those that are named here, some for each transition, and others by chance. " +
+      `Of each state it has the ${flow.counts.frequent} most frequent texts.`,
+  );
+}
+
+function drawLegend(page, place) {
+  const { flow } = page;
+  const item = (name, text) => make("span", {}, make("i", { class: `swatch ${name}` }), text);
+  const roles = flow.roles.map((role) => item(roleClass(flow, role), role));
+  const lines =
+    page.view.colour === "difference"
+      ? [
+          item("line gain", `more in ${flow.comparison.names[1]}`),
+          item("line loss", `more in ${flow.comparison.names[0]}`),
+          make("span", {}, "faint: may be chance"),
+          make("span", {}, "numbers: difference in percentage points"),
+        ]
+      : [
+          make("span", {}, "thicker: more often"),
+          make("span", {}, "%: how often it comes next"),
+          item("line back", "back to an earlier state"),
+          make("span", {}, "↻ follows itself"),
+        ];
+  place.replaceChildren(...roles, ...lines);
+}
+
+function drawPath(page, place) {
+  const inner = page.main.filter((number) => number < page.flow.start);
+  const row = (number) => {
+    const role = roleOf(page.flow, number);
+    return make(
+      "li",
+      {},
+      make("i", { class: `swatch ${roleClass(page.flow, role)}`, role: "img", "aria-label": role, title: role }),
+      stateLink(page, number),
+    );
+  };
+  place.replaceChildren(...inner.map(row));
+  if (!inner.length) place.append(make("p", { class: "hint" }, "No path leads from start to end."));
+}
+
+function drawControls(page) {
+  const { flow, graph, view } = page;
+  const by = (id) => document.getElementById(id);
+  for (const [name, word] of [
+    ["nodes", "up to"],
+    ["edges", "below"],
+  ]) {
+    by(`${name}-value`).textContent = view[name] ? `${word} ${Number((100 * view[name]).toPrecision(2))} %` : "none";
+    by(name).setAttribute("aria-valuetext", by(`${name}-value`).textContent);
+    if (document.activeElement !== by(name)) by(name).value = 100 * Math.sqrt(view[name]);
+  }
+  by("nodes-shown").textContent = `${figure(graph.states.length)} of ${counted(flow.states.length, "state")} shown`;
+  by("edges-shown").textContent =
+    `${figure(graph.edges.length)} of ${counted(flow.edges.length, "transition")} shown`;
+  for (const button of by("presets").children) {
+    button.setAttribute("aria-pressed", String(thresholdOf(flow, Number(button.dataset.most)) === view.nodes));
+  }
+  by("weights").value = view.weights;
+  by("main").checked = view.main;
+  if (by("colour")) by("colour").value = view.colour;
+  by("reset").disabled = ["nodes", "edges", "weights"].every((name) => view[name] === flow.pruning[name]);
+  by("message").textContent = graph.states.length
+    ? ""
+    : "Nothing is left under these thresholds. Move the sliders to the left.";
+}

@@ -1,0 +1,247 @@
+"use strict";
+// Views that are tables: all states and why there are so many, two sets of dialogues compared, how it was made.
+
+// Columns are {name, value, show?, figure?}; rows keep their order while no column is sorted by. A click on a head
+// sorts, a second one turns the order round.
+function table(columns, rows, sorted, descending) {
+  const body = make("tbody");
+  const heads = columns.map((column) => make("th", { scope: "col", class: column.figure ? "figure" : "" }));
+  let current = { column: sorted, descending };
+  const fill = () => {
+    const { value } = columns[current.column] || { value: () => 0 };
+    const sign = current.descending ? -1 : 1;
+    const order = [...rows].sort(
+      (one, other) =>
+        sign *
+        (typeof value(one) === "number"
+          ? value(one) - value(other)
+          : value(one).localeCompare(value(other), "en", { numeric: true })),
+    );
+    body.replaceChildren(
+      ...order.map((row) =>
+        make(
+          "tr",
+          {},
+          columns.map((column) =>
+            make(
+              "td",
+              { class: column.figure ? "figure" : "", dir: column.figure ? undefined : "auto" },
+              column.show ? column.show(row) : String(column.value(row)),
+            ),
+          ),
+        ),
+      ),
+    );
+    heads.forEach((head, index) =>
+      head.setAttribute(
+        "aria-sort",
+        index !== current.column ? "none" : current.descending ? "descending" : "ascending",
+      ),
+    );
+  };
+  columns.forEach((column, index) =>
+    heads[index].append(
+      make(
+        "button",
+        {
+          type: "button",
+          click: () => {
+            current = {
+              column: index,
+              descending: current.column === index ? !current.descending : Boolean(column.figure),
+            };
+            fill();
+          },
+        },
+        column.name,
+      ),
+    ),
+  );
+  fill();
+  return make(
+    "div",
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table" },
+    make("table", {}, make("thead", {}, make("tr", {}, heads)), body),
+  );
+}
+
+function open(page, view) {
+  page.show({ tab: "map", ...view });
+  page.focusPanel();
+}
+
+function drawClusters(page, place) {
+  const { flow } = page;
+  const shown = new Set(page.graph.states);
+  const rows = flow.states.map((state, number) => ({ ...state, number }));
+  const columns = [
+    {
+      name: "State",
+      value: (row) => row.name,
+      show: (row) =>
+        make("button", { type: "button", class: "link", click: () => open(page, { state: row.id }) }, row.name),
+    },
+    { name: "Id", value: (row) => row.id, show: (row) => make("span", { class: "id" }, row.id) },
+    { name: "Speaker", value: (row) => row.role, show: (row) => roleTag(flow, row.role) },
+    { name: "Utterances", value: (row) => row.size, show: (row) => figure(row.size), figure: true },
+    {
+      name: "Different",
+      value: (row) => row.distinct,
+      show: (row) => figure(row.distinct),
+      figure: true,
+    },
+    {
+      name: "In dialogues",
+      value: (row) => row.through / flow.counts.dialogues,
+      show: (row) => percent(row.through / flow.counts.dialogues),
+      figure: true,
+    },
+    { name: "On the map", value: (row) => (shown.has(row.number) ? "yes" : "no") },
+    { name: "Typical", value: (row) => typical(flow, row) },
+  ];
+  place.replaceChildren(
+    ...(flow.choices.length
+      ? [
+          make("h2", {}, "How many states there are, and why"),
+          make(
+            "div",
+            { class: "charts" },
+            flow.choices.map((choice) => choiceFigure(flow, choice)),
+          ),
+        ]
+      : []),
+    make("h2", {}, "All states"),
+    table(columns, rows, 3, true),
+  );
+}
+
+function typical(flow, state) {
+  if (state.phrases.length) return state.phrases.slice(0, 4).join(" · ");
+  return state.examples.length ? cutText(flow.texts[state.examples[0]], 90) : "";
+}
+
+function choiceFigure(flow, choice) {
+  const figure = make("figure", {}, roleTag(flow, choice.role));
+  if (choice.curve.filter(([, , score]) => Number.isFinite(score)).length > 1) figure.append(scoreCurve(choice));
+  figure.append(make("figcaption", {}, choice.sentence));
+  return figure;
+}
+
+// The score of each number of states as a line, the number that was taken marked.
+function scoreCurve({ role, curve, count }) {
+  const [width, height, left, low] = [460, 190, 44, 160];
+  const most = curve.at(-1)[0];
+  const least = curve[0][0];
+  const scores = curve.map(([, , score]) => score).filter(Number.isFinite);
+  const top = Math.max(...scores);
+  const bottom = Math.min(...scores);
+  const x = (number) => left + ((width - left - 12) * (number - least)) / Math.max(1, most - least);
+  const y = (score) => low - ((low - 14) * (score - bottom)) / (top - bottom || 1);
+  const taken = curve.find(([number]) => number === count);
+  const line = curve
+    .filter(([, , score]) => Number.isFinite(score))
+    .map(([number, , score]) => `${x(number).toFixed(1)},${y(score).toFixed(1)}`);
+  const label = (text, at, place, anchor = "middle") =>
+    element("text", { x: at, y: place, "text-anchor": anchor }, text);
+  const svg = element(
+    "svg",
+    {
+      class: "curve",
+      viewBox: `0 0 ${width} ${height}`,
+      role: "img",
+      "aria-label": `${role}: score by number of states; ${count} were taken`,
+    },
+    element("path", { class: "axis", d: `M${left},10V${low}H${width - 8}`, fill: "none" }),
+    element("polyline", { class: "score", points: line.join(" ") }),
+    label(top.toFixed(2), left - 6, 18, "end"),
+    label(bottom.toFixed(2), left - 6, low, "end"),
+    label(least, left, low + 15),
+    label(most, width - 14, low + 15),
+    label("number of states", (left + width) / 2, low + 28),
+  );
+  if (taken) {
+    svg.append(element("path", { class: "pick", d: `M${x(count)},10V${low}` }), label(count, x(count), low + 15));
+    if (Number.isFinite(taken[2])) svg.append(element("circle", { cx: x(count), cy: y(taken[2]), r: 4 }));
+  }
+  return svg;
+}
+
+function printedChance(p) {
+  return p < 0.001 ? "< 0.001" : p.toFixed(3);
+}
+
+function drawComparison(page, place) {
+  const { comparison } = page.flow;
+  const [one, other] = comparison.names;
+  const link = (row) =>
+    make(
+      "button",
+      { type: "button", class: "link", click: () => open(page, { edge: row.key, colour: "difference" }) },
+      `${nameOf(page.flow, row.source)} → ${nameOf(page.flow, row.target)}`,
+    );
+  const columns = [
+    {
+      name: "Transition",
+      value: (row) => `${nameOf(page.flow, row.source)} → ${nameOf(page.flow, row.target)}`,
+      show: link,
+    },
+    ...[one, other].flatMap((name, index) => [
+      { name, value: (row) => row.shares[index], show: (row) => percent(row.shares[index]), figure: true },
+      {
+        name: `${name}, times`,
+        value: (row) => row.counts[index],
+        show: (row) => figure(row.counts[index]),
+        figure: true,
+      },
+    ]),
+    {
+      name: "Difference",
+      value: (row) => Math.abs(row.difference),
+      show: (row) => points(row.difference),
+      figure: true,
+    },
+    { name: "p", value: (row) => row.p, show: (row) => printedChance(row.p), figure: true },
+  ];
+  place.replaceChildren(
+    make("h2", {}, `${one} and ${other}`),
+    make(
+      "p",
+      { class: "soft" },
+      "Shares are of all times that something follows the first state, differences in percentage points; p is " +
+        "corrected for the number of transitions. " +
+        `${comparison.dialogues.map((count) => counted(count, "dialogue")).join(" and ")}.`,
+    ),
+    table(columns, [...page.differences.values()], -1, false),
+  );
+}
+
+function points(difference) {
+  const rounded = Math.round(100 * difference);
+  return rounded ? `${rounded > 0 ? "+" : "−"}${Math.abs(rounded)}` : "0";
+}
+
+function drawAbout(page, place) {
+  const { flow } = page;
+  const list = (pairs) =>
+    make(
+      "dl",
+      {},
+      pairs.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]),
+    );
+  const facts = [
+    ...flow.facts,
+    ["dialogues", figure(flow.counts.dialogues)],
+    ["utterances", figure(flow.counts.utterances)],
+    ["states", figure(flow.counts.states)],
+  ];
+  place.replaceChildren(
+    make("h2", {}, "How this was made"),
+    list(facts),
+    ...(flow.settings.length ? [make("h2", {}, "Settings"), list(flow.settings)] : []),
+    ...[sampleNote(flow)].filter(Boolean),
+    make("h2", {}, "How to read the map"),
+    readingHelp(page),
+    make("h2", {}, "Keys"),
+    keysHelp(),
+  );
+}

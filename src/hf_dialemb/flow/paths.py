@@ -1,0 +1,265 @@
+"""What the paths of dialogues tell: the main one, forks, loops, where dialogues break off, and which are unusual."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import log2
+
+from .flow import Flow
+from .graph import END, START, FlowGraph, State
+from .pruning import WeightedGraph
+from .smoothing import TransitionModel
+
+LIKELY = 0.2
+"""A state forks where at least two states follow it so often, as shares of what follows."""
+
+LONGEST_LOOP = 3
+"""So many states a loop has at most."""
+
+
+@dataclass(frozen=True)
+class WidestPath:
+    """The main path of a graph.
+
+    Attributes:
+        states: Its states, `START` and `END` left out.
+        weight: The least weight of its transitions.
+        same_role: Whether one role has two states in a row; only where no path does without.
+    """
+
+    states: tuple[State, ...]
+    weight: float
+    same_role: bool
+
+
+@dataclass(frozen=True)
+class Fork:
+    """A state after which dialogues go several ways.
+
+    Attributes:
+        state: The state; `START` for how dialogues begin.
+        count: How often something follows it.
+        entropy: Of what follows, in bits; the higher, the harder to tell.
+        continuations: What follows it, with its share of ``count``, the most frequent first; `END` may be there.
+    """
+
+    state: State
+    count: int
+    entropy: float
+    continuations: tuple[tuple[State, float], ...]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """States that dialogues go through again and again.
+
+    Attributes:
+        states: The states in order, one to three; the last is followed by the first.
+        laps: How often dialogues came back to where they entered it.
+        dialogues: The ids of these dialogues, those with the most laps first.
+    """
+
+    states: tuple[State, ...]
+    laps: int
+    dialogues: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DropOff:
+    """A state at which some dialogues end, though most go on.
+
+    Attributes:
+        state: The state.
+        count: How many dialogues end at it.
+        share: ``count`` as a share of how often it occurs, below a half.
+        dialogues: The ids of these dialogues.
+    """
+
+    state: State
+    count: int
+    share: float
+    dialogues: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RarePath:
+    """A dialogue that goes another way than the others.
+
+    Attributes:
+        dialogue: Its id.
+        bits: The mean of -log2 of the probabilities of its transitions; the higher, the more unusual.
+        step: Its rarest transition.
+        place: Where that is: its target is turn ``place``, counted from 0; the number of turns for its end.
+        probability: Of that transition, in ``(0, 1]``.
+    """
+
+    dialogue: str
+    bits: float
+    step: tuple[State, State]
+    place: int
+    probability: float
+
+
+def widest_path(graph: WeightedGraph) -> WidestPath | None:
+    """Finds the path from start to end whose least weight is largest: the program's "happy path".
+
+    Args:
+        graph: What is shown of a flow.
+
+    Returns:
+        The path; of equally wide ones the shortest, of equally short ones the first by the names of its states.
+        Transitions between states of one role are left out where there is a path without them. None without any path.
+    """
+    edges = {edge: weight for edge, weight in graph.edges.items() if edge[0] != edge[1]}
+    between = {edge: weight for edge, weight in edges.items() if edge[0][0] != edge[1][0]}
+    for allowed, same_role in ((between, False), (edges, True)):
+        weights = sorted(set(allowed.values()))
+        # The higher the weight, the fewer transitions: up to some weight there is a path, and from there on none.
+        count = bisect_left(weights, True, key=lambda weight: _shortest(_from(allowed, weight)) is None)
+        if count:
+            return WidestPath(_shortest(_from(allowed, weights[count - 1])) or (), weights[count - 1], same_role)
+    return None
+
+
+def forks(graph: FlowGraph, states: Collection[State]) -> list[Fork]:
+    """Finds states after which several others are likely.
+
+    Args:
+        graph: The counts of a flow.
+        states: Which states to look at, such as those that are shown; the start always is.
+
+    Returns:
+        Where at least two states have a share of `LIKELY`, by falling entropy.
+    """
+    following: dict[State, Counter[State]] = defaultdict(Counter)
+    for (source, target), count in graph.edges.items():
+        following[source][target] += count
+    found = []
+    for state in dict.fromkeys((START, *states)):
+        count = following[state].total()
+        ordered = sorted(following[state].items(), key=lambda item: (-item[1], item[0]))
+        shares = tuple((target, times / count) for target, times in ordered)
+        if sum(share >= LIKELY for _, share in shares) > 1:
+            entropy = -sum(share * log2(share) for _, share in shares)
+            found.append(Fork(state, count, entropy, shares))
+    return sorted(found, key=lambda fork: (-fork.entropy, fork.state))
+
+
+def loops(flow: Flow) -> list[Loop]:
+    """Finds what dialogues repeat.
+
+    Args:
+        flow: The flow.
+
+    Returns:
+        The loops of one to `LONGEST_LOOP` different states, by falling number of laps. Of ``a b a b a``, the loop of a
+        and b has two.
+    """
+    laps: dict[tuple[State, ...], Counter[str]] = defaultdict(Counter)
+    for dialogue, trajectory in zip(flow.utterances.dialogues, flow.trajectories, strict=True):
+        for length in range(1, LONGEST_LOOP + 1):
+            for states, times in _repeated(trajectory, length):
+                laps[states][dialogue] += times
+    found = [
+        Loop(states, counts.total(), tuple(name for name, _ in counts.most_common())) for states, counts in laps.items()
+    ]
+    return sorted(found, key=lambda loop: (-loop.laps, len(loop.states), loop.states))
+
+
+def drop_offs(flow: Flow) -> list[DropOff]:
+    """Finds where dialogues break off.
+
+    Args:
+        flow: The flow.
+
+    Returns:
+        The states at which dialogues end, though they go on after them more than half of the time; by falling number
+        of dialogues.
+    """
+    ended: dict[State, list[str]] = defaultdict(list)
+    for dialogue, trajectory in zip(flow.utterances.dialogues, flow.trajectories, strict=True):
+        ended[trajectory[-1]].append(dialogue)
+    shares = {state: len(dialogues) / flow.graph.states[state] for state, dialogues in ended.items()}
+    found = [DropOff(state, len(ended[state]), share, tuple(ended[state])) for state, share in shares.items()]
+    return sorted((one for one in found if one.share < 0.5), key=lambda one: (-one.count, -one.share, one.state))
+
+
+def rare_paths(flow: Flow, most: int = 20) -> list[RarePath]:
+    """Finds the most unusual dialogues.
+
+    A dialogue is judged by the transitions of all others: by its own, a way that it alone takes would be certain.
+
+    Args:
+        flow: The flow.
+        most: How many to return at most.
+
+    Returns:
+        The dialogues whose transitions are least likely on average (see
+        `hf_dialemb.flow.smoothing.TransitionModel`), the most unusual first.
+    """
+    model = TransitionModel([*flow.graph.states, END])
+    paths = [list(zip((START, *states), (*states, END), strict=True)) for states in flow.trajectories]
+    for path in paths:
+        _count(model, path, 1)
+    found = []
+    for dialogue, path in zip(flow.utterances.dialogues, paths, strict=True):
+        _count(model, path, -1)
+        probabilities = [model.probability((source,), target) for source, target in path]
+        _count(model, path, 1)
+        place = min(range(len(path)), key=probabilities.__getitem__)
+        bits = -sum(map(log2, probabilities)) / len(path)
+        found.append(RarePath(dialogue, bits, path[place], place, probabilities[place]))
+    return sorted(found, key=lambda one: (-one.bits, one.dialogue))[:most]
+
+
+def _from(edges: Mapping[tuple[State, State], float], least: float) -> list[tuple[State, State]]:
+    return [edge for edge, weight in edges.items() if weight >= least]
+
+
+def _count(model: TransitionModel, path: Iterable[tuple[State, State]], times: int) -> None:
+    for source, target in path:
+        model.add((source,), target, times)
+
+
+def _shortest(edges: Iterable[tuple[State, State]]) -> tuple[State, ...] | None:
+    """Finds the shortest path from start to end, the first by names of those; None without any."""
+    following, preceding = defaultdict(list), defaultdict(list)
+    for source, target in edges:
+        following[source].append(target)
+        preceding[target].append(source)
+    steps = _distances(END, preceding)
+    if START not in steps:
+        return None
+    path = [START]
+    while path[-1] != END:
+        path.append(min(state for state in following[path[-1]] if steps.get(state) == steps[path[-1]] - 1))
+    return tuple(path[1:-1])
+
+
+def _distances(first: State, neighbours: Mapping[State, Sequence[State]]) -> dict[State, int]:
+    steps, waiting = {first: 0}, deque([first])
+    while waiting:
+        state = waiting.popleft()
+        for other in neighbours.get(state, ()):
+            if other not in steps:
+                steps[other] = steps[state] + 1
+                waiting.append(other)
+    return steps
+
+
+def _repeated(trajectory: Sequence[State], length: int) -> list[tuple[tuple[State, ...], int]]:
+    """Lists the loops of some length in a trajectory, each from its first state by name, with its number of laps."""
+    again = [trajectory[place] == trajectory[place + length] for place in range(len(trajectory) - length)]
+    found, place = [], 0
+    for repeats, stretch in groupby(again):
+        size = len(list(stretch))
+        states = tuple(trajectory[place : place + length])
+        if repeats and len(set(states)) == length:
+            first = states.index(min(states))
+            found.append((states[first:] + states[:first], (size + length - 1) // length))
+        place += size
+    return found

@@ -1,0 +1,147 @@
+"""What of a flow is shown: weights of states and transitions, and the thresholds under which they are left out.
+
+This is what the program of Dialog2Flow does to its graphs, but for self-loops: it takes them out, here they stay.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from ..models.errors import InputError, unknown_name
+from .graph import END, NOISE, OFFICIAL_EDGES, OFFICIAL_NODES, START, FlowGraph, State, reached, restricted
+
+Weights = Literal["max", "max-out", "prob-out"]
+"""How transitions are weighed; see `Pruning`."""
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """Which states and transitions are too rare to be shown.
+
+    Attributes:
+        nodes: A state goes if its weight, its count as a share of that of the most frequent state, is at most this; in
+            ``[0, 1)``. The paper's ε.
+        edges: A transition goes if its weight is less than this; in ``[0, 1]``.
+        weights: A transition's weight is its count as a share of: ``"max"``, the most frequent transition's;
+            ``"max-out"``, the most frequent one's from the same state; ``"prob-out"``, all from the same state.
+
+    Raises:
+        InputError: A threshold is out of range, or the rule of weights is unknown.
+    """
+
+    nodes: float = NOISE
+    edges: float = 0.1
+    weights: Weights = "max-out"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.nodes < 1:
+            raise InputError(
+                f"field nodes: got {self.nodes}, expected a share from 0 to less than 1, of what the most frequent "
+                "state has; 0 keeps all states"
+            )
+        if not 0 <= self.edges <= 1:
+            raise InputError(f"field edges: got {self.edges}, expected a share from 0 to 1; 0 keeps all transitions")
+        if self.weights not in get_args(Weights):
+            raise unknown_name("rule of weights", self.weights, get_args(Weights))
+
+
+PAPER = Pruning(NOISE, OFFICIAL_EDGES)
+"""The thresholds of Dialog2Flow, section 7: ε in the text, transitions as in its runs."""
+
+PROGRAM = Pruning(OFFICIAL_NODES, 0.2)
+"""What the paper's program takes where nothing is said; it keeps a state of exactly the threshold."""
+
+
+TRANSITIONS = 2
+"""So many transitions for each state are still a picture that a person reads."""
+
+
+@dataclass(frozen=True)
+class WeightedGraph:
+    """What is shown of a flow.
+
+    Attributes:
+        nodes: The weight of each state, in ``(0, 1]``; `START` and `END` are there always and weigh 1.
+        edges: The weight of each transition between them, in ``(0, 1]``.
+    """
+
+    nodes: dict[State, float]
+    edges: dict[tuple[State, State], float]
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The states, without `START` and `END`."""
+        return tuple(state for state in self.nodes if state not in (START, END))
+
+
+def readable(graph: FlowGraph, *, nodes: float | None, edges: float | None, weights: Weights | None) -> Pruning:
+    """Chooses thresholds at which a person sees the main ways.
+
+    Args:
+        graph: The counts of a flow.
+        nodes: As in `Pruning`; None for its default.
+        edges: As in `Pruning`; None for the lowest tenth at which there are at most `TRANSITIONS` for each state that
+            is shown.
+        weights: As in `Pruning`; None for its default.
+
+    Returns:
+        The thresholds. Where nothing would be left at the defaults, those that are not given are 0.
+
+    Raises:
+        InputError: A threshold is out of range, or the rule of weights is unknown.
+    """
+    first = Pruning(Pruning.nodes if nodes is None else nodes, Pruning.edges, weights or Pruning.weights)
+    if edges is not None:
+        first = replace(first, edges=edges)
+    else:
+        for tenths in range(1, 10):
+            first = replace(first, edges=tenths / 10)
+            shown = pruned(graph, first)
+            if len(shown.edges) <= TRANSITIONS * len(shown.nodes):
+                break
+    if pruned(graph, first).states:
+        return first
+    return replace(first, nodes=nodes or 0.0, edges=edges or 0.0)
+
+
+def pruned(graph: FlowGraph, pruning: Pruning) -> WeightedGraph:
+    """Leaves out what is rare, and what then lies on no way from the start to the end.
+
+    Transitions are weighed among all; then rare states go, then rare transitions, and each time the states that the
+    start does not lead to, or that do not lead to the end. The weights of what is left are shares of what is left. A
+    self-loop counts as any transition in all of this, but makes no way. The paper's program takes self-loops out once
+    all are weighed, so that what is left weighs more there.
+
+    Args:
+        graph: The counts of a flow.
+        pruning: What is rare.
+
+    Returns:
+        The rest, states and transitions in the order of the graph. Start and end alone where nothing is left.
+    """
+    most = max(graph.states.values(), default=1)
+    shares = {state: count / most for state, count in graph.states.items()}
+    weights = _weights(graph.edges, pruning.weights)
+    kept = {state for state, share in shares.items() if share > pruning.nodes}
+    for threshold in (0.0, pruning.edges):
+        frequent = {edge: count for edge, count in graph.edges.items() if weights[edge] >= threshold}
+        ways = [edge for edge in restricted(FlowGraph({}, frequent), kept).edges if edge[0] != edge[1]]
+        kept &= reached(START, ways) & reached(END, [(target, source) for source, target in ways])
+    edges = restricted(FlowGraph({}, frequent), kept).edges
+    nodes = {START: 1.0, **{state: share for state, share in shares.items() if state in kept}, END: 1.0}
+    return WeightedGraph(nodes, _weights(edges, pruning.weights))
+
+
+def _weights(edges: Mapping[tuple[State, State], int], rule: Weights) -> dict[tuple[State, State], float]:
+    leaving: dict[State, list[int]] = defaultdict(list)
+    for (source, _), count in edges.items():
+        leaving[source].append(count)
+    most = max(edges.values(), default=1)
+    wholes = {
+        source: most if rule == "max" else max(counts) if rule == "max-out" else sum(counts)
+        for source, counts in leaving.items()
+    }
+    return {edge: count / wholes[edge[0]] for edge, count in edges.items()}

@@ -1,0 +1,131 @@
+"""A flow on disk: what a later command needs to go on from it.
+
+``utterances.parquet`` holds each utterance with its cluster, ``centroids.safetensors`` the mean vector of each cluster,
+``flow.json`` the clusters and all settings. Each knows the key of the flow, so that files of two runs are never mixed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..models.errors import InputError
+from ..models.files import write_atomically, write_json_atomically
+from .flow import Cluster, Flow, Utterances
+
+FLOW, UTTERANCES, CENTROIDS = "flow.json", "utterances.parquet", "centroids.safetensors"
+_AGAIN = "run dialemb flow again"
+
+
+@dataclass(frozen=True)
+class StoredFlow:
+    """A flow with what new utterances are assigned by.
+
+    Attributes:
+        flow: The flow, with C clusters.
+        centroids: The mean vector of each cluster's utterances, of unit length each, ``(C, D)`` float32.
+        key: Tells the flow from all that come of other input or settings.
+    """
+
+    flow: Flow
+    centroids: NDArray[np.float32]
+    key: str
+
+
+def write_flow(stored: StoredFlow, folder: Path) -> None:
+    """Writes a flow; ``flow.json`` comes last, and without it there is none.
+
+    Args:
+        stored: The flow.
+        folder: Where to; it is created.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from safetensors.numpy import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FLOW).unlink(missing_ok=True)
+    flow, said = stored.flow, stored.flow.utterances
+    table = pa.table(
+        {
+            "dialogue": [said.dialogues[place] for place in said.places],
+            "role": list(said.roles),
+            "text": list(said.texts),
+            "action": list(said.actions),
+            "cluster": [flow.clusters[label].id for label in flow.labels],
+        }
+    ).replace_schema_metadata({"key": stored.key})
+    write_atomically(folder / UTTERANCES, lambda path: pq.write_table(table, path))
+    centroids = {"centroids": np.ascontiguousarray(stored.centroids, dtype=np.float32)}
+    write_atomically(folder / CENTROIDS, lambda path: save_file(centroids, path, {"key": stored.key}))
+    record = {
+        "schema": 1,
+        "key": stored.key,
+        "title": flow.title,
+        "settings": dict(flow.settings),
+        "clusters": [asdict(cluster) for cluster in flow.clusters],
+    }
+    write_json_atomically(folder / FLOW, record)
+
+
+def stored_key(folder: Path) -> str:
+    """Returns the key of the flow in a folder; empty where there is none."""
+    try:
+        return str(json.loads((folder / FLOW).read_text(encoding="utf-8"))["key"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def read_flow(folder: Path) -> StoredFlow:
+    """Reads a flow.
+
+    Args:
+        folder: What ``dialemb flow`` wrote.
+
+    Returns:
+        The flow.
+
+    Raises:
+        InputError: There is none, or its files are damaged or of different runs.
+    """
+    import pyarrow.parquet as pq
+    from pyarrow import ArrowInvalid
+    from safetensors import SafetensorError, safe_open
+
+    if not (folder / FLOW).is_file():
+        raise InputError(f"flow '{folder}': got no {FLOW} in it, expected the output of dialemb flow; {_AGAIN}")
+    try:
+        record = json.loads((folder / FLOW).read_text(encoding="utf-8"))
+        table = pq.read_table(folder / UTTERANCES)
+        with safe_open(folder / CENTROIDS, "numpy") as tensors:
+            centroids = tensors.get_tensor("centroids")
+            keys = {(tensors.metadata() or {}).get("key"), (table.schema.metadata or {}).get(b"key", b"").decode()}
+        if keys != {record["key"]}:
+            raise ValueError("its files are of different runs")
+        flow = _flow(record, table.to_pydict())
+    except (OSError, ValueError, KeyError, TypeError, ArrowInvalid, SafetensorError) as error:
+        raise InputError(f"flow '{folder}': cannot be read ({error}); {_AGAIN}") from None
+    return StoredFlow(flow, centroids, record["key"])
+
+
+def _flow(record: dict[str, Any], columns: dict[str, list[str]]) -> Flow:
+    clusters = tuple(
+        replace(Cluster(**fields), phrases=tuple(fields["phrases"]), examples=tuple(fields["examples"]))
+        for fields in record["clusters"]
+    )
+    numbers = {cluster.id: number for number, cluster in enumerate(clusters)}
+    ids = {name: place for place, name in enumerate(dict.fromkeys(columns["dialogue"]))}
+    utterances = Utterances(
+        tuple(ids),
+        np.array([ids[name] for name in columns["dialogue"]], dtype=np.int32),
+        tuple(columns["role"]),
+        tuple(columns["text"]),
+        tuple(columns["action"]),
+    )
+    labels = np.array([numbers[cluster] for cluster in columns["cluster"]], dtype=np.int32)
+    return Flow(record["title"], utterances, labels, clusters, record["settings"])

@@ -1,0 +1,92 @@
+"""What a flow leaves in its folder: the page, the graph in other programs' forms, tables, pictures, instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ..flow.clustering import Clustering
+from ..flow.drawing import draw_dendrogram, draw_graph
+from ..flow.files import write_flow_files
+from ..flow.flow import Flow
+from ..flow.grounding import policy_text, state_machine
+from ..flow.insights import insights
+from ..flow.page import write_page
+from ..flow.paths import widest_path
+from ..flow.pruning import Pruning, WeightedGraph, pruned
+from ..models.errors import InputError
+from ..models.files import write_json_atomically, write_text_atomically
+
+PAGE, POLICY, MACHINE = "index.html", "policy.md", "state_machine.json"
+
+
+def write_report(flow: Flow, clusterings: Mapping[str, Clustering], pruning: Pruning, folder: Path) -> Iterator[str]:
+    """Writes all that a flow is looked at and used by.
+
+    Args:
+        flow: The flow.
+        clusterings: How the clusters of each role were found.
+        pruning: What is too rare to be shown.
+        folder: Where to; it is created.
+
+    Yields:
+        Lines that say what is shown and what was written.
+    """
+    graph = pruned(flow.graph, pruning)
+    yield from _shown(flow, graph, pruning)
+    choices = {role: clustering.choice for role, clustering in clusterings.items()}
+    write_page(flow, folder / PAGE, pruning, choices=choices, insights=insights(flow, graph.states))
+    others = [*write_flow_files(flow, graph, folder)]
+    write_text_atomically(folder / POLICY, policy_text(flow, graph))
+    write_json_atomically(folder / MACHINE, state_machine(flow, graph))
+    others += [folder / POLICY, folder / MACHINE]
+    pictures, sentence = draw_graph(flow, graph, folder)
+    others += [*pictures, *_dendrograms(clusterings, folder)]
+    _remove_others(folder, others)
+    if sentence:
+        yield f"Pictures: {sentence}."
+    yield f"Beside it: {', '.join(path.name for path in others)}"
+    yield f"Wrote {folder / PAGE}"
+
+
+def _remove_others(folder: Path, written: Sequence[Path]) -> None:
+    """Removes what an earlier run wrote and this one did not."""
+    for pattern in ("clusters-*.csv", "dendrogram-*.png", "graph.svg", "graph.png"):
+        for path in folder.glob(pattern):
+            if path not in written:
+                path.unlink()
+
+
+def _shown(flow: Flow, graph: WeightedGraph, pruning: Pruning) -> Iterator[str]:
+    if not graph.states:
+        yield (
+            f"Nothing is frequent enough to be shown (--nodes {pruning.nodes:g}, --edges {pruning.edges:g}): lower the "
+            "thresholds, here or on the page"
+        )
+        return
+    yield (
+        f"Shown are {len(graph.states)} of {len(flow.clusters)} states and {len(graph.edges)} transitions "
+        f"(--nodes {pruning.nodes:g} --edges {pruning.edges:g} --weights {pruning.weights})"
+    )
+    main = widest_path(graph)
+    if main is not None:
+        yield "Main path:"
+        yield from (f"  {state[0]}: {short(flow.by_state[state].name)}" for state in main.states)
+
+
+def short(name: str, most: int = 90) -> str:
+    """Cuts a name to what a line of a terminal holds."""
+    return name if len(name) <= most else f"{name[: most - 1].rstrip()}…"
+
+
+def _dendrograms(clusterings: Mapping[str, Clustering], folder: Path) -> Sequence[Path]:
+    written = []
+    for role, clustering in clusterings.items():
+        path = folder / f"dendrogram-{role}.png"
+        if len(clustering.merges):
+            try:
+                draw_dendrogram(clustering.merges, clustering.choice.count, path, f"What the {role} says")
+            except InputError:  # told already with the pictures of the graph
+                return []
+            written.append(path)
+    return written

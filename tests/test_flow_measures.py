@@ -1,0 +1,202 @@
+"""How good a flow is, and how two sets of dialogues differ: closed forms, scikit-learn, scipy and plain programs."""
+
+from __future__ import annotations
+
+from math import log2
+
+import numpy as np
+import pytest
+from flow_words import flow_of, random_words, role_of, state_of
+from scipy import stats
+from scipy.spatial.distance import jensenshannon
+from sklearn.metrics import adjusted_rand_score
+
+from hf_dialemb.flow.comparison import compared, graph_of
+from hf_dialemb.flow.flow import grouped
+from hf_dialemb.flow.graph import END, START, transition_graph
+from hf_dialemb.flow.measures import (
+    FOLDS,
+    compared_with_actions,
+    measured,
+    next_action_perplexity,
+    transition_divergence,
+)
+from hf_dialemb.models.errors import InputError
+
+
+def states(*words):
+    return [[(role_of(letter), letter) for letter in word] for word in words]
+
+
+def graph(*words):
+    return transition_graph(states(*words))
+
+
+def renamed(words, table):
+    return ["".join(table.get(letter, letter) for letter in word) for word in words]
+
+
+def perplexity(words, table=None):
+    return next_action_perplexity(states(*renamed(words, table or {})), states(*words))
+
+
+def test_true_clusters_are_perfect():
+    flow = flow_of(*random_words(0))
+    found = measured(flow)
+    assert found["size_difference"] == found["transition_divergence"] == 0
+    assert found["v_measure"] == pytest.approx(1)
+    assert found["adjusted_rand"] == found["edge_f1"] == 1
+    assert found["next_action_perplexity"] == found["reference_next_action_perplexity"] > 1
+
+
+def test_names_of_clusters_do_not_matter():
+    words = random_words(1)
+    other = renamed(words, dict(zip("abcABCD", "bcaDABC", strict=True)))
+    same = compared_with_actions(states(*words), states(*words))
+    assert compared_with_actions(states(*other), states(*words)) == pytest.approx(same, abs=1e-12)
+
+
+def test_the_rand_index_is_the_mean_over_roles():
+    words = random_words(2)
+    clusters = renamed(words, {"b": "a", "C": "D"})
+    found = compared_with_actions(states(*clusters), states(*words))["adjusted_rand"]
+    expected = []
+    for letters in ("abc", "ABCD"):
+        pairs = [pair for pair in zip("".join(words), "".join(clusters), strict=True) if pair[0] in letters]
+        expected.append(adjusted_rand_score(*zip(*pairs, strict=True)))
+    assert found == pytest.approx(np.mean(expected))
+
+
+def test_utterances_without_an_annotation_are_passed_over():
+    whole, without = flow_of("aAxb", "xaAb", "x"), flow_of("aAb", "aAb")
+    silent = whole.utterances.__class__(
+        whole.utterances.dialogues,
+        whole.utterances.places,
+        whole.utterances.roles,
+        whole.utterances.texts,
+        tuple(action.replace("x", "") for action in whole.utterances.actions),
+    )
+    flow = grouped("", silent, zip(silent.roles, whole.utterances.actions, strict=True))
+    assert measured(flow) == measured(without)
+    nothing = grouped("", silent.__class__(("d",), np.zeros(1, np.int32), ("user",), ("hm",), ("",)), [("user", "hm")])
+    with pytest.raises(InputError, match="got no utterance with dialogue acts or slots"):
+        measured(nothing)
+
+
+def test_divergence_is_that_of_what_follows_weighted_by_how_often():
+    one, other = graph("aA", "aA"), graph("aA", "aB")
+    # After a: all to A, or half of it; after A the end, in both; B is in one graph alone. Start and a are a third each.
+    after_a = jensenshannon([1, 0], [0.5, 0.5], base=2) ** 2
+    assert transition_divergence(one, other) == pytest.approx(after_a / 3 + (0 + 1 / 6) / 2 * 1)
+    assert transition_divergence(one, other) == transition_divergence(other, one)
+    assert transition_divergence(one, one) == 0
+    away = transition_divergence(graph("aA"), graph("bB"))
+    assert away == pytest.approx(1)  # the start leads to other states, and these are in one graph alone
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_divergence_agrees_with_scipy(seed):
+    one, other = (graph(*random_words(seed + shift, 20)) for shift in (0, 100))
+    names = sorted({state for either in (one, other) for edge in either.edges for state in edge})
+    tables = [np.array([[either.edges.get((a, b), 0) for b in names] for a in names], float) for either in (one, other)]
+    expected = 0.0
+    for row, state in enumerate(names):
+        weight = sum(table[row].sum() / table.sum() for table in tables) / 2
+        if state != END and weight:
+            there = all(table[row].any() for table in tables)
+            expected += weight * (jensenshannon(tables[0][row], tables[1][row], base=2) ** 2 if there else 1)
+    assert transition_divergence(one, other) == pytest.approx(expected)
+
+
+def test_nothing_known_is_as_perplexing_as_the_number_of_actions():
+    # One dialogue is foretold from none: a, b and the end are equally likely.
+    assert perplexity(["ab"]) == pytest.approx(3)
+    assert perplexity(["a"]) == pytest.approx(2)
+
+
+def test_what_always_follows_is_foretold_after_smoothing():
+    # Each part of five is foretold from forty: after a or b, what followed there, else how often all was done.
+    unigram = (40 + 2 / 3) / (80 + 2)
+    assert perplexity(["ab"] * 50) == pytest.approx((40 + 1) / (40 + unigram))
+
+
+def test_one_cluster_for_all_foretells_no_more_than_how_often_actions_occur():
+    words = random_words(3, 400)
+    letters = [letter for word in words for letter in (*word[1:], ">")]
+    _, counts = np.unique(letters, return_counts=True)
+    entropy = -(counts / counts.sum() * np.log2(counts / counts.sum())).sum()
+    one = perplexity(words, dict.fromkeys("abcABCD", "a"))
+    assert one == pytest.approx(2**entropy, rel=0.01)
+    chains = ["abcABCD"[place:] for place in range(6)] * 20
+    assert perplexity(chains) < 1.5 < 4 < perplexity(chains, dict.fromkeys("abcABCD", "a"))
+
+
+def test_perplexity_is_that_of_a_plain_program():
+    words = random_words(4, 23)
+    clusters = renamed(words, {"b": "a", "D": "C"})
+    part = np.random.default_rng(0).permutation(len(words)) % FOLDS
+    outcomes = {*"".join(words), ">"}
+    bits = []
+    for row, word in enumerate(words):
+        known = [
+            pair
+            for other, (found, true) in enumerate(zip(clusters, words, strict=True))
+            if part[other] != part[row]
+            for pair in zip(found, true[1:] + ">", strict=True)
+        ]
+        for state, action in zip(clusters[row], word[1:] + ">", strict=True):
+            every = [outcome for _, outcome in known]
+            here = [outcome for before, outcome in known if before == state]
+            chance = (every.count(action) + len(set(every)) / len(outcomes)) / (len(every) + len(set(every)))
+            if here:
+                chance = (here.count(action) + len(set(here)) * chance) / (len(here) + len(set(here)))
+            bits.append(-log2(chance))
+    assert perplexity(words, {"b": "a", "D": "C"}) == pytest.approx(2 ** np.mean(bits))
+
+
+def test_what_does_not_fit_is_refused():
+    for wrong in (([], []), (states("ab"), states("a")), (states("ab"), states("a", "b")), ([[]], [[]])):
+        with pytest.raises(ValueError, match=r"states and actions: got \d+ in \d+ dialogues"):
+            next_action_perplexity(*wrong)
+        with pytest.raises(ValueError, match="expected one of each for each utterance"):
+            compared_with_actions(*wrong)
+
+
+def test_transitions_of_two_sets_are_two_proportions():
+    found = compared(graph(*["aA"] * 30, *["aB"] * 10), graph(*["aA"] * 15, *["aB"] * 25))
+    edge = found[0]
+    assert (edge.counts, edge.shares, edge.difference) == ((30, 15), (0.75, 0.375), -0.375)
+    # The z test of two proportions is the chi-square test of their table.
+    p = stats.chi2_contingency([[30, 10], [15, 25]], correction=False).pvalue
+    assert edge.p == pytest.approx(p)
+    assert edge.corrected_p == pytest.approx(5 * p)  # the least p of five transitions; the other has the same
+    assert [one.difference for one in found] == [-0.375, 0.375, 0, 0, 0]
+    assert [one.corrected_p for one in found[2:]] == [1, 1, 1]
+    assert found[1].corrected_p == found[0].corrected_p  # 4 p, but none is less than one before
+
+
+def test_what_may_be_chance_comes_after_what_is_not():
+    surely = compared(graph(*["aA"] * 200, *["aB"] * 100, "bC"), graph(*["aA"] * 100, *["aB"] * 200, "bD"))
+    assert [round(abs(one.difference), 2) for one in surely[:4]] == [0.33, 0.33, 1, 1]
+    assert surely[2].corrected_p > 0.05 > surely[1].corrected_p
+    unseen = next(one for one in surely if one.source == ("assistant", "C"))
+    assert (unseen.counts, unseen.shares, unseen.p) == ((1, 0), (1, 0), 1)
+
+
+def test_the_same_twice_differs_nowhere():
+    same = graph(*random_words(5))
+    found = compared(same, same)
+    assert len(found) == len(same.edges)
+    assert {(one.difference, one.p, one.corrected_p) for one in found} == {(0, 1, 1)}
+    assert compared(graph(), graph()) == []
+
+
+def test_some_dialogues_of_a_flow_have_a_graph():
+    flow = flow_of("aA", "aB", "aA")
+    a, b = state_of(flow, "A"), state_of(flow, "B")
+    assert graph_of(flow, ["d1", "d3"]).states == {state_of(flow, "a"): 2, a: 2}
+    assert graph_of(flow, ["d2"]).edges[b, END] == 1
+    assert graph_of(flow, flow.utterances.dialogues) == flow.graph
+    assert (START, a) not in graph_of(flow, []).edges
+    with pytest.raises(InputError, match="dialogue 'd9': got an id that is not of the flow"):
+        graph_of(flow, ["d1", "d9"])
