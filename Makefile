@@ -67,6 +67,11 @@ results: setup
 	  runs/dialog2flow-joint-minilm tfidf lda doc2vec
 	mkdir -p docs/results/benchmark
 	cp runs/measured/*.json docs/results/benchmark/
+	for corpus in sgd multiwoz; do \
+	  $(BIN)/dialemb flow measure --corpus $$corpus --cache runs/measured/embeddings \
+	    --output docs/results/flow_$$corpus.json --model tfidf all-MiniLM-L6-v2 runs/dse-minilm \
+	    runs/dialog2flow-single-minilm runs/dialog2flow-joint-minilm || exit 1; \
+	done
 	$(BIN)/python benchmarks/learning_curve.py --run "all corpora=runs/dialog2flow-single-minilm" \
 	  --run "all corpora, label temperature 0.35=runs/dialog2flow-single-035" \
 	  --run "SGD alone, label temperature 0.35=runs/dialog2flow-single-sgd" --output docs/results/learning_curve.json
@@ -82,6 +87,7 @@ results: setup
 	$(BIN)/python benchmarks/dial2vec_step.py --output docs/results/dial2vec_step.json
 	$(BIN)/python benchmarks/utterance_step.py --output docs/results/utterance_step.json
 	$(BIN)/python benchmarks/granularity_sampling.py --output docs/results/granularity_sampling.json
+	$(BIN)/python benchmarks/flow.py --output docs/results/flow.json
 	$(BIN)/python benchmarks/retrieval_metrics.py --output docs/results/retrieval_metrics.json
 	$(BIN)/python benchmarks/render_readme.py
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from math import log2
 
@@ -13,9 +14,9 @@ import pytest
 from flow_words import flow_of, named, random_words, state_of
 
 from hf_dialemb.flow.flow import flow_of_actions, read_utterances
-from hf_dialemb.flow.graph import END, START, FlowGraph, official_size, transition_graph, transition_shares
+from hf_dialemb.flow.graph import END, NOISE, START, FlowGraph, official_size, transition_graph, transition_shares
 from hf_dialemb.flow.paths import DropOff, Loop, drop_offs, forks, loops, rare_paths, widest_path
-from hf_dialemb.flow.pruning import PAPER, PROGRAM, Pruning, WeightedGraph, pruned
+from hf_dialemb.flow.pruning import PAPER, PROGRAM, STATES, TRANSITIONS, Pruning, WeightedGraph, pruned, readable
 from hf_dialemb.flow.smoothing import TransitionModel
 from hf_dialemb.models.errors import InputError
 
@@ -246,3 +247,37 @@ def test_paths_of_a_real_domain(data_dir):
     assert all(edge in graph.edges for edge in zip((START, *path.states), (*path.states, END), strict=True))
     assert forks(flow.graph, graph.states)
     assert len(rare_paths(flow, most=5)) == 5
+
+
+def random_graph(states: int, seed: int) -> FlowGraph:
+    """Makes a graph of paths in which a few states are frequent and most are rare."""
+    draws = np.random.default_rng(seed).zipf(1.3, size=(400, 12)) % states
+    return transition_graph([[("user", str(state)) for state in path] for path in draws])
+
+
+@pytest.mark.parametrize(("states", "seed"), [(5, 0), (40, 1), (200, 2), (1000, 3)])
+def test_what_is_shown_at_first_can_be_read(states, seed):
+    graph = random_graph(states, seed)
+    chosen = readable(graph, nodes=None, edges=None, weights=None)
+    shown = pruned(graph, chosen)
+    assert 0 < len(shown.states) <= STATES
+    more = pruned(graph, replace(chosen, edges=round(chosen.edges + 0.1, 1)))
+    assert len(shown.edges) <= TRANSITIONS * len(shown.nodes) or not more.states
+    assert chosen.nodes in (NOISE, *(part / 20 for part in range(1, 11)))
+
+
+def test_thresholds_that_are_given_stay():
+    graph = random_graph(200, 0)
+    assert readable(graph, nodes=0.3, edges=0.7, weights="prob-out") == Pruning(0.3, 0.7, "prob-out")
+    assert readable(graph, nodes=0.01, edges=None, weights="max").nodes == 0.01
+    assert readable(graph, nodes=None, edges=0.2, weights=None).edges == 0.2
+
+
+def test_where_the_thresholds_would_leave_nothing_all_is_shown():
+    ends_rarely = [("user", "a"), ("assistant", "b")] * 100 + [("user", "bye")]
+    graph = transition_graph([ends_rarely])
+    assert not pruned(graph, Pruning()).states
+    chosen = readable(graph, nodes=None, edges=None, weights=None)
+    assert (chosen.nodes, chosen.edges) == (0, 0)
+    assert len(pruned(graph, chosen).states) == 3
+    assert not pruned(graph, readable(graph, nodes=0.5, edges=1.0, weights=None)).states

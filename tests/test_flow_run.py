@@ -248,7 +248,8 @@ def test_measure_prints_the_layout_of_the_papers_table(tmp_path, capsys, tiny_be
         "in % (Table 6)**\n\n| Model | hotel | taxi | Mean ↓ |\n| :-- | --: | --: | --: |\n| tfidf | **0.0** |"
         in printed
     )
-    assert printed.count("| Model |") == 7
+    assert printed.count("| Model |") == 6
+    assert printed.count("| after the annotated actions themselves |") == 1
     assert any((tmp_path / "cache").rglob("*.safetensors"))
     assert "expected at least 50 of that domain alone" in refused(
         capsys, "flow", "measure", "--model", "tfidf", "--corpus", annotated(tmp_path / "few.jsonl", 60)

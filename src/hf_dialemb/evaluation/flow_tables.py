@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from .results import Row
 from .tables import column_of, measured_of, printed_cells
@@ -15,11 +16,13 @@ HEADINGS = {
     "edge_f1": "F1 of transitions, clusters matched with actions, in %",
     "transition_divergence": "Divergence of transitions, clusters matched with actions, in bits",
     "next_action_perplexity": "Perplexity of the next annotated action after a cluster, on held-out dialogues",
-    "reference_next_action_perplexity": "The same after an annotated action: what clusters can reach",
 }
 """What each metric's table is called, in their order."""
 
-_OFFICIAL = "official"
+REFERENCE = "after the annotated actions themselves"
+"""The row of what clusters may reach."""
+
+_OFFICIAL, _REFERENCE = "official", "reference_"
 
 
 def flow_tables(rows: Iterable[Row]) -> str:
@@ -33,10 +36,17 @@ def flow_tables(rows: Iterable[Row]) -> str:
         where lower is better.
     """
     groups: dict[tuple[str, str, str], list[Row]] = {}
+    references = {}
     for row in rows:
+        if row.task == TASK and row.metric.startswith(_REFERENCE):  # the same for every model
+            row = replace(row, model=REFERENCE, metric=row.metric.removeprefix(_REFERENCE))
+            references[row.corpus, row.split, row.metric, row.setting] = row
+            continue
         sizes = row.metric == "size_difference"
         if row.task == TASK and row.metric in HEADINGS and sizes == row.setting.startswith(_OFFICIAL):
             groups.setdefault((row.corpus, row.split, row.metric), []).append(row)
+    for row in references.values():
+        groups.setdefault((row.corpus, row.split, row.metric), []).append(row)
     order = list(HEADINGS)
     found = sorted(groups.items(), key=lambda item: (*item[0][:2], order.index(item[0][2])))
     return "\n".join(
@@ -53,7 +63,8 @@ def _table(rows: Sequence[Row]) -> str:
     columns = []
     for name in names:
         figures = [found.get(name) for found in models.values()]
-        columns.append(printed_cells(domains[name], figures, measured_of(figures), missing="—"))
+        competing = [row for row in measured_of(figures) if row.model != REFERENCE]
+        columns.append(printed_cells(domains[name], figures, competing, missing="—"))
     arrow = " ↓" if next(iter(domains.values())).lower_is_better else ""
     heads = [name or f"Mean{arrow}" for name in names]
     lines = [_line(["Model", *heads]), _line([":--", *("--:" for _ in heads)])]

@@ -55,8 +55,8 @@ PROGRAM = Pruning(OFFICIAL_NODES, 0.2)
 """What the paper's program takes where nothing is said; it keeps a state of exactly the threshold."""
 
 
-TRANSITIONS = 2
-"""So many transitions for each state are still a picture that a person reads."""
+STATES, TRANSITIONS = 30, 2
+"""So many states, and so many transitions for each, are a picture that a person still reads."""
 
 
 @dataclass(frozen=True)
@@ -82,29 +82,38 @@ def readable(graph: FlowGraph, *, nodes: float | None, edges: float | None, weig
 
     Args:
         graph: The counts of a flow.
-        nodes: As in `Pruning`; None for its default.
+        nodes: As in `Pruning`; None for the paper's, or the lowest twentieth at which at most `STATES` are shown.
         edges: As in `Pruning`; None for the lowest tenth at which there are at most `TRANSITIONS` for each state that
             is shown.
         weights: As in `Pruning`; None for its default.
 
     Returns:
-        The thresholds. Where nothing would be left at the defaults, those that are not given are 0.
+        The thresholds. Where nothing would be left, those that are not given are 0.
 
     Raises:
         InputError: A threshold is out of range, or the rule of weights is unknown.
     """
-    first = Pruning(Pruning.nodes if nodes is None else nodes, Pruning.edges, weights or Pruning.weights)
+    rule = weights or Pruning.weights
+    chosen = Pruning(nodes or 0.0, edges or 0.0, rule)
+    for threshold in (NOISE, *(part / 20 for part in range(1, 11))) if nodes is None else (nodes,):
+        tried = _with_edges(graph, Pruning(threshold, Pruning.edges, rule), edges)
+        states = len(pruned(graph, tried).states)
+        chosen = tried if states else chosen
+        if states <= STATES:
+            break
+    return chosen
+
+
+def _with_edges(graph: FlowGraph, pruning: Pruning, edges: float | None) -> Pruning:
     if edges is not None:
-        first = replace(first, edges=edges)
-    else:
-        for tenths in range(1, 10):
-            first = replace(first, edges=tenths / 10)
-            shown = pruned(graph, first)
-            if len(shown.edges) <= TRANSITIONS * len(shown.nodes):
-                break
-    if pruned(graph, first).states:
-        return first
-    return replace(first, nodes=nodes or 0.0, edges=edges or 0.0)
+        return replace(pruning, edges=edges)
+    for tenths in range(1, 10):
+        tried = replace(pruning, edges=tenths / 10)
+        shown = pruned(graph, tried)
+        pruning = tried if shown.states else pruning  # what no longer has a path at all is no better
+        if len(shown.edges) <= TRANSITIONS * len(shown.nodes):
+            break
+    return pruning
 
 
 def pruned(graph: FlowGraph, pruning: Pruning) -> WeightedGraph:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 from ..flow.clustering import Clustering
@@ -35,7 +36,8 @@ def write_report(flow: Flow, clusterings: Mapping[str, Clustering], pruning: Pru
     graph = pruned(flow.graph, pruning)
     yield from _shown(flow, graph, pruning)
     choices = {role: clustering.choice for role, clustering in clusterings.items()}
-    write_page(flow, folder / PAGE, pruning, choices=choices, insights=insights(flow, graph.states))
+    facts = [("Made by", f"hf_dialemb {version('hf-dialemb')}")]
+    write_page(flow, folder / PAGE, pruning, choices=choices, insights=insights(flow, graph.states), facts=facts)
     others = [*write_flow_files(flow, graph, folder)]
     write_text_atomically(folder / POLICY, policy_text(flow, graph))
     write_json_atomically(folder / MACHINE, state_machine(flow, graph))
