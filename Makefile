@@ -87,6 +87,7 @@ results: setup
 	$(BIN)/python benchmarks/dial2vec_step.py --output docs/results/dial2vec_step.json
 	$(BIN)/python benchmarks/utterance_step.py --output docs/results/utterance_step.json
 	$(BIN)/python benchmarks/granularity_sampling.py --output docs/results/granularity_sampling.json
+	$(BIN)/python benchmarks/conversion.py --output docs/results/conversion.json
 	$(BIN)/python benchmarks/flow.py --output docs/results/flow.json
 	$(BIN)/python benchmarks/retrieval_metrics.py --output docs/results/retrieval_metrics.json
 	$(BIN)/python benchmarks/render_readme.py

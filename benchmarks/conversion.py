@@ -188,14 +188,15 @@ def main() -> int:
     assert count == PARAMETERS, count
     with tempfile.TemporaryDirectory(dir=options.folder) as temporary:
         rows = measure(Path(temporary))
-    print(f"{'form':<30} {'keys':>5} {'dropped':>8} {'missing':>8} {'convert s':>10} {'peak GiB':>9} {'load s':>7}")
-    for row in rows:
-        print(
-            f"{row['form']:<30} {row['used']:>5} {row['dropped']:>8} {row['missing']:>8} "
-            f"{row['conversion_seconds']:>10.1f} {row['conversion_peak_gib']:>9.2f} {row['loading_seconds']:>7.2f}"
-        )
+    table = [f"{'form':<30} {'keys':>5} {'dropped':>8} {'missing':>8} {'convert s':>10} {'peak GiB':>9} {'load s':>7}"]
+    table += [
+        f"{row['form']:<30} {row['used']:>5} {row['dropped']:>8} {row['missing']:>8} "
+        f"{row['conversion_seconds']:>10.1f} {row['conversion_peak_gib']:>9.2f} {row['loading_seconds']:>7.2f}"
+        for row in rows
+    ]
+    print("\n".join(table))
     if options.output:
-        record = {"machine": describe_machine(), "parameters": count, "forms": rows}
+        record = {"machine": describe_machine(), "parameters": count, "forms": rows, "table": table}
         options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     whole = all(row["missing"] == row["unexpected"] == 0 and row["values_as_written"] for row in rows)
     small = all(row["conversion_peak_gib"] < MOST_GIB for row in rows)
