@@ -62,6 +62,9 @@ for way in ("SentenceTransformer, strings", "SentenceTransformer, messages"):
 np.savez(output, **vectors)
 """
 
+WAYS = {"package absent": WITHOUT_PACKAGE + _PROGRAM}
+"""The program that embeds probes in each way of loading; see `hf_dialemb.hub.verification.run_afresh`."""
+
 
 def write_plain(
     model: UtteranceEncoder,
@@ -120,7 +123,8 @@ def verify_plain(
         InputError: A way fails or differs by more than that.
     """
     probes = _probes(tokenizer, model.config.max_tokens)
-    loaded = run_afresh("package absent", WITHOUT_PACKAGE + _PROGRAM, folder, probes)
+    [(environment, program)] = WAYS.items()
+    loaded = run_afresh(environment, program, folder, probes)
     for way, inputs in probes.items():
         texts = [probe if isinstance(probe, str) else " ".join(turn["content"] for turn in probe) for probe in inputs]
         batch = tokenize_utterances(texts, tokenizer, model.config.max_tokens, Truncation())

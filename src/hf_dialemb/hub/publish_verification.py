@@ -75,14 +75,13 @@ def _ways(folder: Path) -> tuple[dict[str, str], Any]:
     from ..models import get_method
     from ..models.ranker import Ranker
     from . import custom_encoder, plain_encoder, ranker_form
-    from .verification import WITHOUT_PACKAGE
 
     kind = str(json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type"))
     if not kind.startswith("dialemb-"):
         inputs: dict[str, list[Any]] = {"strings": _TEXTS, "messages": _DIALOGUES}
         libraries = ("AutoModel", "SentenceTransformer")
         probes = {f"{library}, {name}": texts for library in libraries for name, texts in inputs.items()}
-        return {"package absent": WITHOUT_PACKAGE + plain_encoder._PROGRAM}, probes
+        return plain_encoder.WAYS, probes
     if issubclass(get_method(kind.removeprefix("dialemb-").replace("-", "_")).model_class, Ranker):
         return ranker_form.WAYS, {"contexts": _DIALOGUES, "responses": _TEXTS}
     return custom_encoder.WAYS, _DIALOGUES
