@@ -184,7 +184,8 @@ def _training_report(model: str) -> dict[str, Any]:
 
 def command_line() -> str:
     """Returns the command that repeats the present process."""
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    program = Path(sys.argv[0]).name
+    return shlex.join(["dialemb" if program == "__main__.py" else program, *sys.argv[1:]])
 
 
 def _drawn(problems: Mapping[str, Problem]) -> Problem:
