@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from hf_dialemb.evaluation.flow_tables import flow_tables
-from hf_dialemb.evaluation.results import read_results
+from hf_dialemb.evaluation.results import Row, read_results
 from hf_dialemb.evaluation.tables import markdown_table, paper_table
 from hf_dialemb.hub.ensemble_tables import ensemble_tables
 
@@ -36,8 +36,8 @@ def table(path: Path) -> str:
             figures = ensemble_tables(results)
         elif config.get("tasks") == ["flow-extraction"]:
             figures = flow_tables(results.results)
-        elif {"paper", "suite"} & set(config):  # a flow's domains have tables of their own
-            figures = paper_table(row for row in results.results if row.task != "flow-extraction" or usual(row.setting))
+        elif {"paper", "suite"} & set(config):
+            figures = paper_table(row for row in results.results if row.task != "flow-extraction" or usual(row))
         else:
             figures = markdown_table(results.results)
         return f"{figures}\n`{run['command']}` on {run['hardware']}\n"
@@ -47,9 +47,9 @@ def table(path: Path) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def usual(setting: str) -> bool:
-    """Says whether a setting of a flow's figure is none of a single domain."""
-    return setting in ("", "official")
+def usual(row: Row) -> bool:
+    """Says whether a flow's figure is of all domains and of an encoder; the others have tables of their own."""
+    return row.setting in ("", "official") and not row.metric.startswith("reference_")
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from hf_dialemb.flow import clustering, large
 from hf_dialemb.flow.average_linkage import average_linkage, cut, number_below
-from hf_dialemb.flow.clustering import cluster, cluster_by_role
+from hf_dialemb.flow.clustering import CLEAR, SHARE_OF_HIGHEST, cluster, cluster_by_role
 from hf_dialemb.flow.large import grouped_leaves
 from hf_dialemb.models.errors import InputError
 
@@ -135,12 +135,59 @@ def test_a_choice_says_what_it_looked_at():
     assert "below 0.5, as asked for" in below.sentence
 
 
+@pytest.mark.parametrize("seed", [1, 3, 5])
+def test_few_utterances_without_a_bend_are_cut_at_a_share_of_the_highest_distance(seed):
+    vectors, of = bundles(12, 4, width=64, spread=1.3, seed=seed)
+    found = cluster(vectors)
+    assert 0 <= found.choice.value == max(score for *_, score in found.choice.curve) < CLEAR
+    highest = found.merges[-1, 2]
+    assert found.choice.count == cluster(vectors, threshold=SHARE_OF_HIGHEST * highest).choice.count
+    assert found.choice.sentence == (
+        f"{found.choice.count} clusters: the curve of distances has no clear bend, so clusters were joined up to a "
+        f"mean cosine distance of {2 * highest / 3:.2f}, two thirds of that at which all would be one."
+    )
+    knee = max(found.choice.curve, key=lambda point: point[2])[0]
+    assert knee in {2, 48}
+    by_knee = cluster(vectors, number=knee).labels
+    assert adjusted_rand_score(of, found.labels) > 0.6 > 0.2 > adjusted_rand_score(of, by_knee)
+
+
+@pytest.mark.parametrize("size", [6, 25, 48, 150, 400])
+def test_utterances_that_are_all_unlike_are_neither_one_cluster_nor_all_apart(size):
+    choice = cluster(np.eye(size) + 0.01 * np.random.default_rng(size).standard_normal((size, size))).choice
+    assert choice.count == min((size + 1) // 2, 100)
+    most = "half as many as there are different utterances" if size < 200 else "what a person can read"
+    assert choice.sentence.endswith(f"would leave {size}, so joining went on to {most}.")
+
+
+@pytest.mark.parametrize("far", [1, 2])
+def test_a_stray_utterance_or_two_directions_are_not_two_clusters(far):
+    of = np.arange(60) < (1 if far == 1 else 30)
+    vectors = np.where(of[:, None], [[0, 0, 1]], [[1, 0, 0]]) + 0.05 * np.random.default_rng(0).standard_normal((60, 3))
+    choice = cluster(vectors).choice
+    assert max(choice.curve, key=lambda point: point[2])[0] == 2
+    assert choice.count == 5
+    assert choice.sentence.startswith("5 clusters: the curve of distances bends only at 2, which say too little; ")
+    assert choice.sentence.endswith("would leave 2, so joining stopped at 5, as fewer say too little.")
+    few = np.flatnonzero(of)[:5].tolist() + np.flatnonzero(~of)[:5].tolist()
+    assert cluster(vectors[few]).choice.count == 2
+
+
+def test_nothing_to_merge_shows_no_bar(capsys):
+    cluster(np.ones((3, 2)), progress=True)
+    assert capsys.readouterr().err == ""
+    cluster(angles(0, 10, 50), progress=True)
+    assert "merge" in capsys.readouterr().err
+
+
 def test_one_utterance_or_identical_ones_are_one_cluster():
+    assert cluster(np.outer([1, 2, 3, 7], [0.1, 0.3])).choice.sentence == "1 cluster, as all utterances are the same."
     for vectors in (np.ones((1, 3)), np.ones((5, 3)), np.zeros((2, 3))):
         found = cluster(vectors)
         np.testing.assert_array_equal(found.labels, np.zeros(len(vectors)))
         assert (found.choice.count, found.choice.curve, found.merges.shape) == (1, (), (0, 4))
-        assert found.choice.sentence == "1 cluster, as all utterances are the same."
+        reason = "all utterances are the same" if len(vectors) > 1 else "there is one utterance"
+        assert found.choice.sentence == f"1 cluster, as {reason}."
         assert cluster(vectors, threshold=0.5).choice.count == cluster(vectors, number=1).choice.count == 1
 
 
@@ -238,6 +285,23 @@ def test_many_utterances_are_put_in_groups_first(monkeypatch):
     assert adjusted_rand_score(cluster(vectors, number=10).labels, of) == 1
     with pytest.raises(InputError, match="got 101, expected at most 100, the groups that utterances are put in first"):
         cluster(vectors, number=101)
+
+
+def test_a_threshold_holds_for_groups_of_many_vectors_too(monkeypatch):
+    for module in (clustering, large):
+        monkeypatch.setattr(module, "MOST_EXACT", 300)
+    monkeypatch.setattr(large.grouped_leaves, "__kwdefaults__", {**large.grouped_leaves.__kwdefaults__, "groups": 100})
+    vectors, _ = bundles(150, 4, width=64, spread=0.15)
+    assert len(cluster(vectors, threshold=0.9).merges) == 99
+    found = cluster(vectors, threshold=0.2)
+    assert found.choice.count == 150
+    assert adjusted_rand_score(found.labels, from_scikit_learn(vectors, distance_threshold=0.2)) == 1
+    with pytest.raises(InputError) as error:
+        cluster_by_role(vectors, ["user"] * len(vectors), threshold=1e-6)
+    sentence = str(error.value)
+    assert sentence.startswith("role user: threshold: got 1e-06, which leaves about 600 clusters, expected one that ")
+    enough = float(sentence.removesuffix(" or more").rpartition(" ")[2])
+    assert cluster(vectors, threshold=enough).choice.count <= 100
 
 
 def test_vectors_that_no_middle_parts_are_parted_all_the_same(monkeypatch):

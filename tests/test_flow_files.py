@@ -19,7 +19,7 @@ from scipy.cluster.hierarchy import linkage
 
 from hf_dialemb.flow import drawing
 from hf_dialemb.flow.drawing import draw_dendrogram, draw_graph
-from hf_dialemb.flow.files import write_flow_files
+from hf_dialemb.flow.files import as_cell, write_flow_files
 from hf_dialemb.flow.flow import Utterances, grouped
 from hf_dialemb.flow.graph import END, START, FlowGraph
 from hf_dialemb.flow.grounding import policy_text, state_machine
@@ -143,9 +143,16 @@ def test_tables_read_back_and_compute_nothing(tmp_path):
         assert head == ["id", "name", "utterances", "share", "phrases", "examples"]
         expected = [cluster for cluster in flow.clusters if cluster.role == role]
         for row, cluster in zip(rows, expected, strict=True):
-            name = cluster.name.replace("\ud800", "?")
+            name = line_of(cluster.name)
             assert row[1] == (f"'{name}" if name[0] in "=-@+" else name)
+            assert all(text.isprintable() for text in row)
             assert (row[0], row[2], float(row[3])) == (cluster.id, "1", pytest.approx(1 / len(expected), abs=1e-4))
+
+
+def test_a_cell_is_one_line_that_commands_no_terminal():
+    assert as_cell("\x1b[31mred\r\nand \u202eback") == "\\x1b[31mred and \\u202eback"
+    assert as_cell("\t=1+1") == "'=1+1"
+    assert as_cell(" plain") == "plain"
 
 
 def test_a_role_with_a_slash_stays_in_the_folder(tmp_path):
@@ -188,6 +195,26 @@ def test_layers_go_down_from_start_to_end():
     flow = flow_of(*["aAbB"] * 5, "aAbAbB", "c")
     layers = drawing._layers(flow, pruned(flow.graph, Pruning(0, 0)))
     assert [named(flow, sorted(layer)) for layer in layers] == ["<", "ac", "A", "b", "B", ">"]
+
+
+def test_a_wide_layer_becomes_several_and_too_large_a_graph_is_not_drawn(tmp_path):
+    drawn = flow_of(*(f"a{chr(0x4E00 + place)}" for place in range(40)))
+    layers = drawing._layers(drawn, pruned(drawn.graph, Pruning(0, 0)))
+    assert [len(layer) for layer in layers] == [1, 1, 12, 12, 12, 4, 1]
+    many = flow_of(*(f"a{chr(0x4E00 + place)}" for place in range(320)))
+    paths, sentence = draw_graph(many, pruned(many.graph, Pruning(0, 0)), tmp_path)
+    assert paths == ()
+    assert sentence.startswith("321 states with 641 transitions are too many for one; raise the thresholds")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.filterwarnings("error")
+def test_letters_without_a_picture_and_trees_without_height_are_drawn_quietly(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    flow = flow_of("a字", title="字典")
+    assert len(draw_graph(flow, pruned(flow.graph, Pruning(0, 0)), tmp_path)[0]) == 2
+    draw_dendrogram(linkage(np.ones((4, 2)), "average", "cosine") * [1, 1, 0, 1], 2, tmp_path / "tree.png", "字")
+    assert is_picture(tmp_path / "tree.png")
 
 
 def test_without_matplotlib_there_are_no_pictures(tmp_path, monkeypatch):

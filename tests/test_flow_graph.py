@@ -12,7 +12,9 @@ import networkx as nx
 import numpy as np
 import pytest
 from flow_words import flow_of, named, random_words, state_of
+from scipy.stats import fisher_exact
 
+from hf_dialemb.flow.comparison import compared, graph_of
 from hf_dialemb.flow.flow import flow_of_actions, read_utterances
 from hf_dialemb.flow.graph import END, NOISE, START, FlowGraph, official_size, transition_graph, transition_shares
 from hf_dialemb.flow.paths import DropOff, Loop, drop_offs, forks, loops, rare_paths, widest_path
@@ -273,11 +275,59 @@ def test_thresholds_that_are_given_stay():
     assert readable(graph, nodes=None, edges=0.2, weights=None).edges == 0.2
 
 
-def test_where_the_thresholds_would_leave_nothing_all_is_shown():
+def test_where_the_thresholds_would_leave_nothing_lower_ones_are_taken():
     ends_rarely = [("user", "a"), ("assistant", "b")] * 100 + [("user", "bye")]
     graph = transition_graph([ends_rarely])
     assert not pruned(graph, Pruning()).states
     chosen = readable(graph, nodes=None, edges=None, weights=None)
-    assert (chosen.nodes, chosen.edges) == (0, 0)
+    assert (chosen.nodes, chosen.edges) == (0.005, 0.01)  # the last state is one in a hundred, and so is the way there
     assert len(pruned(graph, chosen).states) == 3
+    assert readable(graph, nodes=None, edges=0.01, weights=None).nodes == 0.005
     assert not pruned(graph, readable(graph, nodes=0.5, edges=1.0, weights=None)).states
+
+
+def test_one_dialogue_of_ten_thousand_turns_shows_no_more_than_it_must():
+    """It ends once, so that its end is rarer than all thresholds that are tried at first."""
+    generator = np.random.default_rng(0)
+    shares = 1 / np.arange(1, 101)
+    path = [*generator.choice(100, 10_000, p=shares / shares.sum()).tolist(), 1]
+    graph = transition_graph([[("user", str(state)) for state in path]])
+    assert not pruned(graph, Pruning()).states
+    chosen = readable(graph, nodes=None, edges=None, weights=None)
+    assert chosen.nodes > 0 < chosen.edges
+    assert 0 < len(pruned(graph, chosen).states) <= STATES
+    assert not pruned(graph, replace(chosen, edges=0.05)).states
+
+
+def test_states_that_are_about_as_frequent_stay():
+    generator = np.random.default_rng(0)
+    graph = transition_graph([[("user", str(state)) for state in generator.permutation(60)] for _ in range(50)])
+    chosen = readable(graph, nodes=None, edges=None, weights=None)
+    assert chosen.nodes == NOISE
+    assert 2 * STATES - 6 <= len(pruned(graph, chosen).states) <= 2 * STATES
+
+
+def transitions(*counts):
+    """Makes a graph in which a state is followed so often by each of some others."""
+    return FlowGraph({}, {(("user", "a"), ("user", str(place))): count for place, count in enumerate(counts)})
+
+
+@pytest.mark.parametrize("counts", [((1, 199), (1, 1)), ((0, 3), (3, 0)), ((40, 10), (15, 25)), ((7, 0), (9, 0))])
+def test_transitions_are_compared_by_the_exact_test(counts):
+    one, *_ = compared(transitions(*counts[0]), transitions(*counts[1]))
+    assert one.p == pytest.approx(fisher_exact(counts).pvalue)
+    if counts == ((1, 199), (1, 1)):
+        assert one.p == pytest.approx(0.0198, abs=1e-4)  # where a normal curve would say 2e-12
+
+
+def test_where_one_set_never_comes_to_a_state_nothing_is_compared():
+    flow = flow_of(*["aA"] * 40, "aB", "bC", "aA", *["aB"] * 40)
+    names = flow.utterances.dialogues
+    found = compared(graph_of(flow, names[:42]), graph_of(flow, names[42:]))
+    (unseen,) = [one for one in found if one.source[0] == "assistant" and one.shares[1] is None]
+    assert (unseen.shares, unseen.difference, unseen.p, unseen.corrected_p) == ((1.0, None), None, 1, 1)
+    assert [one.difference is None for one in found] == [False] * (len(found) - 2) + [True] * 2
+    # b and C are in the first set alone, so that their two transitions are no tests.
+    least = min(found, key=lambda one: one.p)
+    assert least.corrected_p == pytest.approx((len(found) - 2) * least.p)
+    assert abs(found[0].difference) == pytest.approx(40 / 41 - 1 / 41)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import shutil
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -13,7 +16,7 @@ import pytest
 from hf_dialemb.flow import language_model
 from hf_dialemb.flow.flow import Cluster, Utterances
 from hf_dialemb.flow.language_model import LONGEST_NAME, clean_name, named_by_model, prompt_for
-from hf_dialemb.flow.naming import centroids, merged_names, named, with_names
+from hf_dialemb.flow.naming import LONGEST_TEXT, centroids, merged_names, named, phrase_names, with_names
 from hf_dialemb.flow.phrases import typical_phrases
 from hf_dialemb.flow.writers import find_writer
 from hf_dialemb.models.errors import InputError
@@ -146,6 +149,44 @@ def test_merged_clusters_are_sorted_anew(flow):
     assert [(c.id, c.name, c.size) for c in merged.clusters[1:]] == [("user-1", "x", 3), ("user-2", "y", 3)]
     other = merged_names(with_names(flow, ["", "x", "y", "x"]))
     assert [(c.name, c.size) for c in other.clusters[1:]] == [("x", 4), ("y", 2)]
+
+
+def test_clusters_are_named_for_their_first_three_phrases(flow):
+    phrases = [("at",), ("train", "ely", "seat", "window"), (), ("Train", "Ely", "seat")]
+    found = phrase_names(replace(flow, clusters=tuple(map(with_phrases, flow.clusters, phrases))))
+    assert [cluster.name for cluster in found.clusters] == ["at", "train, ely, seat", "thanks", "Train, Ely, seat"]
+    np.testing.assert_array_equal(found.labels, flow.labels)
+    merged = merged_names(found)
+    assert [(c.name, c.size) for c in merged.clusters] == [("at", 2), ("train, ely, seat", 4), ("thanks", 2)]
+
+
+def with_phrases(cluster, phrases):
+    return replace(cluster, phrases=phrases)
+
+
+def test_phrase_names_come_from_what_is_said():
+    utterances = said(*(("user", text) for text in ("book a taxi", "a taxi please", "bye", "bye", "?!")))
+    flow = named("", utterances, angles(0, 0, 90, 90, 180), {"user": np.array([0, 0, 1, 1, 2])})
+    assert [cluster.name for cluster in phrase_names(flow).clusters] == ["taxi", "bye", "?!"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("a" * LONGEST_TEXT, "a" * LONGEST_TEXT),
+        ("a" * 4_000_000, "a" * (LONGEST_TEXT - 1) + "…"),
+        ("word " * 1000, "word " * 59 + "word…"),
+        ("ab " * 100_000, "ab " * 99 + "ab…"),
+        ("so " + "a" * 1000, "so " + "a" * (LONGEST_TEXT - 4) + "…"),
+    ],
+)
+def test_a_long_utterance_is_cut_in_names_and_examples(text, name):
+    flow = named("", said(("user", text), ("user", f"{text} and more")), np.ones((2, 2)), {"user": np.zeros(2)})
+    cluster = flow.clusters[0]
+    assert (cluster.name, cluster.examples[0]) == (name, name)
+    assert len(set(cluster.examples)) == len(cluster.examples) <= 2
+    assert max(map(len, (*cluster.examples, *cluster.phrases))) <= LONGEST_TEXT
+    assert flow.utterances.texts[0] == text
 
 
 def cluster_of(*texts, role="user"):
@@ -313,6 +354,24 @@ def test_a_model_on_this_machine_names_clusters(tiny_writer, flow, tmp_path, mon
     monkeypatch.setattr(language_model, "find_writer", lambda spec: writer)
     monkeypatch.setattr(type(writer), "__call__", lambda self, prompt: pytest.fail("was asked again"))
     named_by_model(flow, str(tiny_writer), tmp_path)
+
+
+def test_a_model_is_asked_again_when_its_files_change_but_not_when_it_moves(tiny_writer, tmp_path):
+    moved = tmp_path / "moved"
+    shutil.copytree(tiny_writer, moved)
+    identity = find_writer(str(moved)).identity
+    assert identity == find_writer(str(tiny_writer)).identity
+    (moved / "README.md").write_text("a note", encoding="utf-8")
+    assert find_writer(str(moved)).identity == identity
+    weights = moved / "model.safetensors"
+    content, status = bytearray(weights.read_bytes()), weights.stat()
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    os.utime(weights, ns=(status.st_atime_ns, status.st_mtime_ns))
+    retrained = find_writer(str(moved)).identity
+    assert retrained != identity
+    (moved / "chat_template.jinja").write_text("{{ messages[0]['content'] }}", encoding="utf-8")
+    assert find_writer(str(moved)).identity not in {identity, retrained}
 
 
 def test_a_chat_template_is_used_where_there_is_one(tiny_writer):

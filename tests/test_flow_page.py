@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -400,13 +401,64 @@ def test_two_sets_are_compared_in_colours_and_in_a_table(opened):
     page = opened(flow, comparison=Comparison(("January", "May"), (40, 40), compared(*graphs)))
     assert page.run("document.querySelectorAll('.edge.gain').length") == 1  # how they begin differs
     assert page.run("document.querySelectorAll('.edge.loss').length") == 1
-    assert "more in May" in page.run("document.getElementById('legend').textContent")
+    assert "more in \u2068May\u2069" in page.run("document.getElementById('legend').textContent")
     page.run("page.show({colour: 'count'})")
     assert page.run("location.hash + document.querySelectorAll('.edge.gain, .edge.loss').length") == "#colour=count0"
     page.run("page.show({tab: 'compare'})")
     rows = page.run("[...document.querySelectorAll('#view-compare tbody tr')].map((row) => row.innerText)")
     assert len(rows) == len(flow.graph.edges)
     assert re.search(r"0 %\s+0\s+100 %\s+40\s+\+100\s+< 0.001", "\n".join(rows[:2]))
+    assert re.search(r"100 %\s+40\s+–\s+0\s+–\s+–", "\n".join(rows[2:]))  # May never comes to most states
+    page.run("page.show({tab: 'map', edge: page.flow.edges.find((edge) => edge.source < page.flow.start).key})")
+    assert re.search(r"(\d+ %|–) · .May.: (\d+ %|–) · p = –", panel(page))
+
+
+@in_a_browser
+def test_a_dialogue_says_of_which_of_two_sets_it_is(opened):
+    flow = flow_of(ORDER)
+    graphs = [graph_of(flow, names) for names in (["d1", "d2"], ["d3", "d4"])]
+    page = opened(flow, comparison=Comparison(("January", "Ma\u202ey"), (2, 2), compared(*graphs), ["d3", "d4"]))
+    page.run("page.show({dialogue: 'd4'})")
+    assert "Ma\\u202ey · 2 turns" in panel(page)
+    page.run("page.show({state: 'assistant-1'})")
+    assert panel(page).endswith("Dialogues d1January d2January d3Ma\\u202ey")
+
+
+@in_a_browser
+@pytest.mark.parametrize("answers", [3, 16, 60])
+def test_the_map_is_whole_at_first_or_begins_at_an_edge_and_leaves_room_for_buttons(opened, answers):
+    made = {f"d{place}": [HELLO, ("assistant", f"answer {place}", "fine"), BYE] for place in range(answers)}
+    page = opened(flow_of(made), Pruning(0, 0))
+    rectangles = (
+        "(selector) => [...document.querySelectorAll(selector)].map((part) =>"
+        "(({left, right, top, bottom}) => [left, right, top, bottom])(part.getBoundingClientRect()))"
+    )
+    boxes = np.array(page.run(f"({rectangles})('.node .box')"))
+    (frame,), (buttons,), (legend,) = (page.run(f"({rectangles})('{name}')") for name in ("#graph", ".zoom", "#legend"))
+    left, right = boxes[:, 0].min(), boxes[:, 1].max()
+    assert boxes[:, 2].min() > frame[2]
+    if page.run("page.picture.scale") != page.run("READABLE"):  # all is in view
+        assert frame[0] < left < right < buttons[0]
+        assert boxes[:, 3].max() < legend[2]
+    else:
+        assert left <= frame[0] + 25 or right >= buttons[0] - 10
+
+
+def test_the_page_tells_settings_in_words(tmp_path):
+    flow = replace(
+        flow_of(ORDER),
+        settings={
+            "model": "some-encoder", "vectors": "0123456789abcdef", "corpus": "calls", "split": "all",
+            "chosen_by": {"user": "chosen", "assistant": "chosen"}, "clusters": {"user": 3, "assistant": 2},
+            "names": "nearest", "of_mine": None, "smooth_by": 3,
+        },
+    )  # fmt: skip
+    settings = dict(data_of(flow, tmp_path)[1]["settings"])
+    assert settings["how many states there are was decided by"] == "the bend of the curve of distances"
+    assert settings["states of each speaker"] == "user: 3, assistant: 2"
+    assert settings["names of states are"] == "their most typical utterance"
+    assert settings["smooth by"] == "3"
+    assert not {"vectors", "of mine", "0123456789abcdef"} & {*settings, *settings.values()}
 
 
 @in_a_browser
@@ -429,7 +481,10 @@ def test_the_table_of_states_sorts_and_tells_why_there_are_so_many(opened):
 def test_insights_lead_to_states_and_dialogues(opened):
     flow = flow_of(ORDER)
     page = opened(flow, insights=insights(flow))
-    assert "place: 1 dialogue ends here, 25 % of the times it occurs" in panel(page)
+    assert "\u2068place\u2069: 1 dialogue ends here, 25 % of the times it occurs" in panel(page)
+    assert page.run("[...document.querySelectorAll('#panel summary')].map((head) => head.textContent)")[:4] == [
+        "Drop-offs 1", "Loops 1", "Forks 2", "Unusual dialogues 4",
+    ]  # fmt: skip
     page.run("document.querySelector('.insight .link').click()")
     assert page.run("document.querySelectorAll('.node.on').length") > 1
     page.run("document.querySelector('.insight .chip').click()")
@@ -437,11 +492,29 @@ def test_insights_lead_to_states_and_dialogues(opened):
 
 
 def test_insights_are_told_in_sentences():
-    names = {section.title: [row.text for row in section.rows] for section in insights(flow_of(ORDER))}
+    isolated = {section.title: [row.text for row in section.rows] for section in insights(flow_of(ORDER))}
+    names = {title: [re.sub("[\u2068\u2069]", "", text) for text in texts] for title, texts in isolated.items()}
+    assert isolated["Loops"] == ["\u2068place\u2069 → \u2068place\u2069: 1 time in 1 dialogue"]
     assert names["Drop-offs"] == ["place: 1 dialogue ends here, 25 % of the times it occurs"]
     assert names["Loops"] == ["place → place: 1 time in 1 dialogue"]
     assert "Start: greet 75 %, complain 25 %" in names["Forks"]
     assert names["Unusual dialogues"][0].startswith("d4: its rarest step is")
+
+
+def test_names_that_turn_the_direction_of_writing_are_seen_to(tmp_path):
+    flow = flow_of({"d\u202e1": [("user", "pay\u202eme\n\x1b[31m", "pay")], "d2": [("user", "שלום", "שלום")]})
+    found = insights(flow)
+    assert found[2].rows[0].text == "Start: \u2068pay\\u202eme \\x1b[31m\u2069 50 %, \u2068שלום\u2069 50 %"
+    assert all("\u202e" not in row.text for section in found for row in section.rows)
+    states = data_of(flow, tmp_path)[1]["states"]
+    assert {state["name"] for state in states} == {"pay\\u202eme \\x1b[31m", "שלום"}
+
+
+@in_a_browser
+def test_insights_of_a_kind_that_does_not_occur_are_not_there(opened):
+    page = opened(flow_of({"d1": [HELLO, ASK]}), insights=insights(flow_of({"d1": [HELLO, ASK]})))
+    heads = page.run("[...document.querySelectorAll('#panel summary')].map((head) => head.textContent)")
+    assert heads == ["Unusual dialogues 1", "How to read the map ", "Keys "]
 
 
 def test_a_path_of_interest_is_numbered_and_must_be_of_the_flow(tmp_path):
@@ -463,6 +536,18 @@ def test_of_many_dialogues_those_that_are_named_and_those_that_show_a_transition
     frequent = {edge for edge, count in flow.graph.edges.items() if count > 40}
     paths = [(START, *flow.trajectories[place], END) for place in kept_dialogues(flow, most=60)]
     assert frequent <= {edge for path in paths for edge in pairwise(path)}
+
+
+def test_a_dialogue_that_is_too_long_for_the_page_leaves_others_in_it(tmp_path):
+    long = [("user", f"state {place % 3}", f"{place} " + "x" * 3000) for place in range(2100)]
+    flow = flow_of({"long": long, "d1": [HELLO, ASK], "d2": [HELLO]})
+    assert kept_dialogues(flow, ["long"]) == [1, 2]
+    flow = flow_of({"one": [("user", "say", "x" * 4_000_000)], "d1": [HELLO, ASK]})
+    html, record = data_of(flow, tmp_path)
+    assert [dialogue["id"] for dialogue in record["dialogues"]] == ["one", "d1"]
+    assert max(map(len, record["texts"])) == 2000
+    assert record["texts"][record["dialogues"][0]["texts"][0]] == "x" * 1999 + "…"
+    assert len(html) < 300_000
 
 
 def test_a_page_of_a_hundred_thousand_utterances_is_under_twelve_megabytes(tmp_path):

@@ -77,7 +77,7 @@ def test_what_stays_the_same_is_not_done_again(flow, calls, tiny_bert, monkeypat
     def never(*_, **__):
         raise AssertionError("done again")
 
-    for name in ("encoded", "cluster_by_role", "named"):
+    for name in ("encoded", "clustered", "named"):
         monkeypatch.setattr(module, name, never)
     words = ["flow", calls, "--model", tiny_bert, "--output", flow]
     assert run(*words, "--edges", "0.9", "--nodes", "0.1") == 0
@@ -89,7 +89,7 @@ def test_what_stays_the_same_is_not_done_again(flow, calls, tiny_bert, monkeypat
 
 def test_one_that_was_stopped_ends_as_one_that_was_not(flow, calls, tiny_bert, tmp_path, monkeypatch):
     other = tmp_path / "other"
-    for stopped_at in ("cluster_by_role", "named", "write_flow", "write_report"):
+    for stopped_at in ("clustered", "named", "write_flow", "write_report"):
         with monkeypatch.context() as patch:
             patch.setattr(module, stopped_at, lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
             assert run("flow", calls, "--model", tiny_bert, "--output", other) == 130
@@ -117,9 +117,19 @@ def test_ready_vectors_need_no_encoder(calls, tmp_path, flow, capsys):
     assert len(read_flow(tmp_path / "other").flow.clusters) == 6
     assert "ready vectors" in refused(capsys, "flow next", "--flow", tmp_path / "other", "--input", calls)
     np.save(tmp_path / "vectors.npy", vectors[1:])
-    assert f"expected finite floats of shape ({len(said)}, D)" in refused(capsys, *words)
-    (tmp_path / "vectors.npy").write_text("no array")
-    assert "got no array" in refused(capsys, *words)
+    assert f"expected floats of shape ({len(said)}, D)" in refused(capsys, *words)
+    np.save(tmp_path / "vectors.npy", vectors * 1e200)
+    assert "beyond float32" in refused(capsys, *words)
+    with (tmp_path / "vectors.npy").open("wb") as file:
+        np.savez(file, vectors)
+    assert "got several arrays" in refused(capsys, *words)
+    for content in ("no array", ""):
+        (tmp_path / "vectors.npy").write_text(content)
+        assert "got no array" in refused(capsys, *words)
+    assert "expected one of them" in refused(capsys, *words, "--model", "tfidf")
+    (tmp_path / "vectors.npy").unlink()
+    assert "got no such file" in refused(capsys, *words)
+    assert "got a folder" in refused(capsys, "flow", calls, "--vectors", tmp_path, "--output", tmp_path / "other")
 
 
 @pytest.mark.parametrize(
@@ -129,13 +139,16 @@ def test_ready_vectors_need_no_encoder(calls, tmp_path, flow, capsys):
         (["{calls}", "--input", "{calls}"], "input: got 2"),
         (["{empty}"], "empty"),
         (["{calls}", "--domain", "taxi"], "got 'taxi', expected one that dialogues have for themselves: none"),
-        (["{calls}", "--clusters", "many"], "--clusters: got 'many', expected a number or one for each role"),
+        (["{calls}", "--clusters", "many"], "--clusters: got 'many', expected a number, or one for each role once"),
         (["{calls}", "--clusters", "caller=3"], "got role 'caller', expected one of assistant, user"),
-        (["{calls}", "--clusters", "9999"], "number: got 9999, expected at most"),
-        (["{calls}", "--threshold", "0"], "threshold: got 0.0, expected a distance above 0"),
-        (["{calls}", "--nodes", "1"], "field nodes: got 1.0, expected a share from 0 to less than 1"),
+        (["{calls}", "--clusters", "9999"], "--clusters: got 9999, expected at most"),
+        (["{calls}", "--threshold", "0"], "--threshold: got 0.0, expected a distance above 0"),
+        (["{calls}", "--clusters", "user=3,user=4"], "expected a number, or one for each role once"),
+        (["{calls}", "--clusters", "3", "--threshold", "user=1"], "role user: got --clusters and --threshold"),
+        (["{calls}", "--nodes", "1"], "--nodes: got 1.0, expected a share from 0 to less than 1"),
+        (["{calls}", "--seed", "-1"], "--seed: got -1, expected 0 or more"),
         (["{calls}", "--weights", "most"], "most"),
-        (["{calls}", "--vectors", "{empty}/x.npy"], "no such file"),
+        (["{calls}", "--vectors", "{empty}/x.npy"], "got --vectors and --model, expected one of them"),
         (["{calls}", "--names", "api:"], "api:"),
     ],
 )
@@ -145,6 +158,53 @@ def test_what_is_wrong_is_told_in_one_sentence(calls, tiny_bert, tmp_path, capsy
     words = [word.format(**places) for word in words]
     assert said in refused(capsys, "flow", *words, "--model", tiny_bert, "--output", tmp_path / "flow")
     assert not (tmp_path / "flow" / "index.html").exists()
+
+
+def test_wrong_input_leaves_no_folder(tmp_path, tiny_bert, capsys):
+    (tmp_path / "empty").mkdir()
+    refused(capsys, "flow", tmp_path / "empty", "--model", tiny_bert, "--output", tmp_path / "flow")
+    assert not (tmp_path / "flow").exists()
+
+
+def test_other_words_of_a_model_are_another_flow(flow, calls, tiny_bert, capsys):
+    assert run("flow", calls, "--model", f"{tiny_bert}@whitened", "--output", flow) == 0
+    assert read_flow(flow).flow.settings["model"].endswith("@whitened")
+    assert "has no vectors of new texts" in refused(capsys, "flow", "next", "--flow", flow, "--input", calls)
+
+
+@pytest.mark.parametrize("name", ["utterances.parquet", "centroids.safetensors", "flow.json"])
+def test_a_damaged_flow_is_made_again(flow, calls, tiny_bert, name):
+    before = (flow / "graph.json").read_text()
+    (flow / name).write_bytes(b"{")
+    assert run("flow", calls, "--model", tiny_bert, "--output", flow) == 0
+    assert read_flow(flow).flow.utterances.dialogues
+    assert (flow / "graph.json").read_text() == before
+
+
+def test_files_of_others_stay_and_old_ones_go(flow, calls, tiny_bert):
+    (flow / "clusters-mine.csv").write_text("mine")
+    single = transcripts(calls.parent / "single", [])
+    (single / "one.txt").write_text("Customer: hello\nCustomer: anybody?")
+    assert run("flow", single, "--model", tiny_bert, "--output", flow) == 0
+    assert (flow / "clusters-mine.csv").read_text() == "mine"
+    assert not (flow / "clusters-assistant.csv").exists()
+    assert (flow / "clusters-user.csv").exists()
+
+
+def test_what_is_said_cannot_command_the_terminal(tiny_bert, tmp_path, capsys):
+    turns = [{"role": "user", "content": "\x1b[31mhello\x1b]0;owned\x07"}, {"role": "assistant", "content": "hi"}]
+    (tmp_path / "own.jsonl").write_text(json.dumps({"id": "\x1b[2J", "messages": turns}))
+    words = ["--model", tiny_bert, "--output", tmp_path / "flow"]
+    assert run("flow", tmp_path / "own.jsonl", *words) == 0
+    assert run("flow", "next", "--flow", tmp_path / "flow", "--input", tmp_path / "own.jsonl") == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_clusters_of_one_name_become_one(calls, tiny_bert, tmp_path):
+    words = ["flow", calls, "--model", tiny_bert, "--output", tmp_path / "flow", "--clusters", "30"]
+    assert run(*words, "--names", "phrases") == 0
+    names = [(cluster.role, cluster.name.casefold()) for cluster in read_flow(tmp_path / "flow").flow.clusters]
+    assert len(names) == len(set(names)) <= 60
 
 
 @pytest.mark.parametrize(
@@ -214,6 +274,26 @@ def test_dialogues_of_a_flow_are_compared_with_the_rest(flow, calls, tmp_path, s
     assert capsys.readouterr().out.startswith("the rest: 14 dialogues; after: 6\n")
     assert {path.name for path in (tmp_path / "comparison").iterdir()} == {"index.html", "transitions.csv"}
     assert "got all dialogues of the flow" in refused(capsys, *words[:4], "--input", calls, *words[6:])
+
+
+def test_a_set_that_is_partly_known_is_counted_once(flow, tmp_path, sample_dialogues, capsys):
+    part = transcripts(tmp_path / "after", [*sample_dialogues[:6], *sample_dialogues[20:23]])
+    for number in (6, 7, 8):
+        (part / f"call-{number:02d}.txt").rename(part / f"new-{number}.txt")
+    capsys.readouterr()
+    assert run("flow", "compare", "--flow", flow, "--input", part, "--output", tmp_path / "comparison") == 0
+    assert capsys.readouterr().out.startswith("the rest: 14 dialogues; after: 9\n")
+
+
+def test_a_folder_of_a_flow_given_by_itself_is_found_in_it(tiny_bert, tmp_path, sample_dialogues, capsys):
+    transcripts(tmp_path / "all" / "before", sample_dialogues[:8])
+    transcripts(tmp_path / "all" / "after", sample_dialogues[8:12])
+    flow = tmp_path / "flow"
+    assert run("flow", tmp_path / "all", "--model", tiny_bert, "--output", flow) == 0
+    capsys.readouterr()
+    words = ["--input", tmp_path / "all" / "after", "--output", tmp_path / "comparison"]
+    assert run("flow", "compare", "--flow", flow, *words) == 0
+    assert capsys.readouterr().out.startswith("the rest: 8 dialogues; after: 4\n")
 
 
 def test_other_dialogues_are_brought_to_its_states_even_under_the_same_names(flow, tmp_path, sample_dialogues, capsys):

@@ -10,7 +10,8 @@ from .parser import Parser, add_command, corpus_options, own_options
 COMMANDS = ("flow next", "flow compare", "flow measure")
 """Those whose name is two words."""
 
-_NAMES = "nearest (the most typical utterance), api:MODEL, or a language model's folder or Hub id (default: nearest)"
+_MODEL = "all-MiniLM-L6-v2"
+_NAMES = "nearest (the typical utterance), phrases, api:MODEL, or a language model's folder or id (default nearest)"
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -37,7 +38,7 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("input", nargs="?", help="folder of .txt transcripts, .jsonl, .csv, .parquet, or a corpus name")
     parser.add_argument("--input", dest="named_input", metavar="INPUT", help="the same")
     parser.add_argument("--output", type=Path, default=Path("flow"), help="folder to write (default: flow)")
-    parser.add_argument("--model", default="all-MiniLM-L6-v2", help="encoder of utterances (default: %(default)s)")
+    parser.add_argument("--model", help=f"encoder of utterances (default: {_MODEL})")
     parser.add_argument("--vectors", type=Path, help="vectors of your own (.npy), one for each utterance in order")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     parser.add_argument("--split", default="all", help="train, dev, test or all (default: all)")
@@ -60,10 +61,12 @@ def _build(options: argparse.Namespace) -> None:
     given = [name for name in (options.input, options.named_input) if name]
     if len(given) != 1:
         raise InputError(f"input: got {len(given)}, expected one folder, file or corpus; see 'dialemb flow --help'")
+    if options.vectors and options.model:
+        raise InputError("got --vectors and --model, expected one of them; leave one out")
     request = FlowRequest(
         corpus=given[0],
         output=options.output,
-        model=options.model,
+        model=options.model or _MODEL,
         vectors=options.vectors,
         data_dir=options.data_dir,
         split=options.split,
@@ -122,7 +125,7 @@ def _add_compare(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _compare(options: argparse.Namespace) -> None:
-    from ..hub.flow_use import compare_with
+    from ..hub.flow_compare import compare_with
 
     for line in compare_with(
         options.flow,

@@ -46,7 +46,8 @@ def average_linkage(means: NDArray[Any], weights: NDArray[Any], *, progress: boo
     np.clip(distances, 0, 2, out=distances)
     np.fill_diagonal(distances, np.inf)
     total = len(exact) - 1
-    with tqdm(total=total, desc="merge", unit="cluster", file=sys.stderr, leave=False, disable=not progress) as bar:
+    hidden = not progress or not total
+    with tqdm(total=total, desc="merge", unit="cluster", file=sys.stderr, leave=False, disable=hidden) as bar:
         pairs, heights = _merged(distances, np.array(weights, dtype=np.float64), bar)
     return _in_order(pairs, heights, np.asarray(weights, dtype=np.float64))
 

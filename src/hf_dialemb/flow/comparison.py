@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from math import erfc, sqrt
+from functools import lru_cache
 
 from ..models.errors import InputError
 from .flow import Flow
@@ -23,18 +23,19 @@ class TransitionDifference:
         source: Where it leads from; may be `START`.
         target: Where it leads to; may be `END`.
         counts: How often it is taken in the first set and in the second.
-        shares: ``counts`` as shares of all transitions from the source; 0 in a set that never comes there.
-        difference: The second share less the first, in ``[-1, 1]``.
-        p: How likely at least such a difference is if both are alike; two-sided, of two proportions. 1 where a set
-            never comes to the source.
-        corrected_p: ``p`` after Holm's correction for the number of transitions that are compared.
+        shares: ``counts`` as shares of all transitions from the source; None in a set that never comes there.
+        difference: The second share less the first, in ``[-1, 1]``; None where a set never comes to the source.
+        p: How likely a table at most as likely as this one is if both are alike: Fisher's exact test, two-sided. 1
+            where a set never comes to the source.
+        corrected_p: ``p`` after Holm's correction for the number of transitions whose sources both sets come to; 1
+            for the others.
     """
 
     source: State
     target: State
     counts: tuple[int, int]
-    shares: tuple[float, float]
-    difference: float
+    shares: tuple[float | None, float | None]
+    difference: float | None
     p: float
     corrected_p: float
 
@@ -64,8 +65,7 @@ def graph_of(flow: Flow, dialogues: Collection[str]) -> FlowGraph:
 def compared(first: FlowGraph, second: FlowGraph) -> list[TransitionDifference]:
     """Compares the transitions of two sets of dialogues.
 
-    The test takes transitions for independent, which those of one dialogue are not quite; it is rough where counts are
-    below five.
+    The test takes transitions for independent, which those of one dialogue are not quite.
 
     Args:
         first: The counts of the first set.
@@ -73,16 +73,17 @@ def compared(first: FlowGraph, second: FlowGraph) -> list[TransitionDifference]:
 
     Returns:
         All transitions that either has: first those whose corrected p is at most `SIGNIFICANT`, each by falling size of
-        the difference.
+        the difference; last those whose source one set never comes to.
     """
     totals = _leaving(first), _leaving(second)
     found = []
     for source, target in dict.fromkeys([*first.edges, *second.edges]):
         counts = first.edges.get((source, target), 0), second.edges.get((source, target), 0)
         sizes = totals[0][source], totals[1][source]
-        shares = counts[0] / max(sizes[0], 1), counts[1] / max(sizes[1], 1)
-        p = _two_sided_p(counts, sizes)
-        found.append(TransitionDifference(source, target, counts, shares, shares[1] - shares[0], p, p))
+        one, other = (count / size if size else None for count, size in zip(counts, sizes, strict=True))
+        difference = None if one is None or other is None else other - one
+        p = 1.0 if difference is None else _exact_p(counts, sizes)
+        found.append(TransitionDifference(source, target, counts, (one, other), difference, p, p))
     return sorted(_corrected(found), key=_place)
 
 
@@ -93,24 +94,25 @@ def _leaving(graph: FlowGraph) -> Counter[State]:
     return leaving
 
 
-def _two_sided_p(counts: tuple[int, int], sizes: tuple[int, int]) -> float:
-    """Computes p of the z test of two proportions, its variance pooled."""
-    if not all(sizes):
-        return 1.0
-    pooled = sum(counts) / sum(sizes)
-    variance = pooled * (1 - pooled) * (1 / sizes[0] + 1 / sizes[1])
-    if not variance:
-        return 1.0  # all of both take it
-    return erfc(abs(counts[0] / sizes[0] - counts[1] / sizes[1]) / sqrt(2 * variance))
+@lru_cache(maxsize=100_000)  # most transitions are rare, so that many have the same counts
+def _exact_p(counts: tuple[int, int], sizes: tuple[int, int]) -> float:
+    """Computes p of Fisher's exact test, two-sided."""
+    from scipy.stats import fisher_exact
+
+    others = [size - count for count, size in zip(counts, sizes, strict=True)]
+    return float(fisher_exact([counts, others]).pvalue)
 
 
 def _corrected(differences: list[TransitionDifference]) -> list[TransitionDifference]:
-    largest, result = 0.0, []
-    for place, one in enumerate(sorted(differences, key=lambda one: one.p)):
-        largest = max(largest, min(1.0, one.p * (len(differences) - place)))
+    result = [one for one in differences if one.difference is None]
+    tested = sorted((one for one in differences if one.difference is not None), key=lambda one: one.p)
+    largest = 0.0
+    for place, one in enumerate(tested):
+        largest = max(largest, min(1.0, one.p * (len(tested) - place)))
         result.append(replace(one, corrected_p=largest))
     return result
 
 
-def _place(one: TransitionDifference) -> tuple[bool, float, State, State]:
-    return one.corrected_p > SIGNIFICANT, -abs(one.difference), one.source, one.target
+def _place(one: TransitionDifference) -> tuple[bool, bool, float, State, State]:
+    size = abs(one.difference or 0.0)
+    return one.difference is None, one.corrected_p > SIGNIFICANT, -size, one.source, one.target

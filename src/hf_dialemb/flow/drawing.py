@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import warnings
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +25,15 @@ from .pruning import WeightedGraph
 MOST_LEAVES = 60
 """So many leaves the picture of a tree has at most; those below are drawn as one, with their number in brackets."""
 
+MOST_STATES, MOST_TRANSITIONS = 150, 1000
+"""Of more, no picture of the graph is drawn: nobody could read it, and no program shows one so large."""
+
 _LONGEST_LAYOUT = 60  # seconds that graphviz gets
 _WIDTH, _HEIGHT = 2.5, 1.25  # of a node with the room around it, in inches
 _DPI = 130
 _SWEEPS = 8
+_WIDEST = 12  # so many states are beside each other at most
+_WARNINGS = r"Glyph \d+ .*missing from", "Attempting to set identical low and high ylims"
 
 
 def draw_graph(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[tuple[Path, ...], str]:
@@ -38,8 +46,14 @@ def draw_graph(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[tuple[Pa
 
     Returns:
         The pictures, and a sentence on what was in the way of better ones, empty where nothing was. They are drawn by
-        graphviz where its ``dot`` is on the path, else by matplotlib; without either there are none.
+        graphviz where its ``dot`` is on the path, else by matplotlib; without either, and of more than `MOST_STATES`
+        states or `MOST_TRANSITIONS` transitions, there are none.
     """
+    if len(graph.states) > MOST_STATES or len(graph.edges) > MOST_TRANSITIONS:
+        return (), (
+            f"{len(graph.states):,} states with {len(graph.edges):,} transitions are too many for one; raise the "
+            "thresholds, or look at the page"
+        )
     paths = folder / "graph.svg", folder / "graph.png"
     sentence = "graphviz, which lays graphs out better, is not on the path; install it"
     if program := shutil.which("dot"):
@@ -55,11 +69,21 @@ def draw_graph(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[tuple[Pa
         check_drawing()
     except InputError as error:
         return (), str(error)
-    figure = _by_matplotlib(flow, graph)
-    for path in paths:
-        form = path.suffix[1:]
-        write_atomically(path, lambda temporary, form=form: figure.savefig(temporary, format=form, dpi=_DPI))  # type: ignore[misc]
+    with _quietly():
+        figure = _by_matplotlib(flow, graph)
+        for path in paths:
+            form = path.suffix[1:]
+            write_atomically(path, lambda temporary, form=form: figure.savefig(temporary, format=form, dpi=_DPI))  # type: ignore[misc]
     return paths, sentence
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Silences matplotlib on letters that its font lacks, which are boxes then, and on trees without any height."""
+    with warnings.catch_warnings():
+        for message in _WARNINGS:
+            warnings.filterwarnings("ignore", message)
+        yield
 
 
 def draw_dendrogram(merges: NDArray[Any], clusters: int, path: Path, heading: str = "") -> None:
@@ -85,15 +109,11 @@ def draw_dendrogram(merges: NDArray[Any], clusters: int, path: Path, heading: st
     leaves = min(MOST_LEAVES, len(tree) + 1)
     figure = new_figure(max(6.0, 1.5 + 0.16 * leaves), 4.5)
     axes = figure.subplots()
-    hierarchy.dendrogram(
-        tree,
-        p=leaves,
-        truncate_mode="lastp",
-        ax=axes,
-        no_labels=True,
-        color_threshold=0,
-        above_threshold_color="#0072b2",
-    )
+    with _quietly():
+        hierarchy.dendrogram(
+            tree, p=leaves, truncate_mode="lastp", ax=axes, no_labels=True, color_threshold=0,
+            above_threshold_color="#0072b2",
+        )  # fmt: skip
     axes.axhline(cut := _cut(tree[:, 2], clusters), color=MAIN, linestyle="--", linewidth=1.2)
     axes.annotate(
         f"{clusters:,} clusters", (1, cut), xycoords=("axes fraction", "data"), xytext=(-3, 3),
@@ -104,7 +124,8 @@ def draw_dendrogram(merges: NDArray[Any], clusters: int, path: Path, heading: st
     for side in ("top", "right", "bottom"):
         axes.spines[side].set_visible(False)
     axes.set_title(line_of(heading), fontsize=12, parse_math=False)
-    write_atomically(path, lambda temporary: figure.savefig(temporary, format="png", dpi=_DPI))
+    with _quietly():
+        write_atomically(path, lambda temporary: figure.savefig(temporary, format="png", dpi=_DPI))
 
 
 def _leaves_below(tree: NDArray[np.float64]) -> list[int]:
@@ -194,7 +215,7 @@ def _line(
 
 
 def _layers(flow: Flow, graph: WeightedGraph) -> list[list[State]]:
-    """Puts states into layers, the start first, the end last.
+    """Puts states into layers, the start first, the end last; a wide one becomes several.
 
     Within a layer, states lie near what they are joined with: the mean place of their neighbours decides, in sweeps.
     """
@@ -212,7 +233,7 @@ def _layers(flow: Flow, graph: WeightedGraph) -> list[list[State]]:
             places = {state: (place + 0.5) / len(other) for other in layers for place, state in enumerate(other)}
             means = {state: float(np.mean([places[one] for one in joined[state] or {state}])) for state in layer}
             layer.sort(key=means.__getitem__)
-    return layers
+    return [layer[first : first + _WIDEST] for layer in layers for first in range(0, len(layer), _WIDEST)]
 
 
 def _depths(flow: Flow, graph: WeightedGraph) -> dict[State, int]:

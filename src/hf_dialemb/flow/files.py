@@ -16,7 +16,7 @@ from .graph import END, START, State, transition_shares
 from .notation import dot_of, line_of, mermaid_of
 from .pruning import WeightedGraph
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a cell begins with that a spreadsheet computes
+_FORMULA = ("=", "+", "-", "@")  # what a cell begins with that a spreadsheet computes
 
 
 def write_flow_files(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[Path, ...]:
@@ -24,7 +24,8 @@ def write_flow_files(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[Pa
 
     ``graph.json`` has all states and transitions with counts, and the weights of those that are shown;
     ``graph.graphml``, ``graph.dot`` and ``graph.mmd`` have what is shown. ``clusters-ROLE.csv`` has a row for each
-    cluster; a cell that a spreadsheet would take for a formula has an apostrophe before it.
+    cluster; its texts are one line each, and one that a spreadsheet would take for a formula has an apostrophe before
+    it.
 
     Args:
         flow: The flow.
@@ -130,8 +131,16 @@ def _table(clusters: Sequence[Cluster]) -> str:
 
 
 def as_cell(text: str) -> str:
-    """Puts an apostrophe before what a spreadsheet would take for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    """Makes a text a cell of a table: one visible line (see `hf_dialemb.flow.notation.line_of`) that is no formula.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        The line, with an apostrophe before it where a spreadsheet would take it for a formula.
+    """
+    line = line_of(text)
+    return f"'{line}" if line.startswith(_FORMULA) else line
 
 
 def _encodable(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from .flow import Flow
 from .graph import END, START, State
+from .notation import line_of
 from .page_record import Row, Section
 from .paths import DropOff, Fork, Loop, RarePath, drop_offs, forks, loops, rare_paths
 
@@ -33,7 +34,7 @@ def insights(flow: Flow, shown: Collection[State] | None = None) -> tuple[Sectio
         Drop-offs, loops, forks and unusual dialogues; see `hf_dialemb.flow.paths` for what each is. A kind that does
         not occur has no rows.
     """
-    names = {START: "Start", END: "End"} | {cluster.state: _cut(cluster.name) for cluster in flow.clusters}
+    names = {START: "Start", END: "End"} | {cluster.state: _named(cluster.name) for cluster in flow.clusters}
     states = [state for state in (names if shown is None else shown) if state not in (START, END)]
     return (
         Section(
@@ -78,11 +79,19 @@ def _fork(names: Names, one: Fork) -> Row:
 
 
 def _rare_path(names: Names, one: RarePath) -> Row:
-    return Row(f"{one.dialogue}: its rarest step is {_chain(names, one.step)}", (one.dialogue,), one.step)
+    return Row(
+        f"{_isolated(line_of(one.dialogue))}: its rarest step is {_chain(names, one.step)}", (one.dialogue,), one.step
+    )
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1].rstrip() + "…"
+def _named(name: str) -> str:
+    line = line_of(name)
+    return _isolated(line if len(line) <= LONGEST_NAME else line[: LONGEST_NAME - 1].rstrip() + "…")
+
+
+def _isolated(text: str) -> str:
+    """Puts text between marks for which the direction of its writing ends with it."""
+    return f"\u2068{text}\u2069"
 
 
 def _chain(names: Names, states: Sequence[State]) -> str:

@@ -1,7 +1,7 @@
 """Puts very many utterances into groups of near ones, so that a matrix of distances can hold the groups.
 
 Vectors are parted into regions by k-means; within each they are merged by average linkage, up to one distance for all
-regions at which as many groups are left as shall be. Linking these groups on is then exact, see
+regions at which as many groups are left as shall be, or below a threshold. Linking these groups on is then exact, see
 `hf_dialemb.flow.average_linkage`: the result differs from linking all vectors only where near ones are in different
 regions.
 """
@@ -13,6 +13,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
+from ..models.errors import InputError
 from .average_linkage import average_linkage, cut, number_below
 
 MOST_EXACT = 6000
@@ -33,6 +34,7 @@ def grouped_leaves(
     *,
     groups: int = GROUPS,
     region: int = REGION,
+    threshold: float | None = None,
     seed: int = 0,
     progress: bool = False,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
@@ -43,12 +45,16 @@ def grouped_leaves(
         counts: How many vectors each stands for, ``(U,)``.
         groups: How many groups there shall be, at most U; there are a few more where distances are equal.
         region: How many vectors a region has, about.
+        threshold: What is not nearer than this stays apart, even if there are more groups then.
         seed: Draws what regions start from.
         progress: Whether to show a bar.
 
     Returns:
         The group of each vector, ``(U,)``, each in ``[0, L)``; of each group the mean, ``(L, D)`` float64, and how
         many vectors it stands for, ``(L,)``.
+
+    Raises:
+        InputError: There are more than `MOST_EXACT` groups for the threshold's sake.
     """
     from scipy.sparse import csr_array
     from tqdm import tqdm
@@ -61,10 +67,19 @@ def grouped_leaves(
             bar.update(len(rows))
     heights = np.sort(np.concatenate([merges[:, 2] for merges in trees]))
     made = len(unit) - groups
-    threshold = heights[made] if made < len(heights) else np.inf
+    highest = float(heights[made]) if made < len(heights) else np.inf
+    if threshold is not None and threshold < highest:
+        left = sum(number_below(merges, threshold) for merges in trees)
+        if left > MOST_EXACT:
+            enough = round(highest + 0.005, 2)  # not below it
+            raise InputError(
+                f"threshold: got {threshold:g}, which leaves about {left:,} clusters, expected one that leaves at most "
+                f"{MOST_EXACT:,}, more cannot be compared with each other; raise it, to {enough:g} or more"
+            )
+        highest = threshold
     of, found = np.zeros(len(unit), dtype=np.intp), 0
     for rows, merges in zip(regions, trees, strict=True):
-        number = number_below(merges, threshold)
+        number = number_below(merges, highest)
         of[rows] = found + cut(merges, number)
         found += number
     members = csr_array((counts, (of, np.arange(len(unit)))), shape=(found, len(unit)))

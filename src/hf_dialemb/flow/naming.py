@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 from .flow import EXAMPLES, Cluster, Flow, Utterances
 from .phrases import PHRASES, typical_phrases
 
+LONGEST_TEXT = 300
+"""So many characters a name or an example has at most: both are repeated in every file of a flow."""
+
+_PHRASES = 3  # so many make a name
 _NEAR = 6  # digits of a cosine that count, so that rounding does not decide between equally near texts
 
 
@@ -32,7 +36,7 @@ def named(
 ) -> Flow:
     """Builds a flow from clusters.
 
-    A cluster is named for the utterance that is nearest to its centroid.
+    A cluster is named for the utterance that is nearest to its centroid; long ones are cut, see `LONGEST_TEXT`.
 
     Args:
         title: What the flow is of.
@@ -59,9 +63,8 @@ def named(
     for number, (role, _, rows) in enumerate(groups):
         counts[role] += 1
         texts = _by_nearness([utterances.texts[row] for row in rows], _unit(vectors[rows]) @ middles[number])
-        clusters.append(
-            Cluster(f"{role}-{counts[role]}", role, texts[0], len(rows), phrases[number], tuple(texts[:EXAMPLES]))
-        )
+        examples = tuple(dict.fromkeys(map(_shortened, texts[:EXAMPLES])))
+        clusters.append(Cluster(f"{role}-{counts[role]}", role, examples[0], len(rows), phrases[number], examples))
     return Flow(title, utterances, numbers, tuple(clusters), dict(settings or {}))
 
 
@@ -95,6 +98,19 @@ def with_names(flow: Flow, names: Sequence[str]) -> Flow:
     """
     pairs = zip(flow.clusters, names, strict=True)
     return replace(flow, clusters=tuple(replace(cluster, name=name or cluster.name) for cluster, name in pairs))
+
+
+def phrase_names(flow: Flow) -> Flow:
+    """Names clusters for their most typical phrases.
+
+    Args:
+        flow: The flow.
+
+    Returns:
+        The flow; a name is a cluster's first one to three phrases, parted by commas. One without phrases keeps its own.
+        Clusters with the same phrases stay apart, see `merged_names`.
+    """
+    return with_names(flow, [_shortened(", ".join(cluster.phrases[:_PHRASES])) for cluster in flow.clusters])
 
 
 def merged_names(flow: Flow) -> Flow:
@@ -162,6 +178,15 @@ def _by_nearness(texts: Sequence[str], cosines: NDArray[Any]) -> list[str]:
         nearest[text] = max(cosine, nearest.get(text, cosine))
         counts[text] = counts.get(text, 0) + 1
     return sorted(nearest, key=lambda text: (-nearest[text], -counts[text], text))
+
+
+def _shortened(text: str) -> str:
+    """Cuts a long text, between words unless one is very long."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    kept = text[: LONGEST_TEXT - 1]
+    whole = kept if text[LONGEST_TEXT - 1].isspace() else kept.rpartition(" ")[0]
+    return f"{(whole if len(whole) > LONGEST_TEXT // 2 else kept).rstrip()}…"
 
 
 def _unit(vectors: NDArray[Any]) -> NDArray[np.float32]:

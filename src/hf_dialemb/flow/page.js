@@ -92,6 +92,7 @@ const page = (() => {
   function render(before) {
     const changed = (...names) => !before || names.some((name) => self.view[name] !== before[name]);
     if (changed("tab")) drawTabs();
+    if (changed("colour")) drawLegend(self, by("legend"));
     if (changed("nodes", "edges", "weights")) layAnew(!before);
     if (changed("nodes", "edges", "weights", "main", "colour")) colour();
     if (changed("nodes", "edges", "weights", "tab", "colour")) drawViews();
@@ -121,19 +122,18 @@ const page = (() => {
 
   // Names are to be read at first; where the whole map is too large for that, it begins at the start.
   function atMost() {
-    return touched ? 0 : 0.5;
+    return touched ? 0 : 0.45;
   }
 
   function colour() {
     const keys = new Set(self.main.slice(1).map((number, index) => `${self.main[index]}>${number}`));
     picture.mark("main", new Set(self.view.main ? self.main : []), self.view.main ? keys : new Set());
     picture.colour(self.view.colour === "difference" ? difference : null);
-    drawLegend(self, by("legend"));
   }
 
   function difference(edge) {
     const found = self.differences.get(edge.key);
-    if (!found) return { kind: "same", text: "" };
+    if (!found || found.difference === null) return { kind: "same", text: found ? NONE_KNOWN : "" };
     return {
       kind: found.p >= 0.05 ? "same" : found.difference > 0 ? "gain" : "loss",
       text: points(found.difference),

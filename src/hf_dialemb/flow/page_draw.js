@@ -5,6 +5,8 @@ const SVG = "http://www.w3.org/2000/svg";
 const WIDE = 196;
 const LINE = 18;
 const HEAD = 9;
+const ROWS = [7, 5, 4]; // so many states a row has at most: what suits the window is taken
+const FEW = 60; // states for which all of these are tried
 const CLOSE = 0.55; // from this scale on percentages can be read
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const measure = document.createElement("canvas").getContext("2d");
@@ -118,7 +120,10 @@ class Picture {
   draw(graph) {
     const boxes = [this.flow.start, ...graph.states, this.flow.end].map((number) => boxOf(this.flow, number));
     this.graph = graph;
-    this.layout = layOut(boxes, graph.edges, this.flow.start, this.flow.end);
+    const tried = (boxes.length > FEW ? ROWS.slice(0, 1) : ROWS).map((widest) =>
+      layOut(boxes, graph.edges, this.flow.start, this.flow.end, widest),
+    );
+    this.layout = tried.reduce((best, one) => (this.wholeScale(one) > this.wholeScale(best) ? one : best));
     const gone = new Set(this.nodes.keys());
     for (const box of boxes) {
       gone.delete(box.number);
@@ -239,8 +244,7 @@ class Picture {
   }
 
   describe(edge) {
-    const [source, target] = [edge.source, edge.target].map((number) => nameOf(this.flow, number));
-    return `${source} → ${target}: ${percent(edge.share)} of the time, ${figure(edge.count)} times`;
+    return `${stepName(this.flow, edge)}: ${percent(edge.share)} of the time, ${figure(edge.count)} times`;
   }
 
   // Percentages stand where they cover no other; where there is no such place, they show once their transition is lit.

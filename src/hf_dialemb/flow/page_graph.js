@@ -27,6 +27,15 @@ function nameOf(flow, number) {
   return number === flow.end ? "End" : flow.states[number].name;
 }
 
+// A name within a sentence: the direction of its writing ends with it.
+function isolated(name) {
+  return `\u2068${name}\u2069`;
+}
+
+function stepName(flow, { source, target }) {
+  return `${isolated(nameOf(flow, source))} → ${isolated(nameOf(flow, target))}`;
+}
+
 // What an edge's count is divided by, under one of the three rules for weights.
 function weigh(edges, rule) {
   const most = new Map();

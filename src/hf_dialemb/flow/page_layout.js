@@ -6,19 +6,19 @@ const BESIDE = 22;
 const PASSING = 14;
 const SWEEPS = 10;
 const PULLS = 16;
-const WIDEST = 7; // so many states a row has at most
 const MOSTLY = 0.5; // what follows a state so often is put below it
 const NONE = [];
 
 // Takes nodes {number, width, height} and edges {source, target, count, key}; gives where each node's middle is, and
-// the points that each edge leads through.
-function layOut(nodes, edges, start, end) {
+// the points that each edge leads through. A row has at most so many states as `widest` says.
+function layOut(nodes, edges, start, end, widest) {
   const moves = edges.filter((edge) => edge.source !== edge.target);
   const ranks = rankAll(
     nodes.map((node) => node.number),
     moves,
     start,
     end,
+    widest,
   );
   const { layers, chains } = layersOf(nodes, moves, ranks);
   orderLayers(layers);
@@ -38,7 +38,7 @@ function extent(layers, height) {
 
 // Rows: a state lies below what it follows most often, and above what mostly follows it; other transitions find their
 // direction by that.
-function rankAll(numbers, edges, start, end) {
+function rankAll(numbers, edges, start, end, widest) {
   const { before, after } = backbone(edges, end);
   const ranks = new Map();
   const rank = (number) => {
@@ -54,18 +54,18 @@ function rankAll(numbers, edges, start, end) {
   numbers.forEach(rank);
   const inner = numbers.filter((number) => number !== start && number !== end);
   shorten(inner, edges, ranks, before, after);
-  ranks.set(end, splitRows(inner, ranks) + 1);
+  ranks.set(end, splitRows(inner, ranks, widest) + 1);
   return ranks;
 }
 
 // Numbers rows without gaps; one that is too wide to be read becomes several. Returns how many there are.
-function splitRows(numbers, ranks) {
+function splitRows(numbers, ranks, widest) {
   const rows = new Map();
   for (const number of numbers) rows.set(ranks.get(number), [...(rows.get(ranks.get(number)) || []), number]);
   let row = 0;
   for (const rank of [...rows.keys()].sort((one, other) => one - other)) {
     const members = rows.get(rank);
-    const parts = Math.ceil(members.length / WIDEST);
+    const parts = Math.ceil(members.length / widest);
     members.forEach((number, place) => ranks.set(number, row + 1 + Math.floor((place * parts) / members.length)));
     row += parts;
   }

@@ -45,7 +45,14 @@ function listOf(items, row, { most = 12, kind = "ul", name = "" } = {}) {
 }
 
 function dialogueChip(page, id, turn = "") {
-  return make("button", { type: "button", class: "chip", click: () => page.show({ dialogue: id, turn }) }, id);
+  const open = () => page.show({ dialogue: id, turn });
+  return make("button", { type: "button", class: "chip", click: open }, make("bdi", {}, id), setMark(page.flow, id));
+}
+
+// Of which of the two compared sets a dialogue is, where that is known.
+function setMark(flow, id) {
+  const { set } = flow.dialogues[flow.byDialogue.get(id)];
+  return set === undefined ? null : make("bdi", { class: `set ${set ? "gain" : "loss"}` }, flow.comparison.names[set]);
 }
 
 function idOf(flow, number) {

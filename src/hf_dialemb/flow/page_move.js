@@ -49,19 +49,33 @@ Picture.prototype.stop = function () {
   cancelAnimationFrame(this.gliding);
 };
 
+// What lies over the picture: buttons on the right, the legend below.
+Picture.prototype.room = function () {
+  const legend = document.getElementById("legend").offsetHeight;
+  const [left, top, right, below] = [20, 22, 58, legend + 16];
+  const { clientWidth, clientHeight } = this.svg;
+  return { left, top, width: clientWidth - left - right, height: clientHeight - top - below };
+};
+
+Picture.prototype.wholeScale = function ({ width, height }) {
+  const room = this.room();
+  return Math.max(LEAST, Math.min(room.width / width, room.height / height, 1.15));
+};
+
 // Everything in view; but where names could not be read then, as near as they can, from the start on.
 Picture.prototype.fit = function (least = 0) {
-  const { clientWidth: width, clientHeight: height } = this.svg;
-  const margin = 26;
-  const { left, width: wide, height: high } = this.layout;
-  const all = Math.max(LEAST, Math.min((width - 2 * margin) / wide, (height - 2 * margin - 20) / high, 1.15));
+  const room = this.room();
+  const { left, width, height, places } = this.layout;
+  const all = this.wholeScale(this.layout);
+  const across = room.width / width;
   this.stop();
-  this.scale = all < least ? READABLE : all;
-  this.x =
-    width / 2 -
-    this.scale *
-      (this.scale > all && this.scale * wide > width ? this.layout.places.get(this.flow.start).x : left + wide / 2);
-  this.y = this.scale > all ? margin : Math.max(margin, (height - this.scale * high) / 2);
+  this.scale = all >= least ? all : across >= least ? Math.min(READABLE, across) : READABLE;
+  // What is wider than the room has the start in the middle, but no more free room on one side than it must.
+  const spare = room.width - this.scale * width;
+  const middle = room.width / 2 - this.scale * (places.get(this.flow.start).x - left);
+  const aside = spare >= 0 ? spare / 2 : Math.min(0, Math.max(spare, middle));
+  this.x = room.left + aside - this.scale * left;
+  this.y = room.top + Math.max(0, (room.height - this.scale * height) / 2);
   this.move();
 };
 

@@ -6,7 +6,7 @@ function overviewPanel(page) {
   const first = flow.insights.find((section) => section.rows.length);
   return [
     make("h2", { tabindex: -1 }, first ? "What the dialogues show" : flow.title),
-    ...flow.insights.map((section) => insightSection(page, section, section === first)),
+    ...flow.insights.filter((section) => section.rows.length).map((section) => insightSection(page, section, section === first)),
     foldable("How to read the map", "", !first, readingHelp(page)),
     foldable("Keys", "", false, keysHelp()),
     sampleNote(flow),
@@ -34,7 +34,7 @@ function insightSection(page, section, open) {
     );
   return foldable(
     section.title,
-    section.rows.length || "none",
+    figure(section.rows.length),
     open,
     make("p", { class: "hint" }, section.explanation),
     ...listOf(section.rows, row, { most: 6 }),
@@ -99,8 +99,8 @@ function drawLegend(page, place) {
   const lines =
     page.view.colour === "difference"
       ? [
-          item("line gain", `more in ${flow.comparison.names[1]}`),
-          item("line loss", `more in ${flow.comparison.names[0]}`),
+          item("line gain", `more in ${isolated(flow.comparison.names[1])}`),
+          item("line loss", `more in ${isolated(flow.comparison.names[0])}`),
           make("span", {}, "faint: may be chance"),
           make("span", {}, "numbers: difference in percentage points"),
         ]

@@ -187,7 +187,7 @@ function comparedNote(page, key) {
   return make(
     "p",
     {},
-    `${one}: ${percent(found.shares[0])} · ${other}: ${percent(found.shares[1])} · p = ${printedChance(found.p)}`,
+    `${isolated(one)}: ${shareIn(found, 0)} · ${isolated(other)}: ${shareIn(found, 1)} · p = ${printedChance(found)}`,
   );
 }
 
@@ -234,6 +234,8 @@ function dialoguePanel(page, id, turn) {
     make(
       "p",
       { class: "soft" },
+      setMark(flow, id),
+      dialogue.set === undefined ? "" : " · ",
       `${counted(dialogue.states.length, "turn")}. Step with `,
       make("kbd", {}, "←"),
       " ",
@@ -257,7 +259,7 @@ function turnRow(page, dialogue, index, turn) {
       click: () => page.show({ turn: String(index + 1) }),
     },
     make("span", { class: "said" }, flow.texts[dialogue.texts[index]]),
-    make("span", { class: "who" }, `${index + 1} · ${state.role} · ${state.name}${shown ? "" : " (not on the map)"}`),
+    make("span", { class: "who" }, `${index + 1} · ${state.role} · ${isolated(state.name)}${shown ? "" : " (not on the map)"}`),
   );
   if (index + 1 === turn) button.setAttribute("aria-current", "step");
   return make("li", {}, button);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from ..models.dialogue import ROLES
 from .graph import END, START, State
+from .notation import line_of
 from .pruning import Pruning
 
 if TYPE_CHECKING:
@@ -25,11 +26,32 @@ MOST_DIALOGUES = 2_000
 MOST_CHARACTERS = 4_000_000
 """So much text these dialogues have at most."""
 
+LONGEST_TEXT = 2_000
+"""So much of one text."""
+
 MOST_TEXTS = 50
 """So many different texts are counted for each state."""
 
 MOST_TEXTS_OF_ALL = 20_000
 """So many of all states together, about."""
+
+_SETTINGS = {
+    "model": "encoder, which says how alike utterances are",
+    "vectors": "",  # a fingerprint
+    "corpus": "dialogues from",
+    "split": "part of them",
+    "clusters": "states of each speaker",
+    "chosen_by": "how many states there are was decided by",
+    "names": "names of states are",
+    "seed": "number that random choices begin from",
+}
+_VALUES = {
+    "chosen": "the bend of the curve of distances",
+    "number": "the number asked for",
+    "threshold": "the distance asked for",
+    "nearest": "their most typical utterance",
+    "phrases": "their typical words",
+}
 
 
 @dataclass(frozen=True)
@@ -70,11 +92,13 @@ class Comparison:
         names: What each set is called, such as two months.
         dialogues: How many dialogues each has.
         differences: What `hf_dialemb.flow.comparison.compared` finds between their graphs.
+        second: The ids of the second set's dialogues, so that the page says of which set each is; empty for not.
     """
 
     names: tuple[str, str]
     dialogues: tuple[int, int]
     differences: Sequence[TransitionDifference]
+    second: Collection[str] = frozenset()
 
 
 def page_record(
@@ -98,6 +122,7 @@ def page_record(
     texts: dict[str, int] = {}
     named = [dialogue for section in insights for row in section.rows for dialogue in row.dialogues[:NAMED]]
     kept = kept_dialogues(flow, named, seed)
+    second = frozenset(comparison.second if comparison else ())
     roles = {cluster.role for cluster in flow.clusters}
     return {
         "title": flow.title,
@@ -110,14 +135,14 @@ def page_record(
         },
         "states": _states(flow, texts),
         "edges": [[numbers[source], numbers[target], count] for (source, target), count in flow.graph.edges.items()],
-        "dialogues": [_dialogue(flow, place, texts) for place in kept],
+        "dialogues": [_dialogue(flow, place, texts, second) for place in kept],
         "pruning": asdict(pruning),
         "path": _numbered(numbers, (START, *path, END)) if path else [],
         "insights": [_section(section, numbers) for section in insights],
         "comparison": _comparison(comparison, numbers) if comparison else None,
         "choices": [_choice(role, choice) for role, choice in choices.items()],
         "facts": [list(fact) for fact in facts],
-        "settings": [[name, _printed(value)] for name, value in flow.settings.items()],
+        "settings": _told(flow.settings),
         "texts": list(texts),
     }
 
@@ -136,7 +161,8 @@ def kept_dialogues(
         named: Ids of dialogues that come before all others.
         seed: Decides what is drawn.
         most: How many there are at most.
-        characters: How many characters they have at most; the first is there whatever it has.
+        characters: How many characters they have at most, of each text up to `LONGEST_TEXT`. A dialogue that would
+            have more is left out, but one is there in any case.
 
     Returns:
         The places of dialogues, ascending: all, or those that are named, then up to half of them such as show a
@@ -155,12 +181,13 @@ def kept_dialogues(
                 order.setdefault(place)
                 seen |= steps
     kept: list[int] = []
-    for place in [*order, *(place for place in shuffled if place not in order)]:
-        characters -= sum(len(said.texts[row]) for row in said.rows_of(place))
-        if len(kept) == most or (kept and characters < 0):
-            break
-        kept.append(place)
-    return sorted(kept)
+    order |= dict.fromkeys(shuffled)
+    for place in order:
+        size = sum(min(LONGEST_TEXT, len(said.texts[row])) for row in said.rows_of(place))
+        if len(kept) < most and size <= characters:
+            kept.append(place)
+            characters -= size
+    return sorted(kept or list(order)[:1])
 
 
 def _texts_per_state(states: int) -> int:
@@ -168,7 +195,11 @@ def _texts_per_state(states: int) -> int:
 
 
 def _number(texts: dict[str, int], text: str) -> int:
-    return texts.setdefault(text, len(texts))
+    return texts.setdefault(_cut(text), len(texts))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
 
 
 def _numbered(numbers: Mapping[State, int], states: Iterable[State]) -> list[int]:
@@ -190,7 +221,7 @@ def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
         {
             "id": cluster.id,
             "role": cluster.role,
-            "name": cluster.name,
+            "name": _cut(line_of(cluster.name)),
             "size": flow.graph.states.get(cluster.state, 0),
             "through": through[label],
             "distinct": len(counts[label]),
@@ -202,12 +233,14 @@ def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
     ]
 
 
-def _dialogue(flow: Flow, place: int, texts: dict[str, int]) -> dict[str, Any]:
+def _dialogue(flow: Flow, place: int, texts: dict[str, int], second: Collection[str]) -> dict[str, Any]:
     rows = flow.utterances.rows_of(place)
+    name = flow.utterances.dialogues[place]
     return {
-        "id": flow.utterances.dialogues[place],
+        "id": name,
         "states": flow.labels[rows.start : rows.stop].tolist(),
         "texts": [_number(texts, flow.utterances.texts[row]) for row in rows],
+        **({"set": int(name in second)} if second else {}),
     }
 
 
@@ -230,7 +263,7 @@ def _comparison(comparison: Comparison, numbers: Mapping[State, int]) -> dict[st
         source, target = _numbered(numbers, (one.source, one.target))
         record = {"source": source, "target": target, "key": f"{source}>{target}", "p": one.corrected_p}
         edges.append({**record, "counts": one.counts, "shares": one.shares, "difference": one.difference})
-    return {"names": comparison.names, "dialogues": comparison.dialogues, "edges": edges}
+    return {"names": tuple(map(line_of, comparison.names)), "dialogues": comparison.dialogues, "edges": edges}
 
 
 def _choice(role: str, choice: Choice) -> dict[str, Any]:
@@ -238,9 +271,21 @@ def _choice(role: str, choice: Choice) -> dict[str, Any]:
     return {"role": role, "count": choice.count, "sentence": choice.sentence, "curve": curve}
 
 
+def _told(settings: Mapping[str, Any]) -> list[list[str]]:
+    """Says by which settings a flow was made, without those that are for programs alone."""
+    found = []
+    for name, value in settings.items():
+        label = _SETTINGS.get(name, name.replace("_", " "))
+        if label and value not in (None, "", {}):
+            found.append([label, _printed(value)])
+    return found
+
+
 def _printed(value: object) -> str:
     if isinstance(value, Mapping):
+        if value and set(map(type, value.values())) == {str} and len(set(value.values())) == 1:
+            return _printed(next(iter(value.values())))  # the same for every speaker
         return ", ".join(f"{name}: {_printed(one)}" for name, one in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(_printed, value))
-    return str(value)
+    return _VALUES.get(str(value), str(value))

@@ -104,6 +104,12 @@ function drawClusters(page, place) {
       ? [
           make("h2", {}, "How many states there are, and why"),
           make(
+            "p",
+            { class: "soft" },
+            "The fewer states, the less alike are the utterances that become one. The line is the bend of that: how " +
+              "far the distances at which states join lie below a straight line.",
+          ),
+          make(
             "div",
             { class: "charts" },
             flow.choices.map((choice) => choiceFigure(flow, choice)),
@@ -127,7 +133,7 @@ function choiceFigure(flow, choice) {
   return figure;
 }
 
-// The score of each number of states as a line, the number that was taken marked.
+// How far the curve of distances bends at each number of states, the number that was taken marked.
 function scoreCurve({ role, curve, count }) {
   const [width, height, left, low] = [460, 190, 44, 160];
   const most = curve.at(-1)[0];
@@ -149,7 +155,7 @@ function scoreCurve({ role, curve, count }) {
       class: "curve",
       viewBox: `0 0 ${width} ${height}`,
       role: "img",
-      "aria-label": `${role}: score by number of states; ${count} were taken`,
+      "aria-label": `${role}: bend of the curve of distances by number of states; ${count} were taken`,
     },
     element("path", { class: "axis", d: `M${left},10V${low}H${width - 8}`, fill: "none" }),
     element("polyline", { class: "score", points: line.join(" ") }),
@@ -158,6 +164,11 @@ function scoreCurve({ role, curve, count }) {
     label(least, left, low + 15),
     label(most, width - 14, low + 15),
     label("number of states", (left + width) / 2, low + 28),
+    element(
+      "text",
+      { transform: `translate(10,${(low + 10) / 2}) rotate(-90)`, "text-anchor": "middle" },
+      "bend",
+    ),
   );
   if (taken) {
     svg.append(element("path", { class: "pick", d: `M${x(count)},10V${low}` }), label(count, x(count), low + 15));
@@ -166,8 +177,15 @@ function scoreCurve({ role, curve, count }) {
   return svg;
 }
 
-function printedChance(p) {
+const NONE_KNOWN = "–"; // where one set never comes to the state, nothing can be compared
+
+function printedChance({ p, difference }) {
+  if (difference === null) return NONE_KNOWN;
   return p < 0.001 ? "< 0.001" : p.toFixed(3);
+}
+
+function shareIn(row, set) {
+  return row.shares[set] === null ? NONE_KNOWN : percent(row.shares[set]);
 }
 
 function drawComparison(page, place) {
@@ -177,16 +195,16 @@ function drawComparison(page, place) {
     make(
       "button",
       { type: "button", class: "link", click: () => open(page, { edge: row.key, colour: "difference" }) },
-      `${nameOf(page.flow, row.source)} → ${nameOf(page.flow, row.target)}`,
+      stepName(page.flow, row),
     );
   const columns = [
     {
       name: "Transition",
-      value: (row) => `${nameOf(page.flow, row.source)} → ${nameOf(page.flow, row.target)}`,
+      value: (row) => stepName(page.flow, row),
       show: link,
     },
     ...[one, other].flatMap((name, index) => [
-      { name, value: (row) => row.shares[index], show: (row) => percent(row.shares[index]), figure: true },
+      { name, value: (row) => row.shares[index] ?? -1, show: (row) => shareIn(row, index), figure: true },
       {
         name: `${name}, times`,
         value: (row) => row.counts[index],
@@ -196,19 +214,19 @@ function drawComparison(page, place) {
     ]),
     {
       name: "Difference",
-      value: (row) => Math.abs(row.difference),
+      value: (row) => (row.difference === null ? -1 : Math.abs(row.difference)),
       show: (row) => points(row.difference),
       figure: true,
     },
-    { name: "p", value: (row) => row.p, show: (row) => printedChance(row.p), figure: true },
+    { name: "p", value: (row) => row.p, show: printedChance, figure: true },
   ];
   place.replaceChildren(
-    make("h2", {}, `${one} and ${other}`),
+    make("h2", {}, `${isolated(one)} and ${isolated(other)}`),
     make(
       "p",
       { class: "soft" },
       "Shares are of all times that something follows the first state, differences in percentage points; p is " +
-        "corrected for the number of transitions. " +
+        "corrected for the number of transitions; a dash stands where one set never comes to the first state. " +
         `${comparison.dialogues.map((count) => counted(count, "dialogue")).join(" and ")}.`,
     ),
     table(columns, [...page.differences.values()], -1, false),
@@ -216,6 +234,7 @@ function drawComparison(page, place) {
 }
 
 function points(difference) {
+  if (difference === null) return NONE_KNOWN;
   const rounded = Math.round(100 * difference);
   return rounded ? `${rounded > 0 ? "+" : "−"}${Math.abs(rounded)}` : "0";
 }

@@ -14,6 +14,7 @@ PHRASES = 5
 """So many phrases a group gets at most."""
 
 _LONGEST = 3
+_LONGEST_WORD = 50  # what has more characters is no word
 _CANDIDATES = 50  # the best of a group are looked through for those that say something new
 _SAME = 0.75  # a phrase that is mostly said within a longer one gives way to it
 _ASKING = frozenset(("what", "when", "where", "which", "who", "whose", "why", "how"))
@@ -74,7 +75,8 @@ def _says_something(words: Sequence[str]) -> bool:
     empty = _empty_words()
     first, last = (word.replace("’", "'").partition("'")[0] for word in (words[0], words[-1]))
     begins = first not in empty or (first in _ASKING and len(words) > 1)
-    return begins and last not in empty and not all(word.isdigit() for word in words)
+    long = any(len(word) > _LONGEST_WORD for word in words)
+    return begins and last not in empty and not long and not all(word.isdigit() for word in words)
 
 
 @cache

@@ -6,7 +6,7 @@ This is what the program of Dialog2Flow does to its graphs, but for self-loops: 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -58,6 +58,9 @@ PROGRAM = Pruning(OFFICIAL_NODES, 0.2)
 STATES, TRANSITIONS = 30, 2
 """So many states, and so many transitions for each, are a picture that a person still reads."""
 
+_LOW = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)  # tried where no other leaves a path
+_NOT_MANY_MORE = 1.25  # times the fewest states, which a higher threshold is not worth
+
 
 @dataclass(frozen=True)
 class WeightedGraph:
@@ -88,32 +91,60 @@ def readable(graph: FlowGraph, *, nodes: float | None, edges: float | None, weig
         weights: As in `Pruning`; None for its default.
 
     Returns:
-        The thresholds. Where nothing would be left, those that are not given are 0.
+        The thresholds. Where none leads to so few, the lowest that leads to the fewest transitions, and to hardly more
+        than the fewest states; where all of these leave nothing, such as in one long dialogue, which ends but once, the
+        highest of some lower ones that does not; and where nothing is left at all, those that are not given are 0.
 
     Raises:
         InputError: A threshold is out of range, or the rule of weights is unknown.
     """
     rule = weights or Pruning.weights
     chosen = Pruning(nodes or 0.0, edges or 0.0, rule)
-    for threshold in (NOISE, *(part / 20 for part in range(1, 11))) if nodes is None else (nodes,):
-        tried = _with_edges(graph, Pruning(threshold, Pruning.edges, rule), edges)
-        states = len(pruned(graph, tried).states)
-        chosen = tried if states else chosen
-        if states <= STATES:
-            break
-    return chosen
+    thresholds = (NOISE, *(part / 20 for part in range(1, 11))) if nodes is None else (nodes,)
+    found = _left(
+        graph, (_with_edges(graph, replace(chosen, nodes=one), edges) for one in thresholds), _states, _NOT_MANY_MORE
+    )
+    if found is None and nodes is None:
+        lower = (_with_edges(graph, replace(chosen, nodes=one), edges) for one in _LOW if one < NOISE)
+        found = next((one for one in lower if pruned(graph, one).states), None)
+    return found or chosen
 
 
 def _with_edges(graph: FlowGraph, pruning: Pruning, edges: float | None) -> Pruning:
     if edges is not None:
         return replace(pruning, edges=edges)
-    for tenths in range(1, 10):
-        tried = replace(pruning, edges=tenths / 10)
-        shown = pruned(graph, tried)
-        pruning = tried if shown.states else pruning  # what no longer has a path at all is no better
-        if len(shown.edges) <= TRANSITIONS * len(shown.nodes):
+    tried = (replace(pruning, edges=tenths / 10) for tenths in range(1, 10))
+    if found := _left(graph, tried, _transitions, 1.0):
+        return found
+    lower = (replace(pruning, edges=one) for one in _LOW)
+    return next((one for one in lower if pruned(graph, one).states), replace(pruning, edges=0.0))
+
+
+def _left(
+    graph: FlowGraph, ascending: Iterable[Pruning], size: Callable[[WeightedGraph], float], more: float
+) -> Pruning | None:
+    """Finds the first thresholds that show few enough (a size of at most 1), or else ``more`` times the least at most.
+
+    None where the lowest thresholds leave nothing.
+    """
+    found = []
+    for pruning in ascending:
+        shown = pruned(graph, pruning)
+        if not shown.states:
+            break  # higher ones leave nothing either
+        found.append((pruning, size(shown)))
+        if found[-1][1] <= 1:
             break
-    return pruning
+    bound = max(1.0, more * min((many for _, many in found), default=1.0))
+    return next((pruning for pruning, many in found if many <= bound), None)
+
+
+def _states(shown: WeightedGraph) -> float:
+    return len(shown.states) / STATES
+
+
+def _transitions(shown: WeightedGraph) -> float:
+    return len(shown.edges) / (TRANSITIONS * len(shown.nodes))
 
 
 def pruned(graph: FlowGraph, pruning: Pruning) -> WeightedGraph:

@@ -73,12 +73,13 @@ def write_flow(stored: StoredFlow, folder: Path) -> None:
     write_json_atomically(folder / FLOW, record)
 
 
-def stored_key(folder: Path) -> str:
-    """Returns the key of the flow in a folder; empty where there is none."""
+def stored_flow(folder: Path, key: str) -> StoredFlow | None:
+    """Returns the flow in a folder if it is whole and has a key; else None."""
     try:
-        return str(json.loads((folder / FLOW).read_text(encoding="utf-8"))["key"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
+        found = read_flow(folder)
+    except InputError:
+        return None
+    return found if found.key == key else None
 
 
 def read_flow(folder: Path) -> StoredFlow:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol
 
 from ..corpora.endpoint import check_endpoint, endpoint_url, no_json, refusal
@@ -13,6 +15,8 @@ API = "api:"
 
 _WANTED = "chat completions"
 _MOST_TOKENS = 40
+_FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "*token*.json", "*.index.json", "vocab*", "merges.txt")
+_TEMPLATES = ("*.jinja", "chat_template*", "additional_chat_templates/*")
 
 
 class Writer(Protocol):
@@ -115,10 +119,22 @@ class LocalWriter:
         """
         self.path = path
 
-    @property
+    @cached_property
     def identity(self) -> str:
-        """The folder or Hub id."""
-        return self.path
+        """A digest of the files in the folder that decide an answer, wherever it lies; or the Hub id and its commit."""
+        folder = Path(self.path)
+        if not folder.is_dir():
+            from huggingface_hub import try_to_load_from_cache
+
+            config = try_to_load_from_cache(self.path, "config.json")  # in a folder named for the commit
+            return f"{self.path} {Path(config).parent.name if isinstance(config, str) else ''}"
+        digest = hashlib.sha256()
+        found = {path for pattern in (*_FILES, *_TEMPLATES) for path in folder.glob(pattern) if path.is_file()}
+        for path in sorted(found):
+            with path.open("rb") as stream:
+                contents = hashlib.file_digest(stream, "sha256").hexdigest()
+            digest.update(f"{path.relative_to(folder).as_posix()} {contents}\n".encode())
+        return f"sha256:{digest.hexdigest()}"
 
     def __call__(self, prompt: str) -> str:
         """Returns the answer.

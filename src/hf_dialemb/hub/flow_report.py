@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from ..corpora.show import visible
 from ..flow.clustering import Clustering
 from ..flow.drawing import draw_dendrogram, draw_graph
 from ..flow.files import write_flow_files
@@ -17,6 +19,9 @@ from ..flow.paths import widest_path
 from ..flow.pruning import Pruning, WeightedGraph, pruned
 from ..models.errors import InputError
 from ..models.files import write_json_atomically, write_text_atomically
+
+CACHE = "cache"
+"""Where in the output vectors, clusters and names are kept between runs."""
 
 PAGE, POLICY, MACHINE = "index.html", "policy.md", "state_machine.json"
 
@@ -44,19 +49,24 @@ def write_report(flow: Flow, clusterings: Mapping[str, Clustering], pruning: Pru
     others += [folder / POLICY, folder / MACHINE]
     pictures, sentence = draw_graph(flow, graph, folder)
     others += [*pictures, *_dendrograms(clusterings, folder)]
-    _remove_others(folder, others)
+    _remove_old(folder, [path.name for path in others])
     if sentence:
         yield f"Pictures: {sentence}."
     yield f"Beside it: {', '.join(path.name for path in others)}"
     yield f"Wrote {folder / PAGE}"
 
 
-def _remove_others(folder: Path, written: Sequence[Path]) -> None:
-    """Removes what an earlier run wrote and this one did not."""
-    for pattern in ("clusters-*.csv", "dendrogram-*.png", "graph.svg", "graph.png"):
-        for path in folder.glob(pattern):
-            if path not in written:
-                path.unlink()
+def _remove_old(folder: Path, written: Sequence[str]) -> None:
+    """Removes what an earlier run wrote and this one did not; files of others stay."""
+    listing = folder / CACHE / "written.json"
+    try:
+        before = json.loads(listing.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        before = []
+    for name in before:
+        if name not in written and Path(name).name == name:
+            (folder / name).unlink(missing_ok=True)
+    write_json_atomically(listing, list(written))
 
 
 def _shown(flow: Flow, graph: WeightedGraph, pruning: Pruning) -> Iterator[str]:
@@ -77,7 +87,8 @@ def _shown(flow: Flow, graph: WeightedGraph, pruning: Pruning) -> Iterator[str]:
 
 
 def short(name: str, most: int = 90) -> str:
-    """Cuts a name to what a line of a terminal holds."""
+    """Makes of a name what a line of a terminal holds, without what would command the terminal."""
+    name = visible(" ".join(name.split()))
     return name if len(name) <= most else f"{name[: most - 1].rstrip()}…"
 
 

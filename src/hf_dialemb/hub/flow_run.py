@@ -16,26 +16,24 @@ from numpy.typing import NDArray
 
 from ..corpora import load_dialogues
 from ..evaluation.embedding_cache import embedding_cache
-from ..evaluation.encoders import fingerprint, load_encoder
+from ..evaluation.encoders import find_encoder, fingerprint, load_encoder
 from ..evaluation.remembering import RememberingEncoder
-from ..flow.clustering import Clustering, cluster_by_role
-from ..flow.flow import Utterances, read_utterances
+from ..flow.clustering import Clustering
+from ..flow.flow import Flow, Utterances, read_utterances
 from ..flow.language_model import named_by_model
-from ..flow.naming import centroids, named
+from ..flow.naming import centroids, merged_names, named, phrase_names
 from ..flow.pruning import Pruning, readable
 from ..flow.stored_clusters import read_clusters, write_clusters
-from ..flow.stored_flow import StoredFlow, read_flow, stored_key, write_flow
+from ..flow.stored_flow import StoredFlow, stored_flow, write_flow
 from ..flow.writers import find_writer
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
 from ..models.files import check_writable
-from .flow_report import PAGE, write_report
+from .flow_report import CACHE, PAGE, write_report
+from .flow_settings import by_role, check_roles, clustered, read_vectors, vectors_digest
 
-NEAREST = "nearest"
-"""Names that need no language model: the utterance in the middle of each cluster."""
-
-CACHE = "cache"
-"""Where in the output vectors, clusters and names are kept between runs."""
+NEAREST, PHRASES = OWN_NAMES = ("nearest", "phrases")
+"""Names that need no language model: the utterance in the middle of each cluster, or its typical phrases."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class FlowRequest:
         roles: Who is who in files of one's own.
         clusters: How many clusters a role has, as ``"12"`` or ``"user=10,assistant=14"``; None to choose.
         threshold: At which distance clusters are merged, in the same form.
-        names: ``"nearest"``, ``"api:MODEL"``, or a language model's folder or Hub id.
+        names: ``"nearest"``, ``"phrases"``, ``"api:MODEL"``, or a language model's folder or Hub id.
         pruning: Fields of `hf_dialemb.flow.pruning.Pruning`; those that are None have their defaults.
         seed: Of everything that is drawn.
     """
@@ -91,16 +89,15 @@ def build_flow(request: FlowRequest, say: Callable[[str], object]) -> StoredFlow
     Raises:
         InputError: The input, the model or a setting is wrong.
     """
-    Pruning(**{name: value for name, value in request.pruning.items() if value is not None})  # or refused
-    number, threshold = _by_role("clusters", request.clusters, int), _by_role("threshold", request.threshold, float)
-    check_writable(request.output / PAGE)
-    source = fingerprint(request.model) if request.vectors is None else _file_digest(request.vectors)
-    if request.names != NEAREST:
-        find_writer(request.names)  # or refused, before long work
+    _check(request)
+    number, threshold = by_role("clusters", request.clusters, int), by_role("threshold", request.threshold, float)
+    source = _source(request)
     dialogues = dialogues_of(
         request.corpus, request.data_dir, request.split, request.domain, columns=request.columns, roles=request.roles
     )
     said = read_utterances(dialogues)
+    check_roles({"clusters": number, "threshold": threshold}, said)
+    check_writable(request.output / PAGE)
     say(f"{len(said.dialogues):,} dialogues with {len(said):,} utterances")
     domains = sorted({name for dialogue in dialogues for name in dialogue.domains})
     if len(domains) > 1 and request.domain is None:
@@ -108,20 +105,15 @@ def build_flow(request: FlowRequest, say: Callable[[str], object]) -> StoredFlow
     clusters_key = _key("clusters", _digest(said), source, number, threshold, request.seed)
     key = _key("names", clusters_key, request.names, _title(request))
     clusterings = read_clusters(request.output / CACHE, clusters_key)
-    # A language model that did not answer is asked again; what it did answer is kept.
-    if clusterings is None or stored_key(request.output) != key or request.names != NEAREST:
+    stored = stored_flow(request.output, key) if request.names in OWN_NAMES else None
+    if clusterings is None or stored is None:
         vectors = _vectors(request, said)
         if clusterings is None:
-            clusterings = cluster_by_role(
-                vectors, said.roles, number=number, threshold=threshold, seed=request.seed, progress=True
-            )
+            clusterings = clustered(vectors, said, number, threshold, request.seed)
             write_clusters(clusterings, request.output / CACHE, clusters_key)
-        labels = {role: clustering.labels for role, clustering in clusterings.items()}
-        flow = named(_title(request), said, vectors, labels, _settings(request, source, clusterings))
-        if request.names != NEAREST:
-            flow = named_by_model(flow, request.names, request.output / CACHE / "names")
-        write_flow(StoredFlow(flow, centroids(vectors, flow.labels), key), request.output)
-    stored = read_flow(request.output)
+        flow = _named(request, said, vectors, clusterings)
+        stored = StoredFlow(flow, centroids(vectors, flow.labels), key)
+        write_flow(stored, request.output)
     for role, clustering in clusterings.items():
         say(f"{role}: {clustering.choice.sentence}")
     thresholds = {name: request.pruning.get(name) for name in ("nodes", "edges", "weights")}
@@ -184,26 +176,47 @@ def encoded(spec: str, texts: Sequence[str], cache: Path | None) -> NDArray[np.f
     return vectors[[distinct[text] for text in texts]]
 
 
+def _check(request: FlowRequest) -> None:
+    """Refuses what cannot be right, before anything is read."""
+    try:
+        Pruning(**{name: value for name, value in request.pruning.items() if value is not None})
+    except InputError as error:
+        raise InputError(str(error).replace("field ", "--", 1)) from None
+    if request.seed < 0:
+        raise InputError(f"--seed: got {request.seed}, expected 0 or more")
+    if request.names not in OWN_NAMES:
+        find_writer(request.names)
+
+
+def _source(request: FlowRequest) -> str:
+    """Tells the vectors from all others."""
+    if request.vectors is not None:
+        return vectors_digest(request.vectors)
+    return fingerprint(request.model) + (" whitened" if find_encoder(request.model).whitened else "")
+
+
 def _vectors(request: FlowRequest, said: Utterances) -> NDArray[np.float32]:
     if request.vectors is None:
         return encoded(request.model, said.texts, request.output / CACHE)
-    try:
-        vectors = np.load(request.vectors, allow_pickle=False)
-    except ValueError as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"--vectors {request.vectors}: got no array ({reason}); write it by numpy.save") from None
-    if vectors.ndim != 2 or len(vectors) != len(said) or vectors.dtype.kind != "f" or not np.isfinite(vectors).all():
-        raise InputError(
-            f"--vectors {request.vectors}: got {vectors.dtype} of shape {vectors.shape}, expected finite floats of "
-            f"shape ({len(said)}, D), one row for each utterance in order; write them again"
-        )
-    return np.asarray(vectors, dtype=np.float32)
+    return read_vectors(request.vectors, len(said))
 
 
-def _settings(request: FlowRequest, source: str, clusterings: Mapping[str, Clustering]) -> dict[str, Any]:
+def _named(
+    request: FlowRequest, said: Utterances, vectors: NDArray[np.float32], clusterings: Mapping[str, Clustering]
+) -> Flow:
+    labels = {role: clustering.labels for role, clustering in clusterings.items()}
+    flow = named(_title(request), said, vectors, labels, _settings(request, clusterings))
+    if request.names == NEAREST:
+        return flow
+    if request.names == PHRASES:
+        return merged_names(phrase_names(flow))
+    return named_by_model(flow, request.names, request.output / CACHE / "names")
+
+
+def _settings(request: FlowRequest, clusterings: Mapping[str, Clustering]) -> dict[str, Any]:
     return {
         "model": request.model if request.vectors is None else "",
-        "vectors": source,
+        "vectors": _source(request),
         "corpus": _title(request),
         "split": request.split,
         "clusters": {role: clustering.choice.count for role, clustering in clusterings.items()},
@@ -211,21 +224,6 @@ def _settings(request: FlowRequest, source: str, clusterings: Mapping[str, Clust
         "names": request.names,
         "seed": request.seed,
     }
-
-
-def _by_role(option: str, text: str | None, number: type[int] | type[float]) -> Any:  # noqa: ANN401 - of either kind
-    """Reads ``"12"`` or ``"user=10,assistant=14"``."""
-    if text is None:
-        return None
-    try:
-        if "=" not in text:
-            return number(text)
-        return {role.strip(): number(value) for role, value in (part.split("=") for part in text.split(","))}
-    except ValueError:
-        example = "12 or user=10,assistant=14" if number is int else "0.6 or user=0.5,assistant=0.6"
-        raise InputError(
-            f"--{option}: got '{text}', expected a number or one for each role, such as {example}"
-        ) from None
 
 
 def _title(request: FlowRequest) -> str:
@@ -239,10 +237,3 @@ def _key(*parts: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
 
 def _digest(said: Utterances) -> str:
     return _key(said.dialogues, said.places.tolist(), said.roles, said.texts, said.actions)
-
-
-def _file_digest(path: Path) -> str:
-    if not path.is_file():
-        raise InputError(f"--vectors {path}: no such file; expected a .npy file")
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
