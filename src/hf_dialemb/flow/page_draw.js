@@ -7,7 +7,7 @@ const LINE = 18;
 const HEAD = 9;
 const ROWS = [7, 5, 4]; // so many states a row has at most: what suits the window is taken
 const FEW = 60; // states for which all of these are tried
-const CLOSE = 0.55; // from this scale on percentages can be read
+const CLOSE = 0.45; // from this scale on percentages can be read
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const measure = document.createElement("canvas").getContext("2d");
 

@@ -73,7 +73,7 @@ def compare_with(
     whole = len(first) == len(stored.flow.utterances.dialogues)
     names = flow.title if whole else "the rest", title
     sizes = len(first), len(second)
-    write_page(flow, output / PAGE, comparison=Comparison(names, sizes, differences))
+    write_page(flow, output / PAGE, comparison=Comparison(names, sizes, differences, frozenset(second)))
     write_text_atomically(output / TRANSITIONS, _table(flow, names, differences))
     yield f"{names[0]}: {sizes[0]:,} dialogues; {names[1]}: {sizes[1]:,}"
     yield from _listed(flow, differences)
@@ -116,13 +116,14 @@ def _contents(said: Utterances) -> dict[str, tuple[tuple[str, str], ...]]:
 
 
 def _listed(flow: Flow, differences: Sequence[TransitionDifference]) -> Iterator[str]:
+    both = sum(one.difference is not None for one in differences)
     sure = [one for one in differences if one.corrected_p <= SIGNIFICANT]
     if not sure:
-        yield f"None of {len(differences):,} transitions differs more than chance explains"
+        yield f"None of {both:,} transitions from states that both have differs more than chance explains"
         return
-    yield f"{len(sure):,} of {len(differences):,} transitions differ (p at most {SIGNIFICANT} after Holm's correction):"
+    yield f"{len(sure):,} of {both:,} transitions differ (p at most {SIGNIFICANT} after Holm's correction):"
     for one in sure[:_LISTED]:
-        shares = " to ".join(f"{share:.0%}" for share in one.shares)
+        shares = " to ".join("—" if share is None else f"{share:.0%}" for share in one.shares)
         steps = " > ".join(
             f"{_id(state)} {short(_name(flow, state), 40)}".strip() for state in (one.source, one.target)
         )
