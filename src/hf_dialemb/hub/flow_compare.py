@@ -17,6 +17,7 @@ from ..flow.flow import Flow, Utterances, read_utterances, restricted_to
 from ..flow.graph import END, START, State
 from ..flow.page import write_page
 from ..flow.page_record import Comparison
+from ..flow.pruning import readable
 from ..flow.stored_flow import StoredFlow, read_flow
 from ..models.errors import InputError
 from ..models.files import check_writable, write_text_atomically
@@ -73,7 +74,8 @@ def compare_with(
     whole = len(first) == len(stored.flow.utterances.dialogues)
     names = flow.title if whole else "the rest", title
     sizes = len(first), len(second)
-    write_page(flow, output / PAGE, comparison=Comparison(names, sizes, differences, frozenset(second)))
+    shown = readable(flow.graph, nodes=None, edges=None, weights=None)
+    write_page(flow, output / PAGE, shown, comparison=Comparison(names, sizes, differences, frozenset(second)))
     write_text_atomically(output / TRANSITIONS, _table(flow, names, differences))
     yield f"{names[0]}: {sizes[0]:,} dialogues; {names[1]}: {sizes[1]:,}"
     yield from _listed(flow, differences)
