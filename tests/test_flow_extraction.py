@@ -369,6 +369,23 @@ def test_too_few_dialogues_are_refused(tmp_path):
         load_flows(written(tmp_path / "own.jsonl", plain), None, "test", None)
 
 
+def test_where_no_dialogue_has_a_domain_all_are_of_one(tmp_path):
+    lines = domain("train", 50)
+    within = figures(load_flows(written(tmp_path / "with.jsonl", lines), None, "test", None))
+    without = [{name: value for name, value in line.items() if name != "domains"} for line in lines]
+    problem = load_flows(written(tmp_path / "without.jsonl", without), None, "test", None)
+    assert list(problem.config["domains"]) == ["all"]
+    assert figures(problem)["v_measure", ""].mean == within["v_measure", ""].mean
+
+
+@real
+def test_the_evaluation_file_of_the_paper_is_a_set_of_single_utterances(data_dir):
+    problem = load_flows("dialog2flow_evaluation", data_dir, "test", None)
+    # Its 313 labels name 282 actions: some differ in the order of acts or slots alone.
+    sizes = {"dialogues": 4695, "utterances": 4695, "actions": 282, "nodes": 282, "official_nodes": 284}
+    assert problem.config["domains"] == {"all": sizes}
+
+
 @real
 def test_figures_on_multiwoz(data_dir):
     problem = load_flows("multiwoz", data_dir, "test", None)
@@ -385,4 +402,4 @@ def test_figures_on_multiwoz(data_dir):
     reference = found["reference_next_action_perplexity", ""].mean
     assert 5 < reference < found["next_action_perplexity", ""].mean < 60
     assert figures(problem) == found
-    assert TASK.kinds == ("dialogues",)
+    assert TASK.kinds == ("dialogues", "utterances")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,6 +44,9 @@ MOST_UTTERANCES = 5000
 """So many of one role are clustered at most, else some of the domain's dialogues: the distances of all pairs take 200
 MB then, twice 4 bytes times the number squared."""
 
+WHOLE = "all"
+"""The domain of dialogues that have none."""
+
 _OFFICIAL = "official"
 _SHARES = ("v_measure", "adjusted_rand", "edge_f1")
 _NO_SHARES = ("transition_divergence", "next_action_perplexity", "reference_next_action_perplexity")
@@ -69,8 +73,9 @@ Flow = Sequence[Sequence[Utterance]]
 def load_flows(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
     """Loads the annotated dialogues of each domain.
 
-    Turns without dialogue acts and slots are passed over. Dialogues are brought to one order first, so that the
-    figures do not depend on that of the corpus.
+    Turns without dialogue acts and slots are passed over. Where no dialogue has a domain, all are of one; a set of
+    single utterances has no transitions, and only its clusters are worth a look. Dialogues are brought to one order
+    first, so that the figures do not depend on that of the corpus.
 
     Args:
         corpus: Its name, or a file of one's own.
@@ -87,7 +92,10 @@ def load_flows(corpus: str, data_dir: str | Path | None, split: str, limit: int 
     """
     from ..corpora import load_dialogues, single_domain
 
-    flows = annotated_flows(single_domain(load_dialogues(corpus, data_dir, split)))
+    dialogues = load_dialogues(corpus, data_dir, split)
+    if not any(dialogue.domains for dialogue in dialogues):
+        dialogues = [replace(dialogue, domains=(WHOLE,)) for dialogue in dialogues]
+    flows = annotated_flows(single_domain(dialogues))
     large = {name: flow for name, flow in flows.items() if len(flow) >= FEWEST_DIALOGUES}
     if not large:
         raise InputError(
@@ -275,4 +283,4 @@ def _capped(flow: Flow) -> Flow:
     return [flow[row] for row in sorted(kept)]
 
 
-TASK = Task("flow-extraction", load_flows, "Dialog2Flow, section 7")
+TASK = Task("flow-extraction", load_flows, "Dialog2Flow, section 7", kinds=("dialogues", "utterances"))
