@@ -13,6 +13,7 @@ from hf_dialemb.integrations import BatchEncoder
 
 model = sys.argv[1] if len(sys.argv) > 1 else "all-MiniLM-L6-v2"
 ray.init(num_cpus=2, object_store_memory=100_000_000, include_dashboard=False, log_to_driver=False)
+ray.data.DataContext.get_current().execution_options.preserve_order = True  # else rows come as they are ready
 dataset = ray.data.from_items([dialogue.to_json() for dialogue in load_dialogues("sample", split="dev")])
 dataset = dataset.map_batches(
     BatchEncoder,

@@ -73,9 +73,8 @@ Flow = Sequence[Sequence[Utterance]]
 def load_flows(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
     """Loads the annotated dialogues of each domain.
 
-    Turns without dialogue acts and slots are passed over. Where no dialogue has a domain, all are of one; a set of
-    single utterances has no transitions, and only its clusters are worth a look. Dialogues are brought to one order
-    first, so that the figures do not depend on that of the corpus.
+    Turns without dialogue acts and slots are passed over. Where no dialogue has a domain, all are of one. Dialogues are
+    brought to one order first, so that the figures do not depend on that of the corpus.
 
     Args:
         corpus: Its name, or a file of one's own.
