@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 import traceback
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import numpy as np
 import pytest
+from endpoint_server import KEY, serving
 
 from hf_dialemb.corpora import endpoint
 from hf_dialemb.evaluation.encoders import find_encoder, fingerprint, load_encoder
@@ -17,7 +17,6 @@ from hf_dialemb.models.errors import InputError
 
 pytest.importorskip("openai")
 
-KEY = "sk-a-secret-word"
 TALKS = [Dialogue((Turn("user", "a" * length), Turn("assistant", "bb"))) for length in (3, 1, 2)]
 
 
@@ -53,14 +52,8 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch):
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-        running.requests, running.answers = [], []
-        threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{running.server_port}/v1")
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with serving(Handler, monkeypatch) as running:
         yield running
-        running.shutdown()
 
 
 def failure(talks=TALKS):

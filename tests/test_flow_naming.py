@@ -6,12 +6,12 @@ import json
 import logging
 import os
 import shutil
-import threading
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import numpy as np
 import pytest
+from endpoint_server import KEY, serving
 
 from hf_dialemb.flow import language_model
 from hf_dialemb.flow.flow import Cluster, Utterances
@@ -20,8 +20,6 @@ from hf_dialemb.flow.naming import LONGEST_TEXT, centroids, merged_names, named,
 from hf_dialemb.flow.phrases import typical_phrases
 from hf_dialemb.flow.writers import find_writer
 from hf_dialemb.models.errors import InputError
-
-KEY = "sk-a-secret-word"
 
 
 def said(*turns):
@@ -251,14 +249,8 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def server(monkeypatch):
     pytest.importorskip("openai")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-        running.requests, running.answers = [], []
-        threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{running.server_port}/v1")
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with serving(Handler, monkeypatch) as running:
         yield running
-        running.shutdown()
 
 
 def names(flow):
