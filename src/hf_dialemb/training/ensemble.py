@@ -177,22 +177,25 @@ def best_checkpoints(run: Path, count: int) -> list[Path]:
 
 def _draw(plan: EnsemblePlan, split: str, report: Callable[[str], None]) -> None:
     """Draws the candidate sets of a split, unless the same ones are there."""
-    chosen = plan.settings(BASELINE).method
-    header = {
+    settings = plan.settings(BASELINE)
+    chosen = settings.method
+    header: dict[str, Any] = {
         "corpus": plan.corpus,
         "split": split,
         "seed": CANDIDATE_SEED,
         "num_candidates": plan.candidates or chosen["num_candidates"],
         "responses": chosen["responses"],
     }
+    given = plan.corpus in CORPORA and get_corpus(plan.corpus).kind == "response-selection"
+    most = settings.run.max_dev_dialogues if split == "dev" and not given else None
+    header |= {} if most is None else {"max_dialogues": most}
     path = plan.candidate_file(split)
     if path.is_file() and read_candidates(path)[0] == header:
         return
-    if plan.corpus in CORPORA and get_corpus(plan.corpus).kind == "response-selection":  # its candidates are given
-        given = load_examples(plan.corpus, plan.data_dir, split)
-        selections = [selection for selection in given if selection.correct]
+    if given:
+        selections = [item for item in load_examples(plan.corpus, plan.data_dir, split) if item.correct]
     else:
-        dialogues = load_dialogues(plan.corpus, plan.data_dir, split)
+        dialogues = load_dialogues(plan.corpus, plan.data_dir, split)[:most]
         selections = draw_candidates(dialogues, header["num_candidates"], chosen["responses"], CANDIDATE_SEED)
     write_candidates(path, selections, header)
     report(f"Wrote {len(selections):,} candidate sets of {plan.corpus}/{split}: {path}")
