@@ -242,6 +242,14 @@ def test_attention_implementations_agree(name, all_saved):
     assert torch.equal(result(model, inputs_of(name)), results["eager"])
 
 
+@pytest.mark.parametrize("kind", ["eager", "sdpa"])
+def test_an_ensemble_is_loaded_with_the_attention_implementation_of_ones_choice(kind, all_saved):
+    ensemble = all_saved["multi_granularity"]
+    model = AutoModel.from_pretrained(ensemble.folder, attn_implementation=kind)
+    assert {module.config._attn_implementation for module in model.modules() if hasattr(module, "query")} == {kind}
+    assert torch.allclose(result(model, inputs_of(ensemble.name)), ensemble.before, atol=1e-5)
+
+
 def test_an_ensemble_hands_its_attention_implementation_to_its_members(all_saved):
     ensemble = all_saved["multi_granularity"]
     model = copy.deepcopy(ensemble.model)

@@ -118,10 +118,19 @@ class MultiGranularityModel(Ranker):
     """L rankers that share a tokenizer, in one checkpoint."""
 
     config: MultiGranularityConfig
+    _supports_sdpa = True
+    _supports_flash_attn = True
+    _supports_flex_attn = True
+    _supports_attention_backend = True
 
     def __init__(self, config: MultiGranularityConfig) -> None:
+        attention = config._attn_implementation  # None unless it was asked for
         super().__init__(config)
-        self.members = nn.ModuleList(_method(each.model_type).model_class(each) for each in config.member_configs)
+        members = config.member_configs
+        for each in members:
+            if attention is not None and each.sub_configs:  # has a backbone
+                each._attn_implementation = attention
+        self.members = nn.ModuleList(_method(each.model_type).model_class(each) for each in members)
         self.embeds = all(member.embeds for member in self.members)  # type: ignore[misc]
         self.post_init()  # type: ignore[no-untyped-call]
 
