@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 from hf_dialemb.cli import main
 from hf_dialemb.corpora.candidates import read_candidates
 from hf_dialemb.evaluation.results import Results, Row
+from hf_dialemb.hub.ensemble_report import _training_dialogues
 from hf_dialemb.hub.ensemble_tables import ensemble_tables
 from hf_dialemb.models import get_method
 from hf_dialemb.models.errors import InputError
@@ -106,6 +107,18 @@ def test_the_whole_command_measures_and_prints_the_papers_tables(tmp_path, in_pr
     assert (tmp_path / "runs" / "results.md").read_text().strip() in printed
 
 
+def test_dev_candidates_and_probes_keep_to_the_dialogues_that_are_asked_for(tmp_path, in_process):
+    words = ("--max_dev_dialogues", "7", "--num_train_epochs", "1", "--save_strategy", "steps", "--save_steps", "1")
+    plan = plan_in(tmp_path, overrides=words, analysis_dialogues=10)
+    train_ensemble(plan, lambda line: None)
+    header, selections = read_candidates(plan.candidate_file("dev"))
+    assert header["max_dialogues"] == 7
+    assert len({selection.id.rsplit(":", 1)[0] for selection in selections}) == 7
+    assert "max_dialogues" not in read_candidates(plan.candidate_file("test"))[0]
+    assert len(_training_dialogues(plan, ())) == 10
+    assert len(_training_dialogues(replace(plan, analysis_dialogues=None), ())) == 60
+
+
 def test_best_checkpoints_are_those_of_the_dev_candidates_the_earlier_of_equal_ones(tmp_path):
     log = [
         {"step": step, "eval_contrastive_accuracy": score} for step, score in ((1, 0.2), (2, 0.5), (3, 0.5), (4, 0.4))
@@ -131,6 +144,7 @@ def test_a_run_that_fails_is_named_with_its_own_message(tmp_path):
         ({"overrides": ("--method", "dse")}, "Unknown setting 'responses'"),
         ({"overrides": ("--checkpoint_selection", "last")}, "checkpoint_selection: got last"),
         ({"size": 1}, "size: got 1, expected at least 2"),
+        ({"analysis_dialogues": 1}, "analysis_dialogues: got 1, expected at least 2"),
     ],
 )
 def test_what_cannot_be_an_ensemble_is_refused(tmp_path, changes, reason):

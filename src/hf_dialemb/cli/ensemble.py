@@ -30,6 +30,11 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time (default: 1)")
     parser.add_argument("--launch", default="", help="further words for accelerate launch, in quotes")
     parser.add_argument("--skip-analyses", action="store_true", help="train and rank alone: no probes, no fine-tuning")
+    parser.add_argument(
+        "--analysis-dialogues",
+        type=int,
+        help="training dialogues that probes and fine-tuning learn from, drawn by the seed (default: all)",
+    )
     parser.set_defaults(run=_run)
 
 
@@ -40,6 +45,7 @@ def _run(options: argparse.Namespace) -> None:
     plan = EnsemblePlan(
         options.config, options.corpus, options.output, tuple(options.rest), options.size, options.data_dir,
         options.candidates, options.similarity, options.jobs, tuple(options.launch.split()),
+        options.analysis_dialogues,
     )  # fmt: skip
     train_ensemble(plan, print)
     print(report_ensemble(plan, analyses=not options.skip_analyses, report=print))

@@ -147,6 +147,7 @@ def _analyse(
     train = _training_dialogues(plan, ())
     labelled = _training_dialogues(plan, ("--corpus", f"{plan.corpus}/train"))  # other corpora name acts otherwise
     dev, test = (load_dialogues(plan.corpus, plan.data_dir, split) for split in ("dev", "test"))
+    dev = dev[: plan.settings(BASELINE).run.max_dev_dialogues]
     whole = {name: systems[name] for name in NAMES.values()}
     baseline = systems[NAMES[BASELINE]]
     made: dict[str, Callable[[], list[Outcome]]] = {
@@ -167,6 +168,8 @@ def _analyse(
 
 def _training_dialogues(plan: EnsemblePlan, words: Sequence[str]) -> list[Dialogue]:
     """Loads what the recipe trains on, or what it would with other settings, without what evaluation sets hold."""
+    if plan.analysis_dialogues is not None:
+        words = [*words, "--max_dialogues", str(plan.analysis_dialogues)]
     settings = parse(plan.config, [*plan.words(BASELINE), *words])
     return training_dialogues(settings.run, get_method(settings.run.method), settings.sample_seed, lambda line: None)
 
@@ -176,7 +179,10 @@ def _kept(
 ) -> tuple[list[Row], list[dict[str, Any]], dict[str, Any]]:
     """Returns an analysis' figures, comparisons and settings; makes it unless it was made of the same checkpoints."""
     path = plan.output / f"{name}.json"
-    made_of = {run: _training(plan.run(run))["checkpoint"] for run in (*plan.seeds(), *plan.members())}
+    made_of: dict[str, Any] = {}
+    if plan.analysis_dialogues is not None:
+        made_of["analysis_dialogues"] = plan.analysis_dialogues
+    made_of |= {run: _training(plan.run(run))["checkpoint"] for run in (*plan.seeds(), *plan.members())}
     if path.is_file():
         record = json.loads(path.read_text(encoding="utf-8"))
         if record["made_of"] == made_of:

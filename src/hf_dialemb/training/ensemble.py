@@ -52,6 +52,7 @@ class EnsemblePlan:
             embed them.
         jobs: How many runs at a time.
         launch: Further words for ``accelerate launch``.
+        analysis_dialogues: How many training dialogues probes and fine-tuning learn from; None takes all.
 
     Raises:
         InputError: A number is too small.
@@ -67,11 +68,13 @@ class EnsemblePlan:
     similarity: str | None = None
     jobs: int = 1
     launch: tuple[str, ...] = field(default=())
+    analysis_dialogues: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("size", 2), ("jobs", 1)):
-            if getattr(self, name) < least:
-                raise InputError(f"{name}: got {getattr(self, name)}, expected at least {least}; raise it")
+        for name, least in (("size", 2), ("jobs", 1), ("analysis_dialogues", 2)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise InputError(f"{name}: got {value}, expected at least {least}; raise it")
 
     def run(self, name: str) -> Path:
         """Says where a run or an ensemble of this name lies."""
