@@ -1,6 +1,7 @@
 """Writes the tables of README.md and docs/ from the results files: python benchmarks/render_readme.py [--check].
 
-A block between ``<!-- results: FILE -->`` and ``<!-- end -->`` is replaced by the table of that results file.
+A block between ``<!-- results: FILE -->`` and ``<!-- end -->`` is replaced by the table of that results file. Of a paper's
+table ``<!-- results: FILE models=A,B tasks=T,U -->`` shows these models (the paper's rows always) and tasks alone.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from hf_dialemb.evaluation.flow_tables import flow_tables
@@ -17,15 +19,20 @@ from hf_dialemb.evaluation.tables import markdown_table, paper_table
 from hf_dialemb.hub.ensemble_tables import ensemble_tables
 
 ROOT = Path(__file__).parents[1]
-BLOCK = re.compile(r"(<!-- results: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- results: (\S+)((?: \w+=\S+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def render(text: str) -> str:
     """Replaces every results block of a text by what its file says."""
-    return BLOCK.sub(lambda found: f"{found[1]}{table(ROOT / found[2])}\n{found[3]}", text)
+
+    def block(found: re.Match[str]) -> str:
+        chosen = {key: values.split(",") for key, values in (item.split("=", 1) for item in found[3].split())}
+        return f"{found[1]}{table(ROOT / found[2], **chosen)}\n{found[4]}"
+
+    return BLOCK.sub(block, text)
 
 
-def table(path: Path) -> str:
+def table(path: Path, models: Sequence[str] = (), tasks: Sequence[str] = ()) -> str:
     """Renders one results file: evaluation tables, or the figures of a benchmark program."""
     record = json.loads(path.read_text(encoding="utf-8"))
     if "results" in record:
@@ -37,7 +44,7 @@ def table(path: Path) -> str:
         elif config.get("tasks") == ["flow-extraction"]:
             figures = flow_tables(results.results)
         elif {"paper", "suite"} & set(config):
-            figures = paper_table(row for row in results.results if row.task != "flow-extraction" or usual(row))
+            figures = paper_table(row for row in results.results if shown(row, models, tasks))
         else:
             figures = markdown_table(results.results)
         return f"{figures}\n`{run['command']}` on {run['hardware']}\n"
@@ -47,9 +54,11 @@ def table(path: Path) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def usual(row: Row) -> bool:
-    """Says whether a flow's figure is of all domains and of an encoder; the others have tables of their own."""
-    return row.setting in ("", "official") and not row.metric.startswith("reference_")
+def shown(row: Row, models: Sequence[str], tasks: Sequence[str]) -> bool:
+    """Says whether a figure was asked for; those of a flow's single domains and of references have tables of their own."""
+    if row.task == "flow-extraction" and (row.setting not in ("", "official") or row.metric.startswith("reference_")):
+        return False
+    return (not tasks or row.task in tasks) and (not models or row.model in models or row.quoted_from is not None)
 
 
 def main() -> int:
