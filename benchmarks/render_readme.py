@@ -1,7 +1,7 @@
 """Writes the tables of README.md and docs/ from the results files: python benchmarks/render_readme.py [--check].
 
-A block between ``<!-- results: FILE -->`` and ``<!-- end -->`` is replaced by the table of that results file. Of a paper's
-table ``<!-- results: FILE models=A,B tasks=T,U -->`` shows these models (the paper's rows always) and tasks alone.
+A block between ``<!-- results: FILE -->`` and ``<!-- end -->`` is replaced by the table of that results file;
+``<!-- results: FILE models=A,B tasks=T,U -->`` shows these models and tasks alone, and the paper's rows.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def table(path: Path, models: Sequence[str] = (), tasks: Sequence[str] = ()) -> 
 
 
 def shown(row: Row, models: Sequence[str], tasks: Sequence[str]) -> bool:
-    """Says whether a figure was asked for; those of a flow's single domains and of references have tables of their own."""
+    """Says whether a figure was asked for; flows of single domains and references have tables of their own."""
     if row.task == "flow-extraction" and (row.setting not in ("", "official") or row.metric.startswith("reference_")):
         return False
     return (not tasks or row.task in tasks) and (not models or row.model in models or row.quoted_from is not None)
