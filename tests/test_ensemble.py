@@ -11,8 +11,11 @@ from safetensors.torch import load_file
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora.candidates import read_candidates
+from hf_dialemb.evaluation import probes
 from hf_dialemb.evaluation.results import Results, Row
-from hf_dialemb.hub.ensemble_report import _training_dialogues
+from hf_dialemb.hub import ensemble_analyses
+from hf_dialemb.hub.ensemble_analyses import _training_dialogues
+from hf_dialemb.hub.ensemble_report import report_ensemble
 from hf_dialemb.hub.ensemble_tables import ensemble_tables
 from hf_dialemb.models import get_method
 from hf_dialemb.models.errors import InputError
@@ -117,6 +120,35 @@ def test_dev_candidates_and_probes_keep_to_the_dialogues_that_are_asked_for(tmp_
     assert "max_dialogues" not in read_candidates(plan.candidate_file("test"))[0]
     assert len(_training_dialogues(plan, ())) == 10
     assert len(_training_dialogues(replace(plan, analysis_dialogues=None), ())) == 60
+
+
+ALL_SYSTEMS = (
+    "Dual Encoder", "Ensemble (5)", "Ensemble of seeds", "Multi-Granularity (5)", "granularity 1", "granularity 2"
+)  # fmt: skip
+
+
+def test_killed_probes_go_on_where_they_were(tmp_path, in_process, monkeypatch):
+    plan = plan_in(tmp_path, overrides=("--max_dialogues", "20"))
+    train_ensemble(plan, lambda line: None)
+    whole = report_ensemble(plan, analyses=True, report=lambda line: None)
+    assert "| Multi-Granularity (5) |" in whole.split("(the paper's Table 5)")[1]
+    first = json.loads((plan.output / "results.json").read_text())
+    kept = sorted((plan.output / "analyses").iterdir())
+    assert len(kept) == 18  # six systems' probes for words and for acts, and those that learn: one, and five
+    for path in kept[8:]:
+        path.unlink()
+    probed = []
+
+    def run_probes(systems, *arguments, **options):
+        probed.extend(systems)
+        return probes.run_probes(systems, *arguments, **options)
+
+    monkeypatch.setattr(ensemble_analyses, "run_probes", run_probes)
+    assert report_ensemble(plan, analyses=True, report=lambda line: None) == whole
+    assert probed == [*ALL_SYSTEMS, *ALL_SYSTEMS[3:]]  # all for words, three for acts
+    again = json.loads((plan.output / "results.json").read_text())
+    assert again["results"] == first["results"]
+    assert again["run"]["config"] == first["run"]["config"]
 
 
 def test_best_checkpoints_are_those_of_the_dev_candidates_the_earlier_of_equal_ones(tmp_path):

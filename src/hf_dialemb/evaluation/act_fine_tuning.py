@@ -9,7 +9,7 @@ first row of the paper's Table 6, and the row "Fine-tuned" of Table 5, which has
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -112,6 +112,7 @@ def run_act_fine_tuning(
     targets: Sequence[str] = (ACTS,),
     settings: LayerSettings = SETTINGS,
     show_progress: bool = False,
+    finished: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
     """Measures how well rankers learn to tell the acts of the next turn.
 
@@ -125,6 +126,7 @@ def run_act_fine_tuning(
         targets: What is to be told; the words of the last turn too are of use for a comparison with probes.
         settings: How they are trained.
         show_progress: Whether to draw a progress bar.
+        finished: Receives each outcome as soon as it is there.
 
     Returns:
         For each ranker and target ``dialogue-act-fine-tuning`` (or ``bag-of-words-fine-tuning``).
@@ -158,6 +160,7 @@ def run_act_fine_tuning(
                     | wanted.describe()
                 )
                 found.append(outcome(name, f"{target}-fine-tuning", config, fitted))
+                finished(found[-1])
     return found
 
 

@@ -11,7 +11,7 @@ a linear one on the vectors themselves, but a learning rate then means the same 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +75,7 @@ def run_probes(
     targets: Sequence[str] = TARGETS,
     settings: LayerSettings = SETTINGS,
     show_progress: bool = False,
+    finished: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
     """Measures what is to be read from the vectors of rankers.
 
@@ -89,6 +90,7 @@ def run_probes(
         targets: What is to be told. All rankers are asked for the words of the first one's tokenizer.
         settings: How the layer is trained.
         show_progress: Whether to draw progress bars.
+        finished: Receives each outcome as soon as it is there.
 
     Returns:
         For each ranker and target ``bag-of-words-probe`` or ``dialogue-act-probe``.
@@ -115,6 +117,7 @@ def run_probes(
                     progress.update()
                 config = describe(members, settings, seeds) | wanted.describe()
                 found.append(outcome(name, f"{target}-probe", config, fitted))
+                finished(found[-1])
     return found
 
 

@@ -7,7 +7,6 @@ what was measured once for the same checkpoints is not measured again.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -16,25 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from ..corpora import load_dialogues
 from ..corpora.candidates import read_candidates
-from ..evaluation.act_fine_tuning import run_act_fine_tuning
-from ..evaluation.context_labels import ACTS, WORDS
 from ..evaluation.linear_layer import Outcome
 from ..evaluation.next_utterance import NAME, rank_candidates
-from ..evaluation.probes import run_probes
 from ..evaluation.quoted import quoted_figures
 from ..evaluation.results import Results, Row, describe_run, write_results
 from ..evaluation.run import command_line
 from ..evaluation.significance import paired_bootstrap, paired_bootstrap_f1
 from ..evaluation.task import percentage
-from ..models import get_method
-from ..models.dialogue import Dialogue
-from ..models.files import write_json_atomically, write_text_atomically
+from ..models.files import write_text_atomically
 from ..models.ranking import LoadedRanker, load_ranker
-from ..training.arguments import parse
-from ..training.dialogues import training_dialogues
 from ..training.ensemble import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, EnsemblePlan, best_checkpoints
+from .ensemble_analyses import PROBE_SEEDS, analyse, training_record
 from .ensemble_tables import ensemble_tables
 
 NAMES = {
@@ -44,9 +36,6 @@ NAMES = {
     GRANULARITIES: "Multi-Granularity (5)",
 }
 """What the paper calls the systems; the ensemble of seeds is ours."""
-
-RANDOM, FINE_TUNED = "Random Init", "Fine-tuned"
-PROBE_SEEDS, TUNING_SEEDS = (0, 1, 2), (0,)
 
 
 def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], None]) -> str:
@@ -70,14 +59,14 @@ def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], 
         "recipe": plan.settings(BASELINE).fingerprint(),
         "size": plan.size,
         "candidates": read_candidates(plan.candidate_file("test"))[0],
-        "training": {name: _training(plan.run(name)) for name in (*plan.seeds(), *plan.members())},
+        "training": {name: training_record(plan.run(name)) for name in (*plan.seeds(), *plan.members())},
         "comparisons": comparisons,
     }
     if analyses and all(member.model.embeds for members in systems.values() for member in members):
-        for outcome_rows, compared, settings in _analyse(plan, systems, report):
-            rows += outcome_rows
-            config["comparisons"] += compared
-            config.update(settings)
+        outcomes = analyse(plan, systems, list(NAMES.values()), NAMES[BASELINE], report)
+        rows += [Row(each.system, plan.corpus, "test", *figure) for each in outcomes for figure in each.measurements]
+        comparisons += _compare(outcomes)
+        config["analyses"] = {f"{each.task}, {each.system}": each.config for each in outcomes}
     quoted = [row for row in quoted_figures("mgt").rows if row.corpus == plan.corpus]
     results = Results(describe_run(command_line(), config, PROBE_SEEDS, started), (*rows, *quoted))
     write_results(results, plan.output / "results.json")
@@ -108,11 +97,6 @@ def _systems(plan: EnsemblePlan) -> dict[str, list[LoadedRanker]]:
     return systems
 
 
-def _training(folder: Path) -> dict[str, Any]:
-    record = json.loads((folder / "training_report.json").read_text(encoding="utf-8"))
-    return {key: record[key] for key in ("steps", "dialogues", "examples", "processes", "seconds", "checkpoint")}
-
-
 def _rank(
     plan: EnsemblePlan, systems: Mapping[str, Sequence[LoadedRanker]], report: Callable[[str], None]
 ) -> tuple[list[Row], list[dict[str, Any]]]:
@@ -140,70 +124,19 @@ def _rank(
     return rows, comparisons
 
 
-def _analyse(
-    plan: EnsemblePlan, systems: Mapping[str, list[LoadedRanker]], report: Callable[[str], None]
-) -> list[tuple[list[Row], list[dict[str, Any]], dict[str, Any]]]:
-    """Probes all systems and fine-tunes the four that the paper does, or reads what was found before."""
-    train = _training_dialogues(plan, ())
-    labelled = _training_dialogues(plan, ("--corpus", f"{plan.corpus}/train"))  # other corpora name acts otherwise
-    dev, test = (load_dialogues(plan.corpus, plan.data_dir, split) for split in ("dev", "test"))
-    dev = dev[: plan.settings(BASELINE).run.max_dev_dialogues]
-    whole = {name: systems[name] for name in NAMES.values()}
-    baseline = systems[NAMES[BASELINE]]
-    made: dict[str, Callable[[], list[Outcome]]] = {
-        "word_probes": lambda: run_probes(systems, train, dev, test, PROBE_SEEDS, (WORDS,), show_progress=True),
-        "word_fine_tuning": lambda: run_act_fine_tuning(
-            {FINE_TUNED: baseline}, train, dev, test, TUNING_SEEDS, (FINE_TUNED,), (WORDS,), show_progress=True
-        ),
-    }
-    if all(any(turn.dialogue_acts for each in part for turn in each.turns) for part in (labelled, dev, test)):
-        made["act_probes"] = lambda: run_probes(systems, labelled, dev, test, PROBE_SEEDS, (ACTS,), show_progress=True)
-        made["act_fine_tuning"] = lambda: run_act_fine_tuning(
-            {RANDOM: baseline, **whole}, labelled, dev, test, TUNING_SEEDS, (RANDOM,), show_progress=True
-        )
-    else:
-        report(f"{plan.corpus} has no dialogue acts: nothing is told of them")
-    return [_kept(plan, name, make, report) for name, make in made.items()]
-
-
-def _training_dialogues(plan: EnsemblePlan, words: Sequence[str]) -> list[Dialogue]:
-    """Loads what the recipe trains on, or what it would with other settings, without what evaluation sets hold."""
-    if plan.analysis_dialogues is not None:
-        words = [*words, "--max_dialogues", str(plan.analysis_dialogues)]
-    settings = parse(plan.config, [*plan.words(BASELINE), *words])
-    return training_dialogues(settings.run, get_method(settings.run.method), settings.sample_seed, lambda line: None)
-
-
-def _kept(
-    plan: EnsemblePlan, name: str, make: Callable[[], list[Outcome]], report: Callable[[str], None]
-) -> tuple[list[Row], list[dict[str, Any]], dict[str, Any]]:
-    """Returns an analysis' figures, comparisons and settings; makes it unless it was made of the same checkpoints."""
-    path = plan.output / f"{name}.json"
-    made_of: dict[str, Any] = {}
-    if plan.analysis_dialogues is not None:
-        made_of["analysis_dialogues"] = plan.analysis_dialogues
-    made_of |= {run: _training(plan.run(run))["checkpoint"] for run in (*plan.seeds(), *plan.members())}
-    if path.is_file():
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if record["made_of"] == made_of:
-            return [Row(**row) for row in record["rows"]], record["comparisons"], {name: record["settings"]}
-    report(f"Measuring {name.replace('_', ' ')}")
-    outcomes = make()
-    rows = [Row(each.system, plan.corpus, "test", *figure) for each in outcomes for figure in each.measurements]
-    comparisons = []
+def _compare(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Compares the ensemble of granularities with the others in each task, example by example."""
     by_task: dict[str, dict[str, Outcome]] = {}
     for each in outcomes:
         by_task.setdefault(each.task, {})[each.system] = each
+    comparisons = []
     for task, found in by_task.items():
         ours = found.get(NAMES[GRANULARITIES])
         for other in (NAMES[BASELINE], NAMES[CHECKPOINTS], NAMES[SEEDS]):
             if ours is not None and other in found:
                 compared = paired_bootstrap_f1(ours.counts.sum(axis=0), found[other].counts.sum(axis=0))
                 comparisons.append(_comparison(NAMES[GRANULARITIES], other, task, "micro_f1", asdict(compared)))
-    settings = {f"{each.task}, {each.system}": each.config for each in outcomes}
-    record = {"made_of": made_of, "rows": [asdict(row) for row in rows], "comparisons": comparisons}
-    write_json_atomically(path, record | {"settings": settings})
-    return rows, comparisons, {name: settings}
+    return comparisons
 
 
 def _comparison(first: str, second: str, task: str, metric: str, found: dict[str, Any]) -> dict[str, Any]:

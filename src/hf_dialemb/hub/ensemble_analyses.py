@@ -1,0 +1,149 @@
+"""What the rankers of an ensemble know: probes and fine-tuning (Mehri and Eskenazi, section 5), resumable by system.
+
+Each outcome is kept in a file of its own as soon as it is there, with what it was made of, and is not made again of the
+same checkpoints.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..corpora import load_dialogues
+from ..evaluation.act_fine_tuning import run_act_fine_tuning
+from ..evaluation.context_labels import ACTS, WORDS
+from ..evaluation.linear_layer import Outcome
+from ..evaluation.probes import run_probes
+from ..evaluation.task import Measurement
+from ..models import get_method
+from ..models.dialogue import Dialogue
+from ..models.files import write_text_atomically
+from ..models.ranking import LoadedRanker
+from ..training.arguments import parse
+from ..training.dialogues import training_dialogues
+from ..training.ensemble import BASELINE, EnsemblePlan
+from ..training.run import REPORT_FILE
+
+RANDOM, FINE_TUNED = "Random Init", "Fine-tuned"
+PROBE_SEEDS, TUNING_SEEDS = (0, 1, 2), (0,)
+
+_Systems = Mapping[str, Sequence[LoadedRanker]]
+_Parts = tuple[Sequence[Dialogue], Sequence[Dialogue], Sequence[Dialogue]]  # train, dev, test
+
+
+@dataclass(frozen=True)
+class _Analysis:
+    """Something to be measured of systems.
+
+    Attributes:
+        name: Of its files.
+        systems: Their members, by name.
+        make: Measures some of the systems, and hands each outcome to its second argument.
+    """
+
+    name: str
+    systems: _Systems
+    make: Callable[[_Systems, Callable[[Outcome], None]], object]
+
+
+def analyse(
+    plan: EnsemblePlan, systems: _Systems, whole: Sequence[str], baseline: str, report: Callable[[str], None]
+) -> list[Outcome]:
+    """Probes all systems and fine-tunes those that the paper does, or reads what was found before.
+
+    Args:
+        plan: What was trained.
+        systems: The members of each, by name; all of them embed.
+        whole: Names of those that are not a granularity alone.
+        baseline: Name of the single model.
+        report: Receives one line per fact worth telling.
+
+    Returns:
+        The outcomes; those of acts only where train, dev and test name them.
+    """
+    train = _training_dialogues(plan, ())
+    labelled = _training_dialogues(plan, ("--corpus", f"{plan.corpus}/train"))  # other corpora name acts otherwise
+    dev, test = (load_dialogues(plan.corpus, plan.data_dir, split) for split in ("dev", "test"))
+    dev = dev[: plan.settings(BASELINE).run.max_dev_dialogues]
+    single = systems[baseline]
+    analyses = [
+        _probes("word_probes", systems, (train, dev, test), WORDS),
+        _tuning("word_fine_tuning", {FINE_TUNED: single}, (train, dev, test), WORDS, FINE_TUNED),
+    ]
+    if all(any(turn.dialogue_acts for each in part for turn in each.turns) for part in (labelled, dev, test)):
+        tuned = {RANDOM: single, **{name: systems[name] for name in whole}}
+        analyses += [
+            _probes("act_probes", systems, (labelled, dev, test), ACTS),
+            _tuning("act_fine_tuning", tuned, (labelled, dev, test), ACTS, RANDOM),
+        ]
+    else:
+        report(f"{plan.corpus} has no dialogue acts: nothing is told of them")
+    made_of: dict[str, Any] = {"dialogues": plan.analysis_dialogues}
+    made_of |= {run: training_record(plan.run(run))["checkpoint"] for run in (*plan.seeds(), *plan.members())}
+    return [each for analysis in analyses for each in _outcomes(analysis, plan.output / "analyses", made_of, report)]
+
+
+def training_record(folder: Path) -> dict[str, Any]:
+    """Returns what a run's report says of its size and length, and which checkpoint it ended with."""
+    record = json.loads((folder / REPORT_FILE).read_text(encoding="utf-8"))
+    return {key: record[key] for key in ("steps", "dialogues", "examples", "processes", "seconds", "checkpoint")}
+
+
+def _probes(name: str, systems: _Systems, parts: _Parts, target: str) -> _Analysis:
+    def make(missing: _Systems, finished: Callable[[Outcome], None]) -> object:
+        return run_probes(missing, *parts, PROBE_SEEDS, (target,), show_progress=True, finished=finished)
+
+    return _Analysis(name, systems, make)
+
+
+def _tuning(name: str, systems: _Systems, parts: _Parts, target: str, untrained: str) -> _Analysis:
+    def make(missing: _Systems, finished: Callable[[Outcome], None]) -> object:
+        random = (untrained,) if untrained in missing else ()
+        return run_act_fine_tuning(
+            missing, *parts, TUNING_SEEDS, random, (target,), show_progress=True, finished=finished
+        )
+
+    return _Analysis(name, systems, make)
+
+
+def _training_dialogues(plan: EnsemblePlan, words: Sequence[str]) -> list[Dialogue]:
+    """Loads what the recipe trains on, or what it would with other settings, without what evaluation sets hold."""
+    if plan.analysis_dialogues is not None:
+        words = [*words, "--max_dialogues", str(plan.analysis_dialogues)]
+    settings = parse(plan.config, [*plan.words(BASELINE), *words])
+    return training_dialogues(settings.run, get_method(settings.run.method), settings.sample_seed, lambda line: None)
+
+
+def _outcomes(
+    analysis: _Analysis, folder: Path, made_of: dict[str, Any], report: Callable[[str], None]
+) -> list[Outcome]:
+    """Reads the outcomes that are there, and makes the others."""
+    files = {name: folder / f"{analysis.name}-{place}.json" for place, name in enumerate(analysis.systems, 1)}
+    found = {name: _read(path, name, made_of) for name, path in files.items()}
+    missing = {name: analysis.systems[name] for name, outcome in found.items() if outcome is None}
+    if missing:
+        report(f"Measuring {analysis.name.replace('_', ' ')} of {', '.join(missing)}")
+
+        def finished(outcome: Outcome) -> None:
+            found[outcome.system] = outcome
+            record = {"made_of": made_of, **asdict(outcome), "counts": outcome.counts.tolist()}
+            write_text_atomically(files[outcome.system], json.dumps(record))
+
+        analysis.make(missing, finished)
+    return [outcome for outcome in found.values() if outcome is not None]
+
+
+def _read(path: Path, system: str, made_of: dict[str, Any]) -> Outcome | None:
+    if not path.is_file():
+        return None
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if record.pop("made_of") != made_of or record["system"] != system:
+        return None
+    record["counts"] = np.asarray(record["counts"], dtype=np.int32)
+    record["measurements"] = [Measurement(*values) for values in record["measurements"]]
+    return Outcome(**record)
