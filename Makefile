@@ -45,7 +45,7 @@ wheel: setup
 	.venv-wheel/bin/python -m pip install --quiet -c constraints.txt "$$(ls $(CURDIR)/dist/*.whl)[demo]"
 	cd / && $(CURDIR)/.venv-wheel/bin/dialemb demo --output $(CURDIR)/build/wheel-demo --max-steps 3
 
-# The figures of the README, from the real corpora that HF_DIALEMB_DATA names. About an hour on two cores.
+# The figures of the README and docs, from the real corpora that HF_DIALEMB_DATA names. About a day on two cores.
 results: setup
 	for corpus in sgd multiwoz self_dialogue; do \
 	  $(BIN)/dialemb train --config dial2vec_minilm --corpus $$corpus --output_dir runs/dial2vec-minilm-$$corpus && \
@@ -62,9 +62,10 @@ results: setup
 	  --average_with_backbone 0 --output_dir runs/dialog2flow-single-035
 	$(BIN)/dialemb train --config dialog2flow_single_minilm --label_temperature 0.35 --corpus sgd/train \
 	  --max_steps 500 --lr_scheduler_type constant_with_warmup --output_dir runs/dialog2flow-single-sgd
+	$(BIN)/dialemb ensemble --config dual_encoder_multiwoz --corpus multiwoz --output runs/mgt-multiwoz --jobs 2
 	$(BIN)/dialemb benchmark --suite all --output runs/measured --model all-MiniLM-L6-v2 runs/dial2vec-minilm-sgd \
-	  runs/centre-sgd runs/dse-minilm runs/dialogue-cse-minilm runs/dialog2flow-single-minilm \
-	  runs/dialog2flow-joint-minilm tfidf lda doc2vec
+	  runs/dse-minilm runs/dialogue-cse-minilm runs/dialog2flow-single-minilm runs/dialog2flow-joint-minilm \
+	  runs/mgt-multiwoz/baseline runs/mgt-multiwoz/multi-granularity tfidf lda doc2vec
 	mkdir -p docs/results/benchmark
 	cp runs/measured/*.json docs/results/benchmark/
 	for corpus in sgd multiwoz dialog2flow_evaluation; do \

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hf_dialemb.evaluation.flow_tables import flow_tables
+from hf_dialemb.evaluation.flow_tables import flow_tables, is_in_short
 from hf_dialemb.evaluation.results import Row, read_results
 from hf_dialemb.evaluation.tables import markdown_table, paper_table
 from hf_dialemb.hub.ensemble_tables import ensemble_tables
@@ -55,10 +55,9 @@ def table(path: Path, models: Sequence[str] = (), tasks: Sequence[str] = ()) -> 
 
 
 def shown(row: Row, models: Sequence[str], tasks: Sequence[str]) -> bool:
-    """Says whether a figure was asked for; flows of single domains and references have tables of their own."""
-    if row.task == "flow-extraction" and (row.setting not in ("", "official") or row.metric.startswith("reference_")):
-        return False
-    return (not tasks or row.task in tasks) and (not models or row.model in models or row.quoted_from is not None)
+    """Says whether a figure was asked for."""
+    wanted = (not tasks or row.task in tasks) and (not models or row.model in models or row.quoted_from is not None)
+    return wanted and is_in_short(row)
 
 
 def main() -> int:

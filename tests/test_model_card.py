@@ -199,6 +199,26 @@ def test_every_figure_of_the_evaluation_is_in_the_results(made):
     assert "17.5" not in made.card  # a time
 
 
+def test_suites_of_other_methods_are_told_in_brief(copied):
+    """As long as the method's own is among the files."""
+    other = copied.results.with_name("other.json")
+    shutil.copy(copied.results, other)
+    change(copied.results, lambda record: record["run"]["config"].update(suite="dse"))
+    change(other, lambda record: record["run"]["config"].update(suite="dial2vec"))
+    alone = evaluation_of(render_card(copied.folder, copied.run, [copied.results], REPO))
+    both = evaluation_of(render_card(copied.folder, copied.run, [other, copied.results], REPO))
+    rows = len(re.findall(r"^\| sgd", alone, re.MULTILINE))
+    assert rows == len(re.findall(r"^\| sgd", both, re.MULTILINE)) > 0
+    better, worse, equal = re.findall(r"(\d+)\s+(?:are )?(?:better|worse|equal)", alone)
+    assert f"| dial2vec | {rows} | {better} | {worse} | {equal} |" in both
+    assert "| Tasks of |" not in alone
+    assert evaluation_of(render_card(copied.folder, copied.run, [other], REPO)).count("| sgd") == rows
+
+
+def evaluation_of(card: str) -> str:
+    return section(card, "Evaluation")
+
+
 def test_losses_are_shown_as_losses(made):
     evaluation = section(made.card, "Evaluation")
     if made.reference is None:

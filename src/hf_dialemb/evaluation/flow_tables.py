@@ -25,6 +25,11 @@ REFERENCE = "after the annotated actions themselves"
 _OFFICIAL, _REFERENCE = "official", "reference_"
 
 
+def is_in_short(row: Row) -> bool:
+    """Says whether a figure is of a task as a whole; flows have further ones of each domain, and of references."""
+    return row.task != TASK or (row.setting in ("", _OFFICIAL) and not row.metric.startswith(_REFERENCE))
+
+
 def flow_tables(rows: Iterable[Row]) -> str:
     """Renders the figures of flows as Markdown, a table for each metric, corpus and split.
 

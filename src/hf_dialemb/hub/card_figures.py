@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from huggingface_hub import EvalResult
 
+from ..evaluation.flow_tables import is_in_short
 from ..evaluation.results import Results, Row, read_results
 from ..evaluation.tables import PRINTED_DECIMALS, Column, column_of, printed_figure
 from ..models.errors import InputError
@@ -69,17 +70,35 @@ class Figure(NamedTuple):
         return "better" if difference > 0 else "worse" if difference < 0 else "equal"
 
 
+class Brief(NamedTuple):
+    """A suite of tasks in brief.
+
+    Attributes:
+        suite: Its name.
+        figures: The model's figures.
+    """
+
+    suite: str
+    figures: list[Figure]
+
+    def count(self, verdict: str) -> int:
+        """Counts the figures of a verdict."""
+        return sum(figure.verdict == verdict for figure in self.figures)
+
+
 class Measured(NamedTuple):
     """All figures of a model.
 
     Attributes:
         figures: In the order of the files, a figure of a later file in place of the same of an earlier one.
+        others: The suites of other methods, whose figures are only counted.
         reference: What the files call that which the model is compared with, without its place on a machine; None
             where there is nothing.
         runs: Of each file its name and its ``run`` object.
     """
 
     figures: list[Figure]
+    others: list[Brief]
     reference: str | None
     runs: list[tuple[str, Mapping[str, Any]]]
 
@@ -88,12 +107,13 @@ class Measured(NamedTuple):
         return sum(figure.verdict == verdict for figure in self.figures)
 
 
-def measured(record: Mapping[str, Any], files: Sequence[Path]) -> Measured:
+def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Measured:
     """Finds a model's figures.
 
     Args:
         record: See `hf_dialemb.hub.card_record.make_record`.
         files: Results files of ``dialemb evaluate`` or ``dialemb benchmark``.
+        suite: That of the model's method. If a file is of it, files of other suites are told in brief.
 
     Returns:
         The figures.
@@ -105,23 +125,25 @@ def measured(record: Mapping[str, Any], files: Sequence[Path]) -> Measured:
     if not files:
         raise InputError(f"--results: got no file, expected figures of {record['name']}; {remedy(record)}")
     reference: str | None = record["reference"]
-    own: dict[Place, Row] = {}
-    compared: dict[Place, Row] = {}
+    figures: dict[str, dict[Place, Figure]] = {}
     runs, called = [], None
     for file in files:
         results = read_results(file)
         if not results.run["seeds"]:
             raise InputError(f"{file}: run: field seeds: got none, expected at least one; {remedy(record)}")
-        spec = _own_spec(record, results, file)
-        own |= _rows(results, spec)
+        own, compared = _rows(results, _own_spec(record, results, file)), {}
         if reference is not None:
             called = _spec_of(results, [reference, Path(reference).name], str(file))
             if called is None:
                 raise InputError(f"{file}: results: got no figures of {reference}, expected them; {remedy(record)}")
-            compared |= _rows(results, called)
+            compared = _rows(results, called)
+        found = {place: Figure(row, compared.get(place)) for place, row in own.items()}
+        figures.setdefault(results.run["config"].get("suite", ""), {}).update(found)
         runs.append((file.name, results.run))
-    figures = [Figure(row, compared.get(place)) for place, row in own.items()]
-    return Measured(figures, None if called is None else without_place(called), runs)
+    others = [name for name in figures if name not in ("", suite) and suite in figures]
+    shown = {place: figure for name in figures if name not in others for place, figure in figures[name].items()}
+    briefs = [Brief(name, list(figures[name].values())) for name in others]
+    return Measured(list(shown.values()), briefs, None if called is None else without_place(called), runs)
 
 
 def is_measured_in(record: Mapping[str, Any], file: Path) -> bool:
@@ -175,11 +197,11 @@ def remedy(record: Mapping[str, Any]) -> str:
 
 
 def _rows(results: Results, spec: str) -> dict[Place, Row]:
-    """Returns a model's measured figures; times say more of the machine than of the model."""
+    """Returns a model's measured figures in short; times say more of the machine than of the model."""
     return {
         (row.corpus, row.split, row.task, row.metric, row.setting): row
         for row in results.results
-        if row.model == spec and row.quoted_from is None and row.metric != "seconds"
+        if row.model == spec and row.quoted_from is None and row.metric != "seconds" and is_in_short(row)
     }
 
 

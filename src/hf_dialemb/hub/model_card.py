@@ -70,10 +70,10 @@ def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: s
     """
     repo_id = _checked(repo_id or f"org/{record['name']}")
     methods = json.loads((_HERE / "model_card_methods.json").read_text(encoding="utf-8"))
-    found = measured(record, results)
     corpora = [_corpus(name, split, record) for name, split in corpora_of(record)]
     research = any(corpus["terms"] == "research" for corpus in corpora)
     method = methods[record["model"]["method"]]
+    found = measured(record, results, method["suite"])
     citation = cited(method["paper"])
     text = _environment().get_template("model_card").render(
         record=record,
