@@ -62,17 +62,24 @@ def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], 
         "training": {name: training_record(plan.run(name)) for name in (*plan.seeds(), *plan.members())},
         "comparisons": comparisons,
     }
+    text = _write(plan, config, rows, started)  # what comes now may take hours
     if analyses and all(member.model.embeds for members in systems.values() for member in members):
         outcomes = analyse(plan, systems, list(NAMES.values()), NAMES[BASELINE], report)
         rows += [Row(each.system, plan.corpus, "test", *figure) for each in outcomes for figure in each.measurements]
         comparisons += _compare(outcomes)
         config["analyses"] = {f"{each.task}, {each.system}": each.config for each in outcomes}
+        text = _write(plan, config, rows, started)
+    report(f"Wrote {plan.output / 'results.json'} and {plan.output / 'results.md'}")
+    return text
+
+
+def _write(plan: EnsemblePlan, config: dict[str, Any], rows: Sequence[Row], started: float) -> str:
+    """Writes figures, and tables with the paper's own beside, which it returns."""
     quoted = [row for row in quoted_figures("mgt").rows if row.corpus == plan.corpus]
     results = Results(describe_run(command_line(), config, PROBE_SEEDS, started), (*rows, *quoted))
     write_results(results, plan.output / "results.json")
     text = ensemble_tables(results)
     write_text_atomically(plan.output / "results.md", text)
-    report(f"Wrote {plan.output / 'results.json'} and {plan.output / 'results.md'}")
     return text
 
 
