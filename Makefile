@@ -67,7 +67,7 @@ results: setup
 	  runs/dse-minilm runs/dialogue-cse-minilm runs/dialog2flow-single-minilm runs/dialog2flow-joint-minilm \
 	  runs/mgt-multiwoz/baseline runs/mgt-multiwoz/multi-granularity tfidf lda doc2vec
 	mkdir -p docs/results/benchmark
-	cp runs/measured/*.json runs/measured/pictures/dial2vec-map.png docs/results/benchmark/
+	cp runs/measured/*.json docs/results/benchmark/
 	for corpus in sgd multiwoz dialog2flow_evaluation; do \
 	  $(BIN)/dialemb flow measure --corpus $$corpus --cache runs/measured/embeddings \
 	    --output docs/results/flow_$$corpus.json --model tfidf all-MiniLM-L6-v2 runs/dse-minilm \

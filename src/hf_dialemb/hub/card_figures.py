@@ -70,41 +70,26 @@ class Figure(NamedTuple):
         return "better" if difference > 0 else "worse" if difference < 0 else "equal"
 
 
-class Brief(NamedTuple):
-    """A suite of tasks in brief.
-
-    Attributes:
-        suite: Its name.
-        figures: The model's figures.
-    """
-
-    suite: str
-    figures: list[Figure]
-
-    def count(self, verdict: str) -> int:
-        """Counts the figures of a verdict."""
-        return sum(figure.verdict == verdict for figure in self.figures)
-
-
 class Measured(NamedTuple):
     """All figures of a model.
 
     Attributes:
         figures: In the order of the files, a figure of a later file in place of the same of an earlier one.
-        others: The suites of other methods, whose figures are only counted.
+        others: Figures of other methods' suites, which are only counted, by suite.
         reference: What the files call that which the model is compared with, without its place on a machine; None
             where there is nothing.
         runs: Of each file its name and its ``run`` object.
     """
 
     figures: list[Figure]
-    others: list[Brief]
+    others: dict[str, list[Figure]]
     reference: str | None
     runs: list[tuple[str, Mapping[str, Any]]]
 
-    def count(self, verdict: str) -> int:
-        """Counts the figures of a verdict."""
-        return sum(figure.verdict == verdict for figure in self.figures)
+
+def count(figures: Sequence[Figure], verdict: str) -> int:
+    """Counts the figures of a verdict."""
+    return sum(figure.verdict == verdict for figure in figures)
 
 
 def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Measured:
@@ -140,10 +125,11 @@ def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Me
         found = {place: Figure(row, compared.get(place)) for place, row in own.items()}
         figures.setdefault(results.run["config"].get("suite", ""), {}).update(found)
         runs.append((file.name, results.run))
-    others = [name for name in figures if name not in ("", suite) and suite in figures]
+    others = {
+        name: list(found.values()) for name, found in figures.items() if suite in figures and name not in ("", suite)
+    }
     shown = {place: figure for name in figures if name not in others for place, figure in figures[name].items()}
-    briefs = [Brief(name, list(figures[name].values())) for name in others]
-    return Measured(list(shown.values()), briefs, None if called is None else without_place(called), runs)
+    return Measured(list(shown.values()), others, None if called is None else without_place(called), runs)
 
 
 def is_measured_in(record: Mapping[str, Any], file: Path) -> bool:

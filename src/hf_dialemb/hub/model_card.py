@@ -23,7 +23,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from ..corpora import CORPORA, get_corpus
 from ..models.errors import InputError
 from ..training.arguments import parse
-from .card_figures import Measured, command_of, evaluation_results, measured
+from .card_figures import Measured, command_of, count, evaluation_results, measured
 from .card_record import ENSEMBLE, corpora_of, make_record, matches
 
 _HERE = Path(__file__).parent
@@ -223,7 +223,7 @@ def _environment() -> Environment:
         loader=FunctionLoader(load), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True,
     )  # fmt: skip
-    environment.filters.update(md=escaped, fenced=fenced, command=command_of)
+    environment.filters.update(md=escaped, fenced=fenced, command=command_of, verdicts=count)
     return environment
 
 
