@@ -11,8 +11,8 @@ import torch
 from hf_dialemb.evaluation.results import Results, Row, describe_run, write_results
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.models import get_method
-from hf_dialemb.models.multi_granularity import MultiGranularityModel
 from hf_dialemb.training.arguments import parse
+from hf_dialemb.training.ensemble import assemble
 
 SETTINGS = {
     "dial2vec": ["--average_with_backbone", "0.5"],
@@ -55,9 +55,7 @@ def train_ensemble(dialogues, folder: Path) -> Path:
     for level in (1, 2):
         words = ("--granularity", str(level), "--granularity_model", str(folder / "baseline"))
         members.append(train("dual_encoder", "", dialogues, folder / f"granularity-{level}", *words, seed=level))
-    model, tokenizer = MultiGranularityModel.from_members(list(map(str, members)))
-    model.save_pretrained(folder / "multi-granularity")
-    tokenizer.save_pretrained(folder / "multi-granularity")
+    assemble(folder / "multi-granularity", members, lambda line: None)
     return folder / "multi-granularity"
 
 

@@ -7,13 +7,20 @@ import math
 import numpy as np
 import pytest
 import torch
+from transformers import AutoTokenizer
 
 from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn
-from hf_dialemb.models.dual_encoder import DualEncoderConfig, DualEncoderModel, collate
+from hf_dialemb.models.dual_encoder import METHOD, DualEncoderConfig, DualEncoderModel, collate
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation
 from hf_dialemb.models.ranker import RankingExample
-from hf_dialemb.models.ranking import encode_contexts, encode_responses, load_ranker, score_candidates
+from hf_dialemb.models.ranking import (
+    LoadedRanker,
+    encode_contexts,
+    encode_responses,
+    load_ranker,
+    score_candidates,
+)
 from hf_dialemb.models.transformer_dual_encoder import TransformerDualEncoderModel
 from hf_dialemb.models.words import MARKS, PADDING, UNKNOWN, read_word_vectors, word_tokenizer
 
@@ -235,3 +242,31 @@ def test_sets_of_different_sizes_are_refused_together_and_scored_apart(made):
 def test_settings_out_of_range_or_misspelt_are_refused(settings, reason):
     with pytest.raises(InputError, match=reason):
         DualEncoderConfig(**settings)
+
+
+@pytest.mark.parametrize("kind", ["words", "shared", "separate"])
+def test_padding_may_stand_on_either_side(made, transformers_made, kind):
+    model, tokenizer = made if kind == "words" else transformers_made[kind]
+    batch = batch_of((model, tokenizer))
+    turned = dict(batch)
+    for ids, mask in (("input_ids", "attention_mask"), ("candidate_ids", "candidate_mask")):
+        moved = batch[mask].argsort(dim=-1, stable=True)  # padding first, the tokens in their order
+        turned[ids], turned[mask] = batch[ids].gather(-1, moved), batch[mask].gather(-1, moved)
+    assert not turned["input_ids"].equal(batch["input_ids"])
+    with torch.inference_mode():
+        torch.testing.assert_close(model(**turned).logits, model(**batch).logits)
+        names = ("input_ids", "attention_mask")
+        alone, expected = (model(**{name: given[name] for name in names}) for given in (turned, batch))
+    torch.testing.assert_close(alone.pooler_output, expected.pooler_output)
+
+
+def test_the_side_that_is_cut_is_saved(made, tmp_path):
+    made[1].save_pretrained(tmp_path)
+    assert AutoTokenizer.from_pretrained(tmp_path).truncation_side == "left"
+
+
+@pytest.mark.parametrize("example", [RankingExample((), ("a", "b")), RankingExample(talk("a"), ())])
+def test_a_context_without_turns_or_candidates_is_refused(made, example):
+    model, tokenizer = made
+    with pytest.raises(InputError, match=r"example 1: got no (turn|candidate)"):
+        score_candidates(LoadedRanker(model, tokenizer, METHOD), [EXAMPLES[0], example])

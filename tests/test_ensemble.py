@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import replace
 
 import pytest
+from ranker_checkpoints import deep_attention_matching, dual_encoder, save
 from safetensors.torch import load_file
 
 from hf_dialemb.cli import main
+from hf_dialemb.corpora import read_jsonl, write_jsonl
 from hf_dialemb.corpora.candidates import read_candidates
 from hf_dialemb.evaluation import probes
 from hf_dialemb.evaluation.results import Results, Row
@@ -19,6 +22,7 @@ from hf_dialemb.hub.ensemble_report import report_ensemble
 from hf_dialemb.hub.ensemble_tables import ensemble_tables
 from hf_dialemb.models import get_method
 from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.ranking import load_ranker
 from hf_dialemb.training import ensemble
 from hf_dialemb.training.dialogues import training_dialogues
 from hf_dialemb.training.ensemble import EnsemblePlan, best_checkpoints, train_ensemble
@@ -103,7 +107,7 @@ def test_the_whole_command_measures_and_prints_the_papers_tables(tmp_path, in_pr
     words = ["ensemble", "--config", str(tmp_path / "recipe.yaml"), "--corpus", "sample", "--size", "2"]
     assert main([*words, "--output", str(tmp_path / "runs"), "--skip-analyses", "--num_train_epochs", "2"]) == 0
     printed = capsys.readouterr().out
-    for system in ("Dual Encoder", "Ensemble (5)", "Ensemble of seeds", "Multi-Granularity (5)", "granularity 2"):
+    for system in (*ALL_SYSTEMS[:4], f"{ALL_SYSTEMS[3]}, by its vectors", "granularity 2"):
         assert re.search(rf"\| {re.escape(system)} \| \d+\.\d\d \|", printed), system
     record = json.loads((tmp_path / "runs" / "results.json").read_text())
     assert len(record["run"]["config"]["comparisons"]) == 6
@@ -123,7 +127,7 @@ def test_dev_candidates_and_probes_keep_to_the_dialogues_that_are_asked_for(tmp_
 
 
 ALL_SYSTEMS = (
-    "Dual Encoder", "Ensemble (5)", "Ensemble of seeds", "Multi-Granularity (5)", "granularity 1", "granularity 2"
+    "Dual Encoder", "Ensemble (2)", "Ensemble of seeds", "Multi-Granularity (2)", "granularity 1", "granularity 2"
 )  # fmt: skip
 
 
@@ -131,7 +135,7 @@ def test_killed_probes_go_on_where_they_were(tmp_path, in_process, monkeypatch):
     plan = plan_in(tmp_path, overrides=("--max_dialogues", "20"))
     train_ensemble(plan, lambda line: None)
     whole = report_ensemble(plan, analyses=True, report=lambda line: None)
-    assert "| Multi-Granularity (5) |" in whole.split("(the paper's Table 5)")[1]
+    assert "| Multi-Granularity (2) |" in whole.split("(the paper's Table 5)")[1]
     first = json.loads((plan.output / "results.json").read_text())
     kept = sorted((plan.output / "analyses").iterdir())
     assert len(kept) == 18  # six systems' probes for words and for acts, and those that learn: one, and five
@@ -173,15 +177,93 @@ def test_a_run_that_fails_is_named_with_its_own_message(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"overrides": ("--method", "dse")}, "Unknown setting 'responses'"),
+        ({"config": "dse_minilm"}, "method: got dse, expected a ranker of responses"),
         ({"overrides": ("--checkpoint_selection", "last")}, "checkpoint_selection: got last"),
+        ({"overrides": ("--output_dir", "elsewhere")}, "output_dir: got a folder of one run"),
         ({"size": 1}, "size: got 1, expected at least 2"),
+        ({"candidates": 1}, "candidates: got 1, expected at least 2"),
         ({"analysis_dialogues": 1}, "analysis_dialogues: got 1, expected at least 2"),
+        ({"similarity": "no/such"}, "similarity: got no/such, expected the folder of a trained ranker"),
+        ({"config": "deep_attention_matching_multiwoz_small"}, "similarity: got none, but deep_attention_matching"),
+        ({"dev": "dev.jsonl"}, "dev, test: got files, but sample has splits"),
+        ({"corpus": "mine.jsonl"}, r"corpus: got mine.jsonl, which has no splits; give .* \(--dev\)"),
+        ({"size": 600}, "num_granularities: got 600, but each response has"),
     ],
 )
-def test_what_cannot_be_an_ensemble_is_refused(tmp_path, changes, reason):
+def test_what_cannot_be_an_ensemble_is_refused_before_anything_is_trained(tmp_path, in_process, changes, reason):
+    plan = plan_in(tmp_path)
     with pytest.raises(InputError, match=reason):
-        train_ensemble(plan_in(tmp_path, **changes), lambda line: None)
+        train_ensemble(replace(plan, **changes), lambda line: None)
+    assert in_process == []
+
+
+def test_too_few_checkpoints_are_found_after_the_baseline(tmp_path, in_process):
+    with pytest.raises(InputError, match="got 2 checkpoints, expected 3"):
+        train_ensemble(plan_in(tmp_path, size=3), lambda line: None)
+    assert in_process == ["baseline"]
+
+
+def test_a_ranker_that_embeds_nothing_tells_no_similarity(tmp_path, sample_dialogues):
+    folder = save(deep_attention_matching(sample_dialogues), tmp_path / "deep")
+    with pytest.raises(InputError, match="a deep_attention_matching, which embeds no responses"):
+        train_ensemble(plan_in(tmp_path, similarity=folder), lambda line: None)
+
+
+def test_an_ensemble_is_made_again_when_its_members_change(tmp_path, sample_dialogues):
+    members = [tmp_path / name for name in ("a", "b", "c")]
+    for seed, folder in enumerate(members):
+        save(dual_encoder(sample_dialogues, seed), folder)
+    told = []
+    for chosen in (members[:2], members[:2], members, members[1:]):
+        ensemble.assemble(tmp_path / "whole", chosen, told.append)
+        made = load_ranker(str(tmp_path / "whole"))
+        assert len(made.model.members) == len(chosen)
+        for place, folder in zip(made.model.members, chosen, strict=True):
+            kept = weights(folder)["context.words.weight"]
+            assert place.context.words.weight.cpu().equal(kept)
+    assert len(told) == 3  # once nothing had changed
+
+
+def test_candidates_that_chose_checkpoints_stay(tmp_path, in_process):
+    plan = plan_in(tmp_path)
+    train_ensemble(plan, lambda line: None)
+    before = plan.candidate_file("dev").read_bytes()
+    with pytest.raises(InputError, match=r"num_candidates 4.*asked for.*candidates 3.*choose another --output"):
+        train_ensemble(replace(plan, candidates=3), lambda line: None)
+    assert plan.candidate_file("dev").read_bytes() == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such lock")
+def test_two_commands_do_not_write_into_one_folder(tmp_path, in_process):
+    import fcntl
+
+    plan = plan_in(tmp_path)
+    plan.output.mkdir()
+    with (plan.output / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match="another `dialemb ensemble`, or a run that it left, is at work here"):
+            train_ensemble(plan, lambda line: None)
+    assert in_process == []
+
+
+def test_an_ensemble_of_ones_own_dialogues(tmp_path, in_process, sample_dialogues, monkeypatch, capsys):
+    plan_in(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for name, part in {"train": slice(0, 60), "dev": slice(60, 80), "test": slice(80, 100)}.items():
+        write_jsonl(sample_dialogues[part], tmp_path / f"{name}.jsonl")
+    (tmp_path / "recipe.yaml").write_text(RECIPE.replace("max_dialogues: 60\n", "").replace("[none]", "[sgd/test]"))
+    words = ["ensemble", "--config", "recipe.yaml", "--corpus", "train.jsonl", "--size", "2", "--output", "runs"]
+    assert main([*words, "--dev", "dev.jsonl", "--test", "test.jsonl"]) == 0
+    assert "(the paper's Table 6)" in capsys.readouterr().out
+    for split in ("dev", "test"):
+        header, selections = read_candidates(tmp_path / "runs" / "candidates" / f"{split}.jsonl")
+        assert header["corpus"] == f"{split}.jsonl"
+        known = {dialogue.id for dialogue in read_jsonl(tmp_path / f"{split}.jsonl")}
+        assert {selection.id.rsplit(":", 1)[0] for selection in selections} <= known
+    settings = json.loads((tmp_path / "runs" / "baseline" / "training_settings.json").read_text())
+    assert (settings["corpus"], settings["exclude"]) == (["train.jsonl"], ["dev.jsonl", "test.jsonl"])
+    rows = json.loads((tmp_path / "runs" / "results.json").read_text())["results"]
+    assert {row["corpus"] for row in rows} == {"test.jsonl"}
 
 
 ROW = Row("Dual Encoder", "multiwoz", "test", "next-utterance-retrieval", "mrr", "", 70.123, None, 1)

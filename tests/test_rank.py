@@ -301,3 +301,26 @@ def test_candidates_that_cannot_be_drawn_are_told(tmp_path, capsys, words, sente
     given = ["candidates", "--corpus", "sample", "--output", str(output), *words]
     assert sentence in fails(capsys, *given)
     assert not output.exists()
+
+
+def test_an_index_gives_equal_responses_in_their_order():
+    pytest.importorskip("faiss")
+    vectors = np.tile(np.eye(2, dtype=np.float32), (6, 1))
+    assert [row for row, _ in VectorIndex(vectors).nearest(vectors[0], 4)] == [0, 2, 4, 6]
+
+
+def test_a_folder_of_models_names_them(files, tmp_path, capsys):
+    save_in = tmp_path / "runs" / "baseline"
+    save_in.mkdir(parents=True)
+    (save_in / "config.json").write_text("{}")
+    told = fails(capsys, "rank", "--model", str(tmp_path / "runs"), *files)
+    assert "it holds folders of models, choose one: baseline" in told
+
+
+def test_what_would_command_a_terminal_is_shown(folders, files, tmp_path, capsys):
+    pool = tmp_path / "odd.txt"
+    pool.write_text("plain\n\x1b[31mred\n", encoding="utf-8")
+    assert main(["rank", "--model", folders[0], *files[:2], "--candidates", str(pool)]) == 0
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert "\\x1b[31mred" in printed

@@ -13,7 +13,7 @@ from hf_dialemb.models.config import RankerConfig
 from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn, plain
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.ranking_examples import RankingExamples
-from hf_dialemb.training.ranking import ranking_example
+from hf_dialemb.training.ranking import given_examples, ranking_example
 
 
 def talk(number, *texts):
@@ -153,3 +153,25 @@ def test_a_malformed_set_is_named_by_its_line(tmp_path, line, reason):
 def test_too_few_responses_for_a_set():
     with pytest.raises(InputError, match="got 3 different responses, expected at least 5"):
         draw_candidates(DIALOGUES[:2], 5, "assistant", seed=0)
+
+
+def test_texts_with_other_line_breaks_are_read_back(tmp_path):
+    turns = (Turn("user", "one\u2028two\x85three\x0bfour"),)
+    write_candidates(tmp_path / "sets.jsonl", [ResponseSelection(turns, ("a\u2029b", "c"), (0,), "x")], {"seed": 1})
+    _, found = read_candidates(tmp_path / "sets.jsonl")
+    assert (found[0].context, found[0].responses) == (turns, ("a\u2029b", "c"))
+
+
+def test_what_is_correct_too_is_no_false_response_and_all_sets_keep_as_many(tmp_path):
+    turns = (Turn("user", "Which food?"),)
+    sets = [
+        ResponseSelection(turns, ("a", "b", "A", "c", "d"), (0, 1), "x"),
+        ResponseSelection(turns, ("a", "b", "c", "d"), (1,), "y"),
+    ]
+    write_candidates(tmp_path / "sets.jsonl", sets, {})
+    assert [each.candidates for each in given_examples(str(tmp_path / "sets.jsonl")).examples] == [
+        ("a", "c", "d"), ("b", "a", "c"),
+    ]  # fmt: skip
+    write_candidates(tmp_path / "none.jsonl", [ResponseSelection(turns, ("a", "A"), (0,), "x")], {})
+    with pytest.raises(InputError, match="got a set whose responses are all correct"):
+        given_examples(str(tmp_path / "none.jsonl"))

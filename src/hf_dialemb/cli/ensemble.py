@@ -12,14 +12,23 @@ seeds, assembles the ensembles (of granularities, of the baseline's best checkpo
 them on the same candidates. The same command again goes on where it was stopped. Settings of the runs may follow as
 --field value.
 
-example: dialemb ensemble --config dual_encoder_multiwoz --corpus multiwoz --data-dir data --output runs/mgt-multiwoz"""
+example: dialemb ensemble --config dual_encoder_multiwoz --corpus multiwoz --data-dir data --output runs/mgt-multiwoz
+example: dialemb ensemble --config dual_encoder_multiwoz --corpus train.jsonl --dev dev.jsonl --test test.jsonl
+  --output runs/mine"""
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
     """Adds the command."""
     parser = add_command(commands, "ensemble", "Train an ensemble of response rankers at several granularities.", _HELP)
     parser.add_argument("--config", required=True, help="recipe of the baseline: a YAML file, or a recipe's name")
-    parser.add_argument("--corpus", required=True, help="its dev split chooses checkpoints, its test split measures")
+    parser.add_argument(
+        "--corpus",
+        required=True,
+        help="a corpus by name, whose dev split chooses checkpoints and whose test split measures (what is learnt from "
+        "is the recipe's); or a file of your own to learn from, with --dev and --test",
+    )
+    parser.add_argument("--dev", help="file of your own dialogues that chooses checkpoints")
+    parser.add_argument("--test", help="file of your own dialogues that measures")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     parser.add_argument("--output", type=Path, required=True, help="folder for all runs, candidates and results")
     parser.add_argument("--size", type=int, default=5, help="L, granularities and members (default: 5)")
@@ -40,12 +49,13 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from ..hub.ensemble_report import report_ensemble
-    from ..training.ensemble import EnsemblePlan, train_ensemble
+    from ..training.ensemble import train_ensemble
+    from ..training.ensemble_plan import EnsemblePlan
 
     plan = EnsemblePlan(
         options.config, options.corpus, options.output, tuple(options.rest), options.size, options.data_dir,
         options.candidates, options.similarity, options.jobs, tuple(options.launch.split()),
-        options.analysis_dialogues,
+        options.analysis_dialogues, options.dev, options.test,
     )  # fmt: skip
     train_ensemble(plan, print)
     print(report_ensemble(plan, analyses=not options.skip_analyses, report=print))

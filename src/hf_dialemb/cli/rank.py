@@ -20,7 +20,8 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         commands,
         "rank",
         "Rank a pool of responses after dialogues: what would be said next?",
-        "example: dialemb rank --model runs/mgt --context calls.jsonl --candidates responses.txt --top 5",
+        "example: dialemb rank --model runs/mgt-multiwoz/multi-granularity --context calls.jsonl "
+        "--candidates responses.txt --top 5",
     )
     parser.add_argument("--model", required=True, help="checkpoint folder of a ranker or an ensemble, or a Hub id")
     parser.add_argument("--context", type=Path, required=True, help="dialogues (.jsonl), or one chat (.json)")

@@ -94,7 +94,7 @@ def read_candidates(path: str | Path) -> tuple[dict[str, Any], list[ResponseSele
     header: dict[str, Any] = {}
     selections = []
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = Path(path).read_text(encoding="utf-8").split("\n")  # texts may hold other line breaks
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path}: {getattr(error, 'strerror', None) or error}; expected a file of candidates"

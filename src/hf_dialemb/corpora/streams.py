@@ -144,4 +144,5 @@ def decompressed(path: Path) -> io.BufferedReader:
             return guarded(lzma.open(path), str(path), Allowance(path))
         return path.open("rb")
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error}); check its permissions") from None
+        remedy = "check its name" if isinstance(error, FileNotFoundError) else "check its permissions"
+        raise InputError(f"{path}: cannot be read ({error.strerror or error}); {remedy}") from None

@@ -43,7 +43,7 @@ class RankerEncoder:
         if not self.ranker.model.embeds:
             raise InputError(
                 f"model '{self.name}': got a ranker that has no vectors, expected an encoder; "
-                "choose the task next-utterance-retrieval"
+                "it can rank candidates alone (dialemb rank, or the benchmark's task next-utterance-retrieval)"
             )
         return encode_contexts(self.ranker, [dialogue.turns for dialogue in dialogues])
 

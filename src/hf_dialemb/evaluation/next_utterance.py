@@ -76,7 +76,33 @@ def rank_candidates(
     Raises:
         InputError: A set has fewer candidates or no correct one, a speaker has no mark, or a score is not finite.
     """
-    scores = candidate_scores(ranker, selections, show_progress)
+    return _ranked(candidate_scores(ranker, selections, show_progress), selections)
+
+
+def rank_candidates_by_vectors(
+    ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool = False
+) -> RankedCandidates:
+    """Ranks the candidates of contexts by the products of vectors, as a vector index does.
+
+    For an ensemble that is the mean of its members' cosines, and not equation 7.
+
+    Args:
+        ranker: One that embeds.
+        selections: As in `rank_candidates`.
+        show_progress: Whether to draw a progress bar.
+
+    Returns:
+        Scores, and what they are worth, set by set.
+
+    Raises:
+        InputError: As in `rank_candidates`, or the ranker embeds nothing.
+    """
+    rows, responses, contexts = _vectors(ranker, selections, show_progress)
+    products = [responses[chosen] @ context for chosen, context in zip(rows, contexts, strict=True)]
+    return _ranked([scores.astype(np.float64) for scores in products], selections)
+
+
+def _ranked(scores: _Scores, selections: Sequence[ResponseSelection]) -> RankedCandidates:
     try:
         found = example_scores(scores, [correct_candidates(selection) for selection in selections])
     except ValueError as error:
@@ -272,7 +298,7 @@ def _scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Score
 def _member_scores(ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool) -> _Scores:
     from ..models.dual_encoder import TowerRanker
     from ..models.ranker import RankingExample
-    from ..models.ranking import encode_contexts, encode_responses, score_candidates
+    from ..models.ranking import score_candidates
 
     model = ranker.model
     if not isinstance(model, TowerRanker):
@@ -280,16 +306,25 @@ def _member_scores(ranker: LoadedRanker, selections: Sequence[ResponseSelection]
         return score_candidates(ranker, examples, show_progress=show_progress)
     import torch
 
-    places: dict[str, int] = {}
-    rows = [[places.setdefault(text, len(places)) for text in selection.responses] for selection in selections]
-    responses = torch.from_numpy(encode_responses(ranker, list(places), show_progress=show_progress))
-    contexts = torch.from_numpy(
-        encode_contexts(ranker, [selection.context for selection in selections], show_progress=show_progress)
-    )
+    rows, *found = _vectors(ranker, selections, show_progress)
+    responses, contexts = (torch.from_numpy(vectors) for vectors in found)
     return [
         model.product(contexts[place : place + 1], responses[chosen].unsqueeze(0))[0].double().numpy()
         for place, chosen in enumerate(rows)
     ]
+
+
+def _vectors(
+    ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool
+) -> tuple[list[list[int]], NDArray[np.float32], NDArray[np.float32]]:
+    """Embeds each distinct response once: rows of the candidates of each set, their vectors, and the contexts'."""
+    from ..models.ranking import encode_contexts, encode_responses
+
+    places: dict[str, int] = {}
+    rows = [[places.setdefault(text, len(places)) for text in selection.responses] for selection in selections]
+    responses = encode_responses(ranker, list(places), show_progress=show_progress)
+    contexts = encode_contexts(ranker, [selection.context for selection in selections], show_progress=show_progress)
+    return rows, responses, contexts
 
 
 TASK = Task(NAME, load, "Mehri and Eskenazi (2019), section 4", kinds=("dialogues", "response-selection"))

@@ -212,14 +212,15 @@ def _own_spec(record: Mapping[str, Any], results: Results, file: Path) -> str:
 
 
 def _spec_of(results: Results, names: Sequence[str], file: str) -> str | None:
-    found = list(dict.fromkeys(_matching(results, names)))
-    if len(found) > 1:
-        raise InputError(f"{file}: results: got {' and '.join(found)}, which may both be {names[0]}; leave one out")
-    return found[0] if found else None
-
-
-def _matching(results: Results, names: Sequence[str]) -> Iterator[str]:
-    return (spec for spec in _specs(results) for name in names if matches(spec, name))
+    for name in names:
+        found = [spec for spec in _specs(results) if matches(spec, name)]
+        if name in found:
+            return name
+        if len(found) > 1:
+            raise InputError(f"{file}: results: got {' and '.join(found)}, which may both be {name}; leave one out")
+        if found:
+            return found[0]
+    return None
 
 
 def _specs(results: Results) -> Iterator[str]:

@@ -17,7 +17,8 @@ from ..models import METHODS, get_method, register
 from ..models.backbones import load_pretrained
 from ..models.config import DialogueConfig, RankerConfig, own_settings
 from ..models.errors import InputError
-from ..training.ensemble import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS
+from ..training.ensemble import MEMBERS_FILE
+from ..training.ensemble_plan import BASELINE, GRANULARITIES
 from ..training.run import REPORT_FILE, SETTINGS_FILE
 from .card_weights import check_same_weights, count_weights
 from .plain_encoder import SETTINGS_FILE as PLAIN_SETTINGS
@@ -28,7 +29,6 @@ SCHEMA = 1
 
 ENSEMBLE = "multi_granularity"
 
-_MEMBERS = {GRANULARITIES: "granularity-*", CHECKPOINTS: BASELINE, SEEDS: "seed-*"}
 _REPORTED = ("steps", "dialogues", "examples", "processes", "seconds", "truncation", "checkpoint")
 _OPTIONAL = ("hardware", "energy", "resumed_from")  # reports of earlier versions lack them
 _TRAIN = "train again with this version (dialemb train --resume false)"
@@ -50,7 +50,8 @@ def make_record(folder: Path, run: Path, licences: Sequence[str] = ()) -> dict[s
         InputError: A file or field is missing, or the folder was not made of this run.
     """
     model, settings = _model(folder)
-    training = [_training(each) for each in _runs(run, model["method"])]
+    members = _members(run, model["method"])
+    training = [_training(each) for each in _runs(run, members)]
     if model["method"] != ENSEMBLE:
         _check_settings(folder, run, {"method": model["method"], **settings}, training[0]["settings"])
     check_same_weights(folder, run)
@@ -59,6 +60,7 @@ def make_record(folder: Path, run: Path, licences: Sequence[str] = ()) -> dict[s
         "name": folder.resolve().name,
         "model": model,
         "measured_as": [{"name": _given(path), "weights": fingerprint(str(path))} for path in (run, folder)],
+        "members": members,
         "reference": _reference(run, model["method"], training[0]["settings"]),
         "training": training,
         "licences": dict(_licence(each) for each in licences),
@@ -157,18 +159,27 @@ def _model(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return {**model, "parameters": parameters, "dtype": dtype, "onnx": onnx}, settings
 
 
-def _runs(run: Path, method: str) -> list[Path]:
-    """Finds the trainings behind a run: itself, or those of an ensemble's members."""
+def _members(run: Path, method: str) -> list[str]:
+    """Names what an ensemble was made of; nothing for any other model."""
     if method != ENSEMBLE:
+        return []
+    file, remedy = run / MEMBERS_FILE, "give an ensemble that dialemb ensemble wrote, or let it assemble this one again"
+    try:
+        made_of = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file}: cannot be read ({getattr(error, 'strerror', error)}); {remedy}") from None
+    return [str(field_of(each, "run", str(file), remedy)) for each in made_of]
+
+
+def _runs(run: Path, members: Sequence[str]) -> list[Path]:
+    """Finds the trainings behind a run: itself, or those of an ensemble's members and what told them similarity."""
+    if not members:
         return [run]
-    if run.resolve().name not in _MEMBERS:
-        raise InputError(
-            f"--run {run}: got {run.name}, expected an ensemble that dialemb ensemble wrote: {', '.join(_MEMBERS)}"
-        )
     beside = run.resolve().parent
-    found = sorted(path for path in beside.glob(_MEMBERS[run.resolve().name]) if path.is_dir())
-    found += [beside / BASELINE] if beside / BASELINE not in found else []
-    return found
+    names = dict.fromkeys(Path(member).parts[0] for member in members)
+    if run.resolve().name == GRANULARITIES and (beside / BASELINE).is_dir():
+        names[BASELINE] = None
+    return [beside / name for name in names]
 
 
 def _training(run: Path) -> dict[str, Any]:

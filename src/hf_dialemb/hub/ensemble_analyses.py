@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..corpora import load_dialogues
+from ..corpora import CORPORA, load_dialogues
 from ..evaluation.act_fine_tuning import run_act_fine_tuning
 from ..evaluation.context_labels import ACTS, WORDS
 from ..evaluation.linear_layer import Outcome
@@ -26,7 +26,7 @@ from ..models.files import write_text_atomically
 from ..models.ranking import LoadedRanker
 from ..training.arguments import parse
 from ..training.dialogues import training_dialogues
-from ..training.ensemble import BASELINE, EnsemblePlan
+from ..training.ensemble_plan import BASELINE, EnsemblePlan
 from ..training.run import REPORT_FILE
 
 RANDOM, FINE_TUNED = "Random Init", "Fine-tuned"
@@ -66,9 +66,10 @@ def analyse(
     Returns:
         The outcomes; those of acts only where train, dev and test name them.
     """
-    train = _training_dialogues(plan, ())
-    labelled = _training_dialogues(plan, ("--corpus", f"{plan.corpus}/train"))  # other corpora name acts otherwise
-    dev, test = (load_dialogues(plan.corpus, plan.data_dir, split) for split in ("dev", "test"))
+    train = labelled = _training_dialogues(plan, ())
+    if plan.corpus in CORPORA:  # other corpora name acts otherwise
+        labelled = _training_dialogues(plan, ("--corpus", f"{plan.corpus}/train"))
+    dev, test = (load_dialogues(plan.source(split), plan.data_dir, split) for split in ("dev", "test"))
     dev = dev[: plan.settings(BASELINE).run.max_dev_dialogues]
     single = systems[baseline]
     analyses = [

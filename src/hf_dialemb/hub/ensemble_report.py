@@ -15,9 +15,16 @@ from typing import Any
 
 import numpy as np
 
+from ..corpora import CORPORA, get_corpus
 from ..corpora.candidates import read_candidates
 from ..evaluation.linear_layer import Outcome
-from ..evaluation.next_utterance import NAME, rank_candidates
+from ..evaluation.next_utterance import (
+    NAME,
+    RankedCandidates,
+    is_ensemble,
+    rank_candidates,
+    rank_candidates_by_vectors,
+)
 from ..evaluation.quoted import quoted_figures
 from ..evaluation.results import Results, Row, describe_run, write_results
 from ..evaluation.run import command_line
@@ -25,17 +32,27 @@ from ..evaluation.significance import paired_bootstrap, paired_bootstrap_f1
 from ..evaluation.task import percentage
 from ..models.files import write_text_atomically
 from ..models.ranking import LoadedRanker, load_ranker
-from ..training.ensemble import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, EnsemblePlan, best_checkpoints
+from ..training.ensemble import best_checkpoints
+from ..training.ensemble_plan import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, EnsemblePlan
 from .ensemble_analyses import PROBE_SEEDS, analyse, training_record
 from .ensemble_tables import ensemble_tables
 
-NAMES = {
-    BASELINE: "Dual Encoder",
-    CHECKPOINTS: "Ensemble (5)",
-    SEEDS: "Ensemble of seeds",
-    GRANULARITIES: "Multi-Granularity (5)",
+_SINGLE = {
+    "dual_encoder": "Dual Encoder",
+    "transformer_dual_encoder": "Transformer Dual Encoder",
+    "deep_attention_matching": "Deep Attention Matching",
 }
-"""What the paper calls the systems; the ensemble of seeds is ours."""
+
+
+def system_names(plan: EnsemblePlan) -> dict[str, str]:
+    """Names the systems as the paper does; the ensemble of seeds is ours."""
+    method = plan.settings(BASELINE).run.method
+    return {
+        BASELINE: _SINGLE.get(method, method),
+        CHECKPOINTS: f"Ensemble ({plan.size})",
+        SEEDS: "Ensemble of seeds",
+        GRANULARITIES: f"Multi-Granularity ({plan.size})",
+    }
 
 
 def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], None]) -> str:
@@ -53,8 +70,9 @@ def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], 
         InputError: A checkpoint or a corpus is not at hand.
     """
     started = time.perf_counter()
-    systems = _systems(plan)
-    rows, comparisons = _rank(plan, systems, report)
+    names = system_names(plan)
+    systems = _systems(plan, names)
+    rows, comparisons = _rank(plan, names, report)
     config: dict[str, Any] = {
         "recipe": plan.settings(BASELINE).fingerprint(),
         "size": plan.size,
@@ -63,10 +81,11 @@ def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], 
         "comparisons": comparisons,
     }
     text = _write(plan, config, rows, started)  # what comes now may take hours
-    if analyses and all(member.model.embeds for members in systems.values() for member in members):
-        outcomes = analyse(plan, systems, list(NAMES.values()), NAMES[BASELINE], report)
-        rows += [Row(each.system, plan.corpus, "test", *figure) for each in outcomes for figure in each.measurements]
-        comparisons += _compare(outcomes)
+    if analyses and _is_of_dialogues(plan.corpus) and all(_embeds(members) for members in systems.values()):
+        outcomes = analyse(plan, systems, list(names.values()), names[BASELINE], report)
+        measured_on = plan.source("test")
+        rows += [Row(each.system, measured_on, "test", *figure) for each in outcomes for figure in each.measurements]
+        comparisons += _compare(outcomes, names)
         config["analyses"] = {f"{each.task}, {each.system}": each.config for each in outcomes}
         text = _write(plan, config, rows, started)
     report(f"Wrote {plan.output / 'results.json'} and {plan.output / 'results.md'}")
@@ -75,7 +94,8 @@ def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], 
 
 def _write(plan: EnsemblePlan, config: dict[str, Any], rows: Sequence[Row], started: float) -> str:
     """Writes figures, and tables with the paper's own beside, which it returns."""
-    quoted = [row for row in quoted_figures("mgt").rows if row.corpus == plan.corpus]
+    of_the_paper = plan.settings(BASELINE).run.method == "dual_encoder"
+    quoted = [row for row in quoted_figures("mgt").rows if row.corpus == plan.corpus and of_the_paper]
     results = Results(describe_run(command_line(), config, PROBE_SEEDS, started), (*rows, *quoted))
     write_results(results, plan.output / "results.json")
     text = ensemble_tables(results)
@@ -83,7 +103,15 @@ def _write(plan: EnsemblePlan, config: dict[str, Any], rows: Sequence[Row], star
     return text
 
 
-def _systems(plan: EnsemblePlan) -> dict[str, list[LoadedRanker]]:
+def _is_of_dialogues(corpus: str) -> bool:
+    return corpus not in CORPORA or get_corpus(corpus).kind == "dialogues"
+
+
+def _embeds(members: Sequence[LoadedRanker]) -> bool:
+    return all(member.model.embeds for member in members)
+
+
+def _systems(plan: EnsemblePlan, names: Mapping[str, str]) -> dict[str, list[LoadedRanker]]:
     """Loads the members of each system; members that several share are loaded once."""
     known: dict[Path, LoadedRanker] = {}
 
@@ -95,54 +123,62 @@ def _systems(plan: EnsemblePlan) -> dict[str, list[LoadedRanker]]:
 
     members = [plan.run(name) for name in plan.members()]
     systems = {
-        NAMES[BASELINE]: loaded([plan.run(BASELINE)]),
-        NAMES[CHECKPOINTS]: loaded(best_checkpoints(plan.run(BASELINE), plan.size)),
-        NAMES[SEEDS]: loaded([plan.run(name) for name in plan.seeds()]),
-        NAMES[GRANULARITIES]: loaded(members),
+        names[BASELINE]: loaded([plan.run(BASELINE)]),
+        names[CHECKPOINTS]: loaded(best_checkpoints(plan.run(BASELINE), plan.size)),
+        names[SEEDS]: loaded([plan.run(name) for name in plan.seeds()]),
+        names[GRANULARITIES]: loaded(members),
     }
     systems |= {f"granularity {level}": loaded([folder]) for level, folder in enumerate(members, 1)}
     return systems
 
 
 def _rank(
-    plan: EnsemblePlan, systems: Mapping[str, Sequence[LoadedRanker]], report: Callable[[str], None]
+    plan: EnsemblePlan, names: Mapping[str, str], report: Callable[[str], None]
 ) -> tuple[list[Row], list[dict[str, Any]]]:
     """Ranks the test candidates with the assembled checkpoints, and compares the ensembles example by example."""
     _, selections = read_candidates(plan.candidate_file("test"))
-    folders = {NAMES[name]: plan.run(name) for name in NAMES}
+    folders = {names[name]: plan.run(name) for name in names}
     folders |= {f"granularity {level}": plan.run(name) for level, name in enumerate(plan.members(), 1)}
     rows, ranks = [], {}
     for name, folder in folders.items():
         report(f"Ranking {len(selections):,} candidate sets with {folder}")
-        found = rank_candidates(load_ranker(str(folder)), selections)
-        ranks[name] = found
-        for metric, values in (("mrr", found.reciprocal_ranks), ("hits1", found.hits)):
-            figure = percentage(NAME, metric, "", [float(np.mean(values))])
-            rows.append(Row(name, plan.corpus, "test", *figure))
-    ours, comparisons = ranks[NAMES[GRANULARITIES]], []
-    for name in (NAMES[BASELINE], NAMES[CHECKPOINTS], NAMES[SEEDS]):
+        ranker = load_ranker(str(folder))
+        ranks[name] = rank_candidates(ranker, selections)
+        rows += _figures(name, plan, ranks[name])
+        if is_ensemble(ranker) and _embeds([ranker]):
+            rows += _figures(f"{name}, by its vectors", plan, rank_candidates_by_vectors(ranker, selections))
+    ours, comparisons = ranks[names[GRANULARITIES]], []
+    for name in (names[BASELINE], names[CHECKPOINTS], names[SEEDS]):
         others = ranks[name]
         for metric, first, second in (
             ("mrr", ours.reciprocal_ranks, others.reciprocal_ranks),
             ("hits1", ours.hits, others.hits),
         ):
             compared = paired_bootstrap(first, second)
-            comparisons.append(_comparison(NAMES[GRANULARITIES], name, NAME, metric, asdict(compared)))
+            comparisons.append(_comparison(names[GRANULARITIES], name, NAME, metric, asdict(compared)))
     return rows, comparisons
 
 
-def _compare(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def _figures(name: str, plan: EnsemblePlan, found: RankedCandidates) -> list[Row]:
+    figures = (("mrr", found.reciprocal_ranks), ("hits1", found.hits))
+    return [
+        Row(name, plan.source("test"), "test", *percentage(NAME, metric, "", [float(np.mean(values))]))
+        for metric, values in figures
+    ]
+
+
+def _compare(outcomes: Sequence[Outcome], names: Mapping[str, str]) -> list[dict[str, Any]]:
     """Compares the ensemble of granularities with the others in each task, example by example."""
     by_task: dict[str, dict[str, Outcome]] = {}
     for each in outcomes:
         by_task.setdefault(each.task, {})[each.system] = each
     comparisons = []
     for task, found in by_task.items():
-        ours = found.get(NAMES[GRANULARITIES])
-        for other in (NAMES[BASELINE], NAMES[CHECKPOINTS], NAMES[SEEDS]):
+        ours = found.get(names[GRANULARITIES])
+        for other in (names[BASELINE], names[CHECKPOINTS], names[SEEDS]):
             if ours is not None and other in found:
                 compared = paired_bootstrap_f1(ours.counts.sum(axis=0), found[other].counts.sum(axis=0))
-                comparisons.append(_comparison(NAMES[GRANULARITIES], other, task, "micro_f1", asdict(compared)))
+                comparisons.append(_comparison(names[GRANULARITIES], other, task, "micro_f1", asdict(compared)))
     return comparisons
 
 

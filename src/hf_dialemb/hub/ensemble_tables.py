@@ -13,35 +13,34 @@ _TUNED_WORDS, _TUNED_ACTS = "bag-of-words-fine-tuning", "dialogue-act-fine-tunin
 
 class _Table(NamedTuple):
     title: str
-    systems: tuple[str, ...]
+    systems: tuple[str, ...]  # `_WHOLE` and `_LEVELS` stand for those that were measured
     columns: tuple[tuple[str, str, str], ...]  # header, task, metric
     printed: str  # which table of the paper
 
 
-_ENSEMBLES = ("Dual Encoder", "Ensemble (5)", "Ensemble of seeds", "Multi-Granularity (5)")
-_LEVELS = tuple(f"granularity {level}" for level in range(20, 0, -1))
+_WHOLE, _LEVELS, _ALONE = "whole", "granularity ", ("Random Init", "Fine-tuned")
 _TABLES = (
     _Table(
         "Next-utterance retrieval",
-        (*_ENSEMBLES, *_LEVELS),
+        (_WHOLE, _LEVELS),
         (("MRR", _RETRIEVAL, "mrr"), ("Hits@1", _RETRIEVAL, "hits1")),
         "Table 2",
     ),
     _Table(
         "What each granularity knows (frozen; granularity 1 is the highest, its negatives are the closest)",
-        _LEVELS,
+        (_LEVELS,),
         (("BoW F1", _WORDS, "micro_f1"), ("DA F1", _ACTS, "micro_f1")),
         "Table 4",
     ),
     _Table(
         "What the whole knows (frozen; the last row learns the task)",
-        (*_ENSEMBLES, "Fine-tuned"),
+        (_WHOLE, "Fine-tuned"),
         (("BoW F1", _WORDS, "micro_f1"), ("DA F1", _ACTS, "micro_f1")),
         "Table 5",
     ),
     _Table(
         "Dialogue acts of the next turn, fine-tuned",
-        ("Random Init", *_ENSEMBLES),
+        ("Random Init", _WHOLE),
         (("DA F1", _TUNED_ACTS, "micro_f1"),),
         "Table 6",
     ),
@@ -79,7 +78,7 @@ def _render(table: _Table, rows: Sequence[Row]) -> str:
             if source is not None:
                 measured["Fine-tuned", task, "micro_f1"] = source
     lines = []
-    for system in table.systems:
+    for system in _systems(table, rows):
         places = [(system, task, metric) for _, task, metric in table.columns]
         if any(place in measured for place in places):
             cells = [cell for place in places for cell in (_figure(measured.get(place)), _figure(printed.get(place)))]
@@ -89,6 +88,14 @@ def _render(table: _Table, rows: Sequence[Row]) -> str:
     headers = [text for header, _, _ in table.columns for text in (header, f"{header}, paper")]
     head = [f"| System | {' | '.join(headers)} |", f"| :-- |{' --: |' * len(headers)}"]
     return "\n".join([f"**{table.title}** (the paper's {table.printed})", "", *head, *lines]) + "\n"
+
+
+def _systems(table: _Table, rows: Sequence[Row]) -> list[str]:
+    """Lists what a table may have rows of; of granularities the furthest first."""
+    known = list(dict.fromkeys(row.model for row in rows if row.quoted_from is None))
+    levels = sorted((name for name in known if name.startswith(_LEVELS)), key=lambda name: -int(name.split()[-1]))
+    groups = {_LEVELS: levels, _WHOLE: [name for name in known if name not in (*levels, *_ALONE)]}
+    return [name for system in table.systems for name in groups.get(system, [system])]
 
 
 def _figure(row: Row | None) -> str:

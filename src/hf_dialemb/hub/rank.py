@@ -18,6 +18,7 @@ from tqdm.auto import tqdm
 
 from ..corpora.jsonl import read_jsonl
 from ..corpora.parsing import parse_json
+from ..corpora.show import visible
 from ..evaluation.next_utterance import is_ensemble, log_of_mean_probability, members_of
 from ..models.backbones import resolve_backbone
 from ..models.dialogue import ROLES, Dialogue, plain
@@ -139,7 +140,7 @@ def rank_file(
     for number, ranked in enumerate(rank_pool(ranker, dialogues, responses, top, index, show_progress=True)):
         dialogue = dialogues[number]
         yield from ["", _summary(dialogue, number), f"{'rank':>6} {name:>12}  response"]
-        yield from (f"{rank:>6} {score:>12.6g}  {text}" for rank, (text, score) in enumerate(ranked, 1))
+        yield from (f"{rank:>6} {score:>12.6g}  {visible(text)}" for rank, (text, score) in enumerate(ranked, 1))
         found = [{"response": text, name: score} for text, score in ranked]
         record = {"id": dialogue.id, "messages": dialogue.to_messages(), "ranked": found}
         lines.append(json.dumps(record, ensure_ascii=False) + "\n")
@@ -259,4 +260,5 @@ def _search(
 def _summary(dialogue: Dialogue, number: int) -> str:
     text = " ".join(f"{turn.role}: {turn.content}" for turn in dialogue.turns)
     text = " ".join(text.split())
-    return f"{dialogue.id or f'#{number + 1}'}  {text if len(text) <= _SHOWN else '…' + text[1 - _SHOWN :]}"
+    shown = text if len(text) <= _SHOWN else "…" + text[1 - _SHOWN :]
+    return visible(f"{dialogue.id or f'#{number + 1}'}  {shown}")

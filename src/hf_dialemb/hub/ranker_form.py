@@ -82,6 +82,7 @@ def write_ranker(
         )
     tokenizer.chat_template = ranking_template(tokenizer, model.config.marker_ids)
     tokenizer.model_max_length = UNLIMITED
+    tokenizer.truncation_side = tokenizer.init_kwargs["truncation_side"] = "left"  # the file holds what is in both
     write_custom(model, tokenizer, folder, weights)
     file = folder / "config_sentence_transformers.json"
     dot = isinstance(model, TowerRanker) and model.config.score == "dot"

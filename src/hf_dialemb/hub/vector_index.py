@@ -69,9 +69,10 @@ class VectorIndex:
             top: How many, at most P.
 
         Returns:
-            Pairs of a row and its product, the largest first.
+            Pairs of a row and its product, the largest first; of equal ones the earlier row.
         """
         asked = np.append(query, np.float32(0))[None]
-        products, rows = self._index.search(asked, min(top, self._index.ntotal))
+        products, rows = self._index.search(asked, min(2 * top, self._index.ntotal))  # equal ones may be cut off
         found = zip(rows[0].tolist(), (products[0].astype(np.float64) * self._longest).tolist(), strict=True)
-        return [(row, product) for row, product in found if row >= 0]  # cells may hold fewer than were asked for
+        ranked = sorted((-product, row) for row, product in found if row >= 0)  # cells may hold fewer than asked for
+        return [(row, -product) for product, row in ranked[:top]]

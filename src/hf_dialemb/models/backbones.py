@@ -31,7 +31,11 @@ def resolve_backbone(name: str) -> str:
     """
     if Path(name).is_dir():
         if not (Path(name) / "config.json").is_file():
-            raise InputError(f"'{name}' has no config.json: expected a model folder as save_pretrained writes it")
+            inside = sorted(file.parent.name for file in Path(name).glob("*/config.json"))
+            remedy = f"; it holds folders of models, choose one: {', '.join(inside)}" if inside else ""
+            raise InputError(
+                f"'{name}' has no config.json: expected a model folder as save_pretrained writes it{remedy}"
+            )
         return name
     if name in (MINILM, MINILM.split("/")[1]):
         name = MINILM

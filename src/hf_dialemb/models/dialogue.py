@@ -42,7 +42,7 @@ class Turn:
         if self.role not in ROLES:
             raise InputError(
                 f"field role: got {self.role!r}, expected one of {', '.join(ROLES)}; rename the speaker in your data, "
-                "or say who it is (--roles NAME=user)"
+                "or, where a command has --roles, say who it is (--roles NAME=user)"
             )
         if not isinstance(self.content, str) or not self.content.strip():
             raise InputError(f"field content: got {self.content!r}, expected text; remove the turn or give it text")

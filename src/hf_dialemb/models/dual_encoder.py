@@ -71,8 +71,9 @@ class TowerRanker(Ranker):
         self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
     ) -> tuple[Tensor, Tensor]:
         """See `Ranker`."""
-        contexts = self._embed_all(input_ids, attention_mask, "context")  # (B, D)
-        responses = self._embed_all(candidate_ids.flatten(0, 1), candidate_mask.flatten(0, 1), "response")
+        contexts = self._embed_all(*_left_aligned(input_ids, attention_mask), "context")  # (B, D)
+        candidates = _left_aligned(candidate_ids.flatten(0, 1), candidate_mask.flatten(0, 1))
+        responses = self._embed_all(*candidates, "response")
         return self.product(contexts, responses.unflatten(0, candidate_ids.shape[:2])), contexts
 
     def product(self, contexts: Tensor, responses: Tensor) -> Tensor:
@@ -82,8 +83,9 @@ class TowerRanker(Ranker):
         return torch.einsum("bd,bkd->bk", contexts, responses) / self.config.loss_temperature
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """See `Ranker`; contexts and responses may come mixed, and longer than the limits."""
+        """See `Ranker`; contexts and responses may come mixed, longer than the limits, and padded on either side."""
         assert self.config.marker_ids is not None
+        input_ids, attention_mask = _left_aligned(input_ids, attention_mask)
         is_response = ((input_ids == self.config.marker_ids[-1]) & attention_mask.bool()).any(-1)  # (N,)
         input_ids, attention_mask = self._cut(input_ids, attention_mask, is_response)
         if torch.compiler.is_exporting():  # a graph holds both ways
@@ -116,6 +118,14 @@ class TowerRanker(Ranker):
             length = max(1, int(lengths[rows[0]]))
             parts.append(self.encode_texts(input_ids[rows, :length], attention_mask[rows, :length], tower))
         return torch.cat(parts).float()[order.argsort()]
+
+
+def _left_aligned(input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Moves padding (N, L) to the right, wherever it stands; an exported graph takes padding on the right alone."""
+    if torch.compiler.is_exporting() or not (attention_mask.diff(dim=-1) > 0).any():
+        return input_ids, attention_mask
+    order = attention_mask.argsort(dim=-1, descending=True, stable=True)
+    return input_ids.gather(-1, order), attention_mask.gather(-1, order)
 
 
 @strict

@@ -153,7 +153,17 @@ def score_candidates(
 
     Returns:
         For each context the scores of its candidates, (K,) float64; their softmax is the output probability.
+
+    Raises:
+        InputError: A context has no turn, or no candidate, or a speaker that the ranker has no mark for.
+        ValueError: ``batch_size`` is below 1.
     """
+    if batch_size < 1:
+        raise ValueError(f"batch_size: got {batch_size}, expected at least 1")
+    for number, example in enumerate(examples):
+        if not example.context or not example.candidates:
+            missing = "turn" if not example.context else "candidate"
+            raise InputError(f"example {number}: got no {missing}, expected at least one; leave the example out")
     model, scores, count = ranker.model, [np.empty(0)] * len(examples), Truncation()
     order = sorted(range(len(examples)), key=lambda row: len(examples[row].candidates))
     batches: list[list[int]] = []

@@ -59,6 +59,7 @@ def word_tokenizer(dialogues: Sequence[Dialogue], vocabulary_size: int) -> PreTr
         unk_token=UNKNOWN,
         additional_special_tokens=list(MARKS),
         clean_up_tokenization_spaces=False,
+        truncation_side="left",  # what was said last matters most
     )
 
 

@@ -10,9 +10,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,100 +20,19 @@ from tqdm import tqdm
 
 from ..corpora import CORPORA, get_corpus, load_dialogues, load_examples
 from ..corpora.candidates import draw_candidates, read_candidates, write_candidates
-from ..models import get_method
-from ..models.config import RankerConfig
 from ..models.errors import InputError
-from ..models.files import check_writable, write_atomically
-from .arguments import Settings, parse
+from ..models.files import check_writable, write_atomically, write_json_atomically
+from ..models.method import Method
 from .dialogues import training_dialogues
-from .ranking import response_vectors
+from .ensemble_plan import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, EnsemblePlan
+from .ranking import response_vectors, similarity_ranker, weights_digest
 from .run import REPORT_FILE, SETTINGS_FILE
 
 CANDIDATE_SEED = 13
 """Of the candidates that choose checkpoints and that the ensembles are measured by."""
 
-BASELINE, GRANULARITIES, CHECKPOINTS, SEEDS = "baseline", "multi-granularity", "checkpoints", "seeds"
-"""The single model, and the three ensembles: of L granularities, of one run's best checkpoints, of L seeds."""
-
-
-@dataclass(frozen=True)
-class EnsemblePlan:
-    """What is to be trained.
-
-    Attributes:
-        config: The recipe of the baseline: a YAML file, or the name of one that comes with the package.
-        corpus: The corpus whose dev split chooses checkpoints, and whose test split measures.
-        output: Folder for everything.
-        overrides: ``--field value`` words that win over the recipe's.
-        size: L, how many members an ensemble has.
-        data_dir: Folder that holds the corpora.
-        candidates: How many responses are to be ranked for each context; None takes the recipe's num_candidates.
-        similarity: The folder of the ranker that tells how similar responses are; None takes the baseline, which must
-            embed them.
-        jobs: How many runs at a time.
-        launch: Further words for ``accelerate launch``.
-        analysis_dialogues: How many training dialogues probes and fine-tuning learn from; None takes all.
-
-    Raises:
-        InputError: A number is too small.
-    """
-
-    config: str
-    corpus: str
-    output: Path
-    overrides: tuple[str, ...] = ()
-    size: int = 5
-    data_dir: str | None = None
-    candidates: int | None = None
-    similarity: str | None = None
-    jobs: int = 1
-    launch: tuple[str, ...] = field(default=())
-    analysis_dialogues: int | None = None
-
-    def __post_init__(self) -> None:
-        for name, least in (("size", 2), ("jobs", 1), ("analysis_dialogues", 2)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise InputError(f"{name}: got {value}, expected at least {least}; raise it")
-
-    def run(self, name: str) -> Path:
-        """Says where a run or an ensemble of this name lies."""
-        return self.output / name
-
-    def candidate_file(self, split: str) -> Path:
-        """Says where the candidate sets of a split lie."""
-        return self.output / "candidates" / f"{split}.jsonl"
-
-    def words(self, name: str) -> list[str]:
-        """Returns the settings of a run on the command line: what it has beside the recipe's."""
-        words = [*self.overrides, "--output_dir", str(self.run(name))]
-        words += ["--dev_candidates", str(self.candidate_file("dev"))]
-        words += ["--data_dir", self.data_dir] if self.data_dir else []
-        kind, _, number = name.partition("-")
-        if name == BASELINE:
-            return words
-        seed = self.settings(BASELINE).training.seed
-        words += ["--save_total_limit", "1", "--seed", str(seed + int(number) - 1), "--data_seed", str(seed)]
-        if kind == "granularity":
-            words += ["--granularity", number, "--num_granularities", str(self.size)]
-            words += ["--granularity_model", self.granularity_model()]
-        return words
-
-    def settings(self, name: str) -> Settings:
-        """Parses the settings of a run."""
-        return parse(self.config, self.words(name))
-
-    def granularity_model(self) -> str:
-        """Returns the folder of the ranker that tells how similar responses are."""
-        return self.similarity or str(self.run(BASELINE))
-
-    def members(self) -> list[str]:
-        """Names the runs of the granularities, the closest first."""
-        return [f"granularity-{level}" for level in range(1, self.size + 1)]
-
-    def seeds(self) -> list[str]:
-        """Names the runs that differ in nothing but the seed; the first is the baseline."""
-        return [BASELINE, *(f"seed-{number}" for number in range(2, self.size + 1))]
+MEMBERS_FILE = "members.json"
+"""Says which runs an ensemble was made of, and of which weights of theirs."""
 
 
 def train_ensemble(plan: EnsemblePlan, report: Callable[[str], None]) -> dict[str, Path]:
@@ -129,26 +48,52 @@ def train_ensemble(plan: EnsemblePlan, report: Callable[[str], None]) -> dict[st
     Raises:
         InputError: A setting is wrong, a corpus is not at hand, or a run failed.
     """
+    method = plan.method()
+    if plan.similarity is not None:
+        similarity_ranker(plan.similarity)
     check_writable(plan.output / "results.json")
-    settings = plan.settings(BASELINE)
-    if not issubclass(get_method(settings.run.method).config_class, RankerConfig):
-        raise InputError(f"method: got {settings.run.method}, expected a ranker of responses, such as dual_encoder")
-    if settings.run.checkpoint_selection == "last":
-        raise InputError("checkpoint_selection: got last, expected contrastive_accuracy; set it in the recipe")
-    for split in ("dev", "test"):
-        _draw(plan, split, report)
-    with tqdm(total=2 * plan.size, desc="runs", unit="run", file=sys.stderr) as progress:
+    with _alone(plan.output), tqdm(total=2 * plan.size, desc="runs", unit="run", file=sys.stderr) as progress:
+        for split in ("dev", "test"):
+            _draw(plan, split, report)
+        trained = all(_is_complete(plan, name) for name in plan.members())
+        responses = [] if trained else _responses(plan, method)  # too few of them are found before anything is trained
         _train(plan, [BASELINE], progress, report)
-        _encode(plan, report)
+        checkpoints = best_checkpoints(plan.run(BASELINE), plan.size)
+        if not trained:  # once, before runs that may go side by side ask for them
+            response_vectors(responses, plan.granularity_model(), report)
         _train(plan, [*plan.members(), *plan.seeds()[1:]], progress, report)
+        return _ensembles(plan, checkpoints, report)
+
+
+def _ensembles(plan: EnsemblePlan, checkpoints: list[Path], report: Callable[[str], None]) -> dict[str, Path]:
     folders = {
         GRANULARITIES: [plan.run(name) for name in plan.members()],
-        CHECKPOINTS: best_checkpoints(plan.run(BASELINE), plan.size),
+        CHECKPOINTS: checkpoints,
         SEEDS: [plan.run(name) for name in plan.seeds()],
     }
     for name, members in folders.items():
-        _assemble(plan.run(name), members, report)
+        assemble(plan.run(name), members, report)
     return {BASELINE: plan.run(BASELINE), **{name: plan.run(name) for name in folders}}
+
+
+@contextmanager
+def _alone(output: Path) -> Iterator[None]:
+    """Keeps a second command out of a folder, and also the next one while a run that a killed one left is at work."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    with (output / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(
+                f"{output}: another `dialemb ensemble`, or a run that it left, is at work here; wait for its end, or "
+                "end it, or choose another --output"
+            ) from None
+        os.set_inheritable(lock.fileno(), True)  # runs hold it as well
+        yield
 
 
 def best_checkpoints(run: Path, count: int) -> list[Path]:
@@ -179,11 +124,11 @@ def best_checkpoints(run: Path, count: int) -> list[Path]:
 
 
 def _draw(plan: EnsemblePlan, split: str, report: Callable[[str], None]) -> None:
-    """Draws the candidate sets of a split, unless the same ones are there."""
+    """Draws the candidate sets of a split, unless the same ones are there; runs that they chose keep others out."""
     settings = plan.settings(BASELINE)
     chosen = settings.method
     header: dict[str, Any] = {
-        "corpus": plan.corpus,
+        "corpus": plan.source(split),
         "split": split,
         "seed": CANDIDATE_SEED,
         "num_candidates": plan.candidates or chosen["num_candidates"],
@@ -193,15 +138,27 @@ def _draw(plan: EnsemblePlan, split: str, report: Callable[[str], None]) -> None
     most = settings.run.max_dev_dialogues if split == "dev" and not given else None
     header |= {} if most is None else {"max_dialogues": most}
     path = plan.candidate_file(split)
-    if path.is_file() and read_candidates(path)[0] == header:
-        return
+    if path.is_file():
+        before = read_candidates(path)[0]
+        if before == header:
+            return
+        if plan.run(BASELINE).is_dir():
+            raise InputError(
+                f"{path}: drawn with {_settings(before)}, but asked for are {_settings(header)}, and the runs beside "
+                "it were chosen by the former; ask for these, or choose another --output"
+            )
     if given:
         selections = [item for item in load_examples(plan.corpus, plan.data_dir, split) if item.correct]
     else:
-        dialogues = load_dialogues(plan.corpus, plan.data_dir, split)[:most]
+        dialogues = load_dialogues(plan.source(split), plan.data_dir, split)[:most]
         selections = draw_candidates(dialogues, header["num_candidates"], chosen["responses"], CANDIDATE_SEED)
     write_candidates(path, selections, header)
-    report(f"Wrote {len(selections):,} candidate sets of {plan.corpus}/{split}: {path}")
+    source = plan.source(split) if plan.own_files else f"{plan.corpus}/{split}"
+    report(f"Wrote {len(selections):,} candidate sets of {source}: {path}")
+
+
+def _settings(header: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in header.items())
 
 
 def _is_complete(plan: EnsemblePlan, name: str) -> bool:
@@ -236,37 +193,49 @@ def _launch(plan: EnsemblePlan, name: str) -> None:
     log = plan.output / "logs" / f"{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a", encoding="utf-8") as lines:
-        code = subprocess.run(words, env=environment, stdout=lines, stderr=subprocess.STDOUT, check=False).returncode
-    if code != 0:
-        last = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if "error:" in line][
-            -1:
-        ]
-        raise InputError(f"run {name} failed ({' '.join(last) or f'exit code {code}'}); see {log}, and run again")
+        run = subprocess.run(
+            words, env=environment, stdout=lines, stderr=subprocess.STDOUT, close_fds=False, check=False
+        )
+    if run.returncode != 0:
+        told = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if "error:" in line]
+        reason = told[-1].replace("--output_dir", "--output") if told else f"exit code {run.returncode}"
+        raise InputError(f"run {name} failed ({reason}); see {log}, and run again")
 
 
-def _encode(plan: EnsemblePlan, report: Callable[[str], None]) -> None:
-    """Embeds the training responses once, before runs that may go side by side ask for them."""
-    settings = plan.settings("granularity-1")
-    method = get_method(settings.run.method)
-    if all(_is_complete(plan, name) for name in plan.members()):
-        return
+def _responses(plan: EnsemblePlan, method: Method) -> list[str]:
+    """Lists the training responses that granularities are made of."""
+    settings = plan.settings(plan.members()[0])
     dialogues = training_dialogues(settings.run, method, settings.sample_seed, lambda line: None)
     examples: Any = method.examples(dialogues, method.config_class(**settings.method), settings.training.seed)
-    response_vectors(examples.response_texts, plan.granularity_model(), report)
+    texts: list[str] = examples.response_texts
+    return texts
 
 
-def _assemble(folder: Path, members: Sequence[Path], report: Callable[[str], None]) -> None:
-    """Puts members into one checkpoint, unless that is newer than they are."""
+def assemble(folder: Path, members: Sequence[Path], report: Callable[[str], None]) -> None:
+    """Puts members into one checkpoint, unless it was made of these.
+
+    Args:
+        folder: Where the ensemble shall lie.
+        members: Folders of trained rankers beside it, or in folders beside it.
+        report: Receives one line per fact worth telling.
+
+    Raises:
+        InputError: The members do not fit together.
+    """
     from ..models.multi_granularity import MultiGranularityModel
 
-    file = folder / "model.safetensors"
-    newest = max(path.stat().st_mtime for member in members for path in member.glob("model*.safetensors"))
-    if file.is_file() and file.stat().st_mtime > newest:
+    file, kept = folder / "model.safetensors", folder / MEMBERS_FILE
+    made_of = [
+        {"run": member.relative_to(folder.parent).as_posix(), "weights": weights_digest(member)} for member in members
+    ]
+    if file.is_file() and kept.is_file() and json.loads(kept.read_text(encoding="utf-8")) == made_of:
         return
+    kept.unlink(missing_ok=True)
     model, tokenizer = MultiGranularityModel.from_members([str(member) for member in members])
     tokenizer.save_pretrained(folder)
     model.config.save_pretrained(folder)
     write_atomically(file, lambda path: _save_weights(model, path))
+    write_json_atomically(kept, made_of)
     report(f"Assembled {folder} of {', '.join(member.name for member in members)}")
 
 

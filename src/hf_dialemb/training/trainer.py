@@ -136,7 +136,7 @@ class DialogueTrainer(Trainer):
             "contrastive_loss": torch.cat(losses).mean().item(),
             "contrastive_accuracy": torch.cat(correct).mean().item(),
         }
-        if embeddings:
+        if sum(map(len, embeddings)) > 1:
             metrics["uniformity"] = uniformity(torch.cat(embeddings)[:UNIFORMITY_SAMPLE].numpy())
         if self.run.checkpoint_selection == "dev_purity":
             metrics["dev_purity"] = self._dev_purity()

@@ -1,0 +1,147 @@
+"""What multi-granularity training is to train: the runs, their settings, and where everything lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..corpora import CORPORA
+from ..corpora.own import is_own
+from ..models import get_method
+from ..models.config import RankerConfig
+from ..models.errors import InputError
+from ..models.method import Method
+from ..models.ranker import Ranker
+from .arguments import Settings, parse
+
+BASELINE, GRANULARITIES, CHECKPOINTS, SEEDS = "baseline", "multi-granularity", "checkpoints", "seeds"
+"""The single model, and the three ensembles: of L granularities, of one run's best checkpoints, of L seeds."""
+
+
+@dataclass(frozen=True)
+class EnsemblePlan:
+    """What is to be trained.
+
+    Attributes:
+        config: The recipe of the baseline: a YAML file, or the name of one that comes with the package.
+        corpus: The corpus whose dev split chooses checkpoints, and whose test split measures; or a file of one's own
+            to learn from, with ``dev`` and ``test``.
+        output: Folder for everything.
+        overrides: ``--field value`` words that win over the recipe's.
+        size: L, how many members an ensemble has.
+        data_dir: Folder that holds the corpora.
+        candidates: How many responses are to be ranked for each context; None takes the recipe's num_candidates.
+        similarity: The folder of the ranker that tells how similar responses are; None takes the baseline, which must
+            embed them.
+        jobs: How many runs at a time.
+        launch: Further words for ``accelerate launch``.
+        analysis_dialogues: How many training dialogues probes and fine-tuning learn from; None takes all.
+        dev: A file of one's own that chooses checkpoints; None takes the corpus' dev split.
+        test: And one that measures.
+
+    Raises:
+        InputError: A number is too small, or files of one's own are missing or superfluous.
+    """
+
+    config: str
+    corpus: str
+    output: Path
+    overrides: tuple[str, ...] = ()
+    size: int = 5
+    data_dir: str | None = None
+    candidates: int | None = None
+    similarity: str | None = None
+    jobs: int = 1
+    launch: tuple[str, ...] = field(default=())
+    analysis_dialogues: int | None = None
+    dev: str | None = None
+    test: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("size", 2), ("jobs", 1), ("candidates", 2), ("analysis_dialogues", 2)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise InputError(f"{name}: got {value}, expected at least {least}; raise it")
+        own = self.corpus not in CORPORA and is_own(self.corpus)
+        if own and None in (self.dev, self.test):
+            raise InputError(
+                f"corpus: got {self.corpus}, which has no splits; give files of your own that choose checkpoints "
+                "(--dev) and that measure (--test)"
+            )
+        if not own and (self.dev, self.test) != (None, None):
+            raise InputError(f"dev, test: got files, but {self.corpus} has splits of its own; leave them out")
+        if "--output_dir" in self.overrides:
+            raise InputError("output_dir: got a folder of one run, expected none; --output holds all runs")
+
+    @property
+    def own_files(self) -> bool:
+        """Whether what is learnt from, and what chooses and measures, are files of one's own."""
+        return self.dev is not None
+
+    def source(self, split: str) -> str:
+        """Names the corpus that a split is read from."""
+        return {"dev": self.dev, "test": self.test}[split] or self.corpus
+
+    def run(self, name: str) -> Path:
+        """Says where a run or an ensemble of this name lies."""
+        return self.output / name
+
+    def candidate_file(self, split: str) -> Path:
+        """Says where the candidate sets of a split lie."""
+        return self.output / "candidates" / f"{split}.jsonl"
+
+    def words(self, name: str) -> list[str]:
+        """Returns the settings of a run on the command line: what it has beside the recipe's."""
+        words = [*self.overrides, *self._own_words(), "--output_dir", str(self.run(name))]
+        words += ["--dev_candidates", str(self.candidate_file("dev"))]
+        words += ["--data_dir", self.data_dir] if self.data_dir else []
+        kind, _, number = name.partition("-")
+        if name == BASELINE:
+            return words
+        seed = self.settings(BASELINE).training.seed
+        words += ["--save_total_limit", "1", "--seed", str(seed + int(number) - 1), "--data_seed", str(seed)]
+        if kind == "granularity":
+            words += ["--granularity", number, "--num_granularities", str(self.size)]
+            words += ["--granularity_model", self.granularity_model()]
+        return words
+
+    def _own_words(self) -> list[str]:
+        if self.dev is None or self.test is None:
+            return []
+        return ["--corpus", self.corpus, "--dev_split", self.dev, "--exclude", self.dev, self.test]
+
+    def method(self) -> Method:
+        """Finds what the recipe trains.
+
+        Raises:
+            InputError: A setting is wrong, it is no ranker, or nothing tells how similar responses are.
+        """
+        settings = parse(self.config, [*self.overrides, *self._own_words()])
+        method = get_method(settings.run.method)
+        if not issubclass(method.config_class, RankerConfig):
+            raise InputError(f"method: got {method.name}, expected a ranker of responses, such as dual_encoder")
+        if settings.run.checkpoint_selection == "last":
+            raise InputError("checkpoint_selection: got last, expected contrastive_accuracy; set it in the recipe")
+        model_class = method.model_class
+        if self.similarity is None and issubclass(model_class, Ranker) and not model_class.embeds:
+            raise InputError(
+                f"similarity: got none, but {method.name} embeds no responses; give --similarity the folder of a "
+                "ranker that does, such as a trained dual_encoder"
+            )
+        return method
+
+    def settings(self, name: str) -> Settings:
+        """Parses the settings of a run."""
+        return parse(self.config, self.words(name))
+
+    def granularity_model(self) -> str:
+        """Returns the folder of the ranker that tells how similar responses are."""
+        return self.similarity or str(self.run(BASELINE))
+
+    def members(self) -> list[str]:
+        """Names the runs of the granularities, the closest first."""
+        return [f"granularity-{level}" for level in range(1, self.size + 1)]
+
+    def seeds(self) -> list[str]:
+        """Names the runs that differ in nothing but the seed; the first is the baseline."""
+        return [BASELINE, *(f"seed-{number}" for number in range(2, self.size + 1))]
