@@ -279,6 +279,13 @@ def test_tables_hold_measured_figures_beside_printed_ones():
     assert "| Dual Encoder | 70.12 | 79.55 | — | — |" in text
     assert "| granularity 1 | — | — | 15.50 ± 0.25 | — |" in text
     assert "More than chance" not in text
+    run = {"dialogues": 100, "examples": 640, "steps": 40, "processes": 2}
+    recipe = {"per_device_train_batch_size": 16, "gradient_accumulation_steps": 1, "num_candidates": 5}
+    config = {"training": {"baseline": run}, "recipe": recipe, "candidates": {"num_candidates": 20}}
+    text = ensemble_tables(Results({"config": config}, rows))
+    assert text.startswith(
+        "Each run: 640 responses of 100 dialogues, 40 steps of 32 (2 epochs), the true response among 5"
+    )
 
 
 def ubuntu(folder):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..evaluation.results import Results, Row
@@ -54,14 +54,38 @@ def ensemble_tables(results: Results) -> str:
         results: Figures of ours and of the paper, and ``comparisons`` in the run's config.
 
     Returns:
-        Markdown that ends in a line break: the paper's tables 2, 4, 5 and 6 as far as there are figures, and what is
-        more than chance.
+        Markdown that ends in a line break: what was learnt from, the paper's tables 2, 4, 5 and 6 as far as there are
+        figures, and what is more than chance.
     """
     parts = [_render(table, results.results) for table in _TABLES]
-    comparisons: Sequence[dict[str, Any]] = results.run["config"].get("comparisons", ())
+    config = results.run["config"]
+    if "training" in config:
+        parts.insert(0, _render_training(config))
+    comparisons: Sequence[dict[str, Any]] = config.get("comparisons", ())
     if comparisons:
         parts.append(_render_comparisons(comparisons))
     return "\n".join(part for part in parts if part)
+
+
+def _render_training(config: Mapping[str, Any]) -> str:
+    """Says what the runs learnt from and for how long, and what probes did."""
+    recipe, baseline = config["recipe"], config["training"]["baseline"]
+    batch = recipe["per_device_train_batch_size"] * recipe.get("gradient_accumulation_steps", 1) * baseline["processes"]
+    epochs = baseline["steps"] * batch / baseline["examples"]
+    told = [
+        f"Each run: {baseline['examples']:,} responses of {baseline['dialogues']:,} dialogues, {baseline['steps']:,} "
+        f"steps of {batch} ({epochs:.3g} epochs), the true response among {recipe['num_candidates']}; measured among "
+        f"{config['candidates']['num_candidates']}."
+    ]
+    for task, probed in (("words", _WORDS), ("acts", _ACTS)):
+        found = next((each for name, each in config.get("analyses", {}).items() if name.startswith(probed)), None)
+        if found is not None:
+            contexts = found["contexts"]
+            told.append(
+                f"Probes of {task}: {found['classes']:,} classes, {contexts['train']:,} contexts of train, "
+                f"{contexts['test']:,} of test."
+            )
+    return "\n".join(told) + "\n"
 
 
 def _render(table: _Table, rows: Sequence[Row]) -> str:

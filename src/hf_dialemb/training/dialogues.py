@@ -71,7 +71,9 @@ def dev_dialogues(run: RunArguments, method: Method, report: Report) -> list[Dia
         sets = [(corpus, run.dev_split) for corpus, _ in _training_sets(run)]
         own = [corpus for corpus, _ in sets if corpus not in CORPORA and is_own(corpus)]
         if own:
-            raise InputError(f"dev_split: got '{run.dev_split}', but {own[0]} has no splits; give another file")
+            raise InputError(
+                f"dev_split: got '{run.dev_split}', but {own[0]} has no splits; give a file (--dev_split FILE)"
+            )
     dialogues = [dialogue for corpus, split in dict.fromkeys(sets) for dialogue in _load(run, corpus, split)]
     if run.checkpoint_selection == "dev_purity":
         dialogues = [dialogue for dialogue in dialogues if len(dialogue.domains) == 1]
@@ -138,7 +140,10 @@ def _without_leaks(
         return dialogues
     check_apart([f"{corpus}/{split}" if corpus in CORPORA else corpus for corpus, split in sets], names)
     cleaning = Cleaning()
-    index = build_index(names, run.data_dir, skip_invalid=run.skip_invalid)
+    try:
+        index = build_index(names, run.data_dir, skip_invalid=run.skip_invalid)
+    except InputError as error:
+        raise InputError(f"exclude: {error}; or leave everything in (--exclude none)") from None
     kept = list(index.clean(dialogues, cleaning))
     report(
         f"Left out of training, as {', '.join(names)} hold them or nearly so: {cleaning.removed_dialogues:,} dialogues "
