@@ -16,7 +16,8 @@ MAX_CHARACTERS = 4_000  # of a turn
 
 PASTED = "Pasted text"
 _SEPARATOR = re.compile(rb"[ \t]*-{3,}[ \t]*\r?\n?")
-_OPTION = ", or say who it is (--roles NAME=user)"  # a remedy that the command line has and a page has not
+# A remedy that the command line has and a page has not.
+_OPTION = ", or, where a command has --roles, say who it is (--roles NAME=user)"
 
 
 def read(pasted: str | None, upload: str | None) -> list[Dialogue]:
