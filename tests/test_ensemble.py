@@ -186,6 +186,7 @@ def test_a_run_that_fails_is_named_with_its_own_message(tmp_path):
         ({"similarity": "no/such"}, "similarity: got no/such, expected the folder of a trained ranker"),
         ({"config": "deep_attention_matching_multiwoz_small"}, "similarity: got none, but deep_attention_matching"),
         ({"dev": "dev.jsonl"}, "dev, test: got files, but sample has splits"),
+        ({"corpus": "a.jsonl", "dev": "b.jsonl", "test": "b.jsonl"}, "dev, test: got b.jsonl for both"),
         ({"corpus": "mine.jsonl"}, r"corpus: got mine.jsonl, which has no splits; give .* \(--dev\)"),
         ({"size": 600}, "num_granularities: got 600, but each response has"),
     ],

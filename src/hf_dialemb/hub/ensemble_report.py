@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ..corpora import CORPORA, get_corpus
 from ..corpora.candidates import read_candidates
 from ..evaluation.linear_layer import Outcome
 from ..evaluation.next_utterance import (
@@ -81,7 +80,7 @@ def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], 
         "comparisons": comparisons,
     }
     text = _write(plan, config, rows, started)  # what comes now may take hours
-    if analyses and _is_of_dialogues(plan.corpus) and all(_embeds(members) for members in systems.values()):
+    if analyses and not plan.gives_candidates and all(_embeds(members) for members in systems.values()):
         outcomes = analyse(plan, systems, list(names.values()), names[BASELINE], report)
         measured_on = plan.source("test")
         rows += [Row(each.system, measured_on, "test", *figure) for each in outcomes for figure in each.measurements]
@@ -101,10 +100,6 @@ def _write(plan: EnsemblePlan, config: dict[str, Any], rows: Sequence[Row], star
     text = ensemble_tables(results)
     write_text_atomically(plan.output / "results.md", text)
     return text
-
-
-def _is_of_dialogues(corpus: str) -> bool:
-    return corpus not in CORPORA or get_corpus(corpus).kind == "dialogues"
 
 
 def _embeds(members: Sequence[LoadedRanker]) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from ..corpora import CORPORA, get_corpus, load_dialogues, load_examples
+from ..corpora import load_dialogues, load_examples
 from ..corpora.candidates import draw_candidates, read_candidates, write_candidates
 from ..models.errors import InputError
 from ..models.files import check_writable, write_atomically, write_json_atomically
@@ -134,8 +134,7 @@ def _draw(plan: EnsemblePlan, split: str, report: Callable[[str], None]) -> None
         "num_candidates": plan.candidates or chosen["num_candidates"],
         "responses": chosen["responses"],
     }
-    given = plan.corpus in CORPORA and get_corpus(plan.corpus).kind == "response-selection"
-    most = settings.run.max_dev_dialogues if split == "dev" and not given else None
+    most = settings.run.max_dev_dialogues if split == "dev" and not plan.gives_candidates else None
     header |= {} if most is None else {"max_dialogues": most}
     path = plan.candidate_file(split)
     if path.is_file():
@@ -147,7 +146,7 @@ def _draw(plan: EnsemblePlan, split: str, report: Callable[[str], None]) -> None
                 f"{path}: drawn with {_settings(before)}, but asked for are {_settings(header)}, and the runs beside "
                 "it were chosen by the former; ask for these, or choose another --output"
             )
-    if given:
+    if plan.gives_candidates:
         selections = [item for item in load_examples(plan.corpus, plan.data_dir, split) if item.correct]
     else:
         dialogues = load_dialogues(plan.source(split), plan.data_dir, split)[:most]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..corpora import CORPORA
+from ..corpora import CORPORA, get_corpus
 from ..corpora.own import is_own
 from ..models import get_method
 from ..models.config import RankerConfig
@@ -68,6 +68,8 @@ class EnsemblePlan:
                 f"corpus: got {self.corpus}, which has no splits; give files of your own that choose checkpoints "
                 "(--dev) and that measure (--test)"
             )
+        if own and self.dev == self.test:
+            raise InputError(f"dev, test: got {self.dev} for both, expected two files; keep what measures apart")
         if not own and (self.dev, self.test) != (None, None):
             raise InputError(f"dev, test: got files, but {self.corpus} has splits of its own; leave them out")
         if "--output_dir" in self.overrides:
@@ -77,6 +79,11 @@ class EnsemblePlan:
     def own_files(self) -> bool:
         """Whether what is learnt from, and what chooses and measures, are files of one's own."""
         return self.dev is not None
+
+    @property
+    def gives_candidates(self) -> bool:
+        """Whether the corpus itself says which responses are to be ranked."""
+        return self.corpus in CORPORA and get_corpus(self.corpus).kind == "response-selection"
 
     def source(self, split: str) -> str:
         """Names the corpus that a split is read from."""
