@@ -122,6 +122,18 @@ def test_dev_candidates_and_probes_keep_to_the_dialogues_that_are_asked_for(tmp_
     assert header["max_dialogues"] == 7
     assert len({selection.id.rsplit(":", 1)[0] for selection in selections}) == 7
     assert "max_dialogues" not in read_candidates(plan.candidate_file("test"))[0]
+    fewer = replace(plan, output=tmp_path / "fewer", test_dialogues=5)
+    ensemble._draw(fewer, "test", lambda line: None)
+    header, selections = read_candidates(fewer.candidate_file("test"))
+    measuring = [selection.id.rsplit(":", 1)[0] for selection in selections]
+    assert header["max_dialogues"] == 5
+    assert list(dict.fromkeys(measuring)) == [dialogue.id for dialogue in fewer.load("test")]
+    everything = [dialogue.id for dialogue in plan.load("test")]
+    assert [each for each in everything if each in measuring] == list(dict.fromkeys(measuring)) != everything[:5]
+    with pytest.raises(InputError, match="test_dialogues: got 0, expected at least 1"):
+        replace(plan, test_dialogues=0)
+    with pytest.raises(InputError, match="test_dialogues: got 5, but ubuntu has contexts with candidates of its"):
+        replace(plan, corpus="ubuntu", test_dialogues=5)
     assert len(_training_dialogues(plan, ())) == 10
     assert len(_training_dialogues(replace(plan, analysis_dialogues=None), ())) == 60
 

@@ -23,8 +23,10 @@ from hf_dialemb.evaluation.next_utterance import (
     context_text,
     correct_candidates,
     log_of_mean_probability,
+    member_scores,
     members_of,
     rank_candidates,
+    rank_candidates_by_vectors,
 )
 from hf_dialemb.evaluation.registry import load_problem
 from hf_dialemb.evaluation.remembering import RememberingEncoder
@@ -32,7 +34,7 @@ from hf_dialemb.metrics.next_utterance.functional import KS, OFFICIAL, example_s
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.ranker import RankingExample
-from hf_dialemb.models.ranking import encode_contexts, score_candidates
+from hf_dialemb.models.ranking import encode_contexts, encode_responses, score_candidates
 
 # metric
 
@@ -187,8 +189,16 @@ def test_an_ensemble_averages_probabilities(folders, towers, selections):
     each = [torch.from_numpy(np.stack(plainly(ranker, selections))).softmax(-1).numpy() for ranker in towers]
     np.testing.assert_allclose(np.exp(found), np.mean(each, axis=0), rtol=1e-5)
     np.testing.assert_allclose(found, np.stack(plainly(joint, selections)), rtol=1e-5)
-    ranked = rank_candidates(joint, selections)
-    np.testing.assert_array_equal(ranked.scores, found)
+    ranked = rank_candidates([member_scores(ranker, selections) for ranker in towers], selections)
+    np.testing.assert_allclose(ranked.scores, found, rtol=1e-6)
+
+
+def test_an_ensembles_vectors_rank_by_the_mean_of_cosines(folders, towers, selections):
+    joint = assembled(folders)
+    ranked = rank_candidates_by_vectors([member_scores(ranker, selections) for ranker in towers], selections)
+    contexts = encode_contexts(joint, [each.context for each in selections])
+    for context, selection, scores in zip(contexts, selections, ranked.scores, strict=True):
+        np.testing.assert_allclose(encode_responses(joint, selection.responses) @ context, scores, atol=1e-5)
 
 
 def test_mean_probabilities_in_closed_form():
@@ -200,7 +210,7 @@ def test_mean_probabilities_in_closed_form():
 
 
 def test_reciprocal_ranks_and_hits_set_by_set(towers, selections):
-    found = rank_candidates(towers[0], selections)
+    found = rank_candidates([member_scores(towers[0], selections)], selections)
     for selection, scores, reciprocal, hit in zip(
         selections, found.scores, found.reciprocal_ranks, found.hits, strict=True
     ):
@@ -214,8 +224,10 @@ def test_reciprocal_ranks_and_hits_set_by_set(towers, selections):
     [(("yes",), (0,), "two candidates or more"), (("yes", "no"), (), "example 0: got no correct candidate")],
 )
 def test_a_set_that_cannot_be_ranked_is_told(towers, responses, correct, sentence):
+    selections = [ResponseSelection((Turn("user", "hi"),), responses, correct)]
+    scored = [member_scores(towers[0], selections)]
     with pytest.raises(InputError, match=f"candidates: .*{sentence}"):
-        rank_candidates(towers[0], [ResponseSelection((Turn("user", "hi"),), responses, correct)])
+        rank_candidates(scored, selections)
 
 
 def test_what_says_the_same_is_correct_but_not_officially():

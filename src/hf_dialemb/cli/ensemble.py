@@ -44,6 +44,9 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         type=int,
         help="training dialogues that probes and fine-tuning learn from, drawn by the seed (default: all)",
     )
+    parser.add_argument(
+        "--test-dialogues", type=int, help="dialogues of the test split that measure, drawn once (default: all)"
+    )
     parser.set_defaults(run=_run)
 
 
@@ -55,7 +58,7 @@ def _run(options: argparse.Namespace) -> None:
     plan = EnsemblePlan(
         options.config, options.corpus, options.output, tuple(options.rest), options.size, options.data_dir,
         options.candidates, options.similarity, options.jobs, tuple(options.launch.split()),
-        options.analysis_dialogues, options.dev, options.test,
+        options.analysis_dialogues, options.dev, options.test, options.test_dialogues,
     )  # fmt: skip
     train_ensemble(plan, print)
     print(report_ensemble(plan, analyses=not options.skip_analyses, report=print))

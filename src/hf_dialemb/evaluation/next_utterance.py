@@ -60,46 +60,52 @@ class RankedCandidates(NamedTuple):
     hits: NDArray[np.float64]
 
 
-def rank_candidates(
-    ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool = False
-) -> RankedCandidates:
+class MemberScores(NamedTuple):
+    """What one ranker, alone or as a member of ensembles, makes of candidate sets.
+
+    Attributes:
+        scores: Of each of E sets the scores of its candidates, (K,).
+        cosines: And those of the context with each candidate, (K,); None if the ranker embeds nothing.
+    """
+
+    scores: _Scores
+    cosines: _Scores | None
+
+
+def rank_candidates(members: Sequence[MemberScores], selections: Sequence[ResponseSelection]) -> RankedCandidates:
     """Ranks the candidates of contexts.
 
     Args:
-        ranker: Any ranker.
+        members: Of the members of an ensemble, whose probabilities are averaged, or of a single ranker.
         selections: E candidate sets, each of two candidates or more and with a correct one.
-        show_progress: Whether to draw a progress bar.
 
     Returns:
         Scores, and what they are worth, set by set.
 
     Raises:
-        InputError: A set has fewer candidates or no correct one, a speaker has no mark, or a score is not finite.
+        InputError: A set has fewer candidates or no correct one, or a score is not finite.
     """
-    return _ranked(candidate_scores(ranker, selections, show_progress), selections)
+    return _ranked(_combined([member.scores for member in members]), selections)
 
 
 def rank_candidates_by_vectors(
-    ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool = False
+    members: Sequence[MemberScores], selections: Sequence[ResponseSelection]
 ) -> RankedCandidates:
-    """Ranks the candidates of contexts by the products of vectors, as a vector index does.
-
-    For an ensemble that is the mean of its members' cosines, and not equation 7.
+    """Ranks the candidates of contexts by the mean of the members' cosines, as a vector index does, not by equation 7.
 
     Args:
-        ranker: One that embeds.
+        members: As in `rank_candidates`; all of them embed.
         selections: As in `rank_candidates`.
-        show_progress: Whether to draw a progress bar.
 
     Returns:
         Scores, and what they are worth, set by set.
 
     Raises:
-        InputError: As in `rank_candidates`, or the ranker embeds nothing.
+        InputError: As in `rank_candidates`.
     """
-    rows, responses, contexts = _vectors(ranker, selections, show_progress)
-    products = [responses[chosen] @ context for chosen, context in zip(rows, contexts, strict=True)]
-    return _ranked([scores.astype(np.float64) for scores in products], selections)
+    cosines = [member.cosines for member in members if member.cosines is not None]
+    assert len(cosines) == len(members), "all members embed"
+    return _ranked([np.mean(each, axis=0) for each in zip(*cosines, strict=True)], selections)
 
 
 def _ranked(scores: _Scores, selections: Sequence[ResponseSelection]) -> RankedCandidates:
@@ -126,8 +132,11 @@ def candidate_scores(
     Raises:
         InputError: A speaker has no mark.
     """
-    each = [_member_scores(member, selections, show_progress) for member in members_of(ranker)]
-    if not is_ensemble(ranker):
+    return _combined([member_scores(member, selections, show_progress).scores for member in members_of(ranker)])
+
+
+def _combined(each: Sequence[_Scores]) -> _Scores:
+    if len(each) == 1:
         return each[0]
     return [log_of_mean_probability(np.stack(scores)) for scores in zip(*each, strict=True)]
 
@@ -295,36 +304,42 @@ def _scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Score
     return encoder.timed(lambda: candidate_scores(ranker, selections, show_progress=True))
 
 
-def _member_scores(ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool) -> _Scores:
+def member_scores(
+    ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool = False
+) -> MemberScores:
+    """Scores the candidates of contexts with a ranker that is no ensemble; one that embeds reads each response once.
+
+    Args:
+        ranker: The ranker.
+        selections: E candidate sets.
+        show_progress: Whether to draw a progress bar.
+
+    Returns:
+        Its scores, and its cosines if it embeds.
+
+    Raises:
+        InputError: A speaker has no mark.
+    """
     from ..models.dual_encoder import TowerRanker
     from ..models.ranker import RankingExample
-    from ..models.ranking import score_candidates
+    from ..models.ranking import encode_contexts, encode_responses, score_candidates
 
     model = ranker.model
     if not isinstance(model, TowerRanker):
         examples = [RankingExample(selection.context, selection.responses) for selection in selections]
-        return score_candidates(ranker, examples, show_progress=show_progress)
+        return MemberScores(score_candidates(ranker, examples, show_progress=show_progress), None)
     import torch
-
-    rows, *found = _vectors(ranker, selections, show_progress)
-    responses, contexts = (torch.from_numpy(vectors) for vectors in found)
-    return [
-        model.product(contexts[place : place + 1], responses[chosen].unsqueeze(0))[0].double().numpy()
-        for place, chosen in enumerate(rows)
-    ]
-
-
-def _vectors(
-    ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool
-) -> tuple[list[list[int]], NDArray[np.float32], NDArray[np.float32]]:
-    """Embeds each distinct response once: rows of the candidates of each set, their vectors, and the contexts'."""
-    from ..models.ranking import encode_contexts, encode_responses
 
     places: dict[str, int] = {}
     rows = [[places.setdefault(text, len(places)) for text in selection.responses] for selection in selections]
-    responses = encode_responses(ranker, list(places), show_progress=show_progress)
-    contexts = encode_contexts(ranker, [selection.context for selection in selections], show_progress=show_progress)
-    return rows, responses, contexts
+    responses = torch.from_numpy(encode_responses(ranker, list(places), show_progress=show_progress))
+    turns = [selection.context for selection in selections]
+    contexts = torch.from_numpy(encode_contexts(ranker, turns, show_progress=show_progress))
+    scores, cosines = [], []
+    for context, chosen in zip(contexts, rows, strict=True):
+        scores.append(model.product(context[None], responses[chosen][None])[0].double().numpy())
+        cosines.append(torch.cosine_similarity(context[None], responses[chosen]).double().numpy())
+    return MemberScores(scores, cosines)
 
 
 TASK = Task(NAME, load, "Mehri and Eskenazi (2019), section 4", kinds=("dialogues", "response-selection"))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..corpora import CORPORA, load_dialogues
+from ..corpora import CORPORA
 from ..evaluation.act_fine_tuning import run_act_fine_tuning
 from ..evaluation.context_labels import ACTS, WORDS
 from ..evaluation.linear_layer import Outcome
@@ -69,8 +69,7 @@ def analyse(
     train = labelled = _training_dialogues(plan, ())
     if plan.corpus in CORPORA:  # other corpora name acts otherwise
         labelled = _training_dialogues(plan, ("--corpus", f"{plan.corpus}/train"))
-    dev, test = (load_dialogues(plan.source(split), plan.data_dir, split) for split in ("dev", "test"))
-    dev = dev[: plan.settings(BASELINE).run.max_dev_dialogues]
+    dev, test = plan.load("dev"), plan.load("test")
     single = systems[baseline]
     analyses = [
         _probes("word_probes", systems, (train, dev, test), WORDS),
@@ -84,7 +83,7 @@ def analyse(
         ]
     else:
         report(f"{plan.corpus} has no dialogue acts: nothing is told of them")
-    made_of: dict[str, Any] = {"dialogues": plan.analysis_dialogues}
+    made_of: dict[str, Any] = {"dialogues": plan.analysis_dialogues, "test_dialogues": plan.test_dialogues}
     made_of |= {run: training_record(plan.run(run))["checkpoint"] for run in (*plan.seeds(), *plan.members())}
     return [each for analysis in analyses for each in _outcomes(analysis, plan.output / "analyses", made_of, report)]
 

@@ -7,6 +7,7 @@ what was measured once for the same checkpoints is not measured again.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -14,13 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 from ..corpora.candidates import read_candidates
 from ..evaluation.linear_layer import Outcome
 from ..evaluation.next_utterance import (
     NAME,
+    MemberScores,
     RankedCandidates,
-    is_ensemble,
+    member_scores,
     rank_candidates,
     rank_candidates_by_vectors,
 )
@@ -71,7 +74,7 @@ def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], 
     started = time.perf_counter()
     names = system_names(plan)
     systems = _systems(plan, names)
-    rows, comparisons = _rank(plan, names, report)
+    rows, comparisons = _rank(plan, systems, names, report)
     config: dict[str, Any] = {
         "recipe": plan.settings(BASELINE).fingerprint(),
         "size": plan.size,
@@ -128,20 +131,25 @@ def _systems(plan: EnsemblePlan, names: Mapping[str, str]) -> dict[str, list[Loa
 
 
 def _rank(
-    plan: EnsemblePlan, names: Mapping[str, str], report: Callable[[str], None]
+    plan: EnsemblePlan,
+    systems: Mapping[str, Sequence[LoadedRanker]],
+    names: Mapping[str, str],
+    report: Callable[[str], None],
 ) -> tuple[list[Row], list[dict[str, Any]]]:
-    """Ranks the test candidates with the assembled checkpoints, and compares the ensembles example by example."""
+    """Ranks the test candidates, each ranker once however many ensembles share it, and compares example by example."""
     _, selections = read_candidates(plan.candidate_file("test"))
-    folders = {names[name]: plan.run(name) for name in names}
-    folders |= {f"granularity {level}": plan.run(name) for level, name in enumerate(plan.members(), 1)}
+    distinct = list({id(member): member for members in systems.values() for member in members}.values())
+    report(f"Ranking {len(selections):,} candidate sets with {len(distinct)} rankers")
+    known: dict[int, MemberScores] = {}
+    for member in tqdm(distinct, desc="rank", unit="ranker", file=sys.stderr):
+        known[id(member)] = member_scores(member, selections)
     rows, ranks = [], {}
-    for name, folder in folders.items():
-        report(f"Ranking {len(selections):,} candidate sets with {folder}")
-        ranker = load_ranker(str(folder))
-        ranks[name] = rank_candidates(ranker, selections)
+    for name, members in systems.items():
+        scored = [known[id(member)] for member in members]
+        ranks[name] = rank_candidates(scored, selections)
         rows += _figures(name, plan, ranks[name])
-        if is_ensemble(ranker) and _embeds([ranker]):
-            rows += _figures(f"{name}, by its vectors", plan, rank_candidates_by_vectors(ranker, selections))
+        if len(members) > 1 and _embeds(members):
+            rows += _figures(f"{name}, by its vectors", plan, rank_candidates_by_vectors(scored, selections))
     ours, comparisons = ranks[names[GRANULARITIES]], []
     for name in (names[BASELINE], names[CHECKPOINTS], names[SEEDS]):
         others = ranks[name]

@@ -18,18 +18,15 @@ from typing import Any
 
 from tqdm import tqdm
 
-from ..corpora import load_dialogues, load_examples
+from ..corpora import load_examples
 from ..corpora.candidates import draw_candidates, read_candidates, write_candidates
 from ..models.errors import InputError
 from ..models.files import check_writable, write_atomically, write_json_atomically
 from ..models.method import Method
 from .dialogues import training_dialogues
-from .ensemble_plan import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, EnsemblePlan
+from .ensemble_plan import BASELINE, CANDIDATE_SEED, CHECKPOINTS, GRANULARITIES, SEEDS, EnsemblePlan
 from .ranking import response_vectors, similarity_ranker, weights_digest
 from .run import REPORT_FILE, SETTINGS_FILE
-
-CANDIDATE_SEED = 13
-"""Of the candidates that choose checkpoints and that the ensembles are measured by."""
 
 MEMBERS_FILE = "members.json"
 """Says which runs an ensemble was made of, and of which weights of theirs."""
@@ -134,7 +131,7 @@ def _draw(plan: EnsemblePlan, split: str, report: Callable[[str], None]) -> None
         "num_candidates": plan.candidates or chosen["num_candidates"],
         "responses": chosen["responses"],
     }
-    most = settings.run.max_dev_dialogues if split == "dev" and not plan.gives_candidates else None
+    most = None if plan.gives_candidates else plan.max_dialogues(split)
     header |= {} if most is None else {"max_dialogues": most}
     path = plan.candidate_file(split)
     if path.is_file():
@@ -149,8 +146,7 @@ def _draw(plan: EnsemblePlan, split: str, report: Callable[[str], None]) -> None
     if plan.gives_candidates:
         selections = [item for item in load_examples(plan.corpus, plan.data_dir, split) if item.correct]
     else:
-        dialogues = load_dialogues(plan.source(split), plan.data_dir, split)[:most]
-        selections = draw_candidates(dialogues, header["num_candidates"], chosen["responses"], CANDIDATE_SEED)
+        selections = draw_candidates(plan.load(split), header["num_candidates"], chosen["responses"], CANDIDATE_SEED)
     write_candidates(path, selections, header)
     source = plan.source(split) if plan.own_files else f"{plan.corpus}/{split}"
     report(f"Wrote {len(selections):,} candidate sets of {source}: {path}")

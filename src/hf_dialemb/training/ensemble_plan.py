@@ -5,14 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..corpora import CORPORA, get_corpus
+import numpy as np
+
+from ..corpora import CORPORA, get_corpus, load_dialogues
 from ..corpora.own import is_own
 from ..models import get_method
 from ..models.config import RankerConfig
+from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..models.method import Method
 from ..models.ranker import Ranker
 from .arguments import Settings, parse
+
+CANDIDATE_SEED = 13
+"""Of the candidates that choose checkpoints and that the ensembles are measured by."""
 
 BASELINE, GRANULARITIES, CHECKPOINTS, SEEDS = "baseline", "multi-granularity", "checkpoints", "seeds"
 """The single model, and the three ensembles: of L granularities, of one run's best checkpoints, of L seeds."""
@@ -38,6 +44,7 @@ class EnsemblePlan:
         analysis_dialogues: How many training dialogues probes and fine-tuning learn from; None takes all.
         dev: A file of one's own that chooses checkpoints; None takes the corpus' dev split.
         test: And one that measures.
+        test_dialogues: How many dialogues of the test split measure, drawn once for all; None takes all.
 
     Raises:
         InputError: A number is too small, or files of one's own are missing or superfluous.
@@ -56,9 +63,16 @@ class EnsemblePlan:
     analysis_dialogues: int | None = None
     dev: str | None = None
     test: str | None = None
+    test_dialogues: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("size", 2), ("jobs", 1), ("candidates", 2), ("analysis_dialogues", 2)):
+        for name, least in (
+            ("size", 2),
+            ("jobs", 1),
+            ("candidates", 2),
+            ("analysis_dialogues", 2),
+            ("test_dialogues", 1),
+        ):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise InputError(f"{name}: got {value}, expected at least {least}; raise it")
@@ -72,6 +86,11 @@ class EnsemblePlan:
             raise InputError(f"dev, test: got {self.dev} for both, expected two files; keep what measures apart")
         if not own and (self.dev, self.test) != (None, None):
             raise InputError(f"dev, test: got files, but {self.corpus} has splits of its own; leave them out")
+        if self.gives_candidates and self.test_dialogues is not None:
+            raise InputError(
+                f"test_dialogues: got {self.test_dialogues}, but {self.corpus} has contexts with candidates of its "
+                "own, all of which measure; leave it out"
+            )
         if "--output_dir" in self.overrides:
             raise InputError("output_dir: got a folder of one run, expected none; --output holds all runs")
 
@@ -79,6 +98,18 @@ class EnsemblePlan:
     def own_files(self) -> bool:
         """Whether what is learnt from, and what chooses and measures, are files of one's own."""
         return self.dev is not None
+
+    def load(self, split: str) -> list[Dialogue]:
+        """Loads the dialogues that choose checkpoints (dev), or those that measure (test)."""
+        dialogues, most = load_dialogues(self.source(split), self.data_dir, split), self.max_dialogues(split)
+        if split == "dev" or most is None:
+            return dialogues[:most]
+        rows = np.random.default_rng(CANDIDATE_SEED).permutation(len(dialogues))[:most]
+        return [dialogues[row] for row in sorted(rows)]  # drawn, not the first: corpora are often sorted by domain
+
+    def max_dialogues(self, split: str) -> int | None:
+        """Says how many dialogues of a split are taken at most."""
+        return self.test_dialogues if split == "test" else self.settings(BASELINE).run.max_dev_dialogues
 
     @property
     def gives_candidates(self) -> bool:
