@@ -65,6 +65,20 @@ results: setup
 	$(BIN)/dialemb train --config dialog2flow_single_minilm --label_temperature 0.35 --corpus sgd/train \
 	  --max_steps 500 --lr_scheduler_type constant_with_warmup --output_dir runs/dialog2flow-single-sgd
 	$(BIN)/dialemb ensemble --config dual_encoder_multiwoz --corpus multiwoz --output runs/mgt-multiwoz --jobs 2
+	$(BIN)/dialemb ensemble --config dual_encoder_sgd --corpus sgd --output runs/mgt-sgd --analysis-dialogues 1000 \
+	  --bf16 false --max_steps 1500 --save_strategy steps --save_steps 300
+	$(BIN)/dialemb ensemble --config transformer_dual_encoder_sgd_minilm --corpus sgd --output runs/mgt-minilm-sgd \
+	  --skip-analyses --test-dialogues 150 --max_dialogues 3000 --max_dev_dialogues 30 --bf16 false --max_steps 75 \
+	  --save_steps 15
+	$(BIN)/dialemb candidates --corpus multiwoz --split dev --responses assistant --output runs/multiwoz-dev.jsonl
+	$(BIN)/dialemb train --config dual_encoder_multiwoz --bf16 false --num_train_epochs 3 \
+	  --dev_candidates runs/multiwoz-dev.jsonl
+	$(BIN)/dialemb ensemble --config deep_attention_matching_multiwoz_small --corpus multiwoz \
+	  --similarity runs/dual-encoder-multiwoz --output runs/mgt-dam-multiwoz --candidates 20 --test-dialogues 150 \
+	  --max_dev_dialogues 40
+	for name in multiwoz sgd minilm-sgd dam-multiwoz; do \
+	  cp runs/mgt-$$name/results.json docs/results/mgt_$$(echo $$name | tr - _).json || exit 1; \
+	done
 	$(BIN)/dialemb benchmark --suite all --output runs/measured --model all-MiniLM-L6-v2 runs/dial2vec-minilm-sgd \
 	  runs/dse-minilm runs/dialogue-cse-minilm runs/dialog2flow-single-minilm runs/dialog2flow-joint-minilm \
 	  runs/mgt-multiwoz/baseline runs/mgt-multiwoz/multi-granularity tfidf lda doc2vec

@@ -297,8 +297,11 @@ def test_tables_hold_measured_figures_beside_printed_ones():
     config = {"training": {"baseline": run}, "recipe": recipe, "candidates": {"num_candidates": 20}}
     text = ensemble_tables(Results({"config": config}, rows))
     assert text.startswith(
-        "Each run: 640 responses of 100 dialogues, 40 steps of 32 (2 epochs), the true response among 5"
+        "Each run: 640 responses of 100 dialogues, 40 steps of 32 (2 epochs), the true response among 5; "
+        "measured among 20.\n"
     )
+    config["candidates"]["max_dialogues"] = 1500
+    assert "measured among 20 in 1,500 drawn dialogues.\n" in ensemble_tables(Results({"config": config}, rows))
 
 
 def ubuntu(folder):

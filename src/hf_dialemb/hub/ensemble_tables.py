@@ -72,10 +72,11 @@ def _render_training(config: Mapping[str, Any]) -> str:
     recipe, baseline = config["recipe"], config["training"]["baseline"]
     batch = recipe["per_device_train_batch_size"] * recipe.get("gradient_accumulation_steps", 1) * baseline["processes"]
     epochs = baseline["steps"] * batch / baseline["examples"]
+    drawn = config["candidates"].get("max_dialogues")
     told = [
         f"Each run: {baseline['examples']:,} responses of {baseline['dialogues']:,} dialogues, {baseline['steps']:,} "
         f"steps of {batch} ({epochs:.3g} epochs), the true response among {recipe['num_candidates']}; measured among "
-        f"{config['candidates']['num_candidates']}."
+        f"{config['candidates']['num_candidates']}{'' if drawn is None else f' in {drawn:,} drawn dialogues'}."
     ]
     for task, probed in (("words", _WORDS), ("acts", _ACTS)):
         found = next((each for name, each in config.get("analyses", {}).items() if name.startswith(probed)), None)
