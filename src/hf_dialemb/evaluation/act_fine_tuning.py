@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from .context_labels import ACTS, PARTS, Contexts, assistant_contexts, context_labels
-from .fine_tuning import precision
 from .linear_layer import Fitted, LayerSettings, Outcome, fit, outcome
 from .probes import check_embedding, describe
 
@@ -61,6 +60,7 @@ class LearningEncoders:
         tokens: What each of them reads, by part.
         seed: Of the first weights, where they are random.
         trained: Whether to start from the rankers' weights rather than from random ones.
+        bfloat16: Whether they compute in bfloat16; their weights and the layer are float32 all the same.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class LearningEncoders:
         *,
         seed: int,
         trained: bool = True,
+        bfloat16: bool = False,
     ) -> None:
         import torch
 
@@ -83,6 +84,7 @@ class LearningEncoders:
             ]
         self.layers = torch.nn.ModuleList(models).to(self.device)
         self._tokens = tokens
+        self._bfloat16 = bfloat16
 
     def lengths(self, part: str) -> NDArray[np.intp]:
         """Returns how many tokens the contexts have, (N,)."""
@@ -94,7 +96,7 @@ class LearningEncoders:
         import torch
 
         chosen = torch.from_numpy(rows)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=precision() == "bfloat16"):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
             found = [
                 model(**tokens[part].batch(chosen, self.device)).pooler_output
                 for model, tokens in zip(self.layers, self._tokens, strict=True)
@@ -111,6 +113,7 @@ def run_act_fine_tuning(
     untrained: Collection[str] = (),
     targets: Sequence[str] = (ACTS,),
     settings: LayerSettings = SETTINGS,
+    bfloat16: bool = False,
     show_progress: bool = False,
     finished: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
@@ -125,6 +128,7 @@ def run_act_fine_tuning(
         untrained: Names of those that start from random weights, other ones for each seed.
         targets: What is to be told; the words of the last turn too are of use for a comparison with probes.
         settings: How they are trained.
+        bfloat16: Whether the rankers compute in bfloat16.
         show_progress: Whether to draw a progress bar.
         finished: Receives each outcome as soon as it is there.
 
@@ -151,12 +155,12 @@ def run_act_fine_tuning(
             for target, wanted in labels.items():
                 fitted: list[Fitted] = []
                 for seed in seeds:
-                    source = LearningEncoders(members, tokens, seed=seed, trained=trained)
+                    source = LearningEncoders(members, tokens, seed=seed, trained=trained, bfloat16=bfloat16)
                     fitted.append(fit(source, wanted, settings, seed=seed))
                     progress.update()
                 config = (
                     describe(members, settings, seeds)
-                    | {"trained": trained, "precision": precision()}
+                    | {"trained": trained, "precision": "bfloat16" if bfloat16 else "float32"}
                     | wanted.describe()
                 )
                 found.append(outcome(name, f"{target}-fine-tuning", config, fitted))

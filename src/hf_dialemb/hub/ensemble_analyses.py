@@ -70,16 +70,16 @@ def analyse(
     if plan.corpus in CORPORA:  # other corpora name acts otherwise
         labelled = _training_dialogues(plan, ("--corpus", f"{plan.corpus}/train"))
     dev, test = plan.load("dev"), plan.load("test")
-    single = systems[baseline]
+    single, bfloat16 = systems[baseline], plan.settings(BASELINE).training.bf16  # rankers learn on as they were trained
     analyses = [
         _probes("word_probes", systems, (train, dev, test), WORDS),
-        _tuning("word_fine_tuning", {FINE_TUNED: single}, (train, dev, test), WORDS, FINE_TUNED),
+        _tuning("word_fine_tuning", {FINE_TUNED: single}, (train, dev, test), WORDS, FINE_TUNED, bfloat16),
     ]
     if all(any(turn.dialogue_acts for each in part for turn in each.turns) for part in (labelled, dev, test)):
         tuned = {RANDOM: single, **{name: systems[name] for name in whole}}
         analyses += [
             _probes("act_probes", systems, (labelled, dev, test), ACTS),
-            _tuning("act_fine_tuning", tuned, (labelled, dev, test), ACTS, RANDOM),
+            _tuning("act_fine_tuning", tuned, (labelled, dev, test), ACTS, RANDOM, bfloat16),
         ]
     else:
         report(f"{plan.corpus} has no dialogue acts: nothing is told of them")
@@ -101,12 +101,13 @@ def _probes(name: str, systems: _Systems, parts: _Parts, target: str) -> _Analys
     return _Analysis(name, systems, make)
 
 
-def _tuning(name: str, systems: _Systems, parts: _Parts, target: str, untrained: str) -> _Analysis:
+def _tuning(name: str, systems: _Systems, parts: _Parts, target: str, untrained: str, bfloat16: bool) -> _Analysis:
     def make(missing: _Systems, finished: Callable[[Outcome], None]) -> object:
         random = (untrained,) if untrained in missing else ()
         return run_act_fine_tuning(
-            missing, *parts, TUNING_SEEDS, random, (target,), show_progress=True, finished=finished
-        )
+            missing, *parts, TUNING_SEEDS, random, (target,),
+            bfloat16=bfloat16, show_progress=True, finished=finished,
+        )  # fmt: skip
 
     return _Analysis(name, systems, make)
 
