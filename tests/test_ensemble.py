@@ -15,6 +15,7 @@ from hf_dialemb.cli import main
 from hf_dialemb.corpora import read_jsonl, write_jsonl
 from hf_dialemb.corpora.candidates import read_candidates
 from hf_dialemb.evaluation import probes
+from hf_dialemb.evaluation.act_fine_tuning import run_act_fine_tuning
 from hf_dialemb.evaluation.results import Results, Row
 from hf_dialemb.hub import ensemble_analyses
 from hf_dialemb.hub.ensemble_analyses import _training_dialogues
@@ -149,10 +150,24 @@ def test_killed_probes_go_on_where_they_were(tmp_path, in_process, monkeypatch):
     whole = report_ensemble(plan, analyses=True, report=lambda line: None)
     assert "| Multi-Granularity (2) |" in whole.split("(the paper's Table 5)")[1]
     first = json.loads((plan.output / "results.json").read_text())
+    computed = {each.get("precision") for each in first["run"]["config"]["analyses"].values()}
+    assert computed == {None, "float32"}  # as the recipe says for the rankers
     kept = sorted((plan.output / "analyses").iterdir())
     assert len(kept) == 18  # six systems' probes for words and for acts, and those that learn: one, and five
     for path in kept[8:]:
         path.unlink()
+
+    def killed(*arguments, **options):
+        raise InputError("killed")
+
+    monkeypatch.setattr(ensemble_analyses, "run_act_fine_tuning", killed)
+    with pytest.raises(InputError, match="killed"):
+        report_ensemble(plan, analyses=True, report=lambda line: None)
+    partly = json.loads((plan.output / "results.json").read_text())["results"]
+    assert {row["task"] for row in partly} == {"next-utterance-retrieval", "bag-of-words-probe"}
+    monkeypatch.setattr(ensemble_analyses, "run_act_fine_tuning", run_act_fine_tuning)
+    for path in kept[8:]:
+        path.unlink(missing_ok=True)
     probed = []
 
     def run_probes(systems, *arguments, **options):

@@ -13,7 +13,6 @@ from scipy.sparse import csr_array
 from sklearn.metrics import f1_score
 
 from hf_dialemb.corpora import load_dialogues
-from hf_dialemb.evaluation import act_fine_tuning
 from hf_dialemb.evaluation.act_fine_tuning import LearningEncoders, lay_out, run_act_fine_tuning
 from hf_dialemb.evaluation.context_labels import (
     ACTS,
@@ -183,8 +182,7 @@ def test_probes_are_repeatable_and_leave_the_rankers_alone(dialogues, rankers):
         assert all(torch.equal(value, kept[name]) for name, value in each.model.state_dict().items())
 
 
-def test_encoders_that_learn_embed_as_rankers_do(monkeypatch, dialogues, rankers):
-    monkeypatch.setattr(act_fine_tuning, "precision", lambda: "float32")
+def test_encoders_that_learn_embed_as_rankers_do(dialogues, rankers):
     contexts = {part: assistant_contexts(found) for part, found in dialogues.items()}
     tokens = [{part: lay_out(each, found) for part, found in contexts.items()} for each in rankers]
     source = LearningEncoders(rankers, tokens, seed=0)
@@ -192,6 +190,9 @@ def test_encoders_that_learn_embed_as_rankers_do(monkeypatch, dialogues, rankers
     vectors = source.vectors("dev", rows)
     wanted = [encode_contexts(each, [contexts["dev"].turns[row] for row in rows]) for each in rankers]
     np.testing.assert_allclose(vectors.detach().numpy(), np.concatenate(wanted, axis=1), atol=1e-6)
+    rounded = LearningEncoders(rankers, tokens, seed=0, bfloat16=True).vectors("dev", rows)
+    assert rounded.dtype == torch.float32
+    assert 0 < (rounded - vectors).abs().max() < 0.05
     vectors.sum().backward()
     for model in source.layers:
         assert model.context.words.weight.grad.abs().sum() > 0

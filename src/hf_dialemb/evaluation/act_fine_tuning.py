@@ -158,11 +158,8 @@ def run_act_fine_tuning(
                     source = LearningEncoders(members, tokens, seed=seed, trained=trained, bfloat16=bfloat16)
                     fitted.append(fit(source, wanted, settings, seed=seed))
                     progress.update()
-                config = (
-                    describe(members, settings, seeds)
-                    | {"trained": trained, "precision": "bfloat16" if bfloat16 else "float32"}
-                    | wanted.describe()
-                )
+                how = {"trained": trained, "precision": "bfloat16" if bfloat16 else "float32"}
+                config = describe(members, settings, seeds) | how | wanted.describe()
                 found.append(outcome(name, f"{target}-fine-tuning", config, fitted))
                 finished(found[-1])
     return found

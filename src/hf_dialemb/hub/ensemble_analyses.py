@@ -7,7 +7,7 @@ same checkpoints.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ class _Analysis:
 
 def analyse(
     plan: EnsemblePlan, systems: _Systems, whole: Sequence[str], baseline: str, report: Callable[[str], None]
-) -> list[Outcome]:
+) -> Iterator[list[Outcome]]:
     """Probes all systems and fine-tunes those that the paper does, or reads what was found before.
 
     Args:
@@ -63,8 +63,8 @@ def analyse(
         baseline: Name of the single model.
         report: Receives one line per fact worth telling.
 
-    Returns:
-        The outcomes; those of acts only where train, dev and test name them.
+    Yields:
+        The outcomes of one analysis after the other; those of acts only where train, dev and test name them.
     """
     train = labelled = _training_dialogues(plan, ())
     if plan.corpus in CORPORA:  # other corpora name acts otherwise
@@ -85,7 +85,8 @@ def analyse(
         report(f"{plan.corpus} has no dialogue acts: nothing is told of them")
     made_of: dict[str, Any] = {"dialogues": plan.analysis_dialogues, "test_dialogues": plan.test_dialogues}
     made_of |= {run: training_record(plan.run(run))["checkpoint"] for run in (*plan.seeds(), *plan.members())}
-    return [each for analysis in analyses for each in _outcomes(analysis, plan.output / "analyses", made_of, report)]
+    for analysis in analyses:
+        yield _outcomes(analysis, plan.output / "analyses", made_of, report)
 
 
 def training_record(folder: Path) -> dict[str, Any]:

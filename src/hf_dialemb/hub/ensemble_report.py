@@ -31,7 +31,7 @@ from ..evaluation.quoted import quoted_figures
 from ..evaluation.results import Results, Row, describe_run, write_results
 from ..evaluation.run import command_line
 from ..evaluation.significance import paired_bootstrap, paired_bootstrap_f1
-from ..evaluation.task import percentage
+from ..evaluation.task import Measurement, percentage
 from ..models.files import write_text_atomically
 from ..models.ranking import LoadedRanker, load_ranker
 from ..training.ensemble import best_checkpoints
@@ -82,14 +82,13 @@ def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], 
         "training": {name: training_record(plan.run(name)) for name in (*plan.seeds(), *plan.members())},
         "comparisons": comparisons,
     }
-    text = _write(plan, config, rows, started)  # what comes now may take hours
+    text = _write(plan, config, rows, started)  # what comes now may take hours: each part is written when it is there
     if analyses and not plan.gives_candidates and all(_embeds(members) for members in systems.values()):
-        outcomes = analyse(plan, systems, list(names.values()), names[BASELINE], report)
-        measured_on = plan.source("test")
-        rows += [Row(each.system, measured_on, "test", *figure) for each in outcomes for figure in each.measurements]
-        comparisons += _compare(outcomes, names)
-        config["analyses"] = {f"{each.task}, {each.system}": each.config for each in outcomes}
-        text = _write(plan, config, rows, started)
+        for outcomes in analyse(plan, systems, list(names.values()), names[BASELINE], report):
+            rows += [_row(plan, each.system, figure) for each in outcomes for figure in each.measurements]
+            comparisons += _compare(outcomes, names)
+            config.setdefault("analyses", {}).update({f"{each.task}, {each.system}": each.config for each in outcomes})
+            text = _write(plan, config, rows, started)
     report(f"Wrote {plan.output / 'results.json'} and {plan.output / 'results.md'}")
     return text
 
@@ -164,10 +163,11 @@ def _rank(
 
 def _figures(name: str, plan: EnsemblePlan, found: RankedCandidates) -> list[Row]:
     figures = (("mrr", found.reciprocal_ranks), ("hits1", found.hits))
-    return [
-        Row(name, plan.source("test"), "test", *percentage(NAME, metric, "", [float(np.mean(values))]))
-        for metric, values in figures
-    ]
+    return [_row(plan, name, percentage(NAME, metric, "", [float(np.mean(values))])) for metric, values in figures]
+
+
+def _row(plan: EnsemblePlan, system: str, measured: Measurement) -> Row:
+    return Row(system, plan.source("test"), "test", *measured)
 
 
 def _compare(outcomes: Sequence[Outcome], names: Mapping[str, str]) -> list[dict[str, Any]]:
