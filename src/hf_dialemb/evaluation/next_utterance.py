@@ -85,7 +85,8 @@ def rank_candidates(members: Sequence[MemberScores], selections: Sequence[Respon
     Raises:
         InputError: A set has fewer candidates or no correct one, or a score is not finite.
     """
-    return _ranked(_combined([member.scores for member in members]), selections)
+    each = [member.scores for member in members]
+    return _ranked(_averaged(each) if len(each) > 1 else each[0], selections)
 
 
 def rank_candidates_by_vectors(
@@ -132,12 +133,11 @@ def candidate_scores(
     Raises:
         InputError: A speaker has no mark.
     """
-    return _combined([member_scores(member, selections, show_progress).scores for member in members_of(ranker)])
+    each = [member_scores(member, selections, show_progress).scores for member in members_of(ranker)]
+    return _averaged(each) if is_ensemble(ranker) else each[0]
 
 
-def _combined(each: Sequence[_Scores]) -> _Scores:
-    if len(each) == 1:
-        return each[0]
+def _averaged(each: Sequence[_Scores]) -> _Scores:
     return [log_of_mean_probability(np.stack(scores)) for scores in zip(*each, strict=True)]
 
 

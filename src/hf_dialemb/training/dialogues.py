@@ -43,10 +43,16 @@ def training_dialogues(run: RunArguments, method: Method, seed: int, report: Rep
     sets = _training_sets(run)
     loaded = [dialogue for corpus, split in sets for dialogue in _load(run, corpus, split)]
     dialogues = _usable(_without_leaks(loaded, run, sets, report), run, method, report)
-    if run.max_dialogues is not None:  # drawn, not the first: corpora are often sorted by domain
-        rows = np.random.default_rng(seed).permutation(len(dialogues))[: run.max_dialogues]
-        dialogues = [dialogues[row] for row in sorted(rows)]
+    dialogues = drawn(dialogues, run.max_dialogues, seed)
     return [unified_dialogue(dialogue) for dialogue in dialogues] if method.labelled else dialogues
+
+
+def drawn(dialogues: list[Dialogue], most: int | None, seed: int) -> list[Dialogue]:
+    """Draws at most so many dialogues, in their order, and not the first: corpora are often sorted by domain."""
+    if most is None:
+        return dialogues
+    rows = np.random.default_rng(seed).permutation(len(dialogues))[:most]
+    return [dialogues[row] for row in sorted(rows)]
 
 
 def dev_dialogues(run: RunArguments, method: Method, report: Report) -> list[Dialogue]:

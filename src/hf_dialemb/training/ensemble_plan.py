@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 from ..corpora import CORPORA, get_corpus, load_dialogues
 from ..corpora.own import is_own
 from ..models import get_method
@@ -16,6 +14,7 @@ from ..models.errors import InputError
 from ..models.method import Method
 from ..models.ranker import Ranker
 from .arguments import Settings, parse
+from .dialogues import drawn
 
 CANDIDATE_SEED = 13
 """Of the candidates that choose checkpoints and that the ensembles are measured by."""
@@ -102,10 +101,7 @@ class EnsemblePlan:
     def load(self, split: str) -> list[Dialogue]:
         """Loads the dialogues that choose checkpoints (dev), or those that measure (test)."""
         dialogues, most = load_dialogues(self.source(split), self.data_dir, split), self.max_dialogues(split)
-        if split == "dev" or most is None:
-            return dialogues[:most]
-        rows = np.random.default_rng(CANDIDATE_SEED).permutation(len(dialogues))[:most]
-        return [dialogues[row] for row in sorted(rows)]  # drawn, not the first: corpora are often sorted by domain
+        return dialogues[:most] if split == "dev" else drawn(dialogues, most, CANDIDATE_SEED)
 
     def max_dialogues(self, split: str) -> int | None:
         """Says how many dialogues of a split are taken at most."""
