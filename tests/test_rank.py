@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from ranker_checkpoints import assembled, deep_attention_matching, dual_encoder, save
+from sklearn.metrics.pairwise import cosine_similarity
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import load_dialogues, write_jsonl
@@ -17,7 +18,7 @@ from hf_dialemb.hub.vector_index import VectorIndex
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.ranker import RankingExample
-from hf_dialemb.models.ranking import score_candidates
+from hf_dialemb.models.ranking import encode_contexts, encode_responses, score_candidates
 
 CHAT = [{"role": "user", "content": "I need a taxi"}, {"role": "assistant", "content": "When do\nyou leave?"}]
 
@@ -171,6 +172,13 @@ def test_an_index_finds_the_same(towers, dialogues, responses, name):
     assert [len(each) for each in rank_pool(ranker, dialogues, responses, 500, "faiss")] == [len(responses)] * 4
 
 
+def test_an_index_ranks_by_the_mean_of_the_members_cosines(ensemble, towers, dialogues, responses):
+    contexts = [dialogue.turns for dialogue in dialogues]
+    cosines = [cosine_similarity(encode_contexts(each, contexts), encode_responses(each, responses)) for each in towers]
+    expected = best(np.mean(cosines, axis=0), responses, 6)
+    agree(rank_pool(ensemble, dialogues, responses, 6, "faiss"), expected)
+
+
 def test_products_of_vectors_of_any_length_are_searched():
     generator = np.random.default_rng(0)
     vectors = (generator.normal(size=(300, 8)) * generator.gamma(1, 5, size=(300, 1))).astype(np.float32)
@@ -194,9 +202,7 @@ def test_a_large_pool_is_searched_in_part_and_most_is_found(monkeypatch):
     assert np.mean(found) > 9
 
 
-def test_what_cannot_be_searched_is_told(ensemble, sample_dialogues, dialogues, responses, monkeypatch):
-    with pytest.raises(InputError, match="--index: the probabilities of an ensemble need the scores of all responses"):
-        next(rank_pool(ensemble, dialogues, responses, 5, "faiss"))
+def test_what_cannot_be_searched_is_told(sample_dialogues, dialogues, responses, monkeypatch):
     with pytest.raises(InputError, match="--index: this ranker reads a context and a response together"):
         next(rank_pool(deep_attention_matching(sample_dialogues), dialogues, responses, 5, "faiss"))
     monkeypatch.setitem(sys.modules, "faiss", None)
@@ -230,7 +236,7 @@ def test_rank_prints_and_writes(folders, towers, dialogues, responses, files, tm
     assert printed.count(" rank ") == len(dialogues)
 
 
-def test_rank_prints_an_ensembles_probabilities(ensemble, files, tmp_path, capsys):
+def test_rank_prints_an_ensembles_probabilities_or_cosines(ensemble, files, tmp_path, capsys):
     folder, output = save(ensemble, tmp_path / "ensemble"), tmp_path / "ranked.jsonl"
     (tmp_path / "chat.json").write_text(json.dumps(CHAT), encoding="utf-8")
     words = ["rank", "--model", folder, "--context", str(tmp_path / "chat.json"), *files[2:]]
@@ -240,6 +246,8 @@ def test_rank_prints_an_ensembles_probabilities(ensemble, files, tmp_path, capsy
     assert "#1  user: I need a taxi assistant: When do you leave?\n" in printed
     (record,) = map(json.loads, output.read_text(encoding="utf-8").splitlines())
     assert sum(each["probability"] for each in record["ranked"]) == pytest.approx(1)
+    assert main([*words, "--index", "faiss"]) == 0
+    assert "cosine  response" in capsys.readouterr().out
 
 
 def test_a_long_dialogue_is_shown_by_its_end():

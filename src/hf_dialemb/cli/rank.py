@@ -27,7 +27,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--context", type=Path, required=True, help="dialogues (.jsonl), or one chat (.json)")
     parser.add_argument("--candidates", type=Path, required=True, help="text file with a response on each line")
     parser.add_argument("--top", type=int, default=10, help="responses to keep for each dialogue (default: 10)")
-    parser.add_argument("--index", choices=["faiss"], help="find them by an index, for large pools; not for ensembles")
+    parser.add_argument("--index", choices=["faiss"], help="find them by vectors; an ensemble gives cosines then")
     parser.add_argument("--output", type=Path, help="write them here too, a dialogue on each line (JSONL)")
     parser.set_defaults(run=_rank)
     parser = add_command(

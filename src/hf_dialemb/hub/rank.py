@@ -1,8 +1,9 @@
 """What would be said next: a pool of responses ranked after dialogues, with a ranker or an ensemble of them.
 
 A ranker of two towers embeds the pool once; others score each response together with each dialogue. The probabilities
-of an ensemble are those of equation 7 over the whole pool (Mehri and Eskenazi, 2019, section 3.2). Memory holds one
-vector per response and member, whatever the number of dialogues.
+of an ensemble are those of equation 7 over the whole pool (Mehri and Eskenazi, 2019, section 3.2); an index goes by
+the means of its members' cosines instead. Memory holds one vector per response and member, whatever the number of
+dialogues.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def rank_file(
         top: How many responses to keep for each dialogue.
         index: See `rank_pool`.
         output: A JSONL file to write, a dialogue on each line: ``id``, ``messages`` and ``ranked``, a list of objects
-            with ``response`` and ``score``, or ``probability`` if it is an ensemble's.
+            with ``response`` and ``score``; of an ensemble ``probability``, or ``cosine`` if an index found it.
 
     Yields:
         Readable lines.
@@ -135,7 +136,7 @@ def rank_file(
     dialogues, (responses, blank, repeated) = read_contexts(contexts), read_pool(pool)
     ranker = load_ranker(resolve_backbone(model))
     yield f"{len(responses):,} responses ({blank:,} blank and {repeated:,} repeated lines left out)"
-    name = "probability" if is_ensemble(ranker) else "score"
+    name = "score" if not is_ensemble(ranker) else "probability" if index is None else "cosine"
     lines = []
     for number, ranked in enumerate(rank_pool(ranker, dialogues, responses, top, index, show_progress=True)):
         dialogue = dialogues[number]
@@ -167,11 +168,11 @@ def rank_pool(
         show_progress: Whether to draw a progress bar.
 
     Yields:
-        For each dialogue the best responses; of equal ones the earlier first. A score is the ranker's own, or an
-        ensemble's probability over the whole pool.
+        For each dialogue the best responses; of equal ones the earlier first. A score is the ranker's own; an
+        ensemble's is its probability over the whole pool, or the mean of its members' cosines if an index is asked.
 
     Raises:
-        InputError: A speaker has no mark, or ``index`` is given for a ranker that it cannot serve.
+        InputError: A speaker has no mark, or ``index`` is given for a ranker that embeds nothing.
     """
     members = members_of(ranker)
     for member in members:
@@ -231,8 +232,7 @@ def _embedded(
             part = responses[start : start + _EMBEDDED]
             vectors[start : start + len(part)] = encode_responses(ranker, part)
             progress.update(len(part))
-    assert isinstance(ranker.model, TowerRanker)
-    if ranker.model.config.score == "cosine":
+    if isinstance(ranker.model, TowerRanker) and ranker.model.config.score == "cosine":
         for matrix in (queries, vectors):
             matrix /= np.linalg.norm(matrix, axis=1, keepdims=True).clip(1e-12)
     return queries, vectors
@@ -242,19 +242,17 @@ def _search(
     ranker: LoadedRanker, dialogues: Sequence[Dialogue], responses: Sequence[str], top: int, show_progress: bool
 ) -> Iterator[Ranked]:
     model = ranker.model
-    if not isinstance(model, TowerRanker):
-        reason = (
-            "the probabilities of an ensemble need the scores of all responses"
-            if is_ensemble(ranker)
-            else "this ranker reads a context and a response together, and has no vectors to search"
+    if not model.embeds:
+        raise InputError(
+            "--index: this ranker reads a context and a response together, and has no vectors to search; leave --index "
+            "out"
         )
-        raise InputError(f"--index: {reason}; leave --index out")
+    temperature = model.config.loss_temperature if isinstance(model, TowerRanker) else 1  # an ensemble's are cosines
     queries, vectors = _embedded(ranker, dialogues, responses, show_progress)
     index = VectorIndex(vectors)
     del vectors
     for query in queries:
-        found = index.nearest(query, top)
-        yield [(responses[place], score / model.config.loss_temperature) for place, score in found]
+        yield [(responses[place], score / temperature) for place, score in index.nearest(query, top)]
 
 
 def _summary(dialogue: Dialogue, number: int) -> str:

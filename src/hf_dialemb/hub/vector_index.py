@@ -17,6 +17,9 @@ from ..models.errors import InputError
 EXACT = 20_000
 """Up to so many vectors are all compared; more are cut into cells, of which the nearest eighth is searched."""
 
+_PER_CELL = 64  # vectors, of which the cells are found; faiss asks for 39 at least
+_ADDED = 8_192  # vectors that are brought to length one at once
+
 
 def check_index() -> None:
     """Makes sure that there can be an index.
@@ -46,20 +49,26 @@ class VectorIndex:
         check_index()
         import faiss
 
-        lengths = np.linalg.norm(vectors, axis=1)
-        self._longest = max(float(lengths.max()), 1e-12)
-        units = np.empty((len(vectors), vectors.shape[1] + 1), dtype=np.float32)
-        np.divide(vectors, self._longest, out=units[:, :-1])
-        units[:, -1] = np.sqrt(np.clip(1 - (lengths / self._longest) ** 2, 0, None))
-        index: Any = faiss.IndexFlatIP(units.shape[1])
+        parts = [vectors[start : start + _ADDED] for start in range(0, len(vectors), _ADDED)]
+        self._longest = max(1e-12, *(float(np.linalg.norm(part, axis=1).max()) for part in parts))
+        width = vectors.shape[1] + 1
+        index: Any = faiss.IndexFlatIP(width)
         if len(vectors) > EXACT:
             cells = math.isqrt(len(vectors))
             self._cells = index  # faiss keeps no reference of its own
-            index = faiss.IndexIVFFlat(index, units.shape[1], cells, faiss.METRIC_INNER_PRODUCT)
-            index.train(units)
+            index = faiss.IndexIVFFlat(index, width, cells, faiss.METRIC_INNER_PRODUCT)
+            rows = np.random.default_rng(0).choice(len(vectors), min(len(vectors), cells * _PER_CELL), replace=False)
+            index.train(self._units(vectors[np.sort(rows)]))
             index.nprobe = max(1, cells // 8)
-        index.add(units)
+        for part in parts:  # a second copy of all beside the index's is not needed
+            index.add(self._units(part))
         self._index = index
+
+    def _units(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        units = np.empty((len(vectors), vectors.shape[1] + 1), dtype=np.float32)
+        np.divide(vectors, self._longest, out=units[:, :-1])
+        units[:, -1] = np.sqrt(np.clip(1 - (units[:, :-1] ** 2).sum(axis=1), 0, None))
+        return units
 
     def nearest(self, query: NDArray[np.float32], top: int) -> list[tuple[int, float]]:
         """Finds the vectors of the largest product with a query.
