@@ -7,7 +7,9 @@ BIN := .venv/bin
 demo: setup
 	$(BIN)/dialemb demo --output demo
 
-test: setup check unit oldest wheel
+test: setup
+	$(MAKE) --jobs 2 check oldest wheel
+	$(MAKE) unit
 
 setup: .venv/.ready
 

@@ -145,7 +145,7 @@ ALL_SYSTEMS = (
 
 
 def test_killed_probes_go_on_where_they_were(tmp_path, in_process, monkeypatch):
-    plan = plan_in(tmp_path, overrides=("--max_dialogues", "20"))
+    plan = plan_in(tmp_path, overrides=("--max_dialogues", "20"), test_dialogues=20)
     train_ensemble(plan, lambda line: None)
     whole = report_ensemble(plan, analyses=True, report=lambda line: None)
     assert "| Multi-Granularity (2) |" in whole.split("(the paper's Table 5)")[1]
