@@ -27,6 +27,7 @@ from hf_dialemb.models.ranking import load_ranker
 from hf_dialemb.training import ensemble
 from hf_dialemb.training.dialogues import training_dialogues
 from hf_dialemb.training.ensemble import EnsemblePlan, best_checkpoints, train_ensemble
+from hf_dialemb.training.ensemble_runs import Runs
 from hf_dialemb.training.run import train
 
 RECIPE = """
@@ -64,11 +65,11 @@ def in_process(monkeypatch):
     """Trains without processes of their own; returns which runs were started."""
     started = []
 
-    def launch(plan, name):
+    def launch(runs, name):
         started.append(name)
-        train(plan.settings(name))
+        train(runs.plan.settings(name))
 
-    monkeypatch.setattr(ensemble, "_launch", launch)
+    monkeypatch.setattr(Runs, "launch", launch)
     return started
 
 
@@ -79,21 +80,22 @@ def weights(folder):
 def test_a_killed_run_goes_on_at_its_stage_and_ends_in_the_same_ensemble(tmp_path, in_process, monkeypatch, capsys):
     whole = train_ensemble(plan_in(tmp_path / "whole"), lambda line: None)
     assert in_process == ["baseline", "granularity-1", "granularity-2", "seed-2"]
-    whole_launch = ensemble._launch
+    whole_launch = Runs.launch
+    in_process.clear()
 
-    def killed(plan, name):
+    def killed(runs, name):
         if name == "granularity-2":
             raise InputError("killed")
-        whole_launch(plan, name)
+        whole_launch(runs, name)
 
-    monkeypatch.setattr(ensemble, "_launch", killed)
+    monkeypatch.setattr(Runs, "launch", killed)
     with pytest.raises(InputError, match="killed"):
         train_ensemble(plan_in(tmp_path / "parts"), lambda line: None)
-    monkeypatch.setattr(ensemble, "_launch", whole_launch)
+    monkeypatch.setattr(Runs, "launch", whole_launch)
+    assert in_process[:2] == ["baseline", "granularity-1"]
     in_process.clear()
     parts = train_ensemble(plan_in(tmp_path / "parts"), lambda line: None)
-    assert "baseline" not in in_process
-    assert "granularity-2" in in_process
+    assert in_process[0] == "granularity-2"
     for name, folder in whole.items():
         first, second = weights(folder), weights(parts[name])
         assert first.keys() == second.keys()
@@ -192,13 +194,6 @@ def test_best_checkpoints_are_those_of_the_dev_candidates_the_earlier_of_equal_o
     assert [folder.name for folder in best_checkpoints(tmp_path, 3)] == ["checkpoint-2", "checkpoint-3", "checkpoint-4"]
     with pytest.raises(InputError, match="got 4 checkpoints, expected 5"):
         best_checkpoints(tmp_path, 5)
-
-
-def test_a_run_that_fails_is_named_with_its_own_message(tmp_path):
-    plan = plan_in(tmp_path, overrides=("--num_candidates", "100000"))
-    (plan.output / "candidates").mkdir(parents=True)
-    with pytest.raises(InputError, match=r"run baseline failed \(dialemb: error: num_candidates: got 100000.*logs"):
-        ensemble._launch(plan, "baseline")
 
 
 @pytest.mark.parametrize(

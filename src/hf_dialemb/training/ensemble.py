@@ -1,17 +1,15 @@
 """Multi-granularity training from one recipe: a baseline, its vectors of responses, L runs on them, the ensembles.
 
-Each stage is a run of ``dialemb train`` of its own, under ``accelerate launch``. A stage that is complete is not run
-again, and one that was killed goes on from its last checkpoint, so the same command again ends in the same ensembles.
+Each stage is a run of ``dialemb train`` of its own. A stage that is complete is not run again, and one that was killed
+goes on from its last checkpoint, so the same command again ends in the same ensembles.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,8 +23,9 @@ from ..models.files import check_writable, write_atomically, write_json_atomical
 from ..models.method import Method
 from .dialogues import training_dialogues
 from .ensemble_plan import BASELINE, CANDIDATE_SEED, CHECKPOINTS, GRANULARITIES, SEEDS, EnsemblePlan
+from .ensemble_runs import Runs, is_complete
 from .ranking import response_vectors, similarity_ranker, weights_digest
-from .run import REPORT_FILE, SETTINGS_FILE
+from .run import REPORT_FILE
 
 MEMBERS_FILE = "members.json"
 """Says which runs an ensemble was made of, and of which weights of theirs."""
@@ -49,16 +48,22 @@ def train_ensemble(plan: EnsemblePlan, report: Callable[[str], None]) -> dict[st
     if plan.similarity is not None:
         similarity_ranker(plan.similarity)
     check_writable(plan.output / "results.json")
-    with _alone(plan.output), tqdm(total=2 * plan.size, desc="runs", unit="run", file=sys.stderr) as progress:
+    with (
+        _alone(plan.output),
+        tqdm(total=2 * plan.size, desc="runs", unit="run", file=sys.stderr) as progress,
+        Runs(plan, progress, report) as runs,
+    ):
         for split in ("dev", "test"):
             _draw(plan, split, report)
-        trained = all(_is_complete(plan, name) for name in plan.members())
+        trained = all(is_complete(plan, name) for name in plan.members())
         responses = [] if trained else _responses(plan, method)  # too few of them are found before anything is trained
-        _train(plan, [BASELINE], progress, report)
+        runs.begin(plan.seeds()[: plan.jobs])  # the baseline, and as many beside it as can be
+        runs.wait(BASELINE)
         checkpoints = best_checkpoints(plan.run(BASELINE), plan.size)
         if not trained:  # once, before runs that may go side by side ask for them
             response_vectors(responses, plan.granularity_model(), report)
-        _train(plan, [*plan.members(), *plan.seeds()[1:]], progress, report)
+        runs.begin([*plan.members(), *plan.seeds()[plan.jobs :]])
+        runs.wait()
         return _ensembles(plan, checkpoints, report)
 
 
@@ -154,47 +159,6 @@ def _draw(plan: EnsemblePlan, split: str, report: Callable[[str], None]) -> None
 
 def _settings(header: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in header.items())
-
-
-def _is_complete(plan: EnsemblePlan, name: str) -> bool:
-    folder = plan.run(name)
-    if not (folder / REPORT_FILE).is_file() or not (folder / SETTINGS_FILE).is_file():
-        return False
-    before = json.loads((folder / SETTINGS_FILE).read_text(encoding="utf-8"))
-    return all(before.get(key) == value for key, value in plan.settings(name).fingerprint().items())
-
-
-def _train(plan: EnsemblePlan, names: Sequence[str], progress: Any, report: Callable[[str], None]) -> None:  # noqa: ANN401
-    """Runs what is not complete, several at a time if the plan says so."""
-    missing = [name for name in names if not _is_complete(plan, name)]
-    progress.update(len(names) - len(missing))
-
-    def start(name: str) -> None:
-        _launch(plan, name)
-        progress.update()
-
-    with ThreadPoolExecutor(plan.jobs) as pool:
-        for name, done in [(name, pool.submit(start, name)) for name in missing]:
-            done.result()
-            report(f"Trained {name}: {plan.run(name)}")
-
-
-def _launch(plan: EnsemblePlan, name: str) -> None:
-    words = [sys.executable, "-m", "accelerate.commands.launch", *plan.launch, "-m", "hf_dialemb.cli", "train"]
-    words += ["--config", plan.config, *plan.words(name)]
-    environment = dict(os.environ)
-    if plan.jobs > 1:  # several runs share the cores
-        environment.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // plan.jobs)))
-    log = plan.output / "logs" / f"{name}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("a", encoding="utf-8") as lines:
-        run = subprocess.run(
-            words, env=environment, stdout=lines, stderr=subprocess.STDOUT, close_fds=False, check=False
-        )
-    if run.returncode != 0:
-        told = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if "error:" in line]
-        reason = told[-1].replace("--output_dir", "--output") if told else f"exit code {run.returncode}"
-        raise InputError(f"run {name} failed ({reason}); see {log}, and run again")
 
 
 def _responses(plan: EnsemblePlan, method: Method) -> list[str]:

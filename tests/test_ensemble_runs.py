@@ -1,0 +1,123 @@
+"""The runs of an ensemble: side by side as far as asked for, and none at work once the command is over."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+from tqdm import tqdm
+
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.training import ensemble_runs
+from hf_dialemb.training.ensemble import EnsemblePlan
+from hf_dialemb.training.ensemble_runs import Runs
+
+PATIENCE = 120  # seconds, after which what should come by itself has not come
+
+LAUNCHER = """
+import subprocess, sys
+subprocess.run([sys.executable, "-c", *sys.argv[1:]], check=True)
+"""
+LONG_RUN = """
+import os, signal, sys
+from pathlib import Path
+Path("processes").write_text(f"{os.getppid()} {os.getpid()}")
+open("begun", "w").close()  # a pipe: it waits for the other end
+signal.pause()
+"""
+FAILING_RUN = """
+open("begun").close()
+raise SystemExit("error: out of memory")
+"""
+
+
+def runs_of(folder, jobs=1, **changes):
+    plan = EnsemblePlan("dual_encoder_multiwoz", "sample", folder / "runs", size=3, jobs=jobs, **changes)
+    return Runs(plan, tqdm(disable=True), lambda line: None)
+
+
+def test_a_run_that_fails_is_named_with_its_own_message(tmp_path):
+    words = ("--corpus", "sample", "--exclude", "none", "--max_dialogues", "20", "--num_candidates", "100000")
+    (tmp_path / "runs" / "candidates").mkdir(parents=True)
+    with runs_of(tmp_path, overrides=words) as runs:
+        runs.begin(["baseline"])
+        with pytest.raises(InputError, match=r"run baseline failed \(dialemb: error: num_candidates: got 100000.*logs"):
+            runs.wait()
+
+
+def test_as_many_runs_go_side_by_side_as_there_are_jobs(tmp_path, monkeypatch):
+    begun, most, lock = threading.Barrier(2, timeout=PATIENCE), [0, 0], threading.Lock()
+
+    def launch(runs, name):
+        with lock:
+            most[0] += 1
+            most[1] = max(most)
+        begun.wait()  # it breaks unless another run is at work
+        with lock:
+            most[0] -= 1
+
+    monkeypatch.setattr(Runs, "launch", launch)
+    with runs_of(tmp_path, jobs=2) as runs:
+        runs.begin(["baseline", "seed-2", "seed-3", "granularity-1"])
+        runs.wait()
+    assert most == [0, 2]
+
+
+def test_a_named_run_is_waited_for_alone(tmp_path, monkeypatch):
+    may_end = threading.Event()
+
+    def launch(runs, name):
+        assert name == "baseline" or may_end.wait(PATIENCE)
+
+    monkeypatch.setattr(Runs, "launch", launch)
+    with runs_of(tmp_path, jobs=2) as runs:
+        runs.begin(["seed-2", "baseline"])
+        runs.wait("baseline")
+        runs.wait("baseline")  # it is complete already
+        may_end.set()
+        runs.wait()
+
+
+def test_after_one_that_fails_no_other_is_begun(tmp_path, monkeypatch):
+    begun = []
+
+    def launch(runs, name):
+        begun.append(name)
+        raise InputError("failed")
+
+    monkeypatch.setattr(Runs, "launch", launch)
+    with runs_of(tmp_path) as runs:
+        runs.begin(["granularity-1", "granularity-2", "granularity-3"])
+        with pytest.raises(InputError, match="failed"):
+            runs.wait()
+    assert begun == ["granularity-1"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes")
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_what_is_at_work_is_ended_with_all_that_it_started(tmp_path, monkeypatch, interrupted):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("begun")
+    words = {"baseline": [LAUNCHER, LONG_RUN], "seed-2": [LONG_RUN] if interrupted else [FAILING_RUN]}
+    monkeypatch.setattr(ensemble_runs, "command", lambda plan, name: [sys.executable, "-c", *words[name]])
+
+    def interrupt():
+        Path("begun").read_text()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with runs_of(tmp_path, jobs=1 if interrupted else 2) as runs:
+        runs.begin(["baseline", "seed-2"])
+        if interrupted:
+            threading.Thread(target=interrupt).start()
+        with pytest.raises(KeyboardInterrupt if interrupted else InputError) as failure:
+            runs.wait()
+    assert interrupted or "run seed-2 failed (error: out of memory)" in str(failure.value)
+    processes = [int(number) for number in Path("processes").read_text().split()]
+    assert len(processes) == 2
+    assert not any(map(psutil.pid_exists, processes))
+    assert interrupted != (tmp_path / "runs" / "logs" / "seed-2.log").exists()
