@@ -15,6 +15,7 @@ from hf_dialemb.corpora import MissingFilesError
 from hf_dialemb.evaluation import (
     Row,
     benchmark,
+    benchmark_pictures,
     evaluate_suite,
     get_task,
     latex_table,
@@ -25,6 +26,7 @@ from hf_dialemb.evaluation import (
 from hf_dialemb.evaluation.checkpoints import saved_steps
 from hf_dialemb.evaluation.quoted import quoted_figures
 from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
+from hf_dialemb.evaluation.task import Problem
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
@@ -247,6 +249,42 @@ def test_other_choices_are_measured_anew(small, tmp_path, monkeypatch, change, c
         change = {}
     evaluate_suite("dse", ["one", "two"], **{**request, **change})
     assert (small["one"].calls, small["two"].calls) == calls
+
+
+def test_figures_that_are_not_asked_for_again_are_not_lost(small, tmp_path):
+    output = tmp_path / "dse.json"
+    first = evaluate_suite("dse", ["one"], seeds=[0], output=output)
+    with pytest.raises(InputError, match="holds figures of one, which would be lost; name these models as well"):
+        evaluate_suite("dse", ["two"], seeds=[0], output=output)
+    assert read_results(output) == first
+    both = evaluate_suite("dse", ["one", "two"], seeds=[0], output=output)
+    assert small["one"].calls == 2
+    assert set(first.results) < set(both.results)
+
+
+def test_a_suite_whose_pictures_cannot_be_drawn_still_has_its_report(monkeypatch, tmp_path, caplog):
+    def missing(*arguments, **options):
+        raise MissingFilesError("no corpus of the map")
+
+    monkeypatch.setattr(benchmark_pictures, "load_suite", missing)
+    assert benchmark_pictures._problem("dialog2flow", None, None) is None
+    assert "no pictures of the suite dialog2flow: no corpus of the map" in caplog.text
+
+
+def test_a_model_without_numbers_costs_the_others_no_picture(monkeypatch, tmp_path, caplog):
+    class Diverged:
+        def encode(self, dialogues):
+            return np.full((len(dialogues), 3), np.nan, dtype=np.float32)
+
+    models = {"one": OneHot("one"), "diverged": Diverged()}
+    monkeypatch.setattr(benchmark_pictures, "cached_encoder", lambda model, cache: models[model])
+    texts = [f"{word} {number}" for word in ("card", "loan") for number in range(12)]
+    dialogues = [Dialogue((Turn("user", text),)) for text in texts]
+    problem = Problem({"corpus": "mine"}, lambda encoder, seeds: [], dialogues, [text.split()[0] for text in texts])
+    pictures = list(benchmark_pictures._of_items("dialog2flow", problem, list(models), tmp_path, None))
+    assert "no picture of diverged: it gives vectors with NaN or infinity" in caplog.text
+    titles = [picture.title for picture in pictures if picture]
+    assert titles == ["mine: a map", "mine: tree by one"]
 
 
 def test_one_failure_does_not_cost_the_others(small, tmp_path, monkeypatch):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from hf_dialemb import corpora
-from hf_dialemb.evaluation import context_probes
+from hf_dialemb.corpora import write_jsonl
+from hf_dialemb.evaluation import context_probes, evaluate_models
 from hf_dialemb.evaluation.context_labels import ACTS, WORDS
 from hf_dialemb.evaluation.encoders import load_encoder
 from hf_dialemb.evaluation.registry import get_task, load_problem
@@ -75,3 +76,9 @@ def test_real_contexts_are_told_better_than_by_chance(data_dir):
     found = {row.metric: row.mean for row in problem.measure(load_encoder("tfidf"), [0])}
     assert found["micro_f1"] > 20
     assert get_task("bag-of-words-probe").name == "bag-of-words-probe"
+
+
+def test_dialogues_of_ones_own_have_no_splits_to_learn_from(tmp_path):
+    write_jsonl(made("test", 3), tmp_path / "own.jsonl")
+    with pytest.raises(InputError, match=r"expected one of the catalogue .* and dev splits the layer learns from"):
+        evaluate_models(["tfidf"], str(tmp_path / "own.jsonl"), None, "test", tasks=["bag-of-words-probe"])

@@ -226,3 +226,12 @@ def test_any_encoder_of_texts_gives_the_mean_of_the_utterances(tiny_bert, source
 def test_what_is_fitted_on_its_input_is_refused(tiny_bert, source, tmp_path, capsys, model):
     words = ["--model", model.format(tiny_bert), "--input", source, "--output", tmp_path / "vectors.parquet"]
     assert "fitted on the dialogues that it embeds" in refused(capsys, "embed", *words)
+
+
+def test_what_is_read_is_never_written(tiny_checkpoint, source, capsys):
+    before = source.read_bytes()
+    words = ["embed", "--model", tiny_checkpoint, "--input", source, "--output", source.parent / "." / source.name]
+    assert "is the file that is read; choose another name" in refused(capsys, *words)
+    words = ["evaluate", "--model", "tfidf", "--corpus", source, "--output", source]
+    assert "is the file that is read; choose another name" in refused(capsys, *words)
+    assert source.read_bytes() == before

@@ -106,6 +106,9 @@ def test_what_is_at_work_is_ended_with_all_that_it_started(tmp_path, monkeypatch
     words = {"baseline": [LAUNCHER, LONG_RUN], "seed-2": [LONG_RUN] if interrupted else [FAILING_RUN]}
     monkeypatch.setattr(ensemble_runs, "command", lambda plan, name: [sys.executable, "-c", *words[name]])
 
+    # Other libraries leave handlers of their own in the process.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
     def interrupt():
         Path("begun").read_text()
         os.kill(os.getpid(), signal.SIGINT)
@@ -116,6 +119,7 @@ def test_what_is_at_work_is_ended_with_all_that_it_started(tmp_path, monkeypatch
             threading.Thread(target=interrupt).start()
         with pytest.raises(KeyboardInterrupt if interrupted else InputError) as failure:
             runs.wait()
+    signal.signal(signal.SIGINT, before)
     assert interrupted or "run seed-2 failed (error: out of memory)" in str(failure.value)
     processes = [int(number) for number in Path("processes").read_text().split()]
     assert len(processes) == 2

@@ -23,6 +23,7 @@ from hf_dialemb.evaluation import (
     read_results,
     write_results,
 )
+from hf_dialemb.evaluation.run import _caption
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.files import check_writable, write_atomically
@@ -263,6 +264,27 @@ def test_a_file_of_dialogues_is_called_by_its_name(tmp_path):
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     results = evaluate_models(["tfidf"], str(path), None, "test", seeds=[0])
     assert {row.corpus for row in results.results} == {"mine.jsonl"}
+
+
+def test_a_file_in_a_folder_has_one_name_in_all_tasks(tmp_path):
+    path = tmp_path / "sub" / "mine.csv"
+    path.parent.mkdir()
+    lines = [f"{domain}{n},user,{domain} {n},{domain}" for domain in ("hotel", "taxi") for n in range(12)]
+    answers = [line.replace(",user,", ",assistant,yes ") for line in lines]
+    path.write_text("\n".join(["id,role,text,domain", *(f"{a}\n{b}" for a, b in zip(lines, answers, strict=True))]))
+    tasks = ["domains", "next-utterance-retrieval"]
+    results = evaluate_models(["tfidf"], str(path), None, "test", tasks=tasks, seeds=[0])
+    assert {row.corpus for row in results.results} == {"mine.csv"}
+
+
+def test_the_caption_of_a_picture_is_of_what_it_shows():
+    rows = [
+        replace(ROW, task="domain-categorization", metric="purity", mean=95.0),
+        replace(ROW, mean=90.0),
+        replace(ROW, task="domain-categorization", metric="purity", setting="second speaker", mean=60.0),
+        replace(ROW, task="semantic-retrieval", mean=50.0),
+    ]
+    assert _caption(rows, "tfidf") == "purity 95.0, MAP 90.0"
 
 
 @pytest.mark.parametrize(

@@ -231,6 +231,29 @@ def test_a_fingerprint_is_of_what_decides_the_vectors(bert_folder, tmp_path):
     assert len(others | {first, fingerprint("tfidf"), fingerprint("lda")}) == 9
 
 
+def test_a_routers_weights_are_in_its_fingerprint(bert_folder, tmp_path):
+    for place in ("query_0_Transformer", "document_0_Transformer"):
+        shutil.copytree(bert_folder, tmp_path / place)
+    (tmp_path / "modules.json").write_text("[]")
+    shutil.copy(bert_folder / "config.json", tmp_path)
+    first = fingerprint(str(tmp_path))
+    with (tmp_path / "document_0_Transformer" / "model.safetensors").open("ab") as stream:
+        stream.write(b"more")
+    assert fingerprint(str(tmp_path)) != first
+
+
+def test_vectors_of_words_that_are_looked_up_need_no_tokenizer_of_transformers(bert_folder, tmp_path):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import StaticEmbedding
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(bert_folder / "tokenizer.json"))
+    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=8)], device="cpu")
+    model.save(str(tmp_path))
+    found = load_encoder(f"{tmp_path}@utterances").encode([dialogue("book hotel")])
+    np.testing.assert_allclose(found, model.encode(["book hotel"]), atol=1e-6)
+
+
 # what becomes a vector
 
 

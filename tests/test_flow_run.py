@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -254,6 +255,20 @@ def test_next_says_where_a_dialogue_is(flow, calls, tmp_path, capsys):
     assert record["states"][0].startswith(own[0].split("-")[0])
     assert sum(each["probability"] for each in record["next"]) == pytest.approx(1)
     assert capsys.readouterr().out.startswith(f"part: at {record['states'][-1]}, ")
+
+
+def test_a_flow_made_again_by_a_moved_model_knows_where_it_is(flow, calls, tiny_bert, tmp_path, capsys):
+    moved = shutil.copytree(tiny_bert, tmp_path / "moved")
+    assert run("flow", calls, "--model", moved, "--output", flow) == 0
+    assert read_flow(flow).flow.settings["model"] == str(moved)
+
+
+def test_vectors_without_numbers_are_told(calls, tiny_bert, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(module, "encoded", lambda spec, texts, cache: np.full((len(texts), 4), np.nan, np.float32))
+    words = ["flow", calls, "--model", tiny_bert, "--output", tmp_path / "flow"]
+    assert "NaN or infinity, expected finite numbers; look at the encoder; choose another --model" in refused(
+        capsys, *words
+    )
 
 
 def test_next_refuses_what_cannot_be_assigned(flow, calls, tmp_path, capsys):

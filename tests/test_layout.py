@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -50,6 +51,41 @@ def test_nothing_is_counted_when_all_fits(tiny_bert, sample_dialogues):
     count = Truncation()
     tokenize(sample_dialogues[:5], tokenizer, model.config, count)
     assert (count.dialogues, count.truncated, count.dropped_tokens) == (5, 0, 0)
+
+
+def any_dialogue(generator, words: int) -> Dialogue:
+    """Two speakers in any order, turns of any length, among them such as no token stands for."""
+    turns = []
+    for _ in range(generator.integers(1, 9)):
+        length = int(generator.integers(0, words))
+        content = " ".join(generator.choice(list("abcdefghij"), length)) or "\u200b"
+        turns.append({"role": str(generator.choice(["user", "assistant"])), "content": content})
+    return Dialogue.from_messages(turns)
+
+
+@pytest.mark.parametrize("keep", ["start", "end"])
+@pytest.mark.parametrize("whole_turns", [True, False])
+@pytest.mark.parametrize("layout", [{}, {"wrapped": False, "position_layout": "utterance", "turn_order": "descending"}])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_rendered_dialogues_are_cut_as_dialogues_are(tiny_bert, keep, whole_turns, layout, side):
+    model, tokenizer = Dial2VecModel.from_backbone(
+        tiny_bert, max_tokens=20, keep=keep, whole_turns=whole_turns, **layout
+    )
+    for table in (model.turn_embeddings, model.role_embeddings):
+        nn.init.normal_(table.weight)
+    generator = np.random.default_rng(0)
+    dialogues = [any_dialogue(generator, words) for words in (3, 6, 12, 40) for _ in range(25)]
+    tokenizer.padding_side = side
+    messages = [dialogue.to_messages() for dialogue in dialogues]
+    batch = tokenizer.apply_chat_template(
+        messages, return_dict=True, return_tensors="pt", padding=True, truncation=True
+    )
+    with torch.inference_mode():
+        rendered = model(**batch)
+        explicit = model(**tokenize(dialogues, tokenizer, model.config, Truncation()))
+    torch.testing.assert_close(rendered.pooler_output, explicit.pooler_output, rtol=0, atol=1e-5)
+    torch.testing.assert_close(rendered.role_embeddings, explicit.role_embeddings, rtol=0, atol=1e-5)
+    assert (rendered.last_hidden_state.abs().sum(-1) > 0).sum(-1).max() == 20
 
 
 def test_a_role_beyond_the_models_is_an_error(tiny_bert):

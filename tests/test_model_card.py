@@ -286,6 +286,16 @@ def test_the_licence_is_that_of_the_corpora(copied):
     assert "The corpora are not included here" in copied.card
 
 
+def test_datasets_of_the_hub_are_told_from_files_of_the_same_form(copied):
+    names = ["data/calls.jsonl", "org/talks"]
+    change(copied.run / "training_settings.json", lambda settings: settings.update(corpus=names))
+    licences = [f"{name}=permissive:MIT" for name in names]
+    card = render_card(copied.folder, copied.run, [copied.results], REPO, licences)
+    assert ModelCard(card).data.datasets == ["org/talks"]
+    assert "| org/talks | — | MIT | permissive | https://huggingface.co/datasets/org/talks |" in card
+    assert "calls.jsonl | — | MIT | permissive | not published |" in card
+
+
 def test_a_corpus_of_ones_own_needs_its_licence(copied):
     change(copied.run / "training_settings.json", lambda settings: settings.update(corpus="/data/cal|ls *1*.jsonl"))
     with pytest.raises(InputError, match=r"field corpus: got 'cal\|ls \*1\*.jsonl', whose licence .* --corpus-licence"):

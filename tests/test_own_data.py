@@ -392,3 +392,25 @@ def test_a_time_before_the_speaker_is_left_out_and_a_doubtful_speaker_is_told(tm
     (doubt,) = check(path)
     assert (doubt.place, doubt.severity) == (f"{path}:6", "warning")
     assert "'Note', who speaks once beside 2 others" in doubt.message
+
+
+def test_a_time_within_what_is_said_stays(tmp_path):
+    path = tmp_path / "call.txt"
+    said = [
+        "My train leaves at 10:30 from platform 2: am I late?",
+        "We open at 9:00 Note: not today",
+        "19:30 then: ok?",
+    ]
+    path.write_text("\n".join(f"[00:0{n}] Customer: {text}" for n, text in enumerate(said)), encoding="utf-8")
+    (dialogue,) = read_own(path)
+    assert [turn.content for turn in dialogue.turns] == said
+
+
+def test_files_of_other_forms_in_a_folder_are_told(tmp_path, caplog):
+    (tmp_path / "a.txt").write_text("A: Hi\nB: Ho")
+    assert len(list(read_own(tmp_path))) == 1
+    assert not caplog.records
+    for name in ("b.jsonl", "c.txt.gz", "d.wav", "README.md"):
+        (tmp_path / name).write_text("")
+    assert len(list(read_own(tmp_path))) == 1
+    assert "passed over 2 files that are no .txt files, such as b.jsonl; give each by itself" in caplog.text

@@ -1,6 +1,8 @@
 """`dialemb rank` and `dialemb candidates`: pools and contexts read, ranked with any ranker, searched, and errors."""
 
 import json
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -236,6 +238,17 @@ def test_rank_prints_and_writes(folders, towers, dialogues, responses, files, tm
     assert printed.count(" rank ") == len(dialogues)
 
 
+def test_what_is_asked_for_is_written_though_nobody_reads_the_lines(folders, files, dialogues, tmp_path):
+    output = tmp_path / "ranked.jsonl"
+    words = [sys.executable, "-m", "hf_dialemb.cli", "rank", "--model", folders[0], *files, "--output", str(output)]
+    unread, lines = os.pipe()
+    os.close(unread)
+    found = subprocess.run(words, stdout=lines, stderr=subprocess.PIPE, check=False)
+    os.close(lines)
+    assert (found.returncode, b"Traceback" in found.stderr) == (0, False)
+    assert len(output.read_text(encoding="utf-8").splitlines()) == len(dialogues)
+
+
 def test_rank_prints_an_ensembles_probabilities_or_cosines(ensemble, files, tmp_path, capsys):
     folder, output = save(ensemble, tmp_path / "ensemble"), tmp_path / "ranked.jsonl"
     (tmp_path / "chat.json").write_text(json.dumps(CHAT), encoding="utf-8")
@@ -274,6 +287,8 @@ def test_a_wrong_request_is_told(folders, tiny_bert, files, tmp_path, capsys):
     assert "got a model of type bert, expected a ranker" in rank(model=tiny_bert)
     assert "invalid choice: 'hnsw'" in rank("--index", "hnsw")
     assert "got a folder, expected a file" in rank("--output", str(tmp_path))
+    assert "is the file that is read" in rank("--output", files[1])
+    assert "is the file that is read" in rank("--output", files[3])
     (tmp_path / "pool.txt").write_text("\n")
     assert "pool.txt: got no response" in rank()
 

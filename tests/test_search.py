@@ -34,7 +34,9 @@ def test_a_vector_of_zeros_has_no_direction_and_breaks_nothing():
 def test_an_unknown_id_is_told_with_the_nearest_one(sample_dialogues):
     vectors = np.ones((len(sample_dialogues), 2), dtype=np.float32)
     wrong = f"{sample_dialogues[3].id}x"
-    with pytest.raises(InputError, match=f"Unknown dialogue id '{wrong}'. Did you mean '") as caught:
+    with pytest.raises(
+        InputError, match=f"id: got '{wrong}', which none of .* has; .*{sample_dialogues[3].id}"
+    ) as caught:
         describe_nearest(sample_dialogues, vectors, wrong, 3)
     assert len(str(caught.value)) < 2000
 
@@ -59,5 +61,9 @@ def test_the_command_finds_the_nearest_of_a_file(tiny_checkpoint, sample_dialogu
     expected = [dialogues[row].id for row, _ in nearest(vectors, 4, 3)]
     assert lines[0].split()[0] == dialogues[4].id
     assert [line.split()[1] for line in lines[1:]] == expected
+    assert main([*words, "--id", "#5", "--top", "3"]) == 0
+    assert capsys.readouterr().out.splitlines() == lines
     assert main([*words, "--id", "nobody"]) == 2
-    assert "dialemb: error: Unknown dialogue id 'nobody'." in capsys.readouterr().err
+    assert "dialemb: error: id: got 'nobody', which none of 9 dialogues has" in capsys.readouterr().err
+    assert main([*words, "--id", "#5", "--top", "0"]) == 2
+    assert "--top: got 0, expected at least 1" in capsys.readouterr().err

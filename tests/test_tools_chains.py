@@ -33,6 +33,11 @@ CHAT = [
     {"role": "assistant", "content": "For how many nights?"},
     {"role": "user", "content": "Two."},
 ]
+UNSAID = [
+    {"role": "system", "content": "Be kind."},
+    {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]},
+    {"role": "tool", "content": "many"},
+]
 TURNS = st.builds(Turn, st.sampled_from(ROLES), st.text(st.characters(exclude_categories=["Cs"])).filter(str.strip))
 
 
@@ -103,6 +108,8 @@ def test_langchain_reads_every_form_of_a_dialogue(spec, expected):
         to_transcript(Dialogue.from_messages(CHAT)),
         [HumanMessage(CHAT[0]["content"]), AIMessage(CHAT[1]["content"]), HumanMessage("Two.")],
         (CHAT[0], AIMessageChunk(CHAT[1]["content"]), ChatMessage("Two.", role="user")),
+        [*UNSAID, *CHAT],
+        {"messages": [SystemMessage("Be kind."), *CHAT[:2], HumanMessage("Two.")]},
         [
             SystemMessage("Be kind."),
             HumanMessage([{"type": "text", "text": CHAT[0]["content"]}]),
@@ -158,7 +165,7 @@ def test_langchain_keeps_dialogues_in_a_store(spec, tmp_path):
     for wrong, sentence in (
         ([""], r"texts\[0\]: field content: got ''"),
         (["a", [HumanMessage("")]], r"texts\[1\]: messages\[0\]: field content"),
-        (["a", [{"role": "system", "content": "Be kind."}]], r"texts\[1\]: messages\[0\]: field role: got 'system'"),
+        (["a", [{"role": "system", "content": "Be kind."}]], r"texts\[1\]: field messages: got no turn"),
         ([[]], r"texts\[0\]: field messages: got no turn"),
         ("a text", "texts: got one str"),
         ([3], r"texts\[0\]: got int"),
@@ -185,6 +192,8 @@ def test_llama_index_reads_every_form_of_a_dialogue(spec, expected):
         to_transcript(Dialogue.from_messages(CHAT)),
         spoken,
         (CHAT[0], *spoken[1:]),
+        [*UNSAID, *CHAT],
+        {"messages": [unsaid[0], *CHAT[:2], spoken[2]]},
         [unsaid[0], blocks, *unsaid[1:], ChatMessage(CHAT[1]["content"], role="chatbot"), spoken[2]],
     ]
     embedding = LlamaIndexEmbedding(spec, embed_batch_size=3)

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from .. import __version__
 from ..models.errors import InputError
+from ..models.files import check_not_read
 from . import benchmark, card, convert, corpus, ensemble, export, flow, publish, rank
-from .parser import Parser, add_command, corpus_options
+from .parser import Parser, add_command, corpus_options, say
 
 _TRAIN_HELP = """Every setting is a line 'field: value' of the YAML file or '--field value' here; the latter wins.
 Fields: those of the run (below), of the method's config, and of transformers.TrainingArguments.
@@ -104,7 +105,7 @@ def _add_demo(commands: argparse._SubParsersAction[Parser]) -> None:
 def _demo(options: argparse.Namespace) -> None:
     from ..hub.demo import run_demo
 
-    run_demo(options.output, options.max_steps, print)
+    run_demo(options.output, options.max_steps, say)
 
 
 def _add_train(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -124,7 +125,7 @@ def _train(options: argparse.Namespace) -> None:
     from ..training.run import train
 
     settings = parse(options.config, options.rest)
-    train(settings, print if settings.training.process_index == 0 else lambda line: None)
+    train(settings, say if settings.training.process_index == 0 else lambda line: None)
 
 
 def _add_evaluate(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -154,6 +155,8 @@ def _evaluate(options: argparse.Namespace) -> None:
     from ..evaluation.run import evaluate_models
     from ..evaluation.tables import markdown_table
 
+    for path in filter(None, (options.output, options.plot)):
+        check_not_read(path, options.corpus)
     results = evaluate_models(
         options.model,
         options.corpus,
@@ -200,17 +203,21 @@ def _add_search(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     parser.add_argument("--model", required=True, help="checkpoint folder, or a Hub id")
     corpus_options(parser)
-    parser.add_argument("--id", required=True, help="the dialogue to start from")
+    parser.add_argument("--id", required=True, help="the dialogue to start from: its id, or its number as #12")
     parser.add_argument("--top", type=int, default=5, help="how many to show")
     parser.set_defaults(run=_search)
 
 
 def _search(options: argparse.Namespace) -> None:
     from ..corpora import load_dialogues
+    from ..corpora.show import find_dialogue
     from ..evaluation.encoders import load_encoder
     from ..evaluation.search import describe_nearest
 
+    if options.top < 1:
+        raise InputError(f"--top: got {options.top}, expected at least 1")
     dialogues = load_dialogues(options.corpus, options.data_dir, options.split)
+    find_dialogue(dialogues, options.id)  # before all of them are encoded
     vectors = load_encoder(options.model).encode(dialogues)
     for line in describe_nearest(dialogues, vectors, options.id, options.top):
         print(line)

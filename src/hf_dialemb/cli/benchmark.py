@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command
+from .parser import Parser, add_command, say
 
 _HELP = """suites: dial2vec, dse, dialog2flow, dialogue_cse, mgt, or all.
 
@@ -44,5 +44,5 @@ def _run(options: argparse.Namespace) -> None:
         seeds=range(options.seeds),
         limit=options.limit,
         fine_tune=options.fine_tune,
-        report=print,
+        report=say,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command
+from .parser import Parser, add_command, say
 
 _HELP = """kinds:
   plato                  PLATO's parameters of paddle (file, folder, model.tar.gz) or PLATO.pt; as dial2vec's backbone
@@ -40,5 +40,5 @@ def _run(options: argparse.Namespace) -> None:
 
     request = Request(options.kind, options.input, options.vocab, options.method)
     for line in convert(request, options.output, options.partial):
-        print(line)
+        say(line)
     print(f"Wrote {options.output}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..models.files import check_writable, write_json_atomically
-from .parser import Parser, add_command, corpus_options, own_options
+from .parser import Parser, add_command, corpus_options, own_options, say
 
 if TYPE_CHECKING:
     from ..corpora.statistics import Statistics
@@ -112,7 +112,9 @@ def _stats(options: argparse.Namespace) -> None:
     dialogues = _dialogues(options)
     if options.plot:
         check_drawing()
-        check_writable(options.plot)
+        check_writable(options.plot, options.corpus)
+    if options.report:
+        check_writable(options.report, options.corpus)
     if options.output:
         check_target(options.output, options.corpus)
     statistics = Statistics()
@@ -256,6 +258,6 @@ def _add_benchmark(actions: argparse._SubParsersAction[Parser]) -> None:
 def _benchmark(options: argparse.Namespace) -> None:
     from ..corpora.benchmark import benchmark_table, build_benchmark
 
-    result = build_benchmark(options.data_dir, options.output, print)
+    result = build_benchmark(options.data_dir, options.output, say)
     print(benchmark_table(result))
     print(f"Wrote {options.output}")

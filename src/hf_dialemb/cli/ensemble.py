@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command
+from .parser import Parser, add_command, say
 
 _HELP = """It trains a baseline, L models on negatives of one granularity each, and L - 1 further baselines of other
 seeds, assembles the ensembles (of granularities, of the baseline's best checkpoints, of seeds), and measures all of
@@ -60,5 +60,5 @@ def _run(options: argparse.Namespace) -> None:
         options.candidates, options.similarity, options.jobs, tuple(options.launch.split()),
         options.analysis_dialogues, options.dev, options.test, options.test_dialogues,
     )  # fmt: skip
-    train_ensemble(plan, print)
-    print(report_ensemble(plan, analyses=not options.skip_analyses, report=print))
+    train_ensemble(plan, say)
+    print(report_ensemble(plan, analyses=not options.skip_analyses, report=say))

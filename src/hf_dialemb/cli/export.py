@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..models.errors import InputError
-from .parser import Parser, add_command
+from .parser import Parser, add_command, say
 
 _HELP = """The weights are verified as they are written: AutoModel and sentence-transformers load the folder in fresh
 processes, and every embedding is compared. ONNX graphs lie beside them in the folder onnx.
@@ -63,5 +63,5 @@ def _run(options: argparse.Namespace) -> None:
     for line in export(
         options.model, options.output, weights=weights, onnx=options.onnx, int8=options.int8, measured_on=choice
     ):
-        print(line)
+        say(line)
     print(f"Wrote {options.output}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command, corpus_options, own_options
+from .parser import Parser, add_command, corpus_options, own_options, say
 
 COMMANDS = ("flow next", "flow compare", "flow measure")
 """Those whose name is two words."""
@@ -79,7 +79,7 @@ def _build(options: argparse.Namespace) -> None:
         pruning={name: getattr(options, name) for name in ("nodes", "edges", "weights")},
         seed=options.seed,
     )
-    build_flow(request, print)
+    build_flow(request, say)
 
 
 def _add_next(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -103,7 +103,7 @@ def _next(options: argparse.Namespace) -> None:
     for line in describe_next(
         options.flow, options.input, options.top, options.output, columns=options.columns, roles=options.roles
     ):
-        print(line)
+        (print if options.output is None else say)(line)
 
 
 def _add_compare(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -137,7 +137,7 @@ def _compare(options: argparse.Namespace) -> None:
         columns=options.columns,
         roles=options.roles,
     ):
-        print(line)
+        say(line)
 
 
 def _add_measure(commands: argparse._SubParsersAction[Parser]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from typing import NoReturn
 
 from ..models.errors import InputError
@@ -31,6 +33,18 @@ def add_command(commands: argparse._SubParsersAction[Parser], name: str, summary
     return commands.add_parser(
         name, help=summary, description=summary, epilog=example, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+
+
+def say(line: str) -> None:
+    """Prints a line of a command that has more to do than to print.
+
+    Args:
+        line: The line; when whoever read the lines has left, such as ``head``, it is lost, and the command goes on.
+    """
+    try:
+        print(line, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def corpus_options(parser: argparse.ArgumentParser, split: str = "test") -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command
+from .parser import Parser, add_command, say
 
 _HELP = """PATH is what dialemb export wrote, with a card (dialemb card); with --repo-type space a metric's folder,
 with --repo-type dataset what dialemb corpus unify wrote. The repository then shows that folder and nothing else.
@@ -43,4 +43,4 @@ def _run(options: argparse.Namespace) -> None:
         verify=options.verify,
     )
     for line in lines:
-        print(line)
+        say(line)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..models.errors import InputError
 from ..models.files import check_writable
-from .parser import Parser, add_command, corpus_options
+from .parser import Parser, add_command, corpus_options, say
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -60,7 +60,7 @@ def _rank(options: argparse.Namespace) -> None:
         index=options.index,
         output=options.output,
     ):
-        print(line)
+        (print if options.output is None else say)(line)
     if options.output:
         print(f"Wrote {options.output}")
 
@@ -73,7 +73,7 @@ def _candidates(options: argparse.Namespace) -> None:
         if getattr(options, name) < least:
             option = name.replace("_", "-")
             raise InputError(f"--{option}: got {getattr(options, name)}, expected at least {least}")
-    check_writable(options.output)
+    check_writable(options.output, options.corpus)
     dialogues = load_dialogues(options.corpus, options.data_dir, options.split)
     drawn_from = {name: getattr(options, name) for name in ("corpus", "split", "seed", "num_candidates", "responses")}
     selections = draw_candidates(dialogues, options.num_candidates, options.responses, options.seed)

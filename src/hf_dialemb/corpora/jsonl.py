@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from ..models.files import write_atomically
+from ..models.files import check_not_read, write_atomically
 from .findings import Finding, Problem, at_least_one, dialogues, distinct, from_record
 from .parsing import parse_json
 from .roles import RoleMap
@@ -63,8 +63,7 @@ def check_target(path: Path, corpus: str) -> None:
     """
     if not path.name.endswith((".jsonl", ".jsonl.gz")) and (path.is_file() or not path.exists()):
         raise InputError(f"output '{path}': expected a name that ends in .jsonl or .jsonl.gz; rename it")
-    if path.exists() and Path(corpus).exists() and path.samefile(corpus):
-        raise InputError(f"output '{path}': is the file that is read; choose another name")
+    check_not_read(path, corpus)
 
 
 def write_jsonl(dialogues: Iterable[Dialogue], path: str | Path) -> int:

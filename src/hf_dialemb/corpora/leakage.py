@@ -262,7 +262,7 @@ def find_leakage(
     sets = {name: _parse(name, SPLITS[0]) for name in training}
     check_apart(sets, evaluation)
     if output:
-        check_writable(output)
+        check_writable(Path(output), *training, *evaluation)
     some_utterances = any(not split or get_corpus(corpus).kind == "utterances" for corpus, split in sets.values())
     index = build_index(evaluation, data_dir, skip_invalid=skip_invalid, turns=some_utterances)
     streams = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections import Counter
@@ -14,8 +15,12 @@ from .findings import Finding, Line, Problem, at_least_one, distinct, from_lines
 from .roles import RoleMap
 from .streams import decompressed
 
+logger = logging.getLogger(__name__)
+
 ENDING = ".txt"
 """How the names of transcripts end."""
+
+_OTHERS = (".jsonl", ".csv", ".tsv", ".parquet", ".gz")  # conversations as well, perhaps, but not of this form
 
 # With the blank after the colon, neither 10:30 nor https://... begins a turn.
 _TURN = re.compile(r"(?P<speaker>[^\s:][^:]{0,39}):(?:\s+(?P<content>.*))?", re.DOTALL)
@@ -64,12 +69,22 @@ def _files(folder: Path) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
         raise InputError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions")
 
+    others: list[str] = []
     for parent, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             file = Path(parent, name)
-            if name.lower().endswith(ENDING) and not name.startswith(".") and file.is_file():
+            if name.startswith(".") or not file.is_file():
+                continue
+            if name.lower().endswith(ENDING):
                 yield file
+            elif name.lower().endswith(_OTHERS):
+                others.append(file.relative_to(folder).as_posix())
+    if others:
+        logger.warning(
+            "%s: passed over %d files that are no %s files, such as %s; give each by itself",
+            folder, len(others), ENDING, others[0],
+        )  # fmt: skip
 
 
 def _transcript(path: Path, identifier: str, domains: tuple[str, ...], roles: RoleMap) -> Finding:
@@ -107,7 +122,8 @@ def _turns(path: Path, text: Iterator[str]) -> tuple[list[Line], list[Problem]]:
     turns: list[tuple[str, str, list[str]]] = []
     problems: list[Problem] = []
     for number, line in enumerate(text, start=1):
-        place, said = f"{path}:{number}", _TIME.sub("", line.strip(), count=1)
+        place, said = f"{path}:{number}", line.strip()
+        said = said[time.end() :] if (time := _TIME.match(said)) else said
         if not is_text(said):
             problems.append(Problem(place, "got bytes that are not UTF-8, expected text; save the file as UTF-8"))
         elif turn := _TURN.fullmatch(said):

@@ -90,8 +90,13 @@ def load_actions(corpus: str, data_dir: str | Path | None, split: str, limit: in
     Raises:
         InputError: The corpus is not at hand, has no train or no dialogue acts, or ``split`` is train.
     """
-    from ..corpora import get_corpus, load_dialogues
+    from ..corpora import REGISTERED, form_of, get_corpus, load_dialogues
 
+    if form_of(corpus) != REGISTERED:
+        raise InputError(
+            f"corpus {corpus}: got one's own or the Hub's, expected one of the catalogue (dialemb corpus list), whose "
+            "train split examples are drawn from; choose one"
+        )
     if split in ("train", "all") or "train" not in get_corpus(corpus).splits:
         raise InputError(
             f"corpus {corpus}: got split {split}, expected one beside train, which examples are drawn from; choose dev "

@@ -19,6 +19,7 @@ from ..models.errors import InputError
 from .encoders import Encoder
 from .sampling import SHOTS, UNIT_PROTOTYPES, draw_examples
 from .task import Measurement, Problem, Task, percentage
+from .texts import name_of
 
 PER_ACTION = 15
 """How many utterances of each action are drawn; actions with fewer are left out."""
@@ -62,7 +63,7 @@ def load_actions(corpus: str, data_dir: str | Path | None, split: str, limit: in
         )
     dialogues = [Dialogue((Turn("user", text),)) for text, _ in pairs]
     config = {
-        "corpus": Path(corpus).name if str(corpus).endswith(".jsonl") else str(corpus),
+        "corpus": name_of(corpus),
         "split": split,
         "limit": limit,
         "utterances": len(dialogues),

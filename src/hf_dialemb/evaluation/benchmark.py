@@ -62,8 +62,8 @@ def evaluate_suite(
         names what is not at hand, and ``"not_measured"`` why a model has no figures for a task.
 
     Raises:
-        InputError: The suite or a model is not found, no corpus is at hand, or an output cannot be written or is no
-            results file.
+        InputError: The suite or a model is not found, no corpus is at hand, or an output cannot be written, is no
+            results file, or holds figures of other models.
     """
     started = time.perf_counter()
     check_request(models, seeds, output, limit=limit)
@@ -76,6 +76,7 @@ def evaluate_suite(
         "left_out": left_out,
         "not_measured": {},
     }
+    _check_kept(output, config, fine_tune)
     cells, spent = _measured_before(output, config, seeds)
     for _ in _measure_missing(models, problems, cells, config["not_measured"], seeds, cache):
         order = [cell for cell in _order(models, problems) if cell in cells]
@@ -170,6 +171,24 @@ def _order(models: Sequence[str], problems: dict[Place, Problem]) -> list[_Cell]
             tasks = [task for *place, task in places if place == [corpus, split]]
             order += [(model, corpus, split, task) for task in (*tasks, _ENCODING)]
     return order
+
+
+def _check_kept(output: Path | None, config: dict[str, Any], fine_tune: bool) -> None:
+    """Refuses a results file with figures that the request does not name, and that would be lost."""
+    if output is None or not output.exists():
+        return
+    cells = read_results(output).run["config"].get("cells", [])
+    models = sorted({model for model, *_ in cells} - set(config["models"]))
+    if models:
+        raise InputError(
+            f"output '{output}': holds figures of {', '.join(models)}, which would be lost; name these models as well "
+            "(what is measured is not measured again), or choose another output"
+        )
+    if not fine_tune and any(get_task(task).fine_tunes for *_, task, _ in cells if task != _ENCODING):
+        raise InputError(
+            f"output '{output}': holds figures of fine-tuning, which would be lost; ask for it again (what is measured "
+            "is not measured again), or choose another output"
+        )
 
 
 def _measured_before(

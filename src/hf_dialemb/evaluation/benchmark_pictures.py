@@ -87,9 +87,14 @@ def _of_items(
     vectors: dict[str, NDArray[np.float32]] = {}
     for model in models:
         try:
-            vectors[model] = cached_encoder(model, cache).encode(problem.dialogues)
+            found = cached_encoder(model, cache).encode(problem.dialogues)
         except InputError as error:
             logger.warning("no picture of %s: %s", model, error)
+            continue
+        if np.isfinite(found).all():
+            vectors[model] = found
+        else:
+            logger.warning("no picture of %s: it gives vectors with NaN or infinity", model)
     corpus, path = str(problem.config["corpus"]), folder / f"{suite}-map.png"
     method = umap_or_pca()
     draw = _drawing(scatter, vectors, problem.labels, path, None, method)
@@ -130,7 +135,11 @@ def _path(problem: Problem, vectors: _Vectors, path: Path) -> Picture | None:
 
 def _problem(suite: str, data_dir: str | Path | None, limit: int | None) -> Problem | None:
     """Finds the largest labelled problem of a suite."""
-    problems, _ = load_suite(suite, data_dir, limit, fine_tune=False, tasks=(MAPPED[suite],))
+    try:
+        problems, _ = load_suite(suite, data_dir, limit, fine_tune=False, tasks=(MAPPED[suite],))
+    except InputError as error:  # other tasks of the suite may have had their corpora
+        logger.warning("no pictures of the suite %s: %s", suite, error)
+        return None
     return max(problems.values(), key=lambda problem: len(set(problem.labels)), default=None)
 
 

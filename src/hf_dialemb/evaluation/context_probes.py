@@ -51,9 +51,14 @@ def load(corpus: str, data_dir: str | Path | None, split: str, limit: int | None
     Raises:
         InputError: The corpus is not at hand, lacks a split, or has no labels.
     """
-    from ..corpora import get_corpus, load_dialogues
+    from ..corpora import REGISTERED, form_of, get_corpus, load_dialogues
     from ..models.words import word_tokenizer
 
+    if form_of(corpus) != REGISTERED:
+        raise InputError(
+            f"corpus {corpus}: got one's own or the Hub's, expected one of the catalogue (dialemb corpus list), whose "
+            "train and dev splits the layer learns from; choose one"
+        )
     missing = [part for part in (TRAIN, DEV) if part not in get_corpus(corpus).splits]
     if missing or split in (TRAIN, DEV, "all"):
         got = f"no split {missing[0]}" if missing else f"split {split}, which the layer learns from"

@@ -15,6 +15,7 @@ from .all_pairs import pair_scores
 from .encoders import Encoder
 from .sampling import fixed_sample
 from .task import Measurement, Problem, Task, percentage
+from .texts import name_of
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ def load_domains(corpus: str, data_dir: str | Path | None, split: str, limit: in
             "expected at least two labels and two dialogues of one of them; add dialogues or raise the limit"
         )
     config = {
-        "corpus": Path(corpus).name if str(corpus).endswith(".jsonl") else str(corpus),
+        "corpus": name_of(corpus),
         "split": split,
         "limit": limit,
         "dialogues": len(dialogues),

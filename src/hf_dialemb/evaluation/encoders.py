@@ -35,7 +35,7 @@ _LEVELS = ("dialogue", "utterances")
 _WORDS = (*_LEVELS, "cls", "whitened")
 
 _FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "modules.json", "*token*.json", "vocab*", "merges.txt")
-_MODULES = "[0-9]_*/*"  # where sentence-transformers keeps a model's parts
+_MODULES = ("[0-9]_*/*", "*_[0-9]_*/*")  # where sentence-transformers keeps a model's parts, and those of a router
 
 
 class Encoder(Protocol):
@@ -294,7 +294,7 @@ def _source(found: EncoderSpec) -> Iterator[str]:
         yield _digest(Path(found.path))
     elif Path(found.path).is_dir():
         folder = Path(found.path)
-        files = {path for pattern in (*_FILES, _MODULES) for path in folder.glob(pattern) if path.is_file()}
+        files = {path for pattern in (*_FILES, *_MODULES) for path in folder.glob(pattern) if path.is_file()}
         for path in sorted(files):
             yield from (path.relative_to(folder).as_posix(), _digest(path))
     else:

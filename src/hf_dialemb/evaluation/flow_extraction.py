@@ -35,6 +35,7 @@ from ..models.errors import InputError
 from .encoders import Encoder
 from .sampling import fixed_sample
 from .task import Measurement, Problem, Task, percentage
+from .texts import name_of
 
 FEWEST_DIALOGUES = 50
 """A domain has at least so many dialogues of its own; the smallest of the paper has 58. What occurs once is noise only
@@ -105,7 +106,7 @@ def load_flows(corpus: str, data_dir: str | Path | None, split: str, limit: int 
     kept = {name: _capped(flow) for name, flow in _limited(large, limit).items()}
     texts = sorted({turn.text for flow in kept.values() for turns in flow for turn in turns})
     config = {
-        "corpus": Path(corpus).name if str(corpus).endswith(".jsonl") else str(corpus),
+        "corpus": name_of(corpus),
         "split": split,
         "limit": limit,
         "texts": len(texts),

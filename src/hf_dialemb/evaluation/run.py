@@ -225,8 +225,10 @@ def _write(results: Results, output: Path | None) -> None:
 
 
 def _caption(rows: Sequence[Row], model: str) -> str:
-    means = {row.metric: row.mean for row in rows if row.model == model}
-    if "purity" in means:
-        return f"purity {means['purity']:.1f}, MAP {means['map']:.1f}"
+    of_model = [row for row in rows if row.model == model and not row.setting]
+    means = {(row.task, row.metric): row.mean for row in of_model}
+    purity, precision = means.get(("domain-categorization", "purity")), means.get(("dialogue-retrieval", "map"))
+    if purity is not None and precision is not None:
+        return f"purity {purity:.1f}, MAP {precision:.1f}"
     found = [row for row in rows if row.model == model and row.n > 1 and row.metric in ("f1", "accuracy")]
     return ", ".join(f"{row.metric} {row.setting} {row.mean:.1f}" for row in found if "mean" not in row.setting)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpora.show import find_dialogue
 from ..models.dialogue import Dialogue
-from ..models.errors import unknown_name
 
 
 def nearest(vectors: NDArray[np.float32], index: int, top: int) -> list[tuple[int, float]]:
@@ -36,7 +36,7 @@ def describe_nearest(
     Args:
         dialogues: N dialogues.
         vectors: Their embeddings, (N, D).
-        identifier: Id of the dialogue to start from.
+        identifier: The dialogue to start from: its id, or its position as ``#12``.
         top: How many to list.
 
     Returns:
@@ -45,14 +45,13 @@ def describe_nearest(
     Raises:
         InputError: No dialogue has this id.
     """
-    rows = {dialogue.id: row for row, dialogue in enumerate(dialogues)}
-    if identifier not in rows:
-        raise unknown_name("dialogue id", identifier, list(rows)[:20])
-    start = rows[identifier]
-    lines = [f"       {_summary(dialogues[start])}"]
-    return lines + [f"{score:6.3f} {_summary(dialogues[row])}" for row, score in nearest(vectors, start, top)]
+    found = find_dialogue(dialogues, identifier)
+    start = next(row for row, dialogue in enumerate(dialogues) if dialogue is found)
+    lines = [f"       {_summary(found, start)}"]
+    return lines + [f"{score:6.3f} {_summary(dialogues[row], row)}" for row, score in nearest(vectors, start, top)]
 
 
-def _summary(dialogue: Dialogue) -> str:
+def _summary(dialogue: Dialogue, row: int) -> str:
     text = " / ".join(turn.content for turn in dialogue.turns)
-    return f"{dialogue.id} [{', '.join(dialogue.domains)}] {text if len(text) <= 100 else text[:99] + '…'}"
+    name = dialogue.id or f"#{row + 1}"
+    return f"{name} [{', '.join(dialogue.domains)}] {text if len(text) <= 100 else text[:99] + '…'}"

@@ -141,7 +141,8 @@ def sentence_encoder(found: EncoderSpec, batch_size: int, device: str) -> TextEn
     model = SentenceTransformer(found.path, device=device).float()
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
-        if model.max_seq_length:
+        # Tokenizers of static vectors and of words cannot be called, nor do they cut anything.
+        if model.max_seq_length and callable(model.tokenizer):
             _warn_of_truncation(_lengths(model.tokenizer, texts), model.max_seq_length)
         vectors = model.encode(list(texts), batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True)
         return np.asarray(vectors, dtype=np.float32)

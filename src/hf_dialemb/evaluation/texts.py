@@ -79,6 +79,7 @@ def kind_of(corpus: str) -> str:
 
 def name_of(corpus: str) -> str:
     """Says what a results file calls a corpus: its name, of one's own files without their folder."""
-    from ..corpora import OWN, form_of
+    from ..corpora import CORPORA
+    from ..corpora.own import is_own
 
-    return Path(corpus).name if form_of(corpus) == OWN else str(corpus)
+    return Path(corpus).name if corpus not in CORPORA and is_own(corpus) else str(corpus)

@@ -137,7 +137,14 @@ def verify_custom(
     Raises:
         InputError: A way fails or differs by more than that.
     """
-    expected = encode(model, tokenizer, [Dialogue.from_messages(messages) for messages in _PROBES])
+    probes = [*_PROBES, _too_long(model.config.max_tokens)]
+    expected = encode(model, tokenizer, [Dialogue.from_messages(messages) for messages in probes])
     for way, program in WAYS.items():
-        vectors = run_afresh(way, program, folder, _PROBES)["vectors"]
+        vectors = run_afresh(way, program, folder, probes)["vectors"]
         yield compare(way, vectors, expected, tolerance)
+
+
+def _too_long(max_tokens: int) -> list[dict[str, str]]:
+    """Makes a dialogue that does not fit, of turns of several lengths."""
+    turns = _PROBES[0] * (1 + max_tokens // 10)
+    return [{**turn, "content": f"{place}. {turn['content']}"} for place, turn in enumerate(turns)]

@@ -22,7 +22,7 @@ from ..evaluation.baselines import BASELINES
 from ..evaluation.encoders import find_encoder, fingerprint, load_encoder, with_level
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from ..models.files import check_writable
+from ..models.files import check_writable, write_json_atomically
 
 
 def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -> int:
@@ -48,7 +48,7 @@ def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -
         raise InputError(f"--shard-size: got {shard_size}, expected at least 1")
     if not source.is_file():
         raise InputError(f"--input {source}: no such file; expected a JSONL file of dialogues")
-    check_writable(output)
+    check_writable(output, source)
     spec = _spec(model)
     encoder = load_encoder(spec)
     parts = output.with_name(f"{output.name}.parts")
@@ -98,8 +98,7 @@ def _claim(parts: Path, owner: dict[str, str | int]) -> None:
                 "remove that folder or choose another --output"
             )
         return
-    parts.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(owner), encoding="utf-8")
+    write_json_atomically(file, owner)
 
 
 def _write_atomically(table: pa.Table, file: Path) -> None:

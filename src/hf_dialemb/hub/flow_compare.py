@@ -65,7 +65,8 @@ def compare_with(
     check_writable(output / PAGE)
     title = Path(corpus.rstrip("/")).name
     flow, second = _both(stored, folder, said, title)
-    first = [name for name in flow.utterances.dialogues if name not in set(second)]
+    chosen = frozenset(second)
+    first = [name for name in flow.utterances.dialogues if name not in chosen]
     if not first:
         raise InputError(
             f"--input {corpus}: got all dialogues of the flow, expected some of them, or others; choose some"
@@ -75,7 +76,7 @@ def compare_with(
     names = flow.title if whole else "the rest", title
     sizes = len(first), len(second)
     shown = readable(flow.graph, nodes=None, edges=None, weights=None)
-    write_page(flow, output / PAGE, shown, comparison=Comparison(names, sizes, differences, frozenset(second)))
+    write_page(flow, output / PAGE, shown, comparison=Comparison(names, sizes, differences, chosen))
     write_text_atomically(output / TRANSITIONS, _table(flow, names, differences))
     yield f"{names[0]}: {sizes[0]:,} dialogues; {names[1]}: {sizes[1]:,}"
     yield from _listed(flow, differences)

@@ -103,7 +103,7 @@ def build_flow(request: FlowRequest, say: Callable[[str], object]) -> StoredFlow
     if len(domains) > 1 and request.domain is None:
         say(f"Of {len(domains)} domains; --domain makes a flow of one of them: {', '.join(domains)}")
     clusters_key = _key("clusters", _digest(said), source, number, threshold, request.seed)
-    key = _key("names", clusters_key, request.names, _title(request))
+    key = _key("names", clusters_key, request.names, _title(request), request.model, request.split)
     clusterings = read_clusters(request.output / CACHE, clusters_key)
     stored = stored_flow(request.output, key) if request.names in OWN_NAMES else None
     if clusterings is None or stored is None:

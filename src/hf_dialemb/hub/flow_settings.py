@@ -86,12 +86,14 @@ def clustered(
         The clusters of each role.
 
     Raises:
-        InputError: A number or threshold is not within bounds.
+        InputError: A number or threshold is not within bounds, or a vector has NaN or infinity.
     """
     try:
         return cluster_by_role(vectors, said.roles, number=number, threshold=threshold, seed=seed, progress=True)
     except InputError as error:
         raise InputError(str(error).replace("number:", "--clusters:").replace("threshold:", "--threshold:")) from None
+    except ValueError as error:
+        raise InputError(f"{error}; choose another --model, or mend --vectors") from None
 
 
 def vectors_digest(path: Path) -> str:

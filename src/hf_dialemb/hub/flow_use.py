@@ -48,7 +48,7 @@ def describe_next(
     """
     stored = read_flow(folder)
     if output is not None:
-        check_writable(output)
+        check_writable(output, source)
     said = read_utterances(read_own(source, columns=columns, roles=roles))
     states = [stored.flow.clusters[label].state for label in assigned(stored, folder, said)]
     records = []

@@ -21,6 +21,7 @@ from huggingface_hub.utils._validators import validate_repo_id
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from ..corpora import CORPORA, get_corpus
+from ..corpora.own import is_own
 from ..models.errors import InputError
 from ..training.arguments import parse
 from .card_figures import Measured, command_of, count, evaluation_results, measured
@@ -166,7 +167,8 @@ def _corpus(name: str, split: str, record: Mapping[str, Any]) -> dict[str, str]:
             f"training_settings.json: field corpus: got '{name}', whose licence the catalogue (dialemb corpus list) "
             "does not know, expected one; say it with dialemb card --corpus-licence 'NAME=TERMS:LICENCE'"
         )
-    return {"name": name, "split": split, "source": "", "extract": "", **given}
+    source = f"{_HUB_DATASETS}{name}" if _is_hub_id(name) and not is_own(name) else ""
+    return {"name": name, "split": split, "source": source, "extract": "", **given}
 
 
 def _front_matter(
@@ -178,10 +180,8 @@ def _front_matter(
 ) -> ModelCardData:
     model, reference = record["model"], record["reference"]
     task = _TASKS[model["kind"]]
-    sources = [corpus["source"] for corpus in corpora] + [
-        f"{_HUB_DATASETS}{corpus['name']}" for corpus in corpora if not corpus["source"] and _is_hub_id(corpus["name"])
-    ]
-    datasets = [each.removeprefix(_HUB_DATASETS) for each in sources if each.startswith(_HUB_DATASETS)]
+    sources = [corpus["source"] for corpus in corpora if corpus["source"].startswith(_HUB_DATASETS)]
+    datasets = [source.removeprefix(_HUB_DATASETS) for source in sources]
     base = reference if reference is not None and model["method"] != ENSEMBLE and _is_hub_id(reference) else None
     tags = ["sentence-transformers", task, "transformers", "dialogue", "hf_dialemb", model["method"].replace("_", "-")]
     tags += ["custom_code"] if model["kind"] != "utterances" else []

@@ -132,7 +132,7 @@ def rank_file(
     if index is not None:
         check_index()
     if output is not None:
-        check_writable(output)
+        check_writable(output, contexts, pool)
     dialogues, (responses, blank, repeated) = read_contexts(contexts), read_pool(pool)
     ranker = load_ranker(resolve_backbone(model))
     yield f"{len(responses):,} responses ({blank:,} blank and {repeated:,} repeated lines left out)"

@@ -18,8 +18,9 @@ import numpy as np
 
 from ..models import METHODS, get_method
 from ..models.dialogue import Dialogue
-from ..models.dual_encoder import UNLIMITED, TowerRanker
+from ..models.dual_encoder import TowerRanker
 from ..models.errors import InputError
+from ..models.layout import UNLIMITED
 from ..models.markers import ranking_template, special_texts
 from ..models.ranker import RESPONSE, Ranker
 from ..models.ranking import LoadedRanker, encode_contexts, encode_responses

@@ -78,7 +78,7 @@ class VectorIndex:
             top: How many, at most P.
 
         Returns:
-            Pairs of a row and its product, the largest first; of equal ones the earlier row.
+            Pairs of a row and its product, the largest first; of equal ones that are found, the earlier row.
         """
         asked = np.append(query, np.float32(0))[None]
         products, rows = self._index.search(asked, min(2 * top, self._index.ntotal))  # equal ones may be cut off

@@ -36,6 +36,14 @@ def as_dialogues(items: Iterable[Any], field: str = "dialogues") -> list[Dialogu
     return dialogues
 
 
+def is_turn(message: Any) -> bool:  # noqa: ANN401 - whatever a list may hold
+    """Says whether a chat message may be a turn: no prompt, no call of a tool, and not what a tool returned."""
+    if not isinstance(message, Mapping):
+        return True
+    called = bool(message.get("tool_calls")) and not message.get("content")
+    return message.get("role") not in ("system", "developer", "tool", "function") and not called
+
+
 def check_lengths(first: Sequence[Any], field: str, second: Sequence[Any], other: str) -> None:
     """Makes sure that two lists that belong together are of one length.
 

@@ -6,10 +6,11 @@ encoded with its roles and turns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..models.errors import InputError
+from .inputs import is_turn
 from .trained_encoder import TrainedEncoder
 
 try:
@@ -88,6 +89,8 @@ def _plain(item: Any) -> Any:  # noqa: ANN401
     """Makes chat messages of LangChain's."""
     if isinstance(item, BaseMessage):
         item = [item]
+    if isinstance(item, Mapping) and "messages" in item:
+        return {**item, "messages": _plain(item["messages"])}
     if isinstance(item, str) or not isinstance(item, Sequence):
         return item
     return [_message(message) for message in item if _is_turn(message)]
@@ -95,7 +98,7 @@ def _plain(item: Any) -> Any:  # noqa: ANN401
 
 def _is_turn(message: Any) -> bool:  # noqa: ANN401
     if not isinstance(message, BaseMessage):
-        return True
+        return is_turn(message)
     if isinstance(message, AIMessage):
         return bool(str(message.text).strip() or not message.tool_calls)
     return isinstance(message, HumanMessage | ChatMessage) and getattr(message, "role", "") != "system"

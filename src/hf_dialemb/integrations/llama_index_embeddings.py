@@ -13,7 +13,7 @@ from typing import Any
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from .inputs import as_dialogues
+from .inputs import as_dialogues, is_turn
 from .trained_encoder import TrainedEncoder
 from .transcripts import to_transcript
 
@@ -134,16 +134,24 @@ def _as_text(item: Any) -> str:  # noqa: ANN401
         return item
     if isinstance(item, ChatMessage):
         item = [item]
-    if isinstance(item, Sequence):
-        item = [_message(message) for message in item if _is_turn(message)]
+    if isinstance(item, Mapping) and "messages" in item:
+        item = {**item, "messages": _plain(item["messages"])}
+    elif isinstance(item, Sequence):
+        item = _plain(item)
     if not isinstance(item, Sequence | Mapping | Dialogue):
         raise InputError(f"got {type(item).__name__}, expected a text or a dialogue; leave it out")
     return to_transcript(as_dialogues([item], "texts")[0])
 
 
+def _plain(messages: Any) -> Any:  # noqa: ANN401
+    if isinstance(messages, str) or not isinstance(messages, Sequence):
+        return messages
+    return [_message(message) for message in messages if _is_turn(message)]
+
+
 def _is_turn(message: Any) -> bool:  # noqa: ANN401
     if not isinstance(message, ChatMessage):
-        return True
+        return is_turn(message)
     return message.role in _ROLES and bool(message.content or message.role == MessageRole.USER)
 
 

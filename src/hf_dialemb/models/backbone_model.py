@@ -167,7 +167,11 @@ class BackboneModel(MethodModel):
         learning = {parameter for layer in layers[self.config.frozen_layers :] for parameter in layer.parameters()}
         below = {parameter for layer in layers for parameter in layer.parameters()} - learning
         for name, module in self.named_modules():
-            if "embeddings" in name.split(".")[-1] or name.endswith("relative_attention_bias"):
+            if (
+                module is self.get_input_embeddings()
+                or "embeddings" in name.split(".")[-1]
+                or name.endswith("relative_attention_bias")
+            ):
                 below.update(module.parameters())
         for parameter in below:
             parameter.requires_grad_(False)
@@ -207,7 +211,9 @@ def load_backbone(name: str, dropout: float | None) -> Backbone:
         raise InputError(f"The tokenizer of '{name}' is {type(tokenizer).__name__}: expected a fast tokenizer")
     if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):  # transformers makes up an empty one
         raise InputError(f"'{name}' has no tokenizer files: expected tokenizer.json beside the weights")
-    backbone, tables = load_pretrained(AutoModel, name), {}
+    # Learning takes float32 weights, whatever they were published in; bf16 and fp16 are settings of the training.
+    backbone, tables = load_pretrained(AutoModel, name).float(), {}
+    backbone.config.dtype = torch.float32
     if isinstance(backbone, BackboneModel):
         tables = {
             key: value.detach()
@@ -219,6 +225,12 @@ def load_backbone(name: str, dropout: float | None) -> Backbone:
         raise InputError(
             f"'{name}' is a {backbone.config.model_type} model, expected an encoder; name another backbone"
         )
+    if backbone.config.is_encoder_decoder:
+        raise InputError(
+            f"backbone: got '{name}', a {backbone.config.model_type} model with encoder and decoder, expected an "
+            "encoder; name another backbone"
+        )
+    backbone.config.dtype = torch.float32
     if dropout is not None:
         check_range("dropout", dropout, 0, 1)
         backbone.config.update({key: dropout for key in vars(backbone.config) if _is_dropout(key)})
@@ -238,7 +250,7 @@ def position_offset(config: Any) -> int:  # noqa: ANN401
 
 def _position_limit(config: Any) -> int | None:  # noqa: ANN401
     limit = getattr(config, "max_position_embeddings", None)
-    return None if limit is None else limit - position_offset(config)
+    return None if limit is None or limit < 1 else limit - position_offset(config)  # XLNet says -1: any number
 
 
 def _is_dropout(key: str) -> bool:

@@ -79,6 +79,8 @@ class DialogueConfig(EncoderConfig):
         keep: Which end of a dialogue that is too long stays.
         whole_turns: Cut between turns where possible; False cuts at the token (the released program).
         wrapped: Open and close the sequence with the tokenizer's special tokens ([CLS], [SEP]); PLATO: False.
+        opening_tokens: How many tokens open a sequence; None, of older checkpoints, means 1 if ``wrapped``.
+        closing_tokens: And how many close it.
         end_of_utterance: A vocabulary token after each turn (PLATO: ``[unused1]``); None for none.
         position_layout: Count positions along the sequence, or afresh in each utterance (PLATO).
         turn_order: Number turns upwards from 0, or downwards to 1 for the last (PLATO).
@@ -97,6 +99,8 @@ class DialogueConfig(EncoderConfig):
     keep: Literal["start", "end"] = "start"
     whole_turns: bool = True
     wrapped: bool = True
+    opening_tokens: int | None = None
+    closing_tokens: int | None = None
     end_of_utterance: str | None = None
     position_layout: Literal["sequence", "utterance"] = "sequence"
     turn_order: Literal["ascending", "descending"] = "ascending"

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
 from .config import DialogueConfig, check_range
-from .dialogue import Dialogue, Turn
+from .dialogue import ROLES, Dialogue, Turn
 from .encoder import DialogueEncoder, DialogueOutput
 from .errors import InputError
 from .layout import Truncation, tokenize
@@ -154,6 +154,12 @@ class Dial2VecExamples:
                 raise InputError(
                     f"dialogue '{dialogue.id or index}' has one speaker ('{dialogue.roles[0]}'): "
                     "dial2vec needs two or more; remove it or pass --skip_invalid true"
+                )
+            unknown = [role for role in dialogue.roles if role not in ROLES[: config.num_roles]]
+            if unknown:
+                raise InputError(
+                    f"dialogue '{dialogue.id or index}' has the role '{unknown[0]}', but num_roles is "
+                    f"{config.num_roles} ({', '.join(ROLES[: config.num_roles])}); raise it or merge speakers"
                 )
             self.items.extend((index, role) for role in (dialogue.roles if config.anchor == "each" else ("",)))
             for turn in dialogue.turns:

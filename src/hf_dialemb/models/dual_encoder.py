@@ -14,17 +14,15 @@ from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
+from .backbone_model import autocast_off
 from .config import RankerConfig, check_range
 from .dialogue import ROLES, Dialogue
-from .layout import Truncation
+from .layout import UNLIMITED, Truncation
 from .markers import ranking_template
 from .method import Method
 from .ranker import Ranker, RankingExample, candidates_of, context_ids, response_ids
 from .ranking_examples import RankingExamples
 from .words import MARKS, read_word_vectors, word_tokenizer
-
-UNLIMITED = 1_000_000
-"""Tokens that tokenizers may give: what is too long the model cuts itself, contexts and responses at different ends."""
 
 _ROWS = 64  # texts of like length that are encoded together, each such part padded to its own longest
 
@@ -80,7 +78,8 @@ class TowerRanker(Ranker):
         """Multiplies contexts (B, D) with responses of their own (B, K, D) to scores (B, K)."""
         if self.config.score == "cosine":
             contexts, responses = nn.functional.normalize(contexts, dim=-1), nn.functional.normalize(responses, dim=-1)
-        return torch.einsum("bd,bkd->bk", contexts, responses) / self.config.loss_temperature
+        with autocast_off(contexts):  # scores in half precision would tie
+            return torch.einsum("bd,bkd->bk", contexts, responses) / self.config.loss_temperature
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """See `Ranker`; contexts and responses may come mixed, longer than the limits, and padded on either side."""

@@ -7,7 +7,7 @@ embedding.
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -21,8 +21,9 @@ from .backbone_model import BackboneModel, position_offset
 from .config import DialogueConfig
 from .dialogue import Dialogue
 from .errors import InputError
-from .layout import Truncation, tokenize
-from .markers import add_markers, chat_template, read_markers
+from .layout import UNLIMITED, Truncation, tokenize
+from .markers import add_markers, chat_template, wrapping
+from .rendered import fitting, kept_first, numbered, read_markers
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +63,12 @@ class DialogueEncoder(BackboneModel):
 
     def __init__(self, config: DialogueConfig) -> None:
         super().__init__(config)
+        width = cast("nn.Embedding", self.get_input_embeddings()).weight.shape[-1]
+        if width != config.hidden_size:
+            raise InputError(
+                f"backbone: got word vectors of {width} numbers and states of {config.hidden_size}, expected as many "
+                "of both, as vectors of roles and turns are added to those of words; name another backbone"
+            )
         self.turn_embeddings = nn.Embedding(config.num_turn_embeddings, config.hidden_size)
         self.role_embeddings = nn.Embedding(config.num_roles, config.hidden_size)
         self.register_buffer("center", torch.zeros(config.hidden_size))
@@ -84,6 +91,10 @@ class DialogueEncoder(BackboneModel):
         """
         config.marker_ids = add_markers(tokenizer, config.num_roles)
         _check_end_of_utterance(config, tokenizer)
+        opening, closing = wrapping(tokenizer)
+        config.opening_tokens, config.closing_tokens = (
+            int(config.wrapped and bool(token)) for token in (opening, closing)
+        )
         set_template(tokenizer, config)
 
     def encode_tokens(
@@ -128,8 +139,10 @@ class DialogueEncoder(BackboneModel):
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask.long()
         if role_ids is not None and turn_ids is not None:
             return self.encode_tokens(input_ids, mask, role_ids, turn_ids, **kwargs), mask, role_ids, turn_ids
-        destination, kept, roles, turns = read_markers(input_ids, mask, list(self.config.marker_ids or []))
-        kept = kept * (destination < self.config.max_tokens)
+        kwargs.pop("token_type_ids", None)  # stock tokenizers make them, of one kind for all that a template renders
+        kept, roles, turns = read_markers(input_ids, mask, list(self.config.marker_ids or []))
+        kept, roles, turns = self._cut(kept, roles, turns)
+        destination = kept_first(kept)
 
         def forwards(values: Tensor) -> Tensor:
             return torch.zeros_like(values).scatter(1, destination, values)[:, : self.config.max_tokens]
@@ -139,6 +152,24 @@ class DialogueEncoder(BackboneModel):
         hidden = output.last_hidden_state.gather(1, index.unsqueeze(-1).expand(-1, -1, self.config.hidden_size))
         output.last_hidden_state = hidden * kept.unsqueeze(-1)
         return output, kept, roles, turns
+
+    def _cut(self, kept: Tensor, roles: Tensor, turns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Cuts dialogues as `tokenize` does, so that a rendered one of any length gives the same embedding."""
+        config = self.config
+        around = [int(config.wrapped) if given is None else given
+                  for given in (config.opening_tokens, config.closing_tokens)]  # fmt: skip
+        opening, closing = around
+        rank, total = kept.cumsum(-1) - 1, kept.sum(-1, keepdim=True)
+        frame = kept.bool() & ((rank < opening) | (rank >= total - closing))
+        body = kept.bool() & ~frame
+        body = body & fitting(body, turns, config.max_tokens - opening - closing, config.keep, config.whole_turns)
+        turns = numbered(body, turns)
+        # What frames a dialogue is said by who speaks next to it.
+        length = body.shape[1]
+        first = torch.where(body.any(-1, keepdim=True), body.int().argmax(-1, keepdim=True), 0)
+        last = torch.where(body.any(-1, keepdim=True), length - 1 - body.int().flip(-1).argmax(-1, keepdim=True), 0)
+        beside = torch.where(rank < opening, roles.gather(1, first), roles.gather(1, last))
+        return (body | frame).long(), torch.where(frame, beside, roles), turns
 
     def pool(self, hidden: Tensor, mask: Tensor, role_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Pools token vectors (equation 4), and takes off what all dialogues of the training corpus have in common.
@@ -178,12 +209,13 @@ def _check_end_of_utterance(config: DialogueConfig, tokenizer: PreTrainedTokeniz
 
 
 def set_template(tokenizer: PreTrainedTokenizerBase, config: DialogueConfig) -> None:
-    """Gives the tokenizer the chat template and the length limit that belong to a config."""
+    """Gives the tokenizer the chat template that belongs to a config, and no limit: the model cuts by itself."""
     tokenizer.chat_template = chat_template(
         tokenizer, list(config.marker_ids or []), config.end_of_utterance or "", config.wrapped, config.max_turns
     )
-    tokenizer.model_max_length = config.max_tokens
-    tokenizer.truncation_side = "right" if config.keep == "start" else "left"
+    tokenizer.model_max_length = UNLIMITED
+    side = "right" if config.keep == "start" else "left"  # for those who cut before
+    tokenizer.truncation_side = tokenizer.init_kwargs["truncation_side"] = side  # the file holds what is in both
 
 
 def encode(

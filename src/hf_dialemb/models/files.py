@@ -47,15 +47,17 @@ def write_json_atomically(path: Path, record: Any) -> None:  # noqa: ANN401 - wh
     write_text_atomically(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
-def check_writable(path: Path) -> None:
+def check_writable(path: Path, *sources: str | Path) -> None:
     """Makes sure that ``path`` can be written later; its folder is created.
 
     Args:
         path: A file that need not exist.
+        *sources: What is read meanwhile: files, folders, or names of corpora.
 
     Raises:
-        InputError: The path is a folder, or its folder cannot be created or written.
+        InputError: The path is a folder or one of the sources, or its folder cannot be created or written.
     """
+    check_not_read(path, *sources)
     if path.is_dir():
         raise InputError(f"output '{path}': got a folder, expected a file; add a file name")
     probe = path.with_name(f".{path.name}.{os.getpid()}.probe")
@@ -67,3 +69,17 @@ def check_writable(path: Path) -> None:
         raise InputError(
             f"output '{path}': the folder cannot be written ({error.strerror or error}); choose another folder"
         ) from error
+
+
+def check_not_read(path: Path, *sources: str | Path) -> None:
+    """Makes sure that writing ``path`` does not cost what is read.
+
+    Args:
+        path: A file that need not exist.
+        *sources: Files, folders, or names of corpora.
+
+    Raises:
+        InputError: The path is one of the sources.
+    """
+    if path.exists() and any(Path(source).exists() and path.samefile(source) for source in sources):
+        raise InputError(f"output '{path}': is the file that is read; choose another name")

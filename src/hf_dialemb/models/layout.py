@@ -16,6 +16,9 @@ from .dialogue import ROLES, Dialogue
 from .errors import InputError
 from .markers import escape, special_texts, special_tokens_around, wrapping
 
+UNLIMITED = 1_000_000
+"""Tokens that tokenizers may give where the model cuts by itself."""
+
 
 @dataclass
 class Truncation:

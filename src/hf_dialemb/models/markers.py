@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import torch
-from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from .dialogue import ROLES
@@ -138,32 +136,3 @@ def wrapping(tokenizer: PreTrainedTokenizerBase) -> tuple[str, str]:
     opening = tokenizer.cls_token or tokenizer.bos_token or ""
     closing = tokenizer.sep_token or tokenizer.eos_token or ""
     return str(opening), str(closing)
-
-
-def read_markers(input_ids: Tensor, mask: Tensor, markers: list[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Derives role and turn ids from the markers, and an order that puts all kept tokens first.
-
-    Args:
-        input_ids: Token ids, (B, L) int64.
-        mask: 1 for real tokens, (B, L) int64.
-        markers: Token ids of the roles' markers.
-
-    Returns:
-        The destination of each position (B, L), a permutation: kept tokens first, in order, then markers and padding;
-        the kept mask (B, L) int64; role ids (B, L) int64; turn ids from 0 (B, L) int64; all three by source position.
-        Tokens before the first marker belong to the first turn; without any marker everything is turn 0 of role 0.
-    """
-    table = torch.tensor(markers, device=input_ids.device)
-    is_marker = (input_ids.unsqueeze(-1) == table).any(-1) & mask.bool()
-    kept = (mask.bool() & ~is_marker).long()
-    destination = torch.where(kept.bool(), kept.cumsum(-1) - 1, kept.sum(-1, keepdim=True) + (1 - kept).cumsum(-1) - 1)
-    turns = (is_marker.long().cumsum(-1) - 1).clamp(min=0)
-    role = (input_ids.unsqueeze(-1) == table).long().argmax(-1)  # (B, L) meaningful at markers
-    count = len(markers)
-    position = torch.arange(input_ids.shape[1], device=input_ids.device)
-    # The latest marker's role travels to the right in the remainder of a running maximum over positions. The [0], not
-    # .values: exporters replace cummax by a function that returns a plain tuple.
-    latest = torch.cummax(torch.where(is_marker, position * count + role + 1, 0), dim=-1)[0]
-    first = torch.where(is_marker & (turns == 0), role, 0).sum(-1, keepdim=True)
-    roles = torch.where(latest > 0, (latest - 1) % count, first)
-    return destination, kept, roles, turns

@@ -11,8 +11,9 @@ from transformers.configuration_utils import SubConfigSpec
 from .backbone_model import load_backbone
 from .config import check_range
 from .dialogue import ROLES, Dialogue
-from .dual_encoder import UNLIMITED, TowerRanker, TowerRankerConfig, collate
+from .dual_encoder import TowerRanker, TowerRankerConfig, collate
 from .errors import InputError
+from .layout import UNLIMITED
 from .markers import add_markers, ranking_template, special_tokens_around
 from .method import Method
 from .ranking_examples import RankingExamples

@@ -173,7 +173,8 @@ def mean_of_tokens(hidden: Tensor, mask: Tensor) -> Tensor:
     """
     hidden = hidden if hidden.dtype == torch.float64 else hidden.float()
     weights = mask.to(hidden.dtype)
-    return torch.einsum("nld,nl->nd", hidden, weights) / weights.sum(-1, keepdim=True).clamp(min=1)
+    # No matrix product: autocast would compute that in half precision.
+    return (hidden * weights.unsqueeze(-1)).sum(1) / weights.sum(-1, keepdim=True).clamp(min=1)
 
 
 def positives_first(similarities: Tensor) -> Tensor:

@@ -171,7 +171,8 @@ class Settings:
         names = (
             "learning_rate", "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs",
             "max_steps", "seed", "data_seed", "bf16", "fp16", "weight_decay", "lr_scheduler_type", "warmup_steps",
-            "max_grad_norm", "optim",
+            "max_grad_norm", "optim", "adam_beta1", "adam_beta2", "adam_epsilon", "lr_scheduler_kwargs",
+            "dataloader_drop_last",
         )  # fmt: skip
         run = {key: value for key, value in vars(self.run).items() if key not in ("resume", "data_dir")}
         training = {name: getattr(self.training, name) for name in names}
@@ -328,6 +329,14 @@ def _check_method(method: Method, run: RunArguments, chosen: dict[str, Any], tra
             f"granularity: got {granularity}, but no granularity_model, expected the folder of a trained ranker that "
             "tells how similar responses are; name one"
         )
+    without_dev = run.dev_split is None and run.dev_candidates is None
+    if run.checkpoint_selection != "last" and training.save_strategy == "no":
+        raise InputError(
+            f"checkpoint_selection: got {run.checkpoint_selection}, but save_strategy is no, so that there is nothing "
+            "to choose from; save by steps or epochs, or choose last"
+        )
+    if training.eval_strategy != "no" and without_dev:
+        raise InputError("eval_strategy: got one, but no dev_split to evaluate on; name one, or leave it out")
     if method.in_batch_negatives:
         check_range("per_device_train_batch_size", training.per_device_train_batch_size, 2)
         training.dataloader_drop_last = True

@@ -132,7 +132,7 @@ def is_complete(plan: EnsemblePlan, name: str) -> bool:
     if not (folder / REPORT_FILE).is_file() or not (folder / SETTINGS_FILE).is_file():
         return False
     before = json.loads((folder / SETTINGS_FILE).read_text(encoding="utf-8"))
-    return all(before.get(key) == value for key, value in plan.settings(name).fingerprint().items())
+    return all(before.get(key, value) == value for key, value in plan.settings(name).fingerprint().items())
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -32,7 +32,7 @@ from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..models.files import write_json_atomically
 from ..models.markers import escape, special_texts
-from .trainer import COMPLETE, last_complete_checkpoint
+from .trainer import COMPLETE, last_complete_checkpoint, restore_finished
 
 if TYPE_CHECKING:
     from .arguments import Settings
@@ -83,7 +83,8 @@ def adapted_backbone(
     started = time.time()
     trainer = _trainer(settings, backbone, texts, folder)
     checkpoint = last_complete_checkpoint(folder)
-    trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    if checkpoint is None or not restore_finished(trainer, checkpoint):
+        trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     trainer.save_model(str(folder))
     if trainer.is_world_process_zero():
         steps, seconds = trainer.state.global_step, time.time() - started
@@ -138,7 +139,7 @@ def _trainer(settings: Settings, backbone: str, texts: Sequence[str], folder: Pa
             f"backbone: got '{run.backbone}', whose tokenizer has no mask token, expected a masked language model for "
             "language_model_steps or language_model_epochs; leave them out, or choose another backbone"
         )
-    model = load_pretrained(AutoModelForMaskedLM, backbone)
+    model = load_pretrained(AutoModelForMaskedLM, backbone).float()
     if args.device.type == "cpu":
         model.set_attn_implementation("eager")  # as for the method's own training
     return Trainer(
@@ -168,7 +169,8 @@ def _trainer(settings: Settings, backbone: str, texts: Sequence[str], folder: Pa
 
 
 def _max_tokens(settings: Settings) -> int:
-    return int(settings.method["max_tokens"])
+    names = ("max_tokens", "max_context_tokens")  # the latter is a ranker's
+    return int(next(settings.method[name] for name in names if name in settings.method))
 
 
 def _is_complete(folder: Path, wanted: dict[str, Any], resume: bool, may_write: bool) -> bool:

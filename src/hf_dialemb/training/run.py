@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import shutil
 import time
@@ -23,6 +24,7 @@ from ..models.encoder import DialogueEncoder, encode
 from ..models.errors import InputError
 from ..models.files import check_writable, write_json_atomically
 from ..models.hardware import describe_hardware
+from ..models.layout import Truncation
 from ..models.method import Examples, LabelledExamples, Method, SegmentedExamples
 from ..models.utterance import UtteranceEncoder
 from .arguments import SELECTIONS, Settings
@@ -32,9 +34,10 @@ from .energy import requested_energy
 from .label_vectors import label_vectors
 from .language_model import adapted_backbone
 from .ranking import given_examples, response_vectors
-from .trainer import DialogueTrainer, last_complete_checkpoint
+from .trainer import DialogueTrainer, last_complete_checkpoint, restore_finished
 
 SETTINGS_FILE = "training_settings.json"
+DATA_FILE = "training_data.json"
 REPORT_FILE = "training_report.json"
 CENTER_SAMPLE = 500
 
@@ -59,7 +62,10 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
     meter = requested_energy()
     dialogues = training_dialogues(run, get_method(run.method), settings.sample_seed, report)
     backbone = run.backbone if get_method(run.method).from_scratch else resolve_backbone(str(run.backbone))
-    checkpoint = _starting_point(settings, output)
+    checkpoint = _starting_point(settings, output, dialogues)
+    if checkpoint is not None and (output / REPORT_FILE).is_file():
+        report(f"Complete already: {output}")
+        return output
     if backbone is not None:
         backbone = adapted_backbone(settings, backbone, dialogues, report)
     trainer = _build_trainer(settings, backbone, dialogues, report)
@@ -67,7 +73,8 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
         trainer.add_callback(meter)
     if checkpoint is not None:
         report(f"Resuming from {checkpoint}")
-    trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    if checkpoint is None or not restore_finished(trainer, checkpoint):
+        trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     if trainer.is_world_process_zero():
         model = trainer.accelerator.unwrap_model(trainer.model)
         if run.average_with_backbone:
@@ -97,14 +104,32 @@ def _build_trainer(
     dev = [] if run.dev_candidates is not None else dev_dialogues(run, method, report)
     dev_examples = _dev_examples(settings, dev, model.config)
     model.freeze_lower_layers()
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise InputError("frozen_layers: got all layers, which leaves nothing to learn; lower it")
     if args.device.type == "cpu" and isinstance(model, UtteranceEncoder):
         # The backward pass of the fused kernel takes several times that of plain attention over a few tokens.
         model.set_attn_implementation("eager")
     _select_by_signal(settings)
     collator = Collator(method, tokenizer, model.config)
-    return DialogueTrainer(
+    trainer = DialogueTrainer(
         examples, run, collator, dev, dev_examples, model=model, args=args, processing_class=tokenizer
     )
+    if (run.center or run.average_with_backbone) and (trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled):
+        raise InputError(
+            "center, average_with_backbone: got settings that need all weights on one device, but FSDP or DeepSpeed "
+            "shards them; set them to false and 0, or train without it"
+        )
+    return trainer
+
+
+def _check_number(args: Any, part: str, count: int) -> None:  # noqa: ANN401 - TrainingArguments
+    """Refuses fewer examples than one step takes over all processes, where smaller batches are left out."""
+    name = f"per_device_{part}_batch_size"
+    size = getattr(args, name)
+    if args.dataloader_drop_last and count < size * args.world_size:
+        processes = f" on each of {args.world_size} processes" if args.world_size > 1 else ""
+        of = "" if part == "train" else " of the dev split"
+        raise InputError(f"{name}: got {size}{processes}, but there are {count} examples{of}; lower it or add data")
 
 
 def _dev_examples(settings: Settings, dev: Sequence[Dialogue], config: Any) -> Examples | None:  # noqa: ANN401
@@ -116,21 +141,18 @@ def _dev_examples(settings: Settings, dev: Sequence[Dialogue], config: Any) -> E
     if isinstance(config, RankerConfig):
         config = copy.deepcopy(config)
         config.granularity = None
-    return _examples(settings, dev, config, lambda line: None)
+    return _examples(settings, dev, config, lambda line: None, "eval")
 
 
 def _examples(
-    settings: Settings, dialogues: Sequence[Dialogue], config: Any, report: Callable[[str], None]  # noqa: ANN401
+    settings: Settings, dialogues: Sequence[Dialogue], config: Any, report: Callable[[str], None],  # noqa: ANN401
+    part: str = "train",
 ) -> Examples:  # fmt: skip
     """Makes a method's examples, tells what they leave out, and gives their labels vectors where they want any."""
     examples = get_method(settings.run.method).examples(dialogues, config, settings.training.seed)
     for note in examples.notes:
         report(note)
-    needed = settings.training.per_device_train_batch_size
-    if settings.training.dataloader_drop_last and len(examples) < needed:
-        raise InputError(
-            f"per_device_train_batch_size: got {needed}, but there are {len(examples)} examples; lower it or add data"
-        )
+    _check_number(settings.training, part, len(examples))
     if isinstance(examples, LabelledExamples) and examples.label_texts:
         with settings.training.main_process_first():
             folder = Path(str(settings.training.output_dir))
@@ -158,39 +180,61 @@ def _report(
         "examples": len(trainer.examples),
         "processes": trainer.args.world_size,
         **facts,
-        "truncation": str(truncation),
+        "truncation": _told(truncation, trainer.args.dataloader_num_workers),
         "checkpoint": Path(state.best_model_checkpoint or "last").name,
         "log": state.log_history,
     }
     write_json_atomically(output / REPORT_FILE, record)
     report(f"Trained {state.global_step:,} steps on {len(dialogues):,} dialogues in {record['seconds']:.0f} s")
-    report(f"{truncation}; kept: checkpoint '{record['checkpoint']}'")
+    report(f"{record['truncation']}; kept: checkpoint '{record['checkpoint']}'")
     report(f"Wrote {output}")
 
 
-def _starting_point(settings: Settings, output: Path) -> Path | None:
+def _told(truncation: Truncation, workers: int) -> str:
+    return "truncation was not counted, as other processes made the batches" if workers else str(truncation)
+
+
+def _starting_point(settings: Settings, output: Path, dialogues: Sequence[Dialogue]) -> Path | None:
     """Finds the checkpoint to go on from; refuses one of another run. Only the main process writes."""
     from accelerate import PartialState
 
-    state, fingerprint = PartialState(), settings.fingerprint()
+    state, file, fingerprint = PartialState(), output / SETTINGS_FILE, settings.fingerprint()
+    data = {"dialogues": len(dialogues), "sha256": _digest(dialogues)}
     with state.main_process_first():
+        if not file.is_file() and any(output.glob("checkpoint-*")):
+            raise InputError(
+                f"{output} holds checkpoints without {SETTINGS_FILE}, which another program wrote; choose another "
+                "--output_dir"
+            )
         if not settings.run.resume and state.is_main_process:
             for folder in output.glob("checkpoint-*"):
                 shutil.rmtree(folder)
         checkpoint = last_complete_checkpoint(output)
-        file = output / SETTINGS_FILE
-        if checkpoint is not None and file.is_file():
-            before = json.loads(file.read_text(encoding="utf-8"))
-            changed = [name for name in fingerprint if before.get(name) != fingerprint[name]]
-            if changed:
-                raise InputError(
-                    f"{output} holds a run with another {changed[0]} ({before.get(changed[0])} there, "
-                    f"{fingerprint[changed[0]]} now); choose another --output_dir, or start over with --resume false"
-                )
+        if checkpoint is not None:
+            _check_same(output, json.loads(file.read_text(encoding="utf-8")), fingerprint)
+            if (output / DATA_FILE).is_file():
+                _check_same(output, json.loads((output / DATA_FILE).read_text(encoding="utf-8")), data)
         elif state.is_main_process:
-            output.mkdir(parents=True, exist_ok=True)
+            (output / REPORT_FILE).unlink(missing_ok=True)  # of the run before
+            write_json_atomically(output / DATA_FILE, data)
             write_json_atomically(file, fingerprint)
     return checkpoint
+
+
+def _check_same(output: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
+    changed = [name for name in now if name in before and before[name] != now[name]]
+    if changed:
+        raise InputError(
+            f"{output} holds a run with another {changed[0]} ({before[changed[0]]} there, {now[changed[0]]} now); "
+            "choose another --output_dir, or start over with --resume false"
+        )
+
+
+def _digest(dialogues: Sequence[Dialogue]) -> str:
+    digest = hashlib.sha256()
+    for dialogue in dialogues:
+        digest.update(json.dumps(dialogue.to_json(), sort_keys=True).encode() + b"\n")
+    return digest.hexdigest()
 
 
 def _select_by_signal(settings: Settings) -> None:

@@ -14,13 +14,15 @@ import torch
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import Sampler
-from transformers import Trainer
+from transformers import Trainer, TrainerState
+from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import rotate_checkpoints
 
 from ..metrics.alignment_uniformity.functional import uniformity
 from ..metrics.purity.functional import cluster_purity
 from ..models.dialogue import Dialogue
 from ..models.encoder import encode
+from ..models.errors import InputError
 from ..models.method import Examples
 from .arguments import RunArguments
 from .data import Collator, EpochSampler, ExampleDataset
@@ -66,6 +68,10 @@ class DialogueTrainer(Trainer):
         rate = self.run.head_learning_rate
         if rate is not None:
             heads = {id(parameter) for name, parameter in self._named_parameters() if "heads." in name}
+            if not heads:
+                raise InputError(
+                    f"head_learning_rate: got {rate}, but with these settings the model has no head; leave it out"
+                )
             for group in list(optimizer.param_groups):
                 own = [parameter for parameter in group["params"] if id(parameter) in heads]
                 group["params"] = [parameter for parameter in group["params"] if id(parameter) not in heads]
@@ -151,6 +157,28 @@ class DialogueTrainer(Trainer):
         tokenizer: Any = self.processing_class
         vectors = encode(self.accelerator.unwrap_model(self.model), tokenizer, labelled)
         return float(np.mean(cluster_purity(vectors, [d.domains[0] for d in labelled], seeds=range(3))["purity"]))
+
+
+def restore_finished(trainer: Trainer, checkpoint: Path) -> bool:
+    """Brings a run that had taken all its steps, but was killed before its end, to where it was.
+
+    Trainer itself would go on for a step more.
+
+    Args:
+        trainer: One that has not trained.
+        checkpoint: The run's last.
+
+    Returns:
+        Whether the run had taken all its steps; otherwise nothing is changed.
+    """
+    state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
+    if not 0 < state.max_steps <= state.global_step:
+        return False
+    trainer._load_from_checkpoint(str(checkpoint))
+    trainer.state = state
+    if trainer.args.load_best_model_at_end and state.best_model_checkpoint:
+        trainer._load_best_model()
+    return True
 
 
 def last_complete_checkpoint(output_dir: Path) -> Path | None:

@@ -1,0 +1,73 @@
+"""Rendered dialogues, as chat templates write them: who says what by markers, and cut as dialogues themselves are.
+
+All of it works on tensors alone: published models need it without their tokenizer, and exported graphs hold it.
+Letters of shapes: B dialogues, L tokens.
+"""
+
+import torch
+from torch import Tensor
+
+
+def read_markers(input_ids: Tensor, mask: Tensor, markers: list[int]) -> tuple[Tensor, Tensor, Tensor]:
+    """Derives role and turn ids from the markers.
+
+    Args:
+        input_ids: Token ids, (B, L) int64.
+        mask: 1 for real tokens, (B, L) int64.
+        markers: Token ids of the roles' markers.
+
+    Returns:
+        Which tokens are no markers and no padding (B, L) int64; role ids (B, L) int64; turn ids from 0 (B, L) int64.
+        Tokens before the first marker belong to the first turn; without any marker everything is turn 0 of role 0.
+    """
+    table = torch.tensor(markers, device=input_ids.device)
+    is_marker = (input_ids.unsqueeze(-1) == table).any(-1) & mask.bool()
+    kept = (mask.bool() & ~is_marker).long()
+    turns = (is_marker.long().cumsum(-1) - 1).clamp(min=0)
+    role = (input_ids.unsqueeze(-1) == table).long().argmax(-1)  # (B, L) meaningful at markers
+    count = len(markers)
+    position = torch.arange(input_ids.shape[1], device=input_ids.device)
+    # The latest marker's role travels to the right in the remainder of a running maximum over positions.
+    latest = _running_maximum(torch.where(is_marker, position * count + role + 1, 0))
+    first = torch.where(is_marker & (turns == 0), role, 0).sum(-1, keepdim=True)
+    return kept, torch.where(latest > 0, (latest - 1) % count, first), turns
+
+
+def fitting(body: Tensor, turns: Tensor, budget: int, keep: str, whole_turns: bool) -> Tensor:
+    """Says which tokens stay of dialogues that may be too long, as `hf_dialemb.models.layout.tokenize` cuts them.
+
+    Args:
+        body: Which tokens are somebody's words, (B, L) bool.
+        turns: Whose turn each is of, (B, L) int64, in order.
+        budget: How many may stay.
+        keep: Which end stays, ``"start"`` or ``"end"``.
+        whole_turns: Whether turns that do not fit go as a whole; a single one beyond the budget is cut.
+
+    Returns:
+        (B, L) bool.
+    """
+    count, total = body.long().cumsum(-1), body.long().sum(-1, keepdim=True)
+    place = count - 1 if keep == "start" else total - count  # from the end that stays
+    fits = place < budget
+    if not whole_turns:
+        return fits
+    lengths = torch.zeros_like(turns).scatter_add(1, turns, body.long())  # (B, L) by turn
+    ends = lengths.cumsum(-1)
+    near, far = (ends - lengths, ends) if keep == "start" else (total - ends, total - ends + lengths)
+    return fits & ((far.gather(1, turns) <= budget) | (near.gather(1, turns) == 0))
+
+
+def numbered(body: Tensor, turns: Tensor) -> Tensor:
+    """Numbers the turns that still have words from 0, (B, L) int64; what is between them counts with the one before."""
+    before = torch.nn.functional.pad(_running_maximum(torch.where(body, turns + 1, 0)), (1, 0))[:, :-1]
+    return ((body & (turns + 1 > before)).long().cumsum(-1) - 1).clamp(min=0)
+
+
+def kept_first(kept: Tensor) -> Tensor:
+    """Returns where each token goes, (B, L), so that kept ones stand first, in order, and all others after them."""
+    return torch.where(kept.bool(), kept.cumsum(-1) - 1, kept.sum(-1, keepdim=True) + (1 - kept).cumsum(-1) - 1)
+
+
+def _running_maximum(values: Tensor) -> Tensor:
+    # The [0], not .values: exporters replace cummax by a function that returns a plain tuple.
+    return torch.cummax(values, dim=-1)[0]

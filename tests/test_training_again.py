@@ -1,0 +1,206 @@
+"""A run that is given again, in a folder that holds something, or with what cannot be learnt from."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from types import SimpleNamespace
+
+import pytest
+import torch
+from ranker_checkpoints import dual_encoder
+from safetensors.torch import load_file
+from transformers import AutoModel, AutoTokenizer, BartConfig, BartModel, BertConfig
+
+from hf_dialemb.corpora import write_jsonl
+from hf_dialemb.models.dial2vec import Dial2VecModel
+from hf_dialemb.models.dialogue import Dialogue
+from hf_dialemb.models.dse import DSEModel
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.utterance import mean_of_tokens
+from hf_dialemb.training.arguments import parse
+from hf_dialemb.training.run import DATA_FILE, REPORT_FILE, SETTINGS_FILE, _check_number, train
+
+
+@pytest.fixture
+def request_(tiny_bert, tmp_path, sample_dialogues):
+    """Makes settings of a run in ``tmp_path / "run"`` that ends within an epoch."""
+    write_jsonl(sample_dialogues[:30], tmp_path / "calls.jsonl")
+
+    def settings(**changes):
+        words = {
+            "backbone": tiny_bert, "corpus": tmp_path / "calls.jsonl", "output_dir": tmp_path / "run", "use_cpu": True,
+            "max_steps": 3, "save_steps": 1, "per_device_train_batch_size": 4, "num_negatives": 2, "disable_tqdm": True,
+            "learning_rate": 0.01, "lr_scheduler_type": "constant", **changes,
+        }  # fmt: skip
+        return parse(None, [word for name, value in words.items() for word in (f"--{name}", str(value))])
+
+    return settings
+
+
+def weights(folder):
+    return load_file(folder / "model.safetensors")
+
+
+def same(first, second) -> bool:
+    return all(first[name].equal(second[name]) for name in first)
+
+
+def test_a_complete_run_given_again_is_left_as_it_is(request_, tmp_path):
+    folder, told = train(request_()), []
+    before, report = weights(folder), (folder / REPORT_FILE).read_bytes()
+    assert train(request_(), told.append) == folder
+    assert any("Complete already" in line for line in told)
+    assert same(before, weights(folder))
+    assert (folder / REPORT_FILE).read_bytes() == report
+
+
+@pytest.mark.parametrize("choice", [{}, {"checkpoint_selection": "contrastive_loss", "dev_split": "dev"}])
+def test_killed_after_its_last_step_a_run_takes_no_step_more(request_, tmp_path, choice, sample_dialogues):
+    if choice:
+        write_jsonl(sample_dialogues[30:40], tmp_path / "dev.jsonl")
+        choice = {**choice, "dev_split": tmp_path / "dev.jsonl"}
+    folder = train(request_(**choice))
+    before = weights(folder)
+    (folder / REPORT_FILE).unlink()
+    (folder / "model.safetensors").unlink()
+    train(request_(**choice))
+    assert same(before, weights(folder))
+    assert json.loads((folder / REPORT_FILE).read_text())["steps"] == 3
+    assert not (folder / "checkpoint-4").exists()
+
+
+def test_other_dialogues_under_the_same_name_are_another_run(request_, tmp_path, sample_dialogues):
+    folder = train(request_())
+    (folder / REPORT_FILE).unlink()
+    write_jsonl(sample_dialogues[:31], tmp_path / "calls.jsonl")
+    with pytest.raises(InputError, match=r"another dialogues \(30 there, 31 now\); choose another"):
+        train(request_())
+    write_jsonl(sample_dialogues[1:31], tmp_path / "calls.jsonl")
+    with pytest.raises(InputError, match="another sha256"):
+        train(request_())
+    (folder / DATA_FILE).unlink()  # of an older version
+    train(request_())
+
+
+def test_a_run_that_starts_over_is_not_complete_by_the_report_of_the_one_before(request_, monkeypatch):
+    folder = train(request_())
+
+    def killed(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hf_dialemb.training.run.DialogueTrainer.train", killed)
+    with pytest.raises(KeyboardInterrupt):
+        train(request_(learning_rate=0.02, resume=False))
+    assert json.loads((folder / SETTINGS_FILE).read_text())["learning_rate"] == 0.02
+    assert not (folder / REPORT_FILE).exists()
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_checkpoints_of_another_program_stay(request_, tmp_path, resume):
+    theirs = tmp_path / "run" / "checkpoint-500"
+    theirs.mkdir(parents=True)
+    (theirs / "model.safetensors").write_text("theirs")
+    with pytest.raises(InputError, match=r"checkpoints without training_settings\.json, which another program"):
+        train(request_(resume=resume))
+    assert (theirs / "model.safetensors").read_text() == "theirs"
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("model_class", [Dial2VecModel, DSEModel])
+def test_backbones_of_half_precision_learn_in_float32(tiny_bert, tmp_path, dtype, model_class):
+    AutoModel.from_pretrained(tiny_bert).to(dtype).save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path)
+    model, _ = model_class.from_backbone(str(tmp_path))
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+    model.save_pretrained(tmp_path / "saved")
+    assert {parameter.dtype for parameter in AutoModel.from_pretrained(tmp_path / "saved").parameters()} == {
+        torch.float32
+    }
+
+
+def test_backbones_that_cannot_serve_are_refused(tiny_bert, tmp_path):
+    shutil.copytree(tiny_bert, tmp_path / "bart")
+    sizes = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
+    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    BartModel(BartConfig(vocab_size=99, **sizes, **heads)).save_pretrained(tmp_path / "bart")
+    with pytest.raises(InputError, match="a bart model with encoder and decoder, expected an encoder"):
+        DSEModel.from_backbone(str(tmp_path / "bart"))
+
+
+def test_all_layers_frozen_leave_nothing_to_learn(request_):
+    with pytest.raises(InputError, match="frozen_layers: got all layers, which leaves nothing to learn"):
+        train(request_(frozen_layers=2))
+
+
+def test_a_speaker_too_many_is_found_before_anything_is_learnt(request_, tmp_path, sample_dialogues):
+    third = Dialogue.from_messages([{"role": role, "content": "hello"} for role in ("user", "assistant", "speaker_3")])
+    write_jsonl([*sample_dialogues[:30], third], tmp_path / "calls.jsonl")
+    with pytest.raises(InputError, match="has the role 'speaker_3', but num_roles is 2"):
+        train(request_())
+
+
+def test_what_other_processes_cut_is_not_counted_and_that_is_told(request_):
+    folder = train(request_(dataloader_num_workers=1))
+    assert json.loads((folder / REPORT_FILE).read_text())["truncation"].startswith("truncation was not counted")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ({"save_strategy": "no", "checkpoint_selection": "uniformity", "dev_split": "dev"}, "but save_strategy is no"),
+        ({"eval_strategy": "steps"}, "eval_strategy: got one, but no dev_split"),
+        ({"method": "dialogue_cse", "head_learning_rate": 0.1}, "head_learning_rate: got 0.1, but with these settings"),
+    ],
+)
+def test_settings_that_would_do_nothing_are_refused(request_, words, sentence):
+    with pytest.raises(InputError, match=sentence):
+        train(request_(**words))
+
+
+def test_a_step_takes_as_many_examples_as_all_processes():
+    args = SimpleNamespace(
+        per_device_train_batch_size=16, per_device_eval_batch_size=8, dataloader_drop_last=True, world_size=2
+    )
+    _check_number(args, "train", 32)
+    _check_number(args, "eval", 16)
+    with pytest.raises(InputError, match="train_batch_size: got 16 on each of 2 processes, but there are 31 examples"):
+        _check_number(args, "train", 31)
+    with pytest.raises(InputError, match=r"eval_batch_size: got 8 .* but there are 15 examples of the dev split"):
+        _check_number(args, "eval", 15)
+    args.dataloader_drop_last = False
+    _check_number(args, "train", 1)
+
+
+def test_scores_and_means_are_float32_where_the_backbone_is_not(sample_dialogues):
+    model = dual_encoder(sample_dialogues).model
+    contexts, responses = torch.randn(3, 8), torch.randn(3, 4, 8)
+    hidden, mask = torch.randn(3, 5, 8), torch.ones(3, 5)
+    with torch.autocast("cpu", torch.bfloat16):
+        scores, means = model.product(contexts, responses), mean_of_tokens(hidden, mask)
+    assert scores.equal(model.product(contexts, responses))
+    assert means.equal(mean_of_tokens(hidden, mask))
+
+
+def test_token_types_of_a_dialogue_beyond_the_limit_are_cut_with_it(tiny_bert):
+    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert, max_tokens=12)
+    messages = [{"role": "user", "content": "a b c d e f g h i j"}, {"role": "assistant", "content": "k l m"}]
+    batch = tokenizer.apply_chat_template([messages], return_dict=True, return_tensors="pt")
+    assert batch["input_ids"].shape[1] > 12
+    with torch.inference_mode():
+        plain = model(batch["input_ids"]).pooler_output
+        assert model(**batch, **({} if "token_type_ids" in batch else {"token_type_ids": batch["input_ids"] * 0}))[
+            "pooler_output"
+        ].equal(plain)
+
+
+def test_word_vectors_of_another_width_than_states_are_refused(tiny_bert):
+    from transformers import ElectraConfig
+
+    assert BertConfig.model_type == "bert"
+    config = Dial2VecModel.config_class(
+        encoder_config=ElectraConfig(vocab_size=60, embedding_size=8, hidden_size=16, num_hidden_layers=1,
+                                     num_attention_heads=2, intermediate_size=16)
+    )  # fmt: skip
+    with pytest.raises(InputError, match="word vectors of 8 numbers and states of 16"):
+        Dial2VecModel(config)
