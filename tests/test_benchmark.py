@@ -262,6 +262,15 @@ def test_figures_that_are_not_asked_for_again_are_not_lost(small, tmp_path):
     assert set(first.results) < set(both.results)
 
 
+def test_figures_of_a_corpus_that_is_gone_are_not_lost(small, tmp_path, monkeypatch):
+    output = tmp_path / "dse.json"
+    first = evaluate_suite("dse", ["one"], seeds=[0], output=output)
+    monkeypatch.setitem(SUITES, "dse", Suite((Entry("banking77", "intent-classification"),)))
+    with pytest.raises(InputError, match=r"holds figures of snips/test, which would be lost, .* \(--data-dir\)"):
+        evaluate_suite("dse", ["one"], seeds=[0], output=output)
+    assert read_results(output) == first
+
+
 def test_a_suite_whose_pictures_cannot_be_drawn_still_has_its_report(monkeypatch, tmp_path, caplog):
     def missing(*arguments, **options):
         raise MissingFilesError("no corpus of the map")

@@ -17,6 +17,7 @@ from hf_dialemb.cli import main
 from hf_dialemb.hub import custom_encoder
 from hf_dialemb.hub.custom_encoder import WAYS
 from hf_dialemb.hub.export import load_checkpoint, verify, write_checkpoint
+from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.encoder import encode
 from hf_dialemb.models.errors import InputError
 
@@ -101,6 +102,20 @@ def test_sentence_transformers_gives_the_same_vectors(exported, sample_dialogues
     assert texts.shape == (2, 16)
     assert np.isfinite(texts).all()
     assert not np.allclose(texts[0], texts[1])
+
+
+def test_a_checkpoint_of_an_older_version_reads_long_dialogues_as_it_does(tiny_checkpoint, tmp_path):
+    model, tokenizer = load_checkpoint(str(tiny_checkpoint))
+    model.config.opening_tokens = model.config.closing_tokens = None
+    tokenizer.model_max_length = model.config.max_tokens = 32
+    for part in (model, tokenizer):
+        part.save_pretrained(tmp_path / "old")
+    model, tokenizer = load_checkpoint(str(tmp_path / "old"))
+    write_checkpoint(model, tokenizer, tmp_path / "new")
+    turns = [{"role": role, "content": f"{number} a b c d e"} for number in range(9) for role in ("user", "assistant")]
+    expected = encode(model, tokenizer, [Dialogue.from_messages(turns)])
+    found = SentenceTransformer(str(tmp_path / "new"), device="cpu").encode([turns])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_an_existing_folder_is_refused_and_left_alone(tiny_checkpoint, tmp_path, capsys):

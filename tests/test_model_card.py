@@ -229,7 +229,7 @@ def test_losses_are_shown_as_losses(made):
     assert [line.split("|")[-3:-1] for line in lines] == [
         [" -2.27 ", " worse "], [" -0.846 ", " better "], [" — ", "  "]
     ]  # fmt: skip
-    assert "of 3 figures\n1 are better, 1 worse, 0 equal" in evaluation
+    assert "of 2 figures that both have\n1 are better, 1 worse, 0 equal" in evaluation
 
 
 def test_the_card_names_no_place_on_the_machine(made):

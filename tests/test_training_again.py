@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -68,6 +69,23 @@ def test_killed_after_its_last_step_a_run_takes_no_step_more(request_, tmp_path,
     assert same(before, weights(folder))
     assert json.loads((folder / REPORT_FILE).read_text())["steps"] == 3
     assert not (folder / "checkpoint-4").exists()
+
+
+def test_the_best_checkpoint_of_a_killed_run_is_found_where_the_run_is(request_, tmp_path, sample_dialogues):
+    write_jsonl(sample_dialogues[30:40], tmp_path / "dev.jsonl")
+    choice = {"checkpoint_selection": "contrastive_loss", "dev_split": tmp_path / "dev.jsonl"}
+    folder = train(request_(**choice))
+    before, state = weights(folder), folder / "checkpoint-3" / "trainer_state.json"
+    best = Path(json.loads(state.read_text())["best_model_checkpoint"]).name
+    state.write_text(state.read_text().replace(str(folder), "/elsewhere"))
+    (folder / REPORT_FILE).unlink()
+    train(request_(**choice))
+    assert same(before, weights(folder))
+    assert json.loads((folder / REPORT_FILE).read_text())["checkpoint"] == best
+    (folder / REPORT_FILE).unlink()
+    state.write_text(state.read_text().replace(f"/{best}", "/checkpoint-9"))
+    with pytest.raises(InputError, match="checkpoint-9: got no folder, expected the run's best checkpoint"):
+        train(request_(**choice))
 
 
 def test_other_dialogues_under_the_same_name_are_another_run(request_, tmp_path, sample_dialogues):

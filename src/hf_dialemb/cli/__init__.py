@@ -19,7 +19,7 @@ from . import benchmark, card, convert, corpus, ensemble, export, flow, publish,
 from .parser import Parser, add_command, corpus_options, say
 
 _TRAIN_HELP = """Every setting is a line 'field: value' of the YAML file or '--field value' here; the latter wins.
-Fields: those of the run (below), of the method's config, and of transformers.TrainingArguments.
+Fields: those of the run, of the method's config, and of transformers.TrainingArguments; --list-settings prints them.
 
 example: dialemb train --config dial2vec_minilm --corpus my_dialogues.jsonl --output_dir runs/mine"""
 
@@ -110,7 +110,7 @@ def _demo(options: argparse.Namespace) -> None:
 
 def _add_train(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(commands, "train", "Train an encoder from dialogues.", _TRAIN_HELP)
-    parser.add_argument("--config", help="YAML file of settings")
+    parser.add_argument("--config", help="a recipe's name, or a YAML file of settings")
     parser.add_argument("--list-settings", action="store_true", help="print every setting with its default, and stop")
     parser.set_defaults(run=_train)
 
@@ -143,11 +143,14 @@ def _add_evaluate(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--split", default="test", help="train, dev, test or all (default: test)")
     parser.add_argument("--task", nargs="+", default=[], help="tasks, see below (default: what suits the corpus)")
     parser.add_argument(
-        "--output", type=Path, default=Path("results.json"), help="results file; the table goes beside it"
+        "--output",
+        type=Path,
+        default=Path("results.json"),
+        help="results file (default: results.json)",
     )
     parser.add_argument("--plot", type=Path, help="draw a map of its items into this PNG")
     parser.add_argument("--limit", type=int, help="measure on a fixed random sample of so many items")
-    parser.add_argument("--seeds", type=int, default=10, help="repeats of everything that draws at random")
+    parser.add_argument("--seeds", type=int, default=10, help="repeats of all that draws at random (default: 10)")
     parser.set_defaults(run=_evaluate)
 
 
@@ -183,7 +186,7 @@ def _add_embed(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--model", required=True, help="checkpoint folder, or a Hub id")
     parser.add_argument("--input", type=Path, required=True, help="dialogues, one JSON object a line")
     parser.add_argument("--output", type=Path, required=True, help="Parquet file with the columns id and embedding")
-    parser.add_argument("--shard-size", type=int, default=2000, help="dialogues per shard, the unit of resuming")
+    parser.add_argument("--shard-size", type=int, default=2000, help="dialogues per shard (default: 2000)")
     parser.set_defaults(run=_embed)
 
 
@@ -204,7 +207,7 @@ def _add_search(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--model", required=True, help="checkpoint folder, or a Hub id")
     corpus_options(parser)
     parser.add_argument("--id", required=True, help="the dialogue to start from: its id, or its number as #12")
-    parser.add_argument("--top", type=int, default=5, help="how many to show")
+    parser.add_argument("--top", type=int, default=5, help="how many to show (default: 5)")
     parser.set_defaults(run=_search)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,8 @@ def evaluate_suite(
         "left_out": left_out,
         "not_measured": {},
     }
-    _check_kept(output, config, fine_tune)
+    check_kept(output, models, fine_tune)
+    _check_corpora_kept(output, problems)
     cells, spent = _measured_before(output, config, seeds)
     for _ in _measure_missing(models, problems, cells, config["not_measured"], seeds, cache):
         order = [cell for cell in _order(models, problems) if cell in cells]
@@ -173,15 +174,22 @@ def _order(models: Sequence[str], problems: dict[Place, Problem]) -> list[_Cell]
     return order
 
 
-def _check_kept(output: Path | None, config: dict[str, Any], fine_tune: bool) -> None:
-    """Refuses a results file with figures that the request does not name, and that would be lost."""
-    if output is None or not output.exists():
-        return
-    cells = read_results(output).run["config"].get("cells", [])
-    models = sorted({model for model, *_ in cells} - set(config["models"]))
-    if models:
+def check_kept(output: Path | None, models: Sequence[str], fine_tune: bool) -> None:
+    """Makes sure that a results file has no figures that a request does not name, and that would be lost.
+
+    Args:
+        output: The file; it need not exist.
+        models: The request's.
+        fine_tune: The request's.
+
+    Raises:
+        InputError: It has such figures, or is no results file.
+    """
+    cells = _cells_of(output)
+    others = sorted({model for model, *_ in cells} - set(models))
+    if others:
         raise InputError(
-            f"output '{output}': holds figures of {', '.join(models)}, which would be lost; name these models as well "
+            f"output '{output}': holds figures of {', '.join(others)}, which would be lost; name these models as well "
             "(what is measured is not measured again), or choose another output"
         )
     if not fine_tune and any(get_task(task).fine_tunes for *_, task, _ in cells if task != _ENCODING):
@@ -189,6 +197,23 @@ def _check_kept(output: Path | None, config: dict[str, Any], fine_tune: bool) ->
             f"output '{output}': holds figures of fine-tuning, which would be lost; ask for it again (what is measured "
             "is not measured again), or choose another output"
         )
+
+
+def _check_corpora_kept(output: Path | None, problems: Iterable[Place]) -> None:
+    at_hand = {place[:2] for place in problems}
+    lost = sorted({f"{corpus}/{split}" for _, corpus, split, *_ in _cells_of(output) if (corpus, split) not in at_hand})
+    if lost:
+        raise InputError(
+            f"output '{output}': holds figures of {', '.join(lost)}, which would be lost, as that is not at hand "
+            "now; give the folder that holds it (--data-dir), or choose another output"
+        )
+
+
+def _cells_of(output: Path | None) -> list[Any]:
+    if output is None or not output.exists():
+        return []
+    cells: list[Any] = read_results(output).run["config"].get("cells", [])
+    return cells
 
 
 def _measured_before(

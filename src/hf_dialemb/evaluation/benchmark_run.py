@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..corpora.source import MissingFilesError
 from ..models.errors import InputError
-from .benchmark import evaluate_suite
+from .benchmark import check_kept, evaluate_suite
 from .benchmark_pictures import draw_pictures
 from .quoted import quoted_figures
 from .report import write_report
@@ -53,6 +53,8 @@ def run_benchmark(
     for name in names:
         get_suite(name)
     check_request(models, seeds, output / REPORT, limit=limit)
+    for name in names:
+        check_kept(output / f"{name}.json", models, fine_tune)
     cache, found = output / "embeddings", []
     missing: list[MissingFilesError] = []
     for name in names:

@@ -88,7 +88,7 @@ def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: s
         measured=found,
         corpora=corpora,
         research=research,
-        stated_none=[corpus["name"] for corpus in corpora if corpus["terms"] == "research"],
+        stated_none=list(dict.fromkeys(corpus["name"] for corpus in corpora if corpus["terms"] == "research")),
         recipe=recipe(record["training"]),
         differing=differing(record["training"]),
         citations=[citation, cited("hf_dialemb")],

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..models.config import RankerConfig
+from ..models.config import DialogueConfig, RankerConfig
 from ..models.errors import InputError
 from .verification import compare
 
@@ -121,7 +121,9 @@ def _batches(model: Any) -> Iterator[dict[str, Tensor]]:  # noqa: ANN401
     generator, config = torch.Generator().manual_seed(0), model.config
     longest = config.max_context_tokens + 30 if isinstance(config, RankerConfig) else config.max_tokens
     marks = torch.tensor(getattr(config, "marker_ids", None) or [0])
-    for count, length in ((1, 1), (1, 2), (2, longest), (5, 6), (9, longest // 2)):
+    sizes = [(1, 1), (1, 2), (2, longest), (5, 6), (9, longest // 2)]
+    sizes += [(3, longest + 30)] if isinstance(config, DialogueConfig) else []  # which the model cuts
+    for count, length in sizes:
         ids = torch.randint(model.get_input_embeddings().num_embeddings, (count, length), generator=generator)
         marked = torch.rand(count, length, generator=generator) < 0.1
         ids = torch.where(marked, marks[torch.randint(len(marks), (count, length), generator=generator)], ids)

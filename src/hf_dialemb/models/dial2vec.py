@@ -22,6 +22,7 @@ from .layout import Truncation, tokenize
 from .losses import nt_xent
 from .matching import speaker_representations
 from .method import Method
+from .rendered import in_order
 
 
 @strict
@@ -89,12 +90,12 @@ class Dial2VecModel(DialogueEncoder):
                 raise InputError("training samples (B, N, L) need attention_mask, role_ids and turn_ids; use collate")
             output = self._contrast(input_ids, attention_mask, role_ids, turn_ids)
         else:
-            encoded, mask, roles, _ = self.read(input_ids, attention_mask, role_ids, turn_ids, **kwargs)
+            encoded, mask, roles, places = self.read(input_ids, attention_mask, role_ids, turn_ids, **kwargs)
             embeddings, speakers = self.pool(encoded.last_hidden_state, mask, roles)
             output = DialogueOutput(
                 pooler_output=embeddings,
                 role_embeddings=speakers,
-                last_hidden_state=encoded.last_hidden_state,
+                last_hidden_state=in_order(encoded.last_hidden_state, places),
                 hidden_states=encoded.hidden_states,
                 attentions=encoded.attentions,
             )

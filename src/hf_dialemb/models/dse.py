@@ -148,7 +148,7 @@ class DSEExamples:
 def collate(
     examples: list[tuple[str, str]], tokenizer: PreTrainedTokenizerBase, config: DSEConfig, truncation: Truncation
 ) -> dict[str, Tensor]:
-    """Lays out B pairs; of a query that is too long the end stays, as what follows answers that.
+    """Lays out B pairs; of a text that is too long the start stays, or the end where queries may be of several turns.
 
     Args:
         examples: From `DSEExamples.example`.

@@ -130,28 +130,30 @@ class DialogueEncoder(BackboneModel):
     def read(
         self, input_ids: Tensor, attention_mask: Tensor | None, role_ids: Tensor | None, turn_ids: Tensor | None,
         **kwargs: Any,  # noqa: ANN401
-    ) -> tuple[Any, Tensor, Tensor, Tensor]:  # fmt: skip
-        """Encodes rendered or explicit sequences; the result is in the order of ``input_ids``.
+    ) -> tuple[Any, Tensor, Tensor, Tensor | None]:  # fmt: skip
+        """Encodes rendered or explicit sequences.
 
         Returns:
-            The backbone's output; the mask of tokens that count (B, L); role ids (B, L); turn ids (B, L).
+            The backbone's output, of rendered sequences for the T tokens that count alone, T at most ``max_tokens``;
+            the mask of those that count (B, T); their role ids (B, T); and of rendered sequences where the tokens of
+            ``input_ids`` stand in it, (B, L), T for those that do not.
         """
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask.long()
         if role_ids is not None and turn_ids is not None:
-            return self.encode_tokens(input_ids, mask, role_ids, turn_ids, **kwargs), mask, role_ids, turn_ids
+            return self.encode_tokens(input_ids, mask, role_ids, turn_ids, **kwargs), mask, role_ids, None
         kwargs.pop("token_type_ids", None)  # stock tokenizers make them, of one kind for all that a template renders
-        kept, roles, turns = read_markers(input_ids, mask, list(self.config.marker_ids or []))
-        kept, roles, turns = self._cut(kept, roles, turns)
+        kept, roles, turns = self._cut(*read_markers(input_ids, mask, list(self.config.marker_ids or [])))
         destination = kept_first(kept)
+        length = torch.sym_min(
+            input_ids.shape[1], self.config.max_tokens
+        )  # min() would tie an exported graph to a side
 
         def forwards(values: Tensor) -> Tensor:
-            return torch.zeros_like(values).scatter(1, destination, values)[:, : self.config.max_tokens]
+            return torch.zeros_like(values).scatter(1, destination, values)[:, :length]
 
-        output = self.encode_tokens(*map(forwards, (input_ids, kept, roles, turns)), **kwargs)
-        index = destination.clamp(max=output.last_hidden_state.shape[1] - 1)
-        hidden = output.last_hidden_state.gather(1, index.unsqueeze(-1).expand(-1, -1, self.config.hidden_size))
-        output.last_hidden_state = hidden * kept.unsqueeze(-1)
-        return output, kept, roles, turns
+        ids, counted, roles, turns = map(forwards, (input_ids, kept, roles, turns))
+        output = self.encode_tokens(ids, counted, roles, turns, **kwargs)
+        return output, counted, roles, torch.where(kept.bool(), destination, length)
 
     def _cut(self, kept: Tensor, roles: Tensor, turns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Cuts dialogues as `tokenize` does, so that a rendered one of any length gives the same embedding."""

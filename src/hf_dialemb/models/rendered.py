@@ -25,12 +25,9 @@ def read_markers(input_ids: Tensor, mask: Tensor, markers: list[int]) -> tuple[T
     kept = (mask.bool() & ~is_marker).long()
     turns = (is_marker.long().cumsum(-1) - 1).clamp(min=0)
     role = (input_ids.unsqueeze(-1) == table).long().argmax(-1)  # (B, L) meaningful at markers
-    count = len(markers)
-    position = torch.arange(input_ids.shape[1], device=input_ids.device)
-    # The latest marker's role travels to the right in the remainder of a running maximum over positions.
-    latest = _running_maximum(torch.where(is_marker, position * count + role + 1, 0))
-    first = torch.where(is_marker & (turns == 0), role, 0).sum(-1, keepdim=True)
-    return kept, torch.where(latest > 0, (latest - 1) % count, first), turns
+    # Each turn has one marker, whose role all its tokens look up.
+    of_turn = torch.zeros_like(turns).scatter_add(1, turns, torch.where(is_marker, role, 0))
+    return kept, of_turn.gather(1, turns), turns
 
 
 def fitting(body: Tensor, turns: Tensor, budget: int, keep: str, whole_turns: bool) -> Tensor:
@@ -59,15 +56,24 @@ def fitting(body: Tensor, turns: Tensor, budget: int, keep: str, whole_turns: bo
 
 def numbered(body: Tensor, turns: Tensor) -> Tensor:
     """Numbers the turns that still have words from 0, (B, L) int64; what is between them counts with the one before."""
-    before = torch.nn.functional.pad(_running_maximum(torch.where(body, turns + 1, 0)), (1, 0))[:, :-1]
-    return ((body & (turns + 1 > before)).long().cumsum(-1) - 1).clamp(min=0)
+    lengths = torch.zeros_like(turns).scatter_add(1, turns, body.long())
+    return ((lengths > 0).long().cumsum(-1) - 1).clamp(min=0).gather(1, turns)
+
+
+def in_order(hidden: Tensor, places: Tensor | None) -> Tensor:
+    """Puts vectors (B, T, D) where the tokens of a rendered sequence stand, (B, L, D); zeros for those without one.
+
+    Args:
+        hidden: (B, T, D).
+        places: Where each token's vector stands, (B, L), T for none; None leaves the vectors as they are.
+    """
+    if places is None:
+        return hidden
+    return torch.nn.functional.pad(hidden, (0, 0, 0, 1)).gather(
+        1, places.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])
+    )
 
 
 def kept_first(kept: Tensor) -> Tensor:
     """Returns where each token goes, (B, L), so that kept ones stand first, in order, and all others after them."""
     return torch.where(kept.bool(), kept.cumsum(-1) - 1, kept.sum(-1, keepdim=True) + (1 - kept).cumsum(-1) - 1)
-
-
-def _running_maximum(values: Tensor) -> Tensor:
-    # The [0], not .values: exporters replace cummax by a function that returns a plain tuple.
-    return torch.cummax(values, dim=-1)[0]

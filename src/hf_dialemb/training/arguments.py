@@ -7,7 +7,9 @@ fields), and how it is trained (every field of `transformers.TrainingArguments`)
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from transformers import TrainingArguments
 
     from ..models.method import Method
+
+# Where this package differs from transformers.
+_DEFAULTS = {"remove_unused_columns": False, "report_to": "none", "logging_steps": 10, "output_dir": "runs/dial2vec"}
 
 SELECTIONS = {"contrastive_loss": False, "contrastive_accuracy": True, "uniformity": False, "dev_purity": True}
 """Signals that can choose a checkpoint, and whether a greater value is better."""
@@ -71,7 +76,11 @@ class RunArguments:
     )
     train_split: str = field(default="train", metadata={"help": "Split to learn from; labels are not read."})
     dev_split: str | None = field(
-        default=None, metadata={"help": "Split for choosing a checkpoint, or a file or folder of your own."}
+        default=None,
+        metadata={
+            "help": "Split for choosing a checkpoint, or a file or folder of your own; 'none' for none, whatever the "
+            "recipe says."
+        },
     )
     max_dialogues: int | None = field(
         default=None, metadata={"help": "Learn from so many, drawn by the seed; at least 2."}
@@ -137,6 +146,7 @@ class RunArguments:
     resume: bool = field(default=True, metadata={"help": "Go on from the last complete checkpoint in output_dir."})
 
     def __post_init__(self) -> None:
+        self.dev_split = None if self.dev_split == "none" else self.dev_split
         if self.method not in METHODS:
             raise unknown_name("method", self.method, METHODS)
         check_range("max_dialogues", self.max_dialogues, 2)
@@ -276,7 +286,7 @@ def _parse(run_class: type, method_class: type, words: Sequence[str]) -> tuple[R
             raise unknown_setting(word.split("=")[0], known)
     # transformers refuses bf16 on a machine without accelerator unless it is told that the CPU is meant.
     parser.set_defaults(use_cpu=not torch.accelerator.is_available())
-    parser.set_defaults(remove_unused_columns=False, report_to="none", logging_steps=10, output_dir="runs/dial2vec")
+    parser.set_defaults(**_DEFAULTS)
     if words and not words[0].startswith("--"):
         raise InputError(f"unexpected argument '{words[0]}'; settings are given as --field value")
     try:
@@ -291,7 +301,7 @@ def _parse(run_class: type, method_class: type, words: Sequence[str]) -> tuple[R
 def unknown_setting(word: str, known: set[str]) -> InputError:
     """Makes the error for a misspelt setting, without listing the trainer's hundred fields."""
     full = str(unknown_name("setting", word.removeprefix("--"), {name.removeprefix("--") for name in known}))
-    return InputError(full.split(" Known: ")[0] + " `dialemb train --help` lists them.")
+    return InputError(full.split(" Known: ")[0] + " `dialemb train --list-settings` lists them.")
 
 
 def _check_training(training: TrainingArguments) -> None:
@@ -299,6 +309,11 @@ def _check_training(training: TrainingArguments) -> None:
     check_range("per_device_train_batch_size", training.per_device_train_batch_size, 1)
     check_range("num_train_epochs", training.num_train_epochs, 0, exclusive=True)
     check_range("gradient_accumulation_steps", training.gradient_accumulation_steps, 1)
+    if training.n_gpu > 1:  # Trainer would split batches over threads, and each part would have negatives of its own
+        raise InputError(
+            f"got {training.n_gpu} GPUs for one process, expected one; start with accelerate launch, or set "
+            "CUDA_VISIBLE_DEVICES=0"
+        )
 
 
 def _check_method(method: Method, run: RunArguments, chosen: dict[str, Any], training: TrainingArguments) -> None:
@@ -352,11 +367,29 @@ def describe_settings() -> str:
         lines.append(f"# {title}")
         for item in dataclasses.fields(group):
             if item.init:
-                default = item.default if item.default is not dataclasses.MISSING else "(see help)"
+                default = _DEFAULTS.get(item.name, item.default)
+                if default is dataclasses.MISSING:
+                    default = item.default_factory() if callable(item.default_factory) else None
                 lines.append(f"{item.name}: {default}  # {' '.join(str(item.metadata.get('help', '')).split())}")
     for name in METHODS:
         config_class = get_method(name).config_class
-        lines.append(f"# {name}: see the documentation of {config_class.__name__}")
+        lines.append(f"# {name}")
         defaults = {item.name: item.default for item in dataclasses.fields(config_class)}
-        lines += [f"{setting}: {defaults[setting]}" for setting in own_settings(config_class)]
+        said = _attributes(config_class)
+        lines += [
+            f"{setting}: {defaults[setting]}" + (f"  # {said[setting]}" if setting in said else "")
+            for setting in own_settings(config_class)
+        ]
     return "\n".join(lines)
+
+
+def _attributes(config_class: type) -> dict[str, str]:
+    """Reads what the docstrings of a config and of those that it extends say of their settings."""
+    found: dict[str, str] = {}
+    for owner in reversed(config_class.__mro__):
+        text = inspect.cleandoc(vars(owner).get("__doc__") or "")
+        section = text.partition("Attributes:\n")[2].split("\n\n")[0]
+        for item in re.split(r"\n    (?=\w+: )", f"\n{section}")[1:]:
+            name, _, meaning = item.partition(": ")
+            found[name] = " ".join(meaning.split())
+    return found

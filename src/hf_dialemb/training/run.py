@@ -191,7 +191,11 @@ def _report(
 
 
 def _told(truncation: Truncation, workers: int) -> str:
-    return "truncation was not counted, as other processes made the batches" if workers else str(truncation)
+    if workers:
+        return "truncation was not counted, as other processes made the batches"
+    if not truncation.dialogues:
+        return "truncation was not counted, as an earlier run had made all batches"
+    return str(truncation)
 
 
 def _starting_point(settings: Settings, output: Path, dialogues: Sequence[Dialogue]) -> Path | None:
@@ -217,7 +221,8 @@ def _starting_point(settings: Settings, output: Path, dialogues: Sequence[Dialog
         elif state.is_main_process:
             (output / REPORT_FILE).unlink(missing_ok=True)  # of the run before
             write_json_atomically(output / DATA_FILE, data)
-            write_json_atomically(file, fingerprint)
+            saving = {name: str(getattr(settings.training, name)) for name in ("save_strategy", "save_steps")}
+            write_json_atomically(file, fingerprint | saving)  # that may change, and does not decide the last weights
     return checkpoint
 
 

@@ -174,10 +174,16 @@ def restore_finished(trainer: Trainer, checkpoint: Path) -> bool:
     state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
     if not 0 < state.max_steps <= state.global_step:
         return False
-    trainer._load_from_checkpoint(str(checkpoint))
-    trainer.state = state
+    chosen = checkpoint
     if trainer.args.load_best_model_at_end and state.best_model_checkpoint:
-        trainer._load_best_model()
+        chosen = checkpoint.parent / Path(state.best_model_checkpoint).name  # the run's folder may have moved
+        if not chosen.is_dir():
+            raise InputError(
+                f"{chosen}: got no folder, expected the run's best checkpoint; start over (--resume false)"
+            )
+        state.best_model_checkpoint = str(chosen)
+    trainer._load_from_checkpoint(str(chosen))
+    trainer.state = state
     return True
 
 
