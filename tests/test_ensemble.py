@@ -256,6 +256,25 @@ def test_candidates_that_chose_checkpoints_stay(tmp_path, in_process):
     assert plan.candidate_file("dev").read_bytes() == before
 
 
+def test_dialogues_that_changed_meanwhile_are_not_mixed_with_others(
+    tmp_path, in_process, sample_dialogues, monkeypatch
+):
+    plan_in(tmp_path)
+    for name, part in {"train": slice(0, 60), "dev": slice(60, 80), "test": slice(80, 100)}.items():
+        write_jsonl(sample_dialogues[part], tmp_path / f"{name}.jsonl")
+    (tmp_path / "recipe.yaml").write_text(RECIPE.replace("max_dialogues: 60\n", ""))
+    files = {name: str(tmp_path / f"{name}.jsonl") for name in ("dev", "test")}
+    plan = EnsemblePlan(
+        str(tmp_path / "recipe.yaml"), str(tmp_path / "train.jsonl"), tmp_path / "runs", size=2, **files
+    )
+    monkeypatch.setattr(ensemble, "response_vectors", lambda *arguments: {}["stopped after the baseline"])
+    with pytest.raises(KeyError):
+        train_ensemble(plan, lambda line: None)
+    write_jsonl(sample_dialogues[1:60], tmp_path / "train.jsonl")
+    with pytest.raises(InputError, match=r"baseline holds a run with another dialogues \(60 there, 59 now\)"):
+        train_ensemble(plan, lambda line: None)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such lock")
 def test_two_commands_do_not_write_into_one_folder(tmp_path, in_process):
     import fcntl

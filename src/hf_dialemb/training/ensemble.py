@@ -25,7 +25,7 @@ from .dialogues import training_dialogues
 from .ensemble_plan import BASELINE, CANDIDATE_SEED, CHECKPOINTS, GRANULARITIES, SEEDS, EnsemblePlan
 from .ensemble_runs import Runs, is_complete
 from .ranking import response_vectors, similarity_ranker, weights_digest
-from .run import REPORT_FILE
+from .run import REPORT_FILE, check_same_data
 
 MEMBERS_FILE = "members.json"
 """Says which runs an ensemble was made of, and of which weights of theirs."""
@@ -165,6 +165,9 @@ def _responses(plan: EnsemblePlan, method: Method) -> list[str]:
     """Lists the training responses that granularities are made of."""
     settings = plan.settings(plan.members()[0])
     dialogues = training_dialogues(settings.run, method, settings.sample_seed, lambda line: None)
+    for name in (*plan.seeds(), *plan.members()):
+        if is_complete(plan, name):
+            check_same_data(plan.run(name), dialogues)
     examples: Any = method.examples(dialogues, method.config_class(**settings.method), settings.training.seed)
     texts: list[str] = examples.response_texts
     return texts

@@ -203,7 +203,6 @@ def _starting_point(settings: Settings, output: Path, dialogues: Sequence[Dialog
     from accelerate import PartialState
 
     state, file, fingerprint = PartialState(), output / SETTINGS_FILE, settings.fingerprint()
-    data = {"dialogues": len(dialogues), "sha256": _digest(dialogues)}
     with state.main_process_first():
         if not file.is_file() and any(output.glob("checkpoint-*")):
             raise InputError(
@@ -216,14 +215,28 @@ def _starting_point(settings: Settings, output: Path, dialogues: Sequence[Dialog
         checkpoint = last_complete_checkpoint(output)
         if checkpoint is not None:
             _check_same(output, json.loads(file.read_text(encoding="utf-8")), fingerprint)
-            if (output / DATA_FILE).is_file():
-                _check_same(output, json.loads((output / DATA_FILE).read_text(encoding="utf-8")), data)
+            check_same_data(output, dialogues)
         elif state.is_main_process:
             (output / REPORT_FILE).unlink(missing_ok=True)  # of the run before
-            write_json_atomically(output / DATA_FILE, data)
+            write_json_atomically(output / DATA_FILE, _described(dialogues))
             saving = {name: str(getattr(settings.training, name)) for name in ("save_strategy", "save_steps")}
             write_json_atomically(file, fingerprint | saving)  # that may change, and does not decide the last weights
     return checkpoint
+
+
+def check_same_data(output: Path, dialogues: Sequence[Dialogue]) -> None:
+    """Makes sure that a run learnt from certain dialogues.
+
+    Args:
+        output: Its folder; one of an older version does not say.
+        dialogues: What it shall have learnt from.
+
+    Raises:
+        InputError: It learnt from others.
+    """
+    file = output / DATA_FILE
+    if file.is_file():
+        _check_same(output, json.loads(file.read_text(encoding="utf-8")), _described(dialogues))
 
 
 def _check_same(output: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
@@ -235,11 +248,11 @@ def _check_same(output: Path, before: dict[str, Any], now: dict[str, Any]) -> No
         )
 
 
-def _digest(dialogues: Sequence[Dialogue]) -> str:
+def _described(dialogues: Sequence[Dialogue]) -> dict[str, Any]:
     digest = hashlib.sha256()
     for dialogue in dialogues:
         digest.update(json.dumps(dialogue.to_json(), sort_keys=True).encode() + b"\n")
-    return digest.hexdigest()
+    return {"dialogues": len(dialogues), "sha256": digest.hexdigest()}
 
 
 def _select_by_signal(settings: Settings) -> None:
