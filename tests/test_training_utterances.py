@@ -185,3 +185,9 @@ def test_labels_are_embedded_once(tiny_bert, tmp_path, monkeypatch):
     monkeypatch.setattr(vectors_of_labels, "resolve_backbone", None)  # what is kept needs no encoder
     assert np.array_equal(label_vectors(["inform area", "request area"], str(folder), tmp_path), found)
     assert len(list(tmp_path.glob("label_vectors-*.safetensors"))) == 1
+
+
+def test_processes_do_not_wait_for_a_head_that_has_no_part_in_a_step():
+    words = ["--method", "dialog2flow", "--target", "joint", "--gradient_checkpointing", "true", "--joint_update"]
+    assert parse(None, [*words, "alternating"]).training.ddp_find_unused_parameters is True
+    assert parse(None, [*words, "summed"]).training.ddp_find_unused_parameters is None

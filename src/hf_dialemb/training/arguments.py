@@ -355,6 +355,10 @@ def _check_method(method: Method, run: RunArguments, chosen: dict[str, Any], tra
     if method.in_batch_negatives:
         check_range("per_device_train_batch_size", training.per_device_train_batch_size, 2)
         training.dataloader_drop_last = True
+    if chosen.get("joint_update") == "alternating" and training.ddp_find_unused_parameters is None:
+        training.ddp_find_unused_parameters = (
+            True  # one head has no part in a step; with checkpointing Trainer expects all
+        )
 
 
 def describe_settings() -> str:
