@@ -144,9 +144,8 @@ class DialogueEncoder(BackboneModel):
         kwargs.pop("token_type_ids", None)  # stock tokenizers make them, of one kind for all that a template renders
         kept, roles, turns = self._cut(*read_markers(input_ids, mask, list(self.config.marker_ids or [])))
         destination = kept_first(kept)
-        length = torch.sym_min(
-            input_ids.shape[1], self.config.max_tokens
-        )  # min() would tie an exported graph to a side
+        # Not min(): that would tie an exported graph to dialogues on one side of the limit.
+        length = torch.sym_min(input_ids.shape[1], self.config.max_tokens)
 
         def forwards(values: Tensor) -> Tensor:
             return torch.zeros_like(values).scatter(1, destination, values)[:, :length]
@@ -158,9 +157,8 @@ class DialogueEncoder(BackboneModel):
     def _cut(self, kept: Tensor, roles: Tensor, turns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Cuts dialogues as `tokenize` does, so that a rendered one of any length gives the same embedding."""
         config = self.config
-        around = [int(config.wrapped) if given is None else given
-                  for given in (config.opening_tokens, config.closing_tokens)]  # fmt: skip
-        opening, closing = around
+        given = config.opening_tokens, config.closing_tokens
+        opening, closing = (int(config.wrapped) if count is None else count for count in given)
         rank, total = kept.cumsum(-1) - 1, kept.sum(-1, keepdim=True)
         frame = kept.bool() & ((rank < opening) | (rank >= total - closing))
         body = kept.bool() & ~frame
