@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -317,6 +318,26 @@ def test_other_dialogues_are_brought_to_its_states_even_under_the_same_names(flo
     assert run("flow", "compare", "--flow", flow, "--input", others, "--output", tmp_path / "comparison") == 0
     assert capsys.readouterr().out.startswith("calls: 20 dialogues; after: 10\n")
     assert "after/call-00" in (tmp_path / "comparison" / "index.html").read_text()
+
+
+def test_the_same_dialogues_under_other_names_go_the_same_ways(flow, tmp_path, sample_dialogues, capsys):
+    again = transcripts(tmp_path / "again", sample_dialogues[:20])
+    for path in sorted(again.iterdir()):
+        path.rename(again / f"new-{path.name}")
+    assert run("flow", "compare", "--flow", flow, "--input", again, "--output", tmp_path / "comparison") == 0
+    assert "None of" in capsys.readouterr().out
+    with (tmp_path / "comparison" / "transitions.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) > 20
+    assert all(row["times in calls"] == row["times in again"] for row in rows)
+
+
+def test_a_comparison_does_not_replace_the_flow_that_it_reads(flow, tmp_path, sample_dialogues, capsys):
+    others = transcripts(tmp_path / "after", sample_dialogues[20:30])
+    page = (flow / "index.html").read_bytes()
+    said = refused(capsys, "flow", "compare", "--flow", flow, "--input", others, "--output", flow)
+    assert "is the file that is read" in said
+    assert (flow / "index.html").read_bytes() == page
 
 
 def annotated(path: Path, count: int) -> Path:

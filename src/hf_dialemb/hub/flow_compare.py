@@ -45,7 +45,7 @@ def compare_with(
     Args:
         folder: What ``dialemb flow`` wrote.
         corpus: The second set. Dialogues that are of the flow themselves are compared with the rest of it; others are
-            brought to its states.
+            brought to its states by the nearest centre, and then those of the flow are as well.
         output: The folder to write: a page and ``transitions.csv``.
         data_dir: See `hf_dialemb.hub.flow_run.dialogues_of`, as for the others.
         split: Which part of a corpus.
@@ -62,7 +62,8 @@ def compare_with(
     """
     stored = read_flow(folder)
     said = read_utterances(dialogues_of(corpus, data_dir, split, domain, columns=columns, roles=roles))
-    check_writable(output / PAGE)
+    for name in (PAGE, TRANSITIONS):
+        check_writable(output / name, folder / PAGE, corpus)
     title = Path(corpus.rstrip("/")).name
     flow, second = _both(stored, folder, said, title)
     chosen = frozenset(second)
@@ -102,8 +103,8 @@ def _both(stored: StoredFlow, folder: Path, said: Utterances, title: str) -> tup
         flow.utterances.texts + others.texts,
         flow.utterances.actions + others.actions,
     )
-    labels = np.concatenate([flow.labels, assigned(stored, folder, others)])
-    return replace(flow, utterances=both, labels=labels), list(ids.values())
+    # By one rule for both sides: beside the flow's own clusters, nearest centres would show differences of their own.
+    return replace(flow, utterances=both, labels=assigned(stored, folder, both)), list(ids.values())
 
 
 def _free(name: str, taken: Container[str]) -> str:
