@@ -80,6 +80,18 @@ def test_every_fault_of_every_line_of_json(tmp_path):
     )
 
 
+def test_a_name_that_no_speaker_has_is_told(tmp_path, caplog):
+    table = "id,role,text\n1,agt_007,Hi\n1,Ann,Ho\n"
+    for name, content in (("d.csv", table), ("d.txt", "agt_007: Hi\nAnn: Ho\n"), ("d.jsonl", GOOD)):
+        expected = [": roles: got the name 'agt_07', which no speaker has; correct it"]
+        path = tmp_path / name
+        starts(found(path, content, roles="agt_07=assistant"), [f"W {expected[0].removeprefix(': ')}"])
+        caplog.clear()
+        list(read_own(path, roles="agt_07=assistant"))
+        assert caplog.messages == [f"{path}{expected[0]}"]
+    assert found(tmp_path / "d.csv", table, roles="Agt_007=assistant") == []
+
+
 def test_every_bad_row(tmp_path):
     content = b'id,role,text\n1,,\n1,A,Hi,\n,A,Hi\n2,A,Hi\n2,B,\xff\n2,B,Ho\n1,A,Hi\n3,A,"a" b\n4,A,Hi\n4,B,Ho\n'
     starts(

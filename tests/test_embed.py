@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -157,6 +158,15 @@ def test_parts_of_another_request_are_not_mixed_in(
     assert f"shards of another request (its {named} differs)" in message
     assert str(tmp_path / "vectors.parquet.parts") in message
     assert not output.exists()
+
+
+def test_a_mended_input_is_taken_where_the_broken_one_made_nothing(tiny_checkpoint, source, tmp_path):
+    output, broken = tmp_path / "vectors.parquet", tmp_path / "calls.jsonl"
+    broken.write_text('{"messages": []}\n')
+    with pytest.raises(InputError, match="got no turn"):
+        embed_file(str(tiny_checkpoint), broken, output)
+    shutil.copy(source, broken)
+    assert embed_file(str(tiny_checkpoint), broken, output) > 1
 
 
 def test_an_input_without_a_dialogue_is_told(tiny_checkpoint, tmp_path, capsys):

@@ -349,7 +349,7 @@ def test_damaged_gzip(tmp_path):
     path = tmp_path / "d.csv.gz"
     for damaged in (content[:-9], b"no gzip", content[:60] + b"\0\0" + content[62:]):
         path.write_bytes(damaged)
-        with pytest.raises(InputError):
+        with pytest.raises(InputError, match=r"d\.csv\.gz.*(gzip|damaged|cut off)"):
             list(read_own(path))
 
 
@@ -367,6 +367,15 @@ def test_skipping_leaves_out_whole_dialogues_and_counts_them(tmp_path, caplog, n
     assert len(caplog.records) == 1
     assert caplog.records[0].getMessage().startswith("Skipped 2 malformed record(s)")
     assert place in caplog.text
+
+
+def test_a_row_without_an_id_may_be_of_the_dialogue_before_and_of_the_one_after(tmp_path):
+    table = "id,role,text\na,A,one\nb,A,two\n,A,three\nc,A,four\n,A,five\nc,A,six\nd,A,seven\n"
+    assert [dialogue.id for dialogue in read(tmp_path / "d.csv", table, skip_invalid=True)] == ["a", "d"]
+    assert [
+        dialogue.id
+        for dialogue in read(tmp_path / "e.csv", "id,role,text\n,A,one\na,A,two\nb,A,x\n", skip_invalid=True)
+    ] == ["b"]
 
 
 def test_skipping_bad_transcripts_of_a_folder(tmp_path):

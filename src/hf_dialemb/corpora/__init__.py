@@ -131,6 +131,8 @@ def form_of(corpus: str, columns: str | None = None, roles: str | None = None) -
     if name in CORPORA and given in (*SPLITS, ALL):
         raise InputError(f"corpus: got '{corpus}', expected a name; write --corpus {name} --split {given}")
     if not _HUB_DATASET.fullmatch(corpus):
+        if "/" in corpus or Path(corpus).suffix:
+            raise InputError(f"corpus {corpus}: no such file or folder; give one that exists, or a corpus by name")
         raise InputError(f"{unknown_name('corpus', corpus, CORPORA)} A file or folder of your own works too.")
     if columns:
         raise InputError(f"corpus {corpus}: got columns, which only tables of your own take; leave them out")

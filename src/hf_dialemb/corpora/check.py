@@ -62,8 +62,12 @@ def check(
         findings = find_in_hub_dataset(name, split, RoleMap.parse(roles))
     places: dict[bytes, str] = {}
     try:
+        before: tuple[Problem, ...] = ()
         for finding in findings:
-            yield from finding.problems
+            yield from (
+                problem for problem in finding.problems if problem not in before
+            )  # a row may be of two dialogues
+            before = finding.problems
             yield from finding.doubts
             if isinstance(finding.dialogue, Dialogue):
                 yield from _warnings(finding, places, conversations)

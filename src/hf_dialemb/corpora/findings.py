@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,8 @@ from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
 from .records import convert_records
 from .roles import RoleMap, TooManySpeakersError
+
+logger = logging.getLogger(__name__)
 
 _LONGEST_MESSAGE = 600
 
@@ -178,6 +181,33 @@ def at_least_one(findings: Iterable[Finding], path: str | Path, expected: str) -
         yield finding
     if empty:
         raise InputError(f"{path}: got no dialogue, expected {expected}; fill the file")
+
+
+def all_named(findings: Iterable[Finding], roles: RoleMap, path: str | Path) -> Iterator[Finding]:
+    """Tells of names that were given a role and that no speaker has: a misspelt one lets speakers change places.
+
+    Args:
+        findings: The findings.
+        roles: The roles by which they are read.
+        path: What is read.
+
+    Yields:
+        The findings, in order; the last one has a doubt for each such name, which is logged as well.
+    """
+    last = None
+    for finding in findings:
+        if last is not None:
+            yield last
+        last = finding
+    if last is not None:
+        said = [
+            f"roles: got the name {name!r}, which no speaker has; correct it"
+            for name in roles.given
+            if name not in roles.met
+        ]
+        for sentence in said:
+            logger.warning("%s: %s", path, sentence)
+        yield replace(last, doubts=(*last.doubts, *(Problem(str(path), sentence, "warning") for sentence in said)))
 
 
 def dialogues(findings: Iterable[Finding], path: str | Path, *, skip_invalid: bool) -> Iterator[Dialogue]:

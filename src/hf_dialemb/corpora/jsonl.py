@@ -61,6 +61,8 @@ def check_target(path: Path, corpus: str) -> None:
     Raises:
         InputError: The name says another form, or it is the very file that is read.
     """
+    if path.is_dir():
+        raise InputError(f"output '{path}': got a folder, expected a file; add a file name")
     if not path.name.endswith((".jsonl", ".jsonl.gz")) and (path.is_file() or not path.exists()):
         raise InputError(f"output '{path}': expected a name that ends in .jsonl or .jsonl.gz; rename it")
     check_not_read(path, corpus)

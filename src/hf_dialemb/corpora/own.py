@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from .findings import Finding, dialogues
+from .findings import Finding, all_named, dialogues
 from .hub_dataset import find_in_parquet
 from .jsonl import find_in_jsonl
 from .roles import RoleMap
@@ -83,10 +83,12 @@ def find_own(path: str | Path, *, columns: str | None = None, roles: str | None 
     if wanted and (path.is_dir() or not ending.startswith(TABLES)):
         raise InputError(f"{path}: got columns, which only {' and '.join(TABLES)} files have; leave them out")
     if path.is_dir() or ending == ENDING:
-        return find_in_transcripts(path, named)
-    if ending == ".parquet":
-        return find_in_parquet(path, named)
-    return find_in_table(path, wanted, named) if ending.startswith(TABLES) else find_in_jsonl(path, named)
+        found = find_in_transcripts(path, named)
+    elif ending == ".parquet":
+        found = find_in_parquet(path, named)
+    else:
+        found = find_in_table(path, wanted, named) if ending.startswith(TABLES) else find_in_jsonl(path, named)
+    return all_named(found, named, path)
 
 
 def _ending(path: Path) -> str:

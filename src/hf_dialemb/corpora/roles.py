@@ -44,9 +44,11 @@ class RoleMap:
 
     Attributes:
         given: From a speaker's name, in lower case, to a role.
+        met: Those of the given names that speakers had so far.
     """
 
     given: Mapping[str, str] = field(default_factory=dict)
+    met: set[str] = field(default_factory=set, compare=False)
 
     @classmethod
     def parse(cls, text: str | None) -> RoleMap:
@@ -96,6 +98,7 @@ class RoleMap:
         for name in dict.fromkeys(names):
             speakers.setdefault(_key(name), []).append(name)
         roles = {key: self.given[key] for key in speakers if key in self.given}
+        self.met.update(roles)
         for key in speakers:
             role = WELL_KNOWN.get(key)
             if role and key not in roles and role not in roles.values():
@@ -124,7 +127,9 @@ class RoleMap:
     def _rename(self, message: Any) -> Any:  # noqa: ANN401
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             return message
-        return {**message, "role": self.given.get(_key(message["role"]), message["role"])}
+        key = _key(message["role"])
+        self.met.update({key} & self.given.keys())
+        return {**message, "role": self.given.get(key, message["role"])}
 
 
 def _key(name: str) -> str:

@@ -159,12 +159,20 @@ def _rows(text: io.TextIOWrapper, delimiter: str) -> Iterator[_Row]:
 
 
 def _with_ids(rows: Iterator[_Row], layout: _Layout) -> Iterator[tuple[str, _Row]]:
-    identifier = ""
+    """Tells each row's dialogue; a row whose id cannot be read may be of the one before it and of the one after it."""
+    identifier, unknown = "", []
     for row in rows:
         own = layout.cell(row, "id").strip()
-        if own and is_text(own):
-            identifier = own
+        if not own or not is_text(own):
+            unknown.append(row)
+            continue
+        if identifier:
+            yield from ((identifier, each) for each in unknown)
+        if own != identifier:
+            yield from ((own, each) for each in unknown)
+        identifier, unknown = own, []
         yield identifier, row
+    yield from ((identifier, each) for each in unknown)
 
 
 def _finding(path: Path, identifier: str, rows: Sequence[_Row], layout: _Layout, roles: RoleMap) -> Finding:
@@ -222,7 +230,8 @@ def _lay_out(path: Path, first: _Row, columns: Mapping[str, str]) -> tuple[_Layo
 
 def _position(place: str, header: Sequence[str], field: str, name: str | None) -> int | None:
     """Finds a column by the name that the user gave, or else by what such columns are usually called."""
-    if name is not None and name not in header:
+    other = next((mark for mark in ";\t|," if len(header) == 1 and mark in header[0]), "")
+    if name is not None and name not in header and not other:
         raise InputError(f"{place}: {unknown_name('column', name, set(header))}")
     usual = {_plain(name) for name in COLUMNS.get(field, ())}
     found = [at for at, cell in enumerate(header) if (cell == name if name is not None else _plain(cell) in usual)]
@@ -230,7 +239,6 @@ def _position(place: str, header: Sequence[str], field: str, name: str | None) -
         several = ", ".join(header[at] for at in found)
         raise InputError(f"{place}: got several columns for {field} ({several}), expected one; {_HOW}")
     if not found and field in _REQUIRED:
-        other = next((mark for mark in ";\t|," if len(header) == 1 and mark in header[0]), "")
         how = f"separate the cells by commas (.csv) or tabs (.tsv), not by {other!r}" if other else _HOW
         raise InputError(f"{place}: got no column for {field} (found: {', '.join(header[:20])}); {how}")
     return found[0] if found else None

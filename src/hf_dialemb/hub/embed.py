@@ -92,12 +92,11 @@ def _claim(parts: Path, owner: dict[str, str | int]) -> None:
     if file.is_file():
         before = json.loads(file.read_text(encoding="utf-8"))
         changed = [name for name in owner if before.get(name) != owner[name]]
-        if changed:
+        if changed and any(parts.glob("part-*.parquet")):
             raise InputError(
                 f"{parts} holds shards of another request (its {changed[0]} differs); "
                 "remove that folder or choose another --output"
             )
-        return
     write_json_atomically(file, owner)
 
 
