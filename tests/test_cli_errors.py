@@ -123,7 +123,7 @@ def test_a_dialogue_of_one_speaker_is_told_and_can_be_left_out(tiny_bert, tmp_pa
         ({"train_split": "trian"}, "Unknown split 'trian' of corpus sample. Available: train, dev, test, all."),
         ({"method": "dial3vec"}, "Unknown method 'dial3vec'. Did you mean 'dial2vec'?"),
         ({"max_dialogues": 1}, "max_dialogues: got 1, expected a value at least 2"),
-        ({"config": "no_recipe"}, "--config no_recipe: No such file or directory"),
+        ({"config": "no_recipe"}, "--config: Unknown recipe 'no_recipe'."),
     ],
 )
 def test_a_wrong_setting_of_a_training_is_told(tiny_bert, tmp_path, capsys, more, sentence):

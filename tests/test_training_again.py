@@ -14,10 +14,11 @@ from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer, BartConfig, BartModel, ElectraConfig
 
 from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.models.dial2vec import Dial2VecModel
+from hf_dialemb.models.dial2vec import Dial2VecExamples, Dial2VecModel, collate
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.dse import DSEModel
 from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.layout import Truncation
 from hf_dialemb.models.utterance import mean_of_tokens
 from hf_dialemb.training.arguments import parse
 from hf_dialemb.training.run import DATA_FILE, REPORT_FILE, SETTINGS_FILE, _check_number, train
@@ -96,6 +97,11 @@ def test_other_dialogues_under_the_same_name_are_another_run(request_, tmp_path,
         train(request_())
     write_jsonl(sample_dialogues[1:31], tmp_path / "calls.jsonl")
     with pytest.raises(InputError, match="another sha256"):
+        train(request_())
+    write_jsonl(sample_dialogues[:30], tmp_path / "calls.jsonl")
+    described = json.loads((folder / DATA_FILE).read_text())
+    (folder / DATA_FILE).write_text(json.dumps(described | {"num_processes": 2}))
+    with pytest.raises(InputError, match=r"another num_processes \(2 there, 1 now\)"):
         train(request_())
     (folder / DATA_FILE).unlink()  # of an older version
     train(request_())
@@ -218,3 +224,29 @@ def test_word_vectors_of_another_width_than_states_are_refused(tiny_bert):
     )  # fmt: skip
     with pytest.raises(InputError, match="word vectors of 8 numbers and states of 16"):
         Dial2VecModel(config)
+
+
+def test_signals_of_dev_dialogues_are_what_their_names_say(request_, tmp_path, sample_dialogues):
+    dev = sample_dialogues[30:37]
+    write_jsonl(dev, tmp_path / "dev.jsonl")
+    choice = {"checkpoint_selection": "uniformity", "dev_split": tmp_path / "dev.jsonl", "save_total_limit": 5}
+    folder = train(request_(**choice, per_device_eval_batch_size=4, bf16=False))
+    report = json.loads((folder / REPORT_FILE).read_text())
+    log = {entry["step"]: entry for entry in report["log"] if "eval_uniformity" in entry}
+    assert len({entry["eval_uniformity"] for entry in log.values()}) == 3
+    for step, entry in log.items():
+        model, tokenizer = (kind.from_pretrained(folder / f"checkpoint-{step}") for kind in (AutoModel, AutoTokenizer))
+        examples = Dial2VecExamples(dev, model.config, request_().training.seed)
+        samples = [examples.example(0, index) for index in range(len(examples))]  # one for each speaker
+        with torch.no_grad():
+            outputs = [model(**collate([sample], tokenizer, model.config, Truncation())) for sample in samples]
+        ranked = [row[0].item() > row[1:].max().item() for output in outputs for row in output.similarities[0].T]
+        losses = [output.loss.item() for output in outputs]
+        vectors = torch.cat([output.pooler_output for output in outputs])
+        assert entry["eval_contrastive_accuracy"] == pytest.approx(sum(ranked) / len(ranked), abs=1e-6)
+        assert entry["eval_contrastive_loss"] == pytest.approx(sum(losses) / len(losses), abs=1e-4)
+        unit = torch.nn.functional.normalize(vectors, dim=-1)
+        apart = torch.pdist(unit.double()).pow(2)
+        assert entry["eval_uniformity"] == pytest.approx(apart.mul(-2).exp().mean().log().item(), abs=1e-4)
+    best = min(log, key=lambda step: log[step]["eval_uniformity"])
+    assert report["checkpoint"] == f"checkpoint-{best}"

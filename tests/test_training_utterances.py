@@ -181,10 +181,16 @@ def test_labels_are_embedded_once(tiny_bert, tmp_path, monkeypatch):
     folder = tmp_path / "encoder"
     SentenceTransformer(modules=[Transformer(tiny_bert), Pooling(16)]).save(str(folder))
     found = label_vectors(["inform area", "request area"], str(folder), tmp_path)
-    assert found.shape == (2, 16)
-    monkeypatch.setattr(vectors_of_labels, "resolve_backbone", None)  # what is kept needs no encoder
+    expected = SentenceTransformer(str(folder)).encode(["inform area", "request area"])
+    assert np.abs(found - expected).max() < 1e-6
+    assert np.abs(found - expected[::-1]).max() > 1e-3
+    monkeypatch.setattr(vectors_of_labels, "resolve_backbone", None)  # what is kept is not made again
     assert np.array_equal(label_vectors(["inform area", "request area"], str(folder), tmp_path), found)
-    assert len(list(tmp_path.glob("label_vectors-*.safetensors"))) == 1
+    monkeypatch.undo()
+    model = SentenceTransformer(str(folder))
+    torch.nn.init.normal_(model[0].model.embeddings.word_embeddings.weight)
+    model.save(str(folder))
+    assert not np.allclose(label_vectors(["inform area", "request area"], str(folder), tmp_path), found)
 
 
 def test_processes_do_not_wait_for_a_head_that_has_no_part_in_a_step():

@@ -19,19 +19,18 @@ import yaml
 
 from ..models import METHODS, get_method
 from ..models.backbones import MINILM
-from ..models.config import DialogueConfig, RankerConfig, UtteranceConfig, check_range, own_settings
+from ..models.config import check_range, own_settings
 from ..models.errors import InputError, unknown_name
+from .checks import check_method, check_training
 
 if TYPE_CHECKING:
     from transformers import TrainingArguments
 
-    from ..models.method import Method
-
 # Where this package differs from transformers.
 _DEFAULTS = {"remove_unused_columns": False, "report_to": "none", "logging_steps": 10, "output_dir": "runs/dial2vec"}
 
-SELECTIONS = {"contrastive_loss": False, "contrastive_accuracy": True, "uniformity": False, "dev_purity": True}
-"""Signals that can choose a checkpoint, and whether a greater value is better."""
+_PACKAGE = Path(__file__).parents[1]
+_RECIPES = (_PACKAGE / "recipes", _PACKAGE.parents[1] / "training_scripts" / "recipes")  # a wheel's, a checkout's
 
 
 @dataclass
@@ -203,13 +202,13 @@ def parse(config: str | None, overrides: Sequence[str]) -> Settings:
     Raises:
         InputError: A file is missing or malformed, a field unknown, or a value of the wrong type or out of range.
     """
-    words = [*_words(config), *overrides]
+    words = _joined([*_words(config), *overrides])
     method = _method_name(words)
     run_class, method_class = RunArguments, _settings_class(get_method(method).config_class)
     run, chosen, training = _parse(run_class, method_class, words)
-    _check_training(training)
+    check_training(training)
     get_method(method).config_class(**vars(chosen))  # the config's own checks, before any long work
-    _check_method(get_method(method), run, vars(chosen), training)
+    check_method(get_method(method), run, vars(chosen), training)
     if run.backbone is None and not get_method(method).from_scratch:
         run.backbone = MINILM
     return Settings(run, dict(vars(chosen)), training)
@@ -222,13 +221,17 @@ def _words(config: str | None) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
+        if not path.suffix:
+            hint = str(unknown_name("recipe", config, recipe_names()))
+            raise InputError(f"--config: {hint} A YAML file of settings works too.") from None
         raise InputError(f"--config {config}: {error.strerror}; expected a YAML file of settings") from None
     try:
         record = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise InputError(f"--config {config}: not YAML ({' '.join(str(error).split())})") from None
     if not isinstance(record, dict):
-        raise InputError(f"--config {config}: got {type(record).__name__}, expected lines of 'field: value'")
+        got = "nothing" if record is None else type(record).__name__
+        raise InputError(f"--config {config}: got {got}, expected lines of 'field: value'; write some")
     words = []
     for key, value in record.items():
         if isinstance(value, dict):
@@ -240,11 +243,12 @@ def _words(config: str | None) -> list[str]:
 
 def recipe_path(name: str) -> Path | None:
     """Finds a recipe that comes with the package, such as ``dial2vec_minilm``; None if there is none of this name."""
-    package = Path(__file__).parents[1]
-    for folder in (package / "recipes", package.parents[1] / "training_scripts" / "recipes"):  # a wheel, a checkout
-        if (folder / f"{name}.yaml").is_file():
-            return folder / f"{name}.yaml"
-    return None
+    return next((folder / f"{name}.yaml" for folder in _RECIPES if (folder / f"{name}.yaml").is_file()), None)
+
+
+def recipe_names() -> list[str]:
+    """Lists the recipes that come with the package."""
+    return sorted(path.stem for folder in _RECIPES for path in folder.glob("*.yaml"))
 
 
 def _method_name(words: Sequence[str]) -> str:
@@ -294,71 +298,30 @@ def _parse(run_class: type, method_class: type, words: Sequence[str]) -> tuple[R
     except InputError:
         raise
     except (ValueError, TypeError, ImportError) as error:
-        raise InputError(" ".join(str(error).split())) from None
+        raise InputError(f"{' '.join(str(error).split())}; correct the setting") from None
     return run, chosen, training
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """Ties negative numbers to their settings, as the parser takes -1e-5 for a setting; checks what is to be JSON."""
+    joined: list[str] = []
+    for word in words:
+        if word.startswith("{"):
+            try:
+                json.loads(word)
+            except ValueError as error:
+                raise InputError(f"{joined[-1]}: got {word}, expected JSON ({error}); correct it") from None
+        if re.fullmatch(r"-[\d.][\d.e+-]*", word) and joined and joined[-1].startswith("--"):
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def unknown_setting(word: str, known: set[str]) -> InputError:
     """Makes the error for a misspelt setting, without listing the trainer's hundred fields."""
     full = str(unknown_name("setting", word.removeprefix("--"), {name.removeprefix("--") for name in known}))
     return InputError(full.split(" Known: ")[0] + " `dialemb train --list-settings` lists them.")
-
-
-def _check_training(training: TrainingArguments) -> None:
-    check_range("learning_rate", training.learning_rate, 0, exclusive=True)
-    check_range("per_device_train_batch_size", training.per_device_train_batch_size, 1)
-    check_range("num_train_epochs", training.num_train_epochs, 0, exclusive=True)
-    check_range("gradient_accumulation_steps", training.gradient_accumulation_steps, 1)
-    if training.n_gpu > 1:  # Trainer would split batches over threads, and each part would have negatives of its own
-        raise InputError(
-            f"got {training.n_gpu} GPUs for one process, expected one; start with accelerate launch, or set "
-            "CUDA_VISIBLE_DEVICES=0"
-        )
-
-
-def _check_method(method: Method, run: RunArguments, chosen: dict[str, Any], training: TrainingArguments) -> None:
-    """Refuses what the method cannot do, and leaves out a last batch that may be too small for it."""
-    dialogues, utterances, rankers = (
-        issubclass(method.config_class, group) for group in (DialogueConfig, UtteranceConfig, RankerConfig)
-    )
-    granularity = chosen.get("granularity")
-    refused = (
-        ("center", run.center and not dialogues, "is no dialogue encoder"),
-        ("checkpoint_selection", run.checkpoint_selection == "dev_purity" and not dialogues, "is no dialogue encoder"),
-        ("head_learning_rate", run.head_learning_rate is not None and not utterances, "has no contrastive head"),
-        ("dev_candidates", run.dev_candidates is not None and not rankers, "is no ranker of responses"),
-        ("granularity_model", run.granularity_model is not None and granularity is None, "draws from all responses"),
-        ("dropout", run.dropout is not None and method.from_scratch, "has no dropout"),
-        ("average_with_backbone", run.average_with_backbone > 0 and method.from_scratch, "has no backbone"),
-        (
-            "language_model_steps",
-            bool(run.language_model_steps or run.language_model_epochs) and method.from_scratch,
-            "has no backbone",
-        ),
-    )
-    for name, asked, reason in refused:
-        if asked:
-            raise InputError(f"{name}: got a setting that is not for {method.name}, which {reason}; leave it out")
-    if granularity is not None and run.granularity_model is None:
-        raise InputError(
-            f"granularity: got {granularity}, but no granularity_model, expected the folder of a trained ranker that "
-            "tells how similar responses are; name one"
-        )
-    without_dev = run.dev_split is None and run.dev_candidates is None
-    if run.checkpoint_selection != "last" and training.save_strategy == "no":
-        raise InputError(
-            f"checkpoint_selection: got {run.checkpoint_selection}, but save_strategy is no, so that there is nothing "
-            "to choose from; save by steps or epochs, or choose last"
-        )
-    if training.eval_strategy != "no" and without_dev:
-        raise InputError("eval_strategy: got one, but no dev_split to evaluate on; name one, or leave it out")
-    if method.in_batch_negatives:
-        check_range("per_device_train_batch_size", training.per_device_train_batch_size, 2)
-        training.dataloader_drop_last = True
-    if chosen.get("joint_update") == "alternating" and training.ddp_find_unused_parameters is None:
-        training.ddp_find_unused_parameters = (
-            True  # one head has no part in a step; with checkpointing Trainer expects all
-        )
 
 
 def describe_settings() -> str:

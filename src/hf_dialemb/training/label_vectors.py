@@ -30,7 +30,7 @@ def label_vectors(labels: Sequence[str], encoder: str, folder: Path) -> np.ndarr
     from safetensors import safe_open
     from safetensors.numpy import save_file
 
-    key = hashlib.sha256(json.dumps([encoder, list(labels)]).encode()).hexdigest()
+    key = hashlib.sha256(json.dumps([encoder, *_weights(Path(encoder)), list(labels)]).encode()).hexdigest()
     file = folder / f"label_vectors-{key[:8]}.safetensors"
     if file.is_file():
         with safe_open(file, framework="np") as kept:
@@ -42,3 +42,8 @@ def label_vectors(labels: Sequence[str], encoder: str, folder: Path) -> np.ndarr
     vectors = np.asarray(model.encode(list(labels), convert_to_numpy=True, show_progress_bar=False), dtype=np.float32)
     write_atomically(file, lambda path: save_file({"vectors": vectors}, path))
     return vectors
+
+
+def _weights(folder: Path) -> list[str]:
+    """Hashes the weights of a model in a folder, which may be trained again; what is on the Hub need not be at hand."""
+    return [hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.rglob("*.safetensors"))]

@@ -7,6 +7,7 @@ that was published without its language-model head (all-MiniLM-L6-v2 is one) get
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import time
@@ -70,6 +71,7 @@ def adapted_backbone(
     wanted = {
         "backbone": run.backbone,
         "utterances": len(texts),
+        "sha256": hashlib.sha256(json.dumps(texts).encode()).hexdigest(),
         "language_model_steps": run.language_model_steps,
         "language_model_epochs": run.language_model_epochs,
         "max_tokens": _max_tokens(settings),
@@ -180,7 +182,7 @@ def _is_complete(folder: Path, wanted: dict[str, Any], resume: bool, may_write: 
     file = folder / SETTINGS_FILE
     if file.is_file():
         before = json.loads(file.read_text(encoding="utf-8"))
-        changed = [name for name, value in wanted.items() if before.get(name) != value]
+        changed = [name for name, value in wanted.items() if before.get(name, value) != value]
         if changed:
             raise InputError(
                 f"{folder} holds a language model with another {changed[0]} ({before.get(changed[0])} there, "

@@ -27,7 +27,8 @@ from ..models.hardware import describe_hardware
 from ..models.layout import Truncation
 from ..models.method import Examples, LabelledExamples, Method, SegmentedExamples
 from ..models.utterance import UtteranceEncoder
-from .arguments import SELECTIONS, Settings
+from .arguments import Settings
+from .checks import SELECTIONS
 from .data import Collator
 from .dialogues import dev_dialogues, training_dialogues
 from .energy import requested_energy
@@ -75,8 +76,9 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
         report(f"Resuming from {checkpoint}")
     if checkpoint is None or not restore_finished(trainer, checkpoint):
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    model = trainer.accelerator.unwrap_model(trainer.model)
+    _check_finite(model)
     if trainer.is_world_process_zero():
-        model = trainer.accelerator.unwrap_model(trainer.model)
         if run.average_with_backbone:
             _average(model, get_method(run.method), str(backbone), settings)
         if run.center:
@@ -91,6 +93,15 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
         }
         _report(trainer, output, dialogues, facts, report)
     return output
+
+
+def _check_finite(model: torch.nn.Module) -> None:
+    lost = next((name for name, parameter in model.named_parameters() if not torch.isfinite(parameter).all()), None)
+    if lost is not None:
+        raise InputError(
+            f"the training went astray: {lost} holds numbers that are not finite; start over (--resume false) with a "
+            "lower learning_rate or a higher loss_temperature"
+        )
 
 
 def _build_trainer(
@@ -203,6 +214,7 @@ def _starting_point(settings: Settings, output: Path, dialogues: Sequence[Dialog
     from accelerate import PartialState
 
     state, file, fingerprint = PartialState(), output / SETTINGS_FILE, settings.fingerprint()
+    processes = {"num_processes": state.num_processes}  # they share the batches of a step among themselves
     with state.main_process_first():
         if not file.is_file() and any(output.glob("checkpoint-*")):
             raise InputError(
@@ -214,11 +226,11 @@ def _starting_point(settings: Settings, output: Path, dialogues: Sequence[Dialog
                 shutil.rmtree(folder)
         checkpoint = last_complete_checkpoint(output)
         if checkpoint is not None:
-            _check_same(output, json.loads(file.read_text(encoding="utf-8")), fingerprint)
-            check_same_data(output, dialogues)
+            _check_same(output, file, fingerprint)
+            _check_same(output, output / DATA_FILE, processes | _described(dialogues))
         elif state.is_main_process:
             (output / REPORT_FILE).unlink(missing_ok=True)  # of the run before
-            write_json_atomically(output / DATA_FILE, _described(dialogues))
+            write_json_atomically(output / DATA_FILE, processes | _described(dialogues))
             saving = {name: str(getattr(settings.training, name)) for name in ("save_strategy", "save_steps")}
             write_json_atomically(file, fingerprint | saving)  # that may change, and does not decide the last weights
     return checkpoint
@@ -234,12 +246,11 @@ def check_same_data(output: Path, dialogues: Sequence[Dialogue]) -> None:
     Raises:
         InputError: It learnt from others.
     """
-    file = output / DATA_FILE
-    if file.is_file():
-        _check_same(output, json.loads(file.read_text(encoding="utf-8")), _described(dialogues))
+    _check_same(output, output / DATA_FILE, _described(dialogues))
 
 
-def _check_same(output: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
+def _check_same(output: Path, file: Path, now: dict[str, Any]) -> None:
+    before = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     changed = [name for name in now if name in before and before[name] != now[name]]
     if changed:
         raise InputError(

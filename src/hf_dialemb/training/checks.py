@@ -1,0 +1,135 @@
+"""What is refused before a training reads any data: settings that cannot be, or that would do nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..models.config import DialogueConfig, RankerConfig, UtteranceConfig, check_range
+from ..models.errors import InputError
+
+if TYPE_CHECKING:
+    from transformers import TrainingArguments
+
+    from ..models.method import Method
+    from .arguments import RunArguments
+
+SELECTIONS = {"contrastive_loss": False, "contrastive_accuracy": True, "uniformity": False, "dev_purity": True}
+"""Signals that can choose a checkpoint, and whether a greater value is better."""
+
+
+def check_training(training: TrainingArguments) -> None:
+    """Refuses what cannot be trained with, before any data is read.
+
+    Raises:
+        InputError: A value is out of range, needs what is not installed, or would do nothing.
+    """
+    for item in dataclasses.fields(training):
+        value = getattr(training, item.name)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{item.name}: got {value}, expected a finite number; change it")
+    check_range("learning_rate", training.learning_rate, 0, exclusive=True)
+    check_range("per_device_train_batch_size", training.per_device_train_batch_size, 1)
+    check_range("num_train_epochs", training.num_train_epochs, 0, exclusive=True)
+    check_range("gradient_accumulation_steps", training.gradient_accumulation_steps, 1)
+    check_range("weight_decay", training.weight_decay, 0)
+    check_range("dataloader_num_workers", training.dataloader_num_workers, 0)
+    check_range("seed", training.seed, 0, 2**32 - 1)
+    check_range("data_seed", training.data_seed, 0, 2**32 - 1)
+    if not str(training.output_dir).strip():
+        raise InputError("output_dir: got nothing, expected a folder; name one")
+    if training.resume_from_checkpoint is not None:
+        raise InputError(
+            f"resume_from_checkpoint: got {training.resume_from_checkpoint}, but a run goes on from its own "
+            "last checkpoint; leave it out"
+        )
+    if training.load_best_model_at_end:
+        raise InputError(
+            "load_best_model_at_end: got true, but checkpoint_selection says which checkpoint a run ends with; choose "
+            f"one of {', '.join(SELECTIONS)} there, and leave it out"
+        )
+    _check_parts(training)
+    if training.n_gpu > 1:  # Trainer would split batches over threads, and each part would have negatives of its own
+        raise InputError(
+            f"got {training.n_gpu} GPUs for one process, expected one; start with accelerate launch, or set "
+            "CUDA_VISIBLE_DEVICES=0"
+        )
+
+
+def _check_parts(training: TrainingArguments) -> None:
+    """Makes the optimiser, its schedule and the loggers once, for one number, so that they tell what they lack."""
+    import torch
+    from transformers import Trainer, get_scheduler
+    from transformers.integrations.integration_utils import get_reporting_integration_callbacks
+
+    name = "optim"
+    try:
+        optimizer_class, options = Trainer.get_optimizer_cls_and_kwargs(training)
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))])
+        if not {"model", "params", "optimizer_dict"} & options.keys():
+            optimizer = optimizer_class([torch.nn.Parameter(torch.zeros(1))], **options)
+        name = "lr_scheduler_type"
+        given: Any = training.lr_scheduler_kwargs
+        get_scheduler(training.lr_scheduler_type, optimizer, 1, 2, given)
+        name = "report_to"
+        for callback in get_reporting_integration_callbacks(training.report_to):
+            callback()
+    except (ValueError, TypeError, ImportError, RuntimeError) as error:
+        raise InputError(f"{name}: {' '.join(str(error).split())}; choose another, or give it what it lacks") from None
+
+
+def check_method(method: Method, run: RunArguments, chosen: dict[str, Any], training: TrainingArguments) -> None:
+    """Refuses what the method cannot do, and leaves out a last batch that may be too small for it.
+
+    Args:
+        method: What is trained.
+        run: The run's settings.
+        chosen: The method's.
+        training: The trainer's; changed where the method asks for it.
+
+    Raises:
+        InputError: A setting is not for this method, lacks another one, or would do nothing.
+    """
+    dialogues, utterances, rankers = (
+        issubclass(method.config_class, group) for group in (DialogueConfig, UtteranceConfig, RankerConfig)
+    )
+    granularity = chosen.get("granularity")
+    refused = (
+        ("center", run.center and not dialogues, "is no dialogue encoder"),
+        ("checkpoint_selection", run.checkpoint_selection == "dev_purity" and not dialogues, "is no dialogue encoder"),
+        ("head_learning_rate", run.head_learning_rate is not None and not utterances, "has no contrastive head"),
+        ("dev_candidates", run.dev_candidates is not None and not rankers, "is no ranker of responses"),
+        ("granularity_model", run.granularity_model is not None and granularity is None, "draws from all responses"),
+        ("dropout", run.dropout is not None and method.from_scratch, "has no dropout"),
+        ("average_with_backbone", run.average_with_backbone > 0 and method.from_scratch, "has no backbone"),
+        (
+            "language_model_steps",
+            bool(run.language_model_steps or run.language_model_epochs) and method.from_scratch,
+            "has no backbone",
+        ),
+    )
+    for name, asked, reason in refused:
+        if asked:
+            raise InputError(f"{name}: got a setting that is not for {method.name}, which {reason}; leave it out")
+    if granularity is not None and run.granularity_model is None:
+        raise InputError(
+            f"granularity: got {granularity}, but no granularity_model, expected the folder of a trained ranker that "
+            "tells how similar responses are; name one"
+        )
+    without_dev = run.dev_split is None and run.dev_candidates is None
+    saving = getattr(training.save_strategy, "value", training.save_strategy)
+    if run.checkpoint_selection != "last" and saving not in ("steps", "epoch"):
+        raise InputError(
+            f"checkpoint_selection: got {run.checkpoint_selection}, but save_strategy is {saving}, so "
+            "that there is nothing to choose from; save by steps or epochs, or choose last"
+        )
+    if training.eval_strategy != "no" and without_dev:
+        raise InputError("eval_strategy: got one, but no dev_split to evaluate on; name one, or leave it out")
+    if method.in_batch_negatives:
+        check_range("per_device_train_batch_size", training.per_device_train_batch_size, 2)
+        training.dataloader_drop_last = True
+    if chosen.get("joint_update") == "alternating" and training.ddp_find_unused_parameters is None:
+        training.ddp_find_unused_parameters = (
+            True  # one head has no part in a step; with checkpointing Trainer expects all
+        )
