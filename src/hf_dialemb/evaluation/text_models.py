@@ -167,11 +167,11 @@ def transformers_encoder(found: EncoderSpec, batch_size: int, device: str) -> Te
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    from ..models.backbones import load_pretrained
+    from ..models.backbones import has_decoder, load_pretrained
 
     tokenizer = load_pretrained(AutoTokenizer, found.path)
     model = load_pretrained(AutoModel, found.path).to(device=device, dtype=torch.float32).eval()
-    if model.config.is_encoder_decoder:
+    if has_decoder(model):
         model = model.get_encoder()
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token  # masked out below, so any token serves

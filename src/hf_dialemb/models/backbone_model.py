@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from .backbones import load_pretrained
+from .backbones import has_decoder, load_pretrained
 from .config import EncoderConfig, check_range
 from .dialogue import Dialogue
 from .errors import InputError
@@ -211,6 +211,10 @@ def load_backbone(name: str, dropout: float | None) -> Backbone:
         raise InputError(f"The tokenizer of '{name}' is {type(tokenizer).__name__}: expected a fast tokenizer")
     if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):  # transformers makes up an empty one
         raise InputError(f"'{name}' has no tokenizer files: expected tokenizer.json beside the weights")
+    if tokenizer.pad_token is None:
+        if tokenizer.eos_token is None:
+            raise InputError(f"'{name}' has no padding token: expected one in its tokenizer; add it")
+        tokenizer.pad_token = tokenizer.eos_token  # never attended to, so any token serves
     # Learning takes float32 weights, whatever they were published in; bf16 and fp16 are settings of the training.
     backbone, tables = load_pretrained(AutoModel, name).float(), {}
     backbone.config.dtype = torch.float32
@@ -225,7 +229,7 @@ def load_backbone(name: str, dropout: float | None) -> Backbone:
         raise InputError(
             f"'{name}' is a {backbone.config.model_type} model, expected an encoder; name another backbone"
         )
-    if backbone.config.is_encoder_decoder:
+    if has_decoder(backbone):
         raise InputError(
             f"backbone: got '{name}', a {backbone.config.model_type} model with encoder and decoder, expected an "
             "encoder; name another backbone"
@@ -242,10 +246,15 @@ def autocast_off(tensor: torch.Tensor) -> torch.autocast:
     return torch.autocast(tensor.device.type, enabled=False)
 
 
+_ROBERTA_KIN = {
+    "camembert", "data2vec-text", "ibert", "longformer", "luke", "mpnet", "roberta", "roberta-prelayernorm",
+    "xlm-roberta", "xlm-roberta-xl", "xmod",
+}  # fmt: skip
+
+
 def position_offset(config: Any) -> int:  # noqa: ANN401
     """Returns from where a backbone counts positions: RoBERTa and its kin start at padding_idx + 1."""
-    kin = {"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl"}
-    return config.pad_token_id + 1 if config.model_type in kin else 0
+    return config.pad_token_id + 1 if config.model_type in _ROBERTA_KIN else 0
 
 
 def _position_limit(config: Any) -> int | None:  # noqa: ANN401

@@ -73,6 +73,11 @@ def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatev
         raise InputError(f"'{path}' cannot be read ({reason[:300]}); fetch or train the model again") from None
 
 
+def has_decoder(model: Any) -> bool:  # noqa: ANN401
+    """Says whether a model has an encoder and a decoder; of an encoder that was saved alone, AutoModel makes both."""
+    return bool(model.config.is_encoder_decoder or (hasattr(model, "encoder") and hasattr(model, "decoder")))
+
+
 def _why_unreachable(name: str) -> str | None:
     from huggingface_hub import hf_hub_download
 

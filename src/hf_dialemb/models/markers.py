@@ -12,6 +12,11 @@ from transformers import PreTrainedTokenizerBase
 
 from .dialogue import ROLES
 
+_TEXT_ALONE = (
+    "{%- if message['content'] is not string -%}"
+    "{{- raise_exception('Got a message whose content is no text, expected text; join its parts') -}}{%- endif -%}"
+)
+
 
 def add_markers(tokenizer: PreTrainedTokenizerBase, num_roles: int) -> list[int]:
     """Gives the tokenizer one special token per role; unused vocabulary entries serve where they exist.
@@ -67,8 +72,9 @@ def chat_template(
     return (
         f"{{%- set markers = {{{roles}}} -%}}{start}{{%- for message in {turns} -%}}"
         "{%- if message['role'] not in markers -%}"
-        "{{- raise_exception('Unknown role ' ~ message['role'] ~ ': expected one of ' ~ (markers | join(', '))) -}}"
-        "{%- endif -%}"
+        "{{- raise_exception('Unknown role ' ~ message['role'] ~ ': expected one of ' ~ (markers | join(', ')) ~ "
+        "(' (a prompt has the role system; leave it out)' if message['role'] == 'system' else '')) -}}"
+        f"{{%- endif -%}}{_TEXT_ALONE}"
         "{{- markers[message['role']] -}}"
         f"{{{{- message['content']{escapes} -}}}}{end_of_utterance}"
         f"{{%- endfor -%}}{end}"
@@ -87,7 +93,7 @@ def utterance_template(tokenizer: PreTrainedTokenizerBase) -> str:
     escapes = "".join(f" | replace('{text}', '{text[0]} {text[1:]}')" for text in special_texts(tokenizer))
     start, end = ("".join(tokenizer.convert_ids_to_tokens(ids)) for ids in special_tokens_around(tokenizer))
     return (
-        f"{start}{{%- for message in messages -%}}{{{{- message['content']{escapes} -}}}}"
+        f"{start}{{%- for message in messages -%}}{_TEXT_ALONE}{{{{- message['content']{escapes} -}}}}"
         f"{{%- if not loop.last -%}}{{{{- ' ' -}}}}{{%- endif -%}}{{%- endfor -%}}{end}"
     )
 
@@ -113,12 +119,12 @@ def ranking_template(tokenizer: PreTrainedTokenizerBase, markers: list[int]) -> 
         "{%- if messages[0]['role'] == 'response' or "
         "(messages[0]['role'] == 'system' and messages[0]['content'] == 'response') -%}"
         f"{response}{{%- for message in messages -%}}"
-        "{%- if message['role'] != 'system' -%}"
+        f"{{%- if message['role'] != 'system' -%}}{_TEXT_ALONE}"
         f"{{{{- message['content']{escapes} -}}}}{{%- if not loop.last -%}}{{{{- ' ' -}}}}{{%- endif -%}}"
         "{%- endif -%}{%- endfor -%}{%- else -%}{%- for message in messages -%}"
         "{%- if message['role'] not in markers -%}"
         "{{- raise_exception('Unknown role ' ~ message['role'] ~ ': expected one of ' ~ (markers | join(', '))) -}}"
-        "{%- endif -%}"
+        f"{{%- endif -%}}{_TEXT_ALONE}"
         "{{- markers[message['role']] -}}"
         f"{{{{- message['content']{escapes} -}}}}{{%- endfor -%}}{{%- endif -%}}{end}"
     )
