@@ -131,6 +131,14 @@ def test_weights_whose_header_begins_like_a_pickle_are_none(tmp_path, length):
     assert pickle_in(file) is None
 
 
+def test_a_pickle_that_begins_like_weights_is_found(tmp_path):
+    """A text of 16 bytes, of which the second opens a brace where a header would, then a call."""
+    content = b"\x80\x02X\x10\x00\x00\x00\x00{" + b"x" * 14 + b"0cbuiltins\nlen\nX\x02\x00\x00\x00ab\x85R."
+    assert pickle.loads(content) == 2
+    (tmp_path / "model.safetensors").write_bytes(content)
+    assert pickle_in(tmp_path / "model.safetensors") == "it is a pickle"
+
+
 TOKEN = "hf_" + "aB3" * 11 + "x"
 SECRETS = {
     TOKEN: "a Hugging Face token",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from hf_dialemb.evaluation.whitening import WhitenedEncoder, add_whitening, apply_whitening, fit_whitening
+from hf_dialemb.evaluation.whitening import add_whitening, apply_whitening, fit_whitening
 from hf_dialemb.models.errors import InputError
 
 
@@ -53,23 +52,6 @@ def test_few_embeddings_carry_few_dimensions():
     assert whitened(vectors, 3).shape == (4, 3)
     with pytest.raises(InputError, match="dimensions: got 9, expected 1 to 6"):
         fit_whitening(embeddings(), 9)
-
-
-@dataclass
-class Constant:
-    """An encoder that gives what it was given."""
-
-    vectors: np.ndarray
-    name: str = "constant"
-
-    def encode(self, dialogues):
-        return self.vectors[: len(dialogues)].astype(np.float32)
-
-
-def test_an_encoder_can_be_whitened(sample_dialogues):
-    encoder = WhitenedEncoder(Constant(embeddings()), *fit_whitening(embeddings(), 4))
-    assert encoder.name == "constant (whitened to 4)"
-    assert np.allclose(encoder.encode(sample_dialogues[:5]), whitened(embeddings(), 4)[:5], atol=1e-4)
 
 
 LOAD = """

@@ -74,30 +74,6 @@ def apply_whitening(
 
 
 @dataclass(frozen=True)
-class WhitenedEncoder:
-    """An encoder whose vectors are whitened.
-
-    Attributes:
-        encoder: What makes the vectors.
-        mean: From `fit_whitening`.
-        matrix: From `fit_whitening`.
-    """
-
-    encoder: Encoder
-    mean: NDArray[np.float64]
-    matrix: NDArray[np.float64]
-
-    @property
-    def name(self) -> str:
-        """What result tables call it."""
-        return f"{self.encoder.name} (whitened to {self.matrix.shape[1]})"
-
-    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Returns one whitened vector per dialogue, (N, K)."""
-        return apply_whitening(self.encoder.encode(dialogues), self.mean, self.matrix)
-
-
-@dataclass(frozen=True)
 class InputWhitenedEncoder:
     """An encoder whose vectors are whitened by what they themselves are, so that those of two calls do not compare.
 

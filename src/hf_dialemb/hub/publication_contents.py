@@ -22,6 +22,7 @@ _DEPTH = 4  # archives within archives that are looked into
 _CLOSED = {b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!": "rar", b"\x28\xb5\x2f\xfd": "zstd"}
 _PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 _SMALL = 1 << 24  # bytes of a pickle of old, which is text and has to be parsed
+_HEADER = 100_000_000  # bytes of a header that safetensors reads at most
 _CALLS = {"REDUCE", "INST", "OBJ", "BUILD"}
 
 _AWS = rb"[\"']?\s*[:=]\s*[\"']?[A-Za-z0-9/+]{40}"
@@ -72,7 +73,7 @@ def pickle_in(file: Path) -> str | None:
 def _pickle(stream: BinaryIO, depth: int) -> str | None:
     head = stream.read(1024)
     stream.seek(0)
-    if _is_safetensors(head):
+    if _header(stream) is not None:
         return None
     if re.match(rb"\x80[\x02-\x05]", head):
         return "it is a pickle"
@@ -86,9 +87,14 @@ def _pickle(stream: BinaryIO, depth: int) -> str | None:
     return "it is a pickle" if _is_old_pickle(stream) else None
 
 
-def _is_safetensors(head: bytes) -> bool:
-    """Its first bytes are a length, which may begin as a pickle does; no pickle goes on like this."""
-    return head[5:9] == b"\x00\x00\x00{"
+def _header(stream: BinaryIO) -> bytes | None:
+    """Returns the header of a safetensors file, and None of another; its length may begin as a pickle does."""
+    length = int.from_bytes(stream.read(8), "little")
+    header = stream.read(length) if length <= _HEADER else b""
+    stream.seek(0)
+    with suppress(ValueError):
+        return header if len(header) == length and isinstance(json.loads(header), dict) else None
+    return None
 
 
 def _archived(stream: BinaryIO, head: bytes, depth: int) -> str | None:
@@ -154,10 +160,10 @@ def secrets_in(file: Path) -> Iterator[tuple[int, str]]:
 def _text_of(file: Path) -> Iterator[tuple[int, bytes]]:
     """Reads text in chunks that overlap, each with the number of its first line."""
     with file.open("rb") as stream:
-        chunk = stream.read(_CHUNK)
-        if _is_safetensors(chunk):
-            yield 1, chunk[8 : 8 + int.from_bytes(chunk[:8], "little")]
+        if (header := _header(stream)) is not None:
+            yield 1, header
             return
+        chunk = stream.read(_CHUNK)
         if chunk.startswith((b"\xff\xfe", b"\xfe\xff")):  # UTF-16
             chunk = chunk.replace(b"\0", b"")
         if b"\0" in chunk[:8192]:

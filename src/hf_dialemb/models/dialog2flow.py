@@ -78,12 +78,10 @@ class _Side(NamedTuple):
 
     Attributes:
         vectors: Unit vectors, (N, P).
-        utterances: Which utterance each is, (N,) int64.
         labels: All labels that each carries, (N, K) int64, filled with -1.
     """
 
     vectors: Tensor
-    utterances: Tensor
     labels: Tensor
 
 
@@ -107,7 +105,6 @@ class Dialog2FlowModel(UtteranceEncoder):
         self,
         input_ids: Tensor,
         attention_mask: Tensor,
-        utterances: Tensor,
         drawn_labels: Tensor,
         carried_labels: Tensor,
         label_vectors: Tensor | None = None,
@@ -117,7 +114,6 @@ class Dialog2FlowModel(UtteranceEncoder):
         Args:
             input_ids: (B, 2 O, L) int64 for O label spaces: anchor and positive of the first, then of the second.
             attention_mask: (B, 2 O, L) int64.
-            utterances: Which utterance each is, (B, 2 O) int64.
             drawn_labels: The label that each pair was drawn for, (B, O) int64.
             carried_labels: All labels that each utterance carries, (B, 2 O, K) int64, filled with -1.
             label_vectors: Unit vectors of the drawn labels, (B, O, E); None for hard targets.
@@ -140,7 +136,6 @@ class Dialog2FlowModel(UtteranceEncoder):
                 sides = [
                     _Side(
                         self.project(embeddings[:, 2 * place + side], name),
-                        utterances[:, 2 * space + side],
                         carried_labels[:, 2 * space + side],
                     )
                     for side in (0, 1)
@@ -163,9 +158,8 @@ class Dialog2FlowModel(UtteranceEncoder):
         losses = []
         for anchors, candidates in ((sides[0], everyone[1]), (sides[1], everyone[0])):
             similarities = anchors.vectors @ candidates.vectors.T  # (A, C)
-            # An utterance that was drawn for another of its labels is a positive too, and never its own negative.
+            # What was drawn for another label is a positive too if it carries this one, as an equal utterance does.
             shared = (candidates.labels.unsqueeze(0) == drawn.view(-1, 1, 1)).any(-1)
-            shared |= anchors.utterances.unsqueeze(1) == candidates.utterances.unsqueeze(0)
             if likeness is None:
                 targets = hard_targets(shared, similarities)
             else:
@@ -245,7 +239,6 @@ def collate(
     texts = [text for example in examples for pair in example for text in pair.texts]
     batch = tokenize_utterances(texts, tokenizer, config.max_tokens, truncation)
     batch = {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}
-    batch["utterances"] = torch.tensor([[row for pair in example for row in pair.utterances] for example in examples])
     batch["drawn_labels"] = torch.tensor([[pair.label for pair in example] for example in examples])
     carried = [[labels for pair in example for labels in pair.carried] for example in examples]
     width = max(pair.width for pair in examples[0])  # of the whole data: processes gather tensors of one shape

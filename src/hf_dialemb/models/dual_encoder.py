@@ -17,6 +17,7 @@ from transformers import PreTrainedTokenizerBase
 from .backbone_model import autocast_off
 from .config import RankerConfig, check_range
 from .dialogue import ROLES, Dialogue
+from .errors import InputError
 from .layout import UNLIMITED, Truncation
 from .markers import ranking_template
 from .method import Method
@@ -200,7 +201,7 @@ class DualEncoderModel(TowerRanker):
         Args:
             backbone: A text file of word vectors, such as GloVe's, that the word tables begin with; None draws them.
             dialogues: Whose words it shall know.
-            dropout: Must be None: there is none.
+            dropout: Must be None or 0: there is none.
             **settings: Fields of `DualEncoderConfig`.
 
         Returns:
@@ -209,6 +210,8 @@ class DualEncoderModel(TowerRanker):
         Raises:
             InputError: A setting is wrong, or the file cannot be read.
         """
+        if dropout:
+            raise InputError(f"dropout: got {dropout}, but dual_encoder has none; leave it out")
         config = DualEncoderConfig(**settings)  # type: ignore[arg-type]
         tokenizer = word_tokenizer(dialogues, config.vocabulary_size)
         config.vocab_size = len(tokenizer)

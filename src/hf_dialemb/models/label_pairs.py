@@ -17,7 +17,6 @@ class LabelPair(NamedTuple):
 
     Attributes:
         texts: Anchor and positive.
-        utterances: Their numbers; equal texts have one number.
         label: The label's number in its space.
         carried: All labels that each of them carries, by number.
         width: The most labels that any utterance of the space carries.
@@ -25,7 +24,6 @@ class LabelPair(NamedTuple):
     """
 
     texts: tuple[str, str]
-    utterances: tuple[int, int]
     label: int
     carried: tuple[tuple[int, ...], tuple[int, ...]]
     width: int
@@ -126,7 +124,7 @@ class LabelledUtterances:
             texts = [utterance_text(text, "words") if generator.random() < 0.5 else text for text in texts]
         else:
             texts = [utterance_text(text, forms) for text in texts]
-        return LabelPair((texts[0], texts[1]), rows, label, (self.carried[rows[0]], self.carried[rows[1]]), self.width)
+        return LabelPair((texts[0], texts[1]), label, (self.carried[rows[0]], self.carried[rows[1]]), self.width)
 
 
 def utterance_text(text: str, form: str) -> str:

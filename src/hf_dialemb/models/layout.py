@@ -88,6 +88,7 @@ def tokenize(
         count.tokens += total
         count.dropped_tokens += total - sum(map(len, cut))
         count.truncated += total > sum(map(len, cut))
+        count.empty += not any(tokens[turn.content] for turn in dialogue.turns)
         rows.append(_row(cut, roles, opening, closing))
     return _pad(rows, tokenizer.pad_token_id or 0)
 
