@@ -9,7 +9,7 @@ from matching_reference import reference_representations
 from transformers import AutoModel, AutoTokenizer
 
 from hf_dialemb.models.dial2vec import Dial2VecConfig, Dial2VecExamples, Dial2VecModel, collate
-from hf_dialemb.models.dialogue import ROLES, Dialogue
+from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn
 from hf_dialemb.models.encoder import encode
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation, tokenize
@@ -91,6 +91,16 @@ def test_order_and_company_in_a_batch_change_nothing(tiny_bert, sample_dialogues
     assert np.abs(together - backwards).max() < 1e-5 * np.abs(alone).max()
 
 
+@pytest.mark.parametrize("pooling", ["mean", "interlocutor"])
+def test_the_centre_is_taken_off_every_embedding(tiny_bert, sample_dialogues, pooling):
+    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert, pooling=pooling)
+    before = rendered(model, tokenizer, sample_dialogues[:3])
+    model.center.copy_(torch.arange(16.0))
+    after = rendered(model, tokenizer, sample_dialogues[:3])
+    assert torch.allclose(before.pooler_output - after.pooler_output, torch.arange(16.0).expand(3, 16), atol=1e-5)
+    assert torch.equal(before.role_embeddings, after.role_embeddings)
+
+
 def test_a_dialogue_is_the_sum_of_its_speakers(tiny_bert, sample_dialogues):
     model, tokenizer = Dial2VecModel.from_backbone(tiny_bert, num_roles=3)
     output = rendered(model, tokenizer, sample_dialogues[:3])
@@ -128,6 +138,8 @@ def test_the_loss_equals_the_papers_formula(tiny_bert, num_roles):
         expected = expected - torch.log_softmax(similarity, 0)[0].sum() / 5
     assert abs(output.loss.item() - expected.item()) < 1e-9
     assert output.similarities.shape == (5, 4, num_roles)
+    model.config.loss_scale = "official"
+    assert abs(model(**batch).loss.item() - expected.item() / 4) < 1e-9  # of four samples
 
 
 def test_frozen_layers_record_no_gradient_and_do_not_learn(tiny_bert, sample_dialogues):
@@ -177,6 +189,23 @@ def test_negatives_keep_the_anchor_and_replace_the_rest_from_other_dialogues(sam
                 else:
                     assert sources[(after.role, after.content)] - {sample_dialogues.index(intact)}
     assert anchors == {"user", "assistant"}
+
+
+def test_officially_a_dialogue_may_be_corrupted_by_its_own_words():
+    said = [dialogue(f"a{number}", f"b{number}") for number in range(3)]
+    texts = {}
+    for pool in ("official", "others"):
+        config = Dial2VecConfig(num_negatives=40, **({"negative_pool": pool} if pool == "official" else {}))
+        intact, *corrupted = Dial2VecExamples(said, config, seed=0).example(0, 0)
+        texts[pool] = {turn.content for copy in corrupted for turn in copy.turns} - {intact.turns[0].content}
+    assert texts == {"official": {"b0", "b1", "b2"}, "others": {"b1", "b2"}}
+
+
+def test_a_role_that_nobody_else_has_is_replaced_by_what_any_other_says():
+    three = Dialogue((*dialogue("a0", "b0").turns, Turn("speaker_3", "c0")))
+    examples = Dial2VecExamples([three, dialogue("a1", "b1")], Dial2VecConfig(num_roles=3, num_negatives=30), seed=0)
+    _, *corrupted = examples.example(0, 0)
+    assert {copy.turns[2].content for copy in corrupted} == {"a1", "b1"}
 
 
 def test_random_anchor_gives_one_example_per_dialogue(sample_dialogues):

@@ -94,6 +94,12 @@ def test_of_a_query_that_is_too_long_the_end_stays(tiny_bert):
     assert tokenizer.decode(batch["input_ids"][0, 0]) == "[CLS] 4 5 6 7 8 9 [SEP]"
 
 
+def test_of_a_text_of_one_turn_that_is_too_long_the_start_stays(tiny_bert):
+    model, tokenizer = DSEModel.from_backbone(tiny_bert, max_tokens=8)
+    batch = collate([("1 2 3 4 5 6 7 8 9", "1 2 3")], tokenizer, model.config, Truncation())
+    assert tokenizer.decode(batch["input_ids"][0, 0]) == "[CLS] 1 2 3 4 5 6 [SEP]"
+
+
 def test_pairs_of_a_real_corpus(data_dir):
     dialogues = load_dialogues("kvret", data_dir, "train")
     found, _ = pairs(dialogues)

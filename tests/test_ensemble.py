@@ -73,6 +73,21 @@ def in_process(monkeypatch):
     return started
 
 
+def test_members_differ_by_their_granularity_and_their_seed_alone(tmp_path):
+    plan = plan_in(tmp_path)
+    first, *others = (vars(plan.settings(name).run) | plan.settings(name).fingerprint()
+                      for name in ("baseline", "seed-2", "granularity-1", "granularity-2"))  # fmt: skip
+    seed = first["seed"]
+    assert (first["granularity"], first["granularity_model"]) == (None, None)
+    for settings, granularity, its_seed in zip(others, (None, 1, 2), (seed + 1, seed, seed + 1), strict=True):
+        assert (settings["granularity"], settings["seed"], settings["data_seed"]) == (granularity, its_seed, seed)
+        changed = {name for name in first if settings[name] != first[name]}
+        assert changed <= {"granularity", "granularity_model", "num_granularities", "seed", "data_seed"}
+        if granularity:
+            assert settings["granularity_model"] == str(plan.run("baseline"))
+            assert settings["num_granularities"] == 2
+
+
 def weights(folder):
     return load_file(folder / "model.safetensors")
 

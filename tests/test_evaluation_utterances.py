@@ -180,6 +180,22 @@ def test_examples_come_from_train_and_every_utterance_is_classified():
     assert classify_intents(confused, labels, 15, range(3))[0].mean == 0
 
 
+def test_prototypes_of_length_one_are_told_from_others():
+    """Of class a the examples disagree, so that its mean is short; only at length one is it the nearest."""
+    labels = list("aaaaabbbbb" + "ab")
+    spread = [[1, 2], [1, -2], [1, 2], [1, -2], [1, 0]]
+    vectors = np.array([*spread, *[[0.3, 1]] * 5, [1, 0.7], [0.1, 1]], float)
+    found = {each.setting: each.mean for each in classify_intents(vectors, labels, 10, [0])}
+    expected = {}
+    for setting, length_one in (("5-shot", False), ("5-shot, unit prototypes", True)):
+        unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        means = np.stack([unit[:5].mean(0), unit[5:10].mean(0)])
+        means = means / np.linalg.norm(means, axis=1, keepdims=True) if length_one else means
+        expected[setting] = 100 * np.mean((unit[10:] @ means.T).argmax(1) == [0, 1])
+    assert expected["5-shot"] != expected["5-shot, unit prototypes"]
+    assert {name: found[name] for name in expected} == expected
+
+
 def test_the_same_seed_draws_the_same_examples(random):
     labels = list("abcd" * 20)
     vectors = random.normal(size=(80, 5))
@@ -205,6 +221,10 @@ def test_examples_of_actions_are_not_classified():
     vectors = np.repeat(np.eye(2), 10, axis=0)
     found = {(each.metric, each.setting): each.mean for each in compare_actions(vectors, labels)}
     assert found["f1", "1-shot"] == found["accuracy", "5-shot"] == 100
+    lopsided = np.array(["a"] * 30 + ["b"] * 12)  # whatever is said is nearest to a
+    one_place = {(each.metric, each.setting): each.mean for each in compare_actions(np.ones((42, 2)), lopsided)}
+    assert one_place["accuracy", "5-shot"] == pytest.approx(100 * 25 / 32)
+    assert one_place["f1", "5-shot"] == pytest.approx(100 * (2 * 25 / 32 / (25 / 32 + 1)) / 2)
     assert found["ndcg10", ""] == pytest.approx(100)
     assert found["ndcg10", "official"] < 95  # of ten utterances nine are left to find, where the program expects ten
     assert found["intra", ""] == 1

@@ -9,7 +9,7 @@ from ranker_checkpoints import assembled, deep_attention_matching, dual_encoder,
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
 from hf_dialemb.cli import main
-from hf_dialemb.corpora import write_jsonl
+from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.corpora.candidates import draw_candidates
 from hf_dialemb.corpora.examples import ResponseSelection
 from hf_dialemb.corpora.fingerprint import data_hash
@@ -30,6 +30,7 @@ from hf_dialemb.evaluation.next_utterance import (
 )
 from hf_dialemb.evaluation.registry import load_problem
 from hf_dialemb.evaluation.remembering import RememberingEncoder
+from hf_dialemb.evaluation.sampling import fixed_sample
 from hf_dialemb.metrics.next_utterance.functional import KS, OFFICIAL, example_scores, next_utterance_scores
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
@@ -362,6 +363,20 @@ def test_a_rankers_figures_are_those_of_its_own_scores(folders, towers):
     found = {(each.metric, each.setting): each.mean for each in problem.measure(load_encoder(folders[0]), [0])}
     again = problem.measure(RememberingEncoder(RankerEncoder("own", towers[0])), [0])
     assert found == {(each.metric, each.setting): each.mean for each in again}
+    drawn = draw_candidates(load_dialogues("sample", split="dev"), 20, "assistant", 13)
+    chosen = fixed_sample(drawn, 12)
+    for setting in ("", "official"):
+        correct = [correct_candidates(each, bool(setting)) for each in chosen]
+        expected = example_scores(plainly(towers[0], chosen), correct, setting or "expected")
+        assert found == pytest.approx(found | {(name, setting): 100 * one.mean() for name, one in expected.items()})
+
+
+def test_officially_equal_scores_put_the_correct_response_first_and_otherwise_in_the_middle(corpus):
+    same = type("Same", (), {"name": "same", "encode": lambda self, dialogues: np.ones((len(dialogues), 2))})
+    measured = TASK.load(corpus, None, "all", None).measure(same(), [0])
+    found = {(each.metric, each.setting): each.mean for each in measured}
+    assert found["hits1", "official"] == 100
+    assert found["hits1", ""] == pytest.approx(5)
 
 
 def test_to_a_ranker_a_dialogue_is_a_context(folders, towers, sample_dialogues):
