@@ -23,7 +23,10 @@ from hf_dialemb.evaluation import (
     read_results,
     write_results,
 )
+from hf_dialemb.evaluation.all_pairs import pair_scores
 from hf_dialemb.evaluation.run import _caption
+from hf_dialemb.metrics.alignment_uniformity.functional import alignment_uniformity
+from hf_dialemb.metrics.purity.functional import cluster_purity
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.files import check_writable, write_atomically
@@ -67,6 +70,21 @@ def test_evaluate_embeddings_covers_every_task_in_percent():
     assert figures["alignment-uniformity", "adjusted_alignment", ""] == (pytest.approx(-2.0), None, 1)
     assert figures["domain-categorization", "ari", ""] == (pytest.approx(100.0), pytest.approx(0.0), 2)
     assert len(figures) == 9
+
+
+def test_every_figure_stands_under_its_own_name():
+    labels = ["a"] * 12 + ["b"] * 8
+    vectors = np.random.default_rng(0).normal(size=(20, 3)) + np.array([[0.9, 0, 0]] * 12 + [[0, 0.9, 0]] * 8)
+    figures = {figure[:3]: figure.mean for figure in evaluate_embeddings(vectors, labels, seeds=[0, 1])}
+    clusters = cluster_purity(vectors, labels, [0, 1])
+    queries, geometry = pair_scores(vectors, labels), alignment_uniformity(vectors, labels)
+    expected = {name: 100 * np.mean(clusters[name]) for name in ("purity", "nmi", "ari")}
+    expected |= {"map": 100 * queries.average_precision.mean(), "mrr": 100 * queries.reciprocal_rank.mean()}
+    expected |= {name: geometry[name] for name in ("adjusted_alignment", "uniformity")}
+    assert len({round(value, 3) for value in expected.values()}) == len(expected)
+    for name, value in expected.items():
+        (found,) = (figure for (_, metric, _), figure in figures.items() if metric == name)
+        assert found == pytest.approx(value), name
 
 
 def test_what_was_left_out_is_logged(caplog):

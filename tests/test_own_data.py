@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hf_dialemb.corpora import iterate_dialogues, load_dialogues, write_jsonl
+from hf_dialemb.cli import main
+from hf_dialemb.corpora import form_of, iterate_dialogues, load_dialogues, write_jsonl
 from hf_dialemb.corpora.check import check
 from hf_dialemb.corpora.hub_dataset import to_dataset
 from hf_dialemb.corpora.own import ENDINGS, is_own, read_own
@@ -423,3 +424,26 @@ def test_files_of_other_forms_in_a_folder_are_told(tmp_path, caplog):
         (tmp_path / name).write_text("")
     assert len(list(read_own(tmp_path))) == 1
     assert "passed over 2 files that are no .txt files, such as b.jsonl; give each by itself" in caplog.text
+
+
+def test_what_is_read_or_written_already_is_not_overwritten(tmp_path, capsys):
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.txt").write_text("Agent: Hi\nCustomer: Ho\n")
+    stats = ["corpus", "stats", "--corpus", str(tmp_path)]
+    for words, sentence in (
+        (["--report", str(tmp_path / "one.txt")], "is the file that is read"),
+        (["--report", str(tmp_path / "r.json"), "--plot", str(tmp_path / "r.json")], "got one file twice"),
+        (["--output", str(tmp_path)], "got a folder, expected a file; add a file name"),
+    ):
+        assert main([*stats, *words]) == 2
+        assert sentence in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.txt", "two.txt"]
+    assert (tmp_path / "one.txt").read_text() == "Agent: Hi\nCustomer: Ho\n"
+    assert main([*stats, "--report", str(tmp_path / "r.json")]) == 0
+    assert main([*stats, "--report", str(tmp_path / "r.json")]) == 0  # its own report may be made again
+
+
+@pytest.mark.parametrize("name", ["nofolder/", "a/b/c"])
+def test_a_path_that_does_not_exist_is_told_as_a_path(name):
+    with pytest.raises(InputError, match=r"corpus .*: no such file or folder; give one that exists"):
+        form_of(name)

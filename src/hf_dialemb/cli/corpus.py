@@ -110,6 +110,9 @@ def _stats(options: argparse.Namespace) -> None:
     from ..corpora.statistics import Statistics
 
     dialogues = _dialogues(options)
+    written = [path.resolve() for path in (options.plot, options.report, options.output) if path]
+    if len(set(written)) < len(written):
+        raise InputError("--output, --report, --plot: got one file twice, expected a file for each; rename one")
     if options.plot:
         check_drawing()
         check_writable(options.plot, options.corpus)

@@ -101,7 +101,8 @@ class RememberingEncoder:
         # The longest come first: parts are of one length, and what is cut is told in one warning.
         keys = sorted(dialogues, key=lambda key: -sum(len(turn.content) for turn in dialogues[key].turns))
         name, short = Path(self.name).name, len(keys) <= PART
-        with tqdm(total=len(keys), desc=name, unit="dialogue", file=sys.stderr, leave=False, disable=short) as progress:
+        unit = "dialogue" if any(len(dialogue.turns) > 1 for dialogue in dialogues.values()) else "utterance"
+        with tqdm(total=len(keys), desc=name, unit=unit, file=sys.stderr, leave=False, disable=short) as progress:
             for start in range(0, len(keys), PART):
                 part = keys[start : start + PART]
                 vectors, seconds = self._encode([dialogues[key] for key in part])

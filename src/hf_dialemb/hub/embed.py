@@ -41,14 +41,16 @@ def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -
         The number of embeddings.
 
     Raises:
-        InputError: The input is missing or malformed, the model is not found or is one whose vectors depend on what
-            else is encoded, or the parts belong to another model, input or shard size.
+        InputError: The input is missing or malformed, the output is no ``.parquet``, the model is not found or is one
+            whose vectors depend on what else is encoded, or the parts belong to another model, input or shard size.
     """
     if shard_size < 1:
         raise InputError(f"--shard-size: got {shard_size}, expected at least 1")
     if not source.is_file():
         raise InputError(f"--input {source}: no such file; expected a JSONL file of dialogues")
     check_writable(output, source)
+    if output.suffix != ".parquet":
+        raise InputError(f"--output {output}: expected a name that ends in .parquet; rename it")
     spec = _spec(model)
     encoder = load_encoder(spec)
     parts = output.with_name(f"{output.name}.parts")

@@ -82,7 +82,11 @@ def check_not_read(path: Path, *sources: str | Path) -> None:
         *sources: Files, folders, or names of corpora.
 
     Raises:
-        InputError: The path is one of the sources.
+        InputError: The path is one of the sources, or a transcript (``.txt``) in one of them.
     """
-    if path.exists() and any(Path(source).exists() and path.samefile(source) for source in sources):
+    read = [Path(source) for source in sources if Path(source).exists()]
+    if path.exists() and any(
+        path.samefile(source) or (path.suffix == ".txt" and source.resolve() in path.resolve().parents)
+        for source in read
+    ):
         raise InputError(f"output '{path}': is the file that is read; choose another name")
