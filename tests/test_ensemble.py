@@ -344,6 +344,8 @@ def test_tables_hold_measured_figures_beside_printed_ones():
         "Each run: 640 responses of 100 dialogues, 40 steps of 32 (2 epochs), the true response among 5; "
         "measured among 20.\n"
     )
+    config["training"]["seed-2"] = run | {"steps": 20}
+    assert "20 to 40 steps of 32 (1 to 2 epochs)" in ensemble_tables(Results({"config": config}, rows))
     config["candidates"]["max_dialogues"] = 1500
     assert "measured among 20 in 1,500 drawn dialogues.\n" in ensemble_tables(Results({"config": config}, rows))
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from ranker_checkpoints import dual_encoder
 from safetensors.torch import load_file
-from transformers import AutoModel, AutoTokenizer, BartConfig, BartModel, ElectraConfig
+from transformers import AutoModel, AutoTokenizer, BartConfig, BartModel, ElectraConfig, TrainerState
 
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.models.dial2vec import Dial2VecExamples, Dial2VecModel, collate
@@ -20,8 +20,9 @@ from hf_dialemb.models.dse import DSEModel
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation
 from hf_dialemb.models.utterance import mean_of_tokens
-from hf_dialemb.training.arguments import parse
+from hf_dialemb.training.arguments import RunArguments, parse
 from hf_dialemb.training.run import DATA_FILE, REPORT_FILE, SETTINGS_FILE, _check_number, train
+from hf_dialemb.training.trainer import out_of_patience
 
 
 @pytest.fixture
@@ -70,6 +71,45 @@ def test_killed_after_its_last_step_a_run_takes_no_step_more(request_, tmp_path,
     assert same(before, weights(folder))
     assert json.loads((folder / REPORT_FILE).read_text())["steps"] == 3
     assert not (folder / "checkpoint-4").exists()
+
+
+def test_a_run_without_gain_stops_when_its_patience_ends_and_is_then_complete(request_, tmp_path, sample_dialogues):
+    write_jsonl(sample_dialogues[30:40], tmp_path / "dev.jsonl")
+    choice = {
+        "checkpoint_selection": "contrastive_accuracy",
+        "dev_split": tmp_path / "dev.jsonl",
+        "max_steps": 9,
+        "bf16": False,
+    }
+    choice |= {"learning_rate": 1e-30, "dropout": 0, "save_total_limit": 1, "patience": 2}
+    folder = train(request_(**choice))
+    report = json.loads((folder / REPORT_FILE).read_text())
+    assert (report["steps"], report["checkpoint"]) == (3, "checkpoint-1")
+    before = weights(folder)
+    (folder / REPORT_FILE).unlink()
+    (folder / "model.safetensors").unlink()
+    train(request_(**choice))
+    assert json.loads((folder / REPORT_FILE).read_text())["steps"] == 3
+    assert same(before, weights(folder))
+
+
+@pytest.mark.parametrize(
+    ("values", "selection", "patience", "stops"),
+    [
+        ([0.5, 0.6, 0.55, 0.6], "contrastive_accuracy", 2, True),
+        ([0.5, 0.6, 0.55, 0.61], "contrastive_accuracy", 2, False),
+        ([0.5, 0.6], "contrastive_loss", 1, True),
+        ([0.5, 0.4], "contrastive_loss", 1, False),
+        ([0.5, 0.4, 0.3], "contrastive_accuracy", None, False),
+        ([], "contrastive_accuracy", 1, False),
+    ],
+)
+def test_patience_counts_measurements_since_the_best(values, selection, patience, stops):
+    state = TrainerState(log_history=[{"loss": 1.0}, *({f"eval_{selection}": value} for value in values)])
+    assert (
+        out_of_patience(state, RunArguments(checkpoint_selection=selection, dev_split="dev", patience=patience))
+        == stops
+    )
 
 
 def test_the_best_checkpoint_of_a_killed_run_is_found_where_the_run_is(request_, tmp_path, sample_dialogues):

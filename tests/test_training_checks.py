@@ -41,6 +41,8 @@ BASE = ["--use_cpu", "true", "--output_dir", "run", "--corpus", "missing.jsonl"]
          "load_best_model_at_end: got true, but checkpoint_selection says"),
         ("--dev_split dev --checkpoint_selection uniformity --save_strategy best",
          "checkpoint_selection: got uniformity, but save_strategy is best"),
+        ("--patience 3", "patience: got 3, but no signal to wait for, as checkpoint_selection is last; choose one of"),
+        ("--patience 0", "patience: got 0, expected a value at least 1"),
         ("--loss_temperature nan", "loss_temperature: got nan, expected a value above 0"),
         ("--output_dir=", "output_dir: got nothing, expected a folder; name one"),
     ],

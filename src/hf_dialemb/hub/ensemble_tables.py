@@ -71,11 +71,16 @@ def _render_training(config: Mapping[str, Any]) -> str:
     """Says what the runs learnt from and for how long, and what probes did."""
     recipe, baseline = config["recipe"], config["training"]["baseline"]
     batch = recipe["per_device_train_batch_size"] * recipe.get("gradient_accumulation_steps", 1) * baseline["processes"]
-    epochs = baseline["steps"] * batch / baseline["examples"]
+    steps = sorted(run["steps"] for run in config["training"].values())
+    counts = dict.fromkeys((steps[0], steps[-1]))  # with patience some runs stop before others
+    taken, epochs = (
+        " to ".join(format(count * share, form) for count in counts)
+        for share, form in ((1, ",d"), (batch / baseline["examples"], ".3g"))
+    )
     drawn = config["candidates"].get("max_dialogues")
     told = [
-        f"Each run: {baseline['examples']:,} responses of {baseline['dialogues']:,} dialogues, {baseline['steps']:,} "
-        f"steps of {batch} ({epochs:.3g} epochs), the true response among {recipe['num_candidates']}; measured among "
+        f"Each run: {baseline['examples']:,} responses of {baseline['dialogues']:,} dialogues, {taken} "
+        f"steps of {batch} ({epochs} epochs), the true response among {recipe['num_candidates']}; measured among "
         f"{config['candidates']['num_candidates']}{'' if drawn is None else f' in {drawn:,} drawn dialogues'}."
     ]
     for task, probed in (("words", _WORDS), ("acts", _ACTS)):

@@ -101,6 +101,12 @@ class RunArguments:
             },
         )
     )
+    patience: int | None = field(
+        default=None,
+        metadata={
+            "help": "Stop after so many measurements of that signal without gain; by default all steps are taken."
+        },
+    )
     average_with_backbone: float = field(
         default=0.0,
         metadata={
@@ -151,6 +157,7 @@ class RunArguments:
         check_range("max_dialogues", self.max_dialogues, 2)
         check_range("max_dev_dialogues", self.max_dev_dialogues, 2)
         check_range("min_turns", self.min_turns, 1)
+        check_range("patience", self.patience, 1)
         check_range("head_learning_rate", self.head_learning_rate, 0, exclusive=True)
         check_range("language_model_steps", self.language_model_steps, 1)
         check_range("language_model_epochs", self.language_model_epochs, 0, exclusive=True)

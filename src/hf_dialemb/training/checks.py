@@ -118,6 +118,11 @@ def check_method(method: Method, run: RunArguments, chosen: dict[str, Any], trai
             "tells how similar responses are; name one"
         )
     without_dev = run.dev_split is None and run.dev_candidates is None
+    if run.patience is not None and run.checkpoint_selection == "last":
+        raise InputError(
+            f"patience: got {run.patience}, but no signal to wait for, as checkpoint_selection is last; choose one of "
+            f"{', '.join(SELECTIONS)} there"
+        )
     saving = getattr(training.save_strategy, "value", training.save_strategy)
     if run.checkpoint_selection != "last" and saving not in ("steps", "epoch"):
         raise InputError(

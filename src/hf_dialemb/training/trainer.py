@@ -25,6 +25,7 @@ from ..models.encoder import encode
 from ..models.errors import InputError
 from ..models.method import Examples
 from .arguments import RunArguments
+from .checks import SELECTIONS
 from .data import Collator, EpochSampler, ExampleDataset
 
 COMPLETE = "complete"
@@ -150,6 +151,7 @@ class DialogueTrainer(Trainer):
         result = {f"{metric_key_prefix}_{name}": value for name, value in metrics.items()}
         self.log(result)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, result)
+        self.control.should_training_stop |= out_of_patience(self.state, self.run)
         return result
 
     def _dev_purity(self) -> float:
@@ -159,20 +161,39 @@ class DialogueTrainer(Trainer):
         return float(np.mean(cluster_purity(vectors, [d.domains[0] for d in labelled], seeds=range(3))["purity"]))
 
 
-def restore_finished(trainer: Trainer, checkpoint: Path) -> bool:
-    """Brings a run that had taken all its steps, but was killed before its end, to where it was.
+def out_of_patience(state: TrainerState, run: RunArguments) -> bool:
+    """Says whether a run has been measured often enough without gain: by its log alone, so that a resumed one agrees.
 
-    Trainer itself would go on for a step more.
+    Args:
+        state: Holds the log.
+        run: Says how often is enough.
+
+    Returns:
+        Whether the best value is ``patience`` measurements old.
+    """
+    name = f"eval_{run.checkpoint_selection}"
+    values = [entry[name] for entry in state.log_history if name in entry]
+    if run.patience is None or not values:
+        return False
+    best = max(values) if SELECTIONS[run.checkpoint_selection] else min(values)
+    return len(values) - 1 - values.index(best) >= run.patience
+
+
+def restore_finished(trainer: Trainer, checkpoint: Path) -> bool:
+    """Brings a run that had learnt all that it was to learn, but was killed before its end, to where it was.
+
+    That is after all its steps, or at the end of its patience; Trainer itself would go on.
 
     Args:
         trainer: One that has not trained.
         checkpoint: The run's last.
 
     Returns:
-        Whether the run had taken all its steps; otherwise nothing is changed.
+        Whether the run had learnt all; otherwise nothing is changed.
     """
     state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
-    if not 0 < state.max_steps <= state.global_step:
+    stopped = isinstance(trainer, DialogueTrainer) and out_of_patience(state, trainer.run)
+    if not (stopped or 0 < state.max_steps <= state.global_step):
         return False
     chosen = checkpoint
     if trainer.args.load_best_model_at_end and state.best_model_checkpoint:
