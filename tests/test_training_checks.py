@@ -52,6 +52,11 @@ def test_what_cannot_be_trained_with_is_refused(words, sentence):
         parse(None, [*BASE, *words.split()])
 
 
+def test_braces_without_a_setting_are_refused():
+    with pytest.raises(InputError, match="settings: got {a, expected JSON"):
+        parse(None, ["{a"])
+
+
 def test_schedules_and_optimisers_that_can_be_are_taken():
     for words in (
         "--lr_scheduler_type cosine --warmup_steps 0.1",

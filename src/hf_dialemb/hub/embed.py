@@ -10,6 +10,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from ..evaluation.baselines import BASELINES
 from ..evaluation.encoders import find_encoder, fingerprint, load_encoder, with_level
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from ..models.files import check_writable, write_json_atomically
+from ..models.files import check_writable, write_atomically, write_json_atomically
 
 
 def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -> int:
@@ -54,21 +55,19 @@ def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -
     spec = _spec(model)
     encoder = load_encoder(spec)
     parts = output.with_name(f"{output.name}.parts")
-    _claim(
-        parts,
-        {"model": model, "weights": fingerprint(spec), "input": _file_digest(source), "shard_size": shard_size},
-    )
-    shards = _shards(source, shard_size)
+    digest, lines = _digest(source)
+    _claim(parts, {"model": model, "weights": fingerprint(spec), "input": digest, "shard_size": shard_size})
     files = []
-    for number, dialogues in enumerate(tqdm(shards, desc="embed", unit="shard")):
-        file = parts / f"part-{number:06d}.parquet"
-        files.append(file)
-        if file.exists():
-            continue
-        vectors = encoder.encode(dialogues)
-        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
-        table = pa.table({"id": [dialogue.id for dialogue in dialogues], "embedding": column})
-        _write_atomically(table, file)
+    with tqdm(desc="embed", unit="dialogue", total=lines) as progress:
+        for number, dialogues in enumerate(_shards(source, shard_size)):
+            file = parts / f"part-{number:06d}.parquet"
+            files.append(file)
+            if not file.exists():
+                vectors = encoder.encode(dialogues)
+                column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
+                table = pa.table({"id": [dialogue.id for dialogue in dialogues], "embedding": column})
+                write_atomically(file, partial(pq.write_table, table))
+            progress.update(len(dialogues))
     return _merge(files, parts, output)
 
 
@@ -102,15 +101,6 @@ def _claim(parts: Path, owner: dict[str, str | int]) -> None:
     write_json_atomically(file, owner)
 
 
-def _write_atomically(table: pa.Table, file: Path) -> None:
-    temporary = file.with_suffix(".tmp")
-    try:
-        pq.write_table(table, temporary)
-        temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def _merge(files: list[Path], parts: Path, output: Path) -> int:
     temporary, rows = parts / "merged.tmp", 0
     with pq.ParquetWriter(temporary, pq.read_schema(files[0])) as writer:
@@ -123,9 +113,11 @@ def _merge(files: list[Path], parts: Path, output: Path) -> int:
     return rows
 
 
-def _file_digest(path: Path) -> str:
-    digest = hashlib.sha256()
+def _digest(path: Path) -> tuple[str, int | None]:
+    """Hashes a file and counts its lines, each of which is a dialogue where it is not packed."""
+    digest, lines = hashlib.sha256(), 0
     with path.open("rb") as stream:
         while block := stream.read(1 << 20):
             digest.update(block)
-    return digest.hexdigest()
+            lines += block.count(b"\n")
+    return digest.hexdigest(), lines if path.suffix == ".jsonl" else None

@@ -317,7 +317,8 @@ def _joined(words: Sequence[str]) -> list[str]:
             try:
                 json.loads(word)
             except ValueError as error:
-                raise InputError(f"{joined[-1]}: got {word}, expected JSON ({error}); correct it") from None
+                setting = joined[-1] if joined else "settings"
+                raise InputError(f"{setting}: got {word}, expected JSON ({error}); correct it") from None
         if re.fullmatch(r"-[\d.][\d.e+-]*", word) and joined and joined[-1].startswith("--"):
             joined[-1] += f"={word}"
         else:
