@@ -162,6 +162,17 @@ def test_a_wrong_request_is_told(tmp_path, capsys, monkeypatch, words, sentence)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("command", "end"), [("embed", "to go on"), ("corpus", "to start over")])
+def test_an_interrupted_command_says_whether_it_will_go_on(monkeypatch, capsys, command, end):
+    def interrupted(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"hf_dialemb.cli.{'_embed' if command == 'embed' else 'corpus._list'}", interrupted)
+    words = {"embed": ["--model", "m", "--input", "i.jsonl", "--output", "o.parquet"], "corpus": ["list"]}
+    assert main([command, *words[command]]) == 130
+    assert capsys.readouterr().err == f"dialemb: error: interrupted; run the same command again {end}\n"
+
+
 def test_a_corpus_without_a_folder_says_how_to_name_one(capsys, monkeypatch):
     monkeypatch.delenv("HF_DIALEMB_DATA", raising=False)
     assert "give --data-dir or set HF_DIALEMB_DATA" in fails(capsys, 2, "corpus", "stats", "--corpus", "sgd")

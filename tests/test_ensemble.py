@@ -225,7 +225,10 @@ def test_best_checkpoints_are_those_of_the_dev_candidates_the_earlier_of_equal_o
         ({"dev": "dev.jsonl"}, "dev, test: got files, but sample has splits"),
         ({"corpus": "a.jsonl", "dev": "b.jsonl", "test": "b.jsonl"}, "dev, test: got b.jsonl for both"),
         ({"corpus": "mine.jsonl"}, r"corpus: got mine.jsonl, which has no splits; give .* \(--dev\)"),
-        ({"size": 600}, "num_granularities: got 600, but each response has"),
+        (
+            {"size": 600, "overrides": ("--num_train_epochs", "600")},
+            "num_granularities: got 600, but each response has",
+        ),
     ],
 )
 def test_what_cannot_be_an_ensemble_is_refused_before_anything_is_trained(tmp_path, in_process, changes, reason):
@@ -235,9 +238,27 @@ def test_what_cannot_be_an_ensemble_is_refused_before_anything_is_trained(tmp_pa
     assert in_process == []
 
 
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        (("--num_train_epochs", "4"), 4),
+        (("--num_train_epochs", "3.5", "--max_steps", "-1"), 4),
+        (("--save_strategy", "steps", "--save_steps", "3", "--max_steps", "7"), 3),
+        (("--save_total_limit", "2"), 2),
+    ],
+)
+def test_too_few_checkpoints_are_known_before_anything_is_trained(tmp_path, in_process, words, kept):
+    plan = EnsemblePlan("dual_encoder_multiwoz", "sample", tmp_path / "ensemble", (*words, "--exclude", "none"))
+    with pytest.raises(InputError, match=f"size: got 5, but the baseline keeps only {kept} checkpoints; save more"):
+        train_ensemble(plan, lambda line: None)
+    assert in_process == []
+    assert replace(plan, size=2).method().name == "dual_encoder"
+
+
 def test_too_few_checkpoints_are_found_after_the_baseline(tmp_path, in_process):
-    with pytest.raises(InputError, match="got 2 checkpoints, expected 3"):
-        train_ensemble(plan_in(tmp_path, size=3), lambda line: None)
+    rare = ("--save_strategy", "steps", "--save_steps", "100000")  # how many steps there are is known after reading
+    with pytest.raises(InputError, match="got 1 checkpoints, expected 3"):
+        train_ensemble(plan_in(tmp_path, size=3, overrides=rare), lambda line: None)
     assert in_process == ["baseline"]
 
 

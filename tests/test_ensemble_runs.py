@@ -99,7 +99,7 @@ def test_after_one_that_fails_no_other_is_begun(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes")
-@pytest.mark.parametrize("interrupted", [False, True])
+@pytest.mark.parametrize("interrupted", [None, signal.SIGINT, signal.SIGTERM])
 def test_what_is_at_work_is_ended_with_all_that_it_started(tmp_path, monkeypatch, interrupted):
     monkeypatch.chdir(tmp_path)
     os.mkfifo("begun")
@@ -111,7 +111,7 @@ def test_what_is_at_work_is_ended_with_all_that_it_started(tmp_path, monkeypatch
 
     def interrupt():
         Path("begun").read_text()
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), interrupted)
 
     with runs_of(tmp_path, jobs=1 if interrupted else 2) as runs:
         runs.begin(["baseline", "seed-2"])
@@ -124,4 +124,4 @@ def test_what_is_at_work_is_ended_with_all_that_it_started(tmp_path, monkeypatch
     processes = [int(number) for number in Path("processes").read_text().split()]
     assert len(processes) == 2
     assert not any(map(psutil.pid_exists, processes))
-    assert interrupted != (tmp_path / "runs" / "logs" / "seed-2.log").exists()
+    assert bool(interrupted) != (tmp_path / "runs" / "logs" / "seed-2.log").exists()

@@ -439,6 +439,13 @@ def test_the_software_is_cited_as_it_asks_for(dse):
         assert f"{{{text}}}" in entry
 
 
+def test_the_folder_of_all_runs_is_no_ensemble(sample_dialogues, tmp_path):
+    run = train_ensemble(sample_dialogues, tmp_path / "runs")
+    folder = publish(run, tmp_path / "published")
+    with pytest.raises(InputError, match=r"runs: got the folder of all runs.*; give .*runs/multi-granularity$"):
+        make_record(folder, run.parent)
+
+
 def test_every_method_that_is_published_has_its_words():
     described = json.loads((ROOT / "src/hf_dialemb/hub/model_card_methods.json").read_text())
     assert set(described) == set(METHODS) - {"deep_attention_matching"} == {*SETTINGS, ENSEMBLE}

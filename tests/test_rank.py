@@ -1,5 +1,6 @@
 """`dialemb rank` and `dialemb candidates`: pools and contexts read, ranked with any ranker, searched, and errors."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -80,6 +81,11 @@ def test_a_pool_has_each_response_once(tmp_path):
     path = tmp_path / "pool.txt"
     path.write_bytes("\ufeffYes .\n\n  \nno\r\n YES  .\nno\nmaybe".encode())
     assert read_pool(path) == (["Yes .", "no", "maybe"], 2, 2)
+
+
+def test_a_pool_may_be_packed(tmp_path):
+    (tmp_path / "pool.txt.gz").write_bytes(gzip.compress(b"yes\nno\n"))
+    assert read_pool(tmp_path / "pool.txt.gz").responses == ["yes", "no"]
 
 
 def write(path, content):

@@ -9,6 +9,7 @@ from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.evaluation.search import describe_nearest, nearest
 from hf_dialemb.hub.export import load_checkpoint
+from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.encoder import encode
 from hf_dialemb.models.errors import InputError
 
@@ -49,6 +50,16 @@ def test_lines_are_short_and_start_with_the_dialogue_itself(sample_dialogues):
     assert lines[0].strip().startswith(f"{start.id} [{start.domains[0]}] {start.turns[0].content[:20]}")
     assert not any(line.split()[1] == start.id for line in lines[1:])
     assert max(map(len, lines)) < 200
+
+
+def test_a_line_break_in_a_turn_breaks_no_line():
+    dialogues = [
+        Dialogue((Turn("user", "my\n\naddress"), Turn("assistant", "ok\x1b[31m")), "a"),
+        Dialogue((Turn("user", "x"), Turn("assistant", "y")), "b"),
+    ]
+    first, _ = describe_nearest(dialogues, np.eye(2, dtype=np.float32), "a", 1)
+    assert first.split(" ", 7)[-1].startswith("a [] my address / ok")
+    assert first.isprintable()
 
 
 def test_the_command_finds_the_nearest_of_a_file(tiny_checkpoint, sample_dialogues, tmp_path, capsys):

@@ -56,6 +56,18 @@ def test_a_complete_run_given_again_is_left_as_it_is(request_, tmp_path):
     assert any("Complete already" in line for line in told)
     assert same(before, weights(folder))
     assert (folder / REPORT_FILE).read_bytes() == report
+    kept = json.loads((folder / SETTINGS_FILE).read_text())
+    assert (kept["save_strategy"], kept["save_steps"]) == ("steps", 1)  # as a recipe would say it
+
+
+def test_what_was_cut_is_said_to_be_of_the_resumed_part(request_, tmp_path):
+    train(request_())
+    shutil.rmtree(tmp_path / "run" / "checkpoint-3")
+    (tmp_path / "run" / REPORT_FILE).unlink()
+    train(request_())
+    told = json.loads((tmp_path / "run" / REPORT_FILE).read_text())
+    assert told["resumed_from"] == "checkpoint-2"
+    assert told["truncation"].endswith("; counted since the run was resumed")
 
 
 @pytest.mark.parametrize("choice", [{}, {"checkpoint_selection": "contrastive_loss", "dev_split": "dev"}])

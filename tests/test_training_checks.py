@@ -41,6 +41,10 @@ BASE = ["--use_cpu", "true", "--output_dir", "run", "--corpus", "missing.jsonl"]
          "load_best_model_at_end: got true, but checkpoint_selection says"),
         ("--dev_split dev --checkpoint_selection uniformity --save_strategy best",
          "checkpoint_selection: got uniformity, but save_strategy is best"),
+        ("--max_steps 0", "max_steps: got 0, expected at least 1, or -1"),
+        ("--train_sampling_strategy group_by_length", "train_sampling_strategy: got group_by_length, but batches"),
+        ("--dev_split dev --checkpoint_selection uniformity --eval_strategy steps --eval_steps 1 --save_strategy epoch",
+         "eval_strategy, eval_steps: got steps, 1.*, but checkpoint_selection measures wherever"),
         ("--patience 3", "patience: got 3, but no signal to wait for, as checkpoint_selection is last; choose one of"),
         ("--patience 0", "patience: got 0, expected a value at least 1"),
         ("--loss_temperature nan", "loss_temperature: got nan, expected a value above 0"),
@@ -53,7 +57,7 @@ def test_what_cannot_be_trained_with_is_refused(words, sentence):
 
 
 def test_braces_without_a_setting_are_refused():
-    with pytest.raises(InputError, match="settings: got {a, expected JSON"):
+    with pytest.raises(InputError, match=r"settings: got \{a, expected JSON"):
         parse(None, ["{a"])
 
 

@@ -32,6 +32,9 @@ example: dialemb evaluate --model runs/dial2vec-minilm all-MiniLM-L6-v2@utteranc
 For whole papers and several at once see dialemb benchmark."""
 
 
+_RESUMED = {"train", "ensemble", "embed", "benchmark", "flow"}  # what they have done already they take up again
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command.
 
@@ -55,7 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         return _fail(str(error), 2)
     except KeyboardInterrupt:
-        return _fail("interrupted; run the same command again to go on", 130)
+        again = "to go on" if words[:1] and words[0] in _RESUMED else "to start over"
+        return _fail(f"interrupted; run the same command again {again}", 130)
     except BrokenPipeError:  # whoever read our output, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

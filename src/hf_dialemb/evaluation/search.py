@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpora.show import find_dialogue
+from ..corpora.show import find_dialogue, visible
 from ..models.dialogue import Dialogue
 
 
@@ -52,6 +52,6 @@ def describe_nearest(
 
 
 def _summary(dialogue: Dialogue, row: int) -> str:
-    text = " / ".join(turn.content for turn in dialogue.turns)
+    text = " / ".join(" ".join(turn.content.split()) for turn in dialogue.turns)
     name = dialogue.id or f"#{row + 1}"
-    return f"{name} [{', '.join(dialogue.domains)}] {text if len(text) <= 100 else text[:99] + '…'}"
+    return visible(f"{name} [{', '.join(dialogue.domains)}] {text if len(text) <= 100 else text[:99] + '…'}")

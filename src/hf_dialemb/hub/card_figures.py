@@ -179,7 +179,10 @@ def without_place(word: str) -> str:
 def remedy(record: Mapping[str, Any]) -> str:
     """Names the command that measures a model and what it is compared with."""
     names = [record["measured_as"][0]["name"], *([record["reference"]] if record["reference"] else [])]
-    return f"measure both with dialemb benchmark --suite all --output benchmark --model {' '.join(names)}"
+    return (
+        f"measure both with dialemb benchmark --suite all --output benchmark --model {' '.join(names)}, or on labelled "
+        "dialogues of your own with dialemb evaluate"
+    )
 
 
 def _rows(results: Results, spec: str) -> dict[Place, Row]:

@@ -163,6 +163,8 @@ def _members(run: Path, method: str) -> list[str]:
     """Names what an ensemble was made of; nothing for any other model."""
     if method != ENSEMBLE:
         return []
+    if (run / GRANULARITIES / MEMBERS_FILE).is_file():
+        raise InputError(f"{run}: got the folder of all runs, expected an ensemble in it; give {run / GRANULARITIES}")
     file, remedy = run / MEMBERS_FILE, "give an ensemble that dialemb ensemble wrote, or let it assemble this one again"
     try:
         made_of = json.loads(file.read_text(encoding="utf-8"))

@@ -20,6 +20,7 @@ from tqdm.auto import tqdm
 from ..corpora.jsonl import read_jsonl
 from ..corpora.parsing import parse_json
 from ..corpora.show import visible
+from ..corpora.streams import decompressed
 from ..evaluation.next_utterance import is_ensemble, log_of_mean_probability, members_of
 from ..models.backbones import resolve_backbone
 from ..models.dialogue import ROLES, Dialogue, plain
@@ -56,7 +57,7 @@ def read_pool(path: Path) -> Pool:
     """Reads responses from a text file, one on each line.
 
     Args:
-        path: The file, in UTF-8.
+        path: The file, in UTF-8; one that ends in ``.gz`` or ``.xz`` is unpacked.
 
     Returns:
         The responses, and how many lines were left out.
@@ -67,7 +68,7 @@ def read_pool(path: Path) -> Pool:
     responses: dict[str, str] = {}
     lines = blank = 0
     try:
-        with path.open("rb") as stream:
+        with decompressed(path) as stream:
             for lines, line in enumerate(stream, 1):
                 text = line.decode("utf-8-sig" if lines == 1 else "utf-8").strip()
                 if text:

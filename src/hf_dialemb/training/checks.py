@@ -37,6 +37,13 @@ def check_training(training: TrainingArguments) -> None:
     check_range("dataloader_num_workers", training.dataloader_num_workers, 0)
     check_range("seed", training.seed, 0, 2**32 - 1)
     check_range("data_seed", training.data_seed, 0, 2**32 - 1)
+    if training.max_steps == 0:
+        raise InputError("max_steps: got 0, expected at least 1, or -1 for as many as the epochs have; change it")
+    if training.train_sampling_strategy != "random":  # a step is drawn by training.data.EpochSampler
+        raise InputError(
+            f"train_sampling_strategy: got {training.train_sampling_strategy}, but batches are always made of examples "
+            "of similar length, in an order drawn by the seed; leave it out"
+        )
     if not str(training.output_dir).strip():
         raise InputError("output_dir: got nothing, expected a folder; name one")
     if training.resume_from_checkpoint is not None:
@@ -117,6 +124,18 @@ def check_method(method: Method, run: RunArguments, chosen: dict[str, Any], trai
             f"granularity: got {granularity}, but no granularity_model, expected the folder of a trained ranker that "
             "tells how similar responses are; name one"
         )
+    _check_signal(run, training)
+    if method.in_batch_negatives:
+        check_range("per_device_train_batch_size", training.per_device_train_batch_size, 2)
+        training.dataloader_drop_last = True
+    if chosen.get("joint_update") == "alternating" and training.ddp_find_unused_parameters is None:
+        training.ddp_find_unused_parameters = (
+            True  # one head has no part in a step; with checkpointing Trainer expects all
+        )
+
+
+def _check_signal(run: RunArguments, training: TrainingArguments) -> None:
+    """Refuses what cannot be measured, or would not be measured when it was asked for."""
     without_dev = run.dev_split is None and run.dev_candidates is None
     if run.patience is not None and run.checkpoint_selection == "last":
         raise InputError(
@@ -129,12 +148,13 @@ def check_method(method: Method, run: RunArguments, chosen: dict[str, Any], trai
             f"checkpoint_selection: got {run.checkpoint_selection}, but save_strategy is {saving}, so "
             "that there is nothing to choose from; save by steps or epochs, or choose last"
         )
+    measured = getattr(training.eval_strategy, "value", training.eval_strategy)
+    if run.checkpoint_selection != "last" and (
+        measured not in ("no", saving) or training.eval_steps not in (None, training.save_steps)
+    ):
+        raise InputError(
+            f"eval_strategy, eval_steps: got {measured}, {training.eval_steps}, but checkpoint_selection measures "
+            "wherever a checkpoint is saved; leave them out and say it by save_strategy and save_steps"
+        )
     if training.eval_strategy != "no" and without_dev:
         raise InputError("eval_strategy: got one, but no dev_split to evaluate on; name one, or leave it out")
-    if method.in_batch_negatives:
-        check_range("per_device_train_batch_size", training.per_device_train_batch_size, 2)
-        training.dataloader_drop_last = True
-    if chosen.get("joint_update") == "alternating" and training.ddp_find_unused_parameters is None:
-        training.ddp_find_unused_parameters = (
-            True  # one head has no part in a step; with checkpointing Trainer expects all
-        )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..corpora import CORPORA, get_corpus, load_dialogues
 from ..corpora.own import is_own
@@ -15,6 +17,9 @@ from ..models.method import Method
 from ..models.ranker import Ranker
 from .arguments import Settings, parse
 from .dialogues import drawn
+
+if TYPE_CHECKING:
+    from transformers import TrainingArguments
 
 CANDIDATE_SEED = 13
 """Of the candidates that choose checkpoints and that the ensembles are measured by."""
@@ -156,6 +161,7 @@ class EnsemblePlan:
             raise InputError(f"method: got {method.name}, expected a ranker of responses, such as dual_encoder")
         if settings.run.checkpoint_selection == "last":
             raise InputError("checkpoint_selection: got last, expected contrastive_accuracy; set it in the recipe")
+        self._check_checkpoints(settings.training)
         model_class = method.model_class
         if self.similarity is None and issubclass(model_class, Ranker) and not model_class.embeds:
             raise InputError(
@@ -163,6 +169,21 @@ class EnsemblePlan:
                 "ranker that does, such as a trained dual_encoder"
             )
         return method
+
+    def _check_checkpoints(self, training: TrainingArguments) -> None:
+        """Refuses what cannot leave enough checkpoints, as far as that is known before any data is read."""
+        least, steps = float(self.size), training.max_steps
+        if training.save_strategy == "epoch" and steps < 0:
+            least = min(least, math.ceil(training.num_train_epochs))
+        if training.save_strategy == "steps" and steps > 0 and training.save_steps >= 1:
+            least = min(least, math.ceil(steps / training.save_steps))
+        least = min(least, training.save_total_limit or self.size)
+        if least < self.size:
+            raise InputError(
+                f"size: got {self.size}, but the baseline keeps only {least:.0f} checkpoints; save more often "
+                "(save_strategy, save_steps), keep more (save_total_limit), train for more epochs or choose a smaller "
+                "ensemble (--size)"
+            )
 
     def settings(self, name: str) -> Settings:
         """Parses the settings of a run."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
-from threading import Lock
+from threading import Lock, current_thread, main_thread
 from typing import Any, Self
 
 import psutil
@@ -42,11 +43,16 @@ class Runs:
         self._at_work: set[subprocess.Popen[bytes]] = set()
         self._lock, self._over = Lock(), False
         self._failure: BaseException | None = None
+        self._handler: Any = None
 
     def __enter__(self) -> Self:
+        if current_thread() is main_thread():  # schedulers and kill send SIGTERM, which ends a process without a word
+            self._handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
         return self
 
     def __exit__(self, *error: object) -> None:
+        if self._handler is not None:
+            signal.signal(signal.SIGTERM, self._handler)
         with self._lock:
             self._over, at_work = True, list(self._at_work)
         self._pool.shutdown(wait=False, cancel_futures=True)

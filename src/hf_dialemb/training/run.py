@@ -191,7 +191,7 @@ def _report(
         "examples": len(trainer.examples),
         "processes": trainer.args.world_size,
         **facts,
-        "truncation": _told(truncation, trainer.args.dataloader_num_workers),
+        "truncation": _told(truncation, trainer.args.dataloader_num_workers, facts["resumed_from"] is not None),
         "checkpoint": Path(state.best_model_checkpoint or "last").name,
         "log": state.log_history,
     }
@@ -201,12 +201,12 @@ def _report(
     report(f"Wrote {output}")
 
 
-def _told(truncation: Truncation, workers: int) -> str:
+def _told(truncation: Truncation, workers: int, resumed: bool) -> str:
     if workers:
         return "truncation was not counted, as other processes made the batches"
     if not truncation.dialogues:
         return "truncation was not counted, as an earlier run had made all batches"
-    return str(truncation)
+    return f"{truncation}{'; counted since the run was resumed' if resumed else ''}"
 
 
 def _starting_point(settings: Settings, output: Path, dialogues: Sequence[Dialogue]) -> Path | None:
@@ -231,7 +231,9 @@ def _starting_point(settings: Settings, output: Path, dialogues: Sequence[Dialog
         elif state.is_main_process:
             (output / REPORT_FILE).unlink(missing_ok=True)  # of the run before
             write_json_atomically(output / DATA_FILE, processes | _described(dialogues))
-            saving = {name: str(getattr(settings.training, name)) for name in ("save_strategy", "save_steps")}
+            training = settings.training
+            strategy = getattr(training.save_strategy, "value", training.save_strategy)
+            saving = {"save_strategy": strategy, "save_steps": training.save_steps}
             write_json_atomically(file, fingerprint | saving)  # that may change, and does not decide the last weights
     return checkpoint
 

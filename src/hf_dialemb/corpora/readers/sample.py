@@ -296,7 +296,7 @@ CORPORA = (
         dict.fromkeys(SPLITS, ()),
         _records,
         _dialogue,
-        source="https://pypi.org/project/hf-dialemb",
+        source="made by this package",
         licence="Apache-2.0",
         terms="permissive",
     ),
