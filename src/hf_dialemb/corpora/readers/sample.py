@@ -296,7 +296,7 @@ CORPORA = (
         dict.fromkeys(SPLITS, ()),
         _records,
         _dialogue,
-        source="made by this package",
+        source="https://pypi.org/project/hf-dialemb",
         licence="Apache-2.0",
         terms="permissive",
     ),
