@@ -21,6 +21,7 @@ from published_models import ENSEMBLE, SETTINGS, measure, publish, train, train_
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.evaluation.encoders import fingerprint
+from hf_dialemb.evaluation.learnt import NOTE
 from hf_dialemb.evaluation.results import read_results
 from hf_dialemb.hub.card_record import make_record, matches
 from hf_dialemb.hub.model_card import escaped, fenced, render_card, render_record
@@ -449,3 +450,19 @@ def test_the_folder_of_all_runs_is_no_ensemble(sample_dialogues, tmp_path):
 def test_every_method_that_is_published_has_its_words():
     described = json.loads((ROOT / "src/hf_dialemb/hub/model_card_methods.json").read_text())
     assert set(described) == set(METHODS) - {"deep_attention_matching"} == {*SETTINGS, ENSEMBLE}
+
+
+def test_what_the_model_learnt_from_is_no_evidence(copied):
+    """It is shown with a mark, without a verdict, and the Hub is not told of it."""
+    path = copied.run / "training_settings.json"
+    if not path.is_file():  # an ensemble's members
+        path = copied.run.parent / "granularity-1" / path.name
+    change(path, lambda settings: settings.update(corpus=["sgd/test"], exclude=None))
+    card = render_card(copied.folder, copied.run, [copied.results], REPO)
+    evaluation = evaluation_of(card)
+    lines = [line for line in evaluation.splitlines() if line.startswith("| sgd")]
+    assert len(lines) == 3
+    assert all("†" in line and "better" not in line and "worse" not in line for line in lines)
+    assert NOTE in evaluation
+    assert "of 0 figures that both have\n0 are better, 0 worse, 0 equal" in evaluation or copied.reference is None
+    assert "model-index" not in yaml.safe_load(card.split("---")[1])

@@ -14,6 +14,7 @@ from ..models.errors import InputError
 from ..models.files import write_text_atomically
 from .embedding_cache import embedding_cache
 from .encoders import fingerprint, has_weights, load_encoder
+from .learnt import marked
 from .quoted import quoted_figures
 from .registry import get_task
 from .remembering import RememberingEncoder
@@ -97,11 +98,11 @@ def _write(results: Results, suite: str, output: Path) -> None:
 
 
 def _with_quoted(suite: str, rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Adds the paper's figures for the same tasks, model by model."""
+    """Marks figures of what a model learnt from, and adds the paper's for the same tasks, model by model."""
     quoted = quoted_figures(suite)
     figures = {(row.corpus, row.split, row.task, row.metric, row.setting) for row in rows}
     beside = [row for row in quoted.rows if (row.corpus, row.split, row.task, row.metric, row.setting) in figures]
-    return (*rows, *(row for model in quoted.shown for row in beside if row.model == model))
+    return (*marked(rows), *(row for model in quoted.shown for row in beside if row.model == model))
 
 
 def _measure_missing(

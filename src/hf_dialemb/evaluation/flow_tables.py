@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from .results import Row
-from .tables import column_of, measured_of, printed_cells
+from .tables import column_of, learnt_note, measured_of, printed_cells
 
 TASK = "flow-extraction"
 HEADINGS = {
@@ -75,7 +75,7 @@ def _table(rows: Sequence[Row]) -> str:
     lines = [_line(["Model", *heads]), _line([":--", *("--:" for _ in heads)])]
     cells = zip(*columns, strict=True)
     lines += [_line([model.replace("|", "\\|"), *each]) for model, each in zip(models, cells, strict=True)]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *learnt_note(rows)]) + "\n"
 
 
 def _domain(row: Row) -> str:

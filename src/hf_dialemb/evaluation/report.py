@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..models.errors import InputError
 from ..models.files import write_text_atomically
+from .learnt import NOTE
 from .results import Results, Row
 from .tables import PRINTED_DECIMALS, column_of, measured_of, printed_cells, printed_figure
 
@@ -65,6 +66,7 @@ class Cell(NamedTuple):
         interval: The printed 95 % interval; empty where there is none.
         repeats: Over how many repeats it was taken.
         source: The number of its source in the list below the table; None for a measured figure.
+        learnt: Whether the model learnt from what it was measured on.
     """
 
     value: float
@@ -74,6 +76,7 @@ class Cell(NamedTuple):
     interval: str
     repeats: int
     source: int | None
+    learnt: bool
 
 
 class Line(NamedTuple):
@@ -138,6 +141,8 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
         tasks=_distinct(line.task for line in lines),
         models=_distinct(heading.name for section in sections for heading in section.headings),
         quoted=any(heading.quoted for section in sections for heading in section.headings),
+        learnt=any(cell is not None and cell.learnt for line in lines for cell in line.cells),
+        note=NOTE,
         pictures=[(picture, base64.b64encode(_png(picture)).decode("ascii")) for picture in pictures],
     )
     write_text_atomically(Path(path), page)
@@ -204,6 +209,7 @@ def _line(place: _Place, rows: Sequence[Row | None], sources: Sequence[str]) -> 
                 interval=", ".join(printed_figure(column, end) for end in row.interval or ()),
                 repeats=row.n,
                 source=sources.index(row.quoted_from) + 1 if row.quoted_from else None,
+                learnt=row.learnt,
             )
         )
     return Line(*place, lower_is_better=column.lower_is_better, cells=cells)

@@ -22,7 +22,7 @@ SCHEMA = 1
 """The version of the file format."""
 
 _PACKAGES = ("hf-dialemb", "torch", "transformers", "sentence-transformers", "scikit-learn", "scipy", "numpy")
-_OPTIONAL = {"interval"}  # files of earlier versions lack it
+_OPTIONAL = {"interval", "learnt"}  # files of earlier versions lack it
 _RUN_FIELDS = ("command", "config", "seeds", "versions", "commit", "hardware", "seconds")
 
 
@@ -43,6 +43,7 @@ class Row:
         interval: Where the 95 % bootstrap interval of ``mean`` begins and ends: over the items that are scored one by
             one (queries, contexts), else over the repeats; None where there is but one.
         quoted_from: None for a figure of this run, else where it is printed ("paper, table, row").
+        learnt: Whether the model learnt from the dialogues that it was measured on.
 
     Raises:
         InputError: A field has the wrong type or a number is not finite.
@@ -59,6 +60,7 @@ class Row:
     n: int
     interval: tuple[float, float] | None = None
     quoted_from: str | None = None
+    learnt: bool = False
 
     def __post_init__(self) -> None:
         for name in ("model", "corpus", "split", "task", "metric", "setting"):
@@ -77,6 +79,8 @@ class Row:
             object.__setattr__(self, "interval", tuple(ends))  # JSON knows lists only
         if not isinstance(self.quoted_from, str | None):
             raise InputError(f"field quoted_from: got {self.quoted_from!r}, expected a string or null")
+        if not isinstance(self.learnt, bool):
+            raise InputError(f"field learnt: got {self.learnt!r}, expected true or false")
 
 
 @dataclass(frozen=True)

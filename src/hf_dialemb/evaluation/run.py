@@ -19,6 +19,7 @@ from ..models.errors import InputError
 from ..models.files import check_writable, write_text_atomically
 from .embedding_cache import embedding_cache
 from .encoders import find_encoder, has_weights, load_encoder
+from .learnt import marked
 from .plots import scatter
 from .registry import default_tasks, get_task, load_problem
 from .remembering import RememberingEncoder
@@ -82,7 +83,7 @@ def evaluate_models(
         encoder = RememberingEncoder(load_encoder(model), None if cache is None else embedding_cache(cache, model))
         figures = [figure for problem in problems.values() for figure in measure(encoder, problem, seeds)]
         figures += seconds_of_encoding(encoder.seconds) + seconds_of_training(model)
-        rows += [Row(model, config["corpus"], split, *figure) for figure in figures]
+        rows += marked([Row(model, config["corpus"], split, *figure) for figure in figures], corpus)
         if drawn is not None:
             embeddings[model] = encoder.encode(drawn.dialogues)
         results = Results(describe_run(command or command_line(), config, seeds, started), tuple(rows))

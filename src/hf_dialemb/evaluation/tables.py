@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from .learnt import LEARNT, NOTE
 from .results import Row
 
 WIDEST = 12
@@ -78,6 +79,7 @@ _TEX = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
     "—": "--",
+    LEARNT: r"\textdagger{}",
 }
 
 
@@ -86,7 +88,7 @@ def markdown_table(rows: Iterable[Row]) -> str:
 
     Known metrics come in a fixed order, any other after them, and times last. A figure's best value is bold where at
     least two models have one; equal printed values are all bold. Quoted figures are marked with numbers and their
-    sources listed.
+    sources listed. Figures of dialogues that a model learnt from are marked, and never bold.
 
     Args:
         rows: The figures, such as ``results.results`` or what `merge_results` returns.
@@ -163,8 +165,9 @@ def paper_table(rows: Iterable[Row]) -> str:
 
     Returns:
         Markdown that ends in a line break: the table, with a dash where a model has no figure, the best measured value
-        of each row in bold, and below it where the quoted figures stand.
+        of each row in bold, and below it where the quoted figures stand. What a model learnt from is marked.
     """
+    rows = list(rows)
     grid = paper_grid(rows)
     lines = [
         _line([*HEAD, *map(_escaped, grid.models)]),
@@ -174,7 +177,7 @@ def paper_table(rows: Iterable[Row]) -> str:
         cells = printed_cells(column, figures, measured_of(figures), missing="—")
         lines.append(_line([f"{corpus}, {split}", *words, *cells]))
     notes = ["", f"The paper's figures are quoted from {'; '.join(grid.sources)}."] if grid.sources else []
-    return "\n".join([*lines, *notes]) + "\n"
+    return "\n".join([*lines, *learnt_note(rows), *notes]) + "\n"
 
 
 def latex_table(rows: Iterable[Row], caption: str) -> str:
@@ -187,8 +190,10 @@ def latex_table(rows: Iterable[Row], caption: str) -> str:
     Returns:
         A ``table`` environment. Quoted models' columns are in italics, and the caption says where they are quoted from.
     """
+    rows = list(rows)
     grid = paper_grid(rows)
     quoted = f" Columns in italics are quoted from {'; '.join(grid.sources)}." if grid.sources else ""
+    quoted += "".join(f" {note}" for note in learnt_note(rows) if note)
     models = [rf"\textit{{{_tex(name)}}}" if name.startswith("paper: ") else _tex(name) for name in grid.models]
     lines = [
         r"\begin{table}",
@@ -210,6 +215,11 @@ def measured_of(rows: Iterable[Row | None]) -> list[Row]:
     return [row for row in rows if row is not None and row.quoted_from is None]
 
 
+def learnt_note(rows: Iterable[Row]) -> list[str]:
+    """Returns the lines below a table that say what the mark behind a figure means; none where none is marked."""
+    return ["", NOTE] if any(row.learnt for row in rows) else []
+
+
 def _table(rows: Sequence[Row]) -> str:
     models: dict[str, dict[Column, Row]] = {}
     sources = list(dict.fromkeys(row.quoted_from for row in rows if row.quoted_from))
@@ -228,7 +238,7 @@ def _table(rows: Sequence[Row]) -> str:
         lines = [_line(["Figure", *models]), _line([":--", *("--:" for _ in models)])]
         lines += [_line([column.header, *each]) for column, each in zip(columns, cells, strict=True)]
     notes = [f"[{number}] Quoted from {source}.  " for number, source in enumerate(sources, 1)]
-    return "\n".join([*lines, *([""] if notes else []), *notes]) + "\n"
+    return "\n".join([*lines, *learnt_note(rows), *([""] if notes else []), *notes]) + "\n"
 
 
 def column_of(row: Row) -> Column:
@@ -247,8 +257,11 @@ def column_of(row: Row) -> Column:
 def printed_cells(
     column: Column, rows: Sequence[Row | None], competing: Sequence[Row | None], missing: str
 ) -> list[str]:
-    """Prints one figure of each model; the best of those that compete is bold where there are two to compare."""
-    compared = [row for row in competing if row is not None]
+    """Prints one figure of each model; the best of those that compete is bold where there are two to compare.
+
+    What a model learnt from does not compete, and is marked.
+    """
+    compared = [row for row in competing if row is not None and not row.learnt]
     choose = min if column.lower_is_better else max
     best = printed_figure(column, choose(row.mean for row in compared)) if len(compared) > 1 else None
     cells = []
@@ -258,6 +271,7 @@ def printed_cells(
             continue
         figure = printed_figure(column, row.mean)
         shown = f"**{figure}**" if figure == best and row in compared else figure
+        shown += LEARNT if row.learnt else ""
         cells.append(shown if row.std is None else f"{shown} ± {printed_figure(column, row.std)}")
     return cells
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from huggingface_hub import EvalResult
 
 from ..evaluation.flow_tables import is_in_short
+from ..evaluation.learnt import LEARNT, learnt_sets, marked
 from ..evaluation.results import Results, Row, read_results
 from ..evaluation.tables import PRINTED_DECIMALS, Column, column_of, printed_figure
 from ..models.errors import InputError
@@ -38,9 +39,9 @@ class Figure(NamedTuple):
 
     @property
     def printed(self) -> str:
-        """The figure, with its deviation where there is one."""
+        """The figure, with its deviation where there is one, and a mark where the model learnt from the dialogues."""
         deviation = "" if self.row.std is None else f" ± {printed_figure(self.column, self.row.std)}"
-        return printed_figure(self.column, self.row.mean) + deviation
+        return printed_figure(self.column, self.row.mean) + (LEARNT if self.row.learnt else "") + deviation
 
     @property
     def interval(self) -> str:
@@ -63,8 +64,8 @@ class Figure(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """``better``, ``worse`` or ``equal`` as printed; empty without a reference."""
-        if self.reference is None:
+        """``better``, ``worse`` or ``equal`` as printed; empty without a reference, or where the model learnt."""
+        if self.reference is None or self.row.learnt:
             return ""
         difference = float(self.difference) * (-1 if self.column.lower_is_better else 1)
         return "better" if difference > 0 else "worse" if difference < 0 else "equal"
@@ -75,7 +76,7 @@ class Measured(NamedTuple):
 
     Attributes:
         figures: In the order of the files, a figure of a later file in place of the same of an earlier one.
-        others: Figures of other methods' suites, which are only counted, by suite.
+        others: Figures of other methods' suites, which are only counted, by suite; none of what the model learnt from.
         reference: What the files call that which the model is compared with, without its place on a machine; None
             where there is nothing.
         runs: Of each file its name and its ``run`` object.
@@ -112,21 +113,25 @@ def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Me
     reference: str | None = record["reference"]
     figures: dict[str, dict[Place, Figure]] = {}
     runs, called = [], None
+    learnt = frozenset().union(*(learnt_sets(each["settings"]) for each in record["training"]))
     for file in files:
         results = read_results(file)
         if not results.run["seeds"]:
             raise InputError(f"{file}: run: field seeds: got none, expected at least one; {remedy(record)}")
-        own, compared = _rows(results, _own_spec(record, results, file)), {}
+        rows = marked(_rows(results, _own_spec(record, results, file)).values(), sets=learnt)
+        compared: dict[Place, Row] = {}
         if reference is not None:
             called = _spec_of(results, [reference, Path(reference).name], str(file))
             if called is None:
                 raise InputError(f"{file}: results: got no figures of {reference}, expected them; {remedy(record)}")
             compared = _rows(results, called)
-        found = {place: Figure(row, compared.get(place)) for place, row in own.items()}
+        found = {_place(row): Figure(row, compared.get(_place(row))) for row in rows}
         figures.setdefault(results.run["config"].get("suite", ""), {}).update(found)
         runs.append((file.name, results.run))
     others = {
-        name: list(found.values()) for name, found in figures.items() if suite in figures and name not in ("", suite)
+        name: [figure for figure in found.values() if not figure.row.learnt]
+        for name, found in figures.items()
+        if suite in figures and name not in ("", suite)
     }
     shown = {place: figure for name in figures if name not in others for place, figure in figures[name].items()}
     return Measured(list(shown.values()), others, None if called is None else without_place(called), runs)
@@ -146,7 +151,7 @@ def is_measured_in(record: Mapping[str, Any], file: Path) -> bool:
 
 
 def evaluation_results(figures: Sequence[Figure]) -> list[EvalResult]:
-    """Makes what the Hub reads: the model's own figures, unrounded."""
+    """Makes what the Hub reads: the model's own figures, unrounded, of dialogues that it did not learn from."""
     return [
         EvalResult(
             task_type=row.task,
@@ -159,6 +164,7 @@ def evaluation_results(figures: Sequence[Figure]) -> list[EvalResult]:
             metric_value=row.mean,
         )
         for row, _ in figures
+        if not row.learnt
     ]
 
 
@@ -188,10 +194,14 @@ def remedy(record: Mapping[str, Any]) -> str:
 def _rows(results: Results, spec: str) -> dict[Place, Row]:
     """Returns a model's measured figures in short; times say more of the machine than of the model."""
     return {
-        (row.corpus, row.split, row.task, row.metric, row.setting): row
+        _place(row): row
         for row in results.results
         if row.model == spec and row.quoted_from is None and row.metric != "seconds" and is_in_short(row)
     }
+
+
+def _place(row: Row) -> Place:
+    return row.corpus, row.split, row.task, row.metric, row.setting
 
 
 def _own_spec(record: Mapping[str, Any], results: Results, file: Path) -> str:

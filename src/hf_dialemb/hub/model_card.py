@@ -22,6 +22,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from ..corpora import CORPORA, get_corpus
 from ..corpora.own import is_own
+from ..evaluation.tables import learnt_note
 from ..models.errors import InputError
 from ..training.arguments import parse
 from .card_figures import Measured, command_of, count, evaluation_results, measured
@@ -86,6 +87,7 @@ def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: s
         reference=record["reference"],
         is_ensemble=record["model"]["method"] == ENSEMBLE,
         measured=found,
+        learnt_note="\n\n".join(filter(None, learnt_note(figure.row for figure in found.figures))),
         corpora=corpora,
         research=research,
         stated_none=list(dict.fromkeys(corpus["name"] for corpus in corpora if corpus["terms"] == "research")),
@@ -186,17 +188,19 @@ def _front_matter(
     tags = ["sentence-transformers", task, "transformers", "dialogue", "hf_dialemb", model["method"].replace("_", "-")]
     tags += ["custom_code"] if model["kind"] != "utterances" else []
     tags += ["onnx"] if model["onnx"] else []
-    figures = evaluation_results(found.figures)
-    optional: dict[str, Any] = {"base_model": base, "datasets": list(dict.fromkeys(datasets)) or None}
+    optional: dict[str, Any] = {
+        "base_model": base,
+        "datasets": list(dict.fromkeys(datasets)) or None,
+        "metrics": sorted({figure.row.metric for figure in found.figures if not figure.row.learnt}) or None,
+        "eval_results": evaluation_results(found.figures) or None,
+    }
     return ModelCardData(
         license="other" if research else "apache-2.0",
         license_name="research-only" if research else None,
         library_name="sentence-transformers",
         pipeline_tag=task,
         tags=tags,
-        metrics=sorted({figure.row.metric for figure in found.figures}),
         model_name=repo_id.rpartition("/")[2],
-        eval_results=figures,
         **{name: value for name, value in optional.items() if value is not None},
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...corpora.histograms import check_drawing, new_figure
 from ...models.errors import InputError
+from ..learnt import LEARNT, NOTE
 from ..results import Row
 from ..tables import column_of, measured_of, printed_cells, printed_figure
 from .drawing import COLOURS, DARK_GREY, GREY, RULE, note, plain_text, save, short_model, shortened, title
@@ -106,7 +107,7 @@ def _draw(axes: Any, rows: Sequence[Row | None]) -> None:  # noqa: ANN401
             axes.errorbar((start + end) / 2, place, xerr=(end - start) / 2, color="black", capsize=2.5, linewidth=1)
         left = row.mean < 0
         axes.annotate(
-            printed_figure(column, row.mean),
+            printed_figure(column, row.mean) + (LEARNT if row.learnt else ""),
             (min(start, row.mean) if left else max(end, row.mean), place),
             (-5 if left else 5, 0),
             textcoords="offset points",
@@ -148,6 +149,8 @@ def _note(shown: Sequence[dict[tuple[str, bool], Row]], count: int) -> str:
         parts.append("↓ marks figures of which lower is better.")
     if any(row.quoted_from for row in rows):
         parts.append("Hatched: quoted from a paper, not measured here.")
+    if any(row.learnt for row in rows):
+        parts.append(NOTE)
     if any(row.interval is not None for row in rows):
         parts.append("Whiskers: 95 % interval, or else the standard deviation over repeats.")
     elif any(row.std for row in rows):
