@@ -171,6 +171,22 @@ def test_a_leaking_turn_is_removed_and_the_others_stay():
     assert cleaning == Cleaning(dialogues=1, removed_dialogues=0, turns=4, removed_turns=1)
 
 
+def test_training_reads_no_turns_as_neighbours_that_were_none():
+    """What a leaking turn stood between is two runs of turns; what leaks nothing, and what leaks whole, is as before."""
+    evaluation = index(dialogue(["how do i renew my library card"], "7"), kind="utterances")
+    whole = dialogue(["Hello, a question.", "Ask!", "How do I renew my library card?", "At the desk.", "Thanks."], "t")
+    other, leak = (
+        dialogue(["Good morning.", "What may it be?"], "u"),
+        dialogue(["How do I renew my library card?"], "v"),
+    )
+    cleaning, cleaned = Cleaning(), Cleaning()
+    assert list(evaluation.pieces([other, whole, leak], cleaning)) == [
+        other, replace(whole, turns=whole.turns[:2]), replace(whole, turns=whole.turns[3:])
+    ]  # fmt: skip
+    assert len(list(evaluation.clean([other, whole, leak], cleaned))) == 2
+    assert cleaning == cleaned == Cleaning(dialogues=3, removed_dialogues=1, turns=8, removed_turns=2)
+
+
 def test_nearly_equal_utterances_have_most_runs_of_three_letters_in_common():
     evaluation = index(dialogue(["how do i renew my library card"], "7"), kind="utterances")
     (leak,) = evaluation.leaks(dialogue(["Well.", "OK, how do I renew my library card?"]))

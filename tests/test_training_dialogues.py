@@ -89,3 +89,13 @@ def test_dialogues_without_a_token_are_counted(tiny_checkpoint):
 def test_rankers_of_words_have_no_dropout(method, sample_dialogues):
     with pytest.raises(InputError, match=f"dropout: got 0.1, but {method} has none; leave it out"):
         get_method(method).model_class.build(None, sample_dialogues[:3], 0.1)
+
+
+def test_turns_on_both_sides_of_one_that_is_left_out_are_not_consecutive(tmp_path):
+    texts = ["Hello, a question.", "Ask!", "How do I renew my library card?", "At the desk.", "Thanks for the help."]
+    said = tuple(Turn(role, text) for role, text in zip(("user", "assistant") * 3, texts, strict=False))
+    write_jsonl([Dialogue(said, "t")], tmp_path / "calls.jsonl")
+    write_jsonl([Dialogue((Turn("user", texts[2].lower()),), "e")], tmp_path / "evaluation.jsonl")
+    found, lines = learnt_from(corpus=tmp_path / "calls.jsonl", exclude=tmp_path / "evaluation.jsonl")
+    assert [dialogue.turns for dialogue in found] == [said[:2], said[3:]]
+    assert lines[0].endswith("evaluation.jsonl hold them or nearly so: 0 dialogues (1 turns)")

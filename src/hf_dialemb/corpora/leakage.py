@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,31 @@ class EvaluationIndex:
                 cleaning.count(dialogue, left)
             if left:
                 yield left
+
+    def pieces(self, dialogues: Iterable[Dialogue], cleaning: Cleaning | None = None) -> Iterator[Dialogue]:
+        """Leaves out what leaks, as `clean` does, and cuts dialogues there.
+
+        What follows on a turn, in what a method learns from, shall have followed on it in the conversation.
+
+        Args:
+            dialogues: The training dialogues.
+            cleaning: Counts what is left out.
+
+        Yields:
+            What may be trained on, in order: the dialogues, or the runs of turns between what was left out.
+        """
+        for dialogue in dialogues:
+            leaks = self.leaks(dialogue)
+            left = self.without(dialogue, leaks)
+            if cleaning:
+                cleaning.count(dialogue, left)
+            if left is dialogue:
+                yield dialogue
+            elif left:
+                removed = {leak.turn for leak in leaks if leak.level == UTTERANCE}
+                for gap, run in groupby(enumerate(dialogue.turns), key=lambda item: item[0] in removed):
+                    if not gap:
+                        yield replace(dialogue, turns=tuple(turn for _, turn in run))
 
     def without(self, dialogue: Dialogue, leaks: Iterable[Leak]) -> Dialogue | None:
         """Leaves out of a dialogue what leaks.

@@ -150,7 +150,7 @@ def _without_leaks(
         index = build_index(names, run.data_dir, skip_invalid=run.skip_invalid)
     except InputError as error:
         raise InputError(f"exclude: {error}; or leave everything in (--exclude none)") from None
-    kept = list(index.clean(dialogues, cleaning))
+    kept = list(index.pieces(dialogues, cleaning))
     report(
         f"Left out of training, as {', '.join(names)} hold them or nearly so: {cleaning.removed_dialogues:,} dialogues "
         f"({cleaning.removed_turns:,} turns)"
