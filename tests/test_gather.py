@@ -13,7 +13,7 @@ PROGRAM = """
 import sys
 import torch
 import torch.distributed as dist
-from hf_dialemb.models import dialog2flow, dse
+from hf_dialemb.models import dialog2flow, dialogue_cse, dse
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.gather import gather_rows
 from hf_dialemb.models.layout import Truncation
@@ -28,9 +28,9 @@ assert first == 3 * rank and rows[:, 0].tolist() == [0, 0, 0, 1, 1, 1]
 def turn(number):
     acts = ("inform", "request", "offer")[number % 3 :: 2]
     slots = (("area", ""), ("food", ""), ("time", ""))[number % 2 : 1 + number % 3]
-    return Turn("user", f"{number} rooms in area {number * 7 % 5} please", acts, slots)
+    return Turn(("user", "assistant")[number % 2], f"{number} rooms in area {number * 7 % 5} please", acts, slots)
 
-dialogues = [Dialogue(tuple(turn(number) for number in range(24)))]
+dialogues = [Dialogue(tuple(turn(number) for number in range(start, start + 24)), str(start)) for start in (0, 24)]
 
 def gradients(model, batch):
     model.zero_grad()
@@ -60,6 +60,8 @@ compare(dse, min_words=1, chunk_size=3)
 for target in ("single", "joint"):
     for contrast in ("soft", "hard"):
         compare(dialog2flow, target=target, contrast=contrast)
+for context in ("matching", "siamese"):
+    compare(dialogue_cse, context=context, num_negatives=3)
 dist.destroy_process_group()
 print("equal")
 """

@@ -172,7 +172,7 @@ def test_a_leaking_turn_is_removed_and_the_others_stay():
 
 
 def test_training_reads_no_turns_as_neighbours_that_were_none():
-    """What a leaking turn stood between is two runs of turns; what leaks nothing, and what leaks whole, is as before."""
+    """What a leaking turn stood between is two runs of turns; what leaks nothing, or leaks whole, is as before."""
     evaluation = index(dialogue(["how do i renew my library card"], "7"), kind="utterances")
     whole = dialogue(["Hello, a question.", "Ask!", "How do I renew my library card?", "At the desk.", "Thanks."], "t")
     other, leak = (
