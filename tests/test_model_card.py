@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ from hf_dialemb.evaluation.learnt import NOTE
 from hf_dialemb.evaluation.results import read_results
 from hf_dialemb.hub.card_record import make_record, matches
 from hf_dialemb.hub.model_card import escaped, fenced, render_card, render_record
+from hf_dialemb.hub.publication_checks import check
 from hf_dialemb.hub.verification import WITHOUT_PACKAGE
 from hf_dialemb.models import METHODS
 from hf_dialemb.models.errors import InputError
@@ -425,12 +427,43 @@ def test_the_command_writes_the_card_and_its_record(copied, tmp_path, capsys):
     words = ["card", "--model", copied.folder, "--run", copied.run, "--results", copied.results, "--repo-id", REPO]
     assert main([*map(str, words), "--record", str(record)]) == 0
     readme = copied.folder / "README.md"
-    assert capsys.readouterr().out.splitlines() == [f"Wrote {readme}", f"Wrote {record}"]
+    figures = copied.folder / "results" / copied.results.name
+    assert capsys.readouterr().out.splitlines() == [f"Wrote {path}" for path in (readme, figures, record)]
     kept = json.loads(record.read_text())
     assert readme.read_text() == copied.card == render_record(kept, [copied.results], REPO)
     assert "org/dse" in render_record(kept, [copied.results])
+    shutil.rmtree(figures.parent)
     assert main([*map(str, words), "--output", str(tmp_path / "card.md")]) == 0
     assert (tmp_path / "card.md").read_text() == copied.card
+    assert not figures.parent.exists()  # a card that goes elsewhere leaves the folder as it is
+
+
+def test_the_figures_go_to_the_hub_beside_the_card_and_tell_no_place_on_the_machine(made, tmp_path):
+    folder = shutil.copytree(made.folder, tmp_path / "published")
+    (folder / "results").mkdir()
+    (folder / "results" / "older.json").write_text("{}")
+    words = ["card", "--model", folder, "--run", made.run, "--results", made.results, "--repo-id", REPO]
+    assert main([str(word) for word in words]) == 0
+    (file,) = (folder / "results").iterdir()
+    published, measured = read_results(file), read_results(made.results)
+    kept = [row for row in measured.results if row.quoted_from is None and row.metric != "seconds"]
+    names = {str(made.run): REPO, str(made.reference): Path(str(made.reference)).name}
+    assert published.results == tuple(replace(row, model=names[row.model]) for row in kept)
+    assert [published.run[name] for name in ("seeds", "versions", "hardware")] == [
+        measured.run[name] for name in ("seeds", "versions", "hardware")
+    ]
+    assert str(tmp_path.parent) not in file.read_text()
+    assert str(made.results.parent) not in file.read_text()
+    assert check(folder, "model", REPO) == []
+
+
+def test_files_of_one_name_in_two_folders_are_both_published(copied):
+    other = copied.results.parent / "more" / copied.results.name
+    other.parent.mkdir()
+    shutil.copy(copied.results, other)
+    words = ["card", "--model", copied.folder, "--run", copied.run, "--results", copied.results, other]
+    assert main([str(word) for word in words]) == 0
+    assert sorted(path.name for path in (copied.folder / "results").iterdir()) == ["results-2.json", "results.json"]
 
 
 def test_the_software_is_cited_as_it_asks_for(dse):

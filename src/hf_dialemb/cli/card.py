@@ -23,23 +23,30 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--results", type=Path, nargs="+", default=[], help="results files with figures of the model")
     parser.add_argument("--repo-id", help="where it is to be published (default: org/ and the folder's name)")
     parser.add_argument("--corpus-licence", nargs="+", default=[], metavar="NAME=TERMS:LICENCE", help="see below")
-    parser.add_argument("--output", type=Path, help="file to write (default: README.md of the folder)")
+    parser.add_argument(
+        "--output", type=Path, help="file to write (default: README.md of the folder, with its figures in results/)"
+    )
     parser.add_argument("--record", type=Path, help="keep in this file what the card needs of the two folders")
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> None:
     from ..hub.card_record import make_record
-    from ..hub.model_card import render_record
+    from ..hub.card_results import write_published_results
+    from ..hub.model_card import figures_of, render_record, repository
     from ..models.files import write_json_atomically, write_text_atomically
 
     if not options.results and not options.record:
         raise InputError("--results: got none, expected figures of the model; measure it with dialemb benchmark")
     record = make_record(options.model, options.training, options.corpus_licence)
     if options.results:
+        card, written = render_record(record, options.results, options.repo_id), []
+        if options.output is None:
+            name = repository(record, options.repo_id)
+            written = write_published_results(figures_of(record, options.results), name, options.model)
         output = options.output or options.model / "README.md"
-        write_text_atomically(output, render_record(record, options.results, options.repo_id))
-        print(f"Wrote {output}")
+        write_text_atomically(output, card)
+        print("\n".join(f"Wrote {path}" for path in (output, *written)))
     if options.record:
         write_json_atomically(options.record, record)
         print(f"Wrote {options.record}")

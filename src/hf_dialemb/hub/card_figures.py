@@ -79,13 +79,13 @@ class Measured(NamedTuple):
         others: Figures of other methods' suites, which are only counted, by suite; none of what the model learnt from.
         reference: What the files call that which the model is compared with, without its place on a machine; None
             where there is nothing.
-        runs: Of each file its name and its ``run`` object.
+        runs: Of each file its name, its ``run`` object and its figures.
     """
 
     figures: list[Figure]
     others: dict[str, list[Figure]]
     reference: str | None
-    runs: list[tuple[str, Mapping[str, Any]]]
+    runs: list[tuple[str, Mapping[str, Any], list[Figure]]]
 
 
 def count(figures: Sequence[Figure], verdict: str) -> int:
@@ -127,7 +127,7 @@ def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Me
             compared = _rows(results, called)
         found = {_place(row): Figure(row, compared.get(_place(row))) for row in rows}
         figures.setdefault(results.run["config"].get("suite", ""), {}).update(found)
-        runs.append((file.name, results.run))
+        runs.append((file.name, results.run, list(found.values())))
     others = {
         name: [figure for figure in found.values() if not figure.row.learnt]
         for name, found in figures.items()

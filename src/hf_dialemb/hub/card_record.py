@@ -195,11 +195,11 @@ def _training(run: Path) -> dict[str, Any]:
     backbone = settings.get("backbone")
     if isinstance(backbone, str) and Path(backbone).is_dir():
         settings["backbone"] = Path(backbone).resolve().name  # no name on the Hub, which has an organisation before it
-    return {"name": run.resolve().name, "settings": _without_places(settings), "report": _without_places(kept)}
+    return {"name": run.resolve().name, "settings": without_places(settings), "report": without_places(kept)}
 
 
 def _check_settings(folder: Path, run: Path, published: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    for name, value in _without_places(published).items():
+    for name, value in without_places(published).items():
         if name in settings and settings[name] != value:
             raise InputError(
                 f"{folder}: field {name}: got {value!r}, but {run / SETTINGS_FILE} says {settings[name]!r}; give the "
@@ -246,12 +246,12 @@ def _given(path: Path) -> str:
     return (whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else Path(whole.name)).as_posix()
 
 
-def _without_places(value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
-    """Leaves of absolute paths their last name."""
+def without_places(value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
+    """Leaves of absolute paths their last name, however deep they stand."""
     if isinstance(value, dict):
-        return {name: _without_places(each) for name, each in value.items()}
+        return {name: without_places(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_places(each) for each in value]
+        return [without_places(each) for each in value]
     if isinstance(value, str) and (Path(value).is_absolute() or value.startswith("~")):
         return Path(value).name
     return value

@@ -70,12 +70,11 @@ def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: s
     Raises:
         InputError: As in `render_card`.
     """
-    repo_id = _checked(repo_id or f"org/{record['name']}")
-    methods = json.loads((_HERE / "model_card_methods.json").read_text(encoding="utf-8"))
+    repo_id = repository(record, repo_id)
     corpora = [_corpus(name, split, record) for name, split in corpora_of(record)]
     research = any(corpus["terms"] == "research" for corpus in corpora)
-    method = methods[record["model"]["method"]]
-    found = measured(record, results, method["suite"])
+    method = _methods()[record["model"]["method"]]
+    found = figures_of(record, results)
     citation = cited(method["paper"])
     text = _environment().get_template("model_card").render(
         record=record,
@@ -97,6 +96,16 @@ def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: s
     )  # fmt: skip
     front = _front_matter(record, found, corpora, research, repo_id)
     return f"---\n{front.to_yaml(line_break=chr(10))}\n---\n\n{text}"
+
+
+def figures_of(record: Mapping[str, Any], results: Sequence[Path]) -> Measured:
+    """Finds the figures of a card; takes and raises what `render_record` does."""
+    return measured(record, results, _methods()[record["model"]["method"]]["suite"])
+
+
+def repository(record: Mapping[str, Any], repo_id: str | None = None) -> str:
+    """Says where a model is to be published; takes and raises what `render_record` does."""
+    return _checked(repo_id or f"org/{record['name']}")
 
 
 def cited(key: str) -> str:
@@ -203,6 +212,11 @@ def _front_matter(
         model_name=repo_id.rpartition("/")[2],
         **{name: value for name, value in optional.items() if value is not None},
     )
+
+
+def _methods() -> dict[str, Any]:
+    methods: dict[str, Any] = json.loads((_HERE / "model_card_methods.json").read_text(encoding="utf-8"))
+    return methods
 
 
 def _checked(repo_id: str) -> str:
