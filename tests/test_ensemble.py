@@ -16,10 +16,10 @@ from hf_dialemb.corpora import read_jsonl, write_jsonl
 from hf_dialemb.corpora.candidates import read_candidates
 from hf_dialemb.evaluation import probes
 from hf_dialemb.evaluation.act_fine_tuning import run_act_fine_tuning
-from hf_dialemb.evaluation.results import Results, Row
+from hf_dialemb.evaluation.results import Results, Row, read_results
 from hf_dialemb.hub import ensemble_analyses
 from hf_dialemb.hub.ensemble_analyses import _training_dialogues
-from hf_dialemb.hub.ensemble_report import report_ensemble
+from hf_dialemb.hub.ensemble_report import _quoted, report_ensemble
 from hf_dialemb.hub.ensemble_tables import ensemble_tables
 from hf_dialemb.models import get_method
 from hf_dialemb.models.errors import InputError
@@ -403,3 +403,29 @@ def test_the_ubuntu_corpus_gives_contexts_with_one_answer_and_its_own_candidates
     _, given = read_candidates(plan.candidate_file("test"))
     assert [len(selection.responses) for selection in given] == [10] * 6
     assert {selection.correct for selection in given} == {(0,)}
+    text = report_ensemble(plan, True, lambda line: None)
+    assert "(the paper's Table 3)" in text
+    assert "(the paper's Table 2)" not in text
+    assert "| System | MRR | MRR, paper | R10@1 | R10@1, paper | R2@1 | R2@1, paper |" in text
+    rows = {row.metric: row for row in read_results(plan.output / "results.json").results if row.model == "Dual Encoder"
+            and row.quoted_from is None}  # fmt: skip
+    assert rows["r10@1"].mean == rows["hits1"].mean <= rows["r2@1"].mean
+    single = f"{rows['mrr'].mean:.2f} | 76.84 | {rows['r10@1'].mean:.2f} | 63.60 | {rows['r2@1'].mean:.2f} | 90.90 |"
+    assert f"| Dual Encoder | {single}" in text
+
+
+def test_figures_of_deep_attention_matching_stand_beside_those_that_the_paper_prints_of_it(tmp_path):
+    plan = plan_in(tmp_path)
+    recipe = plan.output.parent / "recipe.yaml"
+    found = {}
+    for method in ("dual_encoder", "deep_attention_matching", "transformer_dual_encoder"):
+        start = "backbone: tiny\n" if method == "transformer_dual_encoder" else ""
+        recipe.write_text(f"method: {method}\n{start}corpus: [ubuntu/train]\n")
+        known = EnsemblePlan(str(recipe), "ubuntu", plan.output, size=2)
+        found[method] = {(row.model, row.metric): row.mean for row in _quoted(known)}
+    assert found["dual_encoder"]["Dual Encoder", "r10@1"] == 63.6
+    assert found["dual_encoder"]["Multi-Granularity (5)", "mrr"] == 80.1
+    assert found["deep_attention_matching"]["Deep Attention Matching", "r10@1"] == 74.54
+    assert found["deep_attention_matching"]["Ensemble (5)", "r2@1"] == 93.27
+    assert ("Multi-Granularity (5)", "mrr") in found["deep_attention_matching"]
+    assert found["transformer_dual_encoder"] == {}

@@ -53,11 +53,13 @@ class RankedCandidates(NamedTuple):
         scores: Of each of E sets the scores of its candidates, (K,); of an ensemble the logarithms of equation 7.
         reciprocal_ranks: One over the rank of the correct candidate, (E,); their mean is equation 13.
         hits: Whether it comes first, (E,); the share that it would on average where others tie with it.
+        recalls: R_N@k (see `hf_dialemb.metrics.next_utterance.functional.example_scores`) by its name, (E,).
     """
 
     scores: _Scores
     reciprocal_ranks: NDArray[np.float64]
     hits: NDArray[np.float64]
+    recalls: dict[str, NDArray[np.float64]]
 
 
 class MemberScores(NamedTuple):
@@ -114,7 +116,7 @@ def _ranked(scores: _Scores, selections: Sequence[ResponseSelection]) -> RankedC
         found = example_scores(scores, [correct_candidates(selection) for selection in selections])
     except ValueError as error:
         raise InputError(f"candidates: {error}") from None
-    return RankedCandidates(scores, found["mrr"], found["hits1"])
+    return RankedCandidates(scores, found.pop("mrr"), found.pop("hits1"), found)
 
 
 def candidate_scores(

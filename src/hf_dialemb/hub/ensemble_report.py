@@ -7,10 +7,11 @@ what was measured once for the same checkpoints is not measured again.
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,10 @@ _SINGLE = {
     "transformer_dual_encoder": "Transformer Dual Encoder",
     "deep_attention_matching": "Deep Attention Matching",
 }
+
+
+_PRINTED_DAM = "DAM"
+"""How the names of the paper's systems over Deep Attention Matching begin."""
 
 
 def system_names(plan: EnsemblePlan) -> dict[str, str]:
@@ -81,6 +86,7 @@ def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], 
         "candidates": read_candidates(plan.candidate_file("test"))[0],
         "training": {name: training_record(plan.run(name)) for name in (*plan.seeds(), *plan.members())},
         "comparisons": comparisons,
+        "candidates_sha256": hashlib.sha256(plan.candidate_file("test").read_bytes()).hexdigest(),
     }
     text = _write(plan, config, rows, started)  # what comes now may take hours: each part is written when it is there
     if analyses and not plan.gives_candidates and all(_embeds(members) for members in systems.values()):
@@ -95,13 +101,23 @@ def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], 
 
 def _write(plan: EnsemblePlan, config: dict[str, Any], rows: Sequence[Row], started: float) -> str:
     """Writes figures, and tables with the paper's own beside, which it returns."""
-    of_the_paper = plan.settings(BASELINE).run.method == "dual_encoder"
-    quoted = [row for row in quoted_figures("mgt").rows if row.corpus == plan.corpus and of_the_paper]
-    results = Results(describe_run(command_line(), config, PROBE_SEEDS, started), (*rows, *quoted))
+    results = Results(describe_run(command_line(), config, PROBE_SEEDS, started), (*rows, *_quoted(plan)))
     write_results(results, plan.output / "results.json")
     text = ensemble_tables(results)
     write_text_atomically(plan.output / "results.md", text)
     return text
+
+
+def _quoted(plan: EnsemblePlan) -> list[Row]:
+    """Finds the paper's figures of the same base model on the same corpus, under our names of the systems."""
+    method = plan.settings(BASELINE).run.method
+    rows = [row for row in quoted_figures("mgt").rows if row.corpus == plan.corpus]
+    if method == "dual_encoder":
+        return [row for row in rows if not row.model.startswith(_PRINTED_DAM)]
+    if method != "deep_attention_matching":
+        return []
+    names = ((row, row.model.removeprefix(_PRINTED_DAM).lstrip(", ") or _SINGLE[method]) for row in rows)
+    return [replace(row, model=name) for row, name in names if row.model.startswith(_PRINTED_DAM)]
 
 
 def _embeds(members: Sequence[LoadedRanker]) -> bool:
@@ -162,7 +178,7 @@ def _rank(
 
 
 def _figures(name: str, plan: EnsemblePlan, found: RankedCandidates) -> list[Row]:
-    figures = (("mrr", found.reciprocal_ranks), ("hits1", found.hits))
+    figures = (("mrr", found.reciprocal_ranks), ("hits1", found.hits), *found.recalls.items())
     return [_row(plan, name, percentage(NAME, metric, "", [float(np.mean(values))])) for metric, values in figures]
 
 

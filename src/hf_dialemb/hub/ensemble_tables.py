@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ..evaluation.results import Results, Row
 
 _RETRIEVAL, _WORDS, _ACTS = "next-utterance-retrieval", "bag-of-words-probe", "dialogue-act-probe"
+_UBUNTU = "ubuntu"
 _TUNED_WORDS, _TUNED_ACTS = "bag-of-words-fine-tuning", "dialogue-act-fine-tuning"
 
 
@@ -25,6 +26,12 @@ _TABLES = (
         (_WHOLE, _LEVELS),
         (("MRR", _RETRIEVAL, "mrr"), ("Hits@1", _RETRIEVAL, "hits1")),
         "Table 2",
+    ),
+    _Table(
+        "Next-utterance retrieval",
+        (_WHOLE, _LEVELS),
+        (("MRR", _RETRIEVAL, "mrr"), ("R10@1", _RETRIEVAL, "r10@1"), ("R2@1", _RETRIEVAL, "r2@1")),
+        "Table 3",
     ),
     _Table(
         "What each granularity knows (frozen; granularity 1 is the highest, its negatives are the closest)",
@@ -54,10 +61,11 @@ def ensemble_tables(results: Results) -> str:
         results: Figures of ours and of the paper, and ``comparisons`` in the run's config.
 
     Returns:
-        Markdown that ends in a line break: what was learnt from, the paper's tables 2, 4, 5 and 6 as far as there are
-        figures, and what is more than chance.
+        Markdown that ends in a line break: what was learnt from, the paper's tables 2 (on Ubuntu 3), 4, 5 and 6 as far
+        as there are figures, and what is more than chance.
     """
-    parts = [_render(table, results.results) for table in _TABLES]
+    left_out = "Table 2" if any(row.corpus == _UBUNTU for row in results.results) else "Table 3"
+    parts = [_render(table, results.results) for table in _TABLES if table.printed != left_out]
     config = results.run["config"]
     if "training" in config:
         parts.insert(0, _render_training(config))
