@@ -165,6 +165,38 @@ def test_the_page_prunes_real_dialogues_as_the_package_does(opened, data_dir):
 
 
 @in_a_browser
+def test_a_real_domain_is_clicked_searched_and_walked_through(opened, data_dir):
+    dialogues = [one for one in load_dialogues("sgd", data_dir, "test") if one.domains == ("Hotels_2",)]
+    page = opened(flow_of_actions(read_utterances(dialogues), "Hotels"))
+    states = page.run("page.graph.states.length")
+    page.run("nodes.value = 80, nodes.dispatchEvent(new Event('input'))")
+    page.until(f"page.graph.states.length < {states}")
+    page.run("document.getElementById('reset').click()")
+    assert page.run("page.graph.states.length") == states
+    number = page.run(  # of a state that is on the screen
+        """(() => {
+          const within = (node) => { const b = node.getBoundingClientRect()
+            return node.contains(document.elementFromPoint(b.x + b.width / 2, b.y + b.height / 2)) }
+          return Number([...document.querySelectorAll('.node.state')].find(within).dataset.number)
+        })()"""
+    )
+    click(page, f".node[data-number='{number}']")
+    assert page.run("document.querySelector('#panel h2').textContent") == page.run(f"page.flow.states[{number}].name")
+    assert "What comes next" in panel(page)
+    said = dialogues[0].turns[0].content
+    page.run(f"search.focus(), search.value = {json.dumps(said)}, search.dispatchEvent(new Event('input'))")
+    page.until("found.querySelectorAll('[role=option]').length > 0 && !found.hidden")
+    press(page, "Enter")
+    shown = page.run("document.querySelector('[aria-current=step] .said').textContent")
+    assert shown == said
+    page.run("page.focusPanel()")
+    press(page, "ArrowRight")
+    assert page.run("document.querySelector('[aria-current=step] .said').textContent") == dialogues[0].turns[1].content
+    page.run("page.show({dialogue: '', main: true})")
+    assert page.run("document.querySelectorAll('.edge.main').length") == page.run("page.main.length") - 1 > 2
+
+
+@in_a_browser
 def test_text_is_shown_as_it_was_typed_and_nothing_runs(opened):
     turns = [("user", name, text) for name, text in zip(HOSTILE, HOSTILE[1:] + HOSTILE[:1], strict=True)]
     flow = flow_of({name: turns for name in HOSTILE}, HOSTILE[0])
@@ -550,14 +582,30 @@ def test_a_dialogue_that_is_too_long_for_the_page_leaves_others_in_it(tmp_path):
     assert len(html) < 300_000
 
 
-def test_a_page_of_a_hundred_thousand_utterances_is_under_twelve_megabytes(tmp_path):
+def hundred_thousand():
+    """A flow of a hundred states and a hundred thousand utterances, none like another."""
     rng = np.random.default_rng(0)
     words = [f"word{number}" for number in range(2000)]
     texts = [" ".join(rng.choice(words, 10)) for _ in range(10_000)]
     drawn = zip(rng.integers(0, 100, 100_000).tolist(), rng.integers(0, 10_000, 100_000).tolist(), strict=True)
     turns = [("user", f"state {state}", f"{texts[text]} {place}") for place, (state, text) in enumerate(drawn)]
-    dialogues = {f"d{first}": turns[first : first + 10] for first in range(0, 100_000, 10)}
-    html, record = data_of(flow_of(dialogues), tmp_path)
+    return flow_of({f"d{first}": turns[first : first + 10] for first in range(0, 100_000, 10)})
+
+
+def test_a_page_of_a_hundred_thousand_utterances_is_under_twelve_megabytes(tmp_path):
+    html, record = data_of(hundred_thousand(), tmp_path)
     assert len(html.encode()) < 12_000_000
     assert record["counts"]["utterances"] == 100_000
     assert len(record["dialogues"]) == 2000
+
+
+@in_a_browser
+def test_a_page_of_a_hundred_thousand_utterances_opens_and_answers(opened):
+    page = opened(hundred_thousand())
+    page.run("document.querySelector('#presets').lastChild.click()")
+    page.until("document.querySelectorAll('.node.state').length === 100")
+    page.run("search.focus(), search.value = 'd19990', search.dispatchEvent(new Event('input'))")
+    page.until("found.querySelectorAll('[role=option]').length > 0 && !found.hidden")
+    press(page, "Enter")
+    assert page.run("page.view.dialogue") == "d19990"
+    assert page.run("document.querySelectorAll('#panel .said').length") == 10
