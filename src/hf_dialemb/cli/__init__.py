@@ -159,8 +159,7 @@ def _add_evaluate(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    from ..evaluation.run import evaluate_models
-    from ..evaluation.tables import markdown_table
+    from ..evaluation.run import evaluate_models, table_of
 
     for path in filter(None, (options.output, options.plot)):
         check_not_read(path, options.corpus)
@@ -175,7 +174,7 @@ def _evaluate(options: argparse.Namespace) -> None:
         plot=options.plot,
         limit=options.limit,
     )
-    print(markdown_table(results.results))
+    print(table_of(results))
     print(f"Wrote {options.output}" + (f" and {options.plot}" if options.plot else ""))
 
 

@@ -15,7 +15,7 @@ from ..models.files import write_text_atomically
 from .embedding_cache import embedding_cache
 from .encoders import fingerprint, has_weights, load_encoder
 from .learnt import marked
-from .quoted import quoted_figures
+from .quoted import quoted_beside, quoted_figures
 from .registry import get_task
 from .remembering import RememberingEncoder
 from .results import Results, Row, describe_run, read_results, write_results
@@ -83,26 +83,20 @@ def evaluate_suite(
     for _ in _measure_missing(models, problems, cells, config["not_measured"], seeds, cache):
         order = [cell for cell in _order(models, problems) if cell in cells]
         config["cells"] = [list((*cell, len(cells[cell]))) for cell in order]
-        rows = _with_quoted(suite, [row for cell in order for row in cells[cell]])
-        results = Results(describe_run(command or command_line(), config, seeds, started - spent), rows)
-        if output is not None:
-            _write(results, suite, output)
+        rows = marked(row for cell in order for row in cells[cell])
+        run = describe_run(command or command_line(), config, seeds, started - spent)
+        results = Results(run, (*rows, *quoted_beside(rows, [suite])))
+        _write(results, suite, output)
     return results
 
 
-def _write(results: Results, suite: str, output: Path) -> None:
+def _write(results: Results, suite: str, output: Path | None) -> None:
+    if output is None:
+        return
     write_results(results, output)
     write_text_atomically(output.with_suffix(".md"), paper_table(results.results))
     caption = f"{quoted_figures(suite).paper}: its tasks, measured."
     write_text_atomically(output.with_suffix(".tex"), latex_table(results.results, caption))
-
-
-def _with_quoted(suite: str, rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Marks figures of what a model learnt from, and adds the paper's for the same tasks, model by model."""
-    quoted = quoted_figures(suite)
-    figures = {(row.corpus, row.split, row.task, row.metric, row.setting) for row in rows}
-    beside = [row for row in quoted.rows if (row.corpus, row.split, row.task, row.metric, row.setting) in figures]
-    return (*marked(rows), *(row for model in quoted.shown for row in beside if row.model == model))
 
 
 def _measure_missing(

@@ -21,10 +21,11 @@ from .embedding_cache import embedding_cache
 from .encoders import find_encoder, has_weights, load_encoder
 from .learnt import marked
 from .plots import scatter
+from .quoted import place_of, quoted_beside
 from .registry import default_tasks, get_task, load_problem
 from .remembering import RememberingEncoder
 from .results import Results, Row, describe_run, write_results
-from .tables import markdown_table
+from .tables import markdown_table, paper_table
 from .task import Measurement, Problem
 
 TRAINING_REPORT = "training_report.json"
@@ -222,7 +223,18 @@ def _progress(models: Sequence[str]) -> Iterable[str]:
 def _write(results: Results, output: Path | None) -> None:
     if output is not None:
         write_results(results, output)
-        write_text_atomically(output.with_suffix(".md"), markdown_table(results.results))
+        write_text_atomically(output.with_suffix(".md"), table_of(results))
+
+
+def table_of(results: Results) -> str:
+    """Renders figures, and below them those of them that papers print too, beside the papers'."""
+    rows = results.results
+    quoted = quoted_beside(rows)
+    if not quoted:
+        return markdown_table(rows)
+    places = {place_of(row) for row in quoted}
+    beside = paper_table((*(row for row in rows if place_of(row) in places), *quoted))
+    return f"{markdown_table(rows)}\n**Beside what papers print**\n\n{beside}"
 
 
 def _caption(rows: Sequence[Row], model: str) -> str:

@@ -9,6 +9,7 @@ paper's own name for it.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,3 +55,27 @@ def quoted_figures(suite: str) -> Quoted:
                     Row(line["model"], corpus, SPLIT, task, metric, setting, mean, std, table["n"], quoted_from=source)
                 )
     return Quoted(str(record["paper"]), tuple(rows), tuple(record["shown"]), tuple(record["notes"]))
+
+
+def place_of(row: Row) -> tuple[str, str, str, str, str]:
+    """Says what a figure is of: corpus, split, task, metric and setting."""
+    return row.corpus, row.split, row.task, row.metric, row.setting
+
+
+def quoted_beside(rows: Iterable[Row], suites: Sequence[str] = ()) -> list[Row]:
+    """Finds what papers print for the tasks that were measured.
+
+    Args:
+        rows: Measured figures.
+        suites: Whose papers; none for all.
+
+    Returns:
+        The papers' figures of the same corpora, splits, tasks, metrics and settings, model by model.
+    """
+    measured = set(map(place_of, rows))
+    found = []
+    for suite in suites or sorted(file.stem for file in Path(__file__).parent.glob("*.json")):
+        quoted = quoted_figures(suite)
+        beside = [row for row in quoted.rows if place_of(row) in measured]
+        found += [row for model in quoted.shown for row in beside if row.model == model]
+    return found
