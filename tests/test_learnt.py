@@ -32,7 +32,8 @@ RUN = {name: None for name in ("command", "hardware", "commit", "seconds")} | {
         ({"corpus": ["star/all"]}, {("star", "train"), ("star", "dev"), ("star", "test")}),
         ({"corpus": ["star/all"], "exclude": ["star/test", "sgd/test"]}, {("star", "train"), ("star", "dev")}),
         ({"corpus": ["star/all"], "exclude": ["star/all"]}, set()),
-        ({"corpus": ["calls.jsonl", "org/calls"], "exclude": ["none"]}, {("calls.jsonl", ""), ("org/calls", "")}),
+        ({"corpus": ["calls.jsonl", "org/calls"], "exclude": ["none"]}, {("calls.jsonl", ""), ("org/calls", "train")}),
+        ({"corpus": ["org/calls"], "train_split": "all"}, {("org/calls", "all")}),
         ({"corpus": ["calls.jsonl"], "exclude": ["calls.jsonl"]}, set()),
     ],
 )
@@ -53,11 +54,15 @@ def test_a_model_is_asked_by_its_folder_and_an_ensemble_by_those_of_its_members(
 
 
 def test_all_of_a_corpus_is_learnt_if_a_part_is(tmp_path, monkeypatch):
-    sets = frozenset({("star", "test"), ("calls.jsonl", "")})
+    sets = frozenset({("star", "test"), ("calls.jsonl", ""), ("org/calls", "train"), ("org/chats", "all")})
     assert is_learnt("star", "test", sets)
     assert is_learnt("star", "all", sets)
     assert not is_learnt("star", "dev", sets)
     assert not is_learnt("sgd", "test", sets)
+    assert is_learnt("org/calls", "train", sets)
+    assert is_learnt("org/calls", "all", sets)
+    assert not is_learnt("org/calls", "test", sets)
+    assert is_learnt("org/chats", "test", sets)
     monkeypatch.chdir(tmp_path)
     assert is_learnt(str(tmp_path / "calls.jsonl"), "test", sets)
     assert not is_learnt("other.jsonl", "test", sets)

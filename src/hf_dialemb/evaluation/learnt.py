@@ -14,6 +14,7 @@ from typing import Any
 
 from ..corpora import CORPORA, get_corpus
 from ..corpora.corpus import ALL
+from ..corpora.own import is_own
 from .results import Row
 
 LEARNT = "†"
@@ -22,7 +23,7 @@ LEARNT = "†"
 NOTE = f"{LEARNT} The model learnt from these dialogues: no figure of unseen ones, and not compared."
 
 Set = tuple[str, str]
-"""A corpus and a split; a path and an empty string for a file of one's own."""
+"""A corpus, or a dataset on the Hub, and a split; a path and an empty string for a file of one's own."""
 
 _SETTINGS, _MEMBERS = "training_settings.json", "members.json"
 
@@ -77,11 +78,13 @@ def is_learnt(corpus: str, split: str, sets: frozenset[Set]) -> bool:
     """
     if corpus in CORPORA:
         return bool(set(_sets_of(f"{corpus}/{split}", split)) & sets)
-    return any(not of and Path(name).resolve() == Path(corpus).resolve() for name, of in sets)
+    if is_own(corpus):
+        return any(not of and Path(name).resolve() == Path(corpus).resolve() for name, of in sets)
+    return any(name == corpus and (of == split or ALL in (of, split)) for name, of in sets)
 
 
 def marked(rows: Iterable[Row], corpus: str | None = None, sets: frozenset[Set] | None = None) -> list[Row]:
-    """Marks figures of what a model learnt from; times are none.
+    """Marks figures of what a model learnt from; times are none, and what is marked stays so.
 
     Args:
         rows: Measured figures.
@@ -94,14 +97,16 @@ def marked(rows: Iterable[Row], corpus: str | None = None, sets: frozenset[Set] 
     rows = list(rows)
     behind = {model: sets_behind(model) if sets is None else sets for model in {row.model for row in rows}}
     return [
-        replace(row, learnt=row.metric != "seconds" and is_learnt(corpus or row.corpus, row.split, behind[row.model]))
+        row
+        if row.learnt or row.metric == "seconds"
+        else replace(row, learnt=is_learnt(corpus or row.corpus, row.split, behind[row.model]))
         for row in rows
     ]
 
 
 def _sets_of(item: str, split: str) -> list[Set]:
-    name, _, own = item.partition("/")
-    if name not in CORPORA or Path(item).exists():
-        return [(item, "")]
-    split = own or split
-    return [(name, each) for each in (get_corpus(name).splits if split == ALL else (split,))]
+    name, _, given = item.partition("/")
+    if item in CORPORA or (name in CORPORA and not is_own(item)):
+        split = given or split
+        return [(name, each) for each in (get_corpus(name).splits if split == ALL else (split,))]
+    return [(item, "" if is_own(item) else split)]
