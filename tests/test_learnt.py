@@ -49,6 +49,8 @@ def test_a_model_is_asked_by_its_folder_and_an_ensemble_by_those_of_its_members(
     made_of = [{"run": "one", "weights": "a"}, {"run": "two/checkpoint-5", "weights": "b"}]
     (tmp_path / "both" / "members.json").write_text(json.dumps(made_of))
     assert sets_behind(str(tmp_path / "one")) == {("sgd", "train")}
+    assert sets_behind(str(tmp_path / "one@utterances,whitened")) == {("sgd", "train")}
+    assert sets_behind(str(tmp_path / "two" / "checkpoint-5")) == {("star", "test")}
     assert sets_behind(str(tmp_path / "both")) == {("sgd", "train"), ("star", "test")}
     assert sets_behind("all-MiniLM-L6-v2") == sets_behind("tfidf") == frozenset()
 

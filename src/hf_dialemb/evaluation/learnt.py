@@ -49,13 +49,16 @@ def sets_behind(model: str) -> frozenset[Set]:
     """Says what a trained model learnt from.
 
     Args:
-        model: Its folder, that of a training or of an ensemble.
+        model: Its folder, that of a training, of one of its checkpoints or of an ensemble; or that, and what
+            `load_encoder` takes behind an ``@``.
 
     Returns:
         The sets, those of all its members; none for what is no such folder, such as a model of the Hub.
     """
     folder = Path(model)
-    runs = [folder]
+    if "@" in model and not folder.is_dir():
+        folder = Path(model.rpartition("@")[0])
+    runs = [folder.parent if folder.name.startswith("checkpoint-") else folder]
     if (folder / _MEMBERS).is_file():
         members = json.loads((folder / _MEMBERS).read_text(encoding="utf-8"))
         # A member may be a checkpoint, whose settings lie beside it.
