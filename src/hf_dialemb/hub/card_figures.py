@@ -11,6 +11,7 @@ from huggingface_hub import EvalResult
 
 from ..evaluation.flow_tables import is_in_short
 from ..evaluation.learnt import LEARNT, learnt_sets, marked
+from ..evaluation.quoted import place_of
 from ..evaluation.results import Results, Row, read_results
 from ..evaluation.tables import PRINTED_DECIMALS, Column, column_of, printed_figure
 from ..models.errors import InputError
@@ -125,7 +126,7 @@ def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Me
             if called is None:
                 raise InputError(f"{file}: results: got no figures of {reference}, expected them; {remedy(record)}")
             compared = _rows(results, called)
-        found = {_place(row): Figure(row, compared.get(_place(row))) for row in rows}
+        found = {place_of(row): Figure(row, compared.get(place_of(row))) for row in rows}
         figures.setdefault(results.run["config"].get("suite", ""), {}).update(found)
         runs.append((file.name, results.run, list(found.values())))
     others = {
@@ -194,14 +195,10 @@ def remedy(record: Mapping[str, Any]) -> str:
 def _rows(results: Results, spec: str) -> dict[Place, Row]:
     """Returns a model's measured figures in short; times say more of the machine than of the model."""
     return {
-        _place(row): row
+        place_of(row): row
         for row in results.results
         if row.model == spec and row.quoted_from is None and row.metric != "seconds" and is_in_short(row)
     }
-
-
-def _place(row: Row) -> Place:
-    return row.corpus, row.split, row.task, row.metric, row.setting
 
 
 def _own_spec(record: Mapping[str, Any], results: Results, file: Path) -> str:
