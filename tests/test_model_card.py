@@ -457,6 +457,18 @@ def test_the_figures_go_to_the_hub_beside_the_card_and_tell_no_place_on_the_mach
     assert check(folder, "model", REPO) == []
 
 
+def test_results_that_lie_where_they_are_published_are_not_replaced(copied, capsys):
+    source = copied.folder / "results" / "mine.json"
+    source.parent.mkdir()
+    shutil.copy(copied.results, source)
+    before = source.read_text()
+    words = ["card", "--model", copied.folder, "--run", copied.run, "--results", source]
+    assert main([str(word) for word in words]) == 2
+    assert "lies where the card's figures are written" in capsys.readouterr().err
+    assert source.read_text() == before
+    assert not (copied.folder / "README.md").exists()
+
+
 def test_files_of_one_name_in_two_folders_are_both_published(copied):
     other = copied.results.parent / "more" / copied.results.name
     other.parent.mkdir()

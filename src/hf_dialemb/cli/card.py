@@ -43,7 +43,7 @@ def _run(options: argparse.Namespace) -> None:
         card, written = render_record(record, options.results, options.repo_id), []
         if options.output is None:
             name = repository(record, options.repo_id)
-            written = write_published_results(figures_of(record, options.results), name, options.model)
+            written = write_published_results(figures_of(record, options.results), options.results, name, options.model)
         output = options.output or options.model / "README.md"
         write_text_atomically(output, card)
         print("\n".join(f"Wrote {path}" for path in (output, *written)))

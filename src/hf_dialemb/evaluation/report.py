@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from ..models.errors import InputError
 from ..models.files import write_text_atomically
 from .learnt import NOTE
-from .results import Results, Row
+from .results import Results, Row, place_of
 from .tables import PRINTED_DECIMALS, column_of, measured_of, printed_cells, printed_figure
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _section(results: Results, otherwise: str) -> Section:
     config: Mapping[str, Any] = run.get("config") or {}
     found: dict[_Place, dict[Heading, Row]] = {}
     for row in rows:
-        place = (row.corpus, row.split, row.task, row.metric, row.setting)
+        place = place_of(row)
         found.setdefault(place, {})[Heading(row.model, row.quoted_from is not None)] = row
     headings = sorted(
         _distinct(heading for figures in found.values() for heading in figures), key=lambda one: one.quoted

@@ -96,6 +96,11 @@ class Results:
     results: tuple[Row, ...]
 
 
+def place_of(row: Row) -> tuple[str, str, str, str, str]:
+    """Says what a figure is of: corpus, split, task, metric and setting."""
+    return row.corpus, row.split, row.task, row.metric, row.setting
+
+
 def write_results(results: Results, path: Path | str) -> None:
     """Writes a results file, whole or not at all.
 

@@ -21,10 +21,10 @@ from .embedding_cache import embedding_cache
 from .encoders import find_encoder, has_weights, load_encoder
 from .learnt import marked
 from .plots import scatter
-from .quoted import place_of, quoted_beside
+from .quoted import quoted_beside
 from .registry import default_tasks, get_task, load_problem
 from .remembering import RememberingEncoder
-from .results import Results, Row, describe_run, write_results
+from .results import Results, Row, describe_run, place_of, write_results
 from .tables import markdown_table, paper_table
 from .task import Measurement, Problem
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from .learnt import LEARNT, NOTE
-from .results import Row
+from .results import Row, place_of
 
 WIDEST = 12
 """How many figures stand side by side; where there are more, each has a row of its own and each model a column."""
@@ -146,7 +146,7 @@ def paper_grid(rows: Iterable[Row]) -> Grid:
     for row in rows:
         if row.metric == "seconds":
             continue
-        place = (row.corpus, row.split, row.task, row.metric, row.setting)
+        place = place_of(row)
         column = column_of(row)
         places[place] = column._replace(decimals=max(column.decimals, PRINTED_DECIMALS))
         name = f"paper: {row.model}" if row.quoted_from else row.model

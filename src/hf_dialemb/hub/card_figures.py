@@ -11,8 +11,7 @@ from huggingface_hub import EvalResult
 
 from ..evaluation.flow_tables import is_in_short
 from ..evaluation.learnt import LEARNT, learnt_sets, marked
-from ..evaluation.quoted import place_of
-from ..evaluation.results import Results, Row, read_results
+from ..evaluation.results import Results, Row, place_of, read_results
 from ..evaluation.tables import PRINTED_DECIMALS, Column, column_of, printed_figure
 from ..models.errors import InputError
 from .card_record import matches

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..evaluation.results import Results, write_results
+from ..models.errors import InputError
 from .card_figures import Measured, command_of, without_place
 from .card_record import without_places
 
@@ -15,17 +16,26 @@ FOLDER = "results"
 """Where they lie in a published folder."""
 
 
-def write_published_results(measured: Measured, name: str, folder: Path) -> list[Path]:
+def write_published_results(measured: Measured, sources: Sequence[Path], name: str, folder: Path) -> list[Path]:
     """Writes what a card was rendered from, so that whoever reads the card can look it up.
 
     Args:
         measured: The card's figures.
+        sources: The files that they were read from, which stay as they are.
         name: What the model shall be called: its id on the Hub.
         folder: The published folder.
 
     Returns:
         The files, one for each results file. What an earlier card left there is replaced.
+
+    Raises:
+        InputError: A source lies where they go, and would lose the figures of other models.
     """
+    within = [source for source in sources if source.resolve().parent == (folder / FOLDER).resolve()]
+    if within:
+        raise InputError(
+            f"--results {within[0]}: lies where the card's figures are written and would be replaced; move it elsewhere"
+        )
     for old in (folder / FOLDER).glob("*.json"):
         old.unlink()
     (folder / FOLDER).mkdir(exist_ok=True)

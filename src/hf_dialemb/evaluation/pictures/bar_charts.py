@@ -11,7 +11,7 @@ from typing import Any
 from ...corpora.histograms import check_drawing, new_figure
 from ...models.errors import InputError
 from ..learnt import LEARNT, NOTE
-from ..results import Row
+from ..results import Row, place_of
 from ..tables import column_of, measured_of, printed_cells, printed_figure
 from .drawing import COLOURS, DARK_GREY, GREY, RULE, note, plain_text, save, short_model, shortened, title
 
@@ -42,7 +42,7 @@ def bars(rows: Iterable[Row], path: Path | str, heading: str = "") -> None:
     places: dict[Place, dict[tuple[str, bool], Row]] = {}
     for row in rows:
         if row.metric != "seconds":
-            place = (row.corpus, row.split, row.task, row.metric, row.setting)
+            place = place_of(row)
             places.setdefault(place, {})[row.model, row.quoted_from is not None] = row
     if not places:
         raise InputError("rows: got no figure to draw, expected at least one; measure a model")

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..results import Row
+from ..results import Row, place_of
 
 SPLIT = "test"
 """The split that all quoted figures are of."""
@@ -55,11 +55,6 @@ def quoted_figures(suite: str) -> Quoted:
                     Row(line["model"], corpus, SPLIT, task, metric, setting, mean, std, table["n"], quoted_from=source)
                 )
     return Quoted(str(record["paper"]), tuple(rows), tuple(record["shown"]), tuple(record["notes"]))
-
-
-def place_of(row: Row) -> tuple[str, str, str, str, str]:
-    """Says what a figure is of: corpus, split, task, metric and setting."""
-    return row.corpus, row.split, row.task, row.metric, row.setting
 
 
 def quoted_beside(rows: Iterable[Row], suites: Sequence[str] = ()) -> list[Row]:
