@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import shutil
 import subprocess
@@ -144,6 +145,12 @@ def test_a_wrong_setting_of_a_training_is_told(tiny_bert, tmp_path, capsys, more
             ["corpus", "stats", "--corpus", "sample", "--output", "/no/such/file.jsonl"],
             "the folder /no/such does not exist",
         ),
+        (
+            ["evaluate", "--model", "tfidf", "--corpus", "./calls.jsonl", "--split", "dev"],
+            "--split: got 'dev', but ./calls.jsonl has no splits and is read whole; leave it out",
+        ),
+        (["corpus", "check", "calls.csv", "--split", "dev"], "calls.csv has no splits"),
+        (["demo", "--max-steps", "0"], "--max-steps: got 0, expected at least 1"),
         (["search", "--corpus", "sample"], "the following arguments are required: --model, --id"),
         (
             ["evaluate", "--model", "no/such", "--corpus", "sample"],
@@ -261,3 +268,27 @@ def test_a_disk_that_fills_up_is_told_and_leaves_nothing_that_looks_whole(tiny_b
     assert list((tmp_path / "run").glob("checkpoint-*/complete")) == []
     assert main(words) == 0  # with room on the disk, the same command goes on
     assert load_file(tmp_path / "run" / "model.safetensors")
+
+
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_a_reader_that_leaves_changes_neither_the_exit_code_nor_what_is_written(tmp_path, buffered):
+    bad, good, report = tmp_path / "bad.jsonl", tmp_path / "good.jsonl", tmp_path / "report.json"
+    bad.write_text("{}\n" * 3000)
+    good.write_text(json.dumps(GOOD) + "\n")
+    words = {"check": [str(bad)], "stats": ["--corpus", str(good), "--report", str(report)]}
+    found = {}
+    for action, more in words.items():
+        process = subprocess.Popen(
+            [sys.executable, "-m", "hf_dialemb.cli", "corpus", action, *more],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": buffered},
+        )
+        process.stdout.close()
+        errors = process.stderr.read()
+        process.stderr.close()
+        assert "BrokenPipeError" not in errors
+        found[action] = process.wait()
+    assert found == {"check": 2, "stats": 0}
+    assert json.loads(report.read_text())["dialogues"] == 1

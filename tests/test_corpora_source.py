@@ -67,7 +67,7 @@ def test_archive_in_any_order_equals_the_folder(tmp_path, suffix):
     assert listed(source, "nothing") == []
 
 
-def test_links_are_neither_read_nor_written(tmp_path):
+def test_links_in_an_archive_are_neither_read_nor_written_but_told(tmp_path):
     (tmp_path / "secret.json").write_text("[0]")
     path = tmp_path / "c.tar.xz"
     with tarfile.open(path, "w:xz") as archive:
@@ -80,8 +80,21 @@ def test_links_are_neither_read_nor_written(tmp_path):
             member.type, member.linkname = kind, target
             archive.addfile(member)
     before = sorted(tmp_path.rglob("*"))
-    assert [name for name, _ in listed(Source(path), "train/*.json")] == [f"{path}:train/d.json"]
+    source = Source(path)
+    assert [name for name, _ in listed(source, "train/d.json")] == [f"{path}:train/d.json"]
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"train/a\.json: is a link to another file, .* --dereference"):
+            listed(source, "train/*.json")
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_folder_behind_a_link_is_read_and_one_that_leads_back_is_not(tmp_path):
+    folder = unpack(tmp_path / "folder", {"train/a.json": b"[1]"})
+    unpack(tmp_path / "elsewhere", {"b.json": b"[2]"})
+    (folder / "more").symlink_to(tmp_path / "elsewhere")
+    (folder / "train" / "again").symlink_to(folder)
+    (folder / "gone").symlink_to(tmp_path / "nowhere")
+    assert listed(Source(folder), "*.json") == [(f"{folder}/more/b.json", b"[2]"), (f"{folder}/train/a.json", b"[1]")]
 
 
 @pytest.mark.parametrize("name", ["../train/a.json", "train/../../a.json", "/train/a.json"])

@@ -47,3 +47,17 @@ def test_files_of_ones_own_and_corpora_without_files(tmp_path):
     assert data_hash("sample") is None
     with pytest.raises(InputError, match="holds neither sgd"):
         data_hash("sgd", tmp_path)
+
+
+def test_transcripts_are_told_apart_by_their_folders_which_are_their_labels(tmp_path):
+    for name in ("sales", "support"):
+        (tmp_path / "calls" / name).mkdir(parents=True)
+        (tmp_path / "calls" / name / "a.txt").write_text(f"Agent: {name}\nCustomer: yes\n")
+    first = data_hash(str(tmp_path / "calls"))
+    (tmp_path / "calls" / ".hidden.txt").write_text("nobody reads this")
+    (tmp_path / "calls" / "folder.txt").mkdir()
+    assert data_hash(str(tmp_path / "calls")) == first
+    (tmp_path / "calls" / "sales").rename(tmp_path / "calls" / "selling")
+    second = data_hash(str(tmp_path / "calls"))
+    (tmp_path / "calls" / "selling" / "B.TXT").write_text("Agent: and this\nCustomer: yes\n")
+    assert len({first, second, data_hash(str(tmp_path / "calls"))}) == 3

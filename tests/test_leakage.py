@@ -322,6 +322,8 @@ def test_near_utterances_are_those_of_a_comparison_of_all_pairs():
     found = [utterances.find(comparable(text)) for text in training]
     assert [matches[0].similarity if matches else 0.0 for matches in found] == similarities
     assert [utterances.find(comparable(text)) for text in training] == found  # as it was remembered
+    utterances.add("other", "o", comparable(evaluation["e1"]))  # the same text in a set that comes after a look-up
+    assert [match.evaluation for match in utterances.find(comparable(evaluation["e1"]))] == ["other", "set"]
 
 
 def table(evaluation, training):

@@ -416,6 +416,17 @@ def test_a_time_within_what_is_said_stays(tmp_path):
     assert [turn.content for turn in dialogue.turns] == said
 
 
+def test_transcripts_behind_a_link_are_read(tmp_path):
+    said = "Agent: hello\nCustomer: hi\n"
+    for name in ("calls/sales/a.txt", "elsewhere/b.txt"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(said)
+    (tmp_path / "calls" / "support").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "again").symlink_to(tmp_path / "calls")
+    found = [(each.id, each.domains) for each in read_own(tmp_path / "calls")]
+    assert found == [("sales/a", ("sales",)), ("support/b", ("support",))]
+
+
 def test_files_of_other_forms_in_a_folder_are_told(tmp_path, caplog):
     (tmp_path / "a.txt").write_text("A: Hi\nB: Ho")
     assert len(list(read_own(tmp_path))) == 1

@@ -67,6 +67,19 @@ def test_lists_of_ids_make_the_splits(tmp_path, corpus, ending):
     assert all(one == Dialogue(HI_READ, one.id, ("hotel",)) for split in SPLITS for one in found[split])
 
 
+def test_the_lists_of_another_corpus_in_the_folder_are_not_its_own(tmp_path):
+    folder, other = tmp_path / "multiwoz" / "MultiWOZ_2.1", tmp_path / "multiwoz" / "titan_903"
+    write(folder / "data.json", {"A": HI, "B": HI, "C": HI})
+    write(other / "valListFile.json", "A")
+    write(other / "testListFile.json", "B")
+    with pytest.raises(InputError, match=r"data\.json needs valListFile\.\* too"):
+        load_dialogues("multiwoz21", tmp_path)
+    write(folder / "valListFile.json", "B")
+    write(folder / "testListFile.json", "C")
+    found = [[one.id for one in load_dialogues("multiwoz21", tmp_path, split)] for split in SPLITS]
+    assert found == [["A"], ["B"], ["C"]]
+
+
 def test_split_files_read_as_one_file_with_lists(tmp_path):
     for name in ("train", "val", "test"):
         write(tmp_path / "multiwoz21" / f"{name}.json", {name: HI})

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from hf_dialemb.corpora import read_jsonl, registry, write_jsonl
-from hf_dialemb.corpora.corpus import Corpus
+from hf_dialemb.corpora.corpus import SPLITS, Corpus
 from hf_dialemb.corpora.dataset_card import PAPER_TABLE, dataset_card
 from hf_dialemb.corpora.unify import unified_features, unify
 from hf_dialemb.models.dialogue import Dialogue, Turn
@@ -32,7 +32,7 @@ HELD_OUT = Dialogue((Turn("user", "Bye then", ("bye",)),), "dev/1")
 PLAIN = Dialogue((Turn("user", "Nothing is known of this"),), "plain")
 
 
-def register(monkeypatch, folder, name, splits, terms="permissive", kind="dialogues", part_of=""):
+def register(monkeypatch, folder, name, splits, terms="permissive", kind="dialogues", part_of="", shared=SPLITS):
     """Registers a corpus of .jsonl files and writes them; a split of None has no file."""
     for split, dialogues in splits.items():
         if dialogues is not None:
@@ -56,6 +56,7 @@ def register(monkeypatch, folder, name, splits, terms="permissive", kind="dialog
         terms,
         kind=kind,
         part_of=part_of,
+        shared=shared,
         extract="a|b",
     )
     module = ModuleType(name)
@@ -309,6 +310,15 @@ def test_what_the_evaluation_sets_hold_is_left_out_of_train_and_counted(data, tm
     assert list(json.loads((folder / "json/flat/data.json").read_text())["dialogs"]) == ["train/3", "dev/9"]
 
 
+def test_train_alone_is_kept_apart_from_the_splits_that_are_not_written(data, tmp_path, monkeypatch):
+    longer = replace(SECOND, id="train/7")
+    register(monkeypatch, data, "flat", {"train": [FIRST, longer], "dev": [replace(FIRST, id="dev/9")]})
+    _, stats = made(data, tmp_path, "flat", splits="train")
+    assert stats["corpora"]["flat"]["excluded"] == {"dialogues": 1, "turns": len(FIRST.turns)}
+    assert stats["totals"]["dialogues"] == {"train": 1}
+    assert stats["evaluation"] == ["flat/dev"]
+
+
 def test_nothing_may_be_left_of_train(data, tmp_path, monkeypatch):
     register(monkeypatch, data, "flat", {"train": [FIRST], "dev": [replace(FIRST, id="dev/9")]})
     folder, stats = made(data, tmp_path, "flat")
@@ -322,6 +332,22 @@ def test_a_part_of_another_corpus_enters_only_without_that(data, tmp_path, monke
     _, stats = made(data, tmp_path, "all")
     assert stats["left_out"]["extract"] == "hotel holds its dialogues"
     assert "orphan" in stats["corpora"]
+
+
+def test_of_two_corpora_that_share_splits_the_one_with_more_enters(data, tmp_path, monkeypatch):
+    small, whole = {"train": [SECOND], "dev": [HELD_OUT]}, {"train": [FIRST, SECOND], "dev": [HELD_OUT]}
+    register(monkeypatch, data, "small", small, part_of="whole")
+    register(monkeypatch, data, "whole", {"train": None, "dev": [HELD_OUT]}, part_of="small", shared=("dev",))
+    register(monkeypatch, data, "smallest", {"train": [SECOND]}, part_of="small")
+    _, stats = made(data, tmp_path, "all")
+    assert {"small", "whole", "smallest"} & set(stats["corpora"]) == {"small"}
+    register(monkeypatch, data, "whole", whole, part_of="small", shared=("dev",))
+    stats = unify(["all"], data, tmp_path / "more", show_progress=False)
+    assert {"small", "whole", "smallest"} & set(stats["corpora"]) == {"whole"}
+    assert stats["left_out"]["smallest"] == stats["left_out"]["small"] == "whole holds its dialogues"
+    (data / "small/train.jsonl").unlink()  # what is left of it is the same as in the other
+    stats = unify(["all"], data, tmp_path / "least", splits="dev", show_progress=False)
+    assert {"small", "whole"} & set(stats["corpora"]) == {"whole"}
 
 
 def test_dialogues_without_an_id_get_one(data, tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from .. import __version__
 from ..models.errors import InputError
 from ..models.files import check_not_read
 from . import benchmark, card, convert, corpus, ensemble, export, flow, publish, rank
-from .parser import Parser, add_command, corpus_options, say
+from .parser import Parser, add_command, check_split, corpus_options, say, split_option
 
 _TRAIN_HELP = """Every setting is a line 'field: value' of the YAML file or '--field value' here; the latter wins.
 Fields: those of the run, of the method's config, and of transformers.TrainingArguments; --list-settings prints them.
@@ -54,7 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if rest and options.command not in ("train", "ensemble"):
             raise InputError(f"unknown argument '{rest[0]}'; see 'dialemb {options.command} --help'")
         options.rest = rest
+        check_split(options)
         options.run(options)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except InputError as error:
         return _fail(str(error), 2)
     except KeyboardInterrupt:
@@ -144,7 +147,7 @@ def _add_evaluate(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     parser.add_argument("--corpus", required=True, help="a corpus name, or a file, folder or Hub dataset of your own")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    parser.add_argument("--split", default="test", help="train, dev, test or all (default: test)")
+    split_option(parser, "test")
     parser.add_argument("--task", nargs="+", default=[], help="tasks, see below (default: what suits the corpus)")
     parser.add_argument(
         "--output",

@@ -38,6 +38,9 @@ def _run(options: argparse.Namespace) -> None:
 
     if not options.results and not options.record:
         raise InputError("--results: got none, expected figures of the model; measure it with dialemb benchmark")
+    for name in ("output", "repo_id"):
+        if getattr(options, name) and not options.results:
+            raise InputError(f"--{name.replace('_', '-')}: is for a card, which needs figures; give --results too")
     record = make_record(options.model, options.training, options.corpus_licence)
     if options.results:
         card, written = render_record(record, options.results, options.repo_id), []

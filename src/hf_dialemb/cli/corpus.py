@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..models.files import check_writable, write_json_atomically
-from .parser import Parser, add_command, corpus_options, own_options, say
+from .parser import Parser, add_command, corpus_options, own_options, say, split_option
 
 if TYPE_CHECKING:
     from ..corpora.statistics import Statistics
@@ -56,7 +56,7 @@ def _add_check(actions: argparse._SubParsersAction[Parser]) -> None:
     )
     parser.add_argument("file", help="a .jsonl, .csv, .tsv, .parquet or .txt file, a folder of .txt, or a corpus name")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    parser.add_argument("--split", default="all", help="of a corpus: train, dev, test or all (default: all)")
+    split_option(parser, "all")
     own_options(parser)
     parser.set_defaults(run=_check)
 
@@ -66,7 +66,7 @@ def _check(options: argparse.Namespace) -> None:
 
     errors = warnings = 0
     for problem in check(options.file, options.data_dir, options.split, columns=options.columns, roles=options.roles):
-        print(f"{problem.place}: {problem.severity}: {problem.message}")
+        say(f"{problem.place}: {problem.severity}: {problem.message}")
         errors += problem.severity == "error"
         warnings += problem.severity == "warning"
     found = f"{options.file}: errors: {errors:,}, warnings: {warnings:,}"
@@ -126,7 +126,7 @@ def _stats(options: argparse.Namespace) -> None:
     else:
         for dialogue in dialogues:
             statistics.add(dialogue)
-    print(statistics.to_table())
+    say(statistics.to_table())
     if options.plot:
         draw_histograms(statistics, options.plot, _title(options))
     if options.report:

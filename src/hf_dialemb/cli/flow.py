@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command, corpus_options, own_options, say
+from .parser import Parser, add_command, corpus_options, own_options, say, split_option
 
 COMMANDS = ("flow next", "flow compare", "flow measure")
 """Those whose name is two words."""
@@ -41,7 +41,7 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--model", help=f"encoder of utterances (default: {_MODEL})")
     parser.add_argument("--vectors", type=Path, help="vectors of your own (.npy), one for each utterance in order")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    parser.add_argument("--split", default="all", help="train, dev, test or all (default: all)")
+    split_option(parser, "all")
     parser.add_argument("--domain", help="only dialogues of this domain alone")
     parser.add_argument("--clusters", help="how many kinds of utterance, as 12 or user=10,assistant=14")
     parser.add_argument("--threshold", help="or how far apart they may be, as 0.6 or user=0.5,assistant=0.6")
@@ -118,7 +118,7 @@ def _add_compare(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--input", required=True, help="the second set: a folder, a file or a corpus name")
     parser.add_argument("--output", type=Path, default=Path("comparison"), help="folder to write (default: comparison)")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    parser.add_argument("--split", default="all", help="train, dev, test or all (default: all)")
+    split_option(parser, "all")
     parser.add_argument("--domain", help="only dialogues of this domain alone")
     own_options(parser)
     parser.set_defaults(run=_compare)

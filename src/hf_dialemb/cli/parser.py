@@ -56,7 +56,48 @@ def corpus_options(parser: argparse.ArgumentParser, split: str = "test") -> None
     """
     parser.add_argument("--corpus", required=True, help="a corpus name, or a file, folder or Hub dataset of your own")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    parser.add_argument("--split", default=split, help=f"train, dev, test or all (default: {split})")
+    split_option(parser, split)
+
+
+def split_option(parser: argparse.ArgumentParser, split: str) -> None:
+    """Adds the option that names a split.
+
+    Args:
+        parser: The command's parser.
+        split: The split that is meant when none is given.
+    """
+    told = f"of a corpus by name or on the Hub: train, dev, test or all (default: {split})"
+    parser.add_argument("--split", action=_Split, default=split, help=told)
+
+
+class _Split(argparse.Action):
+    """Remembers that the split was given, which `check_split` asks for."""
+
+    def __call__(
+        self, parser: object, namespace: argparse.Namespace, values: object, option: str | None = None
+    ) -> None:
+        namespace.split = namespace.given_split = values
+
+
+def check_split(options: argparse.Namespace) -> None:
+    """Refuses a split of a file of one's own, which is read whole: figures would be told as those of a part of it.
+
+    Args:
+        options: The words of a command.
+
+    Raises:
+        InputError: There is one.
+    """
+    given = getattr(options, "given_split", "all")
+    if given == "all":
+        return
+    from ..corpora import CORPORA
+    from ..corpora.own import is_own
+
+    for name in ("corpus", "file", "input", "named_input"):
+        corpus = getattr(options, name, None)
+        if corpus and corpus not in CORPORA and is_own(corpus):
+            raise InputError(f"--split: got '{given}', but {corpus} has no splits and is read whole; leave it out")
 
 
 def own_options(parser: argparse.ArgumentParser) -> None:

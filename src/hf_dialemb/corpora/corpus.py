@@ -41,6 +41,7 @@ class Corpus:
         folder: Its folder or archive where several corpora share one; otherwise the name.
         real: Whether the reader was run on the real files, and not only on records made by hand in their format.
         part_of: Another corpus that holds the same dialogues; where that one is at hand, ``all`` leaves this one out.
+        shared: The splits of which that is so.
         extract: What the files that it was run on hold of the corpus, if not all of it.
     """
 
@@ -55,6 +56,7 @@ class Corpus:
     folder: str = ""
     real: bool = True
     part_of: str = ""
+    shared: tuple[str, ...] = SPLITS
     extract: str = ""
 
     def __post_init__(self) -> None:

@@ -7,7 +7,8 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from . import OWN, REGISTERED, find_source, form_of, get_corpus
-from .source import Source
+from .source import Source, files_within
+from .transcripts import ENDING
 
 _BLOCK = 1 << 20
 
@@ -29,8 +30,7 @@ def data_hash(corpus: str, data_dir: str | Path | None = None) -> str | None:
     form = form_of(corpus)
     if form == OWN:
         path = Path(corpus).expanduser()
-        files = sorted(path.rglob("*.txt")) if path.is_dir() else [path]
-        return _hash_files(tuple(files))
+        return _hash_transcripts(path) if path.is_dir() else _hash_file(path)
     source = find_source(get_corpus(corpus), data_dir) if form == REGISTERED else None
     if source is None:
         return None
@@ -50,11 +50,18 @@ def _hash_source(path: Path, patterns: tuple[str, ...]) -> str:
     return digest.hexdigest()
 
 
-def _hash_files(files: tuple[Path, ...]) -> str:
+def _hash_transcripts(folder: Path) -> str:
     digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.name.encode())
-        with file.open("rb") as stream:
-            while block := stream.read(_BLOCK):
-                digest.update(block)
+    for file in files_within(folder):
+        if file.name.lower().endswith(ENDING):
+            inner = file.relative_to(folder).as_posix()  # the dialogue's id, and its label
+            digest.update(f"{inner}\0{_hash_file(file)}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def _hash_file(file: Path) -> str:
+    digest = hashlib.sha256(file.name.encode(errors="surrogateescape"))
+    with file.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
     return digest.hexdigest()

@@ -276,8 +276,8 @@ class Utterances:
             self._texts.append(text)
             self._places.append({})
             self._near.insert(row, self._signature(shingles))
-            self._found.clear()
-            self._unknown.clear()
+        self._found.clear()
+        self._unknown.clear()
         places = self._places[row]
         places[evaluation] = min(identifier, places.get(evaluation, identifier))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 import tempfile
 import zipfile
@@ -46,6 +47,7 @@ class Source:
             suffixes = ", ".join((*ARCHIVE_SUFFIXES, _GZIP))
             raise InputError(f"{self.path}: expected a folder or an archive that ends in {suffixes}")
         self._tar_names: list[str] | None = None
+        self._tar_links: set[str] = set()
 
     def files(self, pattern: str) -> Iterator[tuple[str, io.BufferedReader]]:
         """Opens the files whose path ends as the pattern says.
@@ -77,10 +79,8 @@ class Source:
 
     def _folder_files(self, pattern: str) -> Iterator[tuple[str, io.BufferedReader]]:
         found: dict[str, Path] = {}
-        for path in self.path.rglob("*"):
+        for path in files_within(self.path):
             name = path.relative_to(self.path).as_posix()
-            if not path.is_file():
-                continue
             if _matches(name, pattern):
                 found[name] = path
             elif name.endswith(_GZIP) and _matches(name.removesuffix(_GZIP), pattern):
@@ -102,6 +102,12 @@ class Source:
         names = self._list_tar()
         # A name that occurs twice means its last occurrence, as it would after unpacking.
         last = {name: index for index, name in enumerate(names) if _matches(name, pattern)}
+        for name in sorted(self._tar_links):
+            if _matches(name, pattern):
+                raise InputError(
+                    f"{self.path}:{name}: is a link to another file, expected the file itself; pack the folder again "
+                    "with tar --dereference --hard-dereference"
+                )
         order = sorted(last, reverse=True)
         if not order:
             return
@@ -139,8 +145,12 @@ class Source:
         """Lists the members once: a tar has no index, and no order can be promised before all names are known."""
         if self._tar_names is None:
             with self._open_tar() as archive:
-                # What is no regular file gets a name that no pattern matches, to keep the positions.
-                listed = [self._normal(member.name) if member.isreg() else "" for member in archive]
+                listed = []
+                for member in archive:
+                    # What is no regular file gets a name that no pattern matches, to keep the positions.
+                    listed.append(self._normal(member.name) if member.isreg() else "")
+                    if member.issym() or member.islnk():
+                        self._tar_links.add(self._normal(member.name))
                 # tarfile stops silently at a broken header; reading on makes the compression's own checks speak.
                 while archive.fileobj and archive.fileobj.read(_CHUNK):
                     pass
@@ -177,6 +187,30 @@ class _Part(io.RawIOBase):
         return io.BufferedReader(self)
 
 
+def files_within(folder: Path) -> Iterator[Path]:
+    """Lists the files of a folder, those behind links too.
+
+    Args:
+        folder: The folder.
+
+    Yields:
+        The path of each, the files of a folder before its folders, both sorted by name; none that is hidden.
+
+    Raises:
+        InputError: A folder cannot be read.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise InputError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions")
+
+    for parent, folders, files in os.walk(folder, onerror=refuse, followlinks=True):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and not _leads_back(parent, name))
+        for name in sorted(files):
+            file = Path(parent, name)
+            if not name.startswith(".") and file.is_file():
+                yield file
+
+
 def is_archive(path: Path) -> bool:
     """Says whether a path is a file that a `Source` can open.
 
@@ -187,6 +221,12 @@ def is_archive(path: Path) -> bool:
         Whether the file exists and its name ends as an archive's or a packed file's.
     """
     return path.name.endswith((*ARCHIVE_SUFFIXES, _GZIP)) and path.is_file()
+
+
+def _leads_back(parent: str, name: str) -> bool:
+    """Says whether a folder is a link to one on the way to it, which would have no end."""
+    folder = Path(parent, name).absolute()
+    return folder.is_symlink() and folder.resolve() in {each.resolve() for each in folder.parents}
 
 
 def _append(file: IO[bytes], stream: IO[bytes]) -> tuple[int, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 from ..models.errors import InputError
 from .findings import Finding, Line, Problem, at_least_one, distinct, from_lines, is_text, text_of
 from .roles import RoleMap
+from .source import files_within
 from .streams import decompressed
 
 logger = logging.getLogger(__name__)
@@ -66,20 +66,12 @@ def _find(path: Path, roles: RoleMap) -> Iterator[Finding]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    def refuse(error: OSError) -> None:
-        raise InputError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions")
-
     others: list[str] = []
-    for parent, folders, files in os.walk(folder, onerror=refuse):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(files):
-            file = Path(parent, name)
-            if name.startswith(".") or not file.is_file():
-                continue
-            if name.lower().endswith(ENDING):
-                yield file
-            elif name.lower().endswith(_OTHERS):
-                others.append(file.relative_to(folder).as_posix())
+    for file in files_within(folder):
+        if file.name.lower().endswith(ENDING):
+            yield file
+        elif file.name.lower().endswith(_OTHERS):
+            others.append(file.relative_to(folder).as_posix())
     if others:
         logger.warning(
             "%s: passed over %d files that are no %s files, such as %s; give each by itself",

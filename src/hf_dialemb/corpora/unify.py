@@ -74,7 +74,11 @@ def unify(
         chosen, left_out = _choose_named(names, data_dir, wanted, terms, skip_invalid), {}
     temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
     check_writable(temporary)
-    held_out = [f"{corpus.name}/{split}" for corpus, present in chosen for split in present if split != SPLITS[0]]
+    held_out = [
+        f"{corpus.name}/{split}"  # whether it is written or not
+        for corpus, _ in chosen
+        for split in _look(corpus, data_dir, SPLITS[1:], skip_invalid)
+    ]
     check_apart([f"{corpus.name}/{SPLITS[0]}" for corpus, present in chosen if SPLITS[0] in present], evaluation)
     try:
         index = build_index([*held_out, *evaluation], data_dir, skip_invalid=skip_invalid)
@@ -158,6 +162,7 @@ def _choose_from_all(
 ) -> tuple[list[tuple[Corpus, tuple[str, ...]]], dict[str, str]]:
     """The corpora that can enter, and why others cannot."""
     chosen, left_out = [], {}
+    held: dict[str, str] = {}
     for name in sorted(CORPORA):
         corpus = get_corpus(name)
         if corpus.kind != "dialogues" or not any(corpus.files.values()):  # one without files is invented
@@ -165,8 +170,9 @@ def _choose_from_all(
         present = _look(corpus, data_dir, wanted, skip_invalid)
         if not present:
             left_out[name] = "its files are not at hand"
-        elif corpus.part_of and set(present) <= set(_look(get_corpus(corpus.part_of), data_dir, wanted, skip_invalid)):
-            left_out[name] = f"{corpus.part_of} holds its dialogues"
+        elif (holder := _holder(corpus, present, data_dir, skip_invalid, held)) not in ("", name):
+            held[name] = holder
+            left_out[name] = f"{holder} holds its dialogues"
         elif not any(present.values()):
             left_out[name] = "it has neither dialogue acts nor slots"
         elif not _allowed(corpus, terms):
@@ -177,6 +183,16 @@ def _choose_from_all(
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise InputError(f"There is nothing to unify ({reasons}); put corpora with acts or slots into the data folder")
     return chosen, left_out
+
+
+def _holder(
+    corpus: Corpus, present: Iterable[str], data_dir: str | Path | None, skip_invalid: bool, held: dict[str, str]
+) -> str:
+    """The corpus that holds all that is at hand of this one, or what holds that one in its turn; else nothing."""
+    if not corpus.part_of:
+        return ""
+    there = _look(get_corpus(corpus.part_of), data_dir, corpus.shared, skip_invalid)
+    return held.get(corpus.part_of, corpus.part_of) if set(present) <= set(there) else ""
 
 
 def _allowed(corpus: Corpus, terms: str) -> bool:

@@ -35,9 +35,11 @@ def run_demo(output: Path, max_steps: int | None, report: Callable[[str], None])
     Raises:
         InputError: The folder cannot be written, MiniLM's weights are not at hand, or the training failed.
     """
+    if max_steps is not None and max_steps < 1:
+        raise InputError(f"--max-steps: got {max_steps}, expected at least 1; leave it out for the recipe's own")
     started = time.perf_counter()
     trained, published = output / "dial2vec", output / "published"
-    overrides = ["--output_dir", str(trained), *(["--max_steps", str(max_steps)] if max_steps else [])]
+    overrides = ["--output_dir", str(trained), *(["--max_steps", str(max_steps)] if max_steps is not None else [])]
     settings = parse(RECIPE, overrides)
     report(f"1. Training dial2vec from {settings.run.backbone} on the synthetic corpus 'sample', without labels")
     words = [sys.executable, "-m", "hf_dialemb.cli", "train", "--config", RECIPE, *overrides]

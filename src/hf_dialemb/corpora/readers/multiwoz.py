@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import reprlib
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
@@ -184,7 +185,7 @@ def identifier(key: str) -> str:
 
 
 def members_of_split(
-    source: Source, split: str, pattern: str, lists: Mapping[str, str]
+    source: Source, split: str, pattern: str, lists: Mapping[str, str], beside: str = ""
 ) -> Iterator[tuple[str, tuple[str, Any]]]:
     """Reads the dialogues of one split out of a file of all of them; what no list names is train.
 
@@ -193,6 +194,7 @@ def members_of_split(
         split: The split.
         pattern: The file: an object from ids to dialogues.
         lists: From other splits to their files of ids, a line each; they are called ``.json`` as often as ``.txt``.
+        beside: The place of a file; lists of its folder count, and those of other corpora within the source do not.
 
     Yields:
         The place, and the pair of id and dialogue.
@@ -203,8 +205,8 @@ def members_of_split(
     splits = {
         identifier(line.strip()): name
         for name, ids in lists.items()
-        for _, line in text_lines(source, ids)
-        if line.strip()
+        for place, line in text_lines(source, ids)
+        if line.strip() and (not beside or PurePosixPath(place).parent == PurePosixPath(beside).parent)
     }
     missing = [ids for name, ids in lists.items() if name not in splits.values()]
     for place, (key, raw) in json_members(source, pattern):
@@ -265,6 +267,7 @@ CORPORA = (
         source="https://github.com/budzianowski/multiwoz",
         licence="MIT; the single-domain extract CC BY 4.0",
         terms="permissive",
+        part_of="multiwoz21",
         extract="train is the single-domain extract of version 2.0",
     ),
 )

@@ -47,8 +47,9 @@ def split_records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, 
     Raises:
         InputError: There is a ``data.json`` without the lists of ids, or a file is malformed.
     """
-    if next(source.files("data.json"), None):
-        yield from members_of_split(source, split, "data.json", _LISTS)
+    place, _ = next(source.files("data.json"), ("", None))
+    if place:
+        yield from members_of_split(source, split, "data.json", _LISTS, beside=place)
     else:
         yield from json_members(source, FILES[split][-1])
 
@@ -87,6 +88,7 @@ CORPORA = (
         terms="permissive",
         folder="multiwoz",
         part_of="multiwoz",
+        shared=("dev", "test"),
         extract="dev and test, in the layout of ConvLab-2",
     ),
     Corpus(
