@@ -50,14 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if " ".join(words[:2]) in flow.COMMANDS:
             words[:2] = [" ".join(words[:2])]
-        options, rest = _parser().parse_known_args(words)
-        if rest and options.command not in ("train", "ensemble"):
-            raise InputError(f"unknown argument '{rest[0]}'; see 'dialemb {options.command} --help'")
-        options.rest = rest
-        check_split(options)
-        options.run(options)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        _run(words)
     except InputError as error:
         return _fail(str(error), 2)
     except KeyboardInterrupt:
@@ -73,6 +66,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _fail(f"safetensors: {error}; free space or fetch the checkpoint again", 1)
         raise
     return 0
+
+
+def _run(words: list[str]) -> None:
+    options, rest = _parser().parse_known_args(words)
+    if rest and options.command not in ("train", "ensemble"):
+        raise InputError(f"unknown argument '{rest[0]}'; see 'dialemb {options.command} --help'")
+    options.rest = rest
+    check_split(options)
+    options.run(options)
+    if sys.stdout is not None:
+        sys.stdout.flush()  # here, where it is told when nobody reads any more
 
 
 def _fail(message: str, code: int) -> int:

@@ -73,10 +73,8 @@ def split_option(parser: argparse.ArgumentParser, split: str) -> None:
 class _Split(argparse.Action):
     """Remembers that the split was given, which `check_split` asks for."""
 
-    def __call__(
-        self, parser: object, namespace: argparse.Namespace, values: object, option: str | None = None
-    ) -> None:
-        namespace.split = namespace.given_split = values
+    def __call__(self, _: object, options: argparse.Namespace, given: object, option: str | None = None) -> None:
+        options.split = options.given_split = given
 
 
 def check_split(options: argparse.Namespace) -> None:

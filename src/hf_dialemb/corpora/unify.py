@@ -74,11 +74,7 @@ def unify(
         chosen, left_out = _choose_named(names, data_dir, wanted, terms, skip_invalid), {}
     temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
     check_writable(temporary)
-    held_out = [
-        f"{corpus.name}/{split}"  # whether it is written or not
-        for corpus, _ in chosen
-        for split in _look(corpus, data_dir, SPLITS[1:], skip_invalid)
-    ]
+    held_out = _held_out((corpus for corpus, _ in chosen), data_dir, skip_invalid)
     check_apart([f"{corpus.name}/{SPLITS[0]}" for corpus, present in chosen if SPLITS[0] in present], evaluation)
     try:
         index = build_index([*held_out, *evaluation], data_dir, skip_invalid=skip_invalid)
@@ -193,6 +189,13 @@ def _holder(
         return ""
     there = _look(get_corpus(corpus.part_of), data_dir, corpus.shared, skip_invalid)
     return held.get(corpus.part_of, corpus.part_of) if set(present) <= set(there) else ""
+
+
+def _held_out(corpora: Iterable[Corpus], data_dir: str | Path | None, skip_invalid: bool) -> list[str]:
+    """The dev and test splits at hand, whether they are written or not."""
+    return [
+        f"{corpus.name}/{split}" for corpus in corpora for split in _look(corpus, data_dir, SPLITS[1:], skip_invalid)
+    ]
 
 
 def _allowed(corpus: Corpus, terms: str) -> bool:
