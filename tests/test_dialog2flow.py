@@ -102,6 +102,22 @@ def test_an_utterance_said_twice_counts_once_and_carries_all_its_labels():
     }
 
 
+@pytest.mark.parametrize(("form", "count"), [("raw", 6), ("words", 4), ("both", 4), ("official", 4)])
+def test_utterances_that_their_form_makes_alike_are_one(form, count):
+    said = [("Thank you so much!", "thank"), ("Thank you so much.", "thank"), ("Thanks a lot", "thank"),
+            ("thank you so much", "bye"), ("See you then", "bye"), ("So long then", "bye")]  # fmt: skip
+    made = examples([utterance(text, [label]) for text, label in said], text_forms=form)
+    space = made.spaces[0]
+    assert len(space.texts) == count
+    if form != "raw":
+        assert {space.labels[label] for label in space.carried[space.texts.index("Thank you so much!")]} == {
+            "thank",
+            "bye",
+        }
+        drawn = [example[0].texts for epoch in range(5) for example in all_of(made, epoch)]
+        assert all(utterance_text(first, "words") != utterance_text(second, "words") for first, second in drawn)
+
+
 @pytest.mark.parametrize(("balance", "ratio"), [(0.0, 10.0), (0.5, 10**0.5), (1.0, 1.0)])
 def test_balance_evens_out_the_pairs_per_label(balance, ratio):
     many = [utterance(f"{number} of them please", ["inform"]) for number in range(100)]

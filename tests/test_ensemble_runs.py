@@ -50,6 +50,17 @@ def test_a_run_that_fails_is_named_with_its_own_message(tmp_path):
             runs.wait()
 
 
+def test_a_run_that_fails_is_not_blamed_on_what_failed_before(tmp_path):
+    (tmp_path / "runs" / "logs").mkdir(parents=True)
+    (tmp_path / "runs" / "logs" / "baseline.log").write_text("dialemb: error: it was mended\n")
+    with runs_of(tmp_path, launch=("--no_such_option",)) as runs:
+        runs.begin(["baseline"])
+        with pytest.raises(InputError) as raised:
+            runs.wait()
+    assert "no_such_option" in str(raised.value)
+    assert "mended" not in str(raised.value)
+
+
 def test_as_many_runs_go_side_by_side_as_there_are_jobs(tmp_path, monkeypatch):
     begun, most, lock = threading.Barrier(2, timeout=PATIENCE), [0, 0], threading.Lock()
 

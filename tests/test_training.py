@@ -11,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from accelerate.data_loader import prepare_data_loader, skip_first_batches
 from safetensors.torch import load_file
+from torch.utils.data import DataLoader
 from transformers import AutoModel, AutoTokenizer
 
 from hf_dialemb.corpora import load_dialogues, write_jsonl
@@ -160,7 +162,7 @@ def test_a_checkpoint_is_chosen_by_the_signal(tiny_bert, tmp_path, signal):
     words = settings(
         tiny_bert,
         tmp_path,
-        dev_split="dev",
+        dev_split="test",
         checkpoint_selection=signal,
         max_steps=6,
         save_steps=2,
@@ -224,6 +226,25 @@ def test_the_order_is_that_of_seed_and_epoch_and_covers_every_example(sample_dia
     assert [number - len(examples) for number in second] != first
     dataset = ExampleDataset(examples)
     assert dataset[len(examples) + 3] == examples.example(1, 3)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_within_a_resumed_epoch_the_order_goes_on_as_it_would_have(sample_dialogues, processes):
+    examples = Dial2VecExamples(sample_dialogues, Dial2VecConfig(num_negatives=1), seed=0)
+
+    def loader():
+        dataset = ExampleDataset(examples)
+        dataset.sampler = EpochSampler(examples, batch_size=4 * processes, seed=0)
+        whole = DataLoader(dataset, 4, sampler=dataset.sampler, collate_fn=lambda batch: torch.zeros(len(batch)))
+        return prepare_data_loader(whole, num_processes=processes, process_index=0, put_on_device=False)
+
+    def numbers(loader):
+        loader.set_epoch(1)
+        return list(loader.batch_sampler)
+
+    straight = numbers(loader())
+    assert numbers(skip_first_batches(loader(), 3)) == straight[3:]
+    assert min(number for batch in straight for number in batch) >= len(examples)
 
 
 def test_a_batch_holds_examples_of_like_length(sample_dialogues):

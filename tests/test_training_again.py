@@ -22,7 +22,7 @@ from hf_dialemb.models.layout import Truncation
 from hf_dialemb.models.utterance import mean_of_tokens
 from hf_dialemb.training.arguments import RunArguments, parse
 from hf_dialemb.training.run import DATA_FILE, REPORT_FILE, SETTINGS_FILE, _check_number, train
-from hf_dialemb.training.trainer import out_of_patience
+from hf_dialemb.training.trainer import _ranked_first, out_of_patience
 
 
 @pytest.fixture
@@ -83,6 +83,17 @@ def test_killed_after_its_last_step_a_run_takes_no_step_more(request_, tmp_path,
     assert same(before, weights(folder))
     assert json.loads((folder / REPORT_FILE).read_text())["steps"] == 3
     assert not (folder / "checkpoint-4").exists()
+
+
+def test_killed_before_its_centre_a_run_of_half_precision_ends_with_the_same_one(request_):
+    choice = {"bf16": True, "center": True}
+    folder = train(request_(**choice))
+    before = weights(folder)
+    (folder / REPORT_FILE).unlink()
+    (folder / "model.safetensors").unlink()
+    train(request_(**choice))
+    assert before["center"].abs().max() > 0
+    assert same(before, weights(folder))
 
 
 def test_a_run_without_gain_stops_when_its_patience_ends_and_is_then_complete(request_, tmp_path, sample_dialogues):
@@ -157,6 +168,34 @@ def test_other_dialogues_under_the_same_name_are_another_run(request_, tmp_path,
         train(request_())
     (folder / DATA_FILE).unlink()  # of an older version
     train(request_())
+
+
+def test_other_dev_dialogues_or_batches_of_them_are_another_run(request_, tmp_path, sample_dialogues):
+    write_jsonl(sample_dialogues[30:40], tmp_path / "dev.jsonl")
+    choice = {"checkpoint_selection": "contrastive_loss", "dev_split": tmp_path / "dev.jsonl"}
+    folder = train(request_(**choice))
+    (folder / REPORT_FILE).unlink()
+    with pytest.raises(InputError, match="another per_device_eval_batch_size"):
+        train(request_(**choice, per_device_eval_batch_size=3))
+    write_jsonl(sample_dialogues[31:41], tmp_path / "dev.jsonl")
+    with pytest.raises(InputError, match="another dev_sha256"):
+        train(request_(**choice))
+
+
+def test_what_is_cut_of_dev_dialogues_is_not_counted(request_, tmp_path, sample_dialogues):
+    write_jsonl(sample_dialogues[30:40], tmp_path / "dev.jsonl")
+    choice = {"checkpoint_selection": "contrastive_loss", "dev_split": tmp_path / "dev.jsonl"}
+    told = [json.loads((train(request_(**more)) / REPORT_FILE).read_text())["truncation"] for more in (
+        {"output_dir": tmp_path / "one"}, {"output_dir": tmp_path / "two", **choice}
+    )]  # fmt: skip
+    assert told[0] == told[1]
+
+
+def test_neither_a_tie_nor_what_is_no_number_comes_first():
+    scores = torch.tensor([[0.5, 0.4], [0.5, 0.5], [torch.nan, torch.nan], [0.0, 0.0]]).unsqueeze(-1)
+    assert _ranked_first(scores).tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert _ranked_first(torch.tensor([[[0.5, 0.0, 0.1], [0.4, 0.0, 0.2]]])).tolist() == [0.5]  # one role is not there
+    assert _ranked_first(torch.tensor([[[0.5]]])).tolist() == [1.0]
 
 
 def test_a_run_that_starts_over_is_not_complete_by_the_report_of_the_one_before(request_, monkeypatch):

@@ -10,6 +10,7 @@ from transformers import AutoTokenizer, GPT2Config, GPT2Model, T5Config, T5Encod
 
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.evaluation.encoders import load_encoder
+from hf_dialemb.evaluation.fine_tuning import load_backbone
 from hf_dialemb.models.dial2vec import Dial2VecConfig, Dial2VecModel
 from hf_dialemb.models.dse import DSEModel
 from hf_dialemb.models.encoder import encode
@@ -106,6 +107,7 @@ def test_of_a_t5_the_encoder_is_measured_but_not_trained(tiny_bert, tmp_path, mo
     with pytest.raises(InputError, match="a t5 model with encoder and decoder, expected an encoder"):
         DSEModel.from_backbone(str(tmp_path))
     assert load_encoder(str(tmp_path)).encode(sample_dialogues[:2]).shape == (2, 16)
+    assert not hasattr(load_backbone(str(tmp_path)).model, "decoder")  # what fine-tuning takes
 
 
 def test_a_tokenizer_without_padding_pads_with_its_last_token(tiny_bert, tmp_path, sample_dialogues):

@@ -15,7 +15,7 @@ from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation, tokenize
 from hf_dialemb.models.ranking import encode_responses, load_ranker
 from hf_dialemb.training.arguments import parse
-from hf_dialemb.training.dialogues import training_dialogues
+from hf_dialemb.training.dialogues import dev_dialogues, training_dialogues
 from hf_dialemb.training.ranking import response_vectors
 from hf_dialemb.training.run import _dev_examples
 
@@ -45,6 +45,36 @@ def test_dialogues_of_fewer_turns_are_left_out_and_counted(tmp_path, least, kept
     found, lines = learnt_from(corpus=tmp_path / "calls.jsonl", **({} if least is None else {"min_turns": least}))
     assert [len(dialogue.turns) for dialogue in found] == kept
     assert lines == [f"Left out {5 - len(kept)} dialogues of fewer than {least or 2} turns"]
+
+
+def dev_of(**more):
+    values = {"backbone": "none", "dev_split": "dev", "use_cpu": "true", **more}
+    words = [word for name, value in values.items() for word in (f"--{name}", *str(value).split())]
+    settings = parse(None, words)
+    return dev_dialogues(settings.run, get_method("dial2vec"), lambda line: None)
+
+
+def test_dev_dialogues_are_drawn_from_all_and_the_same_for_every_seed():
+    everything = dev_of(corpus="sample", max_dev_dialogues=10_000)
+    some = dev_of(corpus="sample", max_dev_dialogues=20)
+    assert some == dev_of(corpus="sample", max_dev_dialogues=20, seed=7)
+    assert len(some) == 20
+    places = [everything.index(dialogue) for dialogue in some]
+    assert places == sorted(places)
+    assert places != list(range(20))
+
+
+@pytest.mark.parametrize("split", ["all", "dev"])
+def test_dev_dialogues_are_not_learnt_from(split):
+    with pytest.raises(InputError, match=f"expected a split of sample/{split} that is not learnt from"):
+        dev_of(corpus=f"sample/{split}")
+    with pytest.raises(InputError, match="that is not learnt from"):
+        dev_of(corpus=f"sample/{split} sample/train")
+
+
+def test_corpora_without_a_dev_split_do_not_choose():
+    found = dev_of(corpus="sample/train woz2/all", data_dir=FILES, max_dev_dialogues=10_000)
+    assert found == dev_of(corpus="sample", max_dev_dialogues=10_000)
 
 
 def test_dev_examples_of_a_granularity_are_drawn_from_all_responses(tmp_path, sample_dialogues):

@@ -87,11 +87,8 @@ class DSEModel(UtteranceEncoder):
                 weights=self.config.negative_weights,
                 weight_gradient=self.config.weight_gradient,
             )
-        return UtteranceOutput(
-            loss=loss,
-            pooler_output=embeddings.unflatten(0, (-1, 2))[:, 0],
-            similarities=positives_first((queries @ responses.T).detach()),
-        )
+            own = positives_first((queries @ responses.T).detach())
+        return UtteranceOutput(loss=loss, pooler_output=embeddings.unflatten(0, (-1, 2))[:, 0], similarities=own)
 
 
 class DSEExamples:

@@ -33,7 +33,8 @@ class LabelPair(NamedTuple):
 class LabelledUtterances:
     """The distinct utterances of dialogues by their labels in one space.
 
-    An utterance that was said often, or under several labels, is one utterance that carries all of them.
+    An utterance that was said often, or under several labels, is one utterance that carries all of them; so are those
+    that ``text_forms`` makes alike.
 
     Args:
         dialogues: With dialogue acts and slots in their unified names.
@@ -48,6 +49,7 @@ class LabelledUtterances:
     def __init__(self, dialogues: Sequence[Dialogue], space: str, config: Any, seed: int) -> None:  # noqa: ANN401
         self.config, self.seed = config, seed
         carried: dict[str, dict[str, None]] = {}
+        first: dict[str, str] = {}
         labelled = wordless = 0
         for dialogue in dialogues:
             for turn in dialogue.turns:
@@ -56,7 +58,9 @@ class LabelledUtterances:
                 if labels and _word_count(turn.content, config.text_forms) < config.min_words:
                     wordless += 1
                 elif labels:
-                    carried.setdefault(turn.content, {}).update(dict.fromkeys(labels))
+                    form = "words" if config.text_forms == "both" else config.text_forms
+                    text = first.setdefault(utterance_text(turn.content, form), turn.content)
+                    carried.setdefault(text, {}).update(dict.fromkeys(labels))
         if not labelled:
             raise InputError(
                 f"dialog2flow learns from dialogue acts and slots: none of {len(dialogues)} dialogues has {space}; "

@@ -23,14 +23,15 @@ def add_markers(tokenizer: PreTrainedTokenizerBase, num_roles: int) -> list[int]
 
     Args:
         tokenizer: Changed in place.
-        num_roles: How many roles need a marker; 1 to 5.
+        num_roles: How many roles need a marker; 1 to 5, or 6 with one for responses.
 
     Returns:
         The markers' token ids in the order of `ROLES`.
     """
     vocabulary = tokenizer.get_vocab()
     unused = [f"[unused{10 + role}]" for role in range(num_roles)]
-    names = unused if all(name in vocabulary for name in unused) else [f"<|{role}|>" for role in ROLES[:num_roles]]
+    own = [f"<|{role}|>" for role in (*ROLES, "response")[:num_roles]]
+    names = unused if all(name in vocabulary for name in unused) else own
     tokenizer.add_special_tokens({"extra_special_tokens": names})
     ids = tokenizer.convert_tokens_to_ids(names)
     assert isinstance(ids, list)

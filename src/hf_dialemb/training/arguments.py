@@ -85,7 +85,8 @@ class RunArguments:
         default=None, metadata={"help": "Learn from so many, drawn by the seed; at least 2."}
     )
     max_dev_dialogues: int = field(
-        default=200, metadata={"help": "Dialogues of the dev split that are used; at least 2."}
+        default=200,
+        metadata={"help": "So many dev dialogues are used, the same ones for every seed; at least 2."},
     )
     min_turns: int | None = field(
         default=None,
@@ -188,7 +189,7 @@ class Settings:
             "learning_rate", "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs",
             "max_steps", "seed", "data_seed", "bf16", "fp16", "weight_decay", "lr_scheduler_type", "warmup_steps",
             "max_grad_norm", "optim", "adam_beta1", "adam_beta2", "adam_epsilon", "lr_scheduler_kwargs",
-            "dataloader_drop_last",
+            "dataloader_drop_last", "optim_args", "neftune_noise_alpha",
         )  # fmt: skip
         run = {key: value for key, value in vars(self.run).items() if key not in ("resume", "data_dir")}
         training = {name: getattr(self.training, name) for name in names}
@@ -261,8 +262,9 @@ def recipe_names() -> list[str]:
 def _method_name(words: Sequence[str]) -> str:
     name = "dial2vec"
     for position, word in enumerate(words):
-        if word == "--method" and position + 1 < len(words):
-            name = words[position + 1]
+        field_name, given, value = word.partition("=")
+        if field_name == "--method" and (given or position + 1 < len(words)):
+            name = value if given else words[position + 1]
     return name
 
 

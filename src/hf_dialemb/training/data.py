@@ -22,9 +22,15 @@ class ExampleDataset(Dataset[Any]):
 
     def __init__(self, examples: Examples) -> None:
         self.examples = examples
+        self.sampler: EpochSampler | None = None
 
     def __len__(self) -> int:
         return len(self.examples)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Tells the sampler its epoch: within a resumed epoch of several processes Accelerate finds the data alone."""
+        if self.sampler is not None:
+            self.sampler.set_epoch(epoch)
 
     def __getitem__(self, number: int) -> Any:  # noqa: ANN401 - the method's own example
         epoch, index = divmod(number, len(self.examples))

@@ -22,6 +22,9 @@ from .arguments import RunArguments
 ENTAILMENT = ("positive", "entailment")
 """The labels of sentence pairs that are trained on: Dialogue NLI's name for it, and everybody else's."""
 
+DEV_SEED = 0
+"""Draws the dev dialogues, whatever the run's seed: runs are chosen by the same ones."""
+
 Report = Callable[[str], None]
 
 
@@ -64,27 +67,36 @@ def dev_dialogues(run: RunArguments, method: Method, report: Report) -> list[Dia
         report: Receives one line per fact worth telling.
 
     Returns:
-        At most ``max_dev_dialogues`` of the dev split of every corpus, or of the file that ``dev_split`` names.
+        At most ``max_dev_dialogues`` of the dev splits of the corpora, those left out that have none and those whose
+        dev split is learnt from; or of the file that ``dev_split`` names.
 
     Raises:
         InputError: As `training_dialogues`.
     """
     if run.dev_split is None:
         return []
-    if _own_dev(run):
-        sets = [(run.dev_split, "")]
-    else:
-        sets = [(corpus, run.dev_split) for corpus, _ in _training_sets(run)]
-        own = [corpus for corpus, _ in sets if corpus not in CORPORA and is_own(corpus)]
-        if own:
-            raise InputError(
-                f"dev_split: got '{run.dev_split}', but {own[0]} has no splits; give a file (--dev_split FILE)"
-            )
+    sets = [(run.dev_split, "")] if _own_dev(run) else _dev_sets(run, run.dev_split)
     dialogues = [dialogue for corpus, split in dict.fromkeys(sets) for dialogue in _load(run, corpus, split)]
     if run.checkpoint_selection == "dev_purity":
         dialogues = [dialogue for dialogue in dialogues if len(dialogue.domains) == 1]
-    dialogues = _usable(dialogues, run, method, report)[: run.max_dev_dialogues]
+    dialogues = drawn(_usable(dialogues, run, method, report), run.max_dev_dialogues, DEV_SEED)
     return [unified_dialogue(dialogue) for dialogue in dialogues] if method.labelled else dialogues
+
+
+def _dev_sets(run: RunArguments, dev: str) -> list[tuple[str, str]]:
+    sets, learnt = [], _training_sets(run)
+    for corpus, _ in learnt:
+        if corpus not in CORPORA and is_own(corpus):
+            raise InputError(f"dev_split: got '{dev}', but {corpus} has no splits; give a file (--dev_split FILE)")
+        there = corpus not in CORPORA or dev in get_corpus(corpus).splits
+        if there and not {(corpus, ALL), (corpus, dev)} & set(learnt):
+            sets.append((corpus, dev))
+    if not sets:
+        raise InputError(
+            f"dev_split: got '{dev}', expected a split of {' or '.join(run.corpus)} that is not learnt from; choose "
+            "another, give a file (--dev_split FILE), or none"
+        )
+    return sets
 
 
 def _training_sets(run: RunArguments) -> list[tuple[str, str]]:

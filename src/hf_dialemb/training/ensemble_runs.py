@@ -109,7 +109,8 @@ class Runs:
             environment.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // plan.jobs)))
         log = plan.output / "logs" / f"{name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("a", encoding="utf-8") as lines:
+        with log.open("ab") as lines:
+            before = lines.seek(0, os.SEEK_END)
             with self._lock:
                 if self._over:
                     return
@@ -121,7 +122,9 @@ class Runs:
             with self._lock:
                 self._at_work.discard(process)
         if code != 0:
-            told = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if "error:" in line]
+            lately = log.read_bytes()[before:].decode("utf-8", errors="replace")  # and not what an earlier run told
+            told = [line for line in lately.splitlines() if "error:" in line]
+            told = told or [line for line in lately.splitlines() if "Error:" in line and "CalledProcess" not in line]
             reason = told[-1].replace("--output_dir", "--output") if told else f"exit code {code}"
             raise InputError(f"run {name} failed ({reason}); see {log}, and run again")
 

@@ -34,7 +34,7 @@ from .dialogues import dev_dialogues, training_dialogues
 from .energy import requested_energy
 from .label_vectors import label_vectors
 from .language_model import adapted_backbone
-from .ranking import given_examples, response_vectors
+from .ranking import given_examples, response_vectors, weights_digest
 from .trainer import DialogueTrainer, last_complete_checkpoint, restore_finished
 
 SETTINGS_FILE = "training_settings.json"
@@ -61,22 +61,24 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
     run, output, started = settings.run, Path(str(settings.training.output_dir)), time.time()
     check_writable(output / SETTINGS_FILE)
     meter = requested_energy()
+    dev = [] if run.dev_candidates is not None else dev_dialogues(run, get_method(run.method), report)
     dialogues = training_dialogues(run, get_method(run.method), settings.sample_seed, report)
     backbone = run.backbone if get_method(run.method).from_scratch else resolve_backbone(str(run.backbone))
-    checkpoint = _starting_point(settings, output, dialogues)
+    checkpoint = _starting_point(settings, output, dialogues, dev)
     if checkpoint is not None and (output / REPORT_FILE).is_file():
         report(f"Complete already: {output}")
         return output
     if backbone is not None:
         backbone = adapted_backbone(settings, backbone, dialogues, report)
-    trainer = _build_trainer(settings, backbone, dialogues, report)
+    trainer = _build_trainer(settings, backbone, dialogues, dev, report)
     if meter is not None:
         trainer.add_callback(meter)
     if checkpoint is not None:
         report(f"Resuming from {checkpoint}")
     if checkpoint is None or not restore_finished(trainer, checkpoint):
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
-    model = trainer.accelerator.unwrap_model(trainer.model)
+    # Without the wrapper of mixed precision, the centre is the same whether or not the run was resumed at its end.
+    model = trainer.accelerator.unwrap_model(trainer.model, keep_fp32_wrapper=False)
     _check_finite(model)
     if trainer.is_world_process_zero():
         if run.average_with_backbone:
@@ -105,14 +107,17 @@ def _check_finite(model: torch.nn.Module) -> None:
 
 
 def _build_trainer(
-    settings: Settings, backbone: str | None, dialogues: Sequence[Dialogue], report: Callable[[str], None]
+    settings: Settings,
+    backbone: str | None,
+    dialogues: Sequence[Dialogue],
+    dev: Sequence[Dialogue],
+    report: Callable[[str], None],
 ) -> DialogueTrainer:
     run, args = settings.run, settings.training
     method = get_method(run.method)
     set_seed(args.seed)  # heads begin at random
     model, tokenizer = method.model_class.build(backbone, dialogues, run.dropout, **settings.method)
     examples = _examples(settings, dialogues, model.config, report)
-    dev = [] if run.dev_candidates is not None else dev_dialogues(run, method, report)
     dev_examples = _dev_examples(settings, dev, model.config)
     model.freeze_lower_layers()
     if not any(parameter.requires_grad for parameter in model.parameters()):
@@ -209,12 +214,15 @@ def _told(truncation: Truncation, workers: int, resumed: bool) -> str:
     return f"{truncation}{'; counted since the run was resumed' if resumed else ''}"
 
 
-def _starting_point(settings: Settings, output: Path, dialogues: Sequence[Dialogue]) -> Path | None:
+def _starting_point(
+    settings: Settings, output: Path, dialogues: Sequence[Dialogue], dev: Sequence[Dialogue]
+) -> Path | None:
     """Finds the checkpoint to go on from; refuses one of another run. Only the main process writes."""
     from accelerate import PartialState
 
     state, file, fingerprint = PartialState(), output / SETTINGS_FILE, settings.fingerprint()
-    processes = {"num_processes": state.num_processes}  # they share the batches of a step among themselves
+    # Processes share the batches of a step among themselves.
+    data = {"num_processes": state.num_processes, **_described(dialogues), **_chosen_by(settings, dev)}
     with state.main_process_first():
         if not file.is_file() and any(output.glob("checkpoint-*")):
             raise InputError(
@@ -227,10 +235,10 @@ def _starting_point(settings: Settings, output: Path, dialogues: Sequence[Dialog
         checkpoint = last_complete_checkpoint(output)
         if checkpoint is not None:
             _check_same(output, file, fingerprint)
-            _check_same(output, output / DATA_FILE, processes | _described(dialogues))
+            _check_same(output, output / DATA_FILE, data)
         elif state.is_main_process:
             (output / REPORT_FILE).unlink(missing_ok=True)  # of the run before
-            write_json_atomically(output / DATA_FILE, processes | _described(dialogues))
+            write_json_atomically(output / DATA_FILE, data)
             training = settings.training
             strategy = getattr(training.save_strategy, "value", training.save_strategy)
             saving = {"save_strategy": strategy, "save_steps": training.save_steps}
@@ -266,6 +274,21 @@ def _described(dialogues: Sequence[Dialogue]) -> dict[str, Any]:
     for dialogue in dialogues:
         digest.update(json.dumps(dialogue.to_json(), sort_keys=True).encode() + b"\n")
     return {"dialogues": len(dialogues), "sha256": digest.hexdigest()}
+
+
+def _chosen_by(settings: Settings, dev: Sequence[Dialogue]) -> dict[str, Any]:
+    """What else decides the last weights: what checkpoints are measured on, and what says how alike responses are."""
+    run = settings.run
+    found: dict[str, Any] = {}
+    if run.dev_candidates is not None and Path(run.dev_candidates).is_file():
+        found["dev_sha256"] = hashlib.sha256(Path(run.dev_candidates).read_bytes()).hexdigest()
+    elif dev:
+        found["dev_sha256"] = _described(dev)["sha256"]
+    if run.checkpoint_selection != "last":
+        found["per_device_eval_batch_size"] = settings.training.per_device_eval_batch_size  # some losses are of batches
+    if run.granularity_model is not None:
+        found["granularity_model_sha256"] = weights_digest(Path(run.granularity_model))
+    return found
 
 
 def _select_by_signal(settings: Settings) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Sequence
+from copy import copy
 from errno import ENOSPC
 from pathlib import Path
 from typing import Any, cast
@@ -61,7 +62,9 @@ class DialogueTrainer(Trainer):
         )
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:  # noqa: ANN401
-        return EpochSampler(self.examples, self._train_batch_size * self.args.world_size, self.args.seed)
+        sampler = EpochSampler(self.examples, self._train_batch_size * self.args.world_size, self.args.seed)
+        cast("ExampleDataset", self.train_dataset).sampler = sampler
+        return sampler
 
     def create_optimizer(self, model: torch.nn.Module | None = None) -> Optimizer:
         """Makes Trainer's optimiser; the contrastive heads are groups of their own where they have a learning rate."""
@@ -127,12 +130,12 @@ class DialogueTrainer(Trainer):
         correct: list[torch.Tensor] = []
         embeddings: list[torch.Tensor] = []
         model = cast("torch.nn.Module", self.model)
-        training = model.training
+        training, counted = model.training, copy(self.collator.truncation)
         model.eval()
         for batch in self.get_eval_dataloader():
             with self.compute_loss_context_manager():
                 output = model(**self._prepare_inputs(batch))
-            first = (output.similarities.argmax(1) == 0).float().mean(-1)  # (B,)
+            first = _ranked_first(output.similarities)  # (B,)
             row = [output.loss.expand(len(first)), first]
             row += [] if output.pooler_output is None else [output.pooler_output.float()]
             for store, value in zip(
@@ -148,6 +151,7 @@ class DialogueTrainer(Trainer):
         if self.run.checkpoint_selection == "dev_purity":
             metrics["dev_purity"] = self._dev_purity()
         model.train(training)
+        self.collator.truncation = counted  # of what is learnt from alone
         result = {f"{metric_key_prefix}_{name}": value for name, value in metrics.items()}
         self.log(result)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, result)
@@ -159,6 +163,20 @@ class DialogueTrainer(Trainer):
         tokenizer: Any = self.processing_class
         vectors = encode(self.accelerator.unwrap_model(self.model), tokenizer, labelled)
         return float(np.mean(cluster_purity(vectors, [d.domains[0] for d in labelled], seeds=range(3))["purity"]))
+
+
+def _ranked_first(similarities: torch.Tensor) -> torch.Tensor:
+    """Says of each row how often what comes first is the most similar, over the roles that it has.
+
+    Args:
+        similarities: (B, K, R); 0 for all K of a role that is not there.
+
+    Returns:
+        (B,) float32 in [0, 1]. A tie is no success, nor is a number that is none.
+    """
+    first = (similarities[:, :1] > similarities[:, 1:]).all(1).float()  # (B, R)
+    present = (similarities != 0).any(1).float()
+    return (first * present).sum(1) / present.sum(1).clamp(min=1)
 
 
 def out_of_patience(state: TrainerState, run: RunArguments) -> bool:
