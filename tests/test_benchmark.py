@@ -257,18 +257,29 @@ def test_a_run_that_was_stopped_goes_on(small, tmp_path):
     assert set(kept) < set(results)
 
 
-@pytest.mark.parametrize(
-    ("change", "calls"),
-    [({}, (2, 2)), ({"seeds": [0, 1]}, (4, 4)), ({"limit": 10}, (4, 4)), ({"weights": "new"}, (4, 2))],
-)
-def test_other_choices_are_measured_anew(small, tmp_path, monkeypatch, change, calls):
+def test_other_weights_are_measured_anew(small, tmp_path, monkeypatch):
     request = {"seeds": [0], "output": tmp_path / "dse.json"}
     evaluate_suite("dse", ["one", "two"], **request)
-    if "weights" in change:
-        monkeypatch.setattr(benchmark, "fingerprint", lambda model: "new" if model == "one" else f"weights of {model}")
-        change = {}
-    evaluate_suite("dse", ["one", "two"], **{**request, **change})
-    assert (small["one"].calls, small["two"].calls) == calls
+    evaluate_suite("dse", ["one", "two"], **request)
+    assert (small["one"].calls, small["two"].calls) == (2, 2)
+    monkeypatch.setattr(benchmark, "fingerprint", lambda model: "new" if model == "one" else f"weights of {model}")
+    evaluate_suite("dse", ["one", "two"], **request)
+    assert (small["one"].calls, small["two"].calls) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"seeds": [0, 1]}, r"holds figures of another choice of seeds \(0; asked for: 0, 1\), which would be lost"),
+        ({"limit": 10}, r"holds figures of another choice of limit \(None; asked for: 10\), which would be lost"),
+    ],
+)
+def test_figures_of_other_choices_are_not_lost(small, tmp_path, change, sentence):
+    output = tmp_path / "dse.json"
+    first = evaluate_suite("dse", ["one"], seeds=[0], output=output)
+    with pytest.raises(InputError, match=sentence):
+        evaluate_suite("dse", ["one"], **{"seeds": [0], "output": output, **change})
+    assert read_results(output) == first
 
 
 def test_figures_that_are_not_asked_for_again_are_not_lost(small, tmp_path):

@@ -125,6 +125,18 @@ def test_killed_while_merging_it_embeds_nothing_again(tiny_checkpoint, source, t
     assert embed_file(str(tiny_checkpoint), source, output, shard_size=6) == 11
 
 
+def test_killed_while_cleaning_up_its_parts_are_not_taken_for_those_of_another(tiny_checkpoint, source, tmp_path):
+    output, other = tmp_path / "vectors.parquet", tmp_path / "other.jsonl"
+    other.write_text("".join(source.read_text(encoding="utf-8").splitlines(keepends=True)[6:9]), encoding="utf-8")
+    whole = tmp_path / "whole.parquet"
+    embed_file(str(tiny_checkpoint), other, whole, shard_size=3)
+    (tmp_path / "vectors.parquet.parts").mkdir()
+    embed_file(str(tiny_checkpoint), source, tmp_path / "first.parquet", shard_size=3)
+    shutil.copy(tmp_path / "first.parquet", tmp_path / "vectors.parquet.parts" / "part-000000.parquet")
+    assert embed_file(str(tiny_checkpoint), other, output, shard_size=3) == 3
+    assert pq.read_table(output).equals(pq.read_table(whole))
+
+
 def other_model(checkpoint: Path, source: Path, folder: Path) -> tuple[Path, Path, int]:
     model = AutoModel.from_pretrained(checkpoint)
     torch.nn.init.normal_(model.role_embeddings.weight)

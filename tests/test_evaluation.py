@@ -178,6 +178,21 @@ def test_merging_keeps_the_latest_figure_and_quotations_apart():
     assert merged == (replace(ROW, mean=60.0), quoted)
 
 
+def test_two_files_of_one_name_are_not_merged():
+    runs = [Results({"config": {"corpus": "calls.jsonl", "data_sha256": digest}}, (ROW,)) for digest in "aab"]
+    assert merge_results(runs[:2]) == (ROW,)
+    with pytest.raises(InputError, match=r"calls\.jsonl: got figures of two different files of this name"):
+        merge_results(runs)
+    problems = [{"corpus": "calls.jsonl", "data_sha256": "b"}]
+    with pytest.raises(InputError, match="two different files"):
+        merge_results([runs[0], Results({"config": {"problems": problems}}, (ROW,))])
+
+
+def test_bars_in_names_do_not_end_a_cell():
+    table = markdown_table([replace(ROW, corpus="own.jsonl", metric="odd", setting="billing|refund", model="a|b")])
+    assert [line.replace("\\|", "").count("|") for line in table.splitlines() if line.startswith("|")] == [3, 3, 3]
+
+
 # tables
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from hf_dialemb.cli import main
+from hf_dialemb.corpora.hub_dataset import to_dataset
 from hf_dialemb.flow.stored_flow import read_flow
 from hf_dialemb.hub import flow_run as module
 
@@ -172,6 +173,15 @@ def test_other_words_of_a_model_are_another_flow(flow, calls, tiny_bert, capsys)
     assert run("flow", calls, "--model", f"{tiny_bert}@whitened", "--output", flow) == 0
     assert read_flow(flow).flow.settings["model"].endswith("@whitened")
     assert "has no vectors of new texts" in refused(capsys, "flow", "next", "--flow", flow, "--input", calls)
+
+
+def test_what_is_read_is_not_overwritten(tiny_bert, tmp_path, sample_dialogues, capsys):
+    file = tmp_path / "calls" / "utterances.parquet"
+    file.parent.mkdir()
+    to_dataset(sample_dialogues[:5]).to_parquet(file)
+    before = file.read_bytes()
+    assert "utterances.parquet" in refused(capsys, "flow", file, "--model", tiny_bert, "--output", file.parent)
+    assert file.read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["utterances.parquet", "centroids.safetensors", "flow.json"])

@@ -27,7 +27,7 @@ from hf_dialemb.integrations import (
     SentenceEncoder,
     TaskEvaluator,
 )
-from hf_dialemb.integrations.sentence_evaluators import named_figures
+from hf_dialemb.integrations.sentence_evaluators import greater_is_better, named_figures
 from hf_dialemb.metrics.response_selection.functional import selection_scores
 from hf_dialemb.models.backbones import MINILM, resolve_backbone
 from hf_dialemb.models.dialogue import Dialogue, Turn
@@ -137,6 +137,18 @@ def test_a_task_of_the_benchmark_is_an_evaluator(minilm, own_encoder, task, limi
     close(evaluator(minilm), expected)
     assert evaluator.primary_metric == next(iter(named_figures(expected)))
     assert evaluator.get_config_dict()["corpus"] == "sample"
+
+
+def test_of_what_the_trainer_keeps_more_or_less_is_better(minilm, monkeypatch):
+    monkeypatch.setattr("hf_dialemb.evaluation.flow_extraction.FEWEST_DIALOGUES", 5)
+    flows = TaskEvaluator("flow-extraction", "sample", split="dev", seeds=SEEDS, name="")
+    assert not flows.greater_is_better  # which is asked for before anything is measured
+    flows(minilm)
+    assert flows.primary_metric.startswith("size_difference")
+    assert not flows.greater_is_better
+    assert TaskEvaluator("domains", "sample", split="dev", limit=30, seeds=SEEDS).greater_is_better
+    assert not greater_is_better("next_action_perplexity_hotel")
+    assert greater_is_better("intent_accuracy")
 
 
 def test_evaluators_of_two_tasks_share_neither_names_nor_files():

@@ -341,7 +341,7 @@ def other_tensors(made: Made) -> None:
     from safetensors.torch import load_file, save_file
 
     weights = load_file(made.run / "model.safetensors")
-    weights["encoder.embeddings.word_embeddings.weight"] += 1
+    weights["encoder.embeddings.word_embeddings.weight"] += 1e-4
     save_file(weights, made.run / "model.safetensors", metadata={"format": "pt"})
 
 
@@ -398,6 +398,16 @@ def test_figures_of_the_same_weights_are_found_by_whatever_name(copied):
     weights = {"x/y": fingerprint(str(copied.run))}
     change(copied.results, lambda record: record["run"]["config"].update(weights=weights))
     assert "81.23 ± 1.99" in copied.card
+
+
+def test_figures_of_whitened_vectors_are_not_the_models(copied):
+    whitened = {"runs": "runs/dse@whitened"}
+    change(copied.results, lambda record: [row.update(model=whitened["runs"]) for row in record["results"]
+                                           if row["model"] == "runs/dse"])  # fmt: skip
+    weights = {"runs/dse@whitened": fingerprint(str(copied.run))}
+    change(copied.results, lambda record: record["run"]["config"].update(weights=weights))
+    with pytest.raises(InputError, match="no figures of"):
+        _ = copied.card
 
 
 def test_names_of_one_model():
@@ -495,6 +505,15 @@ def test_the_folder_of_all_runs_is_no_ensemble(sample_dialogues, tmp_path):
 def test_every_method_that_is_published_has_its_words():
     described = json.loads((ROOT / "src/hf_dialemb/hub/model_card_methods.json").read_text())
     assert set(described) == set(METHODS) - {"deep_attention_matching"} == {*SETTINGS, ENSEMBLE}
+
+
+def test_an_own_file_that_was_learnt_from_is_known_without_its_folder(copied):
+    change(copied.run / "training_settings.json", lambda settings: settings.update(corpus=["data/calls.jsonl"]))
+    change(copied.results, lambda record: [row.update(corpus="calls.jsonl") for row in record["results"]])
+    card = render_card(copied.folder, copied.run, [copied.results], REPO, ["data/calls.jsonl=permissive:MIT"])
+    lines = [line for line in evaluation_of(card).splitlines() if line.startswith("| calls.jsonl")]
+    assert lines
+    assert all("†" in line for line in lines)
 
 
 def test_what_the_model_learnt_from_is_no_evidence(copied):

@@ -81,6 +81,16 @@ def test_a_graph_takes_two_inputs_of_any_size_and_gives_the_embedding(graph):
     assert line.startswith("Verified: ONNX, batches of 1 to 9: largest difference")
 
 
+def test_a_graph_does_not_say_where_it_was_made(exported):
+    _, folder, _ = exported
+    files = sorted(folder.rglob("*.onnx"))
+    assert len(files) == 2
+    for file in files:
+        written = file.read_bytes()
+        assert b"stack_trace" not in written
+        assert b".py" not in written
+
+
 @pytest.mark.parametrize(("count", "length"), [(1, 1), (1, 2), (1, 19), (2, 32), (7, 5), (16, 24)])
 def test_a_graph_has_the_vectors_of_the_model(graph, count, length):
     model, session, _ = graph

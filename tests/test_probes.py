@@ -139,6 +139,14 @@ def test_what_does_not_occur_in_train_counts_as_missed():
     assert harder.macro_f1 == pytest.approx(plain.macro_f1 * 5 / 6)
 
 
+@pytest.mark.parametrize("part", PARTS)
+def test_vectors_without_numbers_are_not_scored(part):
+    vectors, _ = problem()
+    vectors[part][7, 2] = np.nan
+    with pytest.raises(ValueError, match=f"a vector with NaN or infinity among those of {part}"):
+        FrozenVectors(vectors, CPU)
+
+
 def test_neither_the_scale_of_vectors_nor_a_constant_matters():
     vectors, _ = problem()
     moved = {

@@ -18,7 +18,7 @@ import pytest
 from publish_folders import METRICS, dataset_folder, metric_folder, model_folder, write
 from safetensors.numpy import save_file
 
-from hf_dialemb.hub import plain_encoder, publication_checks
+from hf_dialemb.hub import plain_encoder, publication_checks, publication_contents
 from hf_dialemb.hub.publication_checks import card_of, check, files_of
 from hf_dialemb.hub.publication_contents import machine_paths_in, pickle_in, secrets_in
 from hf_dialemb.hub.publish import publish
@@ -191,6 +191,16 @@ def test_absolute_paths_are_found_in_records(tmp_path, path):
     (tmp_path / "results.yaml").write_text(json.dumps(record))
     assert list(machine_paths_in(tmp_path / "config.json")) == [("field settings.encoders.0._name_or_path", path)]
     assert list(machine_paths_in(tmp_path / "results.yaml")) == [("field 0.settings.encoders.0._name_or_path", path)]
+
+
+def test_places_where_a_graph_was_recorded_are_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(publication_contents, "_CHUNK", 64)
+    record = b'File "/home/me/lib/linear.py", line 7, in forward'
+    (tmp_path / "model.onnx").write_bytes(b"\x08" * 90 + record + b"\xff" * 99)
+    found = set(machine_paths_in(tmp_path / "model.onnx"))
+    assert found == {("a node", "/home/me/lib/linear.py")}
+    (tmp_path / "model.onnx").write_bytes(b"\x08/encoder/layer.0/MatMul" * 9)
+    assert list(machine_paths_in(tmp_path / "model.onnx")) == []
 
 
 @pytest.mark.parametrize("path", PATHS)

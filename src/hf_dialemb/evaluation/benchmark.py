@@ -78,7 +78,7 @@ def evaluate_suite(
         "not_measured": {},
     }
     check_kept(output, models, fine_tune)
-    _check_corpora_kept(output, problems)
+    _check_rest_kept(output, problems, seeds, limit)
     cells, spent = _measured_before(output, config, seeds)
     for _ in _measure_missing(models, problems, cells, config["not_measured"], seeds, cache):
         order = [cell for cell in _order(models, problems) if cell in cells]
@@ -202,6 +202,21 @@ def _check_corpora_kept(output: Path | None, problems: Iterable[Place]) -> None:
             f"output '{output}': holds figures of {', '.join(lost)}, which would be lost, as that is not at hand "
             "now; give the folder that holds it (--data-dir), or choose another output"
         )
+
+
+def _check_rest_kept(output: Path | None, problems: Iterable[Place], seeds: Sequence[int], limit: int | None) -> None:
+    _check_corpora_kept(output, problems)
+    if output is None or not _cells_of(output):
+        return
+    run = read_results(output).run
+    limits = {problem.get("limit") for problem in run["config"].get("problems", [])}
+    for name, before, now in (("seeds", run["seeds"], list(seeds)), ("limit", limits, {limit})):
+        if before and before != now:
+            got, held = (", ".join(map(str, sorted(each, key=str))) for each in (now, before))
+            raise InputError(
+                f"output '{output}': holds figures of another choice of {name} ({held}; asked for: {got}), which would "
+                f"be lost; give the same --{name}, or choose another output"
+            )
 
 
 def _cells_of(output: Path | None) -> list[Any]:

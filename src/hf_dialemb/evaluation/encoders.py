@@ -35,6 +35,7 @@ _LEVELS = ("dialogue", "utterances")
 _WORDS = (*_LEVELS, "cls", "whitened")
 
 _FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "modules.json", "*token*.json", "vocab*", "merges.txt")
+_NOT_OF_IT = ("response_vectors-", "training_args.")  # lie beside a trained model, and change nothing of it
 _MODULES = ("[0-9]_*/*", "*_[0-9]_*/*")  # where sentence-transformers keeps a model's parts, and those of a router
 
 
@@ -295,7 +296,7 @@ def _source(found: EncoderSpec) -> Iterator[str]:
     elif Path(found.path).is_dir():
         folder = Path(found.path)
         files = {path for pattern in (*_FILES, *_MODULES) for path in folder.glob(pattern) if path.is_file()}
-        for path in sorted(files):
+        for path in sorted(path for path in files if not path.name.startswith(_NOT_OF_IT)):
             yield from (path.relative_to(folder).as_posix(), _digest(path))
     else:
         from huggingface_hub import try_to_load_from_cache

@@ -109,7 +109,7 @@ def load_backbone(spec: str) -> Backbone:
     from transformers import AutoModel, AutoTokenizer
 
     from ..models import register
-    from ..models.backbones import load_pretrained
+    from ..models.backbones import has_decoder, load_pretrained
 
     found = find_encoder(spec)
     if not has_weights(spec):
@@ -121,7 +121,7 @@ def load_backbone(spec: str) -> Backbone:
         if not hasattr(model, "encoder"):
             raise InputError(f"model '{spec}': got {type(model).__name__}, which wraps no single encoder; leave it out")
         model = model.encoder
-    if model.config.is_encoder_decoder:
+    if has_decoder(model):
         model = model.get_encoder()
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token  # masked out, so any token serves

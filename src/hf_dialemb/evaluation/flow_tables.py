@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from .results import Row
-from .tables import column_of, learnt_note, measured_of, printed_cells
+from .tables import column_of, escaped, learnt_note, measured_of, printed_cells
 
 TASK = "flow-extraction"
 HEADINGS = {
@@ -44,7 +44,7 @@ def flow_tables(rows: Iterable[Row]) -> str:
     references = {}
     for row in rows:
         if row.task == TASK and row.metric.startswith(_REFERENCE):  # the same for every model
-            row = replace(row, model=REFERENCE, metric=row.metric.removeprefix(_REFERENCE))
+            row = replace(row, model=REFERENCE, metric=row.metric.removeprefix(_REFERENCE), learnt=False)
             references[row.corpus, row.split, row.metric, row.setting] = row
             continue
         sizes = row.metric == "size_difference"
@@ -74,7 +74,7 @@ def _table(rows: Sequence[Row]) -> str:
     heads = [name or f"Mean{arrow}" for name in names]
     lines = [_line(["Model", *heads]), _line([":--", *("--:" for _ in heads)])]
     cells = zip(*columns, strict=True)
-    lines += [_line([model.replace("|", "\\|"), *each]) for model, each in zip(models, cells, strict=True)]
+    lines += [_line([model, *each]) for model, each in zip(models, cells, strict=True)]
     return "\n".join([*lines, *learnt_note(rows)]) + "\n"
 
 
@@ -83,4 +83,4 @@ def _domain(row: Row) -> str:
 
 
 def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return f"| {' | '.join(map(escaped, cells))} |"

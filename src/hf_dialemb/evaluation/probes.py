@@ -40,11 +40,17 @@ class FrozenVectors:
     Args:
         parts: By part (N, W) float32.
         device: Where the layer is trained.
+
+    Raises:
+        ValueError: A number is not finite.
     """
 
     def __init__(self, parts: Mapping[str, NDArray[np.float32]], device: torch.device) -> None:
         import torch
 
+        for part, vectors in parts.items():
+            if not np.isfinite(vectors).all():
+                raise ValueError(f"got a vector with NaN or infinity among those of {part}, expected finite numbers")
         self.width = parts[TRAIN].shape[1]
         self.device = device
         self.layers = torch.nn.ModuleList()

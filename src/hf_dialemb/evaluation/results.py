@@ -153,12 +153,43 @@ def merge_results(several: Iterable[Results]) -> tuple[Row, ...]:
 
     Returns:
         Rows in the order of their first appearance.
+
+    Raises:
+        InputError: Two runs measured different files of one name.
     """
+    several = list(several)
+    check_same_data(several)
     rows: dict[tuple[str | None, ...], Row] = {}
     for results in several:
         for row in results.results:
             rows[row.model, row.corpus, row.split, row.task, row.metric, row.setting, row.quoted_from] = row
     return tuple(rows.values())
+
+
+def check_same_data(several: Iterable[Results]) -> None:
+    """Makes sure that what has one name in several runs is one: files of one's own are called without their folder.
+
+    Args:
+        several: Runs; what they hashed of other corpora may be of another version, and is not compared.
+
+    Raises:
+        InputError: Two runs measured different files of one name.
+    """
+    from ..corpora import CORPORA
+
+    hashes: dict[str, str] = {}
+    for results in several:
+        config = results.run.get("config", {})
+        of_tasks = (each for each in config.values() if isinstance(each, dict))
+        for problem in (config, *config.get("problems", ()), *of_tasks):
+            corpus, found = problem.get("corpus") or config.get("corpus"), problem.get("data_sha256")
+            if corpus is None or found is None or corpus in CORPORA:
+                continue
+            if hashes.setdefault(corpus, found) != found:
+                raise InputError(
+                    f"{corpus}: got figures of two different files of this name, which nothing tells apart; give one "
+                    "of them another name and measure it again, or leave one out"
+                )
 
 
 def describe_run(command: str, config: Mapping[str, Any], seeds: Sequence[int], started: float) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ..corpora.histograms import check_drawing
 from ..models.errors import InputError
 from ..models.files import check_writable, write_text_atomically
 from .embedding_cache import embedding_cache
-from .encoders import find_encoder, has_weights, load_encoder
+from .encoders import find_encoder, fingerprint, has_weights, load_encoder
 from .learnt import marked
 from .plots import scatter
 from .quoted import quoted_beside
@@ -77,7 +77,7 @@ def evaluate_models(
         check_models(models, name)
     problems = {name: load_problem(name, corpus, data_dir, split, limit) for name in names}
     drawn = _drawn(problems) if plot is not None else None
-    config = {"models": list(models), "tasks": names, **_shared_config(problems)}
+    config = {"models": list(models), "weights": _weights(models), "tasks": names, **_shared_config(problems)}
     rows: list[Row] = []
     embeddings: dict[str, NDArray[np.float32]] = {}
     for model in _progress(models):
@@ -195,6 +195,10 @@ def _drawn(problems: Mapping[str, Problem]) -> Problem:
         if problem.labels:
             return problem
     raise InputError(f"plot: got {' and '.join(problems)}, whose items have no labels to colour; leave the plot out")
+
+
+def _weights(models: Sequence[str]) -> dict[str, str]:
+    return {model: fingerprint(model) for model in models}
 
 
 def _shared_config(problems: Mapping[str, Problem]) -> dict[str, Any]:

@@ -73,6 +73,9 @@ _OF_FLOWS = {  # each domain is a setting of its own; lower is better
     "reference_next_action_perplexity": ("Next-action perplexity of actions", 2),
 }
 
+LOWER_OF_FLOWS = tuple(_OF_FLOWS)
+"""The figures of flows, of all of which the least is the best."""
+
 _TEX = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -170,7 +173,7 @@ def paper_table(rows: Iterable[Row]) -> str:
     rows = list(rows)
     grid = paper_grid(rows)
     lines = [
-        _line([*HEAD, *map(_escaped, grid.models)]),
+        _line([*HEAD, *grid.models]),
         _line([*(":--" for _ in HEAD), *("--:" for _ in grid.models)]),
     ]
     for (corpus, split, *words), column, figures in grid.lines:
@@ -225,7 +228,7 @@ def _table(rows: Sequence[Row]) -> str:
     sources = list(dict.fromkeys(row.quoted_from for row in rows if row.quoted_from))
     for row in rows:
         mark = f" [{sources.index(row.quoted_from) + 1}]" if row.quoted_from else ""
-        models.setdefault(_escaped(row.model) + mark, {})[column_of(row)] = row
+        models.setdefault(row.model + mark, {})[column_of(row)] = row
     used = {column: None for figures in models.values() for column in figures}
     others = [column for column in used if column not in _COLUMNS + _TIMES]
     columns = [column for column in (*_COLUMNS, *others, *_TIMES) if column in used]
@@ -282,7 +285,7 @@ def printed_figure(column: Column, value: float) -> str:
 
 
 def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return f"| {' | '.join(map(escaped, cells))} |"
 
 
 def _tex(text: str) -> str:
@@ -291,5 +294,6 @@ def _tex(text: str) -> str:
     return re.sub(r"\*\*(.+?)\*\*", r"\\textbf{\1}", escaped)
 
 
-def _escaped(name: str) -> str:
-    return name.replace("|", "\\|")
+def escaped(cell: str) -> str:
+    """Returns what stands in a cell of a Markdown table, which a bar would end."""
+    return cell.replace("|", "\\|")

@@ -11,8 +11,9 @@ from huggingface_hub import EvalResult
 
 from ..evaluation.flow_tables import is_in_short
 from ..evaluation.learnt import LEARNT, learnt_sets, marked
-from ..evaluation.results import Results, Row, place_of, read_results
+from ..evaluation.results import Results, Row, check_same_data, place_of, read_results
 from ..evaluation.tables import PRINTED_DECIMALS, Column, column_of, printed_figure
+from ..evaluation.texts import name_of
 from ..models.errors import InputError
 from .card_record import matches
 
@@ -111,9 +112,11 @@ def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Me
     if not files:
         raise InputError(f"--results: got no file, expected figures of {record['name']}; {remedy(record)}")
     reference: str | None = record["reference"]
+    check_same_data(map(read_results, files))
     figures: dict[str, dict[Place, Figure]] = {}
     runs, called = [], None
-    learnt = frozenset().union(*(learnt_sets(each["settings"]) for each in record["training"]))
+    behind = frozenset().union(*(learnt_sets(each["settings"]) for each in record["training"]))
+    learnt = frozenset((name_of(corpus), split) for corpus, split in behind)  # as results files call them
     for file in files:
         results = read_results(file)
         if not results.run["seeds"]:
@@ -206,7 +209,8 @@ def _own_spec(record: Mapping[str, Any], results: Results, file: Path) -> str:
     weights = results.run["config"].get("weights", {})
     for each in record["measured_as"]:
         for spec in _specs(results):
-            if weights.get(spec) == each["weights"] and _rows(results, spec):
+            whitened = "whitened" in spec.rpartition("@")[2]  # which no digest of weights tells
+            if weights.get(spec) == each["weights"] and _rows(results, spec) and not whitened:
                 return spec
     found = _spec_of(results, names, str(file))
     if found is None or not _rows(results, found):

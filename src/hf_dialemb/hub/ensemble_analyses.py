@@ -27,6 +27,7 @@ from ..models.ranking import LoadedRanker
 from ..training.arguments import parse
 from ..training.dialogues import training_dialogues
 from ..training.ensemble_plan import BASELINE, EnsemblePlan
+from ..training.ranking import weights_digest
 from ..training.run import REPORT_FILE
 
 RANDOM, FINE_TUNED = "Random Init", "Fine-tuned"
@@ -84,7 +85,7 @@ def analyse(
     else:
         report(f"{plan.corpus} has no dialogue acts: nothing is told of them")
     made_of: dict[str, Any] = {"dialogues": plan.analysis_dialogues, "test_dialogues": plan.test_dialogues}
-    made_of |= {run: training_record(plan.run(run))["checkpoint"] for run in (*plan.seeds(), *plan.members())}
+    made_of |= {run: weights_digest(plan.run(run)) for run in (*plan.seeds(), *plan.members())}
     for analysis in analyses:
         yield _outcomes(analysis, plan.output / "analyses", made_of, report)
 

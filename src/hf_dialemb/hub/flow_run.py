@@ -24,7 +24,7 @@ from ..flow.language_model import named_by_model
 from ..flow.naming import centroids, merged_names, named, phrase_names
 from ..flow.pruning import Pruning, readable
 from ..flow.stored_clusters import read_clusters, write_clusters
-from ..flow.stored_flow import StoredFlow, stored_flow, write_flow
+from ..flow.stored_flow import UTTERANCES, StoredFlow, stored_flow, write_flow
 from ..flow.writers import find_writer
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
@@ -97,7 +97,8 @@ def build_flow(request: FlowRequest, say: Callable[[str], object]) -> StoredFlow
     )
     said = read_utterances(dialogues)
     check_roles({"clusters": number, "threshold": threshold}, said)
-    check_writable(request.output / PAGE)
+    for name in (PAGE, UTTERANCES):
+        check_writable(request.output / name, request.corpus)
     say(f"{len(said.dialogues):,} dialogues with {len(said):,} utterances")
     domains = sorted({name for dialogue in dialogues for name in dialogue.domains})
     if len(domains) > 1 and request.domain is None:

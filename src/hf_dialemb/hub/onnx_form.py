@@ -69,11 +69,15 @@ def write_onnx(folder: Path, model: Any) -> Iterator[str]:  # noqa: ANN401 - any
     Raises:
         InputError: The graph gives other embeddings.
     """
+    from onnx_ir.passes.common import ClearMetadataAndDocStringPass
+
     model = model if model.dtype == torch.float32 else copy.deepcopy(model).float()
     embedder = _Embedder(model).train(False)
     (folder / FILE).parent.mkdir()
     with quietly():
-        _program(embedder, model.config).save(folder / FILE)
+        program = _program(embedder, model.config)
+        ClearMetadataAndDocStringPass()(program.model)  # every node has where on this machine it was recorded
+        program.save(folder / FILE)
     yield _verified(folder / FILE, embedder, model)
 
 

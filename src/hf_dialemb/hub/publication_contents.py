@@ -52,6 +52,8 @@ _WITHIN = re.compile(
     r"|\\\\\w[\w.-]*\\\w[^\s\"'`]*|file://\S+)"
 )
 _WHOLE = re.compile(rf"/(?:(?:{_ROOTS})/?|[\w.@+-]+/[^\n]*)|[A-Za-z]:[\\/][^\n]*|\\\\[^\n]+|file://[^\n]+")
+_TRACE = re.compile(rb'File "((?:/|[A-Za-z]:[\\/])[^"\n]{1,400})", line')
+_LONGEST_TRACE = 500
 _VOCABULARY = {"vocab", "merges"}  # of tokenizer.json, where '/home' may be a word like others
 
 
@@ -181,7 +183,7 @@ def machine_paths_in(file: Path) -> Iterator[tuple[str, str]]:
     """Finds absolute paths: they say nothing to anyone else, and tell whose machine it was.
 
     Args:
-        file: JSON, YAML or Markdown.
+        file: JSON, YAML or Markdown; or a graph, whose nodes may hold where they were recorded.
 
     Yields:
         Where, as ``field a.b`` or ``line 3``, and the path.
@@ -189,6 +191,9 @@ def machine_paths_in(file: Path) -> Iterator[tuple[str, str]]:
     Raises:
         ValueError: JSON or YAML that is none.
     """
+    if file.suffix == ".onnx":
+        yield from (("a node", found) for found in _traces_in(file))
+        return
     text = file.read_text(encoding="utf-8", errors="replace")
     if file.suffix == ".json" and file.name != "vocab.json":
         yield from _in_record(json.loads(text), (), file.name == "tokenizer.json")
@@ -197,6 +202,14 @@ def machine_paths_in(file: Path) -> Iterator[tuple[str, str]]:
     elif file.suffix == ".md":
         for found in _WITHIN.finditer(text):
             yield f"line {text.count(chr(10), 0, found.start()) + 1}", found[0]
+
+
+def _traces_in(file: Path) -> Iterator[str]:
+    with file.open("rb") as stream:
+        before = b""
+        while chunk := stream.read(_CHUNK):
+            yield from (found[1].decode("utf-8", errors="replace") for found in _TRACE.finditer(before + chunk))
+            before = chunk[-_LONGEST_TRACE:]
 
 
 def _yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can hold

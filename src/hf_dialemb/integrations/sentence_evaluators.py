@@ -22,9 +22,11 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from ..evaluation.actions import compare_actions
 from ..evaluation.domains import N_INIT, evaluate_embeddings
 from ..evaluation.encoders import Encoder
+from ..evaluation.flow_tables import TASK as FLOWS
 from ..evaluation.intents import classify_intents
 from ..evaluation.registry import get_task, load_problem
 from ..evaluation.remembering import RememberingEncoder
+from ..evaluation.tables import LOWER_OF_FLOWS
 from ..evaluation.task import Measurement, percentage
 from ..metrics.response_selection.functional import selection_scores
 from ..models.dialogue import Dialogue, Turn
@@ -34,8 +36,8 @@ from .sentence_encoder import SentenceEncoder
 
 logger = logging.getLogger(__name__)
 
-LOWER_IS_BETTER = frozenset(("adjusted_alignment", "uniformity", "inter"))
-"""The figures of which the least is the best."""
+LOWER_IS_BETTER = frozenset(("adjusted_alignment", "uniformity", "inter", *LOWER_OF_FLOWS))
+"""The figures of which the least is the best, whatever setting follows."""
 
 
 class BenchmarkEvaluator(BaseEvaluator):
@@ -55,7 +57,7 @@ class BenchmarkEvaluator(BaseEvaluator):
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.primary_metric: str = primary_metric
-        self.greater_is_better = primary_metric not in LOWER_IS_BETTER
+        self.greater_is_better = greater_is_better(primary_metric)
         self.name = name
         self.batch_size = batch_size
         self.seeds = list(seeds)
@@ -94,6 +96,7 @@ class BenchmarkEvaluator(BaseEvaluator):
         if self._chosen not in figures:
             raise InputError(f"primary_metric: got '{self._chosen}', expected one of {', '.join(figures)}; choose one")
         self.primary_metric = self._chosen
+        self.greater_is_better = greater_is_better(self._chosen)
         logger.info("%s: %s is %.4g", self.name or self.description, self._chosen, figures[self._chosen])
         if output_path is not None and self.write_csv:
             self._add_line(Path(output_path), {"epoch": epoch, "steps": steps, **figures})
@@ -317,6 +320,8 @@ class TaskEvaluator(BenchmarkEvaluator):
             seeds,
             write_csv,
         )
+        if not primary_metric:
+            self.greater_is_better = task != FLOWS  # whose first figure is how far sizes are off
         self.task = task
         self.problem = load_problem(task, corpus, data_dir, split, limit)
 
@@ -327,6 +332,11 @@ class TaskEvaluator(BenchmarkEvaluator):
     def get_config_dict(self) -> dict[str, Any]:
         """Returns what the model card says of how it was measured."""
         return {"task": self.task, **self.problem.config, **super().get_config_dict()}
+
+
+def greater_is_better(figure: str) -> bool:
+    """Says whether more of a figure is better, by its name as `named_figures` makes it."""
+    return not any(figure == name or figure.startswith(f"{name}_") for name in LOWER_IS_BETTER)
 
 
 def named_figures(measurements: Iterable[Measurement]) -> dict[str, float]:
