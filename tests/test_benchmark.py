@@ -267,10 +267,28 @@ def test_other_weights_are_measured_anew(small, tmp_path, monkeypatch):
     assert (small["one"].calls, small["two"].calls) == (4, 2)
 
 
+def test_tasks_with_sizes_of_their_own_are_not_other_choices(small, tmp_path, monkeypatch):
+    load = benchmark.load_suite
+
+    def sized(*given):
+        problems, left_out = load(*given)
+        place, problem = next(iter(problems.items()))
+        return {**problems, place: replace(problem, config={**problem.config, "limit": 20})}, left_out
+
+    monkeypatch.setattr(benchmark, "load_suite", sized)
+    first = evaluate_suite("dse", ["one"], seeds=[0], output=tmp_path / "dse.json")
+    assert len({problem.get("limit") for problem in first.run["config"]["problems"]}) == 2
+    assert evaluate_suite("dse", ["one"], seeds=[0], output=tmp_path / "dse.json").results == first.results
+    assert small["one"].calls == 2
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"seeds": [0, 1]}, r"holds figures of another choice of seeds \(0; asked for: 0, 1\), which would be lost"),
+        (
+            {"seeds": [0, 1]},
+            r"another choice of seeds \(\[0\]; asked for: \[0, 1\]\), which would be lost",
+        ),
         ({"limit": 10}, r"holds figures of another choice of limit \(None; asked for: 10\), which would be lost"),
     ],
 )

@@ -150,6 +150,12 @@ def test_a_wrong_setting_of_a_training_is_told(tiny_bert, tmp_path, capsys, more
             "--split: got 'dev', but ./calls.jsonl has no splits and is read whole; leave it out",
         ),
         (["corpus", "check", "calls.csv", "--split", "dev"], "calls.csv has no splits"),
+        (
+            ["export", "--model", "m", "--output", "o", "--int8", "--corpus", "calls.jsonl", "--split", "dev"],
+            "calls.jsonl has no splits",
+        ),
+        (["export", "--model", "m", "--output", "o", "--split", "dev"], "--split: got it without --int8"),
+        (["train", "--method", "multi_granularity"], "whose members are what is trained; use dialemb ensemble"),
         (["demo", "--max-steps", "0"], "--max-steps: got 0, expected at least 1"),
         (["search", "--corpus", "sample"], "the following arguments are required: --model, --id"),
         (

@@ -88,6 +88,19 @@ def test_links_in_an_archive_are_neither_read_nor_written_but_told(tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_a_link_to_a_folder_in_an_archive_is_told(tmp_path, caplog):
+    folder = unpack(tmp_path / "c", {"real/a.json": b"[1]"})
+    (folder / "more").symlink_to("real")
+    (folder / "same.json").symlink_to("real/a.json")
+    with tarfile.open(tmp_path / "c.tar.gz", "w:gz") as archive:
+        archive.add(folder, "c")
+    source = Source(tmp_path / "c.tar.gz")
+    assert [content for _, content in listed(source, "real/*.json")] == [b"[1]"]
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 1
+    assert "passed over c/more, a link to a folder" in told[0]
+
+
 def test_a_folder_behind_a_link_is_read_and_one_that_leads_back_is_not(tmp_path):
     folder = unpack(tmp_path / "folder", {"train/a.json": b"[1]"})
     unpack(tmp_path / "elsewhere", {"b.json": b"[2]"})

@@ -137,6 +137,13 @@ def test_killed_while_cleaning_up_its_parts_are_not_taken_for_those_of_another(t
     assert pq.read_table(output).equals(pq.read_table(whole))
 
 
+def test_parts_go_before_what_says_whose_they_are(tiny_checkpoint, source, tmp_path, monkeypatch):
+    left = []
+    monkeypatch.setattr(module.shutil, "rmtree", lambda folder: left.extend(path.name for path in folder.iterdir()))
+    embed_file(str(tiny_checkpoint), source, tmp_path / "vectors.parquet", shard_size=3)
+    assert left == ["request.json"]
+
+
 def other_model(checkpoint: Path, source: Path, folder: Path) -> tuple[Path, Path, int]:
     model = AutoModel.from_pretrained(checkpoint)
     torch.nn.init.normal_(model.role_embeddings.weight)

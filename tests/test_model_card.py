@@ -21,6 +21,7 @@ from published_models import ENSEMBLE, SETTINGS, measure, publish, train, train_
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
+from hf_dialemb.corpora.fingerprint import data_hash
 from hf_dialemb.evaluation.encoders import fingerprint
 from hf_dialemb.evaluation.learnt import NOTE
 from hf_dialemb.evaluation.results import read_results
@@ -507,13 +508,20 @@ def test_every_method_that_is_published_has_its_words():
     assert set(described) == set(METHODS) - {"deep_attention_matching"} == {*SETTINGS, ENSEMBLE}
 
 
-def test_an_own_file_that_was_learnt_from_is_known_without_its_folder(copied):
-    change(copied.run / "training_settings.json", lambda settings: settings.update(corpus=["data/calls.jsonl"]))
+@pytest.mark.parametrize("same", [True, False])
+def test_an_own_file_that_was_learnt_from_is_known_by_what_it_holds(copied, tmp_path, same):
+    """Results files call it without its folder."""
+    file = tmp_path / "train" / "calls.jsonl"
+    file.parent.mkdir()
+    file.write_text("{}")
+    change(copied.run / "training_settings.json", lambda settings: settings.update(corpus=[str(file)]))
     change(copied.results, lambda record: [row.update(corpus="calls.jsonl") for row in record["results"]])
-    card = render_card(copied.folder, copied.run, [copied.results], REPO, ["data/calls.jsonl=permissive:MIT"])
+    held = {"corpus": "calls.jsonl", "data_sha256": data_hash(str(file)) if same else "0" * 64}
+    change(copied.results, lambda record: record["run"]["config"].update(held))
+    card = render_card(copied.folder, copied.run, [copied.results], REPO, [f"{file}=permissive:MIT"])
     lines = [line for line in evaluation_of(card).splitlines() if line.startswith("| calls.jsonl")]
     assert lines
-    assert all("†" in line for line in lines)
+    assert {"†" in line for line in lines} == {same}
 
 
 def test_what_the_model_learnt_from_is_no_evidence(copied):

@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer, BartConfig, BartModel, ElectraConfig, TrainerState
 
 from hf_dialemb.corpora import write_jsonl
+from hf_dialemb.models import get_method
 from hf_dialemb.models.dial2vec import Dial2VecExamples, Dial2VecModel, collate
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.dse import DSEModel
@@ -21,7 +22,8 @@ from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation
 from hf_dialemb.models.utterance import mean_of_tokens
 from hf_dialemb.training.arguments import RunArguments, parse
-from hf_dialemb.training.run import DATA_FILE, REPORT_FILE, SETTINGS_FILE, _check_number, train
+from hf_dialemb.training.dialogues import training_dialogues
+from hf_dialemb.training.run import DATA_FILE, REPORT_FILE, SETTINGS_FILE, _build_trainer, _check_number, train
 from hf_dialemb.training.trainer import _ranked_first, out_of_patience
 
 
@@ -189,6 +191,16 @@ def test_what_is_cut_of_dev_dialogues_is_not_counted(request_, tmp_path, sample_
         {"output_dir": tmp_path / "one"}, {"output_dir": tmp_path / "two", **choice}
     )]  # fmt: skip
     assert told[0] == told[1]
+
+
+def test_the_data_know_the_sampler_that_the_trainer_takes(request_):
+    settings, silent = request_(), lambda line: None
+    dialogues = training_dialogues(settings.run, get_method(settings.run.method), 0, silent)
+    trainer = _build_trainer(settings, str(settings.run.backbone), dialogues, [], silent)
+    loader = trainer.get_train_dataloader()
+    assert trainer.train_dataset.sampler is not None
+    loader.dataset.set_epoch(3)
+    assert min(number for batch in loader.batch_sampler for number in batch) >= 3 * len(trainer.train_dataset)
 
 
 def test_neither_a_tie_nor_what_is_no_number_comes_first():

@@ -72,8 +72,18 @@ def test_dev_dialogues_are_not_learnt_from(split):
         dev_of(corpus=f"sample/{split} sample/train")
 
 
+def test_dev_dialogues_without_a_label_have_no_purity(tmp_path, sample_dialogues):
+    write_jsonl([Dialogue(each.turns, each.id) for each in sample_dialogues[:9]], tmp_path / "dev.jsonl")
+    more = {"corpus": "sample", "dev_split": tmp_path / "dev.jsonl"}
+    assert len(dev_of(**more)) == 9
+    with pytest.raises(InputError, match=r"without a dialogue of one label in domains, which dev_purity reads"):
+        dev_of(**more, checkpoint_selection="dev_purity")
+    with pytest.raises(InputError, match="without a dialogue that is long enough"):
+        dev_of(**more, min_turns=99)
+
+
 def test_corpora_without_a_dev_split_do_not_choose():
-    found = dev_of(corpus="sample/train woz2/all", data_dir=FILES, max_dev_dialogues=10_000)
+    found = dev_of(corpus="sample/train multiwoz22_text/train woz2/all", max_dev_dialogues=10_000)
     assert found == dev_of(corpus="sample", max_dev_dialogues=10_000)
 
 

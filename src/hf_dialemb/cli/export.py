@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..models.errors import InputError
-from .parser import Parser, add_command, say
+from .parser import Parser, add_command, say, split_option
 
 _HELP = """The weights are verified as they are written: AutoModel and sentence-transformers load the folder in fresh
 processes, and every embedding is compared. ONNX graphs lie beside them in the folder onnx.
@@ -32,7 +32,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     group = parser.add_argument_group("what the loss of --int8 is measured on, beside probe texts")
     group.add_argument("--corpus", help="a corpus name, or a file, folder or Hub dataset of your own")
     group.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    group.add_argument("--split", help="train, dev, test or all (default: test)")
+    split_option(group, "test", default="")
     group.add_argument("--task", nargs="+", help="tasks, see dialemb evaluate (default: what suits the corpus)")
     group.add_argument("--limit", type=int, help="measure on a fixed random sample of so many items")
     group.add_argument("--seeds", type=int, help="repeats of everything that draws at random (default: 10)")
@@ -40,7 +40,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    given = [name for name in _TASK_OPTIONS if getattr(options, name) is not None]
+    given = [name for name in _TASK_OPTIONS if getattr(options, name) not in (None, "")]
     for name in given:
         if not options.int8 or options.corpus is None:
             missing = "--corpus" if options.int8 else "--int8"

@@ -59,15 +59,16 @@ def corpus_options(parser: argparse.ArgumentParser, split: str = "test") -> None
     split_option(parser, split)
 
 
-def split_option(parser: argparse.ArgumentParser, split: str) -> None:
+def split_option(parser: argparse._ActionsContainer, split: str, default: str | None = None) -> None:
     """Adds the option that names a split.
 
     Args:
-        parser: The command's parser.
+        parser: The command's parser, or a group of it.
         split: The split that is meant when none is given.
+        default: What the option then is; by default that split.
     """
     told = f"of a corpus by name or on the Hub: train, dev, test or all (default: {split})"
-    parser.add_argument("--split", action=_Split, default=split, help=told)
+    parser.add_argument("--split", action=_Split, default=split if default is None else default, help=told)
 
 
 class _Split(argparse.Action):

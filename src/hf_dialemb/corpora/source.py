@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import tarfile
 import tempfile
@@ -14,6 +15,8 @@ from typing import IO
 
 from ..models.errors import InputError
 from .streams import BROKEN, Allowance, damaged, decompressed, guarded
+
+logger = logging.getLogger(__name__)
 
 ARCHIVE_SUFFIXES = (".tar.xz", ".tar.gz", ".zip")
 """The archives that a `Source` opens."""
@@ -145,16 +148,24 @@ class Source:
         """Lists the members once: a tar has no index, and no order can be promised before all names are known."""
         if self._tar_names is None:
             with self._open_tar() as archive:
-                listed = []
+                listed: list[str] = []
+                targets: dict[str, str] = {}
                 for member in archive:
                     # What is no regular file gets a name that no pattern matches, to keep the positions.
                     listed.append(self._normal(member.name) if member.isreg() else "")
                     if member.issym() or member.islnk():
                         self._tar_links.add(self._normal(member.name))
+                    if member.issym():
+                        targets[member.name] = os.path.normpath(PurePosixPath(member.name).parent / member.linkname)
                 # tarfile stops silently at a broken header; reading on makes the compression's own checks speak.
                 while archive.fileobj and archive.fileobj.read(_CHUNK):
                     pass
             self._tar_names = listed
+            for name in sorted(name for name, target in targets.items() if target not in listed):
+                logger.warning(
+                    "%s: passed over %s, a link to a folder or to nothing in the archive; if it holds conversations, "
+                    "pack the folder again with tar --dereference", self.path, name,
+                )  # fmt: skip
         return self._tar_names
 
     def _normal(self, name: str) -> str:

@@ -44,7 +44,7 @@ def evaluate_suite(
 
     The request is checked, and all corpora are read, before the first model is loaded. The results file and its tables
     are written anew after each task. Called again for the same file, it measures only what the file does not hold for
-    the same weights, the same data, items and choices of the task, the same seeds and the same version of this package.
+    the same weights, the same data and choices of the task and the same version of this package.
 
     Args:
         suite: A key of `hf_dialemb.evaluation.suites.SUITES`.
@@ -64,7 +64,7 @@ def evaluate_suite(
 
     Raises:
         InputError: The suite or a model is not found, no corpus is at hand, or an output cannot be written, is no
-            results file, or holds figures of other models.
+            results file, or holds figures of other models or seeds, or of another limit.
     """
     started = time.perf_counter()
     check_request(models, seeds, output, limit=limit)
@@ -77,8 +77,8 @@ def evaluate_suite(
         "left_out": left_out,
         "not_measured": {},
     }
-    check_kept(output, models, fine_tune)
-    _check_rest_kept(output, problems, seeds, limit)
+    check_kept(output, models, fine_tune, seeds)
+    _check_rest_kept(output, problems)
     cells, spent = _measured_before(output, config, seeds)
     for _ in _measure_missing(models, problems, cells, config["not_measured"], seeds, cache):
         order = [cell for cell in _order(models, problems) if cell in cells]
@@ -169,13 +169,14 @@ def _order(models: Sequence[str], problems: dict[Place, Problem]) -> list[_Cell]
     return order
 
 
-def check_kept(output: Path | None, models: Sequence[str], fine_tune: bool) -> None:
+def check_kept(output: Path | None, models: Sequence[str], fine_tune: bool, seeds: Sequence[int]) -> None:
     """Makes sure that a results file has no figures that a request does not name, and that would be lost.
 
     Args:
         output: The file; it need not exist.
         models: The request's.
         fine_tune: The request's.
+        seeds: The request's.
 
     Raises:
         InputError: It has such figures, or is no results file.
@@ -192,6 +193,16 @@ def check_kept(output: Path | None, models: Sequence[str], fine_tune: bool) -> N
             f"output '{output}': holds figures of fine-tuning, which would be lost; ask for it again (what is measured "
             "is not measured again), or choose another output"
         )
+    if cells and output is not None:
+        _check_choice(output, "seeds", read_results(output).run["seeds"], list(seeds))
+
+
+def _check_choice(output: Path, name: str, before: object, now: object) -> None:
+    if before != now:
+        raise InputError(
+            f"output '{output}': holds figures of another choice of {name} ({before}; asked for: {now}), which would "
+            f"be lost; give the same --{name}, or choose another output"
+        )
 
 
 def _check_corpora_kept(output: Path | None, problems: Iterable[Place]) -> None:
@@ -204,19 +215,14 @@ def _check_corpora_kept(output: Path | None, problems: Iterable[Place]) -> None:
         )
 
 
-def _check_rest_kept(output: Path | None, problems: Iterable[Place], seeds: Sequence[int], limit: int | None) -> None:
+def _check_rest_kept(output: Path | None, problems: Mapping[Place, Problem]) -> None:
     _check_corpora_kept(output, problems)
     if output is None or not _cells_of(output):
         return
-    run = read_results(output).run
-    limits = {problem.get("limit") for problem in run["config"].get("problems", [])}
-    for name, before, now in (("seeds", run["seeds"], list(seeds)), ("limit", limits, {limit})):
-        if before and before != now:
-            got, held = (", ".join(map(str, sorted(each, key=str))) for each in (now, before))
-            raise InputError(
-                f"output '{output}': holds figures of another choice of {name} ({held}; asked for: {got}), which would "
-                f"be lost; give the same --{name}, or choose another output"
-            )
+    for held in read_results(output).run["config"]["problems"]:
+        problem = problems.get((held["corpus"], held["split"], held["task"]))
+        if problem is not None:
+            _check_choice(output, "limit", held.get("limit"), problem.config.get("limit"))
 
 
 def _cells_of(output: Path | None) -> list[Any]:

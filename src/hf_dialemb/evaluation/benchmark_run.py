@@ -54,7 +54,7 @@ def run_benchmark(
         get_suite(name)
     check_request(models, seeds, output / REPORT, limit=limit)
     for name in names:
-        check_kept(output / f"{name}.json", models, fine_tune)
+        check_kept(output / f"{name}.json", models, fine_tune, seeds)
     cache, found = output / "embeddings", []
     missing: list[MissingFilesError] = []
     for name in names:

@@ -35,7 +35,7 @@ _LEVELS = ("dialogue", "utterances")
 _WORDS = (*_LEVELS, "cls", "whitened")
 
 _FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "modules.json", "*token*.json", "vocab*", "merges.txt")
-_NOT_OF_IT = ("response_vectors-", "training_args.")  # lie beside a trained model, and change nothing of it
+_NOT_OF_IT = "response_vectors-"  # what a ranker was asked for, which lies beside it and changes nothing of it
 _MODULES = ("[0-9]_*/*", "*_[0-9]_*/*")  # where sentence-transformers keeps a model's parts, and those of a router
 
 

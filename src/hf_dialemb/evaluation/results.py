@@ -8,7 +8,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from importlib import metadata
 from pathlib import Path
@@ -178,18 +178,29 @@ def check_same_data(several: Iterable[Results]) -> None:
     from ..corpora import CORPORA
 
     hashes: dict[str, str] = {}
-    for results in several:
-        config = results.run.get("config", {})
-        of_tasks = (each for each in config.values() if isinstance(each, dict))
-        for problem in (config, *config.get("problems", ()), *of_tasks):
-            corpus, found = problem.get("corpus") or config.get("corpus"), problem.get("data_sha256")
-            if corpus is None or found is None or corpus in CORPORA:
-                continue
-            if hashes.setdefault(corpus, found) != found:
-                raise InputError(
-                    f"{corpus}: got figures of two different files of this name, which nothing tells apart; give one "
-                    "of them another name and measure it again, or leave one out"
-                )
+    for corpus, found in (each for results in several for each in data_hashes(results)):
+        if corpus not in CORPORA and hashes.setdefault(corpus, found) != found:
+            raise InputError(
+                f"{corpus}: got figures of two different files of this name, which nothing tells apart; give one of "
+                "them another name and measure it again, or leave one out"
+            )
+
+
+def data_hashes(results: Results) -> Iterator[tuple[str, str]]:
+    """Lists what a run measured, and the SHA-256 of each.
+
+    Args:
+        results: The run.
+
+    Yields:
+        The name of a corpus, and 64 digits.
+    """
+    config = results.run.get("config", {})
+    of_tasks = (each for each in config.values() if isinstance(each, dict))
+    for problem in (config, *config.get("problems", ()), *of_tasks):
+        corpus, found = problem.get("corpus") or config.get("corpus"), problem.get("data_sha256")
+        if corpus is not None and found is not None:
+            yield corpus, found
 
 
 def describe_run(command: str, config: Mapping[str, Any], seeds: Sequence[int], started: float) -> dict[str, Any]:

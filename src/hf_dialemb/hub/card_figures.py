@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from huggingface_hub import EvalResult
 
+from ..corpora.corpus import ALL
 from ..evaluation.flow_tables import is_in_short
-from ..evaluation.learnt import LEARNT, learnt_sets, marked
-from ..evaluation.results import Results, Row, check_same_data, place_of, read_results
+from ..evaluation.learnt import LEARNT, Set, learnt_sets, marked
+from ..evaluation.results import Results, Row, check_same_data, data_hashes, place_of, read_results
 from ..evaluation.tables import PRINTED_DECIMALS, Column, column_of, printed_figure
-from ..evaluation.texts import name_of
 from ..models.errors import InputError
 from .card_record import matches
 
@@ -115,12 +115,13 @@ def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Me
     check_same_data(map(read_results, files))
     figures: dict[str, dict[Place, Figure]] = {}
     runs, called = [], None
-    behind = frozenset().union(*(learnt_sets(each["settings"]) for each in record["training"]))
-    learnt = frozenset((name_of(corpus), split) for corpus, split in behind)  # as results files call them
+    behind = frozenset().union(*map(_learnt, record["training"]))
     for file in files:
         results = read_results(file)
         if not results.run["seeds"]:
             raise InputError(f"{file}: run: field seeds: got none, expected at least one; {remedy(record)}")
+        known = frozenset(corpus for corpus, digest in data_hashes(results) if ("", digest) in behind)
+        learnt = behind | {(corpus, of) for corpus in known for of in ("", ALL)}
         rows = marked(_rows(results, _own_spec(record, results, file)).values(), sets=learnt)
         compared: dict[Place, Row] = {}
         if reference is not None:
@@ -203,13 +204,20 @@ def _rows(results: Results, spec: str) -> dict[Place, Row]:
     }
 
 
+def _learnt(training: Mapping[str, Any]) -> frozenset[Set]:
+    """Says what a training read: an own file by its hash behind no name, or by its bare name where it is gone."""
+    own = training.get("own_files", {})
+    read = {(corpus, split) for corpus, split in learnt_sets(training["settings"]) if corpus not in own}
+    return frozenset(read | {("", digest) if digest else (Path(name).name, "") for name, digest in own.items()})
+
+
 def _own_spec(record: Mapping[str, Any], results: Results, file: Path) -> str:
     """Finds what a file calls the model, and makes sure that it measured the same weights."""
     names = [each["name"] for each in record["measured_as"]]
     weights = results.run["config"].get("weights", {})
     for each in record["measured_as"]:
         for spec in _specs(results):
-            whitened = "whitened" in spec.rpartition("@")[2]  # which no digest of weights tells
+            whitened = "@" in spec and "whitened" in spec.rpartition("@")[2].split(",")  # which no weights tell
             if weights.get(spec) == each["weights"] and _rows(results, spec) and not whitened:
                 return spec
     found = _spec_of(results, names, str(file))

@@ -12,7 +12,10 @@ from typing import Any
 
 from ..corpora import CORPORA
 from ..corpora.corpus import TERMS
+from ..corpora.fingerprint import data_hash
+from ..corpora.own import is_own
 from ..evaluation.encoders import fingerprint
+from ..evaluation.learnt import learnt_sets
 from ..models import METHODS, get_method, register
 from ..models.backbones import load_pretrained
 from ..models.config import DialogueConfig, RankerConfig, own_settings
@@ -195,7 +198,12 @@ def _training(run: Path) -> dict[str, Any]:
     backbone = settings.get("backbone")
     if isinstance(backbone, str) and Path(backbone).is_dir():
         settings["backbone"] = Path(backbone).resolve().name  # no name on the Hub, which has an organisation before it
-    return {"name": run.resolve().name, "settings": without_places(settings), "report": without_places(kept)}
+    record = {"name": run.resolve().name, "settings": without_places(settings), "report": without_places(kept)}
+    own = {corpus: Path(corpus).expanduser() for corpus, split in learnt_sets(settings) if not split and is_own(corpus)}
+    if own:  # results files call them without their folder, and others may have the same name
+        found = {without_places(name): data_hash(name) if path.exists() else None for name, path in own.items()}
+        record["own_files"] = dict(sorted(found.items()))
+    return record
 
 
 def _check_settings(folder: Path, run: Path, published: Mapping[str, Any], settings: Mapping[str, Any]) -> None:

@@ -140,7 +140,9 @@ def _contents(file: PublishedFile, kind: str) -> Iterator[str]:
     except ValueError as error:
         yield f"cannot be read ({error}); write it again"
         return
-    if path:
+    if path and file.file.suffix == ".onnx":
+        yield f"{place} says that it was recorded at '{path}' of a machine; export it again (dialemb export --onnx)"
+    elif path:
         yield f"{place}: got '{path}', an absolute path of a machine; give a name or a relative path"
 
 

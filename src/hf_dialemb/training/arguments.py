@@ -33,6 +33,10 @@ _PACKAGE = Path(__file__).parents[1]
 _RECIPES = (_PACKAGE / "recipes", _PACKAGE.parents[1] / "training_scripts" / "recipes")  # a wheel's, a checkout's
 
 
+TRAINED = tuple(name for name in METHODS if name != "multi_granularity")
+"""The methods that a run trains; an ensemble is made of runs."""
+
+
 @dataclass
 class RunArguments:
     """What a run is: method, backbone, data, and which checkpoint it ends with.
@@ -41,7 +45,7 @@ class RunArguments:
         InputError: A value is out of range.
     """
 
-    method: str = field(default="dial2vec", metadata={"help": f"One of: {', '.join(METHODS)}."})
+    method: str = field(default="dial2vec", metadata={"help": f"One of: {', '.join(TRAINED)}."})
     backbone: str | None = field(
         default=None,
         metadata={
@@ -73,7 +77,7 @@ class RunArguments:
             "training. Default: the other splits of the corpus that are at hand; 'none' leaves everything in."
         },
     )
-    train_split: str = field(default="train", metadata={"help": "Split to learn from; labels are not read."})
+    train_split: str = field(default="train", metadata={"help": "Split to learn from; Dialog2Flow alone reads labels."})
     dev_split: str | None = field(
         default=None,
         metadata={
@@ -154,7 +158,9 @@ class RunArguments:
     def __post_init__(self) -> None:
         self.dev_split = None if self.dev_split == "none" else self.dev_split
         if self.method not in METHODS:
-            raise unknown_name("method", self.method, METHODS)
+            raise unknown_name("method", self.method, TRAINED)
+        if self.method not in TRAINED:
+            raise InputError(f"method: got {self.method}, whose members are what is trained; use dialemb ensemble")
         check_range("max_dialogues", self.max_dialogues, 2)
         check_range("max_dev_dialogues", self.max_dev_dialogues, 2)
         check_range("min_turns", self.min_turns, 1)

@@ -80,6 +80,12 @@ def dev_dialogues(run: RunArguments, method: Method, report: Report) -> list[Dia
     if run.checkpoint_selection == "dev_purity":
         dialogues = [dialogue for dialogue in dialogues if len(dialogue.domains) == 1]
     dialogues = drawn(_usable(dialogues, run, method, report), run.max_dev_dialogues, DEV_SEED)
+    if not dialogues:
+        of = " of one label in domains, which dev_purity reads" if run.checkpoint_selection == "dev_purity" else ""
+        raise InputError(
+            f"dev_split: got '{run.dev_split}' without a dialogue{of} that is long enough, expected some; choose "
+            "another, or another checkpoint_selection"
+        )
     return [unified_dialogue(dialogue) for dialogue in dialogues] if method.labelled else dialogues
 
 

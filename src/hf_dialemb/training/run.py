@@ -239,10 +239,7 @@ def _starting_point(
         elif state.is_main_process:
             (output / REPORT_FILE).unlink(missing_ok=True)  # of the run before
             write_json_atomically(output / DATA_FILE, data)
-            training = settings.training
-            strategy = getattr(training.save_strategy, "value", training.save_strategy)
-            saving = {"save_strategy": strategy, "save_steps": training.save_steps}
-            write_json_atomically(file, fingerprint | saving)  # that may change, and does not decide the last weights
+            write_json_atomically(file, fingerprint | _saving(settings))
     return checkpoint
 
 
@@ -276,6 +273,12 @@ def _described(dialogues: Sequence[Dialogue]) -> dict[str, Any]:
     return {"dialogues": len(dialogues), "sha256": digest.hexdigest()}
 
 
+def _saving(settings: Settings) -> dict[str, Any]:
+    """Says when checkpoints are written, which decides nothing where the last one is kept."""
+    strategy = getattr(settings.training.save_strategy, "value", settings.training.save_strategy)
+    return {"save_strategy": strategy, "save_steps": settings.training.save_steps}
+
+
 def _chosen_by(settings: Settings, dev: Sequence[Dialogue]) -> dict[str, Any]:
     """What else decides the last weights: what checkpoints are measured on, and what says how alike responses are."""
     run = settings.run
@@ -286,6 +289,7 @@ def _chosen_by(settings: Settings, dev: Sequence[Dialogue]) -> dict[str, Any]:
         found["dev_sha256"] = _described(dev)["sha256"]
     if run.checkpoint_selection != "last":
         found["per_device_eval_batch_size"] = settings.training.per_device_eval_batch_size  # some losses are of batches
+        found |= _saving(settings)
     if run.granularity_model is not None:
         found["granularity_model_sha256"] = weights_digest(Path(run.granularity_model))
     return found
