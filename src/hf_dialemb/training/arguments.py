@@ -160,7 +160,10 @@ class RunArguments:
         if self.method not in METHODS:
             raise unknown_name("method", self.method, TRAINED)
         if self.method not in TRAINED:
-            raise InputError(f"method: got {self.method}, whose members are what is trained; use dialemb ensemble")
+            raise InputError(
+                f"method: got {self.method}, whose members are trained; train them one by one and assemble them with "
+                "MultiGranularityModel.from_members, or let dialemb ensemble do both"
+            )
         check_range("max_dialogues", self.max_dialogues, 2)
         check_range("max_dev_dialogues", self.max_dev_dialogues, 2)
         check_range("min_turns", self.min_turns, 1)
