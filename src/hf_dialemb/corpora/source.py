@@ -161,7 +161,8 @@ class Source:
                 while archive.fileobj and archive.fileobj.read(_CHUNK):
                     pass
             self._tar_names = listed
-            for name in sorted(name for name, target in targets.items() if target not in listed):
+            present = set(listed)
+            for name in sorted(name for name, target in targets.items() if target not in present):
                 logger.warning(
                     "%s: passed over %s, a link to a folder or to nothing in the archive; if it holds conversations, "
                     "pack the folder again with tar --dereference", self.path, name,
