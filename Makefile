@@ -69,7 +69,7 @@ results: setup
 	  --max_steps 500 --lr_scheduler_type constant_with_warmup --output_dir runs/dialog2flow-single-sgd
 	$(BIN)/dialemb ensemble --config dual_encoder_multiwoz --corpus multiwoz --output runs/mgt-multiwoz --jobs 2
 	$(BIN)/dialemb ensemble --config dual_encoder_sgd --corpus sgd --output runs/mgt-sgd --analysis-dialogues 1000 \
-	  --bf16 false --max_steps 1500 --save_strategy steps --save_steps 300
+	  --bf16 false
 	$(BIN)/dialemb ensemble --config transformer_dual_encoder_sgd_minilm --corpus sgd --output runs/mgt-minilm-sgd \
 	  --skip-analyses --test-dialogues 150 --max_dialogues 3000 --max_dev_dialogues 30 --bf16 false --max_steps 75 \
 	  --save_steps 15
