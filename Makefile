@@ -87,6 +87,9 @@ results: setup
 	  runs/mgt-multiwoz/baseline runs/mgt-multiwoz/multi-granularity tfidf lda doc2vec
 	mkdir -p docs/results/benchmark
 	cp runs/measured/*.json docs/results/benchmark/
+	$(BIN)/dialemb benchmark --suite mgt --output runs/measured-sgd-rankers --model all-MiniLM-L6-v2 \
+	  runs/mgt-sgd/baseline runs/mgt-sgd/multi-granularity runs/mgt-sgd/seeds
+	cp runs/measured-sgd-rankers/mgt.json docs/results/benchmark/mgt_sgd.json
 	for corpus in sgd multiwoz dialog2flow_evaluation; do \
 	  $(BIN)/dialemb flow measure --corpus $$corpus --cache runs/measured/embeddings \
 	    --output docs/results/flow_$$corpus.json --model tfidf all-MiniLM-L6-v2 runs/dse-minilm \
