@@ -123,9 +123,9 @@ def measure_steps(folder: Path) -> dict[str, Any]:
 
     from hf_dialemb.flow.clustering import cluster_by_role
     from hf_dialemb.flow.flow import read_utterances
-    from hf_dialemb.flow.insights import insights
     from hf_dialemb.flow.naming import named
-    from hf_dialemb.flow.page import write_page
+    from hf_dialemb.flow.page.insights import insights
+    from hf_dialemb.flow.page.page import write_page
     from hf_dialemb.flow.pruning import Pruning, pruned
     from hf_dialemb.models.dialogue import Dialogue, Turn
 

@@ -18,17 +18,13 @@ from typing import Any
 
 from hardware import describe_machine
 
-from hf_dialemb.corpora.histograms import check_drawing, new_figure
-from hf_dialemb.evaluation.encoders import load_encoder
-from hf_dialemb.evaluation.registry import load_problem
+from hf_dialemb.corpora.audit.histograms import check_drawing, new_figure
+from hf_dialemb.encoders.specs import load_encoder
+from hf_dialemb.evaluation.tasks.registry import load_problem
 from hf_dialemb.models.backbones import MINILM
-from hf_dialemb.models.files import write_json_atomically
+from hf_dialemb.runs.files import write_json_atomically
 
-FIGURES = {
-    "F1, 1-shot": ("f1", "1-shot"),
-    "F1, 5-shot": ("f1", "5-shot"),
-    "within less between": ("difference", ""),
-}
+FIGURES = {"F1, 1-shot": ("f1", "1-shot"), "F1, 5-shot": ("f1", "5-shot"), "within less between": ("difference", "")}
 """What is shown, from its name to the metric and the setting."""
 
 

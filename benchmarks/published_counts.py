@@ -37,20 +37,12 @@ PUBLISHED = {
         "splits": [(2_425, 12_732), (302, 1_567), (304, 1_629)],
         "note": "blank turns, and one dialogue without turns, are left out",
     },
-    "muldogo": {
-        "splits": [(9_900, 81_676), (1_413, 11_585), (2_834, 23_336)],
-        "note": "blank turns are left out",
-    },
-    "multiwoz": {
-        "splits": [(2_494, None), (999, 14_730), (1_000, 14_744)],
-    },
+    "muldogo": {"splits": [(9_900, 81_676), (1_413, 11_585), (2_834, 23_336)], "note": "blank turns are left out"},
+    "multiwoz": {"splits": [(2_494, None), (999, 14_730), (1_000, 14_744)]},
     "multiwoz20_single_domain": {"splits": [(2_924, 28_912)]},
     "multiwoz21_restaurant": {"splits": [(442, 4_048)]},
     "multiwoz22_text": {"splits": [(512, 7_060)]},
-    "self_dialogue": {
-        "splits": [(24_165, 372_718)],
-        "note": "published as a whole; one dialogue has no sentence",
-    },
+    "self_dialogue": {"splits": [(24_165, 372_718)], "note": "published as a whole; one dialogue has no sentence"},
     "sgd": {
         "splits": [(14_734, 285_590), (2_482, 48_726), (3_817, 73_118)],
         "note": "two blank final turns are left out",

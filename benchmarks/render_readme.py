@@ -13,10 +13,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hf_dialemb.evaluation.flow_tables import flow_tables, is_in_short
-from hf_dialemb.evaluation.results import Row, read_results
-from hf_dialemb.evaluation.tables import markdown_table, paper_table
-from hf_dialemb.hub.ensemble_tables import ensemble_tables
+from hf_dialemb.apps.ensemble.tables import ensemble_tables
+from hf_dialemb.evaluation.results.flow_tables import flow_tables, is_in_short
+from hf_dialemb.evaluation.results.rows import Row, read_results
+from hf_dialemb.evaluation.results.tables import markdown_table, paper_table
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(<!-- results: (\S+)((?: \w+=\S+)*) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -66,10 +66,7 @@ def list_parts(options: argparse.Namespace) -> dict[str, dict[str, dict[str, Any
     few = {"pairs": pairs, "chunk_size": None}
     cached = {"method": "dse", "pairs": many, "chunk_size": chunk}
     parts: dict[str, dict[str, dict[str, Any]]] = {
-        "dse": {
-            OURS: {"program": "ours", "method": "dse", **few},
-            PEER: {"program": "peer", "method": "dse", **few},
-        },
+        "dse": {OURS: {"program": "ours", "method": "dse", **few}, PEER: {"program": "peer", "method": "dse", **few}},
         "dialog2flow": {
             OURS: {"program": "ours", "method": "dialog2flow", **few},
             PEER: {"program": "peer", "method": "dialog2flow", **few},

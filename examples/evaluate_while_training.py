@@ -38,11 +38,7 @@ arguments = SentenceTransformerTrainingArguments(
     report_to="none",
 )
 trainer = SentenceTransformerTrainer(
-    model=model,
-    args=arguments,
-    train_dataset=pairs,
-    loss=MultipleNegativesRankingLoss(model),
-    evaluator=evaluators,
+    model=model, args=arguments, train_dataset=pairs, loss=MultipleNegativesRankingLoss(model), evaluator=evaluators
 )
 print(f"purity before: {evaluators[-1](model)['dev_purity']:.1f}")
 trainer.train()

@@ -6,7 +6,7 @@ Without a checkpoint, an untrained encoder over all-MiniLM-L6-v2 is built; it eq
 import sys
 
 from hf_dialemb import Dial2VecModel, encode, load_dialogues
-from hf_dialemb.evaluation.search import describe_nearest
+from hf_dialemb.apps.search import describe_nearest
 from hf_dialemb.hub.export import load_checkpoint
 from hf_dialemb.models.backbones import MINILM, resolve_backbone
 

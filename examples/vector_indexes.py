@@ -14,7 +14,7 @@ import numpy as np
 import usearch.index
 
 from hf_dialemb import Dialogue, load_dialogues
-from hf_dialemb.corpora.jsonl import read_jsonl, write_jsonl
+from hf_dialemb.corpora.own.jsonl import read_jsonl, write_jsonl
 from hf_dialemb.evaluation import load_encoder
 
 encoder = load_encoder(sys.argv[1] if len(sys.argv) > 1 else "all-MiniLM-L6-v2")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import huggingface_hub.hf_api  # noqa: F401 - imported once, for all forks
 
-from hf_dialemb.hub.publish import publish
+from hf_dialemb.hub.publish.publishing import publish
 
 for line in sys.stdin:
     folder, repository = json.loads(line)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import torch
 
-from hf_dialemb.evaluation.results import Results, Row, describe_run, write_results
+from hf_dialemb.apps.ensemble.training import assemble
+from hf_dialemb.evaluation.results.rows import Results, Row, describe_run, write_results
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.models import get_method
 from hf_dialemb.training.arguments import parse
-from hf_dialemb.training.ensemble import assemble
 
 SETTINGS = {
     "dial2vec": ["--average_with_backbone", "0.5"],

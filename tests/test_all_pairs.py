@@ -8,9 +8,9 @@ from metric_vectors import clouds, corners
 from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
 
-from hf_dialemb.evaluation.all_pairs import pair_scores
-from hf_dialemb.evaluation.domains import evaluate_embeddings, load_domains
-from hf_dialemb.evaluation.encoders import load_encoder
+from hf_dialemb.encoders.specs import load_encoder
+from hf_dialemb.evaluation.tasks.all_pairs import pair_scores
+from hf_dialemb.evaluation.tasks.domains import evaluate_embeddings, load_domains
 from hf_dialemb.metrics.dialogue_retrieval.functional import retrieval_scores
 from hf_dialemb.metrics.semantic_relatedness.functional import query_relatedness
 

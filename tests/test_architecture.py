@@ -17,13 +17,16 @@ from hf_dialemb.models.dial2vec import Dial2VecModel
 SOURCE = Path(hf_dialemb.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 RANKS = {
-    "cli": 5,
-    "hub": 4,
-    "integrations": 4,
-    "flow": 2,
-    "evaluation": 3,
-    "training": 3,
-    "corpora": 1,
+    "cli": 8,
+    "apps": 7,
+    "hub": 6,
+    "integrations": 6,
+    "evaluation": 5,
+    "training": 5,
+    "flow": 4,
+    "encoders": 3,
+    "corpora": 2,
+    "runs": 1,
     "metrics": 1,
     "models": 0,
 }

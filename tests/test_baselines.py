@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
-from hf_dialemb.evaluation import encoders
-from hf_dialemb.evaluation.baselines import Doc2VecEncoder, LdaEncoder, TfidfEncoder
-from hf_dialemb.evaluation.encoders import find_encoder, fingerprint, fitted_on_input, load_encoder
-from hf_dialemb.evaluation.text_models import TextEncoder
-from hf_dialemb.evaluation.whitening import InputWhitenedEncoder
+from hf_dialemb.encoders import specs as encoders
+from hf_dialemb.encoders.baselines import Doc2VecEncoder, LdaEncoder, TfidfEncoder
+from hf_dialemb.encoders.specs import find_encoder, fingerprint, fitted_on_input, load_encoder
+from hf_dialemb.encoders.text_models import TextEncoder
+from hf_dialemb.encoders.whitening import InputWhitenedEncoder
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
@@ -70,7 +70,7 @@ def test_what_shares_words_lies_together_and_a_fit_is_repeatable(spec):
 SCRIPT = """
 import sys
 import numpy as np
-from hf_dialemb.evaluation.baselines import Doc2VecEncoder
+from hf_dialemb.encoders.baselines import Doc2VecEncoder
 from hf_dialemb.models.dialogue import Dialogue, Turn
 texts = [" ".join(f"word{(place * step) % 17}" for step in range(20)) for place in range(12)]
 np.save(sys.argv[1], Doc2VecEncoder(size=8).encode([Dialogue((Turn("user", text),)) for text in texts]))

@@ -12,10 +12,10 @@ import pytest
 from hf_dialemb import corpora
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import MissingFilesError
+from hf_dialemb.encoders.checkpoints import saved_steps
 from hf_dialemb.evaluation import (
     Row,
     benchmark,
-    benchmark_pictures,
     evaluate_suite,
     get_task,
     latex_table,
@@ -24,12 +24,12 @@ from hf_dialemb.evaluation import (
     read_results,
     run_benchmark,
 )
-from hf_dialemb.evaluation.checkpoints import saved_steps
-from hf_dialemb.evaluation.quoted import quoted_beside, quoted_figures
-from hf_dialemb.evaluation.results import Results
+from hf_dialemb.evaluation.report import benchmark_pictures
+from hf_dialemb.evaluation.results.quoted import quoted_beside, quoted_figures
+from hf_dialemb.evaluation.results.rows import Results
 from hf_dialemb.evaluation.run import _write
 from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
-from hf_dialemb.evaluation.task import Problem
+from hf_dialemb.evaluation.tasks.task import Problem
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
@@ -285,10 +285,7 @@ def test_tasks_with_sizes_of_their_own_are_not_other_choices(small, tmp_path, mo
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (
-            {"seeds": [0, 1]},
-            r"another choice of seeds \(\[0\]; asked for: \[0, 1\]\), which would be lost",
-        ),
+        ({"seeds": [0, 1]}, r"another choice of seeds \(\[0\]; asked for: \[0, 1\]\), which would be lost"),
         ({"limit": 10}, r"holds figures of another choice of limit \(None; asked for: 10\), which would be lost"),
     ],
 )

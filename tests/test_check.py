@@ -6,12 +6,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import hf_dialemb.corpora.check as module
+import hf_dialemb.corpora.own.check as module
 from hf_dialemb.corpora import REGISTERED
-from hf_dialemb.corpora.check import LONGEST_TURN, Problem, check
 from hf_dialemb.corpora.corpus import Corpus
-from hf_dialemb.corpora.hub_dataset import to_dataset
-from hf_dialemb.corpora.own import read_own
+from hf_dialemb.corpora.own.check import LONGEST_TURN, Problem, check
+from hf_dialemb.corpora.own.hub_dataset import to_dataset
+from hf_dialemb.corpora.own.reading import read_own
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 

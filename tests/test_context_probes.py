@@ -7,10 +7,11 @@ import pytest
 
 from hf_dialemb import corpora
 from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.evaluation import context_probes, evaluate_models
-from hf_dialemb.evaluation.context_labels import ACTS, WORDS
-from hf_dialemb.evaluation.encoders import load_encoder
-from hf_dialemb.evaluation.registry import get_task, load_problem
+from hf_dialemb.encoders.specs import load_encoder
+from hf_dialemb.evaluation import evaluate_models
+from hf_dialemb.evaluation.tasks import context_probes
+from hf_dialemb.evaluation.tasks.context_labels import ACTS, WORDS
+from hf_dialemb.evaluation.tasks.registry import get_task, load_problem
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hf_dialemb.corpora import load_dialogues
-from hf_dialemb.corpora.hub_dataset import dialogue_features, from_dataset, to_dataset
+from hf_dialemb.corpora.own.hub_dataset import dialogue_features, from_dataset, to_dataset
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 

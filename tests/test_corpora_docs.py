@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hf_dialemb.corpora import get_corpus, load_dialogues, registry
-from hf_dialemb.corpora.catalogue import catalogue
+from hf_dialemb.corpora.audit.catalogue import catalogue
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 

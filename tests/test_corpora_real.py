@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hf_dialemb.corpora import load_dialogues, single_domain
-from hf_dialemb.corpora.source import is_archive
+from hf_dialemb.corpora.source.files import is_archive
 
 pytestmark = pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="HF_DIALEMB_DATA does not name the corpora")
 

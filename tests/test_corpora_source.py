@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from hf_dialemb.corpora import CORPORA, get_corpus, load_dialogues, readers, single_domain, streams
-from hf_dialemb.corpora.parsing import read_json
-from hf_dialemb.corpora.source import Source
+from hf_dialemb.corpora import CORPORA, get_corpus, load_dialogues, readers, single_domain
+from hf_dialemb.corpora.source import streams
+from hf_dialemb.corpora.source.files import Source
+from hf_dialemb.corpora.source.parsing import read_json
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 

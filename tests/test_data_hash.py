@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hf_dialemb.corpora.fingerprint import data_hash
+from hf_dialemb.corpora.source.fingerprint import data_hash
 from hf_dialemb.models.errors import InputError
 
 

@@ -334,10 +334,7 @@ def test_layout():
         ]
 
     assert texts("input") == [["red one please", "so red"], ["", "which wall"]]
-    assert texts("candidate") == [
-        ["so red on red", "a"],
-        ["red door please on the white wall one", "the [UNK] one"],
-    ]
+    assert texts("candidate") == [["so red on red", "a"], ["red door please on the white wall one", "the [UNK] one"]]
     assert (count.dialogues, count.truncated, count.tokens, count.dropped_tokens) == (6, 2, 27, 4)
     assert str(count).startswith("2 of 6 contexts and responses were truncated (4 of 27 tokens dropped)")
     model.config.max_context_tokens = 3

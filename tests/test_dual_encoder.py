@@ -14,13 +14,7 @@ from hf_dialemb.models.dual_encoder import METHOD, DualEncoderConfig, DualEncode
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation
 from hf_dialemb.models.ranker import RankingExample
-from hf_dialemb.models.ranking import (
-    LoadedRanker,
-    encode_contexts,
-    encode_responses,
-    load_ranker,
-    score_candidates,
-)
+from hf_dialemb.models.ranking import LoadedRanker, encode_contexts, encode_responses, load_ranker, score_candidates
 from hf_dialemb.models.transformer_dual_encoder import TransformerDualEncoderModel
 from hf_dialemb.models.words import MARKS, PADDING, UNKNOWN, read_word_vectors, word_tokenizer
 

@@ -12,12 +12,12 @@ import torch
 from transformers import AutoModel
 from utterance_checkpoints import save_dse
 
+from hf_dialemb.apps import embed as module
+from hf_dialemb.apps.embed import embed_file
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.evaluation.checkpoints import DialogueModelEncoder
-from hf_dialemb.evaluation.encoders import load_encoder, with_level
-from hf_dialemb.hub import embed as module
-from hf_dialemb.hub.embed import embed_file
+from hf_dialemb.encoders.checkpoints import DialogueModelEncoder
+from hf_dialemb.encoders.specs import load_encoder, with_level
 from hf_dialemb.hub.export import load_checkpoint
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.encoder import encode

@@ -8,11 +8,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from hf_dialemb.evaluation import remembering
-from hf_dialemb.evaluation.baselines import TfidfEncoder
-from hf_dialemb.evaluation.embedding_cache import EmbeddingCache, dialogue_key, embedding_cache, list_key
-from hf_dialemb.evaluation.remembering import RememberingEncoder
-from hf_dialemb.evaluation.whitening import InputWhitenedEncoder
+from hf_dialemb.encoders import remembering
+from hf_dialemb.encoders.baselines import TfidfEncoder
+from hf_dialemb.encoders.embedding_cache import EmbeddingCache, dialogue_key, embedding_cache, list_key
+from hf_dialemb.encoders.remembering import RememberingEncoder
+from hf_dialemb.encoders.whitening import InputWhitenedEncoder
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 

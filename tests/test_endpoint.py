@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from endpoint_server import KEY, serving
 
-from hf_dialemb.corpora import endpoint
-from hf_dialemb.evaluation.encoders import find_encoder, fingerprint, load_encoder
+from hf_dialemb.encoders import endpoint
+from hf_dialemb.encoders.specs import find_encoder, fingerprint, load_encoder
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.hardware import describe_hardware
+from hf_dialemb.runs.hardware import describe_hardware
 from hf_dialemb.training import energy
 from hf_dialemb.training.arguments import parse
 from hf_dialemb.training.energy import COUNTRY, EnergyCallback, requested_energy

@@ -11,23 +11,23 @@ import pytest
 from ranker_checkpoints import deep_attention_matching, dual_encoder, save
 from safetensors.torch import load_file
 
+from hf_dialemb.apps.ensemble import analyses as ensemble_analyses
+from hf_dialemb.apps.ensemble import training as ensemble
+from hf_dialemb.apps.ensemble.analyses import _training_dialogues
+from hf_dialemb.apps.ensemble.report import _quoted, report_ensemble
+from hf_dialemb.apps.ensemble.runs import Runs
+from hf_dialemb.apps.ensemble.tables import ensemble_tables
+from hf_dialemb.apps.ensemble.training import EnsemblePlan, best_checkpoints, train_ensemble
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import read_jsonl, write_jsonl
 from hf_dialemb.corpora.candidates import read_candidates
-from hf_dialemb.evaluation import probes
-from hf_dialemb.evaluation.act_fine_tuning import run_act_fine_tuning
-from hf_dialemb.evaluation.results import Results, Row, read_results
-from hf_dialemb.hub import ensemble_analyses
-from hf_dialemb.hub.ensemble_analyses import _training_dialogues
-from hf_dialemb.hub.ensemble_report import _quoted, report_ensemble
-from hf_dialemb.hub.ensemble_tables import ensemble_tables
+from hf_dialemb.evaluation.results.rows import Results, Row, read_results
+from hf_dialemb.evaluation.tasks import probes
+from hf_dialemb.evaluation.tasks.act_fine_tuning import run_act_fine_tuning
 from hf_dialemb.models import get_method
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.ranking import load_ranker
-from hf_dialemb.training import ensemble
 from hf_dialemb.training.dialogues import training_dialogues
-from hf_dialemb.training.ensemble import EnsemblePlan, best_checkpoints, train_ensemble
-from hf_dialemb.training.ensemble_runs import Runs
 from hf_dialemb.training.run import train
 
 RECIPE = """

@@ -12,10 +12,10 @@ import psutil
 import pytest
 from tqdm import tqdm
 
+from hf_dialemb.apps.ensemble import runs as ensemble_runs
+from hf_dialemb.apps.ensemble.runs import Runs
+from hf_dialemb.apps.ensemble.training import EnsemblePlan
 from hf_dialemb.models.errors import InputError
-from hf_dialemb.training import ensemble_runs
-from hf_dialemb.training.ensemble import EnsemblePlan
-from hf_dialemb.training.ensemble_runs import Runs
 
 PATIENCE = 120  # seconds, after which what should come by itself has not come
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hf_dialemb import corpora
-from hf_dialemb.corpora import fingerprint
+from hf_dialemb.corpora.source import fingerprint
 from hf_dialemb.evaluation import (
     Results,
     Row,
@@ -23,13 +23,13 @@ from hf_dialemb.evaluation import (
     read_results,
     write_results,
 )
-from hf_dialemb.evaluation.all_pairs import pair_scores
 from hf_dialemb.evaluation.run import _caption
+from hf_dialemb.evaluation.tasks.all_pairs import pair_scores
 from hf_dialemb.metrics.alignment_uniformity.functional import alignment_uniformity
 from hf_dialemb.metrics.purity.functional import cluster_purity
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.files import check_writable, write_atomically
+from hf_dialemb.runs.files import check_writable, write_atomically
 
 ROW = Row("tfidf", "sgd", "test", "dialogue-retrieval", "map", "", 50.0, None, 1)
 

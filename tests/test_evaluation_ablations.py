@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hf_dialemb.evaluation.ablations import FIRST, MEAN, SECOND, SUM, load_ablations, views
-from hf_dialemb.evaluation.encoders import load_encoder
-from hf_dialemb.evaluation.remembering import RememberingEncoder
+from hf_dialemb.encoders.remembering import RememberingEncoder
+from hf_dialemb.encoders.specs import load_encoder
+from hf_dialemb.evaluation.tasks.ablations import FIRST, MEAN, SECOND, SUM, load_ablations, views
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
@@ -52,7 +52,7 @@ def test_a_dialogue_encoder_gives_its_parts_of_the_whole_dialogue(tiny_checkpoin
 
 
 def test_one_voice_is_left_out_and_all_settings_are_measured(tmp_path):
-    from hf_dialemb.corpora.jsonl import write_jsonl
+    from hf_dialemb.corpora.own.jsonl import write_jsonl
 
     rooms = [Dialogue((Turn("user", f"room {n}"), Turn("assistant", "fine")), f"r{n}", ("hotel",)) for n in range(4)]
     trains = [Dialogue((Turn("user", "train"), Turn("assistant", f"at {n}")), f"t{n}", ("train",)) for n in range(4)]

@@ -8,7 +8,7 @@ import pytest
 import torch
 from utterance_checkpoints import save_dse
 
-from hf_dialemb.evaluation.encoders import find_encoder, fingerprint, has_weights, load_encoder
+from hf_dialemb.encoders.specs import find_encoder, fingerprint, has_weights, load_encoder
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError

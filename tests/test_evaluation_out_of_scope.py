@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hf_dialemb.evaluation.baselines import TfidfEncoder
-from hf_dialemb.evaluation.intents import OUT_OF_SCOPE
-from hf_dialemb.evaluation.out_of_scope import Parts, detect, load_out_of_scope
+from hf_dialemb.encoders.baselines import TfidfEncoder
+from hf_dialemb.evaluation.tasks.intents import OUT_OF_SCOPE
+from hf_dialemb.evaluation.tasks.out_of_scope import Parts, detect, load_out_of_scope
 from hf_dialemb.metrics.out_of_scope.functional import (
     detect_out_of_scope,
     out_of_scope_scores,

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from hf_dialemb.evaluation.pictures import (
+from hf_dialemb.evaluation.report.pictures import (
     PathPoint,
     alignment_uniformity_path,
     bars,
@@ -16,8 +16,8 @@ from hf_dialemb.evaluation.pictures import (
     spherical_voronoi,
     umap_or_pca,
 )
-from hf_dialemb.evaluation.plots import scatter
-from hf_dialemb.evaluation.results import Row
+from hf_dialemb.evaluation.report.pictures.maps import scatter
+from hf_dialemb.evaluation.results.rows import Row
 from hf_dialemb.models.errors import InputError
 
 pytest.importorskip("matplotlib")
@@ -82,7 +82,7 @@ def test_projection_takes_known_and_installed_methods_only(monkeypatch):
         project(np.eye(4), "lle")
     with pytest.raises(InputError, match="got 'tsne', expected umap or pca"):
         project_to_sphere(np.eye(4), "tsne")
-    monkeypatch.setattr("hf_dialemb.evaluation.pictures.projections.find_spec", lambda name: None)
+    monkeypatch.setattr("hf_dialemb.evaluation.report.pictures.projections.find_spec", lambda name: None)
     assert umap_or_pca() == "pca"
     with pytest.raises(InputError, match=r'pip install "hf-dialemb\[umap\]"'):
         project(np.eye(4), "umap")
@@ -122,7 +122,7 @@ def test_a_sphere_needs_four_centroids_that_divide_it(tmp_path):
 
 
 def test_borders_of_cells_are_as_far_from_two_centroids_and_nearer_to_no_other():
-    from hf_dialemb.evaluation.pictures.voronoi import _edges
+    from hf_dialemb.evaluation.report.pictures.voronoi import _edges
 
     centroids = np.random.default_rng(0).normal(size=(9, 3))
     centroids /= np.linalg.norm(centroids, axis=1, keepdims=True)
@@ -134,7 +134,7 @@ def test_borders_of_cells_are_as_far_from_two_centroids_and_nearer_to_no_other()
 def test_a_tree_of_labels_grows_with_them_and_is_capped(tmp_path, monkeypatch):
     from matplotlib.image import imread
 
-    monkeypatch.setattr("hf_dialemb.evaluation.pictures.trees.MAX_LEAVES", 20)
+    monkeypatch.setattr("hf_dialemb.evaluation.report.pictures.trees.MAX_LEAVES", 20)
     heights = []
     for count in (2, 12, 20, 25):
         dendrogram(*groups(count, 2), tmp_path / "tree.png", "a model")
@@ -194,7 +194,7 @@ def test_bars_of_measured_and_quoted_figures_are_drawn(tmp_path):
 
 
 def test_of_many_figures_each_corpus_has_bars(tmp_path):
-    from hf_dialemb.evaluation.pictures.bar_charts import MAX_PANELS, _chosen
+    from hf_dialemb.evaluation.report.pictures.bar_charts import MAX_PANELS, _chosen
 
     places = [(corpus, "test", "a-task", f"metric{index}", "") for corpus in "abc" for index in range(30)]
     chosen = _chosen(places)

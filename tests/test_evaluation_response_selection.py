@@ -8,9 +8,9 @@ import pytest
 
 from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.corpora.examples import ResponseSelection
-from hf_dialemb.evaluation import contexts, response_selection
-from hf_dialemb.evaluation.baselines import TfidfEncoder
-from hf_dialemb.evaluation.texts import TextVectors, first_words, last_words, row_cosines
+from hf_dialemb.encoders.baselines import TfidfEncoder
+from hf_dialemb.evaluation.tasks import contexts, response_selection
+from hf_dialemb.evaluation.tasks.texts import TextVectors, first_words, last_words, row_cosines
 from hf_dialemb.models.dialogue import Dialogue, Turn, plain
 from hf_dialemb.models.errors import InputError
 
@@ -244,10 +244,7 @@ def test_given_candidates_are_taken_and_the_true_one_comes_twice_officially():
 
 def test_each_given_example_in_closed_form():
     context = (Turn("user", "a"), Turn("assistant", "b"))
-    selections = [
-        ResponseSelection(context, ("no", "yes", "Yes"), (1,)),
-        ResponseSelection(context, ("no",), ()),
-    ]
+    selections = [ResponseSelection(context, ("no", "yes", "Yes"), (1,)), ResponseSelection(context, ("no",), ())]
     (choice,) = contexts.given_choices(selections)
     assert choice == ("a b", ("no", "yes", "Yes"), ("yes",))
     encoder = Recorded(lambda text: [0.0, 1.0] if text == "no" else [1.0, 0.0])

@@ -14,8 +14,8 @@ from sklearn.metrics.pairwise import cosine_similarity
 from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.corpora.examples import RetrievalQuery, SentencePair
 from hf_dialemb.corpora.retrieval_sets import retrieval_queries
-from hf_dialemb.evaluation import dialogue_sts, nli, semantic_retrieval
-from hf_dialemb.evaluation.baselines import TfidfEncoder
+from hf_dialemb.encoders.baselines import TfidfEncoder
+from hf_dialemb.evaluation.tasks import dialogue_sts, nli, semantic_retrieval
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 

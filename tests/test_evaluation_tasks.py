@@ -10,12 +10,12 @@ import pytest
 from hf_dialemb import corpora
 from hf_dialemb.cli import main
 from hf_dialemb.corpora.corpus import KINDS
+from hf_dialemb.encoders.baselines import TfidfEncoder
+from hf_dialemb.encoders.remembering import RememberingEncoder
+from hf_dialemb.encoders.text_models import TextEncoder
 from hf_dialemb.evaluation import TASKS, default_tasks, evaluate_models, get_task, read_results, run
-from hf_dialemb.evaluation.baselines import TfidfEncoder
-from hf_dialemb.evaluation.registry import load_problem
-from hf_dialemb.evaluation.remembering import RememberingEncoder
-from hf_dialemb.evaluation.sampling import draw_examples, fixed_sample
-from hf_dialemb.evaluation.text_models import TextEncoder
+from hf_dialemb.evaluation.tasks.registry import load_problem
+from hf_dialemb.evaluation.tasks.sampling import draw_examples, fixed_sample
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 

@@ -12,10 +12,10 @@ from sklearn.metrics import f1_score, ndcg_score
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.preprocessing import normalize
 
-from hf_dialemb.evaluation.actions import compare_actions, draw_actions, load_actions
-from hf_dialemb.evaluation.baselines import TfidfEncoder
-from hf_dialemb.evaluation.intents import classify_intents, load_intents
+from hf_dialemb.encoders.baselines import TfidfEncoder
 from hf_dialemb.evaluation.run import evaluate_models
+from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions, load_actions
+from hf_dialemb.evaluation.tasks.intents import classify_intents, load_intents
 from hf_dialemb.metrics.anisotropy.functional import anisotropy, mean_cosine
 from hf_dialemb.metrics.ndcg.functional import ndcg, official_ndcg
 from hf_dialemb.metrics.prototype_classification.functional import prototype_classification

@@ -14,9 +14,9 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
 from hf_dialemb.cli import main
-from hf_dialemb.hub import custom_encoder
-from hf_dialemb.hub.custom_encoder import WAYS
 from hf_dialemb.hub.export import load_checkpoint, verify, write_checkpoint
+from hf_dialemb.hub.forms import custom_encoder
+from hf_dialemb.hub.forms.custom_encoder import WAYS
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.encoder import encode
 from hf_dialemb.models.errors import InputError

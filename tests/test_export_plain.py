@@ -20,9 +20,9 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel
 from utterance_checkpoints import save_dse
 
 from hf_dialemb.cli import main
-from hf_dialemb.hub import plain_encoder
 from hf_dialemb.hub.export import load_checkpoint, verify, write_checkpoint
-from hf_dialemb.hub.verification import WITHOUT_PACKAGE
+from hf_dialemb.hub.forms import plain_encoder
+from hf_dialemb.hub.forms.verification import WITHOUT_PACKAGE
 from hf_dialemb.models.dialog2flow import Dialog2FlowModel
 from hf_dialemb.models.dse import DSEModel
 from hf_dialemb.models.errors import InputError

@@ -14,9 +14,9 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer, BertConfig
 
 from hf_dialemb.cli import main
-from hf_dialemb.hub import ranker_form
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
-from hf_dialemb.hub.ranker_form import WAYS
+from hf_dialemb.hub.forms import ranker_form
+from hf_dialemb.hub.forms.ranker_form import WAYS
 from hf_dialemb.models.deep_attention_matching import DeepAttentionMatchingModel
 from hf_dialemb.models.dialogue import Turn
 from hf_dialemb.models.dual_encoder import DualEncoderModel

@@ -7,10 +7,17 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from hf_dialemb.evaluation import fine_tuning
-from hf_dialemb.evaluation.action_prediction import f1_scores
-from hf_dialemb.evaluation.fine_tuning import Classifier, Examples, FineTuning, fine_tune, load_backbone, precision
-from hf_dialemb.evaluation.intent_fine_tuning import accuracy
+from hf_dialemb.evaluation.tasks import fine_tuning
+from hf_dialemb.evaluation.tasks.action_prediction import f1_scores
+from hf_dialemb.evaluation.tasks.fine_tuning import (
+    Classifier,
+    Examples,
+    FineTuning,
+    fine_tune,
+    load_backbone,
+    precision,
+)
+from hf_dialemb.evaluation.tasks.intent_fine_tuning import accuracy
 from hf_dialemb.models.errors import InputError
 
 QUICK = FineTuning(

@@ -10,10 +10,10 @@ import pytest
 from sklearn.metrics import f1_score
 
 import hf_dialemb.corpora
-from hf_dialemb.evaluation import action_prediction, intent_fine_tuning
-from hf_dialemb.evaluation.action_prediction import assistant_turns, draw, f1_scores, text_of
-from hf_dialemb.evaluation.fine_tuning import RUNS
-from hf_dialemb.evaluation.intent_fine_tuning import draw_parts
+from hf_dialemb.evaluation.tasks import action_prediction, intent_fine_tuning
+from hf_dialemb.evaluation.tasks.action_prediction import assistant_turns, draw, f1_scores, text_of
+from hf_dialemb.evaluation.tasks.fine_tuning import RUNS
+from hf_dialemb.evaluation.tasks.intent_fine_tuning import draw_parts
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 

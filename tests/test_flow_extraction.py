@@ -8,9 +8,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from hf_dialemb.evaluation import flow_extraction
-from hf_dialemb.evaluation.baselines import TfidfEncoder
-from hf_dialemb.evaluation.flow_extraction import (
+from hf_dialemb.encoders.baselines import TfidfEncoder
+from hf_dialemb.evaluation.results.rows import Row
+from hf_dialemb.evaluation.results.tables import column_of
+from hf_dialemb.evaluation.tasks import flow_extraction
+from hf_dialemb.evaluation.tasks.flow_extraction import (
     TASK,
     Utterance,
     annotated_flows,
@@ -18,17 +20,7 @@ from hf_dialemb.evaluation.flow_extraction import (
     compare_flow,
     load_flows,
 )
-from hf_dialemb.evaluation.results import Row
-from hf_dialemb.evaluation.tables import column_of
-from hf_dialemb.flow.graph import (
-    END,
-    START,
-    edge_f1,
-    official_size,
-    renamed,
-    transition_graph,
-    without_noise,
-)
+from hf_dialemb.flow.graph import END, START, edge_f1, official_size, renamed, transition_graph, without_noise
 from hf_dialemb.metrics.graph_size_difference.functional import graph_size_difference
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError

@@ -19,7 +19,7 @@ from scipy.cluster.hierarchy import linkage
 
 from hf_dialemb.flow import drawing
 from hf_dialemb.flow.drawing import draw_dendrogram, draw_graph
-from hf_dialemb.flow.files import as_cell, write_flow_files
+from hf_dialemb.flow.exports import as_cell, write_flow_files
 from hf_dialemb.flow.flow import Utterances, grouped
 from hf_dialemb.flow.graph import END, START, FlowGraph
 from hf_dialemb.flow.grounding import policy_text, state_machine

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from endpoint_server import KEY, serving
 
-from hf_dialemb.flow import language_model
+from hf_dialemb.flow import naming_by_model as language_model
 from hf_dialemb.flow.flow import Cluster, Utterances
-from hf_dialemb.flow.language_model import LONGEST_NAME, clean_name, named_by_model, prompt_for
+from hf_dialemb.flow.language_models import find_writer
 from hf_dialemb.flow.naming import LONGEST_TEXT, centroids, merged_names, named, phrase_names, with_names
+from hf_dialemb.flow.naming_by_model import LONGEST_NAME, clean_name, named_by_model, prompt_for
 from hf_dialemb.flow.phrases import typical_phrases
-from hf_dialemb.flow.writers import find_writer
 from hf_dialemb.models.errors import InputError
 
 

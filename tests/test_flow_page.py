@@ -16,9 +16,9 @@ from hf_dialemb.flow.clustering import Choice
 from hf_dialemb.flow.comparison import compared, graph_of
 from hf_dialemb.flow.flow import flow_of_actions, grouped, read_utterances
 from hf_dialemb.flow.graph import END, START
-from hf_dialemb.flow.insights import insights
-from hf_dialemb.flow.page import write_page
-from hf_dialemb.flow.page_record import Comparison, Row, Section, kept_dialogues
+from hf_dialemb.flow.page.insights import insights
+from hf_dialemb.flow.page.page import write_page
+from hf_dialemb.flow.page.record import Comparison, Row, Section, kept_dialogues
 from hf_dialemb.flow.paths import widest_path
 from hf_dialemb.flow.pruning import PROGRAM, Pruning, pruned
 from hf_dialemb.models.dialogue import Dialogue, Turn

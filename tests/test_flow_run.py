@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from hf_dialemb.cli import main
-from hf_dialemb.corpora.hub_dataset import to_dataset
+from hf_dialemb.corpora.own.hub_dataset import to_dataset
+from hf_dialemb.flow import run as module
 from hf_dialemb.flow.stored_flow import read_flow
-from hf_dialemb.hub import flow_run as module
 
 FILES = {
     "index.html", "graph.json", "graph.graphml", "graph.dot", "graph.mmd", "clusters-user.csv",

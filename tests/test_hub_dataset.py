@@ -9,7 +9,7 @@ import pytest
 from hub_server import serve
 
 from hf_dialemb.corpora import iterate_dialogues
-from hf_dialemb.corpora.hub_dataset import load_hub_dataset, to_dataset
+from hf_dialemb.corpora.own.hub_dataset import load_hub_dataset, to_dataset
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
@@ -20,7 +20,7 @@ BOT = [{"role": "Bot", "content": "Hi"}, {"role": "user", "content": "Ho"}]
 PROGRAM = """
 import json, sys
 from hf_dialemb.corpora import iterate_dialogues
-from hf_dialemb.corpora.check import check
+from hf_dialemb.corpora.own.check import check
 answers = []
 for corpus, split in json.loads(sys.argv[1]):
     try:

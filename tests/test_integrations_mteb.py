@@ -12,10 +12,10 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from hf_dialemb.corpora import load_examples, write_jsonl
-from hf_dialemb.evaluation import contexts
-from hf_dialemb.evaluation.domains import load_domains
-from hf_dialemb.evaluation.registry import load_problem
-from hf_dialemb.evaluation.texts import last_words
+from hf_dialemb.evaluation.tasks import contexts
+from hf_dialemb.evaluation.tasks.domains import load_domains
+from hf_dialemb.evaluation.tasks.registry import load_problem
+from hf_dialemb.evaluation.tasks.texts import last_words
 from hf_dialemb.models.backbones import MINILM, resolve_backbone
 from hf_dialemb.models.dialogue import Turn
 from hf_dialemb.models.errors import InputError

@@ -121,10 +121,7 @@ def test_transforming_changes_nothing_and_fitting_again_gives_the_same(vectorize
 
 def test_in_a_column_transformer_beside_other_columns(vectorizer, dialogues):
     table = pd.DataFrame(
-        {
-            "dialogue": [dialogue.to_messages() for dialogue in dialogues],
-            "channel": ["chat", "phone"] * 12,
-        }
+        {"dialogue": [dialogue.to_messages() for dialogue in dialogues], "channel": ["chat", "phone"] * 12}
     )
     columns = ColumnTransformer([("vector", vectorizer, "dialogue"), ("channel", OneHotEncoder(), ["channel"])])
     assert columns.fit_transform(table).shape == (24, 18)

@@ -15,10 +15,10 @@ from sentence_transformers.base.evaluation import SequentialEvaluator
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
 from hf_dialemb.evaluation import evaluate_embeddings, load_encoder
-from hf_dialemb.evaluation.actions import compare_actions, draw_actions
-from hf_dialemb.evaluation.intents import classify_intents
-from hf_dialemb.evaluation.registry import TASKS, get_task, load_problem
-from hf_dialemb.evaluation.task import Measurement
+from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions
+from hf_dialemb.evaluation.tasks.intents import classify_intents
+from hf_dialemb.evaluation.tasks.registry import TASKS, get_task, load_problem
+from hf_dialemb.evaluation.tasks.task import Measurement
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.integrations import (
     DialogueDomainEvaluator,
@@ -140,7 +140,7 @@ def test_a_task_of_the_benchmark_is_an_evaluator(minilm, own_encoder, task, limi
 
 
 def test_of_what_the_trainer_keeps_more_or_less_is_better(minilm, monkeypatch):
-    monkeypatch.setattr("hf_dialemb.evaluation.flow_extraction.FEWEST_DIALOGUES", 5)
+    monkeypatch.setattr("hf_dialemb.evaluation.tasks.flow_extraction.FEWEST_DIALOGUES", 5)
     flows = TaskEvaluator("flow-extraction", "sample", split="dev", seeds=SEEDS, name="")
     assert not flows.greater_is_better  # which is asked for before anything is measured
     flows(minilm)

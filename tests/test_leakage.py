@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_dialemb.corpora import iterate_dialogues, read_jsonl, write_jsonl
-from hf_dialemb.corpora.leakage import Cleaning, EvaluationIndex, build_index, find_leakage, leakage_table
-from hf_dialemb.corpora.near_duplicates import (
+from hf_dialemb.corpora.audit.leakage import Cleaning, EvaluationIndex, build_index, find_leakage, leakage_table
+from hf_dialemb.corpora.audit.near_duplicates import (
     DIALOGUE_THRESHOLD,
     LEAST_SHARED,
     MOST_OWNERS,
@@ -431,7 +431,9 @@ def test_an_index_of_sets_cleans_a_stream(files):
 
 
 def test_other_processes_find_the_same(files, tmp_path):
-    program = "import sys; from hf_dialemb.corpora.leakage import find_leakage as f; f(*[[a] for a in sys.argv[1:]]"
+    program = (
+        "import sys; from hf_dialemb.corpora.audit.leakage import find_leakage as f; f(*[[a] for a in sys.argv[1:]]"
+    )
     written = []
     for seed in ("1", "2"):
         output = tmp_path / f"{seed}.json"

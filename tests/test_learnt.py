@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 
 from hf_dialemb.evaluation.benchmark import evaluate_suite
-from hf_dialemb.evaluation.learnt import NOTE, is_learnt, learnt_sets, sets_behind
-from hf_dialemb.evaluation.report import write_report
-from hf_dialemb.evaluation.results import Results, Row, read_results, write_results
+from hf_dialemb.evaluation.report.page import write_report
+from hf_dialemb.evaluation.results.learnt import NOTE, is_learnt, learnt_sets, sets_behind
+from hf_dialemb.evaluation.results.rows import Results, Row, read_results, write_results
+from hf_dialemb.evaluation.results.tables import latex_table, markdown_table, paper_table
 from hf_dialemb.evaluation.run import evaluate_models
 from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
-from hf_dialemb.evaluation.tables import latex_table, markdown_table, paper_table
 from hf_dialemb.models.errors import InputError
 
 ROW = Row("ours", "star", "test", "action-similarity", "f1", "1-shot", 95.0, 1.0, 10)

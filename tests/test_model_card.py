@@ -21,14 +21,14 @@ from published_models import ENSEMBLE, SETTINGS, measure, publish, train, train_
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.corpora.fingerprint import data_hash
-from hf_dialemb.evaluation.encoders import fingerprint
-from hf_dialemb.evaluation.learnt import NOTE
-from hf_dialemb.evaluation.results import read_results
-from hf_dialemb.hub.card_record import make_record, matches
-from hf_dialemb.hub.model_card import escaped, fenced, render_card, render_record
-from hf_dialemb.hub.publication_checks import check
-from hf_dialemb.hub.verification import WITHOUT_PACKAGE
+from hf_dialemb.corpora.source.fingerprint import data_hash
+from hf_dialemb.encoders.specs import fingerprint
+from hf_dialemb.evaluation.results.learnt import NOTE
+from hf_dialemb.evaluation.results.rows import read_results
+from hf_dialemb.hub.card.card import escaped, fenced, render_card, render_record
+from hf_dialemb.hub.card.record import make_record, matches
+from hf_dialemb.hub.forms.verification import WITHOUT_PACKAGE
+from hf_dialemb.hub.publish.checks import check
 from hf_dialemb.models import METHODS
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.training.arguments import parse
@@ -128,8 +128,8 @@ def test_the_block_for_onnx_runs_and_eight_bits_are_told(tiny_bert, sample_dialo
     for package in ("onnxscript", "onnxruntime"):
         pytest.importorskip(package)
     from hf_dialemb.hub.export import load_checkpoint
-    from hf_dialemb.hub.onnx_form import write_onnx
-    from hf_dialemb.hub.quantisation import write_int8
+    from hf_dialemb.hub.forms.onnx_form import write_onnx
+    from hf_dialemb.hub.forms.quantisation import write_int8
 
     made = make(method, tiny_bert, sample_dialogues, tmp_path)
     list(write_onnx(made.folder, load_checkpoint(str(made.run))[0]))
@@ -504,7 +504,7 @@ def test_the_folder_of_all_runs_is_no_ensemble(sample_dialogues, tmp_path):
 
 
 def test_every_method_that_is_published_has_its_words():
-    described = json.loads((ROOT / "src/hf_dialemb/hub/model_card_methods.json").read_text())
+    described = json.loads((ROOT / "src/hf_dialemb/hub/card/model_card_methods.json").read_text())
     assert set(described) == set(METHODS) - {"deep_attention_matching"} == {*SETTINGS, ENSEMBLE}
 
 

@@ -12,12 +12,14 @@ from hf_dialemb.cli import main
 from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.corpora.candidates import draw_candidates
 from hf_dialemb.corpora.examples import ResponseSelection
-from hf_dialemb.corpora.fingerprint import data_hash
-from hf_dialemb.evaluation import default_tasks, next_utterance, read_results
-from hf_dialemb.evaluation.baselines import TfidfEncoder
-from hf_dialemb.evaluation.checkpoints import RankerEncoder
-from hf_dialemb.evaluation.encoders import find_encoder, load_encoder
-from hf_dialemb.evaluation.next_utterance import (
+from hf_dialemb.corpora.source.fingerprint import data_hash
+from hf_dialemb.encoders.baselines import TfidfEncoder
+from hf_dialemb.encoders.checkpoints import RankerEncoder
+from hf_dialemb.encoders.remembering import RememberingEncoder
+from hf_dialemb.encoders.specs import find_encoder, load_encoder
+from hf_dialemb.evaluation import default_tasks, read_results
+from hf_dialemb.evaluation.tasks import next_utterance
+from hf_dialemb.evaluation.tasks.next_utterance import (
     TASK,
     candidate_scores,
     context_text,
@@ -28,9 +30,8 @@ from hf_dialemb.evaluation.next_utterance import (
     rank_candidates,
     rank_candidates_by_vectors,
 )
-from hf_dialemb.evaluation.registry import load_problem
-from hf_dialemb.evaluation.remembering import RememberingEncoder
-from hf_dialemb.evaluation.sampling import fixed_sample
+from hf_dialemb.evaluation.tasks.registry import load_problem
+from hf_dialemb.evaluation.tasks.sampling import fixed_sample
 from hf_dialemb.metrics.next_utterance.functional import KS, OFFICIAL, example_scores, next_utterance_scores
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError

@@ -17,10 +17,10 @@ from utterance_checkpoints import save_dse
 
 from hf_dialemb.cli import export as command
 from hf_dialemb.cli.parser import Parser
-from hf_dialemb.hub import onnx_form, quantisation
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
-from hf_dialemb.hub.onnx_encoder import OnnxEncoder
-from hf_dialemb.hub.precision import WeightForm
+from hf_dialemb.hub.forms import onnx_form, quantisation
+from hf_dialemb.hub.forms.onnx_encoder import OnnxEncoder
+from hf_dialemb.hub.forms.precision import WeightForm
 from hf_dialemb.models import METHODS, get_method
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.encoder import encode

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import form_of, iterate_dialogues, load_dialogues, write_jsonl
-from hf_dialemb.corpora.check import check
-from hf_dialemb.corpora.hub_dataset import to_dataset
-from hf_dialemb.corpora.own import ENDINGS, is_own, read_own
+from hf_dialemb.corpora.own.check import check
+from hf_dialemb.corpora.own.hub_dataset import to_dataset
+from hf_dialemb.corpora.own.reading import ENDINGS, is_own, read_own
 from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 

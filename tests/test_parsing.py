@@ -5,10 +5,11 @@ import tracemalloc
 
 import pytest
 
-from hf_dialemb.corpora import hub_files, iterate_dialogues
-from hf_dialemb.corpora.parsing import json_lines, json_list, json_members, table_rows, text_lines
+from hf_dialemb.corpora import iterate_dialogues
 from hf_dialemb.corpora.records import hashed_split
-from hf_dialemb.corpora.source import Source
+from hf_dialemb.corpora.source import hub_files
+from hf_dialemb.corpora.source.files import Source
+from hf_dialemb.corpora.source.parsing import json_lines, json_list, json_members, table_rows, text_lines
 from hf_dialemb.models.errors import InputError
 
 

@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 from sklearn.metrics import f1_score
 
 from hf_dialemb.corpora import load_dialogues
-from hf_dialemb.evaluation.act_fine_tuning import LearningEncoders, lay_out, run_act_fine_tuning
-from hf_dialemb.evaluation.context_labels import (
+from hf_dialemb.evaluation.tasks.act_fine_tuning import LearningEncoders, lay_out, run_act_fine_tuning
+from hf_dialemb.evaluation.tasks.context_labels import (
     ACTS,
     PARTS,
     WORDS,
@@ -24,8 +24,8 @@ from hf_dialemb.evaluation.context_labels import (
     label_scores,
     last_words,
 )
-from hf_dialemb.evaluation.linear_layer import LayerSettings, fit
-from hf_dialemb.evaluation.probes import FrozenVectors, run_probes
+from hf_dialemb.evaluation.tasks.linear_layer import LayerSettings, fit
+from hf_dialemb.evaluation.tasks.probes import FrozenVectors, run_probes
 from hf_dialemb.models import get_method
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError

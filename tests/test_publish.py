@@ -10,8 +10,8 @@ from publish_folders import contents, dataset_folder, hub_of_this_process, metri
 
 from hf_dialemb.cli import publish as command
 from hf_dialemb.cli.parser import Parser
-from hf_dialemb.hub.publish import publish
-from hf_dialemb.hub.publish_errors import LONGEST_PAUSE
+from hf_dialemb.hub.publish.errors import LONGEST_PAUSE
+from hf_dialemb.hub.publish.publishing import publish
 from hf_dialemb.models.errors import InputError
 
 NAME = "org/small"

@@ -18,10 +18,12 @@ import pytest
 from publish_folders import METRICS, dataset_folder, metric_folder, model_folder, write
 from safetensors.numpy import save_file
 
-from hf_dialemb.hub import plain_encoder, publication_checks, publication_contents
-from hf_dialemb.hub.publication_checks import card_of, check, files_of
-from hf_dialemb.hub.publication_contents import machine_paths_in, pickle_in, secrets_in
-from hf_dialemb.hub.publish import publish
+from hf_dialemb.hub.forms import plain_encoder
+from hf_dialemb.hub.publish import checks as publication_checks
+from hf_dialemb.hub.publish import contents as publication_contents
+from hf_dialemb.hub.publish.checks import card_of, check, files_of
+from hf_dialemb.hub.publish.contents import machine_paths_in, pickle_in, secrets_in
+from hf_dialemb.hub.publish.publishing import publish
 from hf_dialemb.models.errors import InputError
 
 

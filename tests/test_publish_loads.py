@@ -18,11 +18,12 @@ from ranker_checkpoints import save as save_ranker
 from test_unify import FIRST, HELD_OUT, SECOND, register
 from utterance_checkpoints import save_dse
 
-from hf_dialemb.corpora.unify import unify
-from hf_dialemb.hub import custom_encoder, publish_verification, ranker_form
+from hf_dialemb.corpora.audit.unify import unify
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
-from hf_dialemb.hub.publish import publish
-from hf_dialemb.hub.publish_verification import TOLERANCE
+from hf_dialemb.hub.forms import custom_encoder, ranker_form
+from hf_dialemb.hub.publish import verification as publish_verification
+from hf_dialemb.hub.publish.publishing import publish
+from hf_dialemb.hub.publish.verification import TOLERANCE
 from hf_dialemb.models.dialog2flow import Dialog2FlowModel
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.dialogue_cse import DialogueCSEModel
@@ -149,7 +150,7 @@ def test_every_form_is_verified_in_all_its_ways(hub, folders, monkeypatch):
         asked.append((way, program, folder))
         return {"vectors": np.ones((1, 2), np.float32)}
 
-    monkeypatch.setattr("hf_dialemb.hub.verification.run_afresh", pretend)
+    monkeypatch.setattr("hf_dialemb.hub.forms.verification.run_afresh", pretend)
     for name, ways in (("dial2vec", custom_encoder.WAYS), ("mgt", ranker_form.WAYS)):
         asked.clear()
         list(publish(folders[name], f"org/{name}-tiny", verify=True))
@@ -166,7 +167,7 @@ def test_a_download_with_other_weights_is_told(hub, folders, monkeypatch):
     assert [fault.times for fault in hub.faults] == [0]
     vectors = iter((1.0, 1.1))
     monkeypatch.setattr(
-        "hf_dialemb.hub.verification.run_afresh", lambda *words: {"x": np.full((2, 3), next(vectors), np.float32)}
+        "hf_dialemb.hub.forms.verification.run_afresh", lambda *words: {"x": np.full((2, 3), next(vectors), np.float32)}
     )
     with pytest.raises(InputError, match=r"gives other embeddings \(x, package absent, downloaded\): they differ by"):
         list(publish_verification._compare_embeddings(folders["dse"], folders["dialogue-cse"]))

@@ -12,12 +12,12 @@ import torch
 from ranker_checkpoints import assembled, deep_attention_matching, dual_encoder, save
 from sklearn.metrics.pairwise import cosine_similarity
 
+from hf_dialemb.apps import rank, vector_index
+from hf_dialemb.apps.rank import rank_pool, read_contexts, read_pool
+from hf_dialemb.apps.vector_index import VectorIndex
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.corpora.candidates import draw_candidates, read_candidates
-from hf_dialemb.hub import rank, vector_index
-from hf_dialemb.hub.rank import rank_pool, read_contexts, read_pool
-from hf_dialemb.hub.vector_index import VectorIndex
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.ranker import RankingExample

@@ -13,7 +13,7 @@ from hf_dialemb.models.config import RankerConfig
 from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn, plain
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.ranking_examples import RankingExamples
-from hf_dialemb.training.ranking import given_examples, ranking_example
+from hf_dialemb.training.candidate_sets import given_examples, ranking_example
 
 
 def talk(number, *texts):

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hf_dialemb.corpora import CORPORA, find_source, get_corpus, load_examples
-from hf_dialemb.corpora.source import Source
+from hf_dialemb.corpora.source.files import Source
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.errors import InputError
 

@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from hf_dialemb.evaluation.report import Picture, write_report
-from hf_dialemb.evaluation.results import Results, Row
+from hf_dialemb.evaluation.report.page import Picture, write_report
+from hf_dialemb.evaluation.results.rows import Results, Row
 from hf_dialemb.models.errors import InputError
 
 PNG = base64.b64decode(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_dialemb.corpora.roles import WELL_KNOWN, RoleMap
+from hf_dialemb.corpora.own.roles import WELL_KNOWN, RoleMap
 from hf_dialemb.models.dialogue import ROLES
 from hf_dialemb.models.errors import InputError
 

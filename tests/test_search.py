@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hf_dialemb.apps.search import describe_nearest, nearest
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.evaluation.search import describe_nearest, nearest
 from hf_dialemb.hub.export import load_checkpoint
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.encoder import encode

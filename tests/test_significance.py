@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hf_dialemb.evaluation.significance import mean_interval, paired_bootstrap, paired_bootstrap_f1
+from hf_dialemb.evaluation.tasks.significance import mean_interval, paired_bootstrap, paired_bootstrap_f1
 
 
 def scores(count: int, gain: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -54,7 +54,7 @@ def test_the_seed_decides_and_blocks_do_not(monkeypatch):
     first, second = scores(31, 0.05)
     whole = paired_bootstrap(first, second, seed=3)
     assert whole != paired_bootstrap(first, second, seed=4)
-    monkeypatch.setattr("hf_dialemb.evaluation.significance._BLOCK", 100)
+    monkeypatch.setattr("hf_dialemb.evaluation.tasks.significance._BLOCK", 100)
     assert astuple(paired_bootstrap(first, second, seed=3)) == pytest.approx(astuple(whole), abs=1e-12)
 
 

@@ -12,8 +12,8 @@ from collections import Counter
 import pytest
 
 from hf_dialemb.corpora import load_dialogues
-from hf_dialemb.corpora.histograms import MAX_BINS, bin_counts, draw_histograms
-from hf_dialemb.corpora.statistics import Histogram, Statistics, most_frequent
+from hf_dialemb.corpora.audit.histograms import MAX_BINS, bin_counts, draw_histograms
+from hf_dialemb.corpora.audit.statistics import Histogram, Statistics, most_frequent
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 

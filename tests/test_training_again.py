@@ -21,9 +21,10 @@ from hf_dialemb.models.dse import DSEModel
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation
 from hf_dialemb.models.utterance import mean_of_tokens
+from hf_dialemb.runs.folder import RunFolder
 from hf_dialemb.training.arguments import RunArguments, parse
 from hf_dialemb.training.dialogues import training_dialogues
-from hf_dialemb.training.run import DATA_FILE, REPORT_FILE, SETTINGS_FILE, _build_trainer, _check_number, train
+from hf_dialemb.training.run import _build_trainer, _check_number, train
 from hf_dialemb.training.trainer import _ranked_first, out_of_patience
 
 
@@ -53,21 +54,21 @@ def same(first, second) -> bool:
 
 def test_a_complete_run_given_again_is_left_as_it_is(request_, tmp_path):
     folder, told = train(request_()), []
-    before, report = weights(folder), (folder / REPORT_FILE).read_bytes()
+    before, report = weights(folder), RunFolder(folder).report_file.read_bytes()
     assert train(request_(), told.append) == folder
     assert any("Complete already" in line for line in told)
     assert same(before, weights(folder))
-    assert (folder / REPORT_FILE).read_bytes() == report
-    kept = json.loads((folder / SETTINGS_FILE).read_text())
+    assert RunFolder(folder).report_file.read_bytes() == report
+    kept = json.loads(RunFolder(folder).settings_file.read_text())
     assert (kept["save_strategy"], kept["save_steps"]) == ("steps", 1)  # as a recipe would say it
 
 
 def test_what_was_cut_is_said_to_be_of_the_resumed_part(request_, tmp_path):
     train(request_())
     shutil.rmtree(tmp_path / "run" / "checkpoint-3")
-    (tmp_path / "run" / REPORT_FILE).unlink()
+    RunFolder(tmp_path / "run").report_file.unlink()
     train(request_())
-    told = json.loads((tmp_path / "run" / REPORT_FILE).read_text())
+    told = json.loads(RunFolder(tmp_path / "run").report_file.read_text())
     assert told["resumed_from"] == "checkpoint-2"
     assert told["truncation"].endswith("; counted since the run was resumed")
 
@@ -79,11 +80,11 @@ def test_killed_after_its_last_step_a_run_takes_no_step_more(request_, tmp_path,
         choice = {**choice, "dev_split": tmp_path / "dev.jsonl"}
     folder = train(request_(**choice))
     before = weights(folder)
-    (folder / REPORT_FILE).unlink()
+    RunFolder(folder).report_file.unlink()
     (folder / "model.safetensors").unlink()
     train(request_(**choice))
     assert same(before, weights(folder))
-    assert json.loads((folder / REPORT_FILE).read_text())["steps"] == 3
+    assert json.loads(RunFolder(folder).report_file.read_text())["steps"] == 3
     assert not (folder / "checkpoint-4").exists()
 
 
@@ -91,7 +92,7 @@ def test_killed_before_its_centre_a_run_of_half_precision_ends_with_the_same_one
     choice = {"bf16": True, "center": True}
     folder = train(request_(**choice))
     before = weights(folder)
-    (folder / REPORT_FILE).unlink()
+    RunFolder(folder).report_file.unlink()
     (folder / "model.safetensors").unlink()
     train(request_(**choice))
     assert before["center"].abs().max() > 0
@@ -108,13 +109,13 @@ def test_a_run_without_gain_stops_when_its_patience_ends_and_is_then_complete(re
     }
     choice |= {"learning_rate": 1e-30, "dropout": 0, "save_total_limit": 1, "patience": 2}
     folder = train(request_(**choice))
-    report = json.loads((folder / REPORT_FILE).read_text())
+    report = json.loads(RunFolder(folder).report_file.read_text())
     assert (report["steps"], report["checkpoint"]) == (3, "checkpoint-1")
     before = weights(folder)
-    (folder / REPORT_FILE).unlink()
+    RunFolder(folder).report_file.unlink()
     (folder / "model.safetensors").unlink()
     train(request_(**choice))
-    assert json.loads((folder / REPORT_FILE).read_text())["steps"] == 3
+    assert json.loads(RunFolder(folder).report_file.read_text())["steps"] == 3
     assert same(before, weights(folder))
 
 
@@ -144,11 +145,11 @@ def test_the_best_checkpoint_of_a_killed_run_is_found_where_the_run_is(request_,
     before, state = weights(folder), folder / "checkpoint-3" / "trainer_state.json"
     best = Path(json.loads(state.read_text())["best_model_checkpoint"]).name
     state.write_text(state.read_text().replace(str(folder), "/elsewhere"))
-    (folder / REPORT_FILE).unlink()
+    RunFolder(folder).report_file.unlink()
     train(request_(**choice))
     assert same(before, weights(folder))
-    assert json.loads((folder / REPORT_FILE).read_text())["checkpoint"] == best
-    (folder / REPORT_FILE).unlink()
+    assert json.loads(RunFolder(folder).report_file.read_text())["checkpoint"] == best
+    RunFolder(folder).report_file.unlink()
     state.write_text(state.read_text().replace(f"/{best}", "/checkpoint-9"))
     with pytest.raises(InputError, match="checkpoint-9: got no folder, expected the run's best checkpoint"):
         train(request_(**choice))
@@ -156,7 +157,7 @@ def test_the_best_checkpoint_of_a_killed_run_is_found_where_the_run_is(request_,
 
 def test_other_dialogues_under_the_same_name_are_another_run(request_, tmp_path, sample_dialogues):
     folder = train(request_())
-    (folder / REPORT_FILE).unlink()
+    RunFolder(folder).report_file.unlink()
     write_jsonl(sample_dialogues[:31], tmp_path / "calls.jsonl")
     with pytest.raises(InputError, match=r"another dialogues \(30 there, 31 now\); choose another"):
         train(request_())
@@ -164,11 +165,11 @@ def test_other_dialogues_under_the_same_name_are_another_run(request_, tmp_path,
     with pytest.raises(InputError, match="another sha256"):
         train(request_())
     write_jsonl(sample_dialogues[:30], tmp_path / "calls.jsonl")
-    described = json.loads((folder / DATA_FILE).read_text())
-    (folder / DATA_FILE).write_text(json.dumps(described | {"num_processes": 2}))
+    described = json.loads(RunFolder(folder).data_file.read_text())
+    RunFolder(folder).data_file.write_text(json.dumps(described | {"num_processes": 2}))
     with pytest.raises(InputError, match=r"another num_processes \(2 there, 1 now\)"):
         train(request_())
-    (folder / DATA_FILE).unlink()  # of an older version
+    RunFolder(folder).data_file.unlink()  # of an older version
     train(request_())
 
 
@@ -176,7 +177,7 @@ def test_other_dev_dialogues_or_batches_of_them_are_another_run(request_, tmp_pa
     write_jsonl(sample_dialogues[30:40], tmp_path / "dev.jsonl")
     choice = {"checkpoint_selection": "contrastive_loss", "dev_split": tmp_path / "dev.jsonl"}
     folder = train(request_(**choice))
-    (folder / REPORT_FILE).unlink()
+    RunFolder(folder).report_file.unlink()
     with pytest.raises(InputError, match="another per_device_eval_batch_size"):
         train(request_(**choice, per_device_eval_batch_size=3))
     write_jsonl(sample_dialogues[31:41], tmp_path / "dev.jsonl")
@@ -187,7 +188,7 @@ def test_other_dev_dialogues_or_batches_of_them_are_another_run(request_, tmp_pa
 def test_what_is_cut_of_dev_dialogues_is_not_counted(request_, tmp_path, sample_dialogues):
     write_jsonl(sample_dialogues[30:40], tmp_path / "dev.jsonl")
     choice = {"checkpoint_selection": "contrastive_loss", "dev_split": tmp_path / "dev.jsonl"}
-    told = [json.loads((train(request_(**more)) / REPORT_FILE).read_text())["truncation"] for more in (
+    told = [RunFolder(train(request_(**more))).report()["truncation"] for more in (
         {"output_dir": tmp_path / "one"}, {"output_dir": tmp_path / "two", **choice}
     )]  # fmt: skip
     assert told[0] == told[1]
@@ -219,8 +220,8 @@ def test_a_run_that_starts_over_is_not_complete_by_the_report_of_the_one_before(
     monkeypatch.setattr("hf_dialemb.training.run.DialogueTrainer.train", killed)
     with pytest.raises(KeyboardInterrupt):
         train(request_(learning_rate=0.02, resume=False))
-    assert json.loads((folder / SETTINGS_FILE).read_text())["learning_rate"] == 0.02
-    assert not (folder / REPORT_FILE).exists()
+    assert json.loads(RunFolder(folder).settings_file.read_text())["learning_rate"] == 0.02
+    assert not RunFolder(folder).report_file.exists()
 
 
 @pytest.mark.parametrize("resume", [True, False])
@@ -269,7 +270,7 @@ def test_a_speaker_too_many_is_found_before_anything_is_learnt(request_, tmp_pat
 
 def test_what_other_processes_cut_is_not_counted_and_that_is_told(request_):
     folder = train(request_(dataloader_num_workers=1))
-    assert json.loads((folder / REPORT_FILE).read_text())["truncation"].startswith("truncation was not counted")
+    assert json.loads(RunFolder(folder).report_file.read_text())["truncation"].startswith("truncation was not counted")
 
 
 @pytest.mark.parametrize(
@@ -334,7 +335,7 @@ def test_signals_of_dev_dialogues_are_what_their_names_say(request_, tmp_path, s
     write_jsonl(dev, tmp_path / "dev.jsonl")
     choice = {"checkpoint_selection": "uniformity", "dev_split": tmp_path / "dev.jsonl", "save_total_limit": 5}
     folder = train(request_(**choice, per_device_eval_batch_size=4, bf16=False))
-    report = json.loads((folder / REPORT_FILE).read_text())
+    report = json.loads(RunFolder(folder).report_file.read_text())
     log = {entry["step"]: entry for entry in report["log"] if "eval_uniformity" in entry}
     assert len({entry["eval_uniformity"] for entry in log.values()}) == 3
     for step, entry in log.items():

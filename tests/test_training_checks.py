@@ -9,8 +9,8 @@ import torch
 from transformers import AutoTokenizer, GPT2Config, GPT2Model, T5Config, T5EncoderModel, T5ForConditionalGeneration
 
 from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.evaluation.encoders import load_encoder
-from hf_dialemb.evaluation.fine_tuning import load_backbone
+from hf_dialemb.encoders.specs import load_encoder
+from hf_dialemb.evaluation.tasks.fine_tuning import load_backbone
 from hf_dialemb.models.dial2vec import Dial2VecConfig, Dial2VecModel
 from hf_dialemb.models.dse import DSEModel
 from hf_dialemb.models.encoder import encode

@@ -15,8 +15,8 @@ from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation, tokenize
 from hf_dialemb.models.ranking import encode_responses, load_ranker
 from hf_dialemb.training.arguments import parse
+from hf_dialemb.training.candidate_sets import response_vectors
 from hf_dialemb.training.dialogues import dev_dialogues, training_dialogues
-from hf_dialemb.training.ranking import response_vectors
 from hf_dialemb.training.run import _dev_examples
 
 FILES = Path(__file__).parent / "corpora_files"

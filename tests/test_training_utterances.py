@@ -64,11 +64,7 @@ class KillAt(TrainerCallback):
 def test_killed_and_resumed_it_ends_in_the_same_weights(tiny_bert, tmp_path, method, monkeypatch):
     expected, _ = train(tiny_bert, tmp_path / "whole", **METHODS[method])
     trainer = training.DialogueTrainer
-    monkeypatch.setattr(
-        training,
-        "DialogueTrainer",
-        lambda *a, **k: trainer(*a, callbacks=[KillAt(6)], **k),
-    )
+    monkeypatch.setattr(training, "DialogueTrainer", lambda *a, **k: trainer(*a, callbacks=[KillAt(6)], **k))
     with pytest.raises(KilledError):
         train(tiny_bert, tmp_path / "killed", **METHODS[method])
     monkeypatch.setattr(training, "DialogueTrainer", trainer)

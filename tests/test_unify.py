@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from hf_dialemb.corpora import read_jsonl, registry, write_jsonl
+from hf_dialemb.corpora.audit.dataset_card import PAPER_TABLE, dataset_card
+from hf_dialemb.corpora.audit.unify import unified_features, unify
 from hf_dialemb.corpora.corpus import SPLITS, Corpus
-from hf_dialemb.corpora.dataset_card import PAPER_TABLE, dataset_card
-from hf_dialemb.corpora.unify import unified_features, unify
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
@@ -179,7 +179,7 @@ def test_an_action_is_frequent_above_a_hundred(data, tmp_path, monkeypatch):
 def test_row_groups_hold_all_rows_in_order(data, tmp_path, monkeypatch):
     from pyarrow import parquet
 
-    monkeypatch.setattr("hf_dialemb.corpora.unify._ROWS", 2)
+    monkeypatch.setattr("hf_dialemb.corpora.audit.unify._ROWS", 2)
     register(monkeypatch, data, "five", {"train": [Dialogue(SECOND.turns, str(index)) for index in range(5)]})
     folder, _ = made(data, tmp_path, "five")
     file = parquet.ParquetFile(folder / "train/five.parquet")

@@ -51,9 +51,7 @@ def test_padding_and_the_order_of_a_batch_do_not_matter(encoder):
     together = encode_utterances(model, tokenizer, TEXTS)
     for row, text in enumerate(TEXTS):
         assert torch.allclose(
-            torch.from_numpy(encode_utterances(model, tokenizer, [text])[0]),
-            torch.from_numpy(together[row]),
-            atol=1e-5,
+            torch.from_numpy(encode_utterances(model, tokenizer, [text])[0]), torch.from_numpy(together[row]), atol=1e-5
         )
 
 

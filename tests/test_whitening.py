@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from hf_dialemb.evaluation.whitening import add_whitening, apply_whitening, fit_whitening
+from hf_dialemb.encoders.whitening import add_whitening, apply_whitening, fit_whitening
 from hf_dialemb.models.errors import InputError
 
 

@@ -15,7 +15,7 @@ from comparing import Comparer, Comparison
 from reading import MAX_BYTES, read
 
 from hf_dialemb import InputError, load_dialogues
-from hf_dialemb.evaluation.next_utterance import is_ensemble
+from hf_dialemb.evaluation.tasks.next_utterance import is_ensemble
 from hf_dialemb.integrations import to_transcript
 
 PLACEHOLDER = """user: My card was stolen.

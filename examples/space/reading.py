@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from hf_dialemb import Dialogue, InputError
-from hf_dialemb.corpora.own import read_own
+from hf_dialemb.corpora.own.reading import read_own
 
 MAX_BYTES = 1_000_000
 MAX_DIALOGUES = 200

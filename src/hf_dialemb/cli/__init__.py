@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..models.errors import InputError
-from ..models.files import check_not_read
+from ..runs.files import check_not_read
 from . import benchmark, card, convert, corpus, ensemble, export, flow, publish, rank
 from .parser import Parser, add_command, check_split, corpus_options, say, split_option
 
@@ -114,7 +114,7 @@ def _add_demo(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _demo(options: argparse.Namespace) -> None:
-    from ..hub.demo import run_demo
+    from ..apps.demo import run_demo
 
     run_demo(options.output, options.max_steps, say)
 
@@ -140,12 +140,7 @@ def _train(options: argparse.Namespace) -> None:
 
 
 def _add_evaluate(commands: argparse._SubParsersAction[Parser]) -> None:
-    parser = add_command(
-        commands,
-        "evaluate",
-        "Compare encoders on a labelled corpus.",
-        _EVALUATE_HELP,
-    )
+    parser = add_command(commands, "evaluate", "Compare encoders on a labelled corpus.", _EVALUATE_HELP)
     parser.add_argument(
         "--model", nargs="+", required=True, help="checkpoint folders, Hub ids, or baselines; see dialemb benchmark"
     )
@@ -154,10 +149,7 @@ def _add_evaluate(commands: argparse._SubParsersAction[Parser]) -> None:
     split_option(parser, "test")
     parser.add_argument("--task", nargs="+", default=[], help="tasks, see below (default: what suits the corpus)")
     parser.add_argument(
-        "--output",
-        type=Path,
-        default=Path("results.json"),
-        help="results file (default: results.json)",
+        "--output", type=Path, default=Path("results.json"), help="results file (default: results.json)"
     )
     parser.add_argument("--plot", type=Path, help="draw a map of its items into this PNG")
     parser.add_argument("--limit", type=int, help="measure on a fixed random sample of so many items")
@@ -201,7 +193,7 @@ def _add_embed(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _embed(options: argparse.Namespace) -> None:
-    from ..hub.embed import embed_file
+    from ..apps.embed import embed_file
 
     rows = embed_file(options.model, options.input, options.output, options.shard_size)
     print(f"Wrote {rows:,} embeddings to {options.output}")
@@ -222,10 +214,10 @@ def _add_search(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _search(options: argparse.Namespace) -> None:
+    from ..apps.search import describe_nearest
     from ..corpora import load_dialogues
     from ..corpora.show import find_dialogue
-    from ..evaluation.encoders import load_encoder
-    from ..evaluation.search import describe_nearest
+    from ..encoders.specs import load_encoder
 
     if options.top < 1:
         raise InputError(f"--top: got {options.top}, expected at least 1")

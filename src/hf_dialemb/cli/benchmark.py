@@ -34,7 +34,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from ..evaluation.benchmark_run import run_benchmark
+    from ..evaluation.benchmark_report import run_benchmark
 
     run_benchmark(
         options.suite,

@@ -31,10 +31,10 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from ..hub.card_record import make_record
-    from ..hub.card_results import write_published_results
-    from ..hub.model_card import figures_of, render_record, repository
-    from ..models.files import write_json_atomically, write_text_atomically
+    from ..hub.card.card import figures_of, render_record, repository
+    from ..hub.card.record import make_record
+    from ..hub.card.results import write_published_results
+    from ..runs.files import write_json_atomically, write_text_atomically
 
     if not options.results and not options.record:
         raise InputError("--results: got none, expected figures of the model; measure it with dialemb benchmark")

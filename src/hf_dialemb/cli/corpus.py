@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from ..models.files import check_writable, write_json_atomically
+from ..runs.files import check_writable, write_json_atomically
 from .parser import Parser, add_command, corpus_options, own_options, say, split_option
 
 if TYPE_CHECKING:
-    from ..corpora.statistics import Statistics
+    from ..corpora.audit.statistics import Statistics
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -40,7 +40,7 @@ def _add_list(actions: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _list(options: argparse.Namespace) -> None:
-    from ..corpora.catalogue import catalogue
+    from ..corpora.audit.catalogue import catalogue
 
     print(catalogue(options.output))
     if options.output:
@@ -62,7 +62,7 @@ def _add_check(actions: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    from ..corpora.check import check
+    from ..corpora.own.check import check
 
     errors = warnings = 0
     for problem in check(options.file, options.data_dir, options.split, columns=options.columns, roles=options.roles):
@@ -105,9 +105,9 @@ def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
 
 
 def _stats(options: argparse.Namespace) -> None:
-    from ..corpora.histograms import check_drawing, draw_histograms
-    from ..corpora.jsonl import check_target, write_jsonl
-    from ..corpora.statistics import Statistics
+    from ..corpora.audit.histograms import check_drawing, draw_histograms
+    from ..corpora.audit.statistics import Statistics
+    from ..corpora.own.jsonl import check_target, write_jsonl
 
     dialogues = _dialogues(options)
     written = [path.resolve() for path in (options.plot, options.report, options.output) if path]
@@ -196,8 +196,8 @@ def _add_unify(actions: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _unify(options: argparse.Namespace) -> None:
-    from ..corpora.dataset_card import excluded
-    from ..corpora.unify import unify
+    from ..corpora.audit.dataset_card import excluded
+    from ..corpora.audit.unify import unify
 
     stats = unify(
         options.names,
@@ -231,7 +231,7 @@ def _add_leakage(actions: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _leakage(options: argparse.Namespace) -> None:
-    from ..corpora.leakage import find_leakage
+    from ..corpora.audit.leakage import find_leakage
 
     report = find_leakage(
         options.train,
@@ -259,7 +259,7 @@ def _add_benchmark(actions: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _benchmark(options: argparse.Namespace) -> None:
-    from ..corpora.benchmark import benchmark_table, build_benchmark
+    from ..corpora.audit.benchmark_corpora import benchmark_table, build_benchmark
 
     result = build_benchmark(options.data_dir, options.output, say)
     print(benchmark_table(result))

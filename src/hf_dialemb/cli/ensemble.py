@@ -51,9 +51,9 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from ..hub.ensemble_report import report_ensemble
-    from ..training.ensemble import train_ensemble
-    from ..training.ensemble_plan import EnsemblePlan
+    from ..apps.ensemble.plan import EnsemblePlan
+    from ..apps.ensemble.report import report_ensemble
+    from ..apps.ensemble.training import train_ensemble
 
     plan = EnsemblePlan(
         options.config, options.corpus, options.output, tuple(options.rest), options.size, options.data_dir,

@@ -46,8 +46,8 @@ def _run(options: argparse.Namespace) -> None:
             missing = "--corpus" if options.int8 else "--int8"
             raise InputError(f"--{name.replace('_', '-')}: got it without {missing}; add {missing} or leave it out")
     from ..hub.export import export
-    from ..hub.precision import WeightForm
-    from ..hub.quantisation import TaskChoice
+    from ..hub.forms.precision import WeightForm
+    from ..hub.forms.quantisation import TaskChoice
 
     choice = None
     if options.corpus is not None:

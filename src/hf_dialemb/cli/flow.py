@@ -55,7 +55,7 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _build(options: argparse.Namespace) -> None:
-    from ..hub.flow_run import FlowRequest, build_flow
+    from ..flow.run import FlowRequest, build_flow
     from ..models.errors import InputError
 
     given = [name for name in (options.input, options.named_input) if name]
@@ -98,7 +98,7 @@ def _add_next(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _next(options: argparse.Namespace) -> None:
-    from ..hub.flow_use import describe_next
+    from ..flow.next import describe_next
 
     for line in describe_next(
         options.flow, options.input, options.top, options.output, columns=options.columns, roles=options.roles
@@ -125,7 +125,7 @@ def _add_compare(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _compare(options: argparse.Namespace) -> None:
-    from ..hub.flow_compare import compare_with
+    from ..flow.compare import compare_with
 
     for line in compare_with(
         options.flow,
@@ -158,7 +158,7 @@ def _add_measure(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _measure(options: argparse.Namespace) -> None:
-    from ..evaluation.flow_tables import flow_tables
+    from ..evaluation.results.flow_tables import flow_tables
     from ..evaluation.run import evaluate_models
 
     results = evaluate_models(

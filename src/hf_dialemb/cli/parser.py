@@ -91,7 +91,7 @@ def check_split(options: argparse.Namespace) -> None:
     if given == "all":
         return
     from ..corpora import CORPORA
-    from ..corpora.own import is_own
+    from ..corpora.own.reading import is_own
 
     for name in ("corpus", "file", "input", "named_input"):
         corpus = getattr(options, name, None)

@@ -31,7 +31,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from ..hub.publish import publish
+    from ..hub.publish.publishing import publish
 
     lines = publish(
         options.path,

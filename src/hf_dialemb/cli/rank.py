@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..models.errors import InputError
-from ..models.files import check_writable
+from ..runs.files import check_writable
 from .parser import Parser, add_command, corpus_options, say
 
 
@@ -50,15 +50,10 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _rank(options: argparse.Namespace) -> None:
-    from ..hub.rank import rank_file
+    from ..apps.rank import rank_file
 
     for line in rank_file(
-        options.model,
-        options.context,
-        options.candidates,
-        top=options.top,
-        index=options.index,
-        output=options.output,
+        options.model, options.context, options.candidates, top=options.top, index=options.index, output=options.output
     ):
         (print if options.output is None else say)(line)
     if options.output:

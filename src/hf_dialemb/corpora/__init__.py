@@ -11,13 +11,15 @@ from typing import Any
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError, unknown_name
-from . import hub_dataset, hub_files, own
+from .audit.statistics import describe
 from .corpus import ALL, SPLITS, Corpus
-from .jsonl import read_jsonl, write_jsonl
+from .own import hub_dataset
+from .own import reading as own
+from .own.jsonl import read_jsonl, write_jsonl
 from .records import convert_records
 from .registry import CORPORA, get_corpus
-from .source import ARCHIVE_SUFFIXES, MissingFilesError, Source, is_archive
-from .statistics import describe
+from .source import hub_files
+from .source.files import ARCHIVE_SUFFIXES, MissingFilesError, Source, is_archive
 
 __all__ = [
     "CORPORA",

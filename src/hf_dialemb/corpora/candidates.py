@@ -15,9 +15,9 @@ import numpy as np
 
 from ..models.dialogue import Dialogue, plain, response_places
 from ..models.errors import InputError
-from ..models.files import write_text_atomically
+from ..runs.files import write_text_atomically
 from .examples import ResponseSelection
-from .parsing import parse_json
+from .source.parsing import parse_json
 
 HEADER = "candidates"
 """The key of the first line's object, which no other line has."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..models.errors import InputError
-from .source import Source
+from .source.files import Source
 
 SPLITS = ("train", "dev", "test")
 """How the parts of a corpus are named, whatever its files call them."""

@@ -6,16 +6,16 @@ figures, `run_benchmark` on several suites, with one report; all write results f
 scikit-learn.
 """
 
+from ..encoders.specs import Encoder, load_encoder
 from .benchmark import evaluate_suite
-from .benchmark_run import run_benchmark
-from .domains import evaluate_embeddings
-from .encoders import Encoder, load_encoder
-from .registry import TASKS, default_tasks, get_task
-from .results import Results, Row, describe_run, merge_results, read_results, write_results
+from .benchmark_report import run_benchmark
+from .results.rows import Results, Row, describe_run, merge_results, read_results, write_results
+from .results.tables import latex_table, markdown_table, paper_table
 from .run import evaluate_models
 from .suites import SUITES
-from .tables import latex_table, markdown_table, paper_table
-from .task import Measurement, Problem, Task
+from .tasks.domains import evaluate_embeddings
+from .tasks.registry import TASKS, default_tasks, get_task
+from .tasks.task import Measurement, Problem, Task
 
 __all__ = [
     "SUITES",

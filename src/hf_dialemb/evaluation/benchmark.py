@@ -10,19 +10,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from ..encoders.embedding_cache import embedding_cache
+from ..encoders.remembering import RememberingEncoder
+from ..encoders.specs import fingerprint, has_weights, load_encoder
 from ..models.errors import InputError
-from ..models.files import write_text_atomically
-from .embedding_cache import embedding_cache
-from .encoders import fingerprint, has_weights, load_encoder
-from .learnt import marked
-from .quoted import quoted_beside, quoted_figures
-from .registry import get_task
-from .remembering import RememberingEncoder
-from .results import Results, Row, describe_run, read_results, write_results
+from ..runs.files import write_text_atomically
+from .results.learnt import marked
+from .results.quoted import quoted_beside, quoted_figures
+from .results.rows import Results, Row, describe_run, read_results, write_results
+from .results.tables import latex_table, paper_table
 from .run import check_request, command_line, measure, seconds_of_encoding
 from .suites import Place, load_suite
-from .tables import latex_table, paper_table
-from .task import Problem
+from .tasks.registry import get_task
+from .tasks.task import Problem
 
 _Cell = tuple[str, str, str, str]  # model, corpus, split, task
 _ENCODING = "encoding"

@@ -14,19 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpora.histograms import check_drawing
+from ..corpora.audit.histograms import check_drawing
+from ..encoders.embedding_cache import embedding_cache
+from ..encoders.remembering import RememberingEncoder
+from ..encoders.specs import find_encoder, fingerprint, has_weights, load_encoder
 from ..models.errors import InputError
-from ..models.files import check_writable, write_text_atomically
-from .embedding_cache import embedding_cache
-from .encoders import find_encoder, fingerprint, has_weights, load_encoder
-from .learnt import marked
-from .plots import scatter
-from .quoted import quoted_beside
-from .registry import default_tasks, get_task, load_problem
-from .remembering import RememberingEncoder
-from .results import Results, Row, describe_run, place_of, write_results
-from .tables import markdown_table, paper_table
-from .task import Measurement, Problem
+from ..runs.files import check_writable, write_text_atomically
+from .report.pictures.maps import scatter
+from .results.learnt import marked
+from .results.quoted import quoted_beside
+from .results.rows import Results, Row, describe_run, place_of, write_results
+from .results.tables import markdown_table, paper_table
+from .tasks.registry import default_tasks, get_task, load_problem
+from .tasks.task import Measurement, Problem
 
 TRAINING_REPORT = "training_report.json"
 """What training leaves in a checkpoint's folder; its time goes into the table."""
@@ -56,7 +56,7 @@ def evaluate_models(
         corpus: A corpus's name, or a ``.jsonl`` file.
         data_dir: Where the corpus lies.
         split: Which part of it.
-        tasks: Keys of `hf_dialemb.evaluation.registry.TASKS`; none for those that suit the corpus.
+        tasks: Keys of `hf_dialemb.evaluation.tasks.registry.TASKS`; none for those that suit the corpus.
         seeds: Repeats of everything that draws at random.
         output: The results JSON to write; a Markdown table goes beside it, with the ending ``.md``.
         plot: The PNG to draw, of the first task whose items have labels.

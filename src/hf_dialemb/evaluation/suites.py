@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..corpora.source import MissingFilesError
+from ..corpora.source.files import MissingFilesError
 from ..models.errors import InputError, unknown_name
-from .registry import load_problem
-from .task import Problem
+from .tasks.registry import load_problem
+from .tasks.task import Problem
 
 SPLITS = ("test", "dev")
 """What is measured on: the first of these that is at hand."""
@@ -23,7 +23,7 @@ class Entry(NamedTuple):
 
     Attributes:
         corpus: Its name.
-        task: A key of `hf_dialemb.evaluation.registry.TASKS`.
+        task: A key of `hf_dialemb.evaluation.tasks.registry.TASKS`.
         limit: At most so many items, for what would take hours; None for what the task itself takes.
     """
 
@@ -71,10 +71,7 @@ SUITES = {
             Entry("ubuntu_irc", "dialogue-response-selection"),
             Entry("dialogue_nli", "dialogue-nli"),
         ),
-        (
-            *(Entry(corpus, "intent-fine-tuning") for corpus in _INTENTS),
-            Entry("sim_m", "dialogue-action-prediction"),
-        ),
+        (*(Entry(corpus, "intent-fine-tuning") for corpus in _INTENTS), Entry("sim_m", "dialogue-action-prediction")),
     ),
     "dialog2flow": Suite(
         (
@@ -121,11 +118,7 @@ def get_suite(name: str) -> Suite:
 
 
 def load_suite(
-    name: str,
-    data_dir: str | Path | None,
-    limit: int | None,
-    fine_tune: bool,
-    tasks: Sequence[str] = (),
+    name: str, data_dir: str | Path | None, limit: int | None, fine_tune: bool, tasks: Sequence[str] = ()
 ) -> tuple[dict[Place, Problem], list[str]]:
     """Loads the problems whose corpora are at hand.
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpora.histograms import check_drawing, new_figure
+from ..corpora.audit.histograms import check_drawing, new_figure
 from ..models.errors import InputError
-from ..models.files import write_atomically
+from ..runs.files import write_atomically
 from .flow import Flow
 from .graph import END, START, State, transition_shares
 from .notation import MAIN, OTHER, colour, dot_of, label_lines, line_of, main_edges

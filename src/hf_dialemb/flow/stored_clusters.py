@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..models.files import write_atomically
+from ..runs.files import write_atomically
 from .clustering import Choice, Clustering
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models.errors import InputError
-from ..models.files import write_atomically, write_json_atomically
+from ..runs.files import write_atomically, write_json_atomically
 from .flow import Cluster, Flow, Utterances
 
 FLOW, UTTERANCES, CENTROIDS = "flow.json", "utterances.parquet", "centroids.safetensors"

@@ -19,10 +19,10 @@ from ..models.encoder import DialogueEncoder
 from ..models.errors import InputError
 from ..models.ranker import Ranker
 from ..models.utterance import UtteranceEncoder
-from . import custom_encoder, plain_encoder, ranker_form
-from .onnx_form import check_onnx, write_onnx
-from .precision import AS_TRAINED, WeightForm
-from .quantisation import TaskChoice, load_problems, write_int8
+from .forms import custom_encoder, plain_encoder, ranker_form
+from .forms.onnx_form import check_onnx, write_onnx
+from .forms.precision import AS_TRAINED, WeightForm
+from .forms.quantisation import TaskChoice, load_problems, write_int8
 
 
 def load_checkpoint(path: str) -> tuple[DialogueEncoder | UtteranceEncoder | Ranker, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..evaluation.encoders import fingerprint
+from ..encoders.specs import fingerprint
 from ..models.errors import InputError
 from .trained_encoder import TrainedEncoder
 
@@ -23,7 +23,7 @@ class BatchEncoder:
         encoder: The encoder.
         column: The column of dialogues: chat messages or texts.
         output: The column that is added.
-        fingerprint: See `hf_dialemb.evaluation.encoders.fingerprint`.
+        fingerprint: See `hf_dialemb.encoders.specs.fingerprint`.
 
     Args:
         model: An encoder, in the forms that `hf_dialemb.evaluation.load_encoder` takes.

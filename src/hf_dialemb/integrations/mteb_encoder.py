@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation.encoders import Encoder, fingerprint, fitted_on_input, load_encoder
+from ..encoders.specs import Encoder, fingerprint, fitted_on_input, load_encoder
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
 

@@ -25,12 +25,12 @@ from typing import Any, ClassVar
 from datasets import Dataset, DatasetDict
 
 from ..corpora import CORPORA, get_corpus, load_dialogues, load_examples
-from ..evaluation.contexts import Choice, draw_choices, given_choices, others_of, responses_of
-from ..evaluation.domains import load_domains
-from ..evaluation.intents import load_intents
-from ..evaluation.response_selection import CONTEXT_WORDS, CONTEXTS
-from ..evaluation.sampling import SHOTS, fixed_sample
-from ..evaluation.texts import kind_of, last_words, name_of
+from ..evaluation.tasks.contexts import Choice, draw_choices, given_choices, others_of, responses_of
+from ..evaluation.tasks.domains import load_domains
+from ..evaluation.tasks.intents import load_intents
+from ..evaluation.tasks.response_selection import CONTEXT_WORDS, CONTEXTS
+from ..evaluation.tasks.sampling import SHOTS, fixed_sample
+from ..evaluation.tasks.texts import kind_of, last_words, name_of
 from ..models.dialogue import Dialogue, Turn, plain
 from ..models.errors import InputError, unknown_name
 
@@ -236,7 +236,7 @@ def dialogue_tasks(
         split: Which part of it.
         tasks: Keys of `TASKS`; none for all of `OF_KIND`. Those on domains need dialogues with one domain label each.
         limit: At most so many dialogues, contexts or utterances, a fixed random sample; None means all, of contexts
-            drawn from dialogues `hf_dialemb.evaluation.response_selection.CONTEXTS`.
+            drawn from dialogues `hf_dialemb.evaluation.tasks.response_selection.CONTEXTS`.
         languages: What MTEB is to file results under, such as ``"zho-Hans"``.
 
     Returns:
@@ -265,7 +265,7 @@ def last_turns(turns: Sequence[Turn], words: int) -> tuple[Turn, ...]:
 
     Args:
         turns: The turns so far.
-        words: How many words, as `hf_dialemb.evaluation.texts.last_words` counts them.
+        words: How many words, as `hf_dialemb.evaluation.tasks.texts.last_words` counts them.
 
     Returns:
         The last turns, of the first of which the beginning may be cut off.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation.text_models import TextEncoder
+from ..encoders.text_models import TextEncoder
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 

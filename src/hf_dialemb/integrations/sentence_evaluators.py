@@ -19,15 +19,15 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
-from ..evaluation.actions import compare_actions
-from ..evaluation.domains import N_INIT, evaluate_embeddings
-from ..evaluation.encoders import Encoder
-from ..evaluation.flow_tables import TASK as FLOWS
-from ..evaluation.intents import classify_intents
-from ..evaluation.registry import get_task, load_problem
-from ..evaluation.remembering import RememberingEncoder
-from ..evaluation.tables import LOWER_OF_FLOWS
-from ..evaluation.task import Measurement, percentage
+from ..encoders.remembering import RememberingEncoder
+from ..encoders.specs import Encoder
+from ..evaluation.results.flow_tables import TASK as FLOWS
+from ..evaluation.results.tables import LOWER_OF_FLOWS
+from ..evaluation.tasks.actions import compare_actions
+from ..evaluation.tasks.domains import N_INIT, evaluate_embeddings
+from ..evaluation.tasks.intents import classify_intents
+from ..evaluation.tasks.registry import get_task, load_problem
+from ..evaluation.tasks.task import Measurement, percentage
 from ..metrics.response_selection.functional import selection_scores
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError

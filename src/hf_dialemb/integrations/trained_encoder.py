@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation.baselines import BASELINES
-from ..evaluation.encoders import Encoder, find_encoder, load_encoder
+from ..encoders.baselines import BASELINES
+from ..encoders.specs import Encoder, find_encoder, load_encoder
 from ..models.errors import InputError
 from .inputs import as_dialogues
 from .transcripts import from_transcript

@@ -126,11 +126,7 @@ class DeepAttentionMatchingModel(Ranker):
 
     @classmethod
     def build(
-        cls,
-        backbone: str | None,
-        dialogues: Sequence[Dialogue],
-        dropout: float | None = None,
-        **settings: object,
+        cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
         """Counts the words of dialogues and builds an untrained model.
 

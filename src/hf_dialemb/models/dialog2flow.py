@@ -134,10 +134,7 @@ class Dialog2FlowModel(UtteranceEncoder):
             for place, space in enumerate(chosen):
                 name = OBJECTIVES[self.config.target][space]
                 sides = [
-                    _Side(
-                        self.project(embeddings[:, 2 * place + side], name),
-                        carried_labels[:, 2 * space + side],
-                    )
+                    _Side(self.project(embeddings[:, 2 * place + side], name), carried_labels[:, 2 * space + side])
                     for side in (0, 1)
                 ]
                 vectors = None if label_vectors is None else label_vectors[:, space]
@@ -145,9 +142,7 @@ class Dialog2FlowModel(UtteranceEncoder):
                 similarities = (sides[0].vectors @ sides[1].vectors.T).detach() if place == 0 else similarities
         assert similarities is not None
         return UtteranceOutput(
-            loss=torch.stack(losses).sum(),
-            pooler_output=embeddings[:, 0],
-            similarities=positives_first(similarities),
+            loss=torch.stack(losses).sum(), pooler_output=embeddings[:, 0], similarities=positives_first(similarities)
         )
 
     def _loss(self, sides: list[_Side], drawn: Tensor, label_vectors: Tensor | None) -> Tensor:

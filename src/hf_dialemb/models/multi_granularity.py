@@ -136,11 +136,7 @@ class MultiGranularityModel(Ranker):
 
     @classmethod
     def build(
-        cls,
-        backbone: str | None,
-        dialogues: Sequence[Dialogue],
-        dropout: float | None = None,
-        **settings: object,
+        cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
         """Is refused: an ensemble is not trained, its members are.
 

@@ -63,11 +63,7 @@ class TransformerDualEncoderModel(TowerRanker):
 
     @classmethod
     def build(
-        cls,
-        backbone: str | None,
-        dialogues: Sequence[Dialogue],
-        dropout: float | None = None,
-        **settings: object,
+        cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
         """Builds a ranker around a pretrained backbone.
 

@@ -89,8 +89,7 @@ class RunArguments:
         default=None, metadata={"help": "Learn from so many, drawn by the seed; at least 2."}
     )
     max_dev_dialogues: int = field(
-        default=200,
-        metadata={"help": "So many dev dialogues are used, the same ones for every seed; at least 2."},
+        default=200, metadata={"help": "So many dev dialogues are used, the same ones for every seed; at least 2."}
     )
     min_turns: int | None = field(
         default=None,

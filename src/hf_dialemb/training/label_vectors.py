@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..models.backbones import resolve_backbone
-from ..models.files import write_atomically
+from ..runs.files import write_atomically
 
 
 def label_vectors(labels: Sequence[str], encoder: str, folder: Path) -> np.ndarray:

@@ -31,8 +31,8 @@ from transformers import (
 from ..models.backbones import load_pretrained
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from ..models.files import write_json_atomically
 from ..models.markers import escape, special_texts
+from ..runs.files import write_json_atomically
 from .trainer import COMPLETE, last_complete_checkpoint, restore_finished
 
 if TYPE_CHECKING:

@@ -22,24 +22,22 @@ from ..models.config import RankerConfig
 from ..models.dialogue import Dialogue
 from ..models.encoder import DialogueEncoder, encode
 from ..models.errors import InputError
-from ..models.files import check_writable, write_json_atomically
-from ..models.hardware import describe_hardware
 from ..models.layout import Truncation
 from ..models.method import Examples, LabelledExamples, Method, SegmentedExamples
 from ..models.utterance import UtteranceEncoder
+from ..runs.files import check_writable, write_json_atomically
+from ..runs.folder import RunFolder
+from ..runs.hardware import describe_hardware
 from .arguments import Settings
+from .candidate_sets import given_examples, response_vectors, weights_digest
 from .checks import SELECTIONS
 from .data import Collator
 from .dialogues import dev_dialogues, training_dialogues
 from .energy import requested_energy
 from .label_vectors import label_vectors
 from .language_model import adapted_backbone
-from .ranking import given_examples, response_vectors, weights_digest
 from .trainer import DialogueTrainer, last_complete_checkpoint, restore_finished
 
-SETTINGS_FILE = "training_settings.json"
-DATA_FILE = "training_data.json"
-REPORT_FILE = "training_report.json"
 CENTER_SAMPLE = 500
 
 
@@ -59,13 +57,13 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
         InputError: The data, the backbone or the output folder cannot be used.
     """
     run, output, started = settings.run, Path(str(settings.training.output_dir)), time.time()
-    check_writable(output / SETTINGS_FILE)
+    check_writable(RunFolder(output).settings_file)
     meter = requested_energy()
     dev = [] if run.dev_candidates is not None else dev_dialogues(run, get_method(run.method), report)
     dialogues = training_dialogues(run, get_method(run.method), settings.sample_seed, report)
     backbone = run.backbone if get_method(run.method).from_scratch else resolve_backbone(str(run.backbone))
     checkpoint = _starting_point(settings, output, dialogues, dev)
-    if checkpoint is not None and (output / REPORT_FILE).is_file():
+    if checkpoint is not None and RunFolder(output).complete:
         report(f"Complete already: {output}")
         return output
     if backbone is not None:
@@ -200,7 +198,7 @@ def _report(
         "checkpoint": Path(state.best_model_checkpoint or "last").name,
         "log": state.log_history,
     }
-    write_json_atomically(output / REPORT_FILE, record)
+    write_json_atomically(RunFolder(output).report_file, record)
     report(f"Trained {state.global_step:,} steps on {len(dialogues):,} dialogues in {record['seconds']:.0f} s")
     report(f"{record['truncation']}; kept: checkpoint '{record['checkpoint']}'")
     report(f"Wrote {output}")
@@ -220,25 +218,26 @@ def _starting_point(
     """Finds the checkpoint to go on from; refuses one of another run. Only the main process writes."""
     from accelerate import PartialState
 
-    state, file, fingerprint = PartialState(), output / SETTINGS_FILE, settings.fingerprint()
+    folder, state, fingerprint = RunFolder(output), PartialState(), settings.fingerprint()
+    file = folder.settings_file
     # Processes share the batches of a step among themselves.
     data = {"num_processes": state.num_processes, **_described(dialogues), **_chosen_by(settings, dev)}
     with state.main_process_first():
-        if not file.is_file() and any(output.glob("checkpoint-*")):
+        if not file.is_file() and folder.checkpoints():
             raise InputError(
-                f"{output} holds checkpoints without {SETTINGS_FILE}, which another program wrote; choose another "
+                f"{output} holds checkpoints without {file.name}, which another program wrote; choose another "
                 "--output_dir"
             )
         if not settings.run.resume and state.is_main_process:
-            for folder in output.glob("checkpoint-*"):
-                shutil.rmtree(folder)
+            for begun in folder.checkpoints():
+                shutil.rmtree(begun)
         checkpoint = last_complete_checkpoint(output)
         if checkpoint is not None:
             _check_same(output, file, fingerprint)
-            _check_same(output, output / DATA_FILE, data)
+            _check_same(output, folder.data_file, data)
         elif state.is_main_process:
-            (output / REPORT_FILE).unlink(missing_ok=True)  # of the run before
-            write_json_atomically(output / DATA_FILE, data)
+            folder.report_file.unlink(missing_ok=True)  # of the run before
+            write_json_atomically(folder.data_file, data)
             write_json_atomically(file, fingerprint | _saving(settings))
     return checkpoint
 
@@ -253,7 +252,7 @@ def check_same_data(output: Path, dialogues: Sequence[Dialogue]) -> None:
     Raises:
         InputError: It learnt from others.
     """
-    _check_same(output, output / DATA_FILE, _described(dialogues))
+    _check_same(output, RunFolder(output).data_file, _described(dialogues))
 
 
 def _check_same(output: Path, file: Path, now: dict[str, Any]) -> None:

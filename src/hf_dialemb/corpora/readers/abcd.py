@@ -18,9 +18,9 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import SPLITS, Corpus
-from ..parsing import json_list
 from ..records import convert_each, field, one_of
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_list
 
 _FULL, _SAMPLE = "abcd_v1.1.json", "abcd_sample.json"
 _FILES = {split: (_FULL, _SAMPLE) if split == "train" else (_FULL,) for split in SPLITS}

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import SPLITS, Corpus
-from ..parsing import text_lines
 from ..records import hashed_split
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import text_lines
 
 _FILES = {split: ("amazonqa.txt",) for split in SPLITS}
 _QUESTION, _ANSWER = "text:", "labels:"

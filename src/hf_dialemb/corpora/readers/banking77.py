@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
-from ..parsing import table_rows
 from ..records import field
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import table_rows
 
 _FILES = {split: (f"banking_data/{split}.csv",) for split in ("train", "test")}
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import Corpus
-from ..parsing import json_members
 from ..records import convert_each, field, one_of
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_members
 
 _FILES = {"train": ("en_train.json",), "dev": ("en_valid.json",), "test": ("en_test.json",)}
 _ROLES = {"User": "user", "Wizard": "assistant", "KnowledgeBase": ""}

@@ -19,9 +19,9 @@ from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
-from ..parsing import json_list
 from ..records import convert_each, field, names, strings
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_list
 
 _DEV_START, _TEST_START = 406, 541  # an id is the position among the 676
 _DOMAINS = ("restaurant",)

@@ -16,9 +16,9 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
-from ..parsing import json_list, json_members
 from ..records import names
-from ..source import MissingFilesError, Source
+from ..source.files import MissingFilesError, Source
+from ..source.parsing import json_list, json_members
 
 _DATA, _DOMAINS = "data_full.json", "domains.json"
 _LISTS = {"train": "train", "dev": "val", "test": "test"}

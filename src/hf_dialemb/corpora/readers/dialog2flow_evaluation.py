@@ -15,9 +15,9 @@ from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
 from ..labels import parse_action
-from ..parsing import table_rows
 from ..records import field
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import table_rows
 
 _FILES = {"test": ("train/data/val.csv",)}
 

@@ -20,9 +20,9 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
-from ..parsing import json_members
 from ..records import field
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_members
 from .dialogstudio_labels import LABELS
 from .dialogstudio_states import Exchange, Labels
 

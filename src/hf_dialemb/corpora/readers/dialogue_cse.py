@@ -24,8 +24,8 @@ from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
 from ..examples import RetrievalQuery, SentencePair
-from ..parsing import text_lines
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import text_lines
 
 _TRAIN: dict[str, tuple[str, ...]] = {"train": ("train/train_data.txt*",)}
 _PAIRS: dict[str, tuple[str, ...]] = {"dev": ("dev/sts.txt",), "test": ("test/sts.txt",)}
@@ -136,11 +136,7 @@ _SETS: tuple[tuple[str, dict[str, tuple[str, ...]], Callable[[Source, str], Any]
     ("sts", _PAIRS, partial(_lines, _PAIRS), _pair, "sentence-pairs"),
     ("retrieval", _QUERIES, _queries, _query, "retrieval"),
 )
-_EXTRACTS = {
-    "ecommerce_dialogues": "a sample of 1,000 lines",
-    "ecommerce_sts": "dev",
-    "ecommerce_retrieval": "dev",
-}
+_EXTRACTS = {"ecommerce_dialogues": "a sample of 1,000 lines", "ecommerce_sts": "dev", "ecommerce_retrieval": "dev"}
 
 CORPORA = (
     *_corpora("ecommerce", "edc", "none stated", "research"),

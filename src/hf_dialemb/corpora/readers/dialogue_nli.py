@@ -12,9 +12,9 @@ from typing import Any
 
 from ..corpus import SPLITS, Corpus
 from ..examples import SentencePair
-from ..parsing import json_lines, json_list
 from ..records import field
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_lines, json_list
 
 _FILES = {split: (f"dialogue_nli_{split}.jsonl",) for split in SPLITS}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

@@ -16,9 +16,9 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
-from ..parsing import json_members
 from ..records import convert_each, field, one_of
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_members
 
 _FILES = {"train": ("*dial_train.json",), "dev": ("*dial_validation.json",), "test": ("*dial_finaltest.json",)}
 _ROLES = {"user": "user", "agent": "assistant"}

@@ -22,9 +22,9 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
-from ..parsing import json_list, text_lines
 from ..records import convert_each, field, one_of
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_list, text_lines
 
 _SPLITS = {"train": "train", "dev": "val", "test": "test"}
 _TRANSCRIPTS = "data.json"

@@ -16,9 +16,9 @@ from ...models.dialogue import Turn
 from ...models.errors import InputError
 from ..corpus import SPLITS, Corpus
 from ..examples import ResponseSelection
-from ..parsing import json_list, text_lines
 from ..records import convert_each, field, one_of
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_list, text_lines
 
 _ANSWERS = "ubuntu_responses_subtask_1.tsv"
 _FILES: dict[str, tuple[str, ...]] = {split: (f"ubuntu_{split}_subtask_1.json",) for split in SPLITS}

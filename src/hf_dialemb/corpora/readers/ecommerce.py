@@ -18,9 +18,9 @@ from ...models.dialogue import Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
 from ..examples import ResponseSelection
-from ..parsing import text_lines
 from ..records import convert_each
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import text_lines
 
 _FILES = {"train": ("ECD*/train*",), "dev": ("ECD*/valid*",), "test": ("ECD*/test*",)}
 _MOST_CANDIDATES = 10

@@ -15,8 +15,8 @@ from functools import partial
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
-from ..parsing import parallel_lines
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import parallel_lines
 
 SPLITS = {"train": "train", "dev": "valid", "test": "test"}
 """From a split to what its folder is called."""

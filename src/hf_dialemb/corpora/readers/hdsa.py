@@ -24,9 +24,9 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
-from ..parsing import json_list, json_members, parse_json, table_rows
 from ..records import convert_each, field, names, strings
-from ..source import MissingFilesError, Source
+from ..source.files import MissingFilesError, Source
+from ..source.parsing import json_list, json_members, parse_json, table_rows
 from .multiwoz import identifier
 
 _FILES = {

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
-from ..parsing import parallel_lines
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import parallel_lines
 from .few_shot_intent import files_of
 
 _FILES = files_of("HWU64", "seq.in", "label")

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import Corpus
-from ..parsing import parallel_lines
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import parallel_lines
 
 _FILES = {split: (f"{split}Questions.txt", f"{split}Answers.txt") for split in ("train", "dev")}
 

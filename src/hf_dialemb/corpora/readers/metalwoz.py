@@ -17,9 +17,9 @@ from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
-from ..parsing import json_lines
 from ..records import convert_each, field, hashed_split, names
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_lines
 
 _DIALOGUES = "dialogues/[A-Z]*.txt"
 _HELD_OUT = "dstc8_metalwoz_heldout/"

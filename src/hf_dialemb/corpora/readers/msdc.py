@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import SPLITS, Corpus
-from ..parsing import table_rows
 from ..records import convert_each, field, hashed_split, one_of
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import table_rows
 
 _MESSAGES = "*_all.tsv"
 _SESSION, _NUMBER, _SPEAKER, _TEXT = "session.ID", "Message.ID", "Message.From", "Message.Text"

@@ -19,9 +19,9 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import SPLITS, Corpus
-from ..parsing import table_rows
 from ..records import convert_each, field
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import table_rows
 
 _FILES = {split: (f"splits_annotated_at_turn_level/*/{split}.tsv",) for split in SPLITS}
 _COLUMNS = ("conversationId", "utterance", "slot-labels", "intent")

@@ -21,9 +21,9 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
-from ..parsing import json_lines, json_members, parse_json, text_lines
 from ..records import convert_each, field, names
-from ..source import MissingFilesError, Source
+from ..source.files import MissingFilesError, Source
+from ..source.parsing import json_lines, json_members, parse_json, text_lines
 
 HELD_OUT = {"dev": "multiwoz2.1_convlab2/val.json", "test": "multiwoz2.1_convlab2/test.json"}
 """The files of version 2.1 that say which dialogues are dev and test."""

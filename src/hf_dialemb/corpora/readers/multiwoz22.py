@@ -17,9 +17,9 @@ from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
-from ..parsing import json_list
 from ..records import convert_each, field, names, one_of
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_list
 from .multiwoz import acts_by_turn, identifier, labels, separate_acts
 
 _ACTS = "dialog_acts.json"

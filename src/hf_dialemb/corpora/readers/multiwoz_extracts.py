@@ -28,9 +28,9 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import SPLITS, Corpus
-from ..parsing import json_list, table_rows
 from ..records import convert_each, field, hashed_split, one_of
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_list, table_rows
 from .multiwoz import HELD_OUT, SINGLE_DOMAIN, extract_dialogue, extract_records, goal_and_log, identifier
 
 _RESTAURANTS = "multiwoz2.1_restaurant_only/restaurants.json"

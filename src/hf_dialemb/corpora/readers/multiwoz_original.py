@@ -18,9 +18,9 @@ from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import Corpus
-from ..parsing import json_members
 from ..records import field
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_members
 from .multiwoz import acts_by_turn, goal_and_log, identifier, labels, members_of_split, separate_acts
 
 _LISTS = {"dev": "valListFile.*", "test": "testListFile.*"}

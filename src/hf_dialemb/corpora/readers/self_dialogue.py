@@ -23,9 +23,9 @@ from typing import Any, BinaryIO, NamedTuple
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import SPLITS, Corpus
-from ..parsing import LONGEST_CELL
 from ..records import field
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import LONGEST_CELL
 
 _BLOCKED = "blocked_workers.txt"
 _FILES = {split: ("corpus/*/*.csv", _BLOCKED) for split in SPLITS}

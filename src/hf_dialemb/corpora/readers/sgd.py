@@ -14,9 +14,9 @@ from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
-from ..parsing import json_list
 from ..records import convert_each, field, names, one_of
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_list
 
 _FILES = {split: (f"{split}/dialogues_*.json",) for split in SPLITS}
 _ROLES = {"USER": "user", "SYSTEM": "assistant"}

@@ -15,9 +15,9 @@ from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
-from ..parsing import json_list
 from ..records import convert_each, field, names
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_list
 
 
 def _reader(folder: str) -> Callable[[Source, str], Iterator[tuple[str, Any]]]:
@@ -81,7 +81,4 @@ def _corpus(name: str, folder: str, domain: str, *, real: bool) -> Corpus:
     )
 
 
-CORPORA = (
-    _corpus("sim_m", "sim-M", "movie", real=True),
-    _corpus("sim_r", "sim-R", "restaurant", real=False),
-)
+CORPORA = (_corpus("sim_m", "sim-M", "movie", real=True), _corpus("sim_r", "sim-R", "restaurant", real=False))

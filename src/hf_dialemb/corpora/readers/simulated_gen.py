@@ -15,9 +15,9 @@ from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
-from ..parsing import json_list
 from ..records import convert_each, field
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_list
 
 _FILES = {split: (f"{split}.json",) for split in SPLITS}
 _REQUESTED = "REQUESTED"

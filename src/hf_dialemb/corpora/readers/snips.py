@@ -19,9 +19,9 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
-from ..parsing import parse_json
 from ..records import convert_each, field
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import parse_json
 
 _FILES = {"train": ("train_*_full.json",), "test": ("validate_*.json",)}
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import Corpus
-from ..parsing import json_members
 from ..records import one_of
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_members
 from .multiwoz import goal_and_log, members_of_split, text_and_acts
 
 _TRAIN_DEV, _TEST = "text_5700_train_dev/data.json", "text_5700_test/data.json"

@@ -23,9 +23,9 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import SPLITS, Corpus
-from ..parsing import read_json
 from ..records import convert_each, field, hashed_split, one_of
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import read_json
 
 _FILES = {split: ("dialogues/*.json",) for split in SPLITS}
 _ROLES = {"User": "user", "Wizard": "assistant"}
@@ -89,12 +89,6 @@ def _domains(scenario: Any) -> tuple[str, ...]:  # noqa: ANN401
 
 CORPORA = (
     Corpus(
-        "star",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/RasaHQ/STAR",
-        licence="MIT",
-        terms="permissive",
+        "star", _FILES, _records, _dialogue, source="https://github.com/RasaHQ/STAR", licence="MIT", terms="permissive"
     ),
 )

@@ -21,9 +21,9 @@ from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
-from ..parsing import json_list, read_json, text_lines
 from ..records import convert_each, field, hashed_split, one_of
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_list, read_json, text_lines
 
 _FIRST = ("TM-1-2019/self-dialogs.json", "TM-1-2019/woz-dialogs.json")
 _SAMPLE = "TM-1-2019/sample.json"
@@ -161,11 +161,7 @@ CORPORA = (
     ),
     _corpus(2, files=dict.fromkeys(SPLITS, (_SECOND,)), records=_second_records, convert=_second_dialogue, real=False),
     _corpus(
-        3,
-        files=dict.fromkeys(SPLITS, (_THIRD,)),
-        records=_hashed_records(_THIRD),
-        convert=_later_dialogue,
-        real=False,
+        3, files=dict.fromkeys(SPLITS, (_THIRD,)), records=_hashed_records(_THIRD), convert=_later_dialogue, real=False
     ),
     _corpus(
         4,

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...models.dialogue import Dialogue
 from ..corpus import SPLITS, Corpus
-from ..source import Source
+from ..source.files import Source
 from .multiwoz import goal_and_log, members_of_split
 
 _DIALOGUES = "titan_903/annotated_user_da_with_span_full.json"

@@ -21,8 +21,8 @@ from itertools import groupby
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import SPLITS, Corpus
-from ..parsing import text_lines
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import text_lines
 
 _LINKS, _MESSAGES = ".annotation.txt", ".ascii.txt"
 _FILES = {split: (f"{split}/*{_LINKS}", f"{split}/*{_MESSAGES}") for split in SPLITS}

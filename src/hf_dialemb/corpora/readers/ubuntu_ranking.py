@@ -17,9 +17,9 @@ from ...models.dialogue import Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
 from ..examples import ResponseSelection
-from ..parsing import table_rows
 from ..records import field, one_of
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import table_rows
 
 _FILES = {"train": ("train.csv",), "dev": ("valid.csv",), "test": ("test.csv",)}
 _TRUE = "Ground Truth Utterance"

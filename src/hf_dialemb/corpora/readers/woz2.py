@@ -17,9 +17,9 @@ from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import Corpus
-from ..parsing import json_list
 from ..records import convert_each, field, strings
-from ..source import Source
+from ..source.files import Source
+from ..source.parsing import json_list
 
 _PARTS = {"train": "train", "dev": "validate", "test": "test"}
 _DOMAINS = ("restaurant",)

@@ -12,7 +12,7 @@ import torch
 
 from ...models import register
 from ...models.errors import InputError, unknown_name
-from ...models.files import write_json_atomically
+from ...runs.files import write_json_atomically
 from .assembly import Conversion, Request
 from .report import Report
 

@@ -10,10 +10,7 @@ import gradio as gr
 
 FOLDER = Path(__file__).resolve().parent
 
-EXAMPLE = {
-    "predictions": [9, 10],
-    "references": [10, 8],
-}
+EXAMPLE = {"predictions": [9, 10], "references": [10, 8]}
 
 
 def compute(arguments: str) -> dict[str, float]:

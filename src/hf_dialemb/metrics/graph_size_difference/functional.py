@@ -28,10 +28,7 @@ def graph_size_difference(predicted: ArrayLike, reference: ArrayLike) -> dict[st
             "give each graph the size of its reference"
         )
     differences = (_whole("predicted", sizes, 0) - _whole("reference", expected, 1)) / expected
-    return {
-        "size_difference": float(np.abs(differences).mean()),
-        "signed_size_difference": float(differences.mean()),
-    }
+    return {"size_difference": float(np.abs(differences).mean()), "signed_size_difference": float(differences.mean())}
 
 
 def _whole(name: str, values: NDArray[np.generic], least: int) -> NDArray[np.float64]:

@@ -43,10 +43,7 @@ class GraphSizeDifference(evaluate.Metric):  # type: ignore[misc]
             citation=CITATION,
             inputs_description=INPUTS,
             features=datasets.Features(
-                {
-                    "predictions": datasets.Value("float64"),
-                    "references": datasets.Value("float64"),
-                }
+                {"predictions": datasets.Value("float64"), "references": datasets.Value("float64")}
             ),
             reference_urls=["https://arxiv.org/abs/2410.18481"],
         )

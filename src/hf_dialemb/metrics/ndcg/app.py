@@ -10,10 +10,7 @@ import gradio as gr
 
 FOLDER = Path(__file__).resolve().parent
 
-EXAMPLE = {
-    "predictions": [[0.9, 0.5, 0.1]],
-    "references": [[True, False, False]],
-}
+EXAMPLE = {"predictions": [[0.9, 0.5, 0.1]], "references": [[True, False, False]]}
 
 
 def compute(arguments: str) -> dict[str, float]:

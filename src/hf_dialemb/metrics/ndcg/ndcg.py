@@ -53,7 +53,4 @@ class Ndcg(evaluate.Metric):  # type: ignore[misc]
         )
 
     def _compute(self, predictions: ArrayLike, references: ArrayLike, k: int = 10) -> dict[str, float]:
-        return {
-            "ndcg": ndcg(predictions, references, k),
-            "official_ndcg": official_ndcg(predictions, references, k),
-        }
+        return {"ndcg": ndcg(predictions, references, k), "official_ndcg": official_ndcg(predictions, references, k)}

@@ -10,10 +10,7 @@ import gradio as gr
 
 FOLDER = Path(__file__).resolve().parent
 
-EXAMPLE = {
-    "predictions": [[0.9, 0.1], [0.2, 0.8]],
-    "references": [[True, False], [True, False]],
-}
+EXAMPLE = {"predictions": [[0.9, 0.1], [0.2, 0.8]], "references": [[True, False], [True, False]]}
 
 
 def compute(arguments: str) -> dict[str, float]:

@@ -10,11 +10,7 @@ test_cases: list[dict[str, Any]] = [
         "references": [[True, False], [True, False]],
         "result": {"mrr": 0.75, "hits1": 0.5, "r2@1": 0.5},
     },
-    {
-        "predictions": [[1.0, 1.0]],
-        "references": [[True, False]],
-        "result": {"mrr": 0.75, "hits1": 0.5, "r2@1": 0.5},
-    },
+    {"predictions": [[1.0, 1.0]], "references": [[True, False]], "result": {"mrr": 0.75, "hits1": 0.5, "r2@1": 0.5}},
     {
         "predictions": [[1.0, 1.0], [0.3, 0.2, 0.1]],
         "references": [[True, False], [False, False, True]],

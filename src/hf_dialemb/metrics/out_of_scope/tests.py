@@ -11,13 +11,7 @@ test_cases: list[dict[str, Any]] = [
         "supports": [[1.0, 0.0], [0.0, 1.0]],
         "support_labels": ["balance", "transfer"],
         "calibration": [[1.0, 0.0], [3.0, 4.0]],
-        "result": {
-            "accuracy": 0.75,
-            "in_accuracy": 2 / 3,
-            "oos_accuracy": 0.75,
-            "oos_recall": 1.0,
-            "threshold": 0.8,
-        },
+        "result": {"accuracy": 0.75, "in_accuracy": 2 / 3, "oos_accuracy": 0.75, "oos_recall": 1.0, "threshold": 0.8},
     },
     {
         "predictions": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.0]],

@@ -1,0 +1,1 @@
+"""Applications: embed, search, rank, train ensembles, and the demo."""

@@ -1,0 +1,1 @@
+"""Multi-granularity training from one recipe: runs, ensembles, analyses, tables."""

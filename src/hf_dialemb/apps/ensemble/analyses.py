@@ -1,0 +1,152 @@
+"""What the rankers of an ensemble know: probes and fine-tuning (Mehri and Eskenazi, section 5), resumable by system.
+
+Each outcome is kept in a file of its own as soon as it is there, with what it was made of, and is not made again of the
+same checkpoints.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...corpora import CORPORA
+from ...evaluation.tasks.act_fine_tuning import run_act_fine_tuning
+from ...evaluation.tasks.context_labels import ACTS, WORDS
+from ...evaluation.tasks.linear_layer import Outcome
+from ...evaluation.tasks.probes import run_probes
+from ...evaluation.tasks.task import Measurement
+from ...models import get_method
+from ...models.dialogue import Dialogue
+from ...models.ranking import LoadedRanker
+from ...runs.files import write_text_atomically
+from ...runs.folder import BASELINE, RunFolder
+from ...training.arguments import parse
+from ...training.candidate_sets import weights_digest
+from ...training.dialogues import training_dialogues
+from .plan import EnsemblePlan
+
+RANDOM, FINE_TUNED = "Random Init", "Fine-tuned"
+PROBE_SEEDS, TUNING_SEEDS = (0, 1, 2), (0,)
+
+_Systems = Mapping[str, Sequence[LoadedRanker]]
+_Parts = tuple[Sequence[Dialogue], Sequence[Dialogue], Sequence[Dialogue]]  # train, dev, test
+
+
+@dataclass(frozen=True)
+class _Analysis:
+    """Something to be measured of systems.
+
+    Attributes:
+        name: Of its files.
+        systems: Their members, by name.
+        make: Measures some of the systems, and hands each outcome to its second argument.
+    """
+
+    name: str
+    systems: _Systems
+    make: Callable[[_Systems, Callable[[Outcome], None]], object]
+
+
+def analyse(
+    plan: EnsemblePlan, systems: _Systems, whole: Sequence[str], baseline: str, report: Callable[[str], None]
+) -> Iterator[list[Outcome]]:
+    """Probes all systems and fine-tunes those that the paper does, or reads what was found before.
+
+    Args:
+        plan: What was trained.
+        systems: The members of each, by name; all of them embed.
+        whole: Names of those that are not a granularity alone.
+        baseline: Name of the single model.
+        report: Receives one line per fact worth telling.
+
+    Yields:
+        The outcomes of one analysis after the other; those of acts only where train, dev and test name them.
+    """
+    train = labelled = _training_dialogues(plan, ())
+    if plan.corpus in CORPORA:  # other corpora name acts otherwise
+        labelled = _training_dialogues(plan, ("--corpus", f"{plan.corpus}/train"))
+    dev, test = plan.load("dev"), plan.load("test")
+    single, bfloat16 = systems[baseline], plan.settings(BASELINE).training.bf16  # rankers learn on as they were trained
+    analyses = [
+        _probes("word_probes", systems, (train, dev, test), WORDS),
+        _tuning("word_fine_tuning", {FINE_TUNED: single}, (train, dev, test), WORDS, FINE_TUNED, bfloat16),
+    ]
+    if all(any(turn.dialogue_acts for each in part for turn in each.turns) for part in (labelled, dev, test)):
+        tuned = {RANDOM: single, **{name: systems[name] for name in whole}}
+        analyses += [
+            _probes("act_probes", systems, (labelled, dev, test), ACTS),
+            _tuning("act_fine_tuning", tuned, (labelled, dev, test), ACTS, RANDOM, bfloat16),
+        ]
+    else:
+        report(f"{plan.corpus} has no dialogue acts: nothing is told of them")
+    made_of: dict[str, Any] = {"dialogues": plan.analysis_dialogues, "test_dialogues": plan.test_dialogues}
+    made_of |= {run: weights_digest(plan.run(run)) for run in (*plan.seeds(), *plan.members())}
+    for analysis in analyses:
+        yield _outcomes(analysis, plan.output / "analyses", made_of, report)
+
+
+def training_record(folder: Path) -> dict[str, Any]:
+    """Returns what a run's report says of its size and length, and which checkpoint it ended with."""
+    record = RunFolder(folder).report()
+    return {key: record[key] for key in ("steps", "dialogues", "examples", "processes", "seconds", "checkpoint")}
+
+
+def _probes(name: str, systems: _Systems, parts: _Parts, target: str) -> _Analysis:
+    def make(missing: _Systems, finished: Callable[[Outcome], None]) -> object:
+        return run_probes(missing, *parts, PROBE_SEEDS, (target,), show_progress=True, finished=finished)
+
+    return _Analysis(name, systems, make)
+
+
+def _tuning(name: str, systems: _Systems, parts: _Parts, target: str, untrained: str, bfloat16: bool) -> _Analysis:
+    def make(missing: _Systems, finished: Callable[[Outcome], None]) -> object:
+        random = (untrained,) if untrained in missing else ()
+        return run_act_fine_tuning(
+            missing, *parts, TUNING_SEEDS, random, (target,),
+            bfloat16=bfloat16, show_progress=True, finished=finished,
+        )  # fmt: skip
+
+    return _Analysis(name, systems, make)
+
+
+def _training_dialogues(plan: EnsemblePlan, words: Sequence[str]) -> list[Dialogue]:
+    """Loads what the recipe trains on, or what it would with other settings, without what evaluation sets hold."""
+    if plan.analysis_dialogues is not None:
+        words = [*words, "--max_dialogues", str(plan.analysis_dialogues)]
+    settings = parse(plan.config, [*plan.words(BASELINE), *words])
+    return training_dialogues(settings.run, get_method(settings.run.method), settings.sample_seed, lambda line: None)
+
+
+def _outcomes(
+    analysis: _Analysis, folder: Path, made_of: dict[str, Any], report: Callable[[str], None]
+) -> list[Outcome]:
+    """Reads the outcomes that are there, and makes the others."""
+    files = {name: folder / f"{analysis.name}-{place}.json" for place, name in enumerate(analysis.systems, 1)}
+    found = {name: _read(path, name, made_of) for name, path in files.items()}
+    missing = {name: analysis.systems[name] for name, outcome in found.items() if outcome is None}
+    if missing:
+        report(f"Measuring {analysis.name.replace('_', ' ')} of {', '.join(missing)}")
+
+        def finished(outcome: Outcome) -> None:
+            found[outcome.system] = outcome
+            record = {"made_of": made_of, **asdict(outcome), "counts": outcome.counts.tolist()}
+            write_text_atomically(files[outcome.system], json.dumps(record))
+
+        analysis.make(missing, finished)
+    return [outcome for outcome in found.values() if outcome is not None]
+
+
+def _read(path: Path, system: str, made_of: dict[str, Any]) -> Outcome | None:
+    if not path.is_file():
+        return None
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if record.pop("made_of") != made_of or record["system"] != system:
+        return None
+    record["counts"] = np.asarray(record["counts"], dtype=np.int32)
+    record["measurements"] = [Measurement(*values) for values in record["measurements"]]
+    return Outcome(**record)

@@ -1,0 +1,207 @@
+"""What multi-granularity training gained: the paper's tables, ours beside its own, and what is more than chance.
+
+The single model, the ensembles and each granularity rank the same candidate sets of the test split. Probes and
+fine-tuning (Tables 4 to 6) read the contexts' vectors of those that embed. Everything is kept in ``results.json``, and
+what was measured once for the same checkpoints is not measured again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from ...corpora.candidates import read_candidates
+from ...evaluation.results.quoted import quoted_figures
+from ...evaluation.results.rows import Results, Row, describe_run, write_results
+from ...evaluation.run import command_line
+from ...evaluation.tasks.linear_layer import Outcome
+from ...evaluation.tasks.next_utterance import (
+    NAME,
+    MemberScores,
+    RankedCandidates,
+    member_scores,
+    rank_candidates,
+    rank_candidates_by_vectors,
+)
+from ...evaluation.tasks.significance import paired_bootstrap, paired_bootstrap_f1
+from ...evaluation.tasks.task import Measurement, percentage
+from ...models.ranking import LoadedRanker, load_ranker
+from ...runs.files import write_text_atomically
+from ...runs.folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS
+from .analyses import PROBE_SEEDS, analyse, training_record
+from .plan import EnsemblePlan
+from .tables import ensemble_tables
+from .training import best_checkpoints
+
+_SINGLE = {
+    "dual_encoder": "Dual Encoder",
+    "transformer_dual_encoder": "Transformer Dual Encoder",
+    "deep_attention_matching": "Deep Attention Matching",
+}
+
+
+_PRINTED_DAM = "DAM"
+"""How the names of the paper's systems over Deep Attention Matching begin."""
+
+
+def system_names(plan: EnsemblePlan) -> dict[str, str]:
+    """Names the systems as the paper does; the ensemble of seeds is ours."""
+    method = plan.settings(BASELINE).run.method
+    return {
+        BASELINE: _SINGLE.get(method, method),
+        CHECKPOINTS: f"Ensemble ({plan.size})",
+        SEEDS: "Ensemble of seeds",
+        GRANULARITIES: f"Multi-Granularity ({plan.size})",
+    }
+
+
+def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], None]) -> str:
+    """Measures everything and renders it.
+
+    Args:
+        plan: What was trained.
+        analyses: Whether to probe and to fine-tune.
+        report: Receives one line per fact worth telling.
+
+    Returns:
+        The tables in Markdown, as written to ``results.md`` beside ``results.json``.
+
+    Raises:
+        InputError: A checkpoint or a corpus is not at hand.
+    """
+    started = time.perf_counter()
+    names = system_names(plan)
+    systems = _systems(plan, names)
+    rows, comparisons = _rank(plan, systems, names, report)
+    config: dict[str, Any] = {
+        "recipe": plan.settings(BASELINE).fingerprint(),
+        "size": plan.size,
+        "candidates": read_candidates(plan.candidate_file("test"))[0],
+        "training": {name: training_record(plan.run(name)) for name in (*plan.seeds(), *plan.members())},
+        "comparisons": comparisons,
+        "candidates_sha256": hashlib.sha256(plan.candidate_file("test").read_bytes()).hexdigest(),
+    }
+    text = _write(plan, config, rows, started)  # what comes now may take hours: each part is written when it is there
+    if analyses and not plan.gives_candidates and all(_embeds(members) for members in systems.values()):
+        for outcomes in analyse(plan, systems, list(names.values()), names[BASELINE], report):
+            rows += [_row(plan, each.system, figure) for each in outcomes for figure in each.measurements]
+            comparisons += _compare(outcomes, names)
+            config.setdefault("analyses", {}).update({f"{each.task}, {each.system}": each.config for each in outcomes})
+            text = _write(plan, config, rows, started)
+    report(f"Wrote {plan.output / 'results.json'} and {plan.output / 'results.md'}")
+    return text
+
+
+def _write(plan: EnsemblePlan, config: dict[str, Any], rows: Sequence[Row], started: float) -> str:
+    """Writes figures, and tables with the paper's own beside, which it returns."""
+    results = Results(describe_run(command_line(), config, PROBE_SEEDS, started), (*rows, *_quoted(plan)))
+    write_results(results, plan.output / "results.json")
+    text = ensemble_tables(results)
+    write_text_atomically(plan.output / "results.md", text)
+    return text
+
+
+def _quoted(plan: EnsemblePlan) -> list[Row]:
+    """Finds the paper's figures of the same base model on the same corpus, under our names of the systems."""
+    method = plan.settings(BASELINE).run.method
+    rows = [row for row in quoted_figures("mgt").rows if row.corpus == plan.corpus]
+    if method == "dual_encoder":
+        return [row for row in rows if not row.model.startswith(_PRINTED_DAM)]
+    if method != "deep_attention_matching":
+        return []
+    names = ((row, row.model.removeprefix(_PRINTED_DAM).lstrip(", ") or _SINGLE[method]) for row in rows)
+    return [replace(row, model=name) for row, name in names if row.model.startswith(_PRINTED_DAM)]
+
+
+def _embeds(members: Sequence[LoadedRanker]) -> bool:
+    return all(member.model.embeds for member in members)
+
+
+def _systems(plan: EnsemblePlan, names: Mapping[str, str]) -> dict[str, list[LoadedRanker]]:
+    """Loads the members of each system; members that several share are loaded once."""
+    known: dict[Path, LoadedRanker] = {}
+
+    def loaded(folders: Sequence[Path]) -> list[LoadedRanker]:
+        for folder in folders:
+            if folder not in known:
+                known[folder] = load_ranker(str(folder))
+        return [known[folder] for folder in folders]
+
+    members = [plan.run(name) for name in plan.members()]
+    systems = {
+        names[BASELINE]: loaded([plan.run(BASELINE)]),
+        names[CHECKPOINTS]: loaded(best_checkpoints(plan.run(BASELINE), plan.size)),
+        names[SEEDS]: loaded([plan.run(name) for name in plan.seeds()]),
+        names[GRANULARITIES]: loaded(members),
+    }
+    systems |= {f"granularity {level}": loaded([folder]) for level, folder in enumerate(members, 1)}
+    return systems
+
+
+def _rank(
+    plan: EnsemblePlan,
+    systems: Mapping[str, Sequence[LoadedRanker]],
+    names: Mapping[str, str],
+    report: Callable[[str], None],
+) -> tuple[list[Row], list[dict[str, Any]]]:
+    """Ranks the test candidates, each ranker once however many ensembles share it, and compares example by example."""
+    _, selections = read_candidates(plan.candidate_file("test"))
+    distinct = list({id(member): member for members in systems.values() for member in members}.values())
+    report(f"Ranking {len(selections):,} candidate sets with {len(distinct)} rankers")
+    known: dict[int, MemberScores] = {}
+    for member in tqdm(distinct, desc="rank", unit="ranker", file=sys.stderr):
+        known[id(member)] = member_scores(member, selections)
+    rows, ranks = [], {}
+    for name, members in systems.items():
+        scored = [known[id(member)] for member in members]
+        ranks[name] = rank_candidates(scored, selections)
+        rows += _figures(name, plan, ranks[name])
+        if len(members) > 1 and _embeds(members):
+            rows += _figures(f"{name}, by its vectors", plan, rank_candidates_by_vectors(scored, selections))
+    ours, comparisons = ranks[names[GRANULARITIES]], []
+    for name in (names[BASELINE], names[CHECKPOINTS], names[SEEDS]):
+        others = ranks[name]
+        for metric, first, second in (
+            ("mrr", ours.reciprocal_ranks, others.reciprocal_ranks),
+            ("hits1", ours.hits, others.hits),
+        ):
+            compared = paired_bootstrap(first, second)
+            comparisons.append(_comparison(names[GRANULARITIES], name, NAME, metric, asdict(compared)))
+    return rows, comparisons
+
+
+def _figures(name: str, plan: EnsemblePlan, found: RankedCandidates) -> list[Row]:
+    figures = (("mrr", found.reciprocal_ranks), ("hits1", found.hits), *found.recalls.items())
+    return [_row(plan, name, percentage(NAME, metric, "", [float(np.mean(values))])) for metric, values in figures]
+
+
+def _row(plan: EnsemblePlan, system: str, measured: Measurement) -> Row:
+    return Row(system, plan.source("test"), "test", *measured)
+
+
+def _compare(outcomes: Sequence[Outcome], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Compares the ensemble of granularities with the others in each task, example by example."""
+    by_task: dict[str, dict[str, Outcome]] = {}
+    for each in outcomes:
+        by_task.setdefault(each.task, {})[each.system] = each
+    comparisons = []
+    for task, found in by_task.items():
+        ours = found.get(names[GRANULARITIES])
+        for other in (names[BASELINE], names[CHECKPOINTS], names[SEEDS]):
+            if ours is not None and other in found:
+                compared = paired_bootstrap_f1(ours.counts.sum(axis=0), found[other].counts.sum(axis=0))
+                comparisons.append(_comparison(names[GRANULARITIES], other, task, "micro_f1", asdict(compared)))
+    return comparisons
+
+
+def _comparison(first: str, second: str, task: str, metric: str, found: dict[str, Any]) -> dict[str, Any]:
+    shares = {key: 100 * found[key] for key in ("difference", "low", "high")}
+    return {"first": first, "second": second, "task": task, "metric": metric, **found, **shares}

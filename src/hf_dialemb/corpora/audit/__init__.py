@@ -1,0 +1,1 @@
+"""What corpora hold: figures, pictures, leakage between them, and many of them as one dataset."""

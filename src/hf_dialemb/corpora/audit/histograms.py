@@ -1,0 +1,186 @@
+"""A picture of what a corpus holds: how long its dialogues and turns are, and its most frequent labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from ...models.errors import InputError
+from ...runs.files import write_atomically
+from ..show import visible
+from .statistics import Histogram, Statistics, most_frequent
+
+MAX_BINS = 40
+"""Bars of a histogram; one bar for each number where they suffice."""
+
+MAX_LABELS = 20
+"""Labels that get a bar of their own; the rest is one bar."""
+
+SHOWN_PERCENT = 99
+"""How many in a hundred dialogues or turns a histogram shows at least; the longest are left out."""
+
+_FEWEST_BINS = 7  # that have room, so that a single bar does not fill the picture
+_DPI = 150
+_WIDTH, _HISTOGRAM_HEIGHT, _BAR_HEIGHT, _LABELS_MARGIN = 15.0, 4.4, 0.26, 1.2  # inches
+_LONGEST_BAR = 1.25  # times the most frequent label; what a bar of the others has at most
+
+# Colours of Okabe and Ito, which people with any kind of colour vision can tell apart.
+_BLUE, _GREEN, _RED, _GREY = "#0072b2", "#009e73", "#d55e00", "#b0b0b0"
+
+
+def check_drawing() -> None:
+    """Makes sure that pictures can be drawn.
+
+    Raises:
+        InputError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            'A picture needs matplotlib, which is not installed; run: pip install "hf-dialemb[plot]"'
+        ) from error
+
+
+def draw_histograms(statistics: Statistics, path: Path | str, title: str) -> None:
+    """Draws a corpus's counts and writes them as a PNG, whole or not at all.
+
+    Above, histograms of turns per dialogue, words per turn and words per dialogue, up to their 99th percentile; below,
+    the most frequent domains, dialogue acts, slots and intents, as far as the corpus has any.
+
+    Args:
+        statistics: The counts of one dialogue at least.
+        path: The PNG file.
+        title: What stands above it all, such as the corpus's name and split.
+
+    Raises:
+        InputError: No dialogue was counted, or matplotlib is not installed.
+    """
+    check_drawing()
+    if not statistics.dialogues:
+        raise InputError("statistics: got no dialogue, expected at least one; choose another corpus or split")
+    kinds = [
+        ("domains", "dialogues", statistics.domains),
+        ("dialogue acts", "turns", statistics.dialogue_acts),
+        ("slots", "turns", statistics.slots),
+        ("intents", "turns", statistics.intents),
+    ]
+    kinds = [kind for kind in kinds if kind[2]]
+    bars = max((min(len(labels), MAX_LABELS + 1) for _, _, labels in kinds), default=0)
+    heights = [_HISTOGRAM_HEIGHT, bars * _BAR_HEIGHT + _LABELS_MARGIN] if kinds else [_HISTOGRAM_HEIGHT]
+    figure = new_figure(_WIDTH, sum(heights))
+    figure.suptitle(_short(title, 100), fontsize=15, fontweight="bold", parse_math=False)
+    rows = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights).ravel()
+    histograms = [
+        ("turns per dialogue", "turns", "dialogues", statistics.turns_per_dialogue),
+        ("words per turn", "words", "turns", statistics.words_per_turn),
+        ("words per dialogue", "words", "dialogues", statistics.words_per_dialogue),
+    ]
+    for axes, histogram in zip(rows[0].subplots(1, len(histograms)), histograms, strict=True):
+        _draw_histogram(axes, *histogram)
+    if kinds:
+        for axes, kind in zip(rows[1].subplots(1, len(kinds), squeeze=False).ravel(), kinds, strict=True):
+            _draw_labels(axes, *kind, bars, 28 if len(kinds) > 2 else 48)
+    write_atomically(Path(path), lambda temporary: figure.savefig(temporary, format="png", dpi=_DPI))
+
+
+def bin_counts(histogram: Histogram) -> tuple[list[int], list[int], int]:
+    """Sums a histogram into at most `MAX_BINS` bins of equal width that reach to its 99th percentile.
+
+    Args:
+        histogram: The counts of one number at least.
+
+    Returns:
+        The bins' smallest numbers; their counts; and the bins' width, which is 1 or even: in many corpora two speakers
+        alternate to the end, so that most numbers of turns are even, and bins of odd width would hold now more, now
+        fewer of them.
+    """
+    low, high = min(histogram.counts), histogram.percentile(SHOWN_PERCENT)
+    width = -(-(high - low + 1) // MAX_BINS)
+    width += width > 1 and width % 2
+    starts = list(range(low, high + 1, width))
+    sums: Counter[int] = Counter()
+    for value, count in histogram.counts.items():
+        sums[(value - low) // width] += count
+    return starts, [sums[index] for index in range(len(starts))], width
+
+
+def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib has no types here
+    """Makes a figure that is drawn to files only, whatever backend the user's session has.
+
+    Args:
+        width: In inches.
+        height: In inches.
+
+    Returns:
+        An empty figure of matplotlib.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1), facecolor="white")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _draw_histogram(axes: Any, name: str, unit: str, counted: str, histogram: Histogram) -> None:  # noqa: ANN401
+    starts, counts, width = bin_counts(histogram)
+    axes.bar(
+        [start - 0.5 for start in starts], counts, width, align="edge", color=_BLUE, edgecolor="white", linewidth=0.4
+    )
+    left, right = starts[0] - 0.5, starts[-1] + width - 0.5
+    margin = max(0.3 * width, (_FEWEST_BINS * width - (right - left)) / 2)
+    axes.set_xlim(max(left - margin, -0.5), right + margin)
+    mean, median = histogram.mean, histogram.median
+    axes.axvline(mean, color=_RED, linewidth=1.8, label=f"mean {mean:,.1f}")
+    axes.axvline(median, color="black", linewidth=1.8, linestyle=(0, (4, 2)), label=f"median {median:,g}")
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 0.99), ncols=2, frameon=False, fontsize=10)
+    limit, largest = starts[-1] + width - 1, max(histogram.counts)
+    label = unit
+    if largest > limit:
+        share = 1 - sum(counts) / histogram.total
+        label += f"  (not shown: {share:.2%} above {limit:,}, up to {largest:,})"
+    axes.set_ylabel(f"{counted} per bar of {width} {unit}" if width > 1 else counted, fontsize=11)
+    axes.yaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    _finish(axes, name, label, 24)  # the legend lies between the title and the bars
+
+
+def _draw_labels(axes: Any, name: str, counted: str, labels: Counter[str], bars: int, length: int) -> None:  # noqa: ANN401
+    shown = most_frequent(labels, MAX_LABELS)
+    names = [_short(label, length) for label in shown]
+    lengths: list[float] = [labels[label] for label in shown]
+    captions = [f"{labels[label]:,}" for label in shown]
+    rest = labels.total() - sum(labels[label] for label in shown)
+    if rest:
+        # Hundreds of rare labels would make all bars but their own too short to compare.
+        longest = _LONGEST_BAR * lengths[0]
+        names.append(f"others ({len(labels) - len(shown):,})")
+        lengths.append(min(rest, longest))
+        captions.append(f"{rest:,}" if rest <= longest else f"{rest:,} (cut)")
+    drawn = axes.barh(range(len(names)), lengths, color=[_GREEN] * len(shown) + [_GREY] * bool(rest), height=0.75)
+    axes.bar_label(drawn, captions, padding=3, fontsize=9)
+    axes.set_ylim(bars - 0.4, -0.6)  # the same height of a bar in all charts; the most frequent label on top
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xlim(0, 1.3 * max(lengths))  # room for the counts
+    _finish(axes, f"{name} ({len(labels):,})", counted, 6)
+    axes.xaxis.get_major_locator().set_params(nbins=4)
+    for text in axes.get_yticklabels():
+        text.set_parse_math(False)
+
+
+def _finish(axes: Any, title: str, label: str, pad: int) -> None:  # noqa: ANN401
+    axes.set_title(title, fontsize=12, fontweight="bold", pad=pad)
+    axes.set_xlabel(label, fontsize=11)
+    axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.tick_params(labelsize=10, length=3)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _short(text: str, length: int) -> str:
+    text = visible(text)
+    return text if len(text) <= length else f"{text[: length - 1]}…"

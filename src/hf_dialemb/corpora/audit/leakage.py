@@ -1,0 +1,364 @@
+"""Leakage: what of the evaluation sets stands in training sets, exactly or nearly, and training sets without it.
+
+What counts is decided by what an evaluation set holds (how things are compared: see `near_duplicates`).
+
+- Dialogues: a training dialogue that equals one of them, or nearly does, leaks and is removed whole. A training set of
+  utterances leaks nothing but dialogues of one turn: that one of its utterances equals a turn of an evaluation dialogue
+  gives nothing of the dialogue away, since short phrases are common property. Such utterances are counted and kept.
+- Utterances: a training turn that equals one of them, or nearly does, leaks and is removed from its dialogue; a
+  dialogue of which no turn is left is removed. The sentences of pairs, the queries and their relevant sentences count
+  as utterances too.
+
+Of the data to train on, nothing stays in memory but a hash of each distinct turn, and that only where evaluation sets
+of utterances are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from ...models.dialogue import Dialogue, Turn
+from ...models.errors import InputError, unknown_name
+from ...runs.files import check_writable, write_json_atomically
+from .. import get_corpus, iterate_dialogues, iterate_examples
+from ..corpus import ALL, KINDS, SPLITS
+from ..examples import ResponseSelection, RetrievalQuery, SentencePair
+from ..own import reading as own
+from ..registry import CORPORA
+from ..source.at_hand import sets_at_hand
+from .leakage_report import DIALOGUE, TURN, UTTERANCE, Cleaning, Leak, LeakageReport, Row
+from .near_duplicates import DIALOGUE_THRESHOLD, UTTERANCE_THRESHOLD, Dialogues, Match, Utterances, comparable
+
+
+class EvaluationIndex:
+    """The evaluation sets, to find what of them stands in training data.
+
+    The order in which sets and dialogues are added changes nothing.
+
+    Args:
+        turns: Whether training dialogues of one turn are also looked up among the turns of evaluation dialogues.
+    """
+
+    def __init__(self, *, turns: bool = False) -> None:
+        self.kinds: dict[str, str] = {}
+        """The evaluation sets, and what each holds: ``"dialogues"`` or ``"utterances"``."""
+        self.with_turns = turns
+        self._dialogues: Dialogues | None = None
+        self._utterances: Utterances | None = None
+        self._turns: Utterances | None = None
+
+    def add(self, name: str, dialogues: Iterable[Dialogue], kind: str = "dialogues") -> None:
+        """Adds an evaluation set.
+
+        Args:
+            name: What it is called in leaks; each set needs its own name.
+            dialogues: What it holds. A dialogue without an id is called by its position, such as ``"#3"``.
+            kind: ``"dialogues"``, or ``"utterances"`` if each turn is evaluated by itself.
+
+        Raises:
+            InputError: The name is taken, or the kind is another.
+        """
+        if name in self.kinds:
+            raise InputError(f"evaluation sets: got {name} twice, expected it once; leave one of the two out")
+        if kind not in KINDS[:2]:
+            raise unknown_name("kind of evaluation set", kind, KINDS[:2])
+        self.kinds[name] = kind
+        named = ((dialogue.id or f"#{number}", dialogue) for number, dialogue in enumerate(dialogues, start=1))
+        if kind == "utterances":
+            self._utterances = self._add_turns(self._utterances, name, named)
+            return
+        kept = list(named) if self.with_turns else named
+        self._dialogues = self._dialogues or Dialogues(DIALOGUE_THRESHOLD)
+        self._dialogues.add(name, ((identifier, _text(dialogue)) for identifier, dialogue in kept))
+        if self.with_turns:
+            self._turns = self._add_turns(self._turns, name, kept)
+
+    def _add_turns(self, known: Utterances | None, name: str, named: Iterable[tuple[str, Dialogue]]) -> Utterances:
+        utterances = known or Utterances(UTTERANCE_THRESHOLD)
+        for identifier, dialogue in named:
+            for turn in dialogue.turns:
+                utterances.add(name, identifier, comparable(turn.content))
+        return utterances
+
+    def leaks(self, dialogue: Dialogue) -> list[Leak]:
+        """Finds what of the evaluation sets stands in a training dialogue.
+
+        Args:
+            dialogue: The training dialogue.
+
+        Returns:
+            For each evaluation set of dialogues the one that equals this best, if any does; for each turn and each
+            evaluation set of utterances likewise; sorted by evaluation set and turn.
+        """
+        found = [_leak(match, DIALOGUE) for match in self._dialogue_matches(dialogue)]
+        if self._utterances or (self._turns and len(dialogue.turns) == 1):
+            for position, turn in enumerate(dialogue.turns):
+                text = comparable(turn.content)
+                if self._utterances:
+                    found += [_leak(match, UTTERANCE, position) for match in self._utterances.find(text)]
+                if self._turns and len(dialogue.turns) == 1:
+                    found += [_leak(match, TURN, position) for match in self._turns.find(text)]
+        return sorted(found, key=lambda leak: (leak.evaluation, leak.level, leak.turn or 0))
+
+    def _dialogue_matches(self, dialogue: Dialogue) -> list[Match]:
+        if not self._dialogues:
+            return []
+        # One utterance gives no dialogue away, unless that is all of the dialogue.
+        return self._dialogues.find(_text(dialogue), near=len(dialogue.turns) > 1)
+
+    def clean(self, dialogues: Iterable[Dialogue], cleaning: Cleaning | None = None) -> Iterator[Dialogue]:
+        """Leaves out of training data what leaks.
+
+        Args:
+            dialogues: The training dialogues.
+            cleaning: Counts what is left out.
+
+        Yields:
+            What may be trained on: the dialogues, or what is left of them, in order; `leaks` finds nothing in them but
+            turns.
+        """
+        for dialogue in dialogues:
+            left = self.without(dialogue, self.leaks(dialogue))
+            if cleaning:
+                cleaning.count(dialogue, left)
+            if left:
+                yield left
+
+    def pieces(self, dialogues: Iterable[Dialogue], cleaning: Cleaning | None = None) -> Iterator[Dialogue]:
+        """Leaves out what leaks, as `clean` does, and cuts dialogues there.
+
+        What follows on a turn, in what a method learns from, shall have followed on it in the conversation.
+
+        Args:
+            dialogues: The training dialogues.
+            cleaning: Counts what is left out.
+
+        Yields:
+            What may be trained on, in order: the dialogues, or the runs of turns between what was left out.
+        """
+        for dialogue in dialogues:
+            leaks = self.leaks(dialogue)
+            left = self.without(dialogue, leaks)
+            if cleaning:
+                cleaning.count(dialogue, left)
+            if left is dialogue:
+                yield dialogue
+            elif left:
+                removed = {leak.turn for leak in leaks if leak.level == UTTERANCE}
+                for gap, run in groupby(enumerate(dialogue.turns), key=lambda item: item[0] in removed):
+                    if not gap:
+                        yield replace(dialogue, turns=tuple(turn for _, turn in run))
+
+    def without(self, dialogue: Dialogue, leaks: Iterable[Leak]) -> Dialogue | None:
+        """Leaves out of a dialogue what leaks.
+
+        Args:
+            dialogue: A training dialogue.
+            leaks: What `leaks` found in it.
+
+        Returns:
+            The dialogue, or what is left of it; None if nothing may be trained on.
+        """
+        places = set()
+        for leak in leaks:
+            if leak.level == DIALOGUE:
+                return None
+            if leak.level == UTTERANCE:
+                places.add(leak.turn)
+        if not places:
+            return dialogue
+        turns = tuple(turn for position, turn in enumerate(dialogue.turns) if position not in places)
+        left = replace(dialogue, turns=turns) if turns else None
+        # What is left may be near an evaluation dialogue although the whole was not.
+        return left if left and not self._dialogue_matches(left) else None
+
+
+def leakage_table(training: Iterable[tuple[str, Iterable[Dialogue]]], index: EvaluationIndex) -> LeakageReport:
+    """Counts what of the evaluation sets stands in training sets, before and after cleaning.
+
+    Args:
+        training: Pairs of a training set's name and its dialogues, which are read once.
+        index: The evaluation sets.
+
+    Returns:
+        The report. The counts after cleaning are those of a search in what cleaning leaves.
+    """
+    rows: list[Row] = []
+    cleanings = {}
+    for name, dialogues in training:
+        cleanings[name] = Cleaning()
+        rows += _count(name, dialogues, index, cleanings[name])
+    return LeakageReport(tuple(rows), cleanings)
+
+
+def _count(name: str, dialogues: Iterable[Dialogue], index: EvaluationIndex, cleaning: Cleaning) -> list[Row]:
+    rows = {(each, level): Row(name, each, level) for each in index.kinds for level in (DIALOGUE, UTTERANCE, TURN)}
+    for number, dialogue in enumerate(dialogues, start=1):
+        leaks = index.leaks(dialogue)
+        for leak in leaks:
+            rows[leak.evaluation, leak.level].count(dialogue.id or f"#{number}", leak)
+        left = index.without(dialogue, leaks)
+        cleaning.count(dialogue, left)
+        if left is not None:
+            for leak in leaks if left is dialogue else index.leaks(left):
+                rows[leak.evaluation, leak.level].after += 1
+    only_utterances = index.with_turns and cleaning.turns == cleaning.dialogues
+    levels = {"utterances": UTTERANCE, "dialogues": TURN if only_utterances else DIALOGUE}
+    found = [rows[each, levels[kind]] for each, kind in index.kinds.items()]
+    for row in found:
+        row.items = cleaning.dialogues if row.level == DIALOGUE else cleaning.turns
+    return found
+
+
+def build_index(
+    evaluation: Sequence[str], data_dir: str | Path | None = None, *, skip_invalid: bool = False, turns: bool = False
+) -> EvaluationIndex:
+    """Reads evaluation sets and indexes them.
+
+    Args:
+        evaluation: Sets such as ``"sgd/test"``, of corpora of any kind, or paths of your own files. A file is a set of
+            utterances if each of its dialogues has one turn. A set that is named twice is read once.
+        data_dir: As in `iterate_dialogues`.
+        skip_invalid: As in `iterate_dialogues`.
+        turns: As in `EvaluationIndex`.
+
+    Returns:
+        The index.
+
+    Raises:
+        InputError: A corpus or split is unknown, or its files are missing or malformed.
+    """
+    index = EvaluationIndex(turns=turns)
+    for name in dict.fromkeys(evaluation):
+        corpus, split = _parse(name)
+        if split:
+            kind = get_corpus(corpus).kind
+            items = iterate_examples(corpus, data_dir, split, skip_invalid=skip_invalid)
+            index.add(name, map(_as_dialogue, items), _KINDS.get(kind, kind))
+        else:
+            dialogues = list(iterate_dialogues(corpus, skip_invalid=skip_invalid))
+            index.add(name, dialogues, KINDS[all(len(dialogue.turns) == 1 for dialogue in dialogues)])
+    return index
+
+
+def find_leakage(
+    training: Sequence[str],
+    evaluation: Sequence[str],
+    data_dir: str | Path | None = None,
+    *,
+    skip_invalid: bool = False,
+    show_progress: bool = False,
+    output: Path | None = None,
+) -> LeakageReport:
+    """Finds what of evaluation sets stands in training sets.
+
+    Args:
+        training: Sets such as ``"sgd/train"`` (the name of a corpus means its train split), paths of your own files, or
+            ``["all"]`` for every train split of dialogues or utterances that is at hand.
+        evaluation: As in `build_index`, or ``["all"]`` for every other split that is at hand.
+        data_dir: As in `iterate_dialogues`.
+        skip_invalid: As in `iterate_dialogues`.
+        show_progress: Whether to draw a progress bar for each training set.
+        output: Where to write the report as JSON, if anywhere.
+
+    Returns:
+        The report.
+
+    Raises:
+        InputError: A training set is an evaluation set or holds it, a set is unknown or holds no dialogues, files are
+            missing or malformed, or the output cannot be written.
+    """
+    from tqdm.auto import tqdm
+
+    training, evaluation = _expand(training, evaluation, data_dir, skip_invalid)
+    sets = {name: _parse(name, SPLITS[0]) for name in training}
+    check_apart(sets, evaluation)
+    if output:
+        check_writable(Path(output), *training, *evaluation)
+    some_utterances = any(not split or get_corpus(corpus).kind == "utterances" for corpus, split in sets.values())
+    index = build_index(evaluation, data_dir, skip_invalid=skip_invalid, turns=some_utterances)
+    streams = (
+        (name, iterate_dialogues(corpus, data_dir, split, skip_invalid=skip_invalid))
+        for name, (corpus, split) in sets.items()
+    )
+    report = leakage_table(((name, tqdm(stream, name, disable=not show_progress)) for name, stream in streams), index)
+    if output:
+        write_json_atomically(output, report.to_json())
+    return report
+
+
+def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:
+    """Makes sure that nothing is named both for training and for evaluation.
+
+    Args:
+        training: Sets as `find_leakage` takes them.
+        evaluation: Sets as `build_index` takes them.
+
+    Raises:
+        InputError: A training set is an evaluation set or holds it, or a set is unknown.
+    """
+    others = {name: _parse(name) for name in evaluation}
+    for name in training:
+        for other, parts in others.items():
+            if _overlap(_parse(name, SPLITS[0]), parts):
+                raise InputError(f"training set {name}: got the same set as evaluation set {other}; leave one out")
+
+
+def _expand(
+    training: Sequence[str], evaluation: Sequence[str], data_dir: str | Path | None, skip_invalid: bool
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Puts what is at hand in the place of ``all``."""
+    if [ALL] not in (list(training), list(evaluation)):
+        return training, evaluation
+    found = [each.partition("/") for each in sets_at_hand(data_dir, skip_invalid=skip_invalid)]
+    train = [f"{name}/{split}" for name, _, split in found if split == SPLITS[0] and get_corpus(name).kind in KINDS[:2]]
+    others = [f"{name}/{split}" for name, _, split in found if split != SPLITS[0]]
+    return train if list(training) == [ALL] else training, others if list(evaluation) == [ALL] else evaluation
+
+
+def _parse(item: str, default: str = "") -> tuple[str, str]:
+    """Splits ``"sgd/test"`` into corpus and split; a path has no split."""
+    name, _, split = item.partition("/")
+    if name not in CORPORA and own.is_own(item):
+        return item, ""
+    splits = (*get_corpus(name).splits, ALL)
+    split = split or default
+    if not split:
+        raise InputError(f"evaluation set {item}: got no split, expected one, as in '{name}/{splits[0]}'; add it")
+    if split not in splits:
+        raise unknown_name(f"split of corpus {name}", split, splits)
+    return name, split
+
+
+def _overlap(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    if not one[1] or not other[1]:
+        return one[1] == other[1] and Path(one[0]).resolve() == Path(other[0]).resolve()
+    return one[0] == other[0] and (one[1] == other[1] or ALL in (one[1], other[1]))
+
+
+_KINDS = {"sentence-pairs": "utterances", "retrieval": "utterances", "response-selection": "dialogues"}
+
+
+def _as_dialogue(item: Any) -> Dialogue:  # noqa: ANN401 - whatever the corpus's kind says
+    """What is evaluated of an item, as turns; whose they are does not matter here."""
+    if isinstance(item, SentencePair):
+        texts: tuple[str, ...] = (item.first, item.second)
+    elif isinstance(item, RetrievalQuery):
+        texts = (item.text, *item.relevant)
+    elif isinstance(item, ResponseSelection):
+        texts = (*(turn.content for turn in item.context), *(item.responses[position] for position in item.correct))
+    else:
+        return item  # type: ignore[no-any-return]
+    return Dialogue(tuple(Turn("user", text) for text in texts), item.id)
+
+
+def _text(dialogue: Dialogue) -> str:
+    return comparable(" ".join(turn.content for turn in dialogue.turns))
+
+
+def _leak(match: Match, level: str, turn: int | None = None) -> Leak:
+    return Leak(match.evaluation, match.id, level, match.exact, match.similarity, turn)

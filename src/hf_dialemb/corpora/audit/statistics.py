@@ -1,0 +1,312 @@
+"""What a corpus holds, counted in one pass that keeps no dialogue."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any
+
+from ...models.dialogue import ROLES, Dialogue, Turn
+from ..show import visible
+
+
+class Histogram:
+    """How often each whole number came.
+
+    Attributes:
+        counts: From a number to how often it came.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[int] = Counter()
+
+    def add(self, value: int) -> None:
+        """Counts one number."""
+        self.counts[value] += 1
+
+    @property
+    def total(self) -> int:
+        """How many numbers came."""
+        return self.counts.total()
+
+    @property
+    def sum(self) -> int:
+        """The sum of the numbers."""
+        return sum(value * count for value, count in self.counts.items())
+
+    @property
+    def mean(self) -> float | None:
+        """The arithmetic mean; None where no number came."""
+        return self.sum / self.total if self.counts else None
+
+    @property
+    def median(self) -> float | None:
+        """The middle number, or the mean of the two in the middle; None where no number came."""
+        if not self.counts:
+            return None
+        return (self._at((self.total - 1) // 2) + self._at(self.total // 2)) / 2
+
+    def percentile(self, percent: int) -> int:
+        """Returns the smallest number that at least so many in a hundred do not exceed.
+
+        Args:
+            percent: From 1 to 100; 100 is the largest number.
+
+        Returns:
+            One of the numbers that came; at least one has to.
+        """
+        return self._at((self.total * percent + 99) // 100 - 1)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns ``mean``, ``median``, ``min``, ``max`` and ``histogram``: the counts in the order of the numbers."""
+        values = sorted(self.counts)
+        return {
+            "mean": self.mean,
+            "median": self.median,
+            "min": values[0] if values else None,
+            "max": values[-1] if values else None,
+            "histogram": {str(value): self.counts[value] for value in values},
+        }
+
+    def _at(self, rank: int) -> int:
+        """The number at a place, from 0, in the order of size."""
+        passed = 0
+        for value in sorted(self.counts):
+            passed += self.counts[value]
+            if passed > rank:
+                return value
+        raise IndexError(rank)
+
+
+class Statistics:
+    """Counts of the dialogues that were added; their order does not matter.
+
+    A word is what stands between spaces. Two texts are the same if they differ in upper and lower case and in white
+    space at most. Memory grows with the number of different labels, and by eight bytes per turn.
+
+    Attributes:
+        turns_per_dialogue: A `Histogram` with one number per dialogue, as the next one.
+        words_per_dialogue: The words of all its turns.
+        words_per_turn: A `Histogram` with one number per turn.
+        single_domain_turns: Turns per dialogue, of those with exactly one domain.
+        single_domain_words: Words per dialogue, of the same.
+        turns_by_role: From a role to its turns.
+        one_speaker_dialogues: Dialogues in which only one role speaks.
+        domains: From a domain to the number of dialogues that have it.
+        dialogue_acts: From an act to the number of turns that have it.
+        slots: From a slot's name to the number of turns that have it.
+        intents: From an intent to the number of turns that have it.
+        labelled_turns: Turns that have an act, a slot or an intent.
+    """
+
+    def __init__(self) -> None:
+        self.turns_per_dialogue = Histogram()
+        self.words_per_dialogue = Histogram()
+        self.words_per_turn = Histogram()
+        self.single_domain_turns = Histogram()
+        self.single_domain_words = Histogram()
+        self.turns_by_role: Counter[str] = Counter()
+        self.one_speaker_dialogues = 0
+        self.domains: Counter[str] = Counter()
+        self.dialogue_acts: Counter[str] = Counter()
+        self.slots: Counter[str] = Counter()
+        self.intents: Counter[str] = Counter()
+        self.labelled_turns = 0
+        self._dialogue_hashes = array("Q")
+        self._utterance_hashes = array("Q")
+
+    @classmethod
+    def of(cls, dialogues: Iterable[Dialogue]) -> Statistics:
+        """Counts dialogues.
+
+        Args:
+            dialogues: The dialogues; a stream is read once and nothing of it is kept.
+
+        Returns:
+            The counts.
+        """
+        statistics = cls()
+        for dialogue in dialogues:
+            statistics.add(dialogue)
+        return statistics
+
+    def add(self, dialogue: Dialogue) -> None:
+        """Counts one more dialogue."""
+        words = 0
+        for turn in dialogue.turns:
+            words += self._add_turn(turn)
+            self._utterance_hashes.frombytes(blake2b(_normalised(turn.content), digest_size=8).digest())
+        self._dialogue_hashes.frombytes(content_hash(dialogue))
+        self.turns_per_dialogue.add(len(dialogue.turns))
+        self.words_per_dialogue.add(words)
+        self.one_speaker_dialogues += len(dialogue.roles) == 1
+        self.domains.update(set(dialogue.domains))
+        if len(dialogue.domains) == 1:
+            self.single_domain_turns.add(len(dialogue.turns))
+            self.single_domain_words.add(words)
+
+    def _add_turn(self, turn: Turn) -> int:
+        words = len(turn.content.split())
+        self.words_per_turn.add(words)
+        self.turns_by_role[turn.role] += 1
+        self.dialogue_acts.update(set(turn.dialogue_acts))
+        self.slots.update({name for name, _ in turn.slots})
+        self.intents.update(set(turn.intents))
+        self.labelled_turns += bool(turn.dialogue_acts or turn.slots or turn.intents)
+        return words
+
+    @property
+    def dialogues(self) -> int:
+        """How many dialogues there are."""
+        return self.turns_per_dialogue.total
+
+    @property
+    def turns(self) -> int:
+        """How many turns they have."""
+        return self.words_per_turn.total
+
+    @property
+    def words(self) -> int:
+        """How many words the turns have."""
+        return self.words_per_turn.sum
+
+    @property
+    def duplicate_dialogues(self) -> int:
+        """Dialogues that repeat an earlier one: the same roles say the same in the same order."""
+        return _repeats(self._dialogue_hashes)
+
+    @property
+    def duplicate_utterances(self) -> int:
+        """Turns that repeat what an earlier one says, whoever speaks."""
+        return _repeats(self._utterance_hashes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns all counts as a JSON object; labels by falling count, means of nothing as null."""
+        return {
+            "dialogues": self.dialogues,
+            "turns": self.turns,
+            "words": self.words,
+            "turns_per_dialogue": self.turns_per_dialogue.to_json(),
+            "words_per_turn": self.words_per_turn.to_json(),
+            "words_per_dialogue": self.words_per_dialogue.to_json(),
+            "turns_by_role": {role: self.turns_by_role[role] for role in ROLES if role in self.turns_by_role},
+            "one_speaker_dialogues": self.one_speaker_dialogues,
+            "single_domain": {
+                "dialogues": self.single_domain_turns.total,
+                "mean_turns": self.single_domain_turns.mean,
+                "mean_words": self.single_domain_words.mean,
+            },
+            "domains": _labels_to_json(self.domains),
+            "dialogue_acts": _labels_to_json(self.dialogue_acts),
+            "slots": _labels_to_json(self.slots),
+            "intents": _labels_to_json(self.intents),
+            "labelled_turns": self.labelled_turns,
+            "duplicates": {
+                "dialogues": self.duplicate_dialogues,
+                "dialogue_share": self.duplicate_dialogues / max(1, self.dialogues),
+                "utterances": self.duplicate_utterances,
+                "utterance_share": self.duplicate_utterances / max(1, self.turns),
+            },
+        }
+
+    def to_table(self) -> str:
+        """Returns the plain table that `describe` promises."""
+        roles = sorted(self.turns_by_role, key=lambda role: (-self.turns_by_role[role], ROLES.index(role)))
+        rows = [
+            ("dialogues", f"{self.dialogues:,}"),
+            ("turns", f"{self.turns:,}"),
+            *_means(self.turns_per_dialogue, self.words_per_dialogue, ""),
+            ("single-domain dialogues", f"{self.single_domain_turns.total:,}"),
+            *_means(self.single_domain_turns, self.single_domain_words, "  "),
+            ("speakers", f"{len(roles):,}"),
+            *((f"  {role}", f"{self.turns_by_role[role]:,} turns") for role in roles),
+            ("labels", f"{len(self.domains):,}"),
+            *_label_rows(self.domains, ""),
+        ]
+        for name, labels in (("dialogue acts", self.dialogue_acts), ("slots", self.slots), ("intents", self.intents)):
+            if labels:
+                rows += [(name, f"{len(labels):,}"), *_label_rows(labels, " turns")]
+        rows += self._duplicate_rows()
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+    def _duplicate_rows(self) -> list[tuple[str, str]]:
+        dialogues, utterances = self.duplicate_dialogues, self.duplicate_utterances
+        if not dialogues and not utterances:
+            return []
+        return [
+            ("duplicate dialogues", f"{dialogues:,} ({dialogues / self.dialogues:.1%})"),
+            ("duplicate utterances", f"{utterances:,} ({utterances / self.turns:.1%})"),
+        ]
+
+
+def describe(dialogues: Iterable[Dialogue]) -> str:
+    """Counts what a corpus holds.
+
+    Args:
+        dialogues: The dialogues, also as a stream; none at all is allowed.
+
+    Returns:
+        A plain table, one count per line: dialogues and turns, the same for the single-domain dialogues, each speaker's
+        turns, and in how many dialogues each label stands (the ten most frequent). Where turns have dialogue acts,
+        slots or intents, in how many turns each stands (the ten most frequent); where dialogues or
+        utterances repeat, how many do. A word is what stands between spaces.
+    """
+    return Statistics.of(dialogues).to_table()
+
+
+def most_frequent(labels: Counter[str], limit: int) -> list[str]:
+    """Returns the most frequent labels.
+
+    Args:
+        labels: From a label to its count.
+        limit: How many to return at most.
+
+    Returns:
+        The labels, most frequent first, ties in the order of the alphabet.
+    """
+    # most_common would leave ties to the order of the corpus.
+    return sorted(labels, key=lambda label: (-labels[label], label))[:limit]
+
+
+def content_hash(dialogue: Dialogue) -> bytes:
+    """Hashes who says what.
+
+    Args:
+        dialogue: The dialogue.
+
+    Returns:
+        8 bytes, the same for dialogues whose turns differ in case and white space alone.
+    """
+    whole = blake2b(digest_size=8)
+    for turn in dialogue.turns:
+        whole.update(turn.role.encode() + b"\t" + _normalised(turn.content) + b"\n")
+    return whole.digest()
+
+
+def _normalised(text: str) -> bytes:
+    # JSON can spell half a character, which only surrogatepass encodes.
+    return " ".join(text.casefold().split()).encode("utf-8", "surrogatepass")
+
+
+def _repeats(hashes: array[int]) -> int:
+    """How many of the hashes came before; a sort of the plain array, where a set would take ten times the memory."""
+    import numpy as np
+
+    return len(hashes) - len(np.unique(np.array(hashes, dtype=np.uint64)))
+
+
+def _labels_to_json(labels: Counter[str]) -> dict[str, Any]:
+    return {"distinct": len(labels), "counts": {label: labels[label] for label in most_frequent(labels, len(labels))}}
+
+
+def _means(turns: Histogram, words: Histogram, indent: str) -> list[tuple[str, str]]:
+    if not turns.counts:
+        return []
+    return [(f"{indent}mean turns", f"{turns.mean:.1f}"), (f"{indent}mean words", f"{words.mean:.1f}")]
+
+
+def _label_rows(labels: Counter[str], unit: str) -> list[tuple[str, str]]:
+    return [(f"  {visible(label)}", f"{labels[label]:,}{unit}") for label in most_frequent(labels, 10)]

@@ -1,0 +1,318 @@
+"""Many corpora in one form and one folder: a dataset with a card, and the JSON files of Dialog2Flow (appendix A).
+
+``<split>/<corpus>.parquet`` has one row per dialogue, all turns and labels kept; ``json/<corpus>/`` has the paper's
+``data.json`` and ``stats.json``, labelled turns alone. Corpora are streamed; the folder appears only when it is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...models.dialogue import Dialogue, Turn
+from ...models.errors import InputError, unknown_name
+from ...runs.files import check_writable
+from .. import CORPORA, MissingFilesError, find_source, get_corpus, iterate_dialogues
+from ..corpus import ALL, SPLITS, TERMS, Corpus
+from ..labels import UnifiedTurn, clean_label, unified_turn
+from .dataset_card import Tally, dataset_card, figures_table, statistics
+from .leakage import EvaluationIndex, build_index, check_apart
+from .leakage_report import Cleaning
+
+if TYPE_CHECKING:
+    from datasets import Features
+
+_ROWS = 1000  # dialogues of one row group, the most that are in memory
+_LOOKED_AT = 200  # dialogues of a split that tell whether a corpus has acts or slots
+
+
+def unify(
+    names: Sequence[str],
+    data_dir: str | Path | None,
+    output: str | Path,
+    *,
+    splits: str | Sequence[str] = ALL,
+    terms: str = "share-alike",
+    skip_invalid: bool = False,
+    evaluation: Sequence[str] = (),
+    show_progress: bool = True,
+) -> dict[str, Any]:
+    """Writes corpora in the unified form.
+
+    Args:
+        names: Registered corpora; or ``["all"]`` for those of dialogues with acts or slots whose files are at hand and
+            whose licence is allowed.
+        data_dir: Where they lie, as in `iterate_dialogues`.
+        output: The folder to make; it must not exist, or be empty.
+        splits: One or more of train, dev and test; or ``"all"``.
+        terms: The strictest licences that may enter, one of `corpus.TERMS`.
+        skip_invalid: Leave malformed records out with a warning.
+        evaluation: Sets such as ``"clinc150/test"``: what equals or nearly equals something of them, or of the dev and
+            test splits of the corpora, is left out of train (see `leakage`).
+        show_progress: Show a bar for each split of each corpus.
+
+    Returns:
+        What ``stats.json`` holds: figures per corpus, totals, shares of acts and domains, what was left out and why.
+
+    Raises:
+        InputError: A corpus is unknown, malformed, not at hand or under a licence that is not allowed; or the folder
+            has files in it or cannot be written. Then nothing is left of the folder.
+    """
+    output = Path(output).expanduser().resolve()
+    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
+        raise InputError(f"output '{output}': exists and is no empty folder; choose another one or remove it")
+    wanted = _wanted(splits, terms)
+    if list(names) == [ALL]:
+        chosen, left_out = _choose_from_all(data_dir, wanted, terms, skip_invalid)
+    else:
+        chosen, left_out = _choose_named(names, data_dir, wanted, terms, skip_invalid), {}
+    temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
+    check_writable(temporary)
+    held_out = _held_out((corpus for corpus, _ in chosen), data_dir, skip_invalid)
+    check_apart([f"{corpus.name}/{SPLITS[0]}" for corpus, present in chosen if SPLITS[0] in present], evaluation)
+    try:
+        index = build_index([*held_out, *evaluation], data_dir, skip_invalid=skip_invalid)
+        tallies = []
+        for corpus, present in chosen:
+            read = (
+                (each, iterate_dialogues(corpus.name, data_dir, each, skip_invalid=skip_invalid)) for each in present
+            )
+            tallies.append(_write_corpus(corpus, read, temporary, index, show_progress))
+        stats = {"terms": terms, **statistics(tallies), "left_out": left_out, "evaluation": [*held_out, *evaluation]}
+        _describe(stats, temporary)
+        if output.exists():
+            output.rmdir()
+        temporary.replace(output)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return stats
+
+
+def _describe(stats: dict[str, Any], folder: Path) -> None:
+    stats["table"] = figures_table(stats).split("\n")
+    (folder / "stats.json").write_text(json.dumps(stats, indent=2) + "\n", encoding="utf-8")
+    (folder / "README.md").write_text(dataset_card(stats), encoding="utf-8")
+
+
+def unified_features() -> Features:
+    """Returns the features of the Parquet files: those of any dataset of dialogues, and what the unified form adds."""
+    from datasets import Features, List, Value
+
+    string = Value("string")
+    message = {
+        "role": string,
+        "content": string,
+        "dialogue_acts": List(string),
+        "main_acts": List(string),
+        "original_acts": List(string),
+        "slots": List({"name": string, "value": string}),
+        "intents": List(string),
+        "action": string,
+    }
+    return Features({"id": string, "corpus": string, "domains": List(string), "messages": List(message)})
+
+
+def _wanted(splits: str | Sequence[str], terms: str) -> tuple[str, ...]:
+    wanted = SPLITS if splits == ALL else (splits,) if isinstance(splits, str) else tuple(splits)
+    for split in wanted:
+        if split not in SPLITS:
+            raise unknown_name("split", split, (*SPLITS, ALL))
+    if terms not in TERMS:
+        raise unknown_name("terms", terms, TERMS)
+    return wanted
+
+
+def _choose_named(
+    names: Sequence[str], data_dir: str | Path | None, wanted: Sequence[str], terms: str, skip_invalid: bool
+) -> list[tuple[Corpus, tuple[str, ...]]]:
+    """The corpora that were named, each with those of its splits that are at hand."""
+    if not names:
+        raise InputError(f"got no corpus to unify; name some, or give '{ALL}' for all that are at hand")
+    chosen = []
+    for name in dict.fromkeys(names):
+        corpus = get_corpus(name)
+        if not _allowed(corpus, terms):
+            raise InputError(
+                f"Corpus {name}: its licence ({corpus.licence}) counts as '{corpus.terms}', expected at most "
+                f"'{terms}'; leave it out or, where your use of it is allowed, give --licence {corpus.terms}"
+            )
+        present = _look(corpus, data_dir, wanted, skip_invalid)
+        if not present:
+            find_source(corpus, data_dir)  # says what is missing, if it is the whole corpus
+            raise MissingFilesError(
+                f"Corpus {name}: got no dialogue of {' or '.join(wanted)} in the data folder; add its files, choose "
+                "other splits or leave it out"
+            )
+        chosen.append((corpus, tuple(present)))
+    return chosen
+
+
+def _choose_from_all(
+    data_dir: str | Path | None, wanted: Sequence[str], terms: str, skip_invalid: bool
+) -> tuple[list[tuple[Corpus, tuple[str, ...]]], dict[str, str]]:
+    """The corpora that can enter, and why others cannot."""
+    chosen, left_out = [], {}
+    held: dict[str, str] = {}
+    for name in sorted(CORPORA):
+        corpus = get_corpus(name)
+        if corpus.kind != "dialogues" or not any(corpus.files.values()):  # one without files is invented
+            continue
+        present = _look(corpus, data_dir, wanted, skip_invalid)
+        if not present:
+            left_out[name] = "its files are not at hand"
+        elif (holder := _holder(corpus, present, data_dir, skip_invalid, held)) not in ("", name):
+            held[name] = holder
+            left_out[name] = f"{holder} holds its dialogues"
+        elif not any(present.values()):
+            left_out[name] = "it has neither dialogue acts nor slots"
+        elif not _allowed(corpus, terms):
+            left_out[name] = f"its licence ({corpus.licence}) counts as '{corpus.terms}'"
+        else:
+            chosen.append((corpus, tuple(present)))
+    if not chosen:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise InputError(f"There is nothing to unify ({reasons}); put corpora with acts or slots into the data folder")
+    return chosen, left_out
+
+
+def _holder(
+    corpus: Corpus, present: Iterable[str], data_dir: str | Path | None, skip_invalid: bool, held: dict[str, str]
+) -> str:
+    """The corpus that holds all that is at hand of this one, or what holds that one in its turn; else nothing."""
+    if not corpus.part_of:
+        return ""
+    there = _look(get_corpus(corpus.part_of), data_dir, corpus.shared, skip_invalid)
+    return held.get(corpus.part_of, corpus.part_of) if set(present) <= set(there) else ""
+
+
+def _held_out(corpora: Iterable[Corpus], data_dir: str | Path | None, skip_invalid: bool) -> list[str]:
+    """The dev and test splits at hand, whether they are written or not."""
+    return [
+        f"{corpus.name}/{split}" for corpus in corpora for split in _look(corpus, data_dir, SPLITS[1:], skip_invalid)
+    ]
+
+
+def _allowed(corpus: Corpus, terms: str) -> bool:
+    return TERMS.index(corpus.terms) <= TERMS.index(terms)
+
+
+def _look(corpus: Corpus, data_dir: str | Path | None, wanted: Sequence[str], skip_invalid: bool) -> dict[str, bool]:
+    """From those of the wanted splits that are at hand to whether there are acts or slots at their beginning."""
+    present = {}
+    for split in corpus.splits:
+        if split not in wanted:
+            continue
+        with suppress(MissingFilesError):
+            dialogues = iterate_dialogues(corpus.name, data_dir, split, skip_invalid=skip_invalid)
+            turns = (turn for dialogue in islice(dialogues, _LOOKED_AT) for turn in dialogue.turns)
+            present[split] = any(turn.dialogue_acts or turn.slots for turn in turns)
+    return present
+
+
+def _write_corpus(
+    corpus: Corpus,
+    parts: Iterable[tuple[str, Iterable[Dialogue]]],
+    folder: Path,
+    index: EvaluationIndex,
+    show_progress: bool,
+) -> Tally:
+    from tqdm import tqdm
+
+    tally, cleaning = Tally(corpus), Cleaning()
+    paper = folder / "json" / corpus.name
+    paper.mkdir(parents=True)
+    with (paper / "data.json").open("w", encoding="utf-8") as stream:
+        stream.write('{"dialogs": {')
+        separator = ""
+        for split, dialogues in parts:
+            bar = tqdm(dialogues, desc=f"{corpus.name} {split}", unit=" dialogues", disable=not show_progress)
+            with _Rows(folder / split / f"{corpus.name}.parquet") as rows:
+                for number, dialogue in enumerate(index.clean(bar, cleaning) if split == SPLITS[0] else bar):
+                    identifier = dialogue.id or f"{split}/{number}"
+                    domains = list(filter(None, dict.fromkeys(map(clean_label, dialogue.domains))))
+                    turns = [unified_turn(turn) for turn in dialogue.turns]
+                    messages = list(map(_message, dialogue.turns, turns))
+                    rows.add({"id": identifier, "corpus": corpus.name, "domains": domains, "messages": messages})
+                    utterances = tally.take(split, len(turns), list(_labelled(turns, domains)))
+                    if utterances:
+                        stream.write(f"{separator}{json.dumps(identifier)}: {json.dumps(utterances)}")
+                        separator = ", "
+        stream.write(f'}}, "stats": {json.dumps(tally.stats)}}}\n')
+    tally.counts.update(excluded_dialogues=cleaning.removed_dialogues, excluded_turns=cleaning.removed_turns)
+    (paper / "stats.json").write_text(json.dumps(tally.stats, indent=2) + "\n", encoding="utf-8")
+    return tally
+
+
+def _message(turn: Turn, unified: UnifiedTurn) -> dict[str, Any]:
+    return {
+        "role": turn.role,
+        "content": turn.content,
+        "dialogue_acts": unified.acts,
+        "main_acts": unified.main_acts,
+        "original_acts": unified.original_acts,
+        "slots": [{"name": name, "value": value} for name, value in unified.values],
+        "intents": unified.intents,
+        "action": unified.action,
+    }
+
+
+def _labelled(turns: Iterable[UnifiedTurn], domains: list[str]) -> Iterator[dict[str, Any]]:
+    """The labelled turns of a dialogue in the paper's form; intents that were just named are no label."""
+    previous: tuple[str, ...] = ()
+    for turn in turns:
+        labels: dict[str, Any] = {}
+        if turn.acts:
+            kinds = {"acts": turn.acts, "main_acts": turn.main_acts, "original_acts": turn.original_acts}
+            labels["dialog_acts"] = {kind: list(names) for kind, names in kinds.items()}
+        if turn.slots:
+            labels["slots"] = list(turn.slots)
+        if turn.intents and turn.intents != previous:
+            labels["intents"] = list(turn.intents)
+            previous = turn.intents
+        if labels:
+            speaker = "user" if turn.role == "user" else "system"
+            yield {"speaker": speaker, "text": turn.text, "domains": domains, "labels": labels}
+
+
+class _Rows:
+    """Writes a Parquet file in row groups; there is no file where there are no rows."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._rows: list[dict[str, Any]] = []
+        self._writer: Any = None
+
+    def __enter__(self) -> _Rows:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._write()
+        finally:
+            if self._writer:
+                self._writer.close()
+
+    def add(self, row: dict[str, Any]) -> None:
+        self._rows.append(row)
+        if len(self._rows) == _ROWS:
+            self._write()
+
+    def _write(self) -> None:
+        import pyarrow
+        from pyarrow import parquet
+
+        if not self._rows:
+            return
+        table = pyarrow.Table.from_pylist(self._rows, schema=unified_features().arrow_schema)
+        if self._writer is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer = parquet.ParquetWriter(self._path, table.schema)
+        self._writer.write_table(table)
+        self._rows = []

@@ -1,0 +1,1 @@
+"""Your own conversations: files, tables, transcripts and Hub datasets, their roles, and what is wrong with them."""

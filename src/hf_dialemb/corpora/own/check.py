@@ -1,0 +1,133 @@
+"""Checking data before hours are spent on it: every problem of a corpus, with its place and what to do about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ...models.dialogue import Dialogue
+from ...models.errors import InputError
+from .. import OWN, REGISTERED, find_source, form_of, get_corpus
+from ..audit.statistics import content_hash
+from ..corpus import ALL, Corpus
+from .findings import Finding, Problem, at_least_one, distinct
+from .hub_dataset import find_in_hub_dataset
+from .reading import find_own
+from .roles import RoleMap
+
+__all__ = ["Problem", "check"]
+
+LONGEST_TURN = 2000
+"""How many words a turn may have without a warning."""
+
+
+def check(
+    corpus: str | Path,
+    data_dir: str | Path | None = None,
+    split: str = ALL,
+    *,
+    columns: str | None = None,
+    roles: str | None = None,
+) -> Iterator[Problem]:
+    """Lists every problem of a corpus, not only the first.
+
+    Without an error, the corpus can be read. Of the dialogues, only hashes are kept in memory.
+
+    Args:
+        corpus: The name of a registered corpus, the path of your own file or folder (see `own.read_own`), or the id of
+            a dataset on the Hub (see `hub_dataset.load_hub_dataset`).
+        data_dir: Where a registered corpus lies (see `iterate_dialogues`).
+        split: Which split of a registered corpus or of a dataset on the Hub; ``"all"`` is all.
+        columns: For your own table (see `own.read_own`).
+        roles: For your own files (see `own.read_own`).
+
+    Yields:
+        The problems in the order of the places. An error is what cannot be read: malformed records, lines and rows, ids
+        that occur twice, damaged files. A warning is what can be read but may be a mistake: a dialogue that occurs
+        twice, a single turn or speaker, a turn of more than `LONGEST_TURN` words, characters that were lost.
+
+    Raises:
+        InputError: The corpus is unknown or cannot be opened, or an argument is malformed.
+    """
+    name, conversations = str(corpus), True
+    form = form_of(name, columns, roles)
+    if form == REGISTERED:
+        known = get_corpus(name)
+        findings, conversations = _find_registered(known, data_dir, split), known.kind == "dialogues"
+    elif form == OWN:
+        findings = find_own(name, columns=columns, roles=roles)
+    else:
+        findings = find_in_hub_dataset(name, split, RoleMap.parse(roles))
+    places: dict[bytes, str] = {}
+    try:
+        before: tuple[Problem, ...] = ()
+        for finding in findings:
+            yield from (
+                problem for problem in finding.problems if problem not in before
+            )  # a row may be of two dialogues
+            before = finding.problems
+            yield from finding.doubts
+            if isinstance(finding.dialogue, Dialogue):
+                yield from _warnings(finding, places, conversations)
+    except InputError as error:
+        yield _stopped(name, str(error))
+
+
+def _find_registered(corpus: Corpus, data_dir: str | Path | None, split: str) -> Iterator[Finding]:
+    splits = corpus.chosen(split)
+    source = find_source(corpus, data_dir)
+
+    def find() -> Iterator[Finding]:
+        for each in splits:
+            try:
+                for place, record in corpus.records(source, each):  # type: ignore[arg-type]
+                    yield _converted(corpus, place, record)
+            except InputError as error:  # a damaged file; the other splits may be whole
+                yield Finding(corpus.name, problems=(Problem(f"{corpus.name}/{each}", str(error)),))
+
+    return at_least_one(distinct(find()), corpus.name, f"the records of split {split} in its files")
+
+
+def _converted(corpus: Corpus, place: str, record: Any) -> Finding:  # noqa: ANN401 - whatever the file holds
+    try:
+        item = corpus.convert(record)
+    except InputError as error:
+        return Finding(place, problems=(Problem(place, str(error)),))
+    return Finding(place, item, item.id)
+
+
+def _warnings(finding: Finding, places: dict[bytes, str], conversations: bool) -> Iterator[Problem]:
+    turns = finding.dialogue.turns
+    first = places.setdefault(content_hash(finding.dialogue), finding.place)
+    if first != finding.place:
+        yield _warning(finding, f"got the same turns as {first}; leave one of the two out, unless it was said twice")
+    if conversations and len(turns) == 1:
+        yield _warning(finding, "got a single turn, expected a conversation; look whether turns are missing or joined")
+    elif conversations and len(finding.dialogue.roles) == 1:
+        yield _warning(
+            finding, f"got one speaker only ({turns[0].role}), expected two; look whether the speakers' names are right"
+        )
+    for number, turn in enumerate(turns, start=1):
+        words = len(turn.content.split())
+        if words > LONGEST_TURN:
+            yield _warning(
+                finding,
+                f"turn {number}: got {words:,} words, expected at most {LONGEST_TURN:,}; look whether turns are joined",
+            )
+        if "\ufffd" in turn.content:
+            yield _warning(
+                finding,
+                f"turn {number}: got the character U+FFFD, which stands for what was lost; convert the original again",
+            )
+
+
+def _warning(finding: Finding, message: str) -> Problem:
+    return Problem(finding.place, message, "warning")
+
+
+def _stopped(corpus: str, sentence: str) -> Problem:
+    """Takes the place out of an error that ended the reading."""
+    found = re.match(rf"({re.escape(corpus)}(?::\d+)?): ", sentence)
+    return Problem(found[1], sentence[found.end() :]) if found else Problem(corpus, sentence)

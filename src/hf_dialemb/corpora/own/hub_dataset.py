@@ -1,0 +1,240 @@
+"""Dialogues to and from a Hugging Face dataset: columns ``id``, ``messages``, ``domains``, with explicit features.
+
+A dataset on the Hub and a ``.parquet`` file are read alike: the column ``messages`` (or ``conversation``) holds chat
+messages; ``id``, ``domains`` and the messages' labels may be missing, and other columns do not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...models.dialogue import Dialogue
+from ...models.errors import InputError, unknown_name
+from ..records import convert_records
+from .findings import Finding, at_least_one, dialogues, distinct, from_record
+from .roles import RoleMap
+
+if TYPE_CHECKING:
+    from datasets import Dataset, Features, IterableDataset
+
+_MESSAGES = ("messages", "conversation")
+_BATCH = 500  # dialogues; what is in memory at a time
+_ALSO_CALLED: dict[str, tuple[str, ...]] = {"dev": ("validation", "valid", "val")}
+
+
+def dialogue_features() -> Features:
+    """Returns the features of a dataset of dialogues.
+
+    Returns:
+        ``id``, ``messages`` (role, content, dialogue_acts, slots, intents) and ``domains``.
+    """
+    from datasets import Features, List, Value
+
+    string = Value("string")
+    message = {
+        "role": string,
+        "content": string,
+        "dialogue_acts": List(string),
+        "slots": List({"name": string, "value": string}),
+        "intents": List(string),
+    }
+    return Features({"id": string, "messages": List(message), "domains": List(string)})
+
+
+def to_dataset(dialogues: Iterable[Dialogue]) -> Dataset:
+    """Makes a dataset of dialogues.
+
+    Args:
+        dialogues: The dialogues; there may be none.
+
+    Returns:
+        A dataset with the features of `dialogue_features`, one row per dialogue.
+    """
+    from datasets import Dataset
+
+    columns: dict[str, list[Any]] = {"id": [], "messages": [], "domains": []}
+    for dialogue in dialogues:
+        columns["id"].append(dialogue.id)
+        columns["messages"].append([_message(turn) for turn in dialogue.turns])
+        columns["domains"].append(list(dialogue.domains))
+    return Dataset.from_dict(columns, features=dialogue_features())
+
+
+def from_dataset(dataset: Dataset) -> list[Dialogue]:
+    """Takes the dialogues out of a dataset.
+
+    Args:
+        dataset: A dataset with the column ``messages`` (mappings with ``role`` and ``content``); ``id``, ``domains``
+            and the messages' labels may be missing or None.
+
+    Returns:
+        The dialogues, in the order of the rows.
+
+    Raises:
+        InputError: A row is malformed; the sentence names the row and the field.
+    """
+    return list(convert_records(_rows(dataset), Dialogue.from_json))
+
+
+def load_hub_dataset(
+    identifier: str, split: str, *, roles: str | None = None, skip_invalid: bool = False
+) -> Iterator[Dialogue]:
+    """Reads the dialogues of a dataset on the Hub, one at a time, without keeping a copy of it.
+
+    Args:
+        identifier: The dataset, such as ``"org/name"``, or one of its configurations, such as ``"org/name:config"``.
+        split: One of its splits; ``"dev"`` means ``"validation"`` where there is no ``"dev"``, and ``"all"`` means all
+            of them, one after the other.
+        roles: Which role name of the messages is which role (see `roles.RoleMap.parse`).
+        skip_invalid: Leave malformed rows out with one warning, instead of raising.
+
+    Returns:
+        An iterator over the dialogues.
+
+    Raises:
+        InputError: The dataset cannot be reached, the configuration or the split is unknown, or there is no column of
+            messages; or, while reading, a row is malformed.
+    """
+    findings = find_in_hub_dataset(identifier, split, RoleMap.parse(roles))
+    return dialogues(findings, identifier, skip_invalid=skip_invalid)
+
+
+def find_in_hub_dataset(identifier: str, split: str, roles: RoleMap) -> Iterator[Finding]:
+    """Reads a dataset on the Hub as `load_hub_dataset` does, malformed rows too.
+
+    Args:
+        identifier: As in `load_hub_dataset`.
+        split: As in `load_hub_dataset`.
+        roles: Roles by name; a name without one is no role.
+
+    Returns:
+        An iterator over what each row holds.
+
+    Raises:
+        InputError: As in `load_hub_dataset`, but for malformed rows.
+    """
+    splits = _open(identifier)
+    names = list(splits) if split == "all" else [_split(identifier, split, list(splits))]
+    found = chain.from_iterable(_stream(identifier, name, splits[name], roles) for name in names)
+    return at_least_one(distinct(found), identifier, "rows with messages")
+
+
+def find_in_parquet(path: Path, roles: RoleMap) -> Iterator[Finding]:
+    """Reads a ``.parquet`` file a few rows at a time, malformed rows too.
+
+    Args:
+        path: The file.
+        roles: Roles by name; a name without one is no role.
+
+    Yields:
+        What each row holds.
+
+    Raises:
+        InputError: The file cannot be read, has no column of messages, or holds no row.
+    """
+    found = (from_record(f"{path}: row {index}", row, roles) for index, row in enumerate(_parquet_rows(path)))
+    yield from at_least_one(distinct(found), path, "rows with messages")
+
+
+def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(path) as file:
+            present: list[str] = file.schema_arrow.names
+            messages = _messages_column(str(path), present)
+            columns = [messages, *(name for name in ("id", "domains") if name in present)]
+            for batch in file.iter_batches(_BATCH, columns=columns):
+                yield from (_record(row, messages) for row in batch.to_pylist())
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = str(error).strip().splitlines()[:1]
+        raise InputError(
+            f"{path}: cannot be read ({''.join(reason)}); it is damaged or no parquet: write it again"
+        ) from None
+
+
+def _open(identifier: str) -> Mapping[str, IterableDataset]:
+    from datasets import load_dataset
+    from huggingface_hub.errors import HfHubHTTPError
+
+    name, _, configuration = identifier.partition(":")
+    try:
+        splits: Mapping[str, IterableDataset] = load_dataset(name, configuration or None, streaming=True)
+    except (HfHubHTTPError, OSError, ValueError, RuntimeError) as error:
+        raise _unreachable(identifier, error) from None
+    return splits
+
+
+def _stream(identifier: str, split: str, rows: IterableDataset, roles: RoleMap) -> Iterator[Finding]:
+    from huggingface_hub.errors import HfHubHTTPError
+
+    messages = _messages_column(identifier, rows.column_names) if rows.column_names else ""
+    try:
+        for index, row in enumerate(rows):
+            messages = messages or _messages_column(identifier, list(row))
+            yield from_record(f"{identifier} {split}: row {index}", _record(row, messages), roles)
+    except InputError:
+        raise
+    except (HfHubHTTPError, OSError, ValueError, RuntimeError) as error:
+        raise _unreachable(identifier, error) from None
+
+
+def _split(identifier: str, split: str, present: Sequence[str]) -> str:
+    for name in (split, *_ALSO_CALLED.get(split, ())):
+        if name in present:
+            return name
+    raise InputError(f"{identifier}: {unknown_name('split', split, [*present, 'all'])}")
+
+
+def _unreachable(identifier: str, error: Exception) -> InputError:
+    from datasets.exceptions import DatasetNotFoundError
+    from huggingface_hub import constants
+
+    reason = " ".join(str(error).split())
+    name = identifier.partition(":")[0]
+    if constants.HF_HUB_OFFLINE and isinstance(error, ConnectionError):
+        remedy = (
+            "HF_HUB_OFFLINE is set: unset it, or get the files where there is a network "
+            f"('hf download --repo-type dataset {name} --local-dir FOLDER') and give a .parquet file of them"
+        )
+    elif isinstance(error, DatasetNotFoundError):
+        remedy = "correct the id, or log in with 'hf auth login' if the dataset is private"
+    else:
+        remedy = "correct the id and the configuration (org/name:config), or try again when the Hub can be reached"
+    return InputError(
+        f"{identifier}: is no file or folder here, and the dataset cannot be read from the Hub ({reason}); {remedy}"
+    )
+
+
+def _messages_column(place: str, present: Sequence[str]) -> str:
+    for name in _MESSAGES:
+        if name in present:
+            return name
+    found = ", ".join(map(str, present[:20]))
+    raise InputError(
+        f"{place}: got no column {' or '.join(_MESSAGES)} (found: {found}), expected one with lists of objects with "
+        "'role' and 'content'; rename or convert yours"
+    )
+
+
+def _record(row: Mapping[str, Any], messages: str) -> dict[str, Any]:
+    return {"id": row.get("id"), "messages": row.get(messages), "domains": row.get("domains")}
+
+
+def _rows(dataset: Dataset) -> Iterator[tuple[str, Any]]:
+    for index, row in enumerate(dataset):
+        yield f"row {index}", row
+
+
+def _message(turn: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {
+        "role": turn.role,
+        "content": turn.content,
+        "dialogue_acts": list(turn.dialogue_acts),
+        "slots": [{"name": name, "value": value} for name, value in turn.slots],
+        "intents": list(turn.intents),
+    }

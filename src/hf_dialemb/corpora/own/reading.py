@@ -1,0 +1,114 @@
+"""Your own conversations: which of the forms a file or folder has, and its dialogues."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from ...models.dialogue import Dialogue
+from ...models.errors import InputError
+from .findings import Finding, all_named, dialogues
+from .hub_dataset import find_in_parquet
+from .jsonl import find_in_jsonl
+from .roles import RoleMap
+from .tables import find_in_table, parse_columns
+from .transcripts import ENDING, find_in_transcripts
+
+TABLES = (".csv", ".tsv")
+ENDINGS = (".jsonl", ".jsonl.gz", *TABLES, ".csv.gz", ".tsv.gz", ".parquet", ENDING)
+"""The endings of the files that are read; a folder is read as one of ``.txt`` files."""
+
+
+def is_own(corpus: str | Path) -> bool:
+    """Says whether a corpus is given as a file or folder, and not by a name.
+
+    Args:
+        corpus: What was given.
+
+    Returns:
+        Whether it exists, has an ending that is read, or begins as only paths do.
+    """
+    text = str(corpus)
+    if not text or _ending(Path(text)) or text.startswith(("/", "./", "../", "~")):
+        return bool(text)
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):  # a name too long, or with a NUL in it
+        return False
+
+
+def read_own(
+    path: str | Path, *, columns: str | None = None, roles: str | None = None, skip_invalid: bool = False
+) -> Iterator[Dialogue]:
+    """Reads the dialogues of a file or folder, one at a time.
+
+    The forms are: ``.jsonl`` (see `models.dialogue`), ``.csv`` and ``.tsv`` (see `tables.find_in_table`), each of them
+    packed as ``.gz`` as well; ``.parquet`` (see `hub_dataset`); ``.txt`` and folders of it (see
+    `transcripts.find_in_transcripts`). Chat messages (``.jsonl``, ``.parquet``) name the roles themselves. In the other
+    forms speakers have names, and get their roles as `roles.RoleMap.assign` says.
+
+    Args:
+        path: The file or folder.
+        columns: For a table: which column is what (see `tables.parse_columns`).
+        roles: Which name has which role (see `roles.RoleMap.parse`).
+        skip_invalid: Leave malformed dialogues out with one warning, instead of raising.
+
+    Returns:
+        An iterator over the dialogues.
+
+    Raises:
+        InputError: There is no such file, it has no form that is read, or ``columns`` or ``roles`` are malformed; or,
+            while reading, a dialogue is malformed: the sentence begins with ``path:line``.
+    """
+    return dialogues(find_own(path, columns=columns, roles=roles), path, skip_invalid=skip_invalid)
+
+
+def find_own(path: str | Path, *, columns: str | None = None, roles: str | None = None) -> Iterator[Finding]:
+    """Reads a file or folder as `read_own` does, malformed dialogues too.
+
+    Args:
+        path: The file or folder.
+        columns: As in `read_own`.
+        roles: As in `read_own`.
+
+    Returns:
+        An iterator over what was found.
+
+    Raises:
+        InputError: As in `read_own`, but for malformed dialogues.
+    """
+    path = _readable(path)
+    ending, named, wanted = _ending(path), RoleMap.parse(roles), parse_columns(columns)
+    if wanted and (path.is_dir() or not ending.startswith(TABLES)):
+        raise InputError(f"{path}: got columns, which only {' and '.join(TABLES)} files have; leave them out")
+    if path.is_dir() or ending == ENDING:
+        found = find_in_transcripts(path, named)
+    elif ending == ".parquet":
+        found = find_in_parquet(path, named)
+    else:
+        found = find_in_table(path, wanted, named) if ending.startswith(TABLES) else find_in_jsonl(path, named)
+    return all_named(found, named, path)
+
+
+def _ending(path: Path) -> str:
+    # Only the packed file's own ending may be in capitals: that it is packed is told by ".gz" as it stands.
+    name = path.name.removesuffix(".gz").lower() + (".gz" if path.name.endswith(".gz") else "")
+    return next((ending for ending in sorted(ENDINGS, key=len, reverse=True) if name.endswith(ending)), "")
+
+
+def _readable(given: str | Path) -> Path:
+    known = f"{', '.join(ENDINGS)} or a folder of {ENDING} files"
+    try:
+        path = Path(given).expanduser()
+        if stat.S_ISREG(path.stat().st_mode):
+            path.open("rb").close()
+        else:
+            next(path.iterdir(), None)  # which only a folder lets one do
+    except OSError as error:
+        raise InputError(f"{given}: cannot be read ({error.strerror or error}); give {known}") from None
+    except (ValueError, RuntimeError) as error:  # a NUL in the name; nobody's home
+        raise InputError(f"{str(given)!r}: cannot be read ({error}); give {known}") from None
+    if not path.is_dir() and not _ending(path):
+        raise InputError(f"{path}: got a file of another form, expected {known}; convert it to one of these")
+    return path

@@ -1,0 +1,44 @@
+"""Which corpora lie in the data folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from .. import iterate_examples
+from ..corpus import SPLITS
+from ..registry import CORPORA, get_corpus
+from .files import MissingFilesError
+
+
+def sets_at_hand(
+    data_dir: str | Path | None = None,
+    splits: Sequence[str] = SPLITS,
+    *,
+    names: Iterable[str] | None = None,
+    skip_invalid: bool = False,
+) -> Iterator[str]:
+    """Finds the sets that can be read.
+
+    Args:
+        data_dir: As in `iterate_dialogues`.
+        splits: Which splits to look for.
+        names: Which corpora to look for; None for all that have files.
+        skip_invalid: As in `iterate_dialogues`.
+
+    Yields:
+        Sets such as ``"sgd/test"``, sorted by corpus.
+
+    Raises:
+        InputError: The first record of a set is malformed.
+    """
+    for name in sorted(CORPORA if names is None else names):
+        corpus = get_corpus(name)
+        if names is None and not any(corpus.files.values()):
+            continue
+        for split in corpus.splits:
+            if split in splits:
+                with suppress(MissingFilesError):
+                    next(iterate_examples(name, data_dir, split, skip_invalid=skip_invalid))
+                    yield f"{name}/{split}"

@@ -1,0 +1,67 @@
+"""What tells the data of a corpus from other data under its name."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from .. import OWN, REGISTERED, find_source, form_of, get_corpus
+from ..own.transcripts import ENDING
+from .files import Source, files_within
+
+_BLOCK = 1 << 20
+
+
+def data_hash(corpus: str, data_dir: str | Path | None = None) -> str | None:
+    """Hashes the files of a corpus.
+
+    Args:
+        corpus: A corpus's name, or a file, folder or Hub dataset of one's own.
+        data_dir: Where a corpus by name lies.
+
+    Returns:
+        64 digits, the SHA-256 of the names and contents of all files that its readers look for, packed or not; None for
+        a corpus that needs no files and for a dataset on the Hub, which has commits.
+
+    Raises:
+        InputError: The corpus is not at hand.
+    """
+    form = form_of(corpus)
+    if form == OWN:
+        path = Path(corpus).expanduser()
+        return _hash_transcripts(path) if path.is_dir() else _hash_file(path)
+    source = find_source(get_corpus(corpus), data_dir) if form == REGISTERED else None
+    if source is None:
+        return None
+    patterns = {pattern for patterns in get_corpus(corpus).files.values() for pattern in patterns}
+    return _hash_source(source.path, tuple(sorted(patterns)))
+
+
+@lru_cache(maxsize=64)
+def _hash_source(path: Path, patterns: tuple[str, ...]) -> str:
+    digest = hashlib.sha256()
+    source = Source(path)
+    for pattern in patterns:
+        for place, stream in source.files(pattern):
+            digest.update(PurePosixPath(place).name.encode())
+            while block := stream.read(_BLOCK):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def _hash_transcripts(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for file in files_within(folder):
+        if file.name.lower().endswith(ENDING):
+            inner = file.relative_to(folder).as_posix()  # the dialogue's id, and its label
+            digest.update(f"{inner}\0{_hash_file(file)}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def _hash_file(file: Path) -> str:
+    digest = hashlib.sha256(file.name.encode(errors="surrogateescape"))
+    with file.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,231 @@
+"""Records out of the files of corpora: JSON, tables and lines, each with its place, read piece by piece."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import IO, Any
+
+from ...models.errors import InputError
+from .files import Source
+from .json_stream import GET_AGAIN, JsonStream, check_encodable
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+LONGEST_CELL = 1 << 24
+"""How many characters a cell of a table may have; csv's own limit is less than what some annotations take."""
+
+
+def read_json(name: str, stream: IO[bytes]) -> Any:  # noqa: ANN401 - whatever the file holds
+    """Parses a whole JSON file; for small ones, or where a record needs all of it.
+
+    Args:
+        name: The file's name for error messages.
+        stream: The open file.
+
+    Returns:
+        The parsed value.
+
+    Raises:
+        InputError: The file is not UTF-8 or not JSON.
+    """
+    return parse_json(name, stream.read(), GET_AGAIN)
+
+
+def parse_json(name: str, content: bytes, remedy: str = GET_AGAIN) -> Any:  # noqa: ANN401
+    """Parses JSON text.
+
+    Args:
+        name: Where the text comes from; empty if the caller adds that.
+        content: The text, encoded as UTF-8 with or without a byte order mark.
+        remedy: What the user can do when the text is broken.
+
+    Returns:
+        The parsed value.
+
+    Raises:
+        InputError: The text is not UTF-8 or not JSON.
+    """
+    start = f"{name}: " if name else ""
+    try:
+        value = json.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{start}broken UTF-8 at byte {error.start}; {remedy}") from None
+    except json.JSONDecodeError as error:
+        line = f"line {error.lineno} " if error.lineno > 1 else ""
+        raise InputError(f"{start}broken JSON at {line}column {error.colno} ({error.msg}); {remedy}") from None
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets
+        raise InputError(f"{start}JSON that cannot be parsed ({error}); {remedy}") from None
+    if b"\\ud" in content or b"\\uD" in content:
+        check_encodable(value, name)
+    return value
+
+
+def json_list(source: Source, pattern: str, *path: str) -> Iterator[tuple[str, Any]]:
+    """Reads the elements of a list out of JSON files, one at a time.
+
+    Args:
+        source: The corpus's files.
+        pattern: Which files.
+        path: The keys that lead to the list; none if the file is the list.
+
+    Yields:
+        The place, such as ``"data.json: record 3"``, and the element.
+
+    Raises:
+        InputError: A file is not UTF-8, not JSON, or not of that form.
+    """
+    for place, (_, element) in _children(source, pattern, path, "["):
+        yield place, element
+
+
+def json_members(source: Source, pattern: str, *path: str) -> Iterator[tuple[str, tuple[str, Any]]]:
+    """Reads the members of an object out of JSON files, one at a time.
+
+    Args:
+        source: The corpus's files.
+        pattern: Which files.
+        path: The keys that lead to the object; none if the file is the object.
+
+    Yields:
+        The place, such as ``"data.json: record PMUL1"``, and the pair of key and value.
+
+    Raises:
+        InputError: A file is not UTF-8, not JSON, or not of that form.
+    """
+    for place, (key, value) in _children(source, pattern, path, "{"):
+        yield place, (str(key), value)
+
+
+def _children(source: Source, pattern: str, path: Sequence[str], bracket: str) -> Iterator[tuple[str, Any]]:
+    for name, stream in source.files(pattern):
+        empty = True
+        for key, value in JsonStream(name, stream).children(path, bracket):
+            empty = False
+            yield f"{name}: record {key}", (key, value)
+        if path and empty:
+            form = "a list" if bracket == "[" else "an object"
+            raise InputError(
+                f"{name}: field {'.'.join(path)}: got nothing, expected {form} of records; get the file again"
+            )
+
+
+def json_lines(source: Source, pattern: str) -> Iterator[tuple[str, Any]]:
+    """Reads files that hold one JSON value per line; lines that are blank are passed over.
+
+    Args:
+        source: The corpus's files.
+        pattern: Which files.
+
+    Yields:
+        The place, such as ``"data.jsonl:3"``, and the value.
+
+    Raises:
+        InputError: A line is not UTF-8 or not JSON.
+    """
+    for name, stream in source.files(pattern):
+        for number, line in enumerate(stream, start=1):
+            if line.strip():
+                yield f"{name}:{number}", parse_json(f"{name}:{number}", line)
+
+
+def text_lines(source: Source, pattern: str) -> Iterator[tuple[str, str]]:
+    """Reads text files line by line, blank lines too.
+
+    Args:
+        source: The corpus's files.
+        pattern: Which files.
+
+    Yields:
+        The place, such as ``"data.txt:3"``, and the line without its end.
+
+    Raises:
+        InputError: A line is not UTF-8.
+    """
+    for name, stream in source.files(pattern):
+        for number, line in enumerate(stream, start=1):
+            text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
+            try:
+                yield f"{name}:{number}", text.decode("utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                raise InputError(f"{name}:{number}: broken UTF-8 at byte {error.start}; {GET_AGAIN}") from None
+
+
+def parallel_lines(source: Source, patterns: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Reads text files whose lines of one number belong together.
+
+    Args:
+        source: The corpus's files.
+        patterns: Which files.
+
+    Yields:
+        The place in the first file, such as ``"seq.in:3"``, and the line of each file.
+
+    Raises:
+        InputError: A line is not UTF-8, or a file ends before another.
+    """
+    for lines in zip_longest(*(text_lines(source, pattern) for pattern in patterns)):
+        if None in lines:
+            place = next(line[0] for line in lines if line is not None)
+            raise InputError(f"{place}: {patterns[lines.index(None)]} has no such line; get the files again")
+        yield lines[0][0], tuple(text for _, text in lines)
+
+
+def table_rows(
+    source: Source,
+    pattern: str,
+    columns: Sequence[str] = (),
+    *,
+    delimiter: str = ",",
+    quoted: bool = True,
+    names: Sequence[str] = (),
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Reads the rows of CSV or TSV files.
+
+    Args:
+        source: The corpus's files.
+        pattern: Which files.
+        columns: Columns that the header must have.
+        delimiter: What stands between cells.
+        quoted: Whether a cell may be quoted, and then hold delimiters and line ends.
+        names: The names of the columns of a file without a header.
+
+    Yields:
+        The place, such as ``"data.csv:3"`` (the row's last line), and its cells by column. Cells beyond the header's
+        are under the name ``""``, joined by the delimiter; a row that is too short lacks its last columns.
+
+    Raises:
+        InputError: A file is not UTF-8, is broken CSV, or lacks a column.
+    """
+    for name, stream in source.files(pattern):
+        text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
+        csv.field_size_limit(LONGEST_CELL)
+        reader = csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
+        header = list(names)
+        try:
+            for cells in reader:
+                if not header:
+                    header = cells
+                    _check_columns(name, header, columns)
+                elif cells:
+                    row = dict(zip(header, cells, strict=False))
+                    if len(cells) > len(header):
+                        row[""] = delimiter.join(cells[len(header) :])
+                    yield f"{name}:{reader.line_num}", row
+        except csv.Error as error:
+            raise InputError(f"{name}:{reader.line_num}: broken CSV ({error}); {GET_AGAIN}") from None
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{name}: broken UTF-8 after line {reader.line_num} ({error.reason}); {GET_AGAIN}"
+            ) from None
+        finally:
+            text.detach()
+
+
+def _check_columns(name: str, header: Sequence[str], columns: Sequence[str]) -> None:
+    for column in columns:
+        if column not in header:
+            found = ", ".join(" ".join(column.split())[:40] for column in header[:20])
+            raise InputError(f"{name}:1: column {column} is missing (found: {found}); get the file again")

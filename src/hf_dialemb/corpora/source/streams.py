@@ -1,0 +1,148 @@
+"""Streams over files that may be damaged or hostile: failures are `InputError`s, and nothing unpacks without end."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import tarfile
+import zipfile
+import zlib
+from pathlib import Path
+from typing import IO
+
+from ...models.errors import InputError
+
+# RuntimeError and NotImplementedError are what zipfile raises for encrypted members and unknown compression.
+BROKEN = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    lzma.LZMAError,
+    zlib.error,
+    EOFError,
+    OSError,
+    RuntimeError,
+    NotImplementedError,
+)
+"""What the standard library raises while it reads a damaged archive."""
+
+LARGEST_RATIO = 500
+"""How many bytes one byte of an archive may become; the most that a real corpus reaches is about 50."""
+
+_FREE = 1 << 28  # archives of a few bytes may well hold more than their ratio
+_BUFFER = 1 << 18
+
+
+class Allowance:
+    """Counts the bytes that come out of one archive, and refuses what no corpus holds.
+
+    Args:
+        path: The archive.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.left = _FREE + LARGEST_RATIO * path.stat().st_size
+
+    def take(self, count: int) -> None:
+        """Takes note of bytes that were read.
+
+        Args:
+            count: How many.
+
+        Raises:
+            InputError: The archive holds more than its size allows.
+        """
+        self.left -= count
+        if self.left < 0:
+            raise InputError(
+                f"{self.path}: unpacks to more than {LARGEST_RATIO} times its size, as no corpus does; "
+                "it is damaged or made to fill the disk: get it again from a source that you trust"
+            )
+
+
+class GuardedStream(io.RawIOBase):
+    """Reads another stream, counts its bytes, and turns what goes wrong into an `InputError`.
+
+    Args:
+        stream: The stream, such as a member of an archive.
+        name: The file's name for the error.
+        allowance: What the stream's archive may still give; None for a plain file.
+    """
+
+    def __init__(self, stream: IO[bytes] | io.BufferedIOBase, name: str, allowance: Allowance | None = None) -> None:
+        super().__init__()
+        self.name = name
+        self._stream = stream
+        self._allowance = allowance
+
+    def readable(self) -> bool:
+        """Says that it can be read."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Fills the buffer as far as the stream goes."""
+        try:
+            content = self._stream.read(len(buffer))
+        except BROKEN as error:
+            raise damaged(self.name, error) from None
+        if self._allowance:
+            self._allowance.take(len(content))
+        buffer[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        """Closes the other stream too."""
+        if not self.closed:
+            self._stream.close()
+        super().close()
+
+
+def guarded(stream: IO[bytes] | io.BufferedIOBase, name: str, allowance: Allowance | None = None) -> io.BufferedReader:
+    """Wraps a stream in a `GuardedStream` with a buffer.
+
+    Args:
+        stream: The stream.
+        name: The file's name for the error.
+        allowance: What the stream's archive may still give; None for a plain file.
+
+    Returns:
+        The buffered stream.
+    """
+    return io.BufferedReader(GuardedStream(stream, name, allowance), _BUFFER)
+
+
+def damaged(name: str, error: Exception) -> InputError:
+    """Makes the error for an archive or a compressed file that cannot be read.
+
+    Args:
+        name: The file.
+        error: What went wrong.
+
+    Returns:
+        An error to raise.
+    """
+    return InputError(f"{name}: cannot be read ({error}); it is damaged or incomplete: get it again")
+
+
+def decompressed(path: Path) -> io.BufferedReader:
+    """Opens a file; one that ends in ``.gz`` or ``.xz`` is unpacked while it is read.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The stream; reading it raises `InputError` if the file is damaged.
+
+    Raises:
+        InputError: The file cannot be opened.
+    """
+    try:
+        if path.name.endswith(".gz"):
+            return guarded(gzip.open(path), str(path), Allowance(path))
+        if path.name.endswith(".xz"):
+            return guarded(lzma.open(path), str(path), Allowance(path))
+        return path.open("rb")
+    except OSError as error:
+        remedy = "check its name" if isinstance(error, FileNotFoundError) else "check its permissions"
+        raise InputError(f"{path}: cannot be read ({error.strerror or error}); {remedy}") from None

@@ -1,0 +1,129 @@
+"""An encoder that encodes nothing twice, and knows how long it took."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..models.dialogue import Dialogue
+from .embedding_cache import EmbeddingCache, Kept, dialogue_key, list_key
+from .specs import Encoder, fitted_on_input
+from .whitening import InputWhitenedEncoder
+
+Result = TypeVar("Result")
+
+PART = 500
+"""How many dialogues are encoded, and kept on disk, at once: what a stopped run loses at most."""
+
+
+class RememberingEncoder:
+    """An encoder that remembers vectors, so that several tasks on the same texts cost one pass over them.
+
+    A dialogue is known by who says what; its labels make no difference. Vectors of an encoder that is fitted on what it
+    encodes depend on all dialogues of a call, and are remembered for that very list; only whitening is done anew, on
+    remembered vectors.
+
+    Attributes:
+        encoder: The encoder that does the work.
+    """
+
+    def __init__(self, encoder: Encoder, cache: EmbeddingCache | None = None) -> None:
+        """Remembers nothing yet.
+
+        Args:
+            encoder: The encoder.
+            cache: Where its vectors are kept for later runs; see `hf_dialemb.encoders.embedding_cache`.
+        """
+        self.encoder = encoder
+        self._cache = cache
+        self._seconds = 0.0
+        self._vectors: dict[str, NDArray[np.float32]] = {}  # of dialogues, or of lists of them
+        self._plain: RememberingEncoder | None = None
+        if isinstance(encoder, InputWhitenedEncoder):
+            self._plain = RememberingEncoder(encoder.encoder, cache)
+
+    @property
+    def name(self) -> str:
+        """What result tables call it."""
+        return self.encoder.name
+
+    @property
+    def seconds(self) -> float:
+        """How long encoding took so far; what a cache has counts with the time that it took then."""
+        return self._seconds + (self._plain.seconds if self._plain else 0.0)
+
+    @property
+    def fitted_on_input(self) -> bool:
+        """Whether vectors depend on what else is encoded in the same call."""
+        return fitted_on_input(self.encoder)
+
+    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        """Returns one vector per dialogue, ``(N, D)``; equal dialogues get the same one."""
+        if not dialogues:
+            return self.encoder.encode(dialogues)
+        keys = [dialogue_key(dialogue) for dialogue in dialogues]
+        if self.fitted_on_input:
+            whole = list_key(keys)
+            if whole not in self._vectors:
+                self._vectors[whole] = self._encode_list(whole, dialogues)
+            return self._vectors[whole]
+        missing = {key: dialogue for key, dialogue in zip(keys, dialogues, strict=True) if key not in self._vectors}
+        if missing and self._cache is not None:
+            for key, kept in self._cache.find(missing).items():
+                self._vectors[key] = kept.vectors
+                self._seconds += kept.seconds
+                del missing[key]
+        self._encode_rows(missing)
+        return np.stack([self._vectors[key] for key in keys])
+
+    def timed(self, work: Callable[[], Result]) -> Result:
+        """Does what the encoder is asked for beside vectors, counts how long it took, and returns its result."""
+        started = time.perf_counter()
+        result = work()
+        self._seconds += time.perf_counter() - started
+        return result
+
+    def forget(self) -> None:
+        """Frees the vectors."""
+        self._vectors.clear()
+        if self._plain is not None:
+            self._plain.forget()
+
+    def _encode_rows(self, dialogues: dict[str, Dialogue]) -> None:
+        from tqdm import tqdm
+
+        # The longest come first: parts are of one length, and what is cut is told in one warning.
+        keys = sorted(dialogues, key=lambda key: -sum(len(turn.content) for turn in dialogues[key].turns))
+        name, short = Path(self.name).name, len(keys) <= PART
+        unit = "dialogue" if any(len(dialogue.turns) > 1 for dialogue in dialogues.values()) else "utterance"
+        with tqdm(total=len(keys), desc=name, unit=unit, file=sys.stderr, leave=False, disable=short) as progress:
+            for start in range(0, len(keys), PART):
+                part = keys[start : start + PART]
+                vectors, seconds = self._encode([dialogues[key] for key in part])
+                if self._cache is not None:
+                    self._cache.add(part, vectors, seconds)
+                self._vectors.update(zip(part, vectors, strict=True))
+                progress.update(len(part))
+
+    def _encode_list(self, key: str, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        if self._plain is not None and isinstance(self.encoder, InputWhitenedEncoder):
+            whiten, plain = self.encoder.whiten, self._plain.encode(dialogues)
+            return self.timed(lambda: whiten(plain))
+        kept = self._cache.find_list(key) if self._cache is not None else None
+        if kept is not None:
+            self._seconds += kept.seconds
+            return kept.vectors
+        vectors, seconds = self._encode(dialogues)
+        if self._cache is not None:
+            self._cache.add_list(key, vectors, seconds)
+        return vectors
+
+    def _encode(self, dialogues: Sequence[Dialogue]) -> Kept:
+        before = self._seconds
+        return Kept(self.timed(lambda: self.encoder.encode(dialogues)), self._seconds - before)

@@ -1,0 +1,311 @@
+"""Encoders of dialogues behind one small protocol, and the specs that name them.
+
+A spec is ``MODEL``, or ``MODEL@WORD,WORD`` with words in any order:
+
+- ``dialogue`` (where no level is given) or ``utterances``: what a model of texts reads at once;
+- ``cls``: the first token in place of the mean of tokens, of plain transformers models;
+- ``whitened``: vectors whitened by what is encoded, see `hf_dialemb.encoders.whitening`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..models.dialogue import Dialogue
+from ..models.errors import InputError
+from .baselines import BASELINES
+from .endpoint import check_endpoint, endpoint_url
+from .endpoint_texts import Endpoint
+from .text_models import TextEncoder
+from .word_vectors import WordVectors
+
+Kind = Literal["tfidf", "lda", "doc2vec", "words", "api", "dialemb", "sentence-transformers", "transformers"]
+
+_LEVELS = ("dialogue", "utterances")
+_WORDS = (*_LEVELS, "cls", "whitened")
+
+_FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "modules.json", "*token*.json", "vocab*", "merges.txt")
+_NOT_OF_IT = "response_vectors-"  # what a ranker was asked for, which lies beside it and changes nothing of it
+_MODULES = ("[0-9]_*/*", "*_[0-9]_*/*")  # where sentence-transformers keeps a model's parts, and those of a router
+
+
+class Encoder(Protocol):
+    """Anything that turns dialogues into vectors; see `fitted_on_input` for those whose vectors of a dialogue vary."""
+
+    @property
+    def name(self) -> str:
+        """What result tables call it."""
+
+    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        """Returns one vector per dialogue, ``(N, D)``."""
+
+
+class EncoderSpec(NamedTuple):
+    """What a spec such as ``"MODEL@utterances"`` stands for.
+
+    Attributes:
+        name: The spec itself.
+        kind: How the model loads.
+        path: A folder or Hub id, the file of ``words``, the model of ``api``; empty for the other baselines.
+        level: ``"dialogue"`` embeds the whole text at once, ``"utterances"`` averages over turns.
+        cls: Whether the first token is the vector, not the mean of all.
+        whitened: Whether vectors are whitened by what is encoded.
+    """
+
+    name: str
+    kind: Kind
+    path: str
+    level: str = "dialogue"
+    cls: bool = False
+    whitened: bool = False
+
+
+def fitted_on_input(encoder: Encoder) -> bool:
+    """Says whether a dialogue's vector depends on what else is encoded in the same call.
+
+    Args:
+        encoder: Any encoder; those of which it is so say it by an attribute ``fitted_on_input = True``.
+
+    Returns:
+        Whether its vectors hold for that very list of dialogues alone.
+    """
+    return bool(getattr(encoder, "fitted_on_input", False))
+
+
+def has_weights(spec: str) -> bool:
+    """Says whether a spec names a model with weights, which can be fine-tuned; looks nothing up.
+
+    Raises:
+        InputError: The words after the ``@`` are wrong.
+    """
+    return _without_weights(_parted(spec)[0]) is None
+
+
+def find_encoder(spec: str) -> EncoderSpec:
+    """Looks up what a spec stands for without loading weights, so that a wrong one is found before long work.
+
+    Args:
+        spec: See `load_encoder`.
+
+    Returns:
+        The model's kind and place, and what is made of it.
+
+    Raises:
+        InputError: The model is not found or lacks a package, a file or a key; or it does not go with the words.
+    """
+    model, words = _parted(spec)
+    level = next((word for word in words if word in _LEVELS), "dialogue")
+    kind, path = _without_weights(model) or _kind_and_path(model)
+    if "cls" in words and kind != "transformers":
+        got = "a baseline" if _without_weights(model) else f"a {kind} model, which chooses its tokens itself"
+        raise InputError(f"model '{spec}': got cls for {got}, expected a plain transformers model; leave 'cls' out")
+    whole = kind in BASELINES or (kind == "dialemb" and level == "utterances" and not _reads_utterances(path))
+    if whole and level == "utterances":
+        raise InputError(f"model '{spec}': this model reads whole dialogues; leave '@utterances' out")
+    if kind == "api":
+        check_endpoint(spec)
+    if kind == "doc2vec" and find_spec("gensim") is None:
+        raise InputError(f"model '{spec}': the package gensim is missing; pip install \"hf-dialemb[baselines]\"")
+    if kind == "words" and not Path(path).is_file():
+        raise InputError(f"model '{spec}': got no file '{path}', expected a text file of word vectors; check the path")
+    return EncoderSpec(spec, kind, path, level, "cls" in words, "whitened" in words)
+
+
+def with_level(spec: str, level: str) -> str:
+    """Gives a spec of a model that has levels one of them, unless it names one itself.
+
+    Args:
+        spec: See `load_encoder`.
+        level: ``dialogue`` or ``utterances``.
+
+    Returns:
+        The spec, as it is for a model that reads whole dialogues by itself.
+
+    Raises:
+        InputError: See `find_encoder`.
+    """
+    found = find_encoder(spec)
+    words = _parted(spec)[1]
+    whole = found.kind in BASELINES or (found.kind == "dialemb" and not _reads_utterances(found.path))
+    if whole or not set(words).isdisjoint(_LEVELS):
+        return spec
+    return f"{spec}{',' if words else '@'}{level}"
+
+
+def load_encoder(spec: str, *, batch_size: int = 32, device: str | None = None) -> Encoder:
+    """Loads an encoder by name.
+
+    Args:
+        spec: A model, then perhaps ``@`` and words parted by commas.
+
+            Models are
+
+            - ``tfidf``, ``lda``, ``doc2vec``: fitted without labels on the very dialogues that they encode, see
+              `hf_dialemb.encoders.baselines`;
+            - ``words:PATH``: the mean of word vectors from a file, see `hf_dialemb.encoders.word_vectors`;
+            - ``api:MODEL``: a model of an endpoint, see `hf_dialemb.encoders.endpoint_texts`;
+            - a folder or Hub id of one of this package's dialogue encoders, or of its rankers of responses, to which a
+              dialogue is a context;
+            - a folder or Hub id of an encoder of texts: one of this package's utterance encoders, a
+              sentence-transformers model, or any other that ``AutoModel`` loads (then the mean of its last layer's
+              tokens, or the first token with ``cls``).
+
+            Encoders of texts, ``words:`` and ``api:`` have levels: ``dialogue``, the default, embeds all turns joined
+            by spaces and cut at the model's limit, with a warning that counts what was cut; ``utterances`` gives the
+            mean of the vectors of a dialogue's turns. ``whitened`` goes with every model.
+        batch_size: How many texts, or dialogues, go through the model at once.
+        device: Such as ``"cuda"``; by default a GPU where there is one.
+
+    Returns:
+        The encoder; its vectors are float32 and not normalised beyond what the model does itself.
+
+    Raises:
+        InputError: The model is not found, or does not have what the words ask for.
+    """
+    from .whitening import InputWhitenedEncoder
+
+    found = find_encoder(spec)
+    encoder = _loaded(found, batch_size, device)
+    return InputWhitenedEncoder(encoder, spec) if found.whitened else encoder
+
+
+def fingerprint(spec: str) -> str:
+    """Tells what decides an encoder's vectors from anything else under the same name.
+
+    Args:
+        spec: See `load_encoder`.
+
+    Returns:
+        16 digits. They depend on the spec's words but ``whitened``, which comes after a model; on the contents of a
+        model's folder or of a file of word vectors, wherever it lies; on the commit of a model on the Hub; on the model
+        and the address of an endpoint; on the settings of the other baselines.
+
+    Raises:
+        InputError: See `find_encoder`.
+    """
+    found = find_encoder(spec)
+    parts = [found.kind, found.level, str(found.cls), *_source(found)]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def _parted(spec: str) -> tuple[str, list[str]]:
+    """Parts a spec into the model and its words; a path that holds an ``@`` itself is left whole."""
+    path = Path(spec.removeprefix("words:"))
+    if "@" not in spec or path.is_dir() or (spec.startswith("words:") and path.is_file()):
+        return spec, []
+    model, _, after = spec.rpartition("@")
+    words = [word.strip() for word in after.split(",")]
+    for word in words:
+        if word not in _WORDS:
+            raise InputError(
+                f"model '{spec}': got '{word}' after the '@', expected {', '.join(_WORDS[:-1])} or {_WORDS[-1]}, "
+                "parted by commas; correct it"
+            )
+    levels = [word for word in words if word in _LEVELS]
+    if len(levels) > 1 or len(set(words)) < len(words):
+        raise InputError(
+            f"model '{spec}': got '{after}' after the '@', expected each word once and one level, dialogue or "
+            "utterances; leave the others out"
+        )
+    return model, words
+
+
+def _without_weights(model: str) -> tuple[Kind, str] | None:
+    """Finds what has no weights to fine-tune, and its path."""
+    if model in BASELINES:
+        return cast("Kind", model), ""
+    name, colon, path = model.partition(":")
+    if not colon or name not in ("words", "api"):
+        return None
+    if not path:
+        raise InputError(f"model '{model}': got nothing after the colon, expected words:PATH or api:MODEL; name it")
+    return cast("Kind", name), path
+
+
+def _kind_and_path(model: str) -> tuple[Kind, str]:
+    from sentence_transformers.util import is_sentence_transformer_model
+    from transformers import PretrainedConfig
+
+    path = model if Path(model).is_dir() else _hub_path(model)
+    try:
+        config, _ = PretrainedConfig.get_config_dict(path)
+    except (OSError, json.JSONDecodeError):
+        config = {}  # old sentence-transformers folders have none at their root
+    model_type = str(config.get("model_type") or "")
+    if model_type.startswith("dialemb-"):
+        return "dialemb", path
+    if is_sentence_transformer_model(path):
+        return "sentence-transformers", path
+    if not model_type:
+        raise InputError(f"model '{model}': got no model in it, expected config.json or modules.json; check the path")
+    return "transformers", path
+
+
+def _reads_utterances(path: str) -> bool:
+    from .checkpoints import reads_utterances
+
+    return reads_utterances(path)
+
+
+@lru_cache(maxsize=64)
+def _hub_path(model: str) -> str:
+    # Remembered because finding out that the Hub is out of reach takes half a minute of retries.
+    from ..models.backbones import resolve_backbone
+
+    return resolve_backbone(model)
+
+
+def _loaded(found: EncoderSpec, batch_size: int, device: str | None) -> Encoder:
+    if found.kind in BASELINES:
+        return BASELINES[found.kind](found.name)
+    if found.kind == "words":
+        return TextEncoder(found.name, WordVectors(found.path), found.level)
+    if found.kind == "api":
+        return TextEncoder(found.name, Endpoint(found.path, batch_size), found.level)
+    import torch
+
+    from .checkpoints import checkpoint_encoder
+    from .text_models import sentence_encoder, transformers_encoder
+
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if found.kind == "dialemb":
+        return checkpoint_encoder(found, batch_size, device)
+    load = sentence_encoder if found.kind == "sentence-transformers" else transformers_encoder
+    return load(found, batch_size, device)
+
+
+def _source(found: EncoderSpec) -> Iterator[str]:
+    """Lists what a model's vectors come from, without where it lies."""
+    if found.kind in BASELINES:
+        settings: dict[str, Any] = asdict(BASELINES[found.kind]())
+        yield json.dumps(settings)
+    elif found.kind == "api":
+        yield from (found.path, endpoint_url())
+    elif found.kind == "words":
+        yield _digest(Path(found.path))
+    elif Path(found.path).is_dir():
+        folder = Path(found.path)
+        files = {path for pattern in (*_FILES, *_MODULES) for path in folder.glob(pattern) if path.is_file()}
+        for path in sorted(path for path in files if not path.name.startswith(_NOT_OF_IT)):
+            yield from (path.relative_to(folder).as_posix(), _digest(path))
+    else:
+        from huggingface_hub import try_to_load_from_cache
+
+        yield found.path
+        config = try_to_load_from_cache(found.path, "config.json")  # in a folder named for the commit
+        yield Path(config).parent.name if isinstance(config, str) else ""
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,229 @@
+"""Encoders of dialogues made from models of texts: sentence-transformers, and whatever `AutoModel` loads."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..models.dialogue import Dialogue
+from ..models.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+    from ..models.utterance import UtteranceEncoder
+    from .specs import EncoderSpec
+
+logger = logging.getLogger(__name__)
+
+MAX_TOKENS = 512
+"""Where texts are cut for plain transformers models, or earlier at the model's own limit."""
+
+TextEmbedder = Callable[[Sequence[str]], NDArray[np.float32]]
+
+
+class SpeakerMarks(NamedTuple):
+    """Tokens that say who speaks, as TOD-BERT's models have them.
+
+    Attributes:
+        system: Stands before the turns of the role ``assistant``.
+        user: Stands before those of everybody else.
+    """
+
+    system: str
+    user: str
+
+
+MARKS = (SpeakerMarks("[SYS]", "[USR]"), SpeakerMarks("[sys]", "[usr]"))
+"""What a vocabulary is searched for; the published TOD-BERT is uncased and has the second."""
+
+
+@dataclass(frozen=True)
+class TextEncoder:
+    """Makes an encoder of dialogues from an encoder of texts.
+
+    Attributes:
+        name: What result tables call it.
+        embed: Texts in, vectors ``(N, D)`` out.
+        level: ``"dialogue"`` embeds the whole text at once, ``"utterances"`` averages over turns.
+        marks: What stands before each turn of a whole dialogue; by default nothing does.
+    """
+
+    name: str
+    embed: TextEmbedder
+    level: str = "dialogue"
+    marks: SpeakerMarks | None = None
+
+    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        """Returns one vector per dialogue, ``(N, D)`` float32.
+
+        Raises:
+            InputError: There is no dialogue.
+        """
+        texts = dialogue_texts(dialogues, self.marks)
+        if self.level == "dialogue":
+            return self.embed(texts)
+        places: dict[str, int] = {}
+        turns = [[places.setdefault(turn.content, len(places)) for turn in dialogue.turns] for dialogue in dialogues]
+        vectors = self.embed(list(places))
+        return np.stack([vectors[rows].mean(axis=0) for rows in turns])
+
+
+def dialogue_texts(dialogues: Sequence[Dialogue], marks: SpeakerMarks | None = None) -> list[str]:
+    """Writes each dialogue as one text: its turns, joined by spaces.
+
+    Args:
+        dialogues: At least one.
+        marks: What stands before each turn; by default nothing does.
+
+    Returns:
+        The texts.
+
+    Raises:
+        InputError: There is no dialogue.
+    """
+    if not dialogues:
+        raise InputError("dialogues: got none, expected at least one; check the corpus and the split")
+    if marks is None:
+        return [" ".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
+    return [
+        " ".join(
+            f"{marks.system if turn.role == 'assistant' else marks.user} {turn.content}" for turn in dialogue.turns
+        )
+        for dialogue in dialogues
+    ]
+
+
+def embed_utterances(
+    model: UtteranceEncoder,
+    tokenizer: Any,  # noqa: ANN401 - any of transformers' classes
+    batch_size: int = 32,
+) -> TextEmbedder:
+    """Makes an embedder of texts from one of this package's utterance encoders.
+
+    Args:
+        model: The encoder; becomes float32, as in its published form.
+        tokenizer: Its tokenizer.
+        batch_size: How many texts go through the model at once.
+
+    Returns:
+        A function of texts; it warns when it cuts some at the model's limit.
+    """
+    from ..models.utterance import encode_utterances
+
+    model.float()  # type: ignore[no-untyped-call]
+
+    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors: NDArray[np.float32] = encode_utterances(model, tokenizer, texts, batch_size=batch_size)
+        return vectors
+
+    return embed
+
+
+def sentence_encoder(found: EncoderSpec, batch_size: int, device: str) -> TextEncoder:
+    """Loads a sentence-transformers model.
+
+    Args:
+        found: Where it is, and the level.
+        batch_size: How many texts go through the model at once.
+        device: Where it runs.
+
+    Returns:
+        The encoder; it warns when it cuts texts at the model's limit.
+    """
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(found.path, device=device).float()
+
+    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+        # Tokenizers of static vectors and of words cannot be called, nor do they cut anything.
+        if model.max_seq_length and callable(model.tokenizer):
+            _warn_of_truncation(_lengths(model.tokenizer, texts), model.max_seq_length)
+        vectors = model.encode(list(texts), batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True)
+        return np.asarray(vectors, dtype=np.float32)
+
+    return TextEncoder(found.name, embed, found.level)
+
+
+def transformers_encoder(found: EncoderSpec, batch_size: int, device: str) -> TextEncoder:
+    """Loads any model that `AutoModel` loads; of an encoder-decoder, such as T5 or Blenderbot, the encoder.
+
+    A text's vector is the mean of the last layer's tokens, or the first of them, as the spec has it. Where the
+    vocabulary holds a pair of `MARKS`, as TOD-BERT's does, they stand before the turns of whole dialogues.
+
+    Args:
+        found: Where it is, the level, and what becomes the vector.
+        batch_size: How many texts go through the model at once.
+        device: Where it runs.
+
+    Returns:
+        The encoder; it warns when it cuts texts at the model's limit, or at `MAX_TOKENS`.
+    """
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    from ..models.backbones import has_decoder, load_pretrained
+
+    tokenizer = load_pretrained(AutoTokenizer, found.path)
+    model = load_pretrained(AutoModel, found.path).to(device=device, dtype=torch.float32).eval()
+    if has_decoder(model):
+        model = model.get_encoder()
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token  # masked out below, so any token serves
+    marks = _marks_of(tokenizer) if found.level == "dialogue" else None
+    positions = getattr(model.config, "max_position_embeddings", None) or MAX_TOKENS
+    limit = min(MAX_TOKENS, tokenizer.model_max_length, positions)
+    pool = _first_token if found.cls else _mean_of_tokens
+
+    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+        lengths = _lengths(tokenizer, texts)
+        _warn_of_truncation(lengths, limit)
+        order = np.argsort(-lengths, kind="stable")
+        result = np.zeros((len(texts), model.config.hidden_size), dtype=np.float32)
+        for start in range(0, len(order), batch_size):
+            rows = order[start : start + batch_size]
+            batch = tokenizer(
+                [texts[row] for row in rows], truncation=True, max_length=limit, padding=True, return_tensors="pt"
+            ).to(device)
+            with torch.inference_mode():
+                hidden = model(**batch).last_hidden_state  # (B, L, D)
+                result[rows] = pool(hidden, batch["attention_mask"]).float().cpu().numpy()
+        return result
+
+    return TextEncoder(found.name, embed, found.level, marks)
+
+
+def _mean_of_tokens(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    weights = mask.unsqueeze(-1).float()  # (B, L, 1)
+    return (hidden * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+
+
+def _first_token(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    first = mask.argmax(dim=1)  # not 0 where padding stands on the left
+    return hidden[list(range(len(hidden))), first]
+
+
+def _marks_of(tokenizer: Any) -> SpeakerMarks | None:  # noqa: ANN401 - any of transformers' classes
+    vocabulary = tokenizer.get_vocab()
+    for marks in MARKS:
+        if all(mark in vocabulary for mark in marks):
+            # As plain words of the vocabulary they would be parted at their brackets.
+            tokenizer.add_special_tokens({"additional_special_tokens": list(marks)}, replace_extra_special_tokens=False)
+            return marks
+    return None
+
+
+def _lengths(tokenizer: Any, texts: Sequence[str]) -> NDArray[np.intp]:  # noqa: ANN401 - any of transformers' classes
+    ids = tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]
+    return np.array([len(tokens) for tokens in ids])
+
+
+def _warn_of_truncation(lengths: NDArray[np.intp], limit: int) -> None:
+    count = int((lengths > limit).sum())
+    if count:
+        logger.warning("%d of %d texts are longer than the model's %d tokens and were cut", count, len(lengths), limit)

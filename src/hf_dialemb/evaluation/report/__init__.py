@@ -1,0 +1,1 @@
+"""Reports: a page of tables and pictures."""

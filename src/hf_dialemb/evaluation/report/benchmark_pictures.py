@@ -1,0 +1,156 @@
+"""Which pictures a benchmark's report shows, and what they are drawn from."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...encoders.checkpoints import saved_steps
+from ...models.errors import InputError
+from ..benchmark import cached_encoder
+from ..results.rows import Results
+from ..run import trained_steps
+from ..suites import load_suite
+from ..tasks.sampling import fixed_sample
+from ..tasks.task import Problem
+from .page import Picture
+from .pictures import (
+    PathPoint,
+    alignment_uniformity_path,
+    bars,
+    dendrogram,
+    measured_point,
+    spherical_voronoi,
+    umap_or_pca,
+)
+from .pictures.maps import scatter
+
+logger = logging.getLogger(__name__)
+
+MAPPED = {"dial2vec": "domains", "dialog2flow": "action-similarity"}
+"""The suites whose items are mapped, and the task that has their labels."""
+
+PATH_DIALOGUES = 300
+"""How many dialogues each saved step of a training is measured on for its path."""
+
+_Vectors = Mapping[str, NDArray[np.float32]]
+
+
+def draw_pictures(
+    results: Sequence[Results],
+    models: Sequence[str],
+    folder: Path,
+    data_dir: str | Path | None = None,
+    *,
+    cache: Path | None = None,
+    limit: int | None = None,
+) -> list[Picture]:
+    """Draws all pictures of a benchmark.
+
+    Of each suite its figures as bars. Of the first corpus at hand that has domains: a map of its dialogues by each
+    model, and the path of alignment and uniformity through the saved steps of models that keep any. Of utterances with
+    actions: the cells of the largest actions on the sphere and a tree of all, by each model. A picture that cannot be
+    drawn, for example of a model without vectors, is left out with a warning.
+
+    Args:
+        results: Of the suites.
+        models: Encoders, in the forms that `load_encoder` takes.
+        folder: Where the PNGs go.
+        data_dir: Where the corpora lie.
+        cache: Where vectors are kept; see `hf_dialemb.evaluation.benchmark.evaluate_suite`.
+        limit: As in `evaluate_suite`.
+
+    Returns:
+        The pictures, in the order of the suites.
+    """
+    pictures: list[Picture | None] = []
+    for one in results:
+        suite = str(one.run["config"]["suite"])
+        path = folder / f"{suite}-figures.png"
+        rows = one.results
+        draw = _drawing(bars, rows, path, suite)
+        pictures.append(_drawn(f"{suite}: figures", "Whiskers: 95 % intervals. Hatched: quoted.", path, draw))
+        if suite in MAPPED:
+            problem = _problem(suite, data_dir, limit)
+            if problem is not None:
+                pictures += _of_items(suite, problem, models, folder, cache)
+    return [picture for picture in pictures if picture is not None]
+
+
+def _of_items(
+    suite: str, problem: Problem, models: Sequence[str], folder: Path, cache: Path | None
+) -> Iterator[Picture | None]:
+    vectors: dict[str, NDArray[np.float32]] = {}
+    for model in models:
+        try:
+            found = cached_encoder(model, cache).encode(problem.dialogues)
+        except InputError as error:
+            logger.warning("no picture of %s: %s", model, error)
+            continue
+        if np.isfinite(found).all():
+            vectors[model] = found
+        else:
+            logger.warning("no picture of %s: it gives vectors with NaN or infinity", model)
+    corpus, path = str(problem.config["corpus"]), folder / f"{suite}-map.png"
+    method = umap_or_pca()
+    draw = _drawing(scatter, vectors, problem.labels, path, None, method)
+    yield _drawn(f"{corpus}: a map", f"Nearby points are alike ({method}); colours are labels.", path, draw)
+    if suite == "dial2vec":
+        yield _path(problem, vectors, folder / f"{suite}-path.png")
+        return
+    for number, (model, found) in enumerate(vectors.items()):
+        for name, kind, caption in (
+            ("sphere", spherical_voronoi, "The cells of the largest actions; dots are utterances."),
+            ("tree", dendrogram, "Actions joined where their centroids are alike."),
+        ):
+            path = folder / f"{suite}-{name}-{number}.png"
+            draw = _drawing(kind, found, problem.labels, path, model)
+            yield _drawn(f"{corpus}: {name} by {Path(model).name}", caption, path, draw)
+
+
+def _path(problem: Problem, vectors: _Vectors, path: Path) -> Picture | None:
+    """Draws the path of those models that keep steps of their training, and the others as points."""
+    rows = fixed_sample(range(len(problem.labels)), PATH_DIALOGUES)
+    labels = [problem.labels[row] for row in rows]
+    points: dict[str, list[PathPoint]] = {}
+    for model, found in vectors.items():
+        try:
+            saved = saved_steps(model)
+            last = trained_steps(model) or (saved[-1][0] + 1 if saved else 0)
+            moments = []
+            for step, folder in saved:
+                if step < last:
+                    vectors_then = cached_encoder(str(folder), None).encode([problem.dialogues[row] for row in rows])
+                    moments.append(measured_point(step, vectors_then, labels))
+            points[model] = [*moments, measured_point(last, found[rows], labels)]
+        except (InputError, ValueError) as error:
+            logger.warning("no path of %s: %s", model, error)
+    caption = f"Adjusted alignment and uniformity of {len(labels)} dialogues while models learn; lower is better."
+    return _drawn("Alignment and uniformity", caption, path, _drawing(alignment_uniformity_path, points, path))
+
+
+def _problem(suite: str, data_dir: str | Path | None, limit: int | None) -> Problem | None:
+    """Finds the largest labelled problem of a suite."""
+    try:
+        problems, _ = load_suite(suite, data_dir, limit, fine_tune=False, tasks=(MAPPED[suite],))
+    except InputError as error:  # other tasks of the suite may have had their corpora
+        logger.warning("no pictures of the suite %s: %s", suite, error)
+        return None
+    return max(problems.values(), key=lambda problem: len(set(problem.labels)), default=None)
+
+
+def _drawing(draw: Callable[..., None], *arguments: object) -> Callable[[], None]:
+    return lambda: draw(*arguments)
+
+
+def _drawn(title: str, caption: str, path: Path, draw: Callable[[], None]) -> Picture | None:
+    try:
+        draw()
+    except InputError as error:
+        logger.warning("no picture '%s': %s", title, error)
+        return None
+    return Picture(title, caption, path)

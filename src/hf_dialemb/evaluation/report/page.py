@@ -1,0 +1,248 @@
+"""One HTML file that shows what a benchmark measured: tables to sort and filter, pictures, and how to repeat it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from ...models.errors import InputError
+from ...runs.files import write_text_atomically
+from ..results.learnt import NOTE
+from ..results.rows import Results, Row, place_of
+from ..results.tables import PRINTED_DECIMALS, column_of, measured_of, printed_cells, printed_figure
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+TEMPLATE = "report.html.jinja"
+TITLE = "Benchmark of dialogue embeddings"
+
+_PNG = b"\x89PNG"
+_NAMED = ("suite", "paper", "corpus")  # where a run's config says what it is
+_Kind = TypeVar("_Kind")
+_Place = tuple[str, str, str, str, str]  # corpus, split, task, metric, setting
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a report.
+
+    Attributes:
+        title: What stands above it.
+        caption: What it shows, in a sentence; it is also read out where the picture cannot be seen.
+        png: The PNG, or the file that holds it.
+    """
+
+    title: str
+    caption: str
+    png: Path | bytes
+
+
+class Heading(NamedTuple):
+    """The head of a model's column: its name, whether it is quoted, and what a link to a sorted view calls it."""
+
+    name: str
+    quoted: bool
+
+    @property
+    def key(self) -> str:
+        """The name that sorts by this column in the page's address."""
+        return f"quoted: {self.name}" if self.quoted else self.name
+
+
+class Cell(NamedTuple):
+    """A figure as it is printed.
+
+    Attributes:
+        value: The number to sort by.
+        text: The printed figure.
+        best: Whether it is the best measured figure of its row.
+        std: The printed standard deviation; empty where there is none.
+        interval: The printed 95 % interval; empty where there is none.
+        repeats: Over how many repeats it was taken.
+        source: The number of its source in the list below the table; None for a measured figure.
+        learnt: Whether the model learnt from what it was measured on.
+    """
+
+    value: float
+    text: str
+    best: bool
+    std: str
+    interval: str
+    repeats: int
+    source: int | None
+    learnt: bool
+
+
+class Line(NamedTuple):
+    """A row of a table: what was measured, and each model's figure or None."""
+
+    corpus: str
+    split: str
+    task: str
+    metric: str
+    setting: str
+    lower_is_better: bool
+    cells: list[Cell | None]
+
+
+class Section(NamedTuple):
+    """What the page shows of one run: what it is called, its table, and how it was made."""
+
+    name: str
+    headings: list[Heading]
+    lines: list[Line]
+    sources: list[str]
+    facts: list[tuple[str, str]]
+    command: str
+    versions: str
+    config: str
+    left_out: list[str]
+
+
+def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: Path | str, title: str = TITLE) -> None:
+    """Writes a report: one HTML file that needs no other file and no network.
+
+    Its tables can be sorted and filtered; the page's address keeps the view, such as
+    ``report.html#sort=tfidf&direction=descending&corpus=sgd``.
+
+    Args:
+        results: The runs, one table each, such as the suites of a benchmark.
+        pictures: What to show below the tables.
+        path: The HTML file, which is written whole or not at all.
+        title: What stands above it all.
+
+    Raises:
+        InputError: There is no run with a figure, or a picture cannot be read or is no PNG.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    sections = [_section(one, f"Results {number}") for number, one in enumerate(results, 1)]
+    if not any(section.lines for section in sections):
+        raise InputError("results: got no figure, expected at least one; measure a model first")
+    lines = [line for section in sections for line in section.lines]
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["breakable"] = _breakable
+    page = environment.get_template(TEMPLATE).render(
+        title=title,
+        sections=sections,
+        corpora=_distinct(line.corpus for line in lines),
+        tasks=_distinct(line.task for line in lines),
+        models=_distinct(heading.name for section in sections for heading in section.headings),
+        quoted=any(heading.quoted for section in sections for heading in section.headings),
+        learnt=any(cell is not None and cell.learnt for line in lines for cell in line.cells),
+        note=NOTE,
+        pictures=[(picture, base64.b64encode(_png(picture)).decode("ascii")) for picture in pictures],
+    )
+    write_text_atomically(Path(path), page)
+
+
+def _section(results: Results, otherwise: str) -> Section:
+    run, rows = results.run, [row for row in results.results if row.metric != "seconds"]
+    config: Mapping[str, Any] = run.get("config") or {}
+    found: dict[_Place, dict[Heading, Row]] = {}
+    for row in rows:
+        place = place_of(row)
+        found.setdefault(place, {})[Heading(row.model, row.quoted_from is not None)] = row
+    headings = sorted(
+        _distinct(heading for figures in found.values() for heading in figures), key=lambda one: one.quoted
+    )
+    sources = _distinct(row.quoted_from for row in rows if row.quoted_from)
+    not_measured = [f"{cell}: {why}" for cell, why in (config.get("not_measured") or {}).items()]
+    return Section(
+        name=next((str(config[field]) for field in _NAMED if config.get(field)), otherwise),
+        headings=headings,
+        lines=[_line(place, [figures.get(one) for one in headings], sources) for place, figures in found.items()],
+        sources=sources,
+        facts=_facts(run, rows),
+        command=str(run.get("command") or ""),
+        versions=", ".join(f"{package} {version}" for package, version in (run.get("versions") or {}).items()),
+        config=json.dumps({name: config[name] for name in config if name != "cells"}, indent=1, ensure_ascii=False),
+        left_out=[*(str(one) for one in config.get("left_out") or ()), *not_measured],
+    )
+
+
+def _facts(run: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Tells how a run was made, as pairs of a name and a text."""
+    measured = [row for row in rows if row.quoted_from is None]
+    quoted = len(rows) - len(measured)
+    facts = [
+        ("Models", ", ".join(_distinct(row.model for row in measured))),
+        ("Corpora", ", ".join(_distinct(f"{row.corpus} ({row.split})" for row in rows))),
+        ("Figures", f"{len(measured):,} measured" + (f", {quoted:,} quoted" if quoted else "")),
+        ("Seeds", ", ".join(map(str, run.get("seeds") or ()))),
+        ("Hardware", str(run.get("hardware") or "")),
+        ("Time", _duration(run["seconds"]) if run.get("seconds") is not None else ""),
+        ("Commit", str(run.get("commit") or "")),
+    ]
+    return [(name, text) for name, text in facts if text]
+
+
+def _line(place: _Place, rows: Sequence[Row | None], sources: Sequence[str]) -> Line:
+    """Prints a figure of each model; which is the best is decided as in the Markdown tables."""
+    found = [row for row in rows if row is not None]
+    column = column_of(found[0])
+    column = column._replace(decimals=max(column.decimals, PRINTED_DECIMALS))
+    printed = printed_cells(column, rows, measured_of(rows), missing="")
+    cells: list[Cell | None] = []
+    for row, text in zip(rows, printed, strict=True):
+        if row is None:
+            cells.append(None)
+            continue
+        cells.append(
+            Cell(
+                value=row.mean,
+                text=printed_figure(column, row.mean),
+                best=text.startswith("**"),
+                std="" if row.std is None else printed_figure(column, row.std),
+                interval=", ".join(printed_figure(column, end) for end in row.interval or ()),
+                repeats=row.n,
+                source=sources.index(row.quoted_from) + 1 if row.quoted_from else None,
+                learnt=row.learnt,
+            )
+        )
+    return Line(*place, lower_is_better=column.lower_is_better, cells=cells)
+
+
+def _breakable(name: str) -> Markup:
+    """Escapes a long name and lets it break between its words, of which a path or a corpus's name has several."""
+    from markupsafe import Markup, escape
+
+    return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[/_@,-])", name))
+
+
+def _png(picture: Picture) -> bytes:
+    if isinstance(picture.png, bytes):
+        content, place = picture.png, "picture"
+    else:
+        place = f"picture {picture.png}"
+        try:
+            content = picture.png.read_bytes()
+        except OSError as error:
+            raise InputError(f"{place}: cannot be read ({error.strerror}); draw it again") from error
+    if not content.startswith(_PNG):
+        raise InputError(f"{place} '{picture.title}': got a file that is no PNG, expected a PNG; draw it again")
+    return content
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours:,} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _distinct(several: Iterable[_Kind]) -> list[_Kind]:
+    return list(dict.fromkeys(several))

@@ -1,0 +1,134 @@
+"""How alignment and uniformity change while a model learns (dial2vec, section 5.3.3 and Figure 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from ....corpora.audit.histograms import check_drawing, new_figure
+from ....models.errors import InputError
+from .drawing import COLOURS, DARK_GREY, RULE, note, save, short_model, style
+
+MAX_MODELS = 2 * len(COLOURS)
+"""Paths of one picture: each colour with two shapes."""
+
+_WIDTH, _HEIGHT = 8.6, 5.4  # inches
+
+
+class PathPoint(NamedTuple):
+    """A moment of training.
+
+    Attributes:
+        step: The training step, from 0 for the model before training.
+        alignment: Adjusted alignment, equation 8; lower is better.
+        uniformity: Uniformity, equation 9; lower is better.
+    """
+
+    step: int
+    alignment: float
+    uniformity: float
+
+
+def measured_point(step: int, embeddings: NDArray[Any], labels: Sequence[str]) -> PathPoint:
+    """Measures a checkpoint's vectors.
+
+    Args:
+        step: The checkpoint's training step.
+        embeddings: One vector per dialogue, ``(N, D)``.
+        labels: One label per dialogue.
+
+    Returns:
+        The point.
+
+    Raises:
+        ValueError: As in `hf_dialemb.metrics.alignment_uniformity`.
+    """
+    from ....metrics.alignment_uniformity.functional import alignment_uniformity
+
+    scores = alignment_uniformity(embeddings, list(labels))
+    return PathPoint(step, scores["adjusted_alignment"], scores["uniformity"])
+
+
+def alignment_uniformity_path(points_by_model: Mapping[str, Sequence[PathPoint]], path: Path | str) -> None:
+    """Draws where models move while they learn and writes it as a PNG, whole or not at all.
+
+    Args:
+        points_by_model: From a model's name to its points, in any order; a model that does not learn has one.
+        path: The PNG file.
+
+    Raises:
+        InputError: There is no model, a model has no point or two of one step, there are more models than
+            `MAX_MODELS`, or matplotlib is not installed.
+    """
+    check_drawing()
+    _check(points_by_model)
+    figure = new_figure(_WIDTH, _HEIGHT)
+    axes = figure.subplots()
+    for index, (model, points) in enumerate(points_by_model.items()):
+        _draw(axes, model, sorted(points), *style(index))
+    axes.set_xlabel("uniformity  (← lower: more evenly spread)", fontsize=11)
+    axes.set_ylabel("adjusted alignment  (↓ lower: alike lie closer)", fontsize=11)
+    axes.margins(0.1)
+    axes.grid(color=RULE, linewidth=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    _legend(figure, axes)
+    note(
+        figure,
+        "Both axes: lower is better, so the best place is at the bottom left. Arrows follow training; the hollow mark "
+        "is its start, the large one its end; numbers are training steps. A model with a single mark was not trained.",
+    )
+    save(figure, path)
+
+
+def _check(points_by_model: Mapping[str, Sequence[PathPoint]]) -> None:
+    if not points_by_model:
+        raise InputError("points_by_model: got no model, expected at least one; pass its points under its name")
+    if len(points_by_model) > MAX_MODELS:
+        raise InputError(
+            f"points_by_model: got {len(points_by_model)} models, expected at most {MAX_MODELS}; draw several pictures"
+        )
+    for model, points in points_by_model.items():
+        steps = [point.step for point in points]
+        if not steps or len(set(steps)) < len(steps):
+            raise InputError(
+                f"model {model}: got the steps {steps}, expected at least one and each once; leave the others out"
+            )
+
+
+def _draw(axes: Any, model: str, points: Sequence[PathPoint], colour: str, marker: str) -> None:  # noqa: ANN401
+    places = [(point.uniformity, point.alignment) for point in points]
+    axes.plot(*zip(*places, strict=True), marker, color=colour, markersize=4)
+    for before, after in pairwise(places):
+        arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.4, "shrinkA": 3, "shrinkB": 4}
+        axes.annotate("", after, before, arrowprops=arrow)
+    if len(points) > 1:
+        axes.plot(*places[0], marker, markersize=8, markerfacecolor="white", markeredgecolor=colour, markeredgewidth=2)
+        # Learning leads to the bottom left: beyond an end there, and before a start at the top right, there is room.
+        for place, shift, side, edge in ((0, (7, 5), "left", "bottom"), (-1, (-7, -5), "right", "top")):
+            axes.annotate(
+                f"{points[place].step:,}",
+                places[place],
+                shift,
+                textcoords="offset points",
+                ha=side,
+                va=edge,
+                fontsize=8.5,
+                color=DARK_GREY,
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
+                zorder=5,
+            )
+    axes.plot(
+        *places[-1], marker, color=colour, markersize=9, markeredgecolor="white", label=short_model(model), zorder=4
+    )
+
+
+def _legend(figure: Any, axes: Any) -> None:  # noqa: ANN401
+    legend = figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False, fontsize=9)
+    for text in legend.get_texts():
+        text.set_parse_math(False)

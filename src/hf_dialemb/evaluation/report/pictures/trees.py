@@ -1,0 +1,73 @@
+"""Which labels lie near each other: a tree of their centroids."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ....corpora.audit.histograms import check_drawing, new_figure
+from ....models.errors import InputError
+from .centroids import check_labelled, largest_labels, mean_directions
+from .drawing import COLOURS, RULE, note, plain_text, save, shortened, title
+
+MAX_LEAVES = 100
+"""Labels that the tree shows; the smaller ones are left out, which its note says."""
+
+_LEAF_HEIGHT, _MARGIN, _WIDTH = 0.21, 1.4, 9.0  # inches
+
+
+def dendrogram(embeddings: NDArray[Any], labels: Sequence[str], path: Path | str, heading: str = "") -> None:
+    """Draws the tree of the labels' centroids and writes it as a PNG, whole or not at all.
+
+    Args:
+        embeddings: Vectors ``(N, D)``; they are L2-normalised first.
+        labels: One label per vector.
+        path: The PNG file.
+        heading: What stands above it, such as the model's name.
+
+    Raises:
+        InputError: There are fewer than two labels, vectors and labels do not fit each other, the vectors of a label
+            have no common direction, or matplotlib is not installed.
+    """
+    from scipy.cluster import hierarchy
+
+    check_drawing()
+    check_labelled(embeddings, labels)
+    counts = Counter(labels)
+    if len(counts) < 2:
+        raise InputError(f"labels: got {len(counts)} distinct, expected at least 2; choose items of several labels")
+    names = largest_labels(labels, MAX_LEAVES)
+    tree = hierarchy.linkage(mean_directions(embeddings, labels, names), method="average", metric="cosine")
+    tree[:, 2] = tree[:, 2].clip(min=0)  # rounding can make the distance of equal directions negative
+    figure = new_figure(_WIDTH, _MARGIN + _LEAF_HEIGHT * len(names))
+    axes = figure.subplots()
+    hierarchy.dendrogram(
+        tree,
+        labels=[f"{shortened(name, 60)} ({counts[name]:,})" for name in names],
+        orientation="left",
+        ax=axes,
+        color_threshold=0,
+        above_threshold_color=COLOURS[0],
+        leaf_font_size=9,
+    )
+    axes.set_xlabel("cosine distance at which labels join", fontsize=10)
+    axes.tick_params(axis="x", labelsize=9)
+    axes.grid(axis="x", color=RULE, linewidth=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "left", "right"):
+        axes.spines[side].set_visible(False)
+    plain_text(axes.get_yticklabels())
+    title(figure, heading)
+    note(figure, _note(len(names), len(counts)))
+    save(figure, path)
+
+
+def _note(shown: int, count: int) -> str:
+    text = "Labels that join further right are more alike. Centroids of labels, average linkage; in brackets, items."
+    if shown < count:
+        text += f" Shown: the {shown:,} largest of {count:,} labels."
+    return text

@@ -1,0 +1,1 @@
+"""Results: rows of figures, the papers' own, and tables of both."""

@@ -1,0 +1,111 @@
+"""What a model learnt from: its figures on the same dialogues say nothing of unseen ones, and are marked.
+
+That a set is called a test set does not keep it out of training: a recipe may name ``star/all``, and some corpora have
+no splits of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...corpora import CORPORA, get_corpus
+from ...corpora.corpus import ALL
+from ...corpora.own.reading import is_own
+from ...runs.folder import RunFolder
+from .rows import Row
+
+LEARNT = "†"
+"""What stands behind a figure of dialogues that the model learnt from."""
+
+NOTE = f"{LEARNT} The model learnt from these dialogues: no figure of unseen ones, and not compared."
+
+Set = tuple[str, str]
+"""A corpus, or a dataset on the Hub, and a split; a path and an empty string for a file of one's own."""
+
+
+def learnt_sets(settings: Mapping[str, Any]) -> frozenset[Set]:
+    """Says what a training read, by the names of the sets.
+
+    Args:
+        settings: Its settings; ``corpus``, ``train_split`` and ``exclude`` are looked at. What ``exclude`` names was
+            left out by its texts, and does not count, whichever corpus held it.
+
+    Returns:
+        The sets.
+    """
+    given = settings.get("corpus") or []
+    names = [given] if isinstance(given, str) else given
+    read = {each for item in names for each in _sets_of(str(item), str(settings.get("train_split", "train")))}
+    left_out = {each for item in settings.get("exclude") or () for each in _sets_of(str(item), ALL)}
+    return frozenset(read - left_out)
+
+
+def sets_behind(model: str) -> frozenset[Set]:
+    """Says what a trained model learnt from.
+
+    Args:
+        model: Its folder, that of a training, of one of its checkpoints or of an ensemble; or that, and what
+            `load_encoder` takes behind an ``@``.
+
+    Returns:
+        The sets, those of all its members; none for what is no such folder, such as a model of the Hub.
+    """
+    folder = Path(model)
+    if "@" in model and not folder.is_dir():
+        folder = Path(model.rpartition("@")[0])
+    runs = [folder.parent if folder.name.startswith("checkpoint-") else folder]
+    if members := RunFolder(folder).members():
+        # A member may be a checkpoint, whose settings lie beside it.
+        runs = [folder.parent / Path(member).parts[0] for member in members]
+    found = [RunFolder(run).settings() for run in runs if RunFolder(run).settings_file.is_file()]
+    return frozenset().union(*map(learnt_sets, found))
+
+
+def is_learnt(corpus: str, split: str, sets: frozenset[Set]) -> bool:
+    """Says whether a model learnt from what is measured.
+
+    Args:
+        corpus: What is measured, as it was named.
+        split: Its split; ``"all"`` is learnt if a part is.
+        sets: See `learnt_sets`.
+
+    Returns:
+        Whether one of the sets is a part of it.
+    """
+    if corpus in CORPORA:
+        return bool(set(_sets_of(f"{corpus}/{split}", split)) & sets)
+    if is_own(corpus):
+        return any(not of and Path(name).resolve() == Path(corpus).resolve() for name, of in sets)
+    return any(name == corpus and (of == split or ALL in (of, split)) for name, of in sets)
+
+
+def marked(rows: Iterable[Row], corpus: str | None = None, sets: frozenset[Set] | None = None) -> list[Row]:
+    """Marks figures of what a model learnt from; times are none, and what is marked stays so.
+
+    Args:
+        rows: Measured figures.
+        corpus: What was measured, where the rows call it by another name.
+        sets: What the models learnt from; None to ask their folders.
+
+    Returns:
+        The rows, in order.
+    """
+    rows = list(rows)
+    behind = {model: sets_behind(model) if sets is None else sets for model in {row.model for row in rows}}
+    return [
+        row
+        if row.learnt or row.metric == "seconds"
+        else replace(row, learnt=is_learnt(corpus or row.corpus, row.split, behind[row.model]))
+        for row in rows
+    ]
+
+
+def _sets_of(item: str, split: str) -> list[Set]:
+    name, _, given = item.partition("/")
+    if item in CORPORA or (name in CORPORA and not is_own(item)):
+        split = given or split
+        return [(name, each) for each in (get_corpus(name).splits if split == ALL else (split,))]
+    return [(item, "" if is_own(item) else split)]

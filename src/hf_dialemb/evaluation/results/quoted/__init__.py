@@ -1,0 +1,76 @@
+"""The figures of the papers' own tables, to stand beside measured ones: one JSON file a paper.
+
+A file names the paper, the models that tables show, what to know before comparing, and the tables: for each column the
+corpus, task, metric and setting that it measures, here always on test, and for each row the model, the row's printed
+name and its figures, ``[mean, std]`` where a deviation is printed. A corpus that this package cannot read has the
+paper's own name for it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ..rows import Row, place_of
+
+SPLIT = "test"
+"""The split that all quoted figures are of."""
+
+
+class Quoted(NamedTuple):
+    """What is quoted of a paper.
+
+    Attributes:
+        paper: Authors and year.
+        rows: Its figures; ``quoted_from`` names paper, table and row.
+        shown: The models that are shown beside measured ones, of all that the rows are of.
+        notes: What to know before comparing, a sentence each.
+    """
+
+    paper: str
+    rows: tuple[Row, ...]
+    shown: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def quoted_figures(suite: str) -> Quoted:
+    """Reads the figures of a suite's paper.
+
+    Args:
+        suite: A key of `hf_dialemb.evaluation.suites.SUITES`.
+
+    Returns:
+        Its figures, in the order of its tables.
+    """
+    record = json.loads(Path(__file__).with_name(f"{suite}.json").read_text(encoding="utf-8"))
+    rows = []
+    for table in record["tables"]:
+        for line in table["rows"]:
+            source = f"{record['paper']}, {table['table']}, row {line['row']}"
+            for (corpus, task, metric, setting), figure in zip(table["columns"], line["figures"], strict=True):
+                mean, std = figure if isinstance(figure, list) else (figure, None)
+                rows.append(
+                    Row(line["model"], corpus, SPLIT, task, metric, setting, mean, std, table["n"], quoted_from=source)
+                )
+    return Quoted(str(record["paper"]), tuple(rows), tuple(record["shown"]), tuple(record["notes"]))
+
+
+def quoted_beside(rows: Iterable[Row], suites: Sequence[str] = ()) -> list[Row]:
+    """Finds what papers print for the tasks that were measured.
+
+    Args:
+        rows: Measured figures.
+        suites: Whose papers; none for all.
+
+    Returns:
+        The papers' figures of the same corpora, splits, tasks, metrics and settings, model by model.
+    """
+    measured = set(map(place_of, rows))
+    found = []
+    for suite in suites or sorted(file.stem for file in Path(__file__).parent.glob("*.json")):
+        quoted = quoted_figures(suite)
+        beside = [row for row in quoted.rows if place_of(row) in measured]
+        found += [row for model in quoted.shown for row in beside if row.model == model]
+    return found

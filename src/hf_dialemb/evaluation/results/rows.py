@@ -1,0 +1,268 @@
+"""Results files: one JSON per run, the source of every table, model card and picture."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from ...models.errors import InputError
+from ...runs.files import write_text_atomically
+from ...runs.hardware import describe_hardware
+
+SCHEMA = 1
+"""The version of the file format."""
+
+_PACKAGES = ("hf-dialemb", "torch", "transformers", "sentence-transformers", "scikit-learn", "scipy", "numpy")
+_OPTIONAL = {"interval", "learnt"}  # files of earlier versions lack it
+_RUN_FIELDS = ("command", "config", "seeds", "versions", "commit", "hardware", "seconds")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured or quoted figure.
+
+    Attributes:
+        model: The encoder's name, as it was given.
+        corpus: The corpus, such as ``"sgd"``.
+        split: The split, such as ``"test"``.
+        task: The task, such as ``"dialogue-retrieval"``.
+        metric: The metric within the task, such as ``"map"``.
+        setting: Which variant of the metric, such as ``"per-query"``; empty for the usual one.
+        mean: The figure; a percentage where the papers print percentages (purity, nmi, spearman, map, mrr).
+        std: The sample standard deviation over ``n`` repeats; None where there was one.
+        n: Over how many repeats (seeds) ``mean`` was taken.
+        interval: Where the 95 % bootstrap interval of ``mean`` begins and ends: over the items that are scored one by
+            one (queries, contexts), else over the repeats; None where there is but one.
+        quoted_from: None for a figure of this run, else where it is printed ("paper, table, row").
+        learnt: Whether the model learnt from the dialogues that it was measured on.
+
+    Raises:
+        InputError: A field has the wrong type or a number is not finite.
+    """
+
+    model: str
+    corpus: str
+    split: str
+    task: str
+    metric: str
+    setting: str
+    mean: float
+    std: float | None
+    n: int
+    interval: tuple[float, float] | None = None
+    quoted_from: str | None = None
+    learnt: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("model", "corpus", "split", "task", "metric", "setting"):
+            if not isinstance(getattr(self, name), str):
+                raise InputError(f"field {name}: got {getattr(self, name)!r}, expected a string")
+        if not _is_number(self.mean):
+            raise InputError(f"field mean: got {self.mean!r}, expected a finite number")
+        if self.std is not None and not _is_number(self.std):
+            raise InputError(f"field std: got {self.std!r}, expected a finite number or null")
+        if isinstance(self.n, bool) or not isinstance(self.n, int):
+            raise InputError(f"field n: got {self.n!r}, expected a whole number")
+        if self.interval is not None:
+            ends = self.interval
+            if not isinstance(ends, list | tuple) or len(ends) != 2 or not all(map(_is_number, ends)):
+                raise InputError(f"field interval: got {ends!r}, expected two finite numbers or null")
+            object.__setattr__(self, "interval", tuple(ends))  # JSON knows lists only
+        if not isinstance(self.quoted_from, str | None):
+            raise InputError(f"field quoted_from: got {self.quoted_from!r}, expected a string or null")
+        if not isinstance(self.learnt, bool):
+            raise InputError(f"field learnt: got {self.learnt!r}, expected true or false")
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a run measured.
+
+    Attributes:
+        run: How it was measured (see `describe_run`).
+        results: The figures.
+    """
+
+    run: Mapping[str, Any]
+    results: tuple[Row, ...]
+
+
+def place_of(row: Row) -> tuple[str, str, str, str, str]:
+    """Says what a figure is of: corpus, split, task, metric and setting."""
+    return row.corpus, row.split, row.task, row.metric, row.setting
+
+
+def write_results(results: Results, path: Path | str) -> None:
+    """Writes a results file, whole or not at all.
+
+    Args:
+        results: What to write.
+        path: The JSON file.
+    """
+    record = {"schema": SCHEMA, "run": dict(results.run), "results": [asdict(row) for row in results.results]}
+    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_text_atomically(Path(path), text)
+
+
+def read_results(path: Path | str) -> Results:
+    """Reads a results file.
+
+    Args:
+        path: A file that `write_results` wrote, or another of the same schema.
+
+    Returns:
+        The run and its rows.
+
+    Raises:
+        InputError: The file is missing or malformed; the sentence names the file and the field.
+    """
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); give a results file") from error
+    except ValueError as error:
+        raise InputError(f"{path}: got text that is not JSON ({error}), expected a results file") from error
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+        got = record.get("schema") if isinstance(record, dict) else type(record).__name__
+        raise InputError(
+            f"{path}: field schema: got {got!r}, expected {SCHEMA}; write the file again with this version"
+        )
+    run, rows = record.get("run"), record.get("results")
+    if not isinstance(run, dict) or not isinstance(rows, list):
+        raise InputError(f"{path}: got no 'run' object or no 'results' list, expected both; write the file again")
+    missing = [name for name in _RUN_FIELDS if name not in run]
+    if missing:
+        raise InputError(f"{path}: run: field {missing[0]} is missing; write the file again")
+    return Results(run, tuple(_row(row, f"{path}: results[{index}]") for index, row in enumerate(rows)))
+
+
+def merge_results(several: Iterable[Results]) -> tuple[Row, ...]:
+    """Joins the rows of several runs into one table; of two rows for the same figure the later one stays.
+
+    Args:
+        several: Runs, the latest last.
+
+    Returns:
+        Rows in the order of their first appearance.
+
+    Raises:
+        InputError: Two runs measured different files of one name.
+    """
+    several = list(several)
+    check_same_data(several)
+    rows: dict[tuple[str | None, ...], Row] = {}
+    for results in several:
+        for row in results.results:
+            rows[row.model, row.corpus, row.split, row.task, row.metric, row.setting, row.quoted_from] = row
+    return tuple(rows.values())
+
+
+def check_same_data(several: Iterable[Results]) -> None:
+    """Makes sure that what has one name in several runs is one: files of one's own are called without their folder.
+
+    Args:
+        several: Runs; what they hashed of other corpora may be of another version, and is not compared.
+
+    Raises:
+        InputError: Two runs measured different files of one name.
+    """
+    from ...corpora import CORPORA
+
+    hashes: dict[str, str] = {}
+    for corpus, found in (each for results in several for each in data_hashes(results)):
+        if corpus not in CORPORA and hashes.setdefault(corpus, found) != found:
+            raise InputError(
+                f"{corpus}: got figures of two different files of this name, which nothing tells apart; give one of "
+                "them another name and measure it again, or leave one out"
+            )
+
+
+def data_hashes(results: Results) -> Iterator[tuple[str, str]]:
+    """Lists what a run measured, and the SHA-256 of each.
+
+    Args:
+        results: The run.
+
+    Yields:
+        The name of a corpus, and 64 digits.
+    """
+    config = results.run.get("config", {})
+    of_tasks = (each for each in config.values() if isinstance(each, dict))
+    for problem in (config, *config.get("problems", ()), *of_tasks):
+        corpus, found = problem.get("corpus") or config.get("corpus"), problem.get("data_sha256")
+        if corpus is not None and found is not None:
+            yield corpus, found
+
+
+def describe_run(command: str, config: Mapping[str, Any], seeds: Sequence[int], started: float) -> dict[str, Any]:
+    """Describes the present run for its results file.
+
+    Args:
+        command: The command line, or the call, that repeats the run.
+        config: What was measured and how; must be JSON.
+        seeds: The seeds of the repeats.
+        started: What ``time.perf_counter()`` returned when the run began.
+
+    Returns:
+        The ``run`` object: command, config, seeds, versions of the packages, commit of this package's sources (None
+        outside a checkout), hardware and seconds.
+    """
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "command": command,
+        "config": dict(config),
+        "seeds": list(seeds),
+        "versions": versions,
+        "commit": _commit(),
+        "hardware": describe_hardware(_used_gpu()),
+        "seconds": round(time.perf_counter() - started, 2),
+    }
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _row(record: Any, place: str) -> Row:  # noqa: ANN401 - whatever a JSON list holds
+    names = [field.name for field in fields(Row)]
+    if not isinstance(record, dict) or set(record) | _OPTIONAL != set(names):
+        got = ", ".join(map(str, record)) if isinstance(record, dict) else type(record).__name__
+        raise InputError(f"{place}: got {got or 'no field'}, expected exactly the fields {', '.join(names)}")
+    try:
+        return Row(**record)
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from None
+
+
+def _commit() -> str | None:
+    # An installed package may lie inside someone else's repository: only a tracked source file proves that it is ours.
+    here = Path(__file__)
+    answers = []
+    for arguments in (["ls-files", "--error-unmatch", here.name], ["rev-parse", "HEAD"]):
+        try:
+            answer = subprocess.run(
+                ["git", "-C", str(here.parent), *arguments], capture_output=True, text=True, timeout=10, check=True
+            )
+        except (OSError, subprocess.SubprocessError):
+            return None
+        answers.append(answer.stdout.strip())
+    return answers[-1]
+
+
+def _used_gpu() -> bool:
+    torch = sys.modules.get("torch")  # a run that never loaded torch did not use a GPU
+    return torch is not None and bool(torch.cuda.is_available())

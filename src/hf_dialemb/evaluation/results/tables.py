@@ -1,0 +1,296 @@
+"""Markdown tables of results: one row per model, or one row per figure where there are many; the best in bold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from .learnt import LEARNT, NOTE
+from .rows import Row, place_of
+
+WIDEST = 12
+"""How many figures stand side by side; where there are more, each has a row of its own and each model a column."""
+
+HEAD = ("Corpus", "Task", "Metric", "Setting")
+"""What stands before the models where each figure has a row."""
+
+PRINTED_DECIMALS = 2
+"""What the papers print of percentages."""
+
+
+class Column(NamedTuple):
+    """How a figure is printed.
+
+    Attributes:
+        task: Whose figure it is.
+        metric: Its metric.
+        setting: Its setting.
+        header: What stands above it.
+        decimals: How many are printed.
+        lower_is_better: Whether the lowest is the best.
+    """
+
+    task: str
+    metric: str
+    setting: str
+    header: str
+    decimals: int = 1
+    lower_is_better: bool = False
+
+
+_COLUMNS = (
+    Column("domain-categorization", "purity", "", "Purity"),
+    Column("domain-categorization", "nmi", "", "NMI"),
+    Column("domain-categorization", "ari", "", "ARI"),
+    Column("semantic-relatedness", "spearman", "pairs", "Spearman (pairs)"),
+    Column("semantic-relatedness", "spearman", "per-query", "Spearman (per query)"),
+    Column("dialogue-retrieval", "map", "", "MAP"),
+    Column("dialogue-retrieval", "mrr", "", "MRR"),
+    Column("alignment-uniformity", "adjusted_alignment", "", "Adjusted alignment ↓", 3, True),
+    Column("alignment-uniformity", "uniformity", "", "Uniformity ↓", 3, True),
+    Column("intent-classification", "accuracy", "1-shot", "Accuracy (1-shot)"),
+    Column("intent-classification", "accuracy", "5-shot", "Accuracy (5-shot)"),
+    Column("action-similarity", "f1", "1-shot", "F1 (1-shot)"),
+    Column("action-similarity", "f1", "5-shot", "F1 (5-shot)"),
+    Column("action-similarity", "accuracy", "1-shot", "Accuracy (1-shot)"),
+    Column("action-similarity", "accuracy", "5-shot", "Accuracy (5-shot)"),
+    Column("action-similarity", "ndcg10", "", "nDCG@10"),
+    Column("action-similarity", "ndcg10", "official", "nDCG@10 (official)"),
+    Column("action-similarity", "intra", "", "Within actions", 3),
+    Column("action-similarity", "inter", "", "Between actions ↓", 3, True),
+    Column("action-similarity", "difference", "", "Difference", 3),
+)
+_TIMES = (
+    Column("encoding", "seconds", "", "Encoding (s) ↓", 1, True),
+    Column("training", "seconds", "", "Training (s)", 0, True),
+)
+
+_OF_FLOWS = {  # each domain is a setting of its own; lower is better
+    "size_difference": ("Size difference", 1),
+    "transition_divergence": ("Transition divergence", 3),
+    "next_action_perplexity": ("Next-action perplexity", 2),
+    "reference_next_action_perplexity": ("Next-action perplexity of actions", 2),
+}
+
+LOWER_OF_FLOWS = tuple(_OF_FLOWS)
+"""The figures of flows, of all of which the least is the best."""
+
+_TEX = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "—": "--",
+    LEARNT: r"\textdagger{}",
+}
+
+
+def markdown_table(rows: Iterable[Row]) -> str:
+    """Renders figures as Markdown, one table per corpus and split.
+
+    Known metrics come in a fixed order, any other after them, and times last. A figure's best value is bold where at
+    least two models have one; equal printed values are all bold. Quoted figures are marked with numbers and their
+    sources listed. Figures of dialogues that a model learnt from are marked, and never bold.
+
+    Args:
+        rows: The figures, such as ``results.results`` or what `merge_results` returns.
+
+    Returns:
+        Markdown that ends in a line break; empty when there is no row.
+    """
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.corpus, row.split), []).append(row)
+    parts = [f"**{corpus}, {split}**\n\n{_table(group)}" for (corpus, split), group in groups.items()]
+    return "\n".join(parts)
+
+
+class Line(NamedTuple):
+    """One figure of a suite.
+
+    Attributes:
+        place: Corpus, split, task, metric and setting.
+        column: How it is printed.
+        rows: Of each model its figure, or None.
+    """
+
+    place: tuple[str, str, str, str, str]
+    column: Column
+    rows: list[Row | None]
+
+
+class Grid(NamedTuple):
+    """Figures beside those that a paper prints.
+
+    Attributes:
+        models: The columns; a quoted model's is called after the paper.
+        lines: The rows.
+        sources: Where the quoted figures stand, table by table.
+    """
+
+    models: list[str]
+    lines: list[Line]
+    sources: list[str]
+
+
+def paper_grid(rows: Iterable[Row]) -> Grid:
+    """Lays out figures beside those that a paper prints: a row per figure, a column per model.
+
+    Args:
+        rows: Measured figures, and quoted ones for the same corpora, tasks, metrics and settings. Times are left out.
+
+    Returns:
+        The grid, to be printed.
+    """
+    models: dict[str, dict[tuple[str, str, str, str, str], Row]] = {}
+    places: dict[tuple[str, str, str, str, str], Column] = {}
+    sources: dict[str, None] = {}
+    for row in rows:
+        if row.metric == "seconds":
+            continue
+        place = place_of(row)
+        column = column_of(row)
+        places[place] = column._replace(decimals=max(column.decimals, PRINTED_DECIMALS))
+        name = f"paper: {row.model}" if row.quoted_from else row.model
+        models.setdefault(name, {})[place] = row
+        if row.quoted_from:
+            sources[row.quoted_from.rpartition(", row ")[0] or row.quoted_from] = None
+    lines = [Line(place, column, [found.get(place) for found in models.values()]) for place, column in places.items()]
+    return Grid(list(models), lines, list(sources))
+
+
+def paper_table(rows: Iterable[Row]) -> str:
+    """Renders figures beside those that a paper prints, as one table: a row per figure, a column per model.
+
+    Args:
+        rows: As in `paper_grid`.
+
+    Returns:
+        Markdown that ends in a line break: the table, with a dash where a model has no figure, the best measured value
+        of each row in bold, and below it where the quoted figures stand. What a model learnt from is marked.
+    """
+    rows = list(rows)
+    grid = paper_grid(rows)
+    lines = [_line([*HEAD, *grid.models]), _line([*(":--" for _ in HEAD), *("--:" for _ in grid.models)])]
+    for (corpus, split, *words), column, figures in grid.lines:
+        cells = printed_cells(column, figures, measured_of(figures), missing="—")
+        lines.append(_line([f"{corpus}, {split}", *words, *cells]))
+    notes = ["", f"The paper's figures are quoted from {'; '.join(grid.sources)}."] if grid.sources else []
+    return "\n".join([*lines, *learnt_note(rows), *notes]) + "\n"
+
+
+def latex_table(rows: Iterable[Row], caption: str) -> str:
+    """Renders what `paper_table` does for a paper of one's own, with the package booktabs.
+
+    Args:
+        rows: As in `paper_grid`.
+        caption: What stands above the table.
+
+    Returns:
+        A ``table`` environment. Quoted models' columns are in italics, and the caption says where they are quoted from.
+    """
+    rows = list(rows)
+    grid = paper_grid(rows)
+    quoted = f" Columns in italics are quoted from {'; '.join(grid.sources)}." if grid.sources else ""
+    quoted += "".join(f" {note}" for note in learnt_note(rows) if note)
+    models = [rf"\textit{{{_tex(name)}}}" if name.startswith("paper: ") else _tex(name) for name in grid.models]
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_tex(caption + quoted)}}}",
+        rf"\begin{{tabular}}{{{'l' * len(HEAD)}{'r' * len(models)}}}",
+        r"\toprule",
+        " & ".join([*HEAD, *models]) + r" \\",
+        r"\midrule",
+    ]
+    for (corpus, split, *words), column, figures in grid.lines:
+        cells = printed_cells(column, figures, measured_of(figures), missing="—")
+        lines.append(" & ".join(map(_tex, [f"{corpus}, {split}", *words, *cells])) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
+
+
+def measured_of(rows: Iterable[Row | None]) -> list[Row]:
+    """Leaves out what is quoted or missing."""
+    return [row for row in rows if row is not None and row.quoted_from is None]
+
+
+def learnt_note(rows: Iterable[Row]) -> list[str]:
+    """Returns the lines below a table that say what the mark behind a figure means; none where none is marked."""
+    return ["", NOTE] if any(row.learnt for row in rows) else []
+
+
+def _table(rows: Sequence[Row]) -> str:
+    models: dict[str, dict[Column, Row]] = {}
+    sources = list(dict.fromkeys(row.quoted_from for row in rows if row.quoted_from))
+    for row in rows:
+        mark = f" [{sources.index(row.quoted_from) + 1}]" if row.quoted_from else ""
+        models.setdefault(row.model + mark, {})[column_of(row)] = row
+    used = {column: None for figures in models.values() for column in figures}
+    others = [column for column in used if column not in _COLUMNS + _TIMES]
+    columns = [column for column in (*_COLUMNS, *others, *_TIMES) if column in used]
+    found = {column: [figures.get(column) for figures in models.values()] for column in columns}
+    cells = [printed_cells(column, figures, figures, missing="") for column, figures in found.items()]
+    if len(columns) <= WIDEST:
+        lines = [_line(["Model", *(column.header for column in columns)]), _line([":--", *("--:" for _ in columns)])]
+        lines += [_line([model, *each]) for model, each in zip(models, zip(*cells, strict=True), strict=True)]
+    else:
+        lines = [_line(["Figure", *models]), _line([":--", *("--:" for _ in models)])]
+        lines += [_line([column.header, *each]) for column, each in zip(columns, cells, strict=True)]
+    notes = [f"[{number}] Quoted from {source}.  " for number, source in enumerate(sources, 1)]
+    return "\n".join([*lines, *learnt_note(rows), *([""] if notes else []), *notes]) + "\n"
+
+
+def column_of(row: Row) -> Column:
+    """Says how a figure is printed."""
+    if row.metric in _OF_FLOWS:
+        name, decimals = _OF_FLOWS[row.metric]
+        header = f"{name} ({row.setting}) ↓" if row.setting else f"{name} ↓"
+        return Column(row.task, row.metric, row.setting, header, decimals, True)
+    for column in _COLUMNS + _TIMES:
+        if (row.task, row.metric, row.setting) == (column.task, column.metric, column.setting):
+            return column
+    setting = f" ({row.setting})" if row.setting else ""
+    return Column(row.task, row.metric, row.setting, f"{row.task} {row.metric}{setting}")
+
+
+def printed_cells(
+    column: Column, rows: Sequence[Row | None], competing: Sequence[Row | None], missing: str
+) -> list[str]:
+    """Prints one figure of each model; the best of those that compete is bold where there are two to compare.
+
+    What a model learnt from does not compete, and is marked.
+    """
+    compared = [row for row in competing if row is not None and not row.learnt]
+    choose = min if column.lower_is_better else max
+    best = printed_figure(column, choose(row.mean for row in compared)) if len(compared) > 1 else None
+    cells = []
+    for row in rows:
+        if row is None:
+            cells.append(missing)
+            continue
+        figure = printed_figure(column, row.mean)
+        shown = f"**{figure}**" if figure == best and row in compared else figure
+        shown += LEARNT if row.learnt else ""
+        cells.append(shown if row.std is None else f"{shown} ± {printed_figure(column, row.std)}")
+    return cells
+
+
+def printed_figure(column: Column, value: float) -> str:
+    """Prints a figure without its deviation."""
+    return f"{value:.{column.decimals}f}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(escaped, cells))} |"
+
+
+def _tex(text: str) -> str:
+    """Escapes a text for LaTeX; what Markdown has in bold stays bold."""
+    escaped = "".join(_TEX.get(letter, letter) for letter in text)
+    return re.sub(r"\*\*(.+?)\*\*", r"\\textbf{\1}", escaped)
+
+
+def escaped(cell: str) -> str:
+    """Returns what stands in a cell of a Markdown table, which a bar would end."""
+    return cell.replace("|", "\\|")

@@ -1,0 +1,116 @@
+"""dial2vec's ablations (sections 5.3.1 and 5.3.2): the speakers one by one, and how they are put together.
+
+The tasks are those of the benchmark, on the dialogues of two speakers. A dialogue encoder of this package reads the
+whole dialogue, and gives the mean of each speaker's tokens, their sum (equation 4), and the mean of all tokens. Any
+other encoder has no such parts: it is given what one speaker says alone, and the sum and the mean of all are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...encoders.checkpoints import DialogueModelEncoder
+from ...encoders.remembering import RememberingEncoder
+from ...encoders.specs import Encoder
+from ...models.dialogue import ROLES, Dialogue
+from ...models.errors import InputError
+from .all_pairs import pair_scores
+from .domains import N_INIT, load_domains
+from .task import Measurement, Problem, Task, percentage
+
+FIRST, SECOND = "first speaker", "second speaker"
+SUM, MEAN = "sum of speakers", "mean of all tokens"
+"""The settings; the first speaker is who starts the conversation."""
+
+
+def load_ablations(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
+    """Loads the single-domain dialogues of two speakers of a corpus.
+
+    Args:
+        corpus: A corpus's name, or a file of one's own.
+        data_dir: Where the corpus lies.
+        split: Which part of it.
+        limit: At most so many dialogues, a fixed random sample; None means all.
+
+    Returns:
+        The problem of telling their domains apart by parts of them.
+
+    Raises:
+        InputError: The corpus is not found, or has too few labels, or no dialogue of two speakers.
+    """
+    whole = load_domains(corpus, data_dir, split, limit)
+    kept = [row for row, dialogue in enumerate(whole.dialogues) if len(dialogue.roles) == 2]
+    dialogues, labels = [whole.dialogues[row] for row in kept], [whole.labels[row] for row in kept]
+    if len(set(labels)) < 2 or len(set(labels)) == len(labels):
+        raise InputError(
+            f"corpus {corpus}, split {split}: got {len(labels)} dialogues of two speakers with {len(set(labels))} "
+            "distinct labels, expected at least two labels and two dialogues of one of them; choose another corpus"
+        )
+    config = {**whole.config, "dialogues": len(labels), "labels": len(set(labels))}
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+        found = []
+        for setting, vectors in views(encoder, dialogues).items():
+            found += _figures(setting, vectors, labels, seeds)
+        return found
+
+    return Problem(config, measure)
+
+
+def views(encoder: Encoder, dialogues: Sequence[Dialogue]) -> Mapping[str, NDArray[np.float32]]:
+    """Embeds parts of dialogues.
+
+    Args:
+        encoder: Any encoder.
+        dialogues: N dialogues of two speakers.
+
+    Returns:
+        By setting one vector per dialogue, ``(N, D)``.
+    """
+    inner = encoder.encoder if isinstance(encoder, RememberingEncoder) else encoder
+    if not isinstance(inner, DialogueModelEncoder):
+        parts = [_said_by(dialogue, place) for place in (0, 1) for dialogue in dialogues]
+        vectors = encoder.encode(parts)  # in one call, for encoders that are fitted on what they encode
+        return {FIRST: vectors[: len(dialogues)], SECOND: vectors[len(dialogues) :]}
+    if not isinstance(encoder, RememberingEncoder):
+        speakers, tokens = inner.encode_speakers(dialogues)
+    else:
+        speakers, tokens = encoder.timed(lambda: inner.encode_speakers(dialogues))
+    rows = np.arange(len(dialogues))
+    first, second = (np.array([ROLES.index(dialogue.roles[place]) for dialogue in dialogues]) for place in (0, 1))
+    shares = tokens / tokens.sum(axis=1, keepdims=True)
+    return {
+        FIRST: speakers[rows, first],
+        SECOND: speakers[rows, second],
+        SUM: speakers.sum(axis=1),
+        MEAN: np.einsum("nr,nrd->nd", shares, speakers).astype(np.float32),
+    }
+
+
+def _said_by(dialogue: Dialogue, place: int) -> Dialogue:
+    """Keeps what the first (0) or the second (1) of two speakers says."""
+    role = dialogue.roles[place]
+    return Dialogue(tuple(turn for turn in dialogue.turns if turn.role == role))
+
+
+def _figures(
+    setting: str, vectors: NDArray[np.float32], labels: Sequence[str], seeds: Sequence[int]
+) -> list[Measurement]:
+    from ...metrics.purity.functional import cluster_purity
+
+    pairs = pair_scores(vectors, labels)
+    purities = cluster_purity(vectors, labels, list(seeds), n_init=N_INIT)["purity"]
+    found = [percentage("domain-categorization", "purity", setting, purities)]
+    for task, metric, name, values in (
+        ("semantic-relatedness", "spearman", f"per-query, {setting}", pairs.spearman),
+        ("dialogue-retrieval", "map", setting, pairs.average_precision),
+    ):
+        found.append(percentage(task, metric, name, [float(values.mean())], values))
+    return found
+
+
+TASK = Task("ablations", load_ablations, "dial2vec, sections 5.3.1 and 5.3.2", kinds=("dialogues",))

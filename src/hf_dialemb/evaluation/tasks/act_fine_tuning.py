@@ -1,0 +1,177 @@
+"""Rankers that learn a task themselves: encoders of contexts under a linear layer (Mehri and Eskenazi, section 5.3).
+
+What is to be told is as for the probes, but here the encoders learn too: each member of an ensemble, their vectors laid
+end to end. The optimiser's settings are those with which the paper trains its rankers (section 4.2.1), as it names none
+for this. For comparison encoders may start from random weights, with a ranker's architecture and words: so does the
+first row of the paper's Table 6, and the row "Fine-tuned" of Table 5, which has the same figure.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...models.dialogue import Dialogue
+from ...models.errors import InputError
+from .context_labels import ACTS, PARTS, Contexts, assistant_contexts, context_labels
+from .linear_layer import Fitted, LayerSettings, Outcome, fit, outcome
+from .probes import check_embedding, describe
+
+if TYPE_CHECKING:
+    import torch
+
+    from ...models.ranking import LoadedRanker
+
+SETTINGS = LayerSettings(learning_rate=0.005, batch_size=32, epochs=20, patience=5)
+"""Those of the paper's section 4.2.1; the patience is ours."""
+
+
+class ContextTokens:
+    """Contexts as token ids; each member of an ensemble has its own.
+
+    Args:
+        ids: (N, L) int64, padded on the right.
+        mask: 1 for real tokens, (N, L).
+    """
+
+    def __init__(self, ids: torch.Tensor, mask: torch.Tensor) -> None:
+        self.ids = ids.int()  # half the memory
+        self.lengths = mask.sum(-1)
+
+    def batch(self, rows: torch.Tensor, device: torch.device) -> dict[str, torch.Tensor]:
+        """Returns ``input_ids`` and ``attention_mask`` of some contexts, each (B, L) for the longest of them."""
+        import torch
+
+        lengths = self.lengths[rows]
+        longest = max(1, int(lengths.max()))
+        mask = (torch.arange(longest) < lengths[:, None]).long()
+        return {"input_ids": self.ids[rows, :longest].long().to(device), "attention_mask": mask.to(device)}
+
+
+class LearningEncoders:
+    """Copies of rankers that learn; see `hf_dialemb.evaluation.tasks.linear_layer.VectorSource`.
+
+    Args:
+        members: The rankers; they stay as they are.
+        tokens: What each of them reads, by part.
+        seed: Of the first weights, where they are random.
+        trained: Whether to start from the rankers' weights rather than from random ones.
+        bfloat16: Whether they compute in bfloat16; their weights and the layer are float32 all the same.
+    """
+
+    def __init__(
+        self,
+        members: Sequence[LoadedRanker],
+        tokens: Sequence[Mapping[str, ContextTokens]],
+        *,
+        seed: int,
+        trained: bool = True,
+        bfloat16: bool = False,
+    ) -> None:
+        import torch
+
+        self.device = members[0].model.device
+        self.width = sum(member.model.config.hidden_size for member in members)
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            models = [
+                copy.deepcopy(member.model) if trained else type(member.model)(copy.deepcopy(member.model.config))
+                for member in members
+            ]
+        self.layers = torch.nn.ModuleList(models).to(self.device)
+        self._tokens = tokens
+        self._bfloat16 = bfloat16
+
+    def lengths(self, part: str) -> NDArray[np.intp]:
+        """Returns how many tokens the contexts have, (N,)."""
+        lengths: NDArray[np.intp] = self._tokens[0][part].lengths.numpy()
+        return lengths
+
+    def vectors(self, part: str, rows: NDArray[np.intp]) -> torch.Tensor:
+        """Embeds some contexts, with gradient where that is on, (B, W)."""
+        import torch
+
+        chosen = torch.from_numpy(rows)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
+            found = [
+                model(**tokens[part].batch(chosen, self.device)).pooler_output
+                for model, tokens in zip(self.layers, self._tokens, strict=True)
+            ]
+        return torch.cat(found, dim=-1).float()
+
+
+def run_act_fine_tuning(
+    rankers: Mapping[str, Sequence[LoadedRanker]],
+    train: Sequence[Dialogue],
+    dev: Sequence[Dialogue],
+    test: Sequence[Dialogue],
+    seeds: Sequence[int],
+    untrained: Collection[str] = (),
+    targets: Sequence[str] = (ACTS,),
+    settings: LayerSettings = SETTINGS,
+    bfloat16: bool = False,
+    show_progress: bool = False,
+    finished: Callable[[Outcome], None] = lambda _: None,
+) -> list[Outcome]:
+    """Measures how well rankers learn to tell the acts of the next turn.
+
+    Args:
+        rankers: By name: the members of an ensemble, or a single ranker.
+        train: What they learn from; see `hf_dialemb.evaluation.tasks.probes.run_probes`.
+        dev: What chooses the epoch.
+        test: What is measured on.
+        seeds: Repeats of the training.
+        untrained: Names of those that start from random weights, other ones for each seed.
+        targets: What is to be told; the words of the last turn too are of use for a comparison with probes.
+        settings: How they are trained.
+        bfloat16: Whether the rankers compute in bfloat16.
+        show_progress: Whether to draw a progress bar.
+        finished: Receives each outcome as soon as it is there.
+
+    Returns:
+        For each ranker and target ``dialogue-act-fine-tuning`` (or ``bag-of-words-fine-tuning``).
+
+    Raises:
+        InputError: A ranker embeds no contexts, there are no labels, or ``untrained`` names no ranker.
+    """
+    from tqdm.auto import tqdm
+
+    check_embedding(rankers)
+    for name in set(untrained) - set(rankers):
+        raise InputError(f"untrained: got {name}, expected one of {', '.join(rankers)}; name the ranker as it is above")
+    contexts = {part: assistant_contexts(given) for part, given in zip(PARTS, (train, dev, test), strict=True)}
+    tokenizer = next(iter(rankers.values()))[0].tokenizer
+    labels = {target: context_labels(target, contexts, tokenizer) for target in targets}
+    total = len(rankers) * len(labels) * len(seeds)
+    found = []
+    with tqdm(total=total, desc="fine-tune", unit="model", disable=not show_progress) as progress:
+        for name, members in rankers.items():
+            trained = name not in untrained
+            tokens = [{part: lay_out(member, contexts[part]) for part in PARTS} for member in members]
+            for target, wanted in labels.items():
+                fitted: list[Fitted] = []
+                for seed in seeds:
+                    source = LearningEncoders(members, tokens, seed=seed, trained=trained, bfloat16=bfloat16)
+                    fitted.append(fit(source, wanted, settings, seed=seed))
+                    progress.update()
+                how = {"trained": trained, "precision": "bfloat16" if bfloat16 else "float32"}
+                config = describe(members, settings, seeds) | how | wanted.describe()
+                found.append(outcome(name, f"{target}-fine-tuning", config, fitted))
+                finished(found[-1])
+    return found
+
+
+def lay_out(member: LoadedRanker, contexts: Contexts) -> ContextTokens:
+    """Lays out contexts as a ranker reads them."""
+    from ...models.dialogue import ROLES
+    from ...models.layout import Truncation
+    from ...models.ranker import context_ids
+
+    config = member.model.config
+    speakers = (config.marker_ids or [])[: len(ROLES)]
+    batch = context_ids(contexts.turns, member.tokenizer, speakers, config.max_context_tokens, Truncation())
+    return ContextTokens(batch["input_ids"], batch["attention_mask"])

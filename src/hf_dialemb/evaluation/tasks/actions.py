@@ -1,0 +1,191 @@
+"""Similarity of actions (Dialog2Flow, section 5.1): do utterances that do the same lie together?
+
+An action is a turn's dialogue acts and slots in the unified form. The paper draws 15 utterances for each action and
+takes 1 or 5 of them as examples; all others are classified by the nearest mean of examples.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...encoders.specs import Encoder
+from ...models.dialogue import Dialogue, Turn
+from ...models.errors import InputError
+from .sampling import SHOTS, UNIT_PROTOTYPES, draw_examples
+from .task import Measurement, Problem, Task, percentage
+from .texts import name_of
+
+PER_ACTION = 15
+"""How many utterances of each action are drawn; actions with fewer are left out."""
+
+RANKS = 10
+"""How many ranks count in nDCG."""
+
+_MARGIN = 5  # the program leaves labels out that have fewer than five utterances besides the examples
+
+
+def load_actions(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
+    """Loads utterances and their actions.
+
+    The utterances of a corpus of utterances are taken as they are, with their intents for actions: so does the paper's
+    own set (the corpus dialog2flow_evaluation) give them. Of a corpus of dialogues, every text is taken once, with the
+    action that it has most often, and `PER_ACTION` texts are drawn for every action that has as many.
+
+    Args:
+        corpus: Its name, or a file of one's own.
+        data_dir: Where it lies.
+        split: Which part of it.
+        limit: At most so many utterances, all those of a fixed random sample of actions; None means all.
+
+    Returns:
+        The problem of telling the actions apart.
+
+    Raises:
+        InputError: The corpus is not at hand, or there are too few actions.
+    """
+    from ...corpora import CORPORA, get_corpus, load_dialogues
+
+    loaded = load_dialogues(corpus, data_dir, split)
+    ready = corpus in CORPORA and get_corpus(corpus).kind == "utterances"
+    pairs = _labelled(loaded) if ready else draw_actions(loaded)
+    pairs = _limited(pairs, limit)
+    labels = [label for _, label in pairs]
+    if len(set(labels)) < 2:
+        raise InputError(
+            f"corpus {corpus}, split {split}: got {len(set(labels))} actions with {PER_ACTION} distinct utterances, "
+            "expected at least two; give turns dialogue acts and slots, add dialogues or raise the limit"
+        )
+    dialogues = [Dialogue((Turn("user", text),)) for text, _ in pairs]
+    config = {
+        "corpus": name_of(corpus),
+        "split": split,
+        "limit": limit,
+        "utterances": len(dialogues),
+        "labels": len(set(labels)),
+        "examples_from": split,
+        "drawn_per_action": None if ready else PER_ACTION,
+        "shots": list(SHOTS),
+        "ranks": RANKS,
+    }
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+        return compare_actions(encoder.encode(dialogues), labels, seeds)
+
+    return Problem(config, measure, dialogues, labels)
+
+
+def draw_actions(dialogues: Iterable[Dialogue]) -> list[tuple[str, str]]:
+    """Draws utterances for each action of a corpus, always the same ones.
+
+    Args:
+        dialogues: Their turns have dialogue acts or slots; turns with neither are passed over.
+
+    Returns:
+        Pairs of a text and its action, sorted by action: `PER_ACTION` for each that has as many distinct texts.
+    """
+    from ...corpora.labels import unified_turn
+
+    actions: dict[str, Counter[str]] = defaultdict(Counter)
+    for dialogue in dialogues:
+        for turn in dialogue.turns:
+            unified = unified_turn(turn)
+            if unified.action and unified.text:
+                actions[unified.text][unified.action] += 1
+    texts: dict[str, list[str]] = defaultdict(list)
+    for text, counts in actions.items():
+        texts[min(counts, key=lambda action: (-counts[action], action))].append(text)
+    generator = np.random.default_rng(0)
+    return [
+        (texts[action][row], action)
+        for action in sorted(texts)
+        if len(texts[action]) >= PER_ACTION
+        for row in np.sort(generator.choice(len(texts[action]), PER_ACTION, replace=False))
+    ]
+
+
+def compare_actions(
+    embeddings: NDArray[Any], labels: Sequence[str], seeds: Sequence[int] = range(10)
+) -> list[Measurement]:
+    """Classifies utterances by few examples of each action, ranks them, and measures how actions lie to each other.
+
+    Args:
+        embeddings: One vector per utterance, ``(N, D)``.
+        labels: Their actions, N of them.
+        seeds: Repeats of drawing the examples.
+
+    Returns:
+        For each of `SHOTS` f1 and accuracy of the utterances that are not drawn, as percentages; ndcg10 of ranking all
+        other utterances by their cosine to the one example of an action, and by the paper's program ("official");
+        intra, inter and difference as cosines.
+
+    Raises:
+        InputError: Fewer than two actions have enough utterances.
+        ValueError: A vector is not finite.
+    """
+    from ...metrics.anisotropy.functional import anisotropy
+    from ...metrics.prototype_classification.functional import prototype_classification
+
+    names, rows = np.array(labels), np.arange(len(labels))
+    found, ranked = [], []
+    for shots in SHOTS:
+        figures = []
+        for seed in seeds:
+            generator = np.random.default_rng([seed, shots])
+            drawn = draw_examples(names, rows, shots, max(2 * shots, shots + _MARGIN), generator)
+            queries = np.flatnonzero(np.isin(names, names[drawn]) & ~np.isin(rows, drawn))
+            parts = embeddings[drawn], names[drawn], embeddings[queries], names[queries]
+            figures.append([prototype_classification(*parts, unit_prototypes=unit) for unit in (False, True)])
+            if shots == 1:
+                ranked.append(_ranking(embeddings, names, drawn, queries))
+        for place, ending in enumerate(("", UNIT_PROTOTYPES)[: 1 + (shots > 1)]):
+            for metric, key in (("f1", "macro_f1"), ("accuracy", "accuracy")):
+                shares = [figure[place][key] for figure in figures]
+                found.append(percentage(TASK.name, metric, f"{shots}-shot{ending}", shares))
+    for setting, values in zip(("", "official"), zip(*ranked, strict=True), strict=True):
+        found.append(percentage(TASK.name, f"ndcg{RANKS}", setting, values))
+    spread = anisotropy(embeddings, names)
+    return found + [Measurement(TASK.name, metric, "", value, None, 1) for metric, value in spread.items()]
+
+
+def _ranking(
+    embeddings: NDArray[Any], names: NDArray[Any], drawn: NDArray[np.intp], queries: NDArray[np.intp]
+) -> tuple[float, float]:
+    from sklearn.metrics.pairwise import cosine_similarity
+
+    from ...metrics.ndcg.functional import ndcg, official_ndcg
+
+    every = np.concatenate([queries, drawn])
+    cosines = cosine_similarity(embeddings[drawn].astype(np.float64), embeddings[every].astype(np.float64))
+    relevant = names[drawn][:, None] == names[every]
+    own = (np.arange(len(drawn)), len(queries) + np.arange(len(drawn)))
+    cosines[own], relevant[own] = -2, False  # below any other: a query is no candidate of its own
+    # The program leaves the examples of the other actions out of the candidates as well.
+    return ndcg(cosines, relevant, RANKS), official_ndcg(cosines[:, : len(queries)], relevant[:, : len(queries)], RANKS)
+
+
+def _labelled(utterances: Iterable[Dialogue]) -> list[tuple[str, str]]:
+    turns = [dialogue.turns[0] for dialogue in utterances]
+    return [(turn.content, turn.intents[0]) for turn in turns if turn.intents]
+
+
+def _limited(pairs: list[tuple[str, str]], limit: int | None) -> list[tuple[str, str]]:
+    if limit is None or limit >= len(pairs):
+        return pairs
+    counts = Counter(label for _, label in pairs)
+    order = np.random.default_rng(0).permutation(sorted(counts)).tolist()
+    kept, total = set(), 0
+    for label in order:
+        total += counts[label]
+        if total > limit:
+            break
+        kept.add(label)
+    return [pair for pair in pairs if pair[1] in kept]
+
+
+TASK = Task("action-similarity", load_actions, "Dialog2Flow, section 5.1", kinds=("dialogues", "utterances"))

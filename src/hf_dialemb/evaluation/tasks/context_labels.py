@@ -1,0 +1,177 @@
+"""What a linear layer is to tell of a context: the words of its last turn, or the acts of the assistant's next turn.
+
+These are the two tasks of Mehri and Eskenazi (2019), section 5.2. The paper names neither the words, the acts nor the
+average of F1. Here the words are those that a ranker's tokenizer knows, the acts are the corpus's own without slots and
+domains, and both averages are measured: micro F1 over all pairs of a context and a class, and macro F1, the mean over
+the classes that occur in what is scored. A class that never occurs in train cannot be told: where it holds, it counts
+as missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...models.dialogue import Dialogue, Turn, response_places
+from ...models.errors import InputError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+TRAIN, DEV, TEST = "train", "dev", "test"
+PARTS = (TRAIN, DEV, TEST)
+"""What a layer learns from, what says when it is best, and what it is measured on."""
+
+WORDS, ACTS = "bag-of-words", "dialogue-act"
+TARGETS = (WORDS, ACTS)
+"""What is to be told: the words of the context's last turn, and the acts of the turn that follows."""
+
+
+class Contexts(NamedTuple):
+    """Contexts that an assistant's turn follows.
+
+    Attributes:
+        turns: All turns so far, N contexts.
+        acts: The dialogue acts of the turn that follows, N sets, empty where it has no labels.
+    """
+
+    turns: list[tuple[Turn, ...]]
+    acts: list[frozenset[str]]
+
+
+@dataclass(frozen=True)
+class ContextLabels:
+    """What is to be told of the contexts of each part.
+
+    Attributes:
+        target: One of `TARGETS`.
+        classes: C names; those that occur in train come first.
+        learned: How many occur in train.
+        rows: By part: which contexts have labels, (N,).
+        labels: By part: which classes hold for each of them, a sparse array (N, C) of zeros and ones.
+        unlabelled: By part: how many contexts were left out, as the turn that follows has no acts.
+    """
+
+    target: str
+    classes: tuple[str, ...]
+    learned: int
+    rows: Mapping[str, NDArray[np.intp]]
+    labels: Mapping[str, Any]
+    unlabelled: Mapping[str, int]
+
+    def describe(self) -> dict[str, Any]:
+        """Returns what a results file says of it."""
+        return {
+            "classes": self.learned,
+            "classes_not_in_train": len(self.classes) - self.learned,
+            "contexts": {part: len(self.rows[part]) for part in PARTS},
+            "contexts_without_labels": dict(self.unlabelled),
+        }
+
+
+class LabelScores(NamedTuple):
+    """How well classes were told.
+
+    Attributes:
+        micro_f1: Of all pairs of a context and a class, in [0, 1].
+        macro_f1: The mean over the classes that occur, in [0, 1].
+        counts: True positives, false positives and false negatives of each context, (N, 3).
+    """
+
+    micro_f1: float
+    macro_f1: float
+    counts: NDArray[np.int32]
+
+
+def assistant_contexts(dialogues: Sequence[Dialogue]) -> Contexts:
+    """Collects the contexts of dialogues that an assistant's turn follows."""
+    found = Contexts([], [])
+    for dialogue in dialogues:
+        for place in response_places(dialogue, "assistant"):
+            found.turns.append(dialogue.turns[:place])
+            found.acts.append(frozenset(dialogue.turns[place].dialogue_acts))
+    return found
+
+
+def context_labels(target: str, contexts: Mapping[str, Contexts], tokenizer: PreTrainedTokenizerBase) -> ContextLabels:
+    """Labels contexts.
+
+    Args:
+        target: One of `TARGETS`.
+        contexts: Those of each of `PARTS`. For acts, contexts whose next turn has no labels are left out.
+        tokenizer: Whose words count, special tokens apart.
+
+    Returns:
+        The labels.
+
+    Raises:
+        InputError: A part has no labelled context.
+    """
+    names: dict[str, list[frozenset[str]]] = {}
+    rows: dict[str, NDArray[np.intp]] = {}
+    for part in PARTS:
+        given = contexts[part]
+        found = last_words(given.turns, tokenizer) if target == WORDS else given.acts
+        kept = [row for row, labels in enumerate(found) if target == WORDS or labels]
+        if not kept:
+            raise InputError(
+                f"{target}: got no labelled context among the {len(found)} of {part}, expected at least one; add "
+                "dialogues whose assistant speaks after a user, with dialogue acts if these are asked for"
+            )
+        names[part], rows[part] = [found[row] for row in kept], np.array(kept, dtype=np.intp)
+    known = sorted(frozenset().union(*names[TRAIN]))
+    others = sorted(frozenset().union(*names[DEV], *names[TEST]) - set(known))
+    classes = (*known, *others)
+    labels = {part: _sparse(names[part], classes) for part in PARTS}
+    unlabelled = {part: len(contexts[part].turns) - len(rows[part]) for part in PARTS}
+    return ContextLabels(target, classes, len(known), rows, labels, unlabelled)
+
+
+def last_words(contexts: Sequence[Sequence[Turn]], tokenizer: PreTrainedTokenizerBase) -> list[frozenset[str]]:
+    """Returns which of a tokenizer's words occur in the last turn of each context."""
+    from ...models.markers import escape, special_texts
+
+    specials, unwanted = special_texts(tokenizer), set(tokenizer.all_special_ids)
+    texts = list(dict.fromkeys(context[-1].content for context in contexts))
+    escaped = [escape(text, specials) for text in texts]
+    ids = tokenizer(escaped, add_special_tokens=False, verbose=False)["input_ids"] if texts else []
+    words = {
+        text: frozenset(tokenizer.convert_ids_to_tokens(sorted(set(places) - unwanted)))
+        for text, places in zip(texts, ids, strict=True)
+    }
+    return [words[context[-1].content] for context in contexts]
+
+
+def label_scores(predicted: Any, labels: Any) -> LabelScores:  # noqa: ANN401 - scipy's sparse arrays have no types
+    """Compares predicted classes with the right ones.
+
+    Args:
+        predicted: Sparse zeros and ones, (N, C).
+        labels: Sparse zeros and ones, (N, C).
+
+    Returns:
+        The scores; an F1 without anything predicted or to be predicted is 0.
+    """
+    right = predicted.multiply(labels)
+    by_context = [np.asarray(found.sum(axis=1), dtype=np.int32) for found in (right, predicted, labels)]
+    by_class = [np.asarray(found.sum(axis=0), dtype=np.int64) for found in (right, predicted, labels)]
+    hits, claims, truths = by_class
+    occurring = truths > 0
+    each = 2 * hits[occurring] / (claims + truths)[occurring]
+    micro = 2 * hits.sum() / max(1, claims.sum() + truths.sum())
+    true_positives = by_context[0]
+    counts = np.stack([true_positives, by_context[1] - true_positives, by_context[2] - true_positives], axis=1)
+    return LabelScores(float(micro), float(each.mean()) if len(each) else 0.0, counts)
+
+
+def _sparse(names: Sequence[frozenset[str]], classes: Sequence[str]) -> Any:  # noqa: ANN401
+    from scipy.sparse import csr_array
+
+    places = {name: place for place, name in enumerate(classes)}
+    columns = [place for each in names for place in sorted(places[name] for name in each)]
+    ends = np.cumsum([0, *map(len, names)])
+    return csr_array((np.ones(len(columns), dtype=np.int32), columns, ends), shape=(len(names), len(classes)))

@@ -1,0 +1,285 @@
+"""Fine-tuning a copy of a model under one linear layer, as the tasks do that train (DSE, appendix B.1).
+
+The text's token vectors are averaged, special tokens too, and pass dropout and a linear layer. AdamW (without weight
+decay, as the paper names none) follows a linear schedule; the validation part is scored before the first step, every
+few steps and at the end, and the weights of the best score are what is returned.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...encoders.specs import find_encoder, has_weights
+from ...models.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+logger = logging.getLogger(__name__)
+
+RUNS = 5
+"""The most repeats of a fine-tuning, each with a seed of its own; the paper has 5 for acts and 10 for intents."""
+
+_PREDICTED_AT_ONCE = 64
+
+Score = Callable[[NDArray[np.float32], NDArray[Any]], float]
+"""Logits ``(N, C)`` and targets in, a figure out that is better the higher it is."""
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """The hyper-parameters of a fine-tuning.
+
+    Attributes:
+        learning_rate: Its highest value, after the warm-up.
+        epochs: Passes over the examples, if it is not stopped early.
+        batch_size: Examples of one step.
+        evaluate_every: After so many steps the validation part is scored.
+        patience: It stops after so many scores in a row that are not better than the best.
+        max_length: Tokens of a text, special ones included.
+        dropout: The share of the averaged vector that is dropped before the linear layer.
+        truncation_side: Where a text is cut that is too long, ``"left"`` or ``"right"``.
+        warmup: The share of all steps in which the learning rate rises from 0; then it falls to 0 in a line.
+    """
+
+    learning_rate: float
+    epochs: int
+    batch_size: int
+    evaluate_every: int
+    patience: int
+    max_length: int
+    dropout: float
+    truncation_side: str = "right"
+    warmup: float = 0.05
+
+
+class Backbone(NamedTuple):
+    """A pretrained model and its tokenizer; fine-tuning takes copies of the model."""
+
+    model: Any
+    tokenizer: Any
+
+
+class Examples(NamedTuple):
+    """Labelled texts.
+
+    Attributes:
+        texts: N of them.
+        targets: Of which class each is, ``(N,)`` whole numbers; or of which classes, ``(N, C)`` zeros and ones.
+    """
+
+    texts: Sequence[str]
+    targets: NDArray[Any]
+
+
+class FineTuned(NamedTuple):
+    """What a fine-tuning leaves.
+
+    Attributes:
+        classifier: With the weights of the best score.
+        scores: The score of the validation part by step, the first at step 0.
+    """
+
+    classifier: Classifier
+    scores: dict[int, float]
+
+
+def load_backbone(spec: str) -> Backbone:
+    """Loads what is to be fine-tuned.
+
+    Args:
+        spec: As in `hf_dialemb.encoders.specs.load_encoder`. A checkpoint of this package gives the encoder inside
+            it, without tables of roles and turns; ``@dialogue`` and ``@utterances`` give the same model.
+
+    Returns:
+        The model in float32, on a GPU where there is one.
+
+    Raises:
+        InputError: The model is not found or has no weights to train.
+    """
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    from ...models import register
+    from ...models.backbones import has_decoder, load_pretrained
+
+    found = find_encoder(spec)
+    if not has_weights(spec):
+        raise InputError(f"model '{spec}': got a model without weights, expected one to fine-tune; leave it out")
+    register()
+    model = load_pretrained(AutoModel, found.path)
+    tokenizer = load_pretrained(AutoTokenizer, found.path)
+    if found.kind == "dialemb":
+        if not hasattr(model, "encoder"):
+            raise InputError(f"model '{spec}': got {type(model).__name__}, which wraps no single encoder; leave it out")
+        model = model.encoder
+    if has_decoder(model):
+        model = model.get_encoder()
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token  # masked out, so any token serves
+    return Backbone(model.float().to("cuda" if torch.cuda.is_available() else "cpu"), tokenizer)
+
+
+class Classifier:
+    """A copy of a backbone, the mean of its token vectors, dropout, and a linear layer.
+
+    Attributes:
+        layers: The modules with weights.
+    """
+
+    def __init__(self, backbone: Backbone, classes: int, settings: FineTuning) -> None:
+        from torch import nn
+
+        self.tokenizer = backbone.tokenizer
+        self.settings = settings
+        self.device = backbone.model.device
+        head = nn.Sequential(nn.Dropout(settings.dropout), nn.Linear(backbone.model.config.hidden_size, classes))
+        self.layers = nn.ModuleDict({"encoder": copy.deepcopy(backbone.model), "head": head}).to(self.device)
+
+    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Returns the token ids of each text, cut to the settings' length."""
+        self.tokenizer.truncation_side = self.settings.truncation_side
+        ids: list[list[int]] = self.tokenizer(list(texts), truncation=True, max_length=self.settings.max_length)[
+            "input_ids"
+        ]
+        return ids
+
+    def logits(self, token_ids: Sequence[list[int]]) -> torch.Tensor:
+        """Returns a float32 value for each text and class, ``(B, C)``."""
+        import torch
+
+        batch = self.tokenizer.pad({"input_ids": list(token_ids)}, return_tensors="pt").to(self.device)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=_has_bfloat16(self.device.type)):
+            hidden = self.layers["encoder"](**batch).last_hidden_state  # (B, L, D)
+        mask = batch["attention_mask"].unsqueeze(-1).float()  # (B, L, 1)
+        logits: torch.Tensor = self.layers["head"]((hidden.float() * mask).sum(dim=1) / mask.sum(dim=1))
+        return logits
+
+    def predict(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Returns the logits of each text without dropout, ``(N, C)``."""
+        import torch
+
+        token_ids = self.token_ids(texts)
+        order = sorted(range(len(texts)), key=lambda row: len(token_ids[row]))  # texts of one length need no padding
+        self.layers.eval()
+        with torch.inference_mode():
+            parts = [
+                self.logits([token_ids[row] for row in order[start : start + _PREDICTED_AT_ONCE]]).cpu().numpy()
+                for start in range(0, len(order), _PREDICTED_AT_ONCE)
+            ]
+        logits: NDArray[np.float32] = np.concatenate(parts)[np.argsort(order)]
+        return logits
+
+
+def fine_tune(
+    backbone: Backbone,
+    train: Examples,
+    validation: Examples,
+    classes: int,
+    settings: FineTuning,
+    score: Score,
+    *,
+    seed: int,
+) -> FineTuned:
+    """Trains a classifier on few examples.
+
+    The loss is cross entropy, or binary cross entropy for each class if the targets say of several classes whether
+    they hold.
+
+    Args:
+        backbone: What is copied; it stays as it is.
+        train: The examples to learn from.
+        validation: The examples that say when to stop, and which weights to keep.
+        classes: How many classes there are.
+        settings: The hyper-parameters.
+        score: Of the validation part.
+        seed: Of the linear layer's first weights, of dropout and of the order of examples.
+
+    Returns:
+        The classifier with the weights of the first best score, and all scores.
+    """
+    import torch
+    from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+    several = train.targets.ndim == 2
+    loss_of = binary_cross_entropy_with_logits if several else cross_entropy
+    steps = settings.epochs * math.ceil(len(train.texts) / settings.batch_size)
+    scores: dict[int, float] = {}
+    best: dict[str, torch.Tensor] = {}
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        classifier = Classifier(backbone, classes, settings)
+        targets = torch.from_numpy(train.targets.astype(np.float32 if several else np.int64)).to(classifier.device)
+        token_ids = classifier.token_ids(train.texts)
+        optimizer, schedule = _optimiser(classifier, settings, steps)
+        batches = _batches(len(token_ids), settings.batch_size, np.random.default_rng(seed))
+        for step in range(steps + 1):
+            if step % settings.evaluate_every == 0 or step == steps:
+                scores[step] = score(classifier.predict(validation.texts), validation.targets)
+                if _is_best(scores):
+                    best = copy.deepcopy(classifier.layers.state_dict())
+                if _is_over(scores, settings.patience) or step == steps:
+                    break
+            rows = next(batches)
+            classifier.layers.train()
+            loss_of(classifier.logits([token_ids[row] for row in rows]), targets[rows]).backward()
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad()
+    classifier.layers.load_state_dict(best)
+    logger.info("seed %d: best of %d scores after %d steps: %.4f", seed, len(scores), step, max(scores.values()))
+    return FineTuned(classifier, scores)
+
+
+def _optimiser(classifier: Classifier, settings: FineTuning, steps: int) -> tuple[Any, Any]:
+    import torch
+    from transformers import get_linear_schedule_with_warmup
+
+    parameters = classifier.layers.parameters()
+    optimizer = torch.optim.AdamW(parameters, settings.learning_rate, weight_decay=0, fused=True)
+    return optimizer, get_linear_schedule_with_warmup(optimizer, round(settings.warmup * steps), steps)
+
+
+def precision() -> str:
+    """Says in what the backbone computes: ``"bfloat16"`` where the device has instructions for it, or ``"float32"``.
+
+    Weights, pooling, the linear layer and the loss are float32 all the same.
+    """
+    import torch
+
+    return "bfloat16" if _has_bfloat16("cuda" if torch.cuda.is_available() else "cpu") else "float32"
+
+
+def _has_bfloat16(device: str) -> bool:
+    import torch
+
+    if device != "cpu":
+        return device == "cuda" and torch.cuda.is_bf16_supported()
+    # Older versions of torch cannot be asked. Without such instructions bfloat16 is many times slower than float32.
+    capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
+
+
+def _batches(count: int, size: int, generator: np.random.Generator) -> Iterator[NDArray[np.intp]]:
+    while True:
+        order = generator.permutation(count)
+        for start in range(0, count, size):
+            yield order[start : start + size]
+
+
+def _is_best(scores: dict[int, float]) -> bool:
+    *before, last = scores.values()
+    return not before or last > max(before)
+
+
+def _is_over(scores: dict[int, float], patience: int) -> bool:
+    values = list(scores.values())
+    return len(values) - 1 - values.index(max(values)) >= patience

@@ -1,0 +1,278 @@
+"""Extraction of dialogue flows (Dialog2Flow, section 7): is the graph of clusters like the graph of annotated actions?
+
+Utterances of each domain are clustered, those of each role for themselves, into as many clusters as the role has
+actions; a cluster then stands for an action. The paper compares numbers of nodes alone. With the true number of
+clusters given, that only tells whether clusters are as uneven in size as actions are: any clustering with clusters of
+the right sizes has difference 0. So v_measure and adjusted_rand say whether clusters hold the right utterances, edge_f1
+and transition_divergence whether what follows what is the same, and next_action_perplexity whether a cluster foretells
+what is done next as well as an action does (reference_next_action_perplexity).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...encoders.specs import Encoder
+from ...flow.clustering import cluster
+from ...flow.graph import NOISE, OFFICIAL_EDGES, OFFICIAL_NODES, State, official_size, transition_graph, without_noise
+from ...flow.measures import FOLDS, compared_with_actions
+from ...models.dialogue import Dialogue, Turn
+from ...models.errors import InputError
+from .sampling import fixed_sample
+from .task import Measurement, Problem, Task, percentage
+from .texts import name_of
+
+FEWEST_DIALOGUES = 50
+"""A domain has at least so many dialogues of its own; the smallest of the paper has 58. What occurs once is noise only
+where something occurs that often; else a graph is as large as the number of clusters that was given."""
+
+MOST_UTTERANCES = 5000
+"""So many of one role are clustered at most, else some of the domain's dialogues: the distances of all pairs take 200
+MB then, twice 4 bytes times the number squared."""
+
+WHOLE = "all"
+"""The domain of dialogues that have none."""
+
+_OFFICIAL = "official"
+_SHARES = ("v_measure", "adjusted_rand", "edge_f1")
+_NO_SHARES = ("transition_divergence", "next_action_perplexity", "reference_next_action_perplexity")
+
+
+class Utterance(NamedTuple):
+    """A turn with annotations.
+
+    Attributes:
+        role: Who speaks.
+        text: What is said.
+        action: What it does, from its dialogue acts and slots (see `hf_dialemb.corpora.labels.unified_turn`).
+    """
+
+    role: str
+    text: str
+    action: str
+
+
+Flow = Sequence[Sequence[Utterance]]
+"""The dialogues of one domain, each as its annotated turns."""
+
+
+def load_flows(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
+    """Loads the annotated dialogues of each domain.
+
+    Turns without dialogue acts and slots are passed over. Where no dialogue has a domain, all are of one. Dialogues are
+    brought to one order first, so that the figures do not depend on that of the corpus.
+
+    Args:
+        corpus: Its name, or a file of one's own.
+        data_dir: Where it lies.
+        split: Which part of it.
+        limit: At most so many dialogues, all those of a fixed random sample of domains, or a sample of the first of
+            these if it is larger; None means all.
+
+    Returns:
+        The problem of finding the flow of each domain.
+
+    Raises:
+        InputError: The corpus is not at hand, or no domain has enough annotated dialogues.
+    """
+    from ...corpora import load_dialogues, single_domain
+
+    dialogues = load_dialogues(corpus, data_dir, split)
+    if not any(dialogue.domains for dialogue in dialogues):
+        dialogues = [replace(dialogue, domains=(WHOLE,)) for dialogue in dialogues]
+    flows = annotated_flows(single_domain(dialogues))
+    large = {name: flow for name, flow in flows.items() if len(flow) >= FEWEST_DIALOGUES}
+    if not large:
+        raise InputError(
+            f"corpus {corpus}, split {split}: got {max(map(len, flows.values()), default=0)} dialogues in the largest "
+            f"domain, expected at least {FEWEST_DIALOGUES} of that domain alone that have dialogue acts or slots; "
+            "annotate turns or add dialogues"
+        )
+    kept = {name: _capped(flow) for name, flow in _limited(large, limit).items()}
+    texts = sorted({turn.text for flow in kept.values() for turns in flow for turn in turns})
+    config = {
+        "corpus": name_of(corpus),
+        "split": split,
+        "limit": limit,
+        "texts": len(texts),
+        "domains": {name: _sizes(flow) for name, flow in kept.items()},
+        "smaller_domains": len(flows) - len(large),
+        "fewest_dialogues": FEWEST_DIALOGUES,
+        "most_utterances": MOST_UTTERANCES,
+        "clustering": "agglomerative, cosine, average linkage, as many clusters as actions of the role",
+        "noise": NOISE,
+        "official_nodes": OFFICIAL_NODES,
+        "official_edges": OFFICIAL_EDGES,
+        "folds": FOLDS,
+    }
+    rows = {text: row for row, text in enumerate(texts)}
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+        vectors = encoder.encode([Dialogue((Turn("user", text),)) for text in texts])
+        found = {}
+        for name, flow in kept.items():
+            embeddings = vectors[[rows[turn.text] for turns in flow for turn in turns]]
+            found[name] = compare_flow(flow, cluster_utterances(flow, embeddings))
+        return _measurements(found)
+
+    return Problem(config, measure)
+
+
+def annotated_flows(dialogues: Iterable[Dialogue]) -> dict[str, list[list[Utterance]]]:
+    """Collects the annotated turns of dialogues of one domain each.
+
+    Args:
+        dialogues: The dialogues; turns with neither acts nor slots, and dialogues of such turns alone, are left out.
+
+    Returns:
+        The dialogues by domain; domains and dialogues in an order that does not depend on the given one.
+    """
+    from ...corpora.labels import unified_turn
+
+    flows = defaultdict(list)
+    for dialogue in dialogues:
+        unified = map(unified_turn, dialogue.turns)
+        turns = [Utterance(turn.role, turn.text, turn.action) for turn in unified if turn.action and turn.text]
+        if turns:
+            flows[dialogue.domains[0]].append(turns)
+    return {name: sorted(flows[name]) for name in sorted(flows)}
+
+
+def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
+    """Clusters the utterances of each role by cosine, with average linkage, into as many clusters as it has actions.
+
+    Args:
+        flow: The dialogues of a domain, with N utterances.
+        embeddings: Their vectors in order, ``(N, D)``. A vector of zeros, which has no direction, gets that of the
+            first axis, as in the paper's program.
+
+    Returns:
+        A cluster for each utterance, N of them, counted from 0 for each role: as many as the role has actions, or
+        distinct vectors where these are fewer.
+
+    Raises:
+        ValueError: The shapes do not fit, or a vector is not finite.
+    """
+    turns = [turn for dialogue in flow for turn in dialogue]
+    vectors = np.array(embeddings, dtype=np.float64)
+    if vectors.ndim != 2 or len(vectors) != len(turns):
+        raise ValueError(f"embeddings: got shape {vectors.shape}, expected ({len(turns)}, D): one for each utterance")
+    if not np.isfinite(vectors).all():
+        raise ValueError("embeddings: got a vector with NaN or infinity, expected finite numbers; look at the encoder")
+    clusters = np.zeros(len(turns), dtype=np.intp)
+    for role, places in _by_role(flow).items():
+        of_role = vectors[places]
+        actions = {turn.action for turn in turns if turn.role == role}
+        # What has one vector is in one cluster, even where it does different things.
+        number = min(len(actions), len({vector.tobytes() for vector in of_role}))
+        clusters[places] = cluster(of_role, number=number).labels
+    return clusters.tolist()
+
+
+def compare_flow(flow: Flow, clusters: Sequence[int]) -> dict[str, float]:
+    """Compares the graph of clusters with that of actions.
+
+    Args:
+        flow: The dialogues of a domain, with N utterances.
+        clusters: A cluster for each utterance in order, N of them; those of different roles are different ones.
+
+    Returns:
+        See `hf_dialemb.flow.measures.compared_with_actions`.
+    """
+    count = sum(map(len, flow))
+    if len(clusters) != count:
+        raise ValueError(f"clusters: got {len(clusters)}, expected {count}: one for each utterance")
+    codes = {cluster: f"cluster {place}" for place, cluster in enumerate(dict.fromkeys(clusters))}
+    return compared_with_actions(_states(flow, [codes[cluster] for cluster in clusters]), _actions(flow))
+
+
+def _measurements(found: Mapping[str, Mapping[str, float]]) -> list[Measurement]:
+    from ...metrics.graph_size_difference.functional import graph_size_difference
+
+    figures: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for domain, values in found.items():
+        for setting, prefix in (("", ""), (_OFFICIAL, "official_")):
+            sizes = [values[f"{prefix}nodes"]], [values[f"{prefix}reference_nodes"]]
+            figures["size_difference", setting][domain] = graph_size_difference(*sizes)["size_difference"]
+        for metric in (*_SHARES, *_NO_SHARES):
+            figures[metric, ""][domain] = values[metric]
+    means, others = [], []
+    for (metric, setting), by_domain in figures.items():
+        means.append(_figure(metric, setting, list(by_domain.values())))
+        for domain, value in by_domain.items():
+            others.append(_figure(metric, ", ".join(filter(None, (setting, domain))), [value]))
+    return means + others
+
+
+def _figure(metric: str, setting: str, values: Sequence[float]) -> Measurement:
+    """Makes the measurement of a mean over domains."""
+    from .significance import mean_interval
+
+    mean = float(np.mean(values))
+    if metric not in _NO_SHARES:
+        return percentage(TASK.name, metric, setting, [mean], values)
+    return Measurement(TASK.name, metric, setting, mean, None, 1, mean_interval(values) if len(values) > 1 else None)
+
+
+def _by_role(flow: Flow) -> dict[str, list[int]]:
+    places = defaultdict(list)
+    for place, turn in enumerate(turn for dialogue in flow for turn in dialogue):
+        places[turn.role].append(place)
+    return {role: places[role] for role in sorted(places)}
+
+
+def _states(flow: Flow, names: Sequence[str]) -> list[list[State]]:
+    remaining = iter(names)
+    return [[(turn.role, next(remaining)) for turn in dialogue] for dialogue in flow]
+
+
+def _actions(flow: Flow) -> list[list[State]]:
+    return [[(turn.role, turn.action) for turn in dialogue] for dialogue in flow]
+
+
+def _sizes(flow: Flow) -> dict[str, int]:
+    states = Counter((turn.role, turn.action) for dialogue in flow for turn in dialogue)
+    reference = transition_graph(_actions(flow))
+    return {
+        "dialogues": len(flow),
+        "utterances": states.total(),
+        "actions": len(states),
+        "nodes": len(without_noise(reference).states),
+        "official_nodes": official_size(reference),
+    }
+
+
+def _limited(flows: Mapping[str, Flow], limit: int | None) -> dict[str, Flow]:
+    if limit is None:
+        return dict(flows)
+    order = np.random.default_rng(0).permutation(sorted(flows)).tolist()
+    kept = {order[0]: fixed_sample(flows[order[0]], limit)}
+    total = len(kept[order[0]])
+    for name in order[1:]:
+        total += len(flows[name])
+        if total > limit:
+            break
+        kept[name] = list(flows[name])
+    return {name: kept[name] for name in sorted(kept)}
+
+
+def _capped(flow: Flow) -> Flow:
+    """Keeps the first dialogues of a random order that have no more than `MOST_UTTERANCES` of one role together."""
+    counts: Counter[str] = Counter()
+    kept: list[int] = []
+    for row in np.random.default_rng(0).permutation(len(flow)).tolist():
+        counts.update(turn.role for turn in flow[row])
+        if kept and max(counts.values()) > MOST_UTTERANCES:
+            break
+        kept.append(row)
+    return [flow[row] for row in sorted(kept)]
+
+
+TASK = Task("flow-extraction", load_flows, "Dialog2Flow, section 7", kinds=("dialogues", "utterances"))

@@ -1,0 +1,138 @@
+"""Few-shot intent classification (DSE, section 4.2.2): the nearest mean of a few examples gives the intent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...encoders.specs import Encoder
+from ...models.dialogue import Dialogue
+from ...models.errors import InputError
+from .sampling import SHOTS, UNIT_PROTOTYPES, draw_examples, fixed_sample
+from .task import Measurement, Problem, Task, percentage
+
+OUT_OF_SCOPE = "oos"
+"""The intent of utterances that belong to none; for this task they are no class."""
+
+
+def load_intents(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
+    """Loads the utterances of a corpus that have an intent.
+
+    Args:
+        corpus: Its name.
+        data_dir: Where it lies.
+        split: What is to be classified; examples come from train.
+        limit: At most so many utterances to classify, a fixed random sample; None means all.
+
+    Returns:
+        The problem of classifying them.
+
+    Raises:
+        InputError: The corpus is not at hand or has no train, ``split`` is train, or there are too few intents.
+    """
+    train, loaded = load_utterances(corpus, data_dir, split)
+    examples, queries = in_scope(train), fixed_sample(in_scope(loaded), limit)
+    dialogues = [*examples, *queries]
+    labels = [intent(dialogue) for dialogue in dialogues]
+    if len(set(labels)) < 2:
+        raise InputError(f"corpus {corpus}, split {split}: got {len(set(labels))} intents, expected at least two")
+    config = {
+        "corpus": corpus,
+        "split": split,
+        "limit": limit,
+        "utterances": len(queries),
+        "labels": len(set(labels)),
+        "examples_from": "train",
+        "out_of_scope": len(loaded) - len(in_scope(loaded)),
+        "shots": list(SHOTS),
+    }
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+        return classify_intents(encoder.encode(dialogues), labels, len(examples), seeds)
+
+    return Problem(config, measure, dialogues, labels)
+
+
+def classify_intents(
+    embeddings: NDArray[Any], labels: Sequence[str], examples: int, seeds: Sequence[int] = range(10)
+) -> list[Measurement]:
+    """Classifies utterances by the means of few examples of each intent.
+
+    Args:
+        embeddings: One vector per utterance, ``(N, D)``.
+        labels: Their intents, N of them.
+        examples: How many of them, from the first on, are only there to draw examples from.
+        seeds: Repeats of drawing the examples.
+
+    Returns:
+        Accuracy as a percentage for each of `SHOTS`. Utterances of intents with too few examples are left out.
+
+    Raises:
+        InputError: Fewer than two intents have enough examples.
+        ValueError: A vector is not finite.
+    """
+    from ...metrics.prototype_classification.functional import prototype_classification
+
+    names, pool = np.array(labels), np.arange(examples)
+    found = []
+    for shots in SHOTS:
+        accuracies = []
+        for seed in seeds:
+            drawn = draw_examples(names, pool, shots, shots, np.random.default_rng([seed, shots]))
+            queries = np.flatnonzero(np.isin(names, names[drawn]) & (np.arange(len(names)) >= examples))
+            parts = embeddings[drawn], names[drawn], embeddings[queries], names[queries]
+            accuracies.append(
+                [prototype_classification(*parts, unit_prototypes=unit)["accuracy"] for unit in (False, True)]
+            )
+        for ending, values in zip(
+            ("", UNIT_PROTOTYPES)[: 1 + (shots > 1)], zip(*accuracies, strict=True), strict=False
+        ):
+            found.append(percentage(TASK.name, "accuracy", f"{shots}-shot{ending}", values))
+    return found
+
+
+def load_utterances(corpus: str, data_dir: str | Path | None, split: str) -> tuple[list[Dialogue], list[Dialogue]]:
+    """Loads the examples of a corpus of utterances, and what is to be classified.
+
+    Args:
+        corpus: Its name.
+        data_dir: Where it lies.
+        split: What is to be classified.
+
+    Returns:
+        The utterances of train, and those of the split.
+
+    Raises:
+        InputError: The corpus is not at hand or has no train, or ``split`` is train.
+    """
+    from ...corpora import get_corpus, load_dialogues
+
+    if "train" not in get_corpus(corpus).splits:
+        raise InputError(
+            f"corpus {corpus}: got no split train to draw examples from, expected one; choose another task or corpus"
+        )
+    if split in ("train", "all"):
+        raise InputError(f"corpus {corpus}: got split {split}, which examples are drawn from; choose dev or test")
+    return load_dialogues(corpus, data_dir, "train"), load_dialogues(corpus, data_dir, split)
+
+
+def in_scope(utterances: Sequence[Dialogue]) -> list[Dialogue]:
+    """Keeps the utterances that have an intent and are not out of scope."""
+    return [each for each in utterances if each.turns[0].intents and OUT_OF_SCOPE not in each.turns[0].intents]
+
+
+def out_of_scope(utterances: Sequence[Dialogue]) -> list[Dialogue]:
+    """Keeps the utterances that are marked as out of scope."""
+    return [each for each in utterances if OUT_OF_SCOPE in each.turns[0].intents]
+
+
+def intent(utterance: Dialogue) -> str:
+    """Returns the first intent of an utterance that has one."""
+    return utterance.turns[0].intents[0]
+
+
+TASK = Task("intent-classification", load_intents, "DSE, section 4.2.2", kinds=("utterances",))

@@ -1,0 +1,212 @@
+"""One linear layer that tells which classes hold for a context, and how it is trained (Mehri and Eskenazi, section 5).
+
+The paper says no more than that it is linear. Here each class has a logistic loss, Adam takes the steps, a class is
+told where its probability is above 0.5, and the weights of the epoch with the best micro F1 on dev are what is measured
+on test.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .context_labels import DEV, TEST, TRAIN, ContextLabels, LabelScores, label_scores
+from .task import Measurement, percentage
+
+if TYPE_CHECKING:
+    import torch
+
+logger = logging.getLogger(__name__)
+
+_POOL = 50  # batches whose contexts are sorted by length together, so that little is padded
+_PREDICTED_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class LayerSettings:
+    """How a layer is trained.
+
+    Attributes:
+        learning_rate: Of the layer.
+        encoder_learning_rate: Of encoders that learn along; None takes the layer's.
+        batch_size: Contexts of one step.
+        epochs: Passes over train, if it is not stopped early.
+        patience: It stops after so many epochs in a row that are not better than the best.
+        max_grad_norm: Longer gradients are cut to this length.
+    """
+
+    learning_rate: float = 0.005
+    encoder_learning_rate: float | None = None
+    batch_size: int = 32
+    epochs: int = 20
+    patience: int = 5
+    max_grad_norm: float = 5.0
+
+
+class VectorSource(Protocol):
+    """Where a layer's vectors come from.
+
+    Attributes:
+        width: W, how long they are.
+        device: Where they are.
+        layers: What learns along with the layer; may be empty.
+    """
+
+    width: int
+    device: torch.device
+    layers: torch.nn.ModuleList
+
+    def lengths(self, part: str) -> NDArray[np.intp]:
+        """Returns how long the contexts of a part are; batches are of like length."""
+
+    def vectors(self, part: str, rows: NDArray[np.intp]) -> torch.Tensor:
+        """Returns the vectors of some contexts of a part, float32 (B, W)."""
+
+
+class Fitted(NamedTuple):
+    """What one training came to.
+
+    Attributes:
+        scores: On test.
+        epoch: The best one, from 1 on.
+        dev: Its micro F1 on dev, in [0, 1].
+    """
+
+    scores: LabelScores
+    epoch: int
+    dev: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How well one system did in one task, over all seeds.
+
+    Attributes:
+        system: Its name.
+        task: The task's name.
+        config: What decides the figures, and what they rest on.
+        measurements: micro_f1 and macro_f1, percentages.
+        counts: True positives, false positives and false negatives of each context of test, (S, N, 3) for S seeds;
+            their sum over seeds is what `hf_dialemb.evaluation.tasks.significance.paired_bootstrap_f1` compares.
+    """
+
+    system: str
+    task: str
+    config: dict[str, Any]
+    measurements: list[Measurement]
+    counts: NDArray[np.int32]
+
+
+def outcome(system: str, task: str, config: dict[str, Any], fitted: Sequence[Fitted]) -> Outcome:
+    """Sums up the trainings of one system, one for each seed."""
+    trained = {"best_epochs": [each.epoch for each in fitted], "dev_micro_f1": [100 * each.dev for each in fitted]}
+    measurements = [
+        percentage(task, "micro_f1", "", [each.scores.micro_f1 for each in fitted]),
+        percentage(task, "macro_f1", "", [each.scores.macro_f1 for each in fitted]),
+    ]
+    return Outcome(system, task, config | trained, measurements, np.stack([each.scores.counts for each in fitted]))
+
+
+def fit(source: VectorSource, labels: ContextLabels, settings: LayerSettings, *, seed: int) -> Fitted:
+    """Trains a layer, and what learns along with it.
+
+    Args:
+        source: Of the vectors.
+        labels: What is to be told.
+        settings: How it is trained.
+        seed: Of the layer's first weights, of the order of contexts and of dropout in encoders.
+
+    Returns:
+        The scores on test, with the weights of the first epoch that was best on dev.
+    """
+    import torch
+
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        layer = torch.nn.Linear(source.width, labels.learned).to(source.device)
+        modules = torch.nn.ModuleList([layer, source.layers])
+        optimiser = _optimiser(layer, source.layers, settings)
+        generator = np.random.default_rng(seed)
+        best: Fitted | None = None
+        weights: dict[str, torch.Tensor] = {}
+        for epoch in range(1, settings.epochs + 1):
+            _train_epoch(source, labels, modules, optimiser, settings, generator)
+            scores = label_scores(_predict(source, labels, modules, DEV), labels.labels[DEV])
+            if best is None or scores.micro_f1 > best.dev:
+                best, weights = Fitted(scores, epoch, scores.micro_f1), copy.deepcopy(modules.state_dict())
+            elif epoch - best.epoch >= settings.patience:
+                break
+        assert best is not None, "there is at least one epoch"
+        modules.load_state_dict(weights)
+        scores = label_scores(_predict(source, labels, modules, TEST), labels.labels[TEST])
+    logger.info("%s, seed %d: best of %d epochs is %d: %.4f on dev", labels.target, seed, epoch, best.epoch, best.dev)
+    return best._replace(scores=scores)
+
+
+def _optimiser(layer: torch.nn.Module, encoders: torch.nn.Module, settings: LayerSettings) -> torch.optim.Optimizer:
+    import torch
+
+    groups: list[dict[str, Any]] = [{"params": list(layer.parameters())}]
+    learning = list(encoders.parameters())
+    if learning:
+        rate = settings.encoder_learning_rate
+        groups.append({"params": learning, "lr": settings.learning_rate if rate is None else rate})
+    return torch.optim.Adam(groups, settings.learning_rate, fused=True)
+
+
+def _train_epoch(
+    source: VectorSource,
+    labels: ContextLabels,
+    modules: torch.nn.ModuleList,
+    optimiser: torch.optim.Optimizer,
+    settings: LayerSettings,
+    generator: np.random.Generator,
+) -> None:
+    import torch
+    from torch.nn.functional import binary_cross_entropy_with_logits
+
+    rows, marks = labels.rows[TRAIN], labels.labels[TRAIN]
+    modules.train()
+    for batch in _batches(source.lengths(TRAIN)[rows], settings.batch_size, generator):
+        targets = torch.from_numpy(marks[batch].toarray()[:, : labels.learned].astype(np.float32))
+        logits = modules[0](source.vectors(TRAIN, rows[batch]))
+        binary_cross_entropy_with_logits(logits, targets.to(source.device)).backward()
+        torch.nn.utils.clip_grad_norm_(modules.parameters(), settings.max_grad_norm)
+        optimiser.step()
+        optimiser.zero_grad()
+
+
+def _predict(source: VectorSource, labels: ContextLabels, modules: torch.nn.ModuleList, part: str) -> Any:  # noqa: ANN401
+    """Returns which classes are told, sparse (N, C)."""
+    import torch
+    from scipy.sparse import csr_array, vstack
+
+    rows = labels.rows[part]
+    order = np.argsort(source.lengths(part)[rows], kind="stable")
+    modules.eval()
+    parts = []
+    with torch.inference_mode():
+        for start in range(0, len(rows), _PREDICTED_AT_ONCE):
+            logits = modules[0](source.vectors(part, rows[order[start : start + _PREDICTED_AT_ONCE]]))
+            told = np.zeros((len(logits), len(labels.classes)), dtype=np.int32)
+            told[:, : labels.learned] = (logits > 0).cpu().numpy()  # the logistic function is 0.5 at 0
+            parts.append(csr_array(told))
+    return vstack(parts, format="csr")[np.argsort(order)]
+
+
+def _batches(lengths: NDArray[np.intp], size: int, generator: np.random.Generator) -> Iterator[NDArray[np.intp]]:
+    """Yields all rows in random batches of like length."""
+    order = generator.permutation(len(lengths))
+    batches = []
+    for start in range(0, len(order), _POOL * size):
+        pool = order[start : start + _POOL * size]
+        pool = pool[np.argsort(lengths[pool], kind="stable")]
+        batches += [pool[at : at + size] for at in range(0, len(pool), size)]
+    for place in generator.permutation(len(batches)):
+        yield batches[place]

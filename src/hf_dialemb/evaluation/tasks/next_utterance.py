@@ -1,0 +1,347 @@
+"""Next-utterance retrieval (Mehri and Eskenazi, 2019, section 4): which of K responses follows a dialogue so far?
+
+Some corpora give the candidates. From dialogues, every response gets 19 others to stand beside it, drawn once from all
+that is said there as a response, so that all models rank the same ones. A ranker of this package scores them as it was
+trained to, an ensemble by equation 7; any other model by the cosine of the context's text and the response.
+
+Candidates whose text is that of a correct one, but for case and spaces, are correct as well, and ties count as the mean
+over their orders. In the setting ``official`` neither is so: only what followed is correct, and ties are a success, as
+in the released program of Deep Attention Matching.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...corpora.examples import ResponseSelection
+from ...encoders.checkpoints import RankerEncoder
+from ...encoders.remembering import RememberingEncoder
+from ...encoders.specs import Encoder
+from ...metrics.next_utterance.functional import EXPECTED, OFFICIAL, example_scores
+from ...models.dialogue import Turn, plain
+from ...models.errors import InputError
+from .sampling import fixed_sample
+from .task import Measurement, Problem, Task, percentage
+from .texts import TextVectors, kind_of, last_words, name_of, row_cosines
+
+if TYPE_CHECKING:
+    from ...models.ranking import LoadedRanker
+
+NAME = "next-utterance-retrieval"
+
+CANDIDATES = 20
+"""K, among how many responses the true one stands where they are drawn from dialogues (section 4.1)."""
+
+SEED = 13
+"""Of these draws, whatever the seeds of a run."""
+
+CONTEXT_WORDS = 160
+"""The end of a context that an encoder of texts reads, as the dual encoders of section 4.2.1 do."""
+
+_Scores = list[NDArray[np.float64]]
+
+
+class RankedCandidates(NamedTuple):
+    """What a ranker makes of candidate sets.
+
+    Attributes:
+        scores: Of each of E sets the scores of its candidates, (K,); of an ensemble the logarithms of equation 7.
+        reciprocal_ranks: One over the rank of the correct candidate, (E,); their mean is equation 13.
+        hits: Whether it comes first, (E,); the share that it would on average where others tie with it.
+        recalls: R_N@k (see `hf_dialemb.metrics.next_utterance.functional.example_scores`) by its name, (E,).
+    """
+
+    scores: _Scores
+    reciprocal_ranks: NDArray[np.float64]
+    hits: NDArray[np.float64]
+    recalls: dict[str, NDArray[np.float64]]
+
+
+class MemberScores(NamedTuple):
+    """What one ranker, alone or as a member of ensembles, makes of candidate sets.
+
+    Attributes:
+        scores: Of each of E sets the scores of its candidates, (K,).
+        cosines: And those of the context with each candidate, (K,); None if the ranker embeds nothing.
+    """
+
+    scores: _Scores
+    cosines: _Scores | None
+
+
+def rank_candidates(members: Sequence[MemberScores], selections: Sequence[ResponseSelection]) -> RankedCandidates:
+    """Ranks the candidates of contexts.
+
+    Args:
+        members: Of the members of an ensemble, whose probabilities are averaged, or of a single ranker.
+        selections: E candidate sets, each of two candidates or more and with a correct one.
+
+    Returns:
+        Scores, and what they are worth, set by set.
+
+    Raises:
+        InputError: A set has fewer candidates or no correct one, or a score is not finite.
+    """
+    each = [member.scores for member in members]
+    return _ranked(_averaged(each) if len(each) > 1 else each[0], selections)
+
+
+def rank_candidates_by_vectors(
+    members: Sequence[MemberScores], selections: Sequence[ResponseSelection]
+) -> RankedCandidates:
+    """Ranks the candidates of contexts by the mean of the members' cosines, as a vector index does, not by equation 7.
+
+    Args:
+        members: As in `rank_candidates`; all of them embed.
+        selections: As in `rank_candidates`.
+
+    Returns:
+        Scores, and what they are worth, set by set.
+
+    Raises:
+        InputError: As in `rank_candidates`.
+    """
+    cosines = [member.cosines for member in members if member.cosines is not None]
+    assert len(cosines) == len(members), "all members embed"
+    return _ranked([np.mean(each, axis=0) for each in zip(*cosines, strict=True)], selections)
+
+
+def _ranked(scores: _Scores, selections: Sequence[ResponseSelection]) -> RankedCandidates:
+    try:
+        found = example_scores(scores, [correct_candidates(selection) for selection in selections])
+    except ValueError as error:
+        raise InputError(f"candidates: {error}") from None
+    return RankedCandidates(scores, found.pop("mrr"), found.pop("hits1"), found)
+
+
+def candidate_scores(
+    ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool = False
+) -> _Scores:
+    """Scores the candidates of contexts; rankers that embed read each distinct response once.
+
+    Args:
+        ranker: Any ranker.
+        selections: E candidate sets.
+        show_progress: Whether to draw a progress bar.
+
+    Returns:
+        Of each set the scores of its candidates, (K,); of an ensemble the logarithms of its probabilities.
+
+    Raises:
+        InputError: A speaker has no mark.
+    """
+    each = [member_scores(member, selections, show_progress).scores for member in members_of(ranker)]
+    return _averaged(each) if is_ensemble(ranker) else each[0]
+
+
+def _averaged(each: Sequence[_Scores]) -> _Scores:
+    return [log_of_mean_probability(np.stack(scores)) for scores in zip(*each, strict=True)]
+
+
+def is_ensemble(ranker: LoadedRanker) -> bool:
+    """Says whether a ranker has members, whose probabilities are averaged."""
+    from ...models.multi_granularity import MultiGranularityModel
+
+    return isinstance(ranker.model, MultiGranularityModel)
+
+
+def members_of(ranker: LoadedRanker) -> list[LoadedRanker]:
+    """Lists the members of an ensemble, or of any other ranker itself alone."""
+    from ...models.multi_granularity import MEMBERS
+    from ...models.ranking import LoadedRanker
+
+    if not is_ensemble(ranker):
+        return [ranker]
+    members: Any = ranker.model.members
+    return [LoadedRanker(member, ranker.tokenizer, MEMBERS[member.config.model_type]) for member in members]
+
+
+def log_of_mean_probability(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Averages probabilities over an ensemble's members (equation 7), in logarithms, so that none becomes zero.
+
+    Args:
+        scores: Of L members, (L, K).
+
+    Returns:
+        The logarithm of the mean over members of the softmax over candidates, (K,).
+    """
+    import torch
+
+    from ...models.multi_granularity import log_mean_probability
+
+    found: NDArray[np.float64] = log_mean_probability(torch.from_numpy(scores).unsqueeze(0))[0].numpy()
+    return found
+
+
+def text_scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Scores:
+    """Scores candidates by the cosine of the context's text and the response.
+
+    Args:
+        encoder: Any encoder.
+        selections: E candidate sets.
+
+    Returns:
+        Of each set the cosines of its candidates, (K,).
+
+    Raises:
+        ValueError: A vector is not finite.
+    """
+    contexts = [context_text(selection.context) for selection in selections]
+    said = (text for selection in selections for text in selection.responses)
+    vectors = TextVectors(encoder, (*contexts, *said))
+    return [
+        row_cosines(vectors.of(selection.responses), vectors.of([context]))
+        for context, selection in zip(contexts, selections, strict=True)
+    ]
+
+
+def context_text(context: Sequence[Turn]) -> str:
+    """Writes a context as one text, each turn after its speaker's role, and keeps its last `CONTEXT_WORDS` words."""
+    text = " ".join(f"{turn.role.replace('_', ' ')}: {turn.content}" for turn in context)
+    return last_words(text, CONTEXT_WORDS)
+
+
+def correct_candidates(selection: ResponseSelection, official: bool = False) -> NDArray[np.bool_]:
+    """Says which candidates are correct.
+
+    Args:
+        selection: A candidate set.
+        official: Whether only those are that really followed, and not those that say the same.
+
+    Returns:
+        Booleans, (K,).
+    """
+    if official:
+        return np.isin(np.arange(len(selection.responses)), selection.correct)
+    forms = {plain(selection.responses[place]) for place in selection.correct}
+    return np.array([plain(text) in forms for text in selection.responses])
+
+
+def load(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
+    """Loads dialogues so far and responses to choose from.
+
+    Args:
+        corpus: A corpus of dialogues or of responses to choose from, or a file of one's own.
+        data_dir: Where the corpus lies.
+        split: Which part of it.
+        limit: At most so many contexts, a fixed random sample; None means all. Their candidates are the same whatever
+            the limit.
+
+    Returns:
+        The problem.
+
+    Raises:
+        InputError: The corpus is not found, or has too few responses to choose from.
+    """
+    given = kind_of(corpus) == "response-selection"
+    found, config = (_given if given else _drawn)(corpus, data_dir, split)
+    selections = fixed_sample(found, limit)
+    config = {
+        "corpus": name_of(corpus),
+        "split": split,
+        "limit": limit,
+        "contexts": len(selections),
+        "contexts_of_the_split": len(found),
+        "context_words": CONTEXT_WORDS,
+        **config,
+    }
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+        scores = _scores(encoder, selections)
+        measurements = []
+        for setting, ties in (("", EXPECTED), (OFFICIAL, OFFICIAL)):
+            correct = [correct_candidates(selection, setting == OFFICIAL) for selection in selections]
+            for metric, values in example_scores(scores, correct, ties).items():
+                measurements.append(percentage(NAME, metric, setting, [float(values.mean())], values))
+        return measurements
+
+    return Problem(config, measure)
+
+
+def _given(corpus: str, data_dir: str | Path | None, split: str) -> tuple[list[ResponseSelection], dict[str, Any]]:
+    from ...corpora import load_examples
+
+    selections: list[ResponseSelection] = load_examples(corpus, data_dir, split)
+    answered = [selection for selection in selections if selection.correct]
+    counts = [len(selection.responses) for selection in answered]
+    if not answered or min(counts) < 2:
+        got = "a context with one response" if answered else f"{len(selections)} contexts, none with a correct response"
+        raise InputError(
+            f"corpus {corpus}, split {split}: got {got}, expected two responses or more to choose from, one of them "
+            "correct; choose another split"
+        )
+    return answered, {
+        "without_correct_response": len(selections) - len(answered),
+        "fewest_candidates": min(counts),
+        "most_candidates": max(counts),
+    }
+
+
+def _drawn(corpus: str, data_dir: str | Path | None, split: str) -> tuple[list[ResponseSelection], dict[str, Any]]:
+    from ...corpora import load_dialogues
+    from ...corpora.candidates import draw_candidates
+
+    dialogues = load_dialogues(corpus, data_dir, split)
+    assisted = any(turn.role == "assistant" for dialogue in dialogues for turn in dialogue.turns)
+    responses = "assistant" if assisted else "any"
+    try:
+        selections = draw_candidates(dialogues, CANDIDATES, responses, SEED)
+    except InputError as error:
+        raise InputError(f"corpus {corpus}, split {split}: {error}") from None
+    return selections, {"candidates": CANDIDATES, "responses": responses, "draw_seed": SEED}
+
+
+def _scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Scores:
+    inner = encoder.encoder if isinstance(encoder, RememberingEncoder) else encoder
+    if not isinstance(inner, RankerEncoder):
+        return text_scores(encoder, selections)
+    ranker = inner.ranker
+    if not isinstance(encoder, RememberingEncoder):
+        return candidate_scores(ranker, selections, show_progress=True)
+    return encoder.timed(lambda: candidate_scores(ranker, selections, show_progress=True))
+
+
+def member_scores(
+    ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool = False
+) -> MemberScores:
+    """Scores the candidates of contexts with a ranker that is no ensemble; one that embeds reads each response once.
+
+    Args:
+        ranker: The ranker.
+        selections: E candidate sets.
+        show_progress: Whether to draw a progress bar.
+
+    Returns:
+        Its scores, and its cosines if it embeds.
+
+    Raises:
+        InputError: A speaker has no mark.
+    """
+    from ...models.dual_encoder import TowerRanker
+    from ...models.ranker import RankingExample
+    from ...models.ranking import encode_contexts, encode_responses, score_candidates
+
+    model = ranker.model
+    if not isinstance(model, TowerRanker):
+        examples = [RankingExample(selection.context, selection.responses) for selection in selections]
+        return MemberScores(score_candidates(ranker, examples, show_progress=show_progress), None)
+    import torch
+
+    places: dict[str, int] = {}
+    rows = [[places.setdefault(text, len(places)) for text in selection.responses] for selection in selections]
+    responses = torch.from_numpy(encode_responses(ranker, list(places), show_progress=show_progress))
+    turns = [selection.context for selection in selections]
+    contexts = torch.from_numpy(encode_contexts(ranker, turns, show_progress=show_progress))
+    scores, cosines = [], []
+    for context, chosen in zip(contexts, rows, strict=True):
+        scores.append(model.product(context[None], responses[chosen][None])[0].double().numpy())
+        cosines.append(torch.cosine_similarity(context[None], responses[chosen]).double().numpy())
+    return MemberScores(scores, cosines)
+
+
+TASK = Task(NAME, load, "Mehri and Eskenazi (2019), section 4", kinds=("dialogues", "response-selection"))

@@ -1,0 +1,166 @@
+"""Probes of rankers: what a linear layer can read from the vectors of contexts (Mehri and Eskenazi, section 5.2).
+
+The encoders never learn. Vectors of an ensemble's members are laid end to end, as they are: the paper does not say how
+it joins them, and this way the layer may weigh each member for itself. So an ensemble of L gives the layer L times as
+many weights as a single ranker does, and is to be compared with another ensemble of L.
+
+Each of the W numbers of a vector is shifted and scaled, to mean 0 and deviation 1 / sqrt(W) over train. The layer stays
+a linear one on the vectors themselves, but a learning rate then means the same whatever their scale and their width.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...models.dialogue import Dialogue
+from ...models.errors import InputError
+from .context_labels import PARTS, TARGETS, TRAIN, Contexts, assistant_contexts, context_labels
+from .linear_layer import LayerSettings, Outcome, fit, outcome
+
+if TYPE_CHECKING:
+    import torch
+
+    from ...models.ranking import LoadedRanker
+
+SETTINGS = LayerSettings(learning_rate=0.05, batch_size=64, epochs=60, patience=10)
+"""Ours, as the paper names none."""
+
+_CONSTANT = 1e-6  # smaller deviations are a rounding
+
+
+class FrozenVectors:
+    """Vectors that were computed once, standardised; see `hf_dialemb.evaluation.tasks.linear_layer.VectorSource`.
+
+    Args:
+        parts: By part (N, W) float32.
+        device: Where the layer is trained.
+
+    Raises:
+        ValueError: A number is not finite.
+    """
+
+    def __init__(self, parts: Mapping[str, NDArray[np.float32]], device: torch.device) -> None:
+        import torch
+
+        for part, vectors in parts.items():
+            if not np.isfinite(vectors).all():
+                raise ValueError(f"got a vector with NaN or infinity among those of {part}, expected finite numbers")
+        self.width = parts[TRAIN].shape[1]
+        self.device = device
+        self.layers = torch.nn.ModuleList()
+        shift = parts[TRAIN].mean(axis=0, dtype=np.float64)
+        scale = np.maximum(parts[TRAIN].std(axis=0, dtype=np.float64), _CONSTANT) * math.sqrt(self.width)
+        self._parts = {
+            part: torch.from_numpy(((vectors - shift) / scale).astype(np.float32)).to(device)
+            for part, vectors in parts.items()
+        }
+
+    def lengths(self, part: str) -> NDArray[np.intp]:
+        """Returns zeros (N,): all vectors are of one length."""
+        return np.zeros(len(self._parts[part]), dtype=np.intp)
+
+    def vectors(self, part: str, rows: NDArray[np.intp]) -> torch.Tensor:
+        """Returns some of them, (B, W)."""
+        import torch
+
+        return self._parts[part][torch.from_numpy(rows).to(self.device)]
+
+
+def run_probes(
+    rankers: Mapping[str, Sequence[LoadedRanker]],
+    train: Sequence[Dialogue],
+    dev: Sequence[Dialogue],
+    test: Sequence[Dialogue],
+    seeds: Sequence[int],
+    targets: Sequence[str] = TARGETS,
+    settings: LayerSettings = SETTINGS,
+    show_progress: bool = False,
+    finished: Callable[[Outcome], None] = lambda _: None,
+) -> list[Outcome]:
+    """Measures what is to be read from the vectors of rankers.
+
+    Args:
+        rankers: By name: the members of an ensemble, or a list of a single ranker. A ranker that several share is best
+            loaded once: then it embeds once.
+        train: What the layer learns from: each context that an assistant's turn follows. For acts, corpora that name
+            theirs otherwise than ``test`` does only mislead it.
+        dev: What chooses the epoch.
+        test: What is measured on.
+        seeds: Repeats of the layer's training.
+        targets: What is to be told. All rankers are asked for the words of the first one's tokenizer.
+        settings: How the layer is trained.
+        show_progress: Whether to draw progress bars.
+        finished: Receives each outcome as soon as it is there.
+
+    Returns:
+        For each ranker and target ``bag-of-words-probe`` or ``dialogue-act-probe``.
+
+    Raises:
+        InputError: A ranker embeds no contexts, or there are no labels.
+    """
+    from tqdm.auto import tqdm
+
+    check_embedding(rankers)
+    contexts = {part: assistant_contexts(given) for part, given in zip(PARTS, (train, dev, test), strict=True)}
+    tokenizer = next(iter(rankers.values()))[0].tokenizer
+    labels = {target: context_labels(target, contexts, tokenizer) for target in targets}
+    known: dict[int, dict[str, NDArray[np.float32]]] = {}
+    found = []
+    total = len(rankers) * len(labels) * len(seeds)
+    with tqdm(total=total, desc="probe", unit="layer", disable=not show_progress) as progress:
+        for name, members in rankers.items():
+            source = FrozenVectors(_vectors(members, contexts, known), members[0].model.device)
+            for target, wanted in labels.items():
+                fitted = []
+                for seed in seeds:
+                    fitted.append(fit(source, wanted, settings, seed=seed))
+                    progress.update()
+                config = describe(members, settings, seeds) | wanted.describe()
+                found.append(outcome(name, f"{target}-probe", config, fitted))
+                finished(found[-1])
+    return found
+
+
+def check_embedding(rankers: Mapping[str, Sequence[LoadedRanker]]) -> None:
+    """Refuses rankers that embed no contexts.
+
+    Raises:
+        InputError: There is one, or there is no ranker at all.
+    """
+    if not rankers or not all(rankers.values()):
+        raise InputError("rankers: got none, expected at least one for each name; name some")
+    for name, members in rankers.items():
+        for member in members:
+            if not member.model.embeds:
+                raise InputError(
+                    f"ranker {name}: got {type(member.model).__name__}, which embeds no contexts, expected a dual "
+                    "encoder; leave it out"
+                )
+
+
+def describe(members: Sequence[LoadedRanker], settings: LayerSettings, seeds: Sequence[int]) -> dict[str, Any]:
+    """Returns what a results file says of a system and of how the layer on it was trained."""
+    return {
+        "members": len(members),
+        "width": sum(member.model.config.hidden_size for member in members),
+        "seeds": list(seeds),
+        "layer": asdict(settings),
+    }
+
+
+def _vectors(
+    members: Sequence[LoadedRanker], contexts: Mapping[str, Contexts], known: dict[int, dict[str, NDArray[np.float32]]]
+) -> dict[str, NDArray[np.float32]]:
+    """Returns (N, W) by part; ``known`` keeps those of each member, as several ensembles may share it."""
+    from ...models.ranking import encode_contexts
+
+    for member in members:
+        if id(member) not in known:
+            known[id(member)] = {part: encode_contexts(member, contexts[part].turns) for part in PARTS}
+    return {part: np.concatenate([known[id(member)][part] for member in members], axis=1) for part in PARTS}

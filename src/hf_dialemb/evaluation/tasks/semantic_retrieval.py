@@ -1,0 +1,119 @@
+"""Semantic retrieval (DialogueCSE, section 5.1.2): each sentence ranks candidates of its own by cosine.
+
+A corpus of kind retrieval gives the candidates; from the intents of any other they are built as the paper built its
+own (see `hf_dialemb.corpora.retrieval_sets`). Equal texts are one candidate, which is relevant if one of them is; the
+query itself is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...corpora import retrieval_sets
+from ...corpora.examples import RetrievalQuery
+from ...encoders.specs import Encoder
+from ...metrics.ranking.functional import ranking_scores
+from ...models.errors import InputError
+from .sampling import fixed_sample
+from .task import Measurement, Problem, Task, percentage
+from .texts import TextVectors, kind_of, name_of
+
+_NAME = "semantic-retrieval"
+
+
+class Ranking(NamedTuple):
+    """A query with what it ranks.
+
+    Attributes:
+        text: The query.
+        candidates: Distinct sentences, the relevant ones first.
+        relevant: How many of them are relevant; at least one is and one is not.
+    """
+
+    text: str
+    candidates: tuple[str, ...]
+    relevant: int
+
+
+def rankings_of(queries: Sequence[RetrievalQuery]) -> list[Ranking]:
+    """Leaves out what occurs twice, and queries that are left with candidates of one kind.
+
+    Args:
+        queries: Queries with their candidates.
+
+    Returns:
+        What is to be ranked, in order.
+    """
+    found = []
+    for query in queries:
+        relevant = [text for text in dict.fromkeys(query.relevant) if text != query.text]
+        other = [text for text in dict.fromkeys(query.other) if text != query.text and text not in query.relevant]
+        if relevant and other:
+            found.append(Ranking(query.text, (*relevant, *other), len(relevant)))
+    return found
+
+
+def load_rankings(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
+    """Loads sentences with candidates to rank.
+
+    Args:
+        corpus: A corpus of kind retrieval, or one of dialogues or utterances with intents.
+        data_dir: Where the corpus lies.
+        split: Which part of it.
+        limit: At most so many queries, a fixed random sample; None means all.
+
+    Returns:
+        The problem.
+
+    Raises:
+        InputError: The corpus is not found, or gives no query.
+    """
+    from ...corpora import load_dialogues, load_examples
+
+    config: dict[str, Any] = {"corpus": name_of(corpus), "split": split, "limit": limit}
+    if kind_of(corpus) == "retrieval":
+        queries = load_examples(corpus, data_dir, split)
+    else:
+        queries = retrieval_sets.retrieval_queries(load_dialogues(corpus, data_dir, split))
+        config |= {
+            "sentences": retrieval_sets.SENTENCES,
+            "hits": retrieval_sets.HITS,
+            "most_relevant": retrieval_sets.RELEVANT,
+            "most_other": retrieval_sets.OTHER,
+        }
+    rankings = fixed_sample(rankings_of(queries), limit)
+    if not rankings:
+        raise InputError(
+            f"corpus {corpus}, split {split}: got no query with relevant and other candidates, expected sentences of "
+            "at least two intents; choose another corpus"
+        )
+    config |= {
+        "queries": len(rankings),
+        "relevant_per_query": round(float(np.mean([each.relevant for each in rankings])), 2),
+        "candidates_per_query": round(float(np.mean([len(each.candidates) for each in rankings])), 2),
+    }
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+        vectors = TextVectors(encoder, (text for each in rankings for text in (each.text, *each.candidates)))
+        scores = [
+            ranking_scores(
+                vectors.of([each.text])[0], vectors.of(each.candidates), np.arange(len(each.candidates)) < each.relevant
+            )
+            for each in rankings
+        ]
+        return [
+            percentage(_NAME, metric, "", [float(np.mean(values))], values)
+            for metric, values in (
+                ("map", [each["average_precision"] for each in scores]),
+                ("mrr", [each["reciprocal_rank"] for each in scores]),
+            )
+        ]
+
+    return Problem(config, measure)
+
+
+TASK = Task(_NAME, load_rankings, "DialogueCSE, section 5.1.2", kinds=("retrieval", "dialogues", "utterances"))

@@ -1,0 +1,85 @@
+"""What tasks on single texts share: each distinct text embedded once, cosines of pairs, and texts cut to words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...encoders.specs import Encoder
+from ...models.dialogue import Dialogue, Turn
+
+COSINE_STEPS = 1_000_000_000
+"""Cosines are compared in steps of 1e-9: equal vectors then tie, whatever the order in which a product was summed."""
+
+_WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")  # Chinese has no blanks: each of its characters is a word
+
+
+class TextVectors:
+    """The vectors of texts, each distinct text encoded once, as a dialogue of one turn."""
+
+    def __init__(self, encoder: Encoder, texts: Iterable[str]) -> None:
+        self._places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        self._vectors = encoder.encode([Dialogue((Turn("user", text),)) for text in self._places])
+
+    def of(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Looks vectors up.
+
+        Args:
+            texts: N of the texts that were given.
+
+        Returns:
+            Their vectors, ``(N, D)``.
+        """
+        return self._vectors[[self._places[text] for text in texts]]
+
+
+def row_cosines(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Computes the cosine of each row with the same row of another matrix.
+
+    Args:
+        first: Vectors, ``(N, D)``.
+        second: Vectors, ``(N, D)``, or ``(1, D)`` for one that all are compared with.
+
+    Returns:
+        Cosines in steps of 1e-9, ``(N,)``; that of a zero vector is 0.
+
+    Raises:
+        ValueError: A vector is not finite.
+    """
+    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        raise ValueError("embeddings: got a vector with NaN or infinity, expected finite numbers; look at the encoder")
+    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
+    cosines: NDArray[np.float64] = np.einsum("nd,nd->n", one, np.broadcast_to(other, one.shape))
+    return np.rint(cosines / np.where(lengths == 0, 1, lengths) * COSINE_STEPS) / COSINE_STEPS
+
+
+def first_words(text: str, count: int) -> str:
+    """Keeps the beginning of a text, at most so many words; a Chinese character counts as a word."""
+    words = list(_WORD.finditer(text))
+    return text if len(words) <= count else text[: words[count - 1].end()]
+
+
+def last_words(text: str, count: int) -> str:
+    """Keeps the end of a text, at most so many words; a Chinese character counts as a word."""
+    words = list(_WORD.finditer(text))
+    return text if len(words) <= count else text[words[-count].start() :]
+
+
+def kind_of(corpus: str) -> str:
+    """Says what a corpus holds, one of `hf_dialemb.corpora.corpus.KINDS`; one's own files hold dialogues."""
+    from ...corpora import REGISTERED, form_of, get_corpus
+
+    return get_corpus(corpus).kind if form_of(corpus) == REGISTERED else "dialogues"
+
+
+def name_of(corpus: str) -> str:
+    """Says what a results file calls a corpus: its name, of one's own files without their folder."""
+    from ...corpora import CORPORA
+    from ...corpora.own.reading import is_own
+
+    return Path(corpus).name if corpus not in CORPORA and is_own(corpus) else str(corpus)

@@ -1,0 +1,1 @@
+"""The page of a flow: one HTML file that a designer reads."""

@@ -1,0 +1,106 @@
+"""What the page tells beside the map: where dialogues break off, go round, fork, and which are unusual."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from ..flow import Flow
+from ..graph import END, START, State
+from ..notation import line_of
+from ..paths import DropOff, Fork, Loop, RarePath, drop_offs, forks, loops, rare_paths
+from .record import Row, Section
+
+MOST_ROWS = 20
+"""So many things of one kind are told."""
+
+LONGEST_NAME = 60
+"""So much of a state's name is told."""
+
+NAMED_CONTINUATIONS = 4
+"""So many continuations of a fork are named."""
+
+Names = Mapping[State, str]
+"""What states are called."""
+
+
+def insights(flow: Flow, shown: Collection[State] | None = None) -> tuple[Section, ...]:
+    """Tells what the paths of dialogues show, in sentences.
+
+    Args:
+        flow: The flow.
+        shown: The states to look for forks at, such as those that a pruned graph has; all where nothing is given.
+
+    Returns:
+        Drop-offs, loops, forks and unusual dialogues; see `hf_dialemb.flow.paths` for what each is. A kind that does
+        not occur has no rows.
+    """
+    names = {START: "Start", END: "End"} | {cluster.state: _named(cluster.name) for cluster in flow.clusters}
+    states = [state for state in (names if shown is None else shown) if state not in (START, END)]
+    return (
+        Section(
+            "Drop-offs",
+            "Dialogues that end at a state after which most go on: people may have given up there.",
+            tuple(_drop_off(names, one) for one in drop_offs(flow)[:MOST_ROWS]),
+        ),
+        Section(
+            "Loops",
+            "States that dialogues go through again and again: people may not get what they ask for.",
+            tuple(_loop(names, one) for one in loops(flow)[:MOST_ROWS]),
+        ),
+        Section(
+            "Forks",
+            "States after which several others are likely: what is said there may be unclear, or deserve a choice.",
+            tuple(_fork(names, one) for one in forks(flow.graph, states)[:MOST_ROWS]),
+        ),
+        Section(
+            "Unusual dialogues",
+            "Dialogues whose steps are rare among all others, the most unusual first.",
+            tuple(_rare_path(names, one) for one in rare_paths(flow, MOST_ROWS)),
+        ),
+    )
+
+
+def _drop_off(names: Names, one: DropOff) -> Row:
+    end = f"{_counted(one.count, 'dialogue')} {'ends' if one.count == 1 else 'end'} here"
+    text = f"{names[one.state]}: {end}, {_percent(one.share)} of the times it occurs"
+    return Row(text, one.dialogues, (one.state,))
+
+
+def _loop(names: Names, one: Loop) -> Row:
+    round_trip = _chain(names, (*one.states, one.states[0]))
+    text = f"{round_trip}: {_counted(one.laps, 'time')} in {_counted(len(one.dialogues), 'dialogue')}"
+    return Row(text, one.dialogues, one.states)
+
+
+def _fork(names: Names, one: Fork) -> Row:
+    told = [f"{names[state]} {_percent(share)}" for state, share in one.continuations[:NAMED_CONTINUATIONS]]
+    rest = len(one.continuations) - len(told)
+    return Row(f"{names[one.state]}: {', '.join(told)}{f', and {rest} more' if rest else ''}", (), (one.state,))
+
+
+def _rare_path(names: Names, one: RarePath) -> Row:
+    return Row(
+        f"{_isolated(line_of(one.dialogue))}: its rarest step is {_chain(names, one.step)}", (one.dialogue,), one.step
+    )
+
+
+def _named(name: str) -> str:
+    line = line_of(name)
+    return _isolated(line if len(line) <= LONGEST_NAME else line[: LONGEST_NAME - 1].rstrip() + "…")
+
+
+def _isolated(text: str) -> str:
+    """Puts text between marks for which the direction of its writing ends with it."""
+    return f"\u2068{text}\u2069"
+
+
+def _chain(names: Names, states: Sequence[State]) -> str:
+    return " → ".join(names[state] for state in states)
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def _percent(share: float) -> str:
+    return "< 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"

@@ -1,0 +1,291 @@
+"""What the page of a flow knows: counts of everything, and of the dialogues so many as a page can carry."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...models.dialogue import ROLES
+from ..graph import END, START, State
+from ..notation import line_of
+from ..pruning import Pruning
+
+if TYPE_CHECKING:
+    from ..clustering import Choice
+    from ..comparison import TransitionDifference
+    from ..flow import Flow
+
+MOST_DIALOGUES = 2_000
+"""So many dialogues a page has in full."""
+
+MOST_CHARACTERS = 4_000_000
+"""So much text these dialogues have at most."""
+
+LONGEST_TEXT = 2_000
+"""So much of one text."""
+
+MOST_TEXTS = 50
+"""So many different texts are counted for each state."""
+
+MOST_TEXTS_OF_ALL = 20_000
+"""So many of all states together, about."""
+
+_SETTINGS = {
+    "model": "encoder, which says how alike utterances are",
+    "vectors": "",  # a fingerprint
+    "corpus": "dialogues from",
+    "split": "part of them",
+    "clusters": "states of each speaker",
+    "chosen_by": "how many states there are was decided by",
+    "names": "names of states are",
+    "seed": "number that random choices begin from",
+}
+_VALUES = {
+    "chosen": "the bend of the curve of distances",
+    "number": "the number asked for",
+    "threshold": "the distance asked for",
+    "nearest": "their most typical utterance",
+    "phrases": "their typical words",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing that is told of a flow.
+
+    Attributes:
+        text: What it is, in a sentence.
+        dialogues: The ids of dialogues that show it, the best first.
+        states: The states that it is about, in order.
+    """
+
+    text: str
+    dialogues: tuple[str, ...] = ()
+    states: tuple[State, ...] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """What is told of a flow, of one kind.
+
+    Attributes:
+        title: What it is called.
+        explanation: What is counted, and what it may be good for.
+        rows: What was found, the most important first.
+    """
+
+    title: str
+    explanation: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How two sets of the dialogues of a flow differ.
+
+    Attributes:
+        names: What each set is called, such as two months.
+        dialogues: How many dialogues each has.
+        differences: What `hf_dialemb.flow.comparison.compared` finds between their graphs.
+        second: The ids of the second set's dialogues, so that the page says of which set each is; empty for not.
+    """
+
+    names: tuple[str, str]
+    dialogues: tuple[int, int]
+    differences: Sequence[TransitionDifference]
+    second: Collection[str] = frozenset()
+
+
+def page_record(
+    flow: Flow,
+    pruning: Pruning,
+    path: Sequence[State],
+    comparison: Comparison | None,
+    choices: Mapping[str, Choice],
+    insights: Sequence[Section],
+    facts: Sequence[tuple[str, str]],
+    seed: int,
+) -> dict[str, Any]:
+    """Collects what the page shows; takes what `hf_dialemb.flow.page.page.write_page` takes.
+
+    Returns:
+        What `json.dumps` takes. States are numbered in the order of the flow's clusters, then come start and end; texts
+        are numbers of their place in ``texts``, so that each is there once.
+    """
+    numbers = {cluster.state: number for number, cluster in enumerate(flow.clusters)}
+    numbers |= {START: len(numbers), END: len(numbers) + 1}
+    texts: dict[str, int] = {}
+    named = [dialogue for section in insights for row in section.rows for dialogue in row.dialogues[:NAMED]]
+    kept = kept_dialogues(flow, named, seed)
+    second = frozenset(comparison.second if comparison else ())
+    roles = {cluster.role for cluster in flow.clusters}
+    return {
+        "title": flow.title,
+        "roles": [*(role for role in ROLES if role in roles), *sorted(roles - set(ROLES))],
+        "counts": {
+            "dialogues": len(flow.utterances.dialogues),
+            "utterances": len(flow.utterances),
+            "states": len(flow.clusters),
+            "frequent": _texts_per_state(len(flow.clusters)),
+        },
+        "states": _states(flow, texts),
+        "edges": [[numbers[source], numbers[target], count] for (source, target), count in flow.graph.edges.items()],
+        "dialogues": [_dialogue(flow, place, texts, second) for place in kept],
+        "pruning": asdict(pruning),
+        "path": _numbered(numbers, (START, *path, END)) if path else [],
+        "insights": [_section(section, numbers) for section in insights],
+        "comparison": _comparison(comparison, numbers) if comparison else None,
+        "choices": [_choice(role, choice) for role, choice in choices.items()],
+        "facts": [list(fact) for fact in facts],
+        "settings": _told(flow.settings),
+        "texts": list(texts),
+    }
+
+
+NAMED = 20
+"""So many dialogues of each thing that is told are there in full."""
+
+
+def kept_dialogues(
+    flow: Flow, named: Iterable[str] = (), seed: int = 0, most: int = MOST_DIALOGUES, characters: int = MOST_CHARACTERS
+) -> list[int]:
+    """Chooses the dialogues that a page has in full.
+
+    Args:
+        flow: The flow.
+        named: Ids of dialogues that come before all others.
+        seed: Decides what is drawn.
+        most: How many there are at most.
+        characters: How many characters they have at most, of each text up to `LONGEST_TEXT`. A dialogue that would
+            have more is left out, but one is there in any case.
+
+    Returns:
+        The places of dialogues, ascending: all, or those that are named, then up to half of them such as show a
+        transition that is not seen yet, then others by chance.
+    """
+    said = flow.utterances
+    places = {name: place for place, name in enumerate(said.dialogues)}
+    shuffled = np.random.default_rng([seed, len(places)]).permutation(len(places)).tolist()
+    order = dict.fromkeys(places[name] for name in named)
+    if len(places) > most:
+        seen: set[tuple[State, State]] = set()
+        for place in shuffled:
+            path = flow.trajectories[place]
+            steps = set(zip((START, *path), (*path, END), strict=True))
+            if len(order) < most // 2 and not steps <= seen:
+                order.setdefault(place)
+                seen |= steps
+    kept: list[int] = []
+    order |= dict.fromkeys(shuffled)
+    for place in order:
+        size = sum(min(LONGEST_TEXT, len(said.texts[row])) for row in said.rows_of(place))
+        if len(kept) < most and size <= characters:
+            kept.append(place)
+            characters -= size
+    return sorted(kept or list(order)[:1])
+
+
+def _texts_per_state(states: int) -> int:
+    return max(5, min(MOST_TEXTS, MOST_TEXTS_OF_ALL // max(1, states)))
+
+
+def _number(texts: dict[str, int], text: str) -> int:
+    return texts.setdefault(_cut(text), len(texts))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+
+
+def _numbered(numbers: Mapping[State, int], states: Iterable[State]) -> list[int]:
+    found = list(states)
+    for state in found:
+        if state not in numbers:
+            raise ValueError(f"got state {' '.join(state)}, expected one of the flow")
+    return [numbers[state] for state in found]
+
+
+def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
+    counts: list[Counter[str]] = [Counter() for _ in flow.clusters]
+    for label, text in zip(flow.labels.tolist(), flow.utterances.texts, strict=True):
+        counts[label][text] += 1
+    pairs = np.unique(np.stack([flow.labels, flow.utterances.places]), axis=1)
+    through = np.bincount(pairs[0], minlength=len(flow.clusters)).tolist()
+    most = _texts_per_state(len(flow.clusters))
+    return [
+        {
+            "id": cluster.id,
+            "role": cluster.role,
+            "name": _cut(line_of(cluster.name)),
+            "size": flow.graph.states.get(cluster.state, 0),
+            "through": through[label],
+            "distinct": len(counts[label]),
+            "phrases": list(cluster.phrases),
+            "examples": [_number(texts, text) for text in cluster.examples],
+            "frequent": [[_number(texts, text), count] for text, count in counts[label].most_common(most)],
+        }
+        for label, cluster in enumerate(flow.clusters)
+    ]
+
+
+def _dialogue(flow: Flow, place: int, texts: dict[str, int], second: Collection[str]) -> dict[str, Any]:
+    rows = flow.utterances.rows_of(place)
+    name = flow.utterances.dialogues[place]
+    return {
+        "id": name,
+        "states": flow.labels[rows.start : rows.stop].tolist(),
+        "texts": [_number(texts, flow.utterances.texts[row]) for row in rows],
+        **({"set": int(name in second)} if second else {}),
+    }
+
+
+def _section(section: Section, numbers: Mapping[State, int]) -> dict[str, Any]:
+    rows = [
+        {
+            "text": row.text,
+            "dialogues": list(row.dialogues[:NAMED]),
+            "more": max(0, len(row.dialogues) - NAMED),
+            "states": _numbered(numbers, row.states),
+        }
+        for row in section.rows
+    ]
+    return {"title": section.title, "explanation": section.explanation, "rows": rows}
+
+
+def _comparison(comparison: Comparison, numbers: Mapping[State, int]) -> dict[str, Any]:
+    edges = []
+    for one in comparison.differences:
+        source, target = _numbered(numbers, (one.source, one.target))
+        record = {"source": source, "target": target, "key": f"{source}>{target}", "p": one.corrected_p}
+        edges.append({**record, "counts": one.counts, "shares": one.shares, "difference": one.difference})
+    return {"names": tuple(map(line_of, comparison.names)), "dialogues": comparison.dialogues, "edges": edges}
+
+
+def _choice(role: str, choice: Choice) -> dict[str, Any]:
+    curve = [[number, threshold, score if isfinite(score) else None] for number, threshold, score in choice.curve]
+    return {"role": role, "count": choice.count, "sentence": choice.sentence, "curve": curve}
+
+
+def _told(settings: Mapping[str, Any]) -> list[list[str]]:
+    """Says by which settings a flow was made, without those that are for programs alone."""
+    found = []
+    for name, value in settings.items():
+        label = _SETTINGS.get(name, name.replace("_", " "))
+        if label and value not in (None, "", {}):
+            found.append([label, _printed(value)])
+    return found
+
+
+def _printed(value: object) -> str:
+    if isinstance(value, Mapping):
+        if value and set(map(type, value.values())) == {str} and len(set(value.values())) == 1:
+            return _printed(next(iter(value.values())))  # the same for every speaker
+        return ", ".join(f"{name}: {_printed(one)}" for name, one in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_printed, value))
+    return _VALUES.get(str(value), str(value))

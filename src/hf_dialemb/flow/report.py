@@ -1,0 +1,105 @@
+"""What a flow leaves in its folder: the page, the graph in other programs' forms, tables, pictures, instructions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from ..corpora.show import visible
+from ..models.errors import InputError
+from ..runs.files import write_json_atomically, write_text_atomically
+from .clustering import Clustering
+from .drawing import draw_dendrogram, draw_graph
+from .exports import write_flow_files
+from .flow import Flow
+from .grounding import policy_text, state_machine
+from .page.insights import insights
+from .page.page import write_page
+from .paths import widest_path
+from .pruning import Pruning, WeightedGraph, pruned
+
+CACHE = "cache"
+"""Where in the output vectors, clusters and names are kept between runs."""
+
+PAGE, POLICY, MACHINE = "index.html", "policy.md", "state_machine.json"
+
+
+def write_report(flow: Flow, clusterings: Mapping[str, Clustering], pruning: Pruning, folder: Path) -> Iterator[str]:
+    """Writes all that a flow is looked at and used by.
+
+    Args:
+        flow: The flow.
+        clusterings: How the clusters of each role were found.
+        pruning: What is too rare to be shown.
+        folder: Where to; it is created.
+
+    Yields:
+        Lines that say what is shown and what was written.
+    """
+    graph = pruned(flow.graph, pruning)
+    yield from _shown(flow, graph, pruning)
+    choices = {role: clustering.choice for role, clustering in clusterings.items()}
+    facts = [("Made by", f"hf_dialemb {version('hf-dialemb')}")]
+    write_page(flow, folder / PAGE, pruning, choices=choices, insights=insights(flow, graph.states), facts=facts)
+    others = [*write_flow_files(flow, graph, folder)]
+    write_text_atomically(folder / POLICY, policy_text(flow, graph))
+    write_json_atomically(folder / MACHINE, state_machine(flow, graph))
+    others += [folder / POLICY, folder / MACHINE]
+    pictures, sentence = draw_graph(flow, graph, folder)
+    others += [*pictures, *_dendrograms(clusterings, folder)]
+    _remove_old(folder, [path.name for path in others])
+    if sentence:
+        yield f"Pictures: {sentence}."
+    yield f"Beside it: {', '.join(path.name for path in others)}"
+    yield f"Wrote {folder / PAGE}"
+
+
+def _remove_old(folder: Path, written: Sequence[str]) -> None:
+    """Removes what an earlier run wrote and this one did not; files of others stay."""
+    listing = folder / CACHE / "written.json"
+    try:
+        before = json.loads(listing.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        before = []
+    for name in before:
+        if name not in written and Path(name).name == name:
+            (folder / name).unlink(missing_ok=True)
+    write_json_atomically(listing, list(written))
+
+
+def _shown(flow: Flow, graph: WeightedGraph, pruning: Pruning) -> Iterator[str]:
+    if not graph.states:
+        yield (
+            f"Nothing is frequent enough to be shown (--nodes {pruning.nodes:g}, --edges {pruning.edges:g}): lower the "
+            "thresholds, here or on the page"
+        )
+        return
+    yield (
+        f"Shown are {len(graph.states)} of {len(flow.clusters)} states and {len(graph.edges)} transitions "
+        f"(--nodes {pruning.nodes:g} --edges {pruning.edges:g} --weights {pruning.weights})"
+    )
+    main = widest_path(graph)
+    if main is not None:
+        yield "Main path:"
+        yield from (f"  {state[0]}: {short(flow.by_state[state].name)}" for state in main.states)
+
+
+def short(name: str, most: int = 90) -> str:
+    """Makes of a name what a line of a terminal holds, without what would command the terminal."""
+    name = visible(" ".join(name.split()))
+    return name if len(name) <= most else f"{name[: most - 1].rstrip()}…"
+
+
+def _dendrograms(clusterings: Mapping[str, Clustering], folder: Path) -> Sequence[Path]:
+    written = []
+    for role, clustering in clusterings.items():
+        path = folder / f"dendrogram-{role}.png"
+        if len(clustering.merges):
+            try:
+                draw_dendrogram(clustering.merges, clustering.choice.count, path, f"What the {role} says")
+            except InputError:  # told already with the pictures of the graph
+                return []
+            written.append(path)
+    return written

@@ -1,0 +1,269 @@
+"""The card of a published model, rendered from files: nothing in it is written by hand.
+
+It says what the model is and how to load it, what it learnt from and under which licences, how and at what cost, what
+was measured, beside what it began as, and whom to cite. Where a source lacks something, there is no card.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import yaml
+from huggingface_hub import ModelCardData
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils._validators import validate_repo_id
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+from ...corpora import CORPORA, get_corpus
+from ...corpora.own.reading import is_own
+from ...evaluation.results.tables import learnt_note
+from ...models.errors import InputError
+from ...training.arguments import parse
+from .figures import Measured, command_of, count, evaluation_results, measured
+from .record import ENSEMBLE, corpora_of, make_record, matches
+
+_HERE = Path(__file__).parent
+_HUB_DATASETS = "https://huggingface.co/datasets/"
+_TASKS = {"utterances": "sentence-similarity", "dialogues": "feature-extraction", "responses": "text-ranking"}
+"""What the Hub files a kind of model under."""
+
+
+def render_card(
+    folder: Path, run: Path, results: Sequence[Path], repo_id: str | None = None, licences: Sequence[str] = ()
+) -> str:
+    """Renders the card of a published folder.
+
+    Args:
+        folder: What ``dialemb export`` wrote.
+        run: The training's folder that it was exported from.
+        results: Results files with figures of the model and of what it is compared with: its backbone, or for an
+            ensemble the single ranker.
+        repo_id: Where it is to be published; by default ``org/`` and the folder's name.
+        licences: See `hf_dialemb.hub.card.record.make_record`.
+
+    Returns:
+        Markdown with the front matter that the Hub reads.
+
+    Raises:
+        InputError: A source lacks something; the sentence names file, field and the command that makes it.
+    """
+    return render_record(make_record(folder, run, licences), results, repo_id)
+
+
+def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: str | None = None) -> str:
+    """Renders the card of a model whose folders are elsewhere.
+
+    Args:
+        record: See `hf_dialemb.hub.card.record.make_record`.
+        results: As in `render_card`.
+        repo_id: As in `render_card`.
+
+    Returns:
+        As in `render_card`.
+
+    Raises:
+        InputError: As in `render_card`.
+    """
+    repo_id = repository(record, repo_id)
+    corpora = [_corpus(name, split, record) for name, split in corpora_of(record)]
+    research = any(corpus["terms"] == "research" for corpus in corpora)
+    method = _methods()[record["model"]["method"]]
+    found = figures_of(record, results)
+    citation = cited(method["paper"])
+    text = _environment().get_template("model_card").render(
+        record=record,
+        model=record["model"],
+        repo_id=repo_id,
+        name=repo_id.rpartition("/")[2],
+        method=method,
+        paper_url=re.findall(r"url = \{(.+?)\}", citation)[0],
+        reference=record["reference"],
+        is_ensemble=record["model"]["method"] == ENSEMBLE,
+        measured=found,
+        learnt_note="\n\n".join(filter(None, learnt_note(figure.row for figure in found.figures))),
+        corpora=corpora,
+        research=research,
+        stated_none=list(dict.fromkeys(corpus["name"] for corpus in corpora if corpus["terms"] == "research")),
+        recipe=recipe(record["training"]),
+        differing=differing(record["training"]),
+        citations=[citation, cited("hf_dialemb")],
+    )  # fmt: skip
+    front = _front_matter(record, found, corpora, research, repo_id)
+    return f"---\n{front.to_yaml(line_break=chr(10))}\n---\n\n{text}"
+
+
+def figures_of(record: Mapping[str, Any], results: Sequence[Path]) -> Measured:
+    """Finds the figures of a card; takes and raises what `render_record` does."""
+    return measured(record, results, _methods()[record["model"]["method"]]["suite"])
+
+
+def repository(record: Mapping[str, Any], repo_id: str | None = None) -> str:
+    """Says where a model is to be published; takes and raises what `render_record` does."""
+    return _checked(repo_id or f"org/{record['name']}")
+
+
+def cited(key: str) -> str:
+    """Finds an entry of ``citations.bib``.
+
+    Args:
+        key: A paper's key, or ``"hf_dialemb"`` for this software.
+
+    Returns:
+        BibTeX.
+    """
+    entries = (_HERE / "citations.bib").read_text(encoding="utf-8").split("\n\n")
+    entry = next(entry for entry in entries if entry.partition("{")[2].startswith(f"{key},"))
+    return entry.strip().replace("VERSION", metadata.version("hf-dialemb"))
+
+
+def recipe(training: Sequence[Mapping[str, Any]]) -> str:
+    """Writes the settings that trainings share and that are not the defaults, as ``dialemb train --config`` reads them.
+
+    Args:
+        training: ``training`` of a record: one run, or those of an ensemble's members.
+
+    Returns:
+        YAML.
+    """
+    several = [_chosen(each["settings"]) for each in training]
+    shared = {name: value for name, value in several[0].items() if all(each.get(name) == value for each in several)}
+    return yaml.safe_dump(shared, sort_keys=False, allow_unicode=True, width=10**9)
+
+
+def differing(training: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Finds the settings in which several trainings differ.
+
+    Args:
+        training: As in `recipe`.
+
+    Returns:
+        Of each run its own that are set; empty for a single one.
+    """
+    names = dict.fromkeys(name for each in training for name in each["settings"])
+    others = [name for name in names if len({json.dumps(each["settings"].get(name)) for each in training}) > 1]
+    if not others:
+        return {}
+    return {
+        each["name"]: {name: each["settings"][name] for name in others if each["settings"].get(name) is not None}
+        for each in training
+    }
+
+
+def _chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Leaves out what has its default, but for method, backbone and corpora."""
+    defaults = parse(None, ["--method", str(settings["method"])]).fingerprint()
+    shown = ("method", "backbone", "corpus")
+    return {
+        name: value
+        for name, value in settings.items()
+        if value is not None and (name in shown or name not in defaults or value != defaults[name])
+    }
+
+
+def _corpus(name: str, split: str, record: Mapping[str, Any]) -> dict[str, str]:
+    """Describes a corpus of the training: name, split, licence, terms, source, and what was at hand of it."""
+    if name in CORPORA:
+        known = get_corpus(name)
+        stated = {field: getattr(known, field) for field in ("licence", "terms", "source", "extract")}
+        return {"name": name, "split": split, **stated}
+    given = next((each for key, each in record["licences"].items() if matches(key, name)), None)
+    if given is None:
+        raise InputError(
+            f"training_settings.json: field corpus: got '{name}', whose licence the catalogue (dialemb corpus list) "
+            "does not know, expected one; say it with dialemb card --corpus-licence 'NAME=TERMS:LICENCE'"
+        )
+    source = f"{_HUB_DATASETS}{name}" if _is_hub_id(name) and not is_own(name) else ""
+    return {"name": name, "split": split, "source": source, "extract": "", **given}
+
+
+def _front_matter(
+    record: Mapping[str, Any], found: Measured, corpora: Sequence[Mapping[str, str]], research: bool, repo_id: str
+) -> ModelCardData:
+    model, reference = record["model"], record["reference"]
+    task = _TASKS[model["kind"]]
+    sources = [corpus["source"] for corpus in corpora if corpus["source"].startswith(_HUB_DATASETS)]
+    datasets = [source.removeprefix(_HUB_DATASETS) for source in sources]
+    base = reference if reference is not None and model["method"] != ENSEMBLE and _is_hub_id(reference) else None
+    tags = ["sentence-transformers", task, "transformers", "dialogue", "hf_dialemb", model["method"].replace("_", "-")]
+    tags += ["custom_code"] if model["kind"] != "utterances" else []
+    tags += ["onnx"] if model["onnx"] else []
+    optional: dict[str, Any] = {
+        "base_model": base,
+        "datasets": list(dict.fromkeys(datasets)) or None,
+        "metrics": sorted({figure.row.metric for figure in found.figures if not figure.row.learnt}) or None,
+        "eval_results": evaluation_results(found.figures) or None,
+    }
+    return ModelCardData(
+        license="other" if research else "apache-2.0",
+        license_name="research-only" if research else None,
+        library_name="sentence-transformers",
+        pipeline_tag=task,
+        tags=tags,
+        model_name=repo_id.rpartition("/")[2],
+        **{name: value for name, value in optional.items() if value is not None},
+    )
+
+
+def _methods() -> dict[str, Any]:
+    methods: dict[str, Any] = json.loads((_HERE / "model_card_methods.json").read_text(encoding="utf-8"))
+    return methods
+
+
+def _checked(repo_id: str) -> str:
+    try:
+        validate_repo_id(repo_id)
+    except HFValidationError as error:
+        raise InputError(f"--repo-id: got {repo_id!r}, expected org/name ({' '.join(str(error).split())})") from None
+    return repo_id
+
+
+def _is_hub_id(name: str) -> bool:
+    return bool(re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name))
+
+
+def _environment() -> Environment:
+    """Makes the renderer: an unknown name is an error; ``md`` escapes what comes from files."""
+
+    def load(name: str) -> str:
+        return (_HERE / f"{name}.md.jinja").read_text(encoding="utf-8")
+
+    environment = Environment(
+        loader=FunctionLoader(load), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.filters.update(md=escaped, fenced=fenced, command=command_of, verdicts=count)
+    return environment
+
+
+def escaped(text: object) -> str:
+    """Escapes a text for Markdown, in a table or out of it, as one line.
+
+    Args:
+        text: Anything.
+
+    Returns:
+        What shows as the text itself.
+    """
+    line = html.escape(" ".join(str(text).split()), quote=False)
+    return re.sub(r"([\\`*\[\]|~$#])|(?<!\w)(_)|(_)(?!\w)", lambda found: f"\\{found[0]}", line)
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Puts a text into a code block that it cannot close.
+
+    Args:
+        text: Any text.
+        language: What stands after the fence.
+
+    Returns:
+        The block.
+    """
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"

@@ -1,0 +1,248 @@
+"""The figures of a model card: the model's own, those of what it began as, and what lies between them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from huggingface_hub import EvalResult
+
+from ...corpora.corpus import ALL
+from ...evaluation.results.flow_tables import is_in_short
+from ...evaluation.results.learnt import LEARNT, Set, learnt_sets, marked
+from ...evaluation.results.rows import Results, Row, check_same_data, data_hashes, place_of, read_results
+from ...evaluation.results.tables import PRINTED_DECIMALS, Column, column_of, printed_figure
+from ...models.errors import InputError
+from .record import matches
+
+Place = tuple[str, str, str, str, str]
+"""Corpus, split, task, metric and setting."""
+
+
+class Figure(NamedTuple):
+    """One figure of the model.
+
+    Attributes:
+        row: The model's.
+        reference: The same of what it is compared with; None where that has none.
+    """
+
+    row: Row
+    reference: Row | None
+
+    @property
+    def column(self) -> Column:
+        """How it is printed."""
+        column = column_of(self.row)
+        return column._replace(decimals=max(column.decimals, PRINTED_DECIMALS))
+
+    @property
+    def printed(self) -> str:
+        """The figure, with its deviation where there is one, and a mark where the model learnt from the dialogues."""
+        deviation = "" if self.row.std is None else f" ± {printed_figure(self.column, self.row.std)}"
+        return printed_figure(self.column, self.row.mean) + (LEARNT if self.row.learnt else "") + deviation
+
+    @property
+    def interval(self) -> str:
+        """Its 95 % interval, or a dash."""
+        ends = self.row.interval
+        return "—" if ends is None else " to ".join(printed_figure(self.column, end) for end in ends)
+
+    @property
+    def printed_reference(self) -> str:
+        """The reference's figure, or a dash."""
+        return "—" if self.reference is None else Figure(self.reference, None).printed
+
+    @property
+    def difference(self) -> str:
+        """What the model has more than the reference, with its sign, or a dash."""
+        if self.reference is None:
+            return "—"
+        printed = f"{self.row.mean - self.reference.mean:+.{self.column.decimals}f}"
+        return printed[1:] if not float(printed) else printed
+
+    @property
+    def verdict(self) -> str:
+        """``better``, ``worse`` or ``equal`` as printed; empty without a reference, or where the model learnt."""
+        if self.reference is None or self.row.learnt:
+            return ""
+        difference = float(self.difference) * (-1 if self.column.lower_is_better else 1)
+        return "better" if difference > 0 else "worse" if difference < 0 else "equal"
+
+
+class Measured(NamedTuple):
+    """All figures of a model.
+
+    Attributes:
+        figures: In the order of the files, a figure of a later file in place of the same of an earlier one.
+        others: Figures of other methods' suites, which are only counted, by suite; none of what the model learnt from.
+        reference: What the files call that which the model is compared with, without its place on a machine; None
+            where there is nothing.
+        runs: Of each file its name, its ``run`` object and its figures.
+    """
+
+    figures: list[Figure]
+    others: dict[str, list[Figure]]
+    reference: str | None
+    runs: list[tuple[str, Mapping[str, Any], list[Figure]]]
+
+
+def count(figures: Sequence[Figure], verdict: str) -> int:
+    """Counts the figures of a verdict."""
+    return sum(figure.verdict == verdict for figure in figures)
+
+
+def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Measured:
+    """Finds a model's figures.
+
+    Args:
+        record: See `hf_dialemb.hub.card.record.make_record`.
+        files: Results files of ``dialemb evaluate`` or ``dialemb benchmark``.
+        suite: That of the model's method. If a file is of it, files of other suites are told in brief.
+
+    Returns:
+        The figures.
+
+    Raises:
+        InputError: There is no file; or one lacks the model, what it is compared with or the seeds, or measured other
+            weights.
+    """
+    if not files:
+        raise InputError(f"--results: got no file, expected figures of {record['name']}; {remedy(record)}")
+    reference: str | None = record["reference"]
+    check_same_data(map(read_results, files))
+    figures: dict[str, dict[Place, Figure]] = {}
+    runs, called = [], None
+    behind = frozenset().union(*map(_learnt, record["training"]))
+    for file in files:
+        results = read_results(file)
+        if not results.run["seeds"]:
+            raise InputError(f"{file}: run: field seeds: got none, expected at least one; {remedy(record)}")
+        known = frozenset(corpus for corpus, digest in data_hashes(results) if ("", digest) in behind)
+        learnt = behind | {(corpus, of) for corpus in known for of in ("", ALL)}
+        rows = marked(_rows(results, _own_spec(record, results, file)).values(), sets=learnt)
+        compared: dict[Place, Row] = {}
+        if reference is not None:
+            called = _spec_of(results, [reference, Path(reference).name], str(file))
+            if called is None:
+                raise InputError(f"{file}: results: got no figures of {reference}, expected them; {remedy(record)}")
+            compared = _rows(results, called)
+        found = {place_of(row): Figure(row, compared.get(place_of(row))) for row in rows}
+        figures.setdefault(results.run["config"].get("suite", ""), {}).update(found)
+        runs.append((file.name, results.run, list(found.values())))
+    others = {
+        name: [figure for figure in found.values() if not figure.row.learnt]
+        for name, found in figures.items()
+        if suite in figures and name not in ("", suite)
+    }
+    shown = {place: figure for name in figures if name not in others for place, figure in figures[name].items()}
+    return Measured(list(shown.values()), others, None if called is None else without_place(called), runs)
+
+
+def is_measured_in(record: Mapping[str, Any], file: Path) -> bool:
+    """Says whether a results file has figures of a model.
+
+    Args:
+        record: See `hf_dialemb.hub.card.record.make_record`.
+        file: A results file.
+
+    Returns:
+        Whether it names the model.
+    """
+    return _spec_of(read_results(file), [each["name"] for each in record["measured_as"]], str(file)) is not None
+
+
+def evaluation_results(figures: Sequence[Figure]) -> list[EvalResult]:
+    """Makes what the Hub reads: the model's own figures, unrounded, of dialogues that it did not learn from."""
+    return [
+        EvalResult(
+            task_type=row.task,
+            task_name=row.task.replace("-", " "),
+            dataset_type=row.corpus,
+            dataset_name=f"{row.corpus}, {row.split}",
+            dataset_split=row.split,
+            metric_type=row.metric,
+            metric_name=f"{row.metric} ({row.setting})" if row.setting else row.metric,
+            metric_value=row.mean,
+        )
+        for row, _ in figures
+        if not row.learnt
+    ]
+
+
+def command_of(run: Mapping[str, Any]) -> str:
+    """Returns the command of a run without places on the machine."""
+    try:
+        words = shlex.split(str(run["command"]))
+    except ValueError:
+        words = str(run["command"]).split()
+    return shlex.join(map(without_place, words))
+
+
+def without_place(word: str) -> str:
+    """Leaves of an absolute path its last name."""
+    return Path(word).name if word.startswith(("/", "~")) else word
+
+
+def remedy(record: Mapping[str, Any]) -> str:
+    """Names the command that measures a model and what it is compared with."""
+    names = [record["measured_as"][0]["name"], *([record["reference"]] if record["reference"] else [])]
+    return (
+        f"measure both with dialemb benchmark --suite all --output benchmark --model {' '.join(names)}, or on labelled "
+        "dialogues of your own with dialemb evaluate"
+    )
+
+
+def _rows(results: Results, spec: str) -> dict[Place, Row]:
+    """Returns a model's measured figures in short; times say more of the machine than of the model."""
+    return {
+        place_of(row): row
+        for row in results.results
+        if row.model == spec and row.quoted_from is None and row.metric != "seconds" and is_in_short(row)
+    }
+
+
+def _learnt(training: Mapping[str, Any]) -> frozenset[Set]:
+    """Says what a training read: an own file by its hash behind no name, or by its bare name where it is gone."""
+    own = training.get("own_files", {})
+    read = {(corpus, split) for corpus, split in learnt_sets(training["settings"]) if corpus not in own}
+    return frozenset(read | {("", digest) if digest else (Path(name).name, "") for name, digest in own.items()})
+
+
+def _own_spec(record: Mapping[str, Any], results: Results, file: Path) -> str:
+    """Finds what a file calls the model, and makes sure that it measured the same weights."""
+    names = [each["name"] for each in record["measured_as"]]
+    weights = results.run["config"].get("weights", {})
+    for each in record["measured_as"]:
+        for spec in _specs(results):
+            whitened = "@" in spec and "whitened" in spec.rpartition("@")[2].split(",")  # which no weights tell
+            if weights.get(spec) == each["weights"] and _rows(results, spec) and not whitened:
+                return spec
+    found = _spec_of(results, names, str(file))
+    if found is None or not _rows(results, found):
+        raise InputError(f"{file}: results: got no figures of {names[0]}, expected them; {remedy(record)}")
+    if found in weights:
+        expected = " or ".join(each["weights"] for each in record["measured_as"])
+        raise InputError(
+            f"{file}: run: config: field weights: got {weights[found]} for {found}, expected {expected}: it measured "
+            f"other weights; {remedy(record)}"
+        )
+    return found
+
+
+def _spec_of(results: Results, names: Sequence[str], file: str) -> str | None:
+    for name in names:
+        found = [spec for spec in _specs(results) if matches(spec, name)]
+        if name in found:
+            return name
+        if len(found) > 1:
+            raise InputError(f"{file}: results: got {' and '.join(found)}, which may both be {name}; leave one out")
+        if found:
+            return found[0]
+    return None
+
+
+def _specs(results: Results) -> Iterator[str]:
+    yield from dict.fromkeys(row.model for row in results.results if row.quoted_from is None)

@@ -1,0 +1,241 @@
+"""What a model card needs of a published folder and of the training behind it, in one small file that can be committed.
+
+Nothing in it is written by hand: it is read from the two folders, and says nothing of where they lie on a machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...corpora import CORPORA
+from ...corpora.corpus import TERMS
+from ...corpora.own.reading import is_own
+from ...corpora.source.fingerprint import data_hash
+from ...encoders.specs import fingerprint
+from ...evaluation.results.learnt import learnt_sets
+from ...models import METHODS, get_method, register
+from ...models.backbones import load_pretrained
+from ...models.config import DialogueConfig, RankerConfig, own_settings
+from ...models.errors import InputError
+from ...runs.folder import BASELINE, GRANULARITIES, RunFolder, field_of, read_object
+from ..forms.plain_encoder import SETTINGS_FILE as PLAIN_SETTINGS
+from ..forms.quantisation import RECORD as QUANTISATION
+from .weights import check_same_weights, count_weights
+
+SCHEMA = 1
+"""The version of the record's format."""
+
+ENSEMBLE = "multi_granularity"
+
+_REPORTED = ("steps", "dialogues", "examples", "processes", "seconds", "truncation", "checkpoint")
+_OPTIONAL = ("hardware", "energy", "resumed_from")  # reports of earlier versions lack them
+_EXPORT = "write it with dialemb export"
+
+
+def make_record(folder: Path, run: Path, licences: Sequence[str] = ()) -> dict[str, Any]:
+    """Reads a published folder and its training's.
+
+    Args:
+        folder: What ``dialemb export`` wrote.
+        run: What ``dialemb train`` wrote, or one of the ensembles of ``dialemb ensemble``.
+        licences: Of corpora that are not registered, as ``NAME=TERMS:LICENCE`` (see `corpora.corpus.TERMS`).
+
+    Returns:
+        The record: JSON.
+
+    Raises:
+        InputError: A file or field is missing, or the folder was not made of this run.
+    """
+    model, settings = _model(folder)
+    members = _members(run, model["method"])
+    training = [_training(each) for each in _runs(run, members)]
+    if model["method"] != ENSEMBLE:
+        _check_settings(folder, run, {"method": model["method"], **settings}, training[0]["settings"])
+    check_same_weights(folder, run)
+    return {
+        "schema": SCHEMA,
+        "name": folder.resolve().name,
+        "model": model,
+        "measured_as": [{"name": _given(path), "weights": fingerprint(str(path))} for path in (run, folder)],
+        "members": members,
+        "reference": _reference(run, model["method"], training[0]["settings"]),
+        "training": training,
+        "licences": dict(_licence(each) for each in licences),
+        "quantisation": _quantisation(folder / QUANTISATION),
+    }
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Reads a record that was kept.
+
+    Args:
+        path: Its file.
+
+    Returns:
+        What `make_record` returned.
+
+    Raises:
+        InputError: It is no such file.
+    """
+    record = read_object(path, "write it with dialemb card --record")
+    if record.get("schema") != SCHEMA:
+        got = record.get("schema")
+        raise InputError(f"{path}: field schema: got {got!r}, expected {SCHEMA}; write it with dialemb card --record")
+    return record
+
+
+def matches(spec: str, name: str) -> bool:
+    """Says whether two names are of one model: they are equal, or one is the end of the other's path."""
+    one, other = (tuple(part for part in Path(each).parts if part not in (".", "..", "/")) for each in (spec, name))
+    shorter = min(len(one), len(other))
+    return shorter > 0 and one[-shorter:] == other[-shorter:]
+
+
+def _model(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Describes the published form; and the settings of its method."""
+    from transformers import AutoConfig
+
+    if not (folder / "modules.json").is_file() or not (folder / "config.json").is_file():
+        raise InputError(f"{folder}: got no modules.json and config.json, expected a published model; {_EXPORT}")
+    register()
+    config = load_pretrained(AutoConfig, str(folder))
+    plain = folder / PLAIN_SETTINGS
+    if plain.is_file():
+        published = read_object(plain, _EXPORT)
+        method = str(field_of(published, "method", str(plain), _EXPORT)).replace("-", "_")
+        settings = dict(field_of(published, "settings", str(plain), _EXPORT))
+        kind, limits = "utterances", {"max_tokens": field_of(settings, "max_tokens", str(plain), _EXPORT)}
+    else:
+        method = config.model_type.removeprefix("dialemb-").replace("-", "_")
+        if not getattr(config, "auto_map", None) or method not in METHODS:
+            raise InputError(f"{folder}/config.json: field auto_map: got nothing, expected the model's code; {_EXPORT}")
+        settings = {name: getattr(config, name) for name in own_settings(type(config))}
+        kind = "dialogues" if isinstance(config, DialogueConfig) else "responses"
+        names = ("max_context_tokens", "max_response_tokens") if isinstance(config, RankerConfig) else ("max_tokens",)
+        limits = {name: settings[name] for name in names}
+        if kind == "dialogues":
+            limits["num_roles"] = settings["num_roles"]
+    parameters, dtype = count_weights(folder)
+    onnx = sorted(path.relative_to(folder).as_posix() for path in folder.glob("onnx/*.onnx"))
+    model = {"method": method, "kind": kind, "dimensions": config.hidden_size, **limits}
+    return {**model, "parameters": parameters, "dtype": dtype, "onnx": onnx}, settings
+
+
+def _members(run: Path, method: str) -> list[str]:
+    """Names what an ensemble was made of; nothing for any other model."""
+    if method != ENSEMBLE:
+        return []
+    if RunFolder(run / GRANULARITIES).members_file.is_file():
+        raise InputError(f"{run}: got the folder of all runs, expected an ensemble in it; give {run / GRANULARITIES}")
+    return RunFolder(run).members()
+
+
+def _runs(run: Path, members: Sequence[str]) -> list[Path]:
+    """Finds the trainings behind a run: itself, or those of an ensemble's members and what told them similarity."""
+    if not members:
+        return [run]
+    beside = run.resolve().parent
+    names = dict.fromkeys(Path(member).parts[0] for member in members)
+    if run.resolve().name == GRANULARITIES and (beside / BASELINE).is_dir():
+        names[BASELINE] = None
+    return [beside / name for name in names]
+
+
+def _training(run: Path) -> dict[str, Any]:
+    """Reads what a training left, without its log and without places on the machine."""
+    folder = RunFolder(run)
+    report, settings = folder.report(), folder.settings()
+    for name in ("method", "corpus", "checkpoint_selection", "seed"):
+        field_of(settings, name, str(folder.settings_file), folder.REMEDY)
+    kept = {name: field_of(report, name, str(folder.report_file), folder.REMEDY) for name in _REPORTED}
+    kept |= {name: report.get(name) for name in _OPTIONAL}
+    backbone = settings.get("backbone")
+    if isinstance(backbone, str) and Path(backbone).is_dir():
+        settings["backbone"] = Path(backbone).resolve().name  # no name on the Hub, which has an organisation before it
+    record = {"name": run.resolve().name, "settings": without_places(settings), "report": without_places(kept)}
+    own = {corpus: Path(corpus).expanduser() for corpus, split in learnt_sets(settings) if not split and is_own(corpus)}
+    if own:  # results files call them without their folder, and others may have the same name
+        found = {without_places(name): data_hash(name) if path.exists() else None for name, path in own.items()}
+        record["own_files"] = dict(sorted(found.items()))
+    return record
+
+
+def _check_settings(folder: Path, run: Path, published: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    for name, value in without_places(published).items():
+        if name in settings and settings[name] != value:
+            raise InputError(
+                f"{folder}: field {name}: got {value!r}, but {RunFolder(run).settings_file} says {settings[name]!r}; "
+                "give the run that the folder was exported from, or export it again"
+            )
+
+
+def _reference(run: Path, method: str, settings: Mapping[str, Any]) -> str | None:
+    """Names what a model is compared with: its backbone, or for an ensemble the single ranker."""
+    if method == ENSEMBLE:
+        return _given(run.parent / BASELINE)
+    backbone = settings.get("backbone")
+    return None if get_method(method).from_scratch or backbone is None else str(backbone)
+
+
+def _quantisation(file: Path) -> dict[str, Any] | None:
+    """Reads what an 8-bit graph costs, if there is one."""
+    if not file.is_file():
+        return None
+    remedy = "export again with dialemb export --int8"
+    found = read_object(file, remedy)
+    kept = {name: field_of(found, name, str(file), remedy) for name in ("method", "bytes", "cosine", "figures")}
+    for name in ("texts", "mean", "min"):
+        field_of(kept["cosine"], name, f"{file}: cosine", remedy)
+    return kept
+
+
+def _licence(given: str) -> tuple[str, dict[str, str]]:
+    name, _, rest = given.rpartition("=")
+    terms, _, licence = rest.partition(":")
+    if not name or terms not in TERMS or not licence.strip():
+        raise InputError(
+            f"--corpus-licence {given}: expected NAME=TERMS:LICENCE with terms {', '.join(TERMS)}, as in "
+            "'calls.jsonl=permissive:CC BY 4.0'"
+        )
+    if name in CORPORA:
+        raise InputError(f"--corpus-licence {given}: the licence of {name} is in the catalogue; leave it out")
+    return name, {"terms": terms, "licence": licence.strip()}
+
+
+def _given(path: Path) -> str:
+    """Names a folder as results files do: from the folder of work on, never by its place on the machine."""
+    whole = path.resolve()
+    return (whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else Path(whole.name)).as_posix()
+
+
+def without_places(value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
+    """Leaves of absolute paths their last name, however deep they stand."""
+    if isinstance(value, dict):
+        return {name: without_places(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_places(each) for each in value]
+    if isinstance(value, str) and (Path(value).is_absolute() or value.startswith("~")):
+        return Path(value).name
+    return value
+
+
+def corpora_of(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Lists the corpora that a model learnt from.
+
+    Args:
+        record: See `make_record`.
+
+    Yields:
+        Their names, and the splits; each pair once.
+    """
+    found: dict[tuple[str, str], None] = {}
+    for training in record["training"]:
+        settings = training["settings"]
+        given = settings["corpus"]
+        for item in [given] if isinstance(given, str) else given:
+            name, _, split = str(item).partition("/")
+            registered = name in CORPORA
+            found[(name, split or str(settings.get("train_split"))) if registered else (str(item), "")] = None
+    yield from found

@@ -1,0 +1,1 @@
+"""The forms that checkpoints are published in, and how each is tried."""

@@ -1,0 +1,154 @@
+"""The published form of dialogue encoders: our own kind of model, with its code beside the weights.
+
+AutoModel and SentenceTransformer load it where this package is imported, and where ``trust_remote_code`` is set.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from ...models.dialogue import Dialogue
+from ...models.encoder import DialogueEncoder, encode, set_template
+from .precision import AS_TRAINED, WeightForm
+from .sentence_files import write_record, write_sentence_files
+from .verification import WITHOUT_PACKAGE, compare, run_afresh
+
+TOLERANCE = 1e-5
+"""Largest difference between two ways to load a checkpoint, relative to the largest value of the embeddings."""
+
+_PROBES = [
+    [
+        {"role": "user", "content": "I need a cheap hotel in the north."},
+        {"role": "assistant", "content": "For how many nights?"},
+    ],
+    [
+        {"role": "assistant", "content": "Hello [SEP] [unused10] <s> how can I help?"},
+        {"role": "user", "content": "My card was stolen!"},
+        {"role": "user", "content": "Please block it."},
+        {"role": "assistant", "content": "Done."},
+    ],
+    [{"role": "user", "content": "Good morning."}],
+]
+
+_LOAD_MODEL = """
+import json, sys
+import numpy as np, torch
+from transformers import AutoModel, AutoTokenizer
+path, probes, output = sys.argv[1], json.load(open(sys.argv[2])), sys.argv[3]
+model = AutoModel.from_pretrained(path, **OPTIONS).eval()
+tokenizer = AutoTokenizer.from_pretrained(path, **OPTIONS)
+batch = tokenizer.apply_chat_template(probes, return_dict=True, return_tensors="pt", padding=True, truncation=True)
+with torch.inference_mode():
+    np.savez(output, vectors=model(**batch).pooler_output.float().numpy())
+"""
+
+_LOAD_SENTENCE_TRANSFORMER = """
+import json, sys
+import numpy as np
+from sentence_transformers import SentenceTransformer
+path, probes, output = sys.argv[1], json.load(open(sys.argv[2])), sys.argv[3]
+np.savez(output, vectors=SentenceTransformer(path, device="cpu", **OPTIONS).encode(probes))
+"""
+
+WAYS = {
+    "AutoModel, package imported": "import hf_dialemb\nOPTIONS = {}\n" + _LOAD_MODEL,
+    "AutoModel, package absent, trust_remote_code": WITHOUT_PACKAGE
+    + "OPTIONS = {'trust_remote_code': True}\n"
+    + _LOAD_MODEL,
+    "SentenceTransformer, package imported": "import hf_dialemb\nOPTIONS = {}\n" + _LOAD_SENTENCE_TRANSFORMER,
+    "SentenceTransformer, package absent, trust_remote_code": WITHOUT_PACKAGE
+    + "OPTIONS = {'trust_remote_code': True}\n"
+    + _LOAD_SENTENCE_TRANSFORMER,
+}
+"""Every way that a stranger may load such a checkpoint, as a program for a fresh process."""
+
+
+def write_custom(
+    model: PreTrainedModel,
+    tokenizer: Any,  # noqa: ANN401
+    folder: Path,
+    weights: WeightForm = AS_TRAINED,
+) -> None:
+    """Writes weights, tokenizer, the model's code and the sentence-transformers files.
+
+    Args:
+        model: A dialogue encoder, or another model that gives ``pooler_output``.
+        tokenizer: Its tokenizer; given the chat template and the limit of the published form.
+        folder: Created if absent.
+        weights: How the weights are written.
+    """
+    from transformers.dynamic_module_utils import get_relative_import_files
+
+    if isinstance(model, DialogueEncoder):  # checkpoints of older versions have another template, and a limit
+        set_template(tokenizer, model.config)
+    weights.applied(model).save_pretrained(folder, **weights.save_options())
+    tokenizer.save_pretrained(folder)
+    module = import_module(type(model).__module__)
+    file = Path(str(module.__file__))
+    for path in [file, *map(Path, get_relative_import_files(str(file)))]:
+        shutil.copyfile(path, folder / path.name)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["auto_map"] = {
+        "AutoConfig": f"{file.stem}.{type(model.config).__name__}",
+        "AutoModel": f"{file.stem}.{type(model).__name__}",
+    }
+    _forget_places(config)
+    write_record(folder / "config.json", config)
+    pooled = {"method": "forward", "method_output_name": "pooler_output"}
+    settings = {
+        "transformer_task": "feature-extraction",
+        "modality_config": {"text": pooled, "message": {**pooled, "format": "flat"}},
+        "module_output_name": "sentence_embedding",
+        "unpad_inputs": False,
+    }
+    write_sentence_files(folder, {"": "Transformer"}, settings)
+
+
+def _forget_places(config: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
+    """Takes off where backbones came from: a path of this machine says nothing to anyone else."""
+    if isinstance(config, dict):
+        config.pop("_name_or_path", None)
+    for part in config.values() if isinstance(config, dict) else config if isinstance(config, list) else ():
+        _forget_places(part)
+
+
+def verify_custom(
+    folder: Path,
+    model: DialogueEncoder,
+    tokenizer: Any,  # noqa: ANN401
+    tolerance: float = TOLERANCE,
+) -> Iterator[str]:
+    """Loads a published folder in fresh processes, in every way of `WAYS`, and compares embeddings.
+
+    Args:
+        folder: The published form.
+        model: What it was made from.
+        tokenizer: Its tokenizer.
+        tolerance: Largest difference that passes, relative to the largest value.
+
+    Yields:
+        A line per way, with the largest difference relative to the largest value.
+
+    Raises:
+        InputError: A way fails or differs by more than that.
+    """
+    probes = list(_PROBES)
+    if model.config.role_alignment == "fixed":  # no template knows the released program's shifted roles
+        probes.append(_too_long(model.config.max_tokens))
+    expected = encode(model, tokenizer, [Dialogue.from_messages(messages) for messages in probes])
+    for way, program in WAYS.items():
+        vectors = run_afresh(way, program, folder, probes)["vectors"]
+        yield compare(way, vectors, expected, tolerance)
+
+
+def _too_long(max_tokens: int) -> list[dict[str, str]]:
+    """Makes a dialogue that does not fit, of turns of several lengths."""
+    turns = _PROBES[0] * (1 + max_tokens // 10)
+    return [{**turn, "content": f"{place}. {turn['content']}"} for place, turn in enumerate(turns)]

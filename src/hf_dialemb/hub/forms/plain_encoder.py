@@ -1,0 +1,182 @@
+"""The published form of utterance encoders: a plain backbone and the mean of its tokens, without code of ours.
+
+Transformers, sentence-transformers 6, and servers that read BERT and its kin load it, and none needs this package
+or ``trust_remote_code``. Strings, and messages, whose contents are joined by spaces, get the vectors of
+`encode_utterances`. Three things cannot be had without code of ours:
+
+- A tokenizer that is given a string itself reads ``[SEP]`` and its like as control tokens. If it did not, it could not
+  read the chat template; so render a message, as sentence-transformers does with strings too.
+- ``apply_chat_template`` cuts off the closing token of what is too long. For strings the tokenizer keeps it, and for
+  messages sentence-transformers restores it.
+- sentence-transformers takes ``system`` messages for a part of the template: what is too long and ends in one is cut
+  elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AutoModel, PreTrainedTokenizerBase
+
+from ...models.config import UtteranceConfig, own_settings
+from ...models.layout import Truncation, tokenize_utterances
+from ...models.markers import special_texts
+from ...models.utterance import UtteranceEncoder
+from .precision import AS_TRAINED, WeightForm
+from .sentence_files import write_record, write_sentence_files
+from .verification import WITHOUT_PACKAGE, compare, run_afresh
+
+TOLERANCE = 1e-6
+"""Largest difference from the vectors of the checkpoint, relative to their largest value."""
+
+SETTINGS_FILE = "hf_dialemb_config.json"
+"""Names the method and its settings, which the backbone's own config cannot."""
+
+_STALE = ("is_local", "local_files_only", "max_length")  # how this machine found the tokenizer, its limit of old
+
+_PROGRAM = """
+import json, sys
+import numpy as np, torch
+from transformers import AutoModel, AutoTokenizer
+path, probes, output = sys.argv[1], json.load(open(sys.argv[2])), sys.argv[3]
+model, tokenizer = AutoModel.from_pretrained(path), AutoTokenizer.from_pretrained(path)
+def mean(batch):
+    mask = batch["attention_mask"].unsqueeze(-1)
+    with torch.inference_mode():
+        return ((model(**batch).last_hidden_state * mask).sum(1) / mask.sum(1).clamp(min=1)).float().numpy()
+options = {"return_tensors": "pt", "padding": True, "truncation": True}
+strings, messages = probes["AutoModel, strings"], probes["AutoModel, messages"]
+vectors = {
+    "AutoModel, strings": mean(tokenizer(strings, **options)),
+    "AutoModel, messages": mean(tokenizer.apply_chat_template(messages, return_dict=True, **options)),
+}
+from sentence_transformers import SentenceTransformer
+model = SentenceTransformer(path, device="cpu")
+for way in ("SentenceTransformer, strings", "SentenceTransformer, messages"):
+    vectors[way] = model.encode(probes[way])
+np.savez(output, **vectors)
+"""
+
+WAYS = {"package absent": WITHOUT_PACKAGE + _PROGRAM}
+"""The program that embeds probes in each way of loading; see `hf_dialemb.hub.forms.verification.run_afresh`."""
+
+
+def write_plain(
+    model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: Path, weights: WeightForm = AS_TRAINED
+) -> None:
+    """Writes the backbone, its tokenizer, the sentence-transformers files and `SETTINGS_FILE`.
+
+    Args:
+        model: An utterance encoder; becomes float32, and so are the weights unless ``weights`` says otherwise. Its
+            heads are left out.
+        tokenizer: Its tokenizer, with chat template.
+        folder: Created if absent.
+        weights: How the weights are written.
+    """
+    encoder = weights.applied(model.float()).encoder  # type: ignore[no-untyped-call]
+    state = {**encoder.state_dict(), **_unused_weights(encoder)}
+    encoder.save_pretrained(folder, state_dict=state, **weights.save_options())
+    _write_tokenizer(tokenizer, model.config.max_tokens, folder)
+    method = model.config.model_type.removeprefix("dialemb-")
+    write_record(folder / SETTINGS_FILE, {"method": method, "settings": _settings(model.config)})
+    tokens = {"method": "forward", "method_output_name": "last_hidden_state"}
+    settings = {
+        "max_seq_length": model.config.max_tokens,
+        "do_lower_case": False,
+        "modality_config": {"text": tokens, "message": {**tokens, "format": "flat"}},
+        "module_output_name": "token_embeddings",
+    }
+    write_sentence_files(folder, {"": "Transformer", "1_Pooling": "Pooling"}, settings)
+    # One key per mode, as all servers read it; the newer form with a single key is ignored by some without a word.
+    modes = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
+    pooling = {f"pooling_mode_{mode}": mode == "mean_tokens" for mode in modes}
+    (folder / "1_Pooling").mkdir()
+    write_record(
+        folder / "1_Pooling" / "config.json",
+        {"word_embedding_dimension": model.config.hidden_size, **pooling, "include_prompt": True},
+    )
+
+
+def verify_plain(
+    folder: Path, model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, tolerance: float = TOLERANCE
+) -> Iterator[str]:
+    """Loads a published folder in a fresh process without this package, and compares embeddings.
+
+    Args:
+        folder: The published form.
+        model: What it was made from, in float32.
+        tokenizer: Its tokenizer.
+        tolerance: Largest difference that passes, relative to the largest value.
+
+    Yields:
+        A line per way of loading, with the largest difference relative to the largest value.
+
+    Raises:
+        InputError: A way fails or differs by more than that.
+    """
+    probes = _probes(tokenizer, model.config.max_tokens)
+    [(environment, program)] = WAYS.items()
+    loaded = run_afresh(environment, program, folder, probes)
+    for way, inputs in probes.items():
+        texts = [probe if isinstance(probe, str) else " ".join(turn["content"] for turn in probe) for probe in inputs]
+        batch = tokenize_utterances(texts, tokenizer, model.config.max_tokens, Truncation())
+        with torch.inference_mode():
+            expected = model(**batch).pooler_output.numpy()
+        yield compare(f"{way}, package absent", loaded[way], expected, tolerance)
+
+
+def _probes(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> dict[str, list[Any]]:
+    """Makes what each way of loading shall read; see the module for what is left out where."""
+    texts = ["I need a cheap hotel in the north.", " Größe?  40,\tbitte\n", "", "My card was stolen! " * max_tokens]
+    control = [f"Hello {special} there" for special in special_texts(tokenizer)[:10]]
+    conversations = [
+        *([{"role": "user", "content": text}] for text in texts + control),
+        [{"role": "user", "content": texts[0]}, {"role": "assistant", "content": control[0]}],
+        [{"role": "user", "content": texts[-1]}, {"role": "assistant", "content": "Which card?"}],
+    ]
+    rendered: Any = tokenizer.apply_chat_template(conversations, return_dict=True, tokenizer_kwargs={"verbose": False})
+    lengths = map(len, rendered["input_ids"])
+    short = [messages for messages, length in zip(conversations, lengths, strict=True) if length <= max_tokens]
+    return {
+        "AutoModel, strings": texts,
+        "AutoModel, messages": short,
+        "SentenceTransformer, strings": texts + control,
+        "SentenceTransformer, messages": conversations,
+    }
+
+
+def _unused_weights(encoder: nn.Module) -> dict[str, Tensor]:
+    """Fills up what the backbone's class has and ours has not, its pooler, with zeros.
+
+    Left out, each loading would report it as missing and draw it at random.
+    """
+    with torch.device("meta"):
+        complete = AutoModel.from_config(encoder.config).state_dict()
+    missing = complete.keys() - encoder.state_dict().keys()
+    dtype = next(encoder.parameters()).dtype
+    return {name: torch.zeros(complete[name].shape, dtype=dtype) for name in sorted(missing)}
+
+
+def _write_tokenizer(tokenizer: PreTrainedTokenizerBase, max_tokens: int, folder: Path) -> None:
+    backend: Any = tokenizer.backend_tokenizer
+    backend.no_padding()  # readers of tokenizer.json alone get no padding to a fixed length, and our limit
+    backend.enable_truncation(max_tokens)
+    tokenizer.save_pretrained(folder)
+    file = folder / "tokenizer_config.json"
+    config = json.loads(file.read_text(encoding="utf-8"))
+    write_record(file, {key: value for key, value in config.items() if key not in _STALE})
+
+
+def _settings(config: UtteranceConfig) -> dict[str, Any]:
+    """Returns a config's settings; of a folder on this machine only the name."""
+    settings = {name: getattr(config, name) for name in own_settings(type(config))}
+    return {name: Path(value).name if _is_folder(value) else value for name, value in settings.items()}
+
+
+def _is_folder(value: Any) -> bool:  # noqa: ANN401
+    return isinstance(value, str) and (Path(value).is_absolute() or Path(value).is_dir())

@@ -1,0 +1,146 @@
+"""The published form of rankers that embed: our own kind of model, with its code beside the weights.
+
+A list of messages is a context. A response is a list of one message of the role ``response``; in sentence-transformers
+it is whatever ``encode_document`` is given, whose prompt reaches the chat template as a message of the system.
+
+What is too long is cut by the model itself, contexts at their start and responses at their end. So the tokenizer is to
+give all of it: cut to a ``max_length``, a response would lose its mark and read as a context.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...models import METHODS, get_method
+from ...models.dialogue import Dialogue
+from ...models.dual_encoder import TowerRanker
+from ...models.errors import InputError
+from ...models.layout import UNLIMITED
+from ...models.markers import ranking_template, special_texts
+from ...models.ranker import RESPONSE, Ranker
+from ...models.ranking import LoadedRanker, encode_contexts, encode_responses
+from .custom_encoder import write_custom
+from .precision import AS_TRAINED, WeightForm
+from .sentence_files import write_record
+from .verification import WITHOUT_PACKAGE, compare, run_afresh
+
+TOLERANCE = 1e-6
+"""Largest difference from the vectors of the checkpoint, relative to their largest value."""
+
+_PROGRAM = """
+import json, sys
+import numpy as np, torch
+from transformers import AutoModel, AutoTokenizer
+path, probes, output = sys.argv[1], json.load(open(sys.argv[2])), sys.argv[3]
+contexts, responses = probes["contexts"], probes["responses"]
+model = AutoModel.from_pretrained(path, **OPTIONS).eval()
+tokenizer = AutoTokenizer.from_pretrained(path, **OPTIONS)
+messages = contexts + [[{"role": "response", "content": text}] for text in responses]
+batch = tokenizer.apply_chat_template(messages, return_dict=True, return_tensors="pt", padding=True, truncation=True)
+with torch.inference_mode():
+    found = model(**batch).pooler_output.float().numpy()
+vectors = {"AutoModel, contexts": found[:len(contexts)], "AutoModel, responses": found[len(contexts):]}
+from sentence_transformers import SentenceTransformer
+model = SentenceTransformer(path, device="cpu", **OPTIONS)
+vectors["SentenceTransformer, contexts"] = model.encode_query(contexts)
+vectors["SentenceTransformer, responses"] = model.encode_document(responses)
+np.savez(output, **vectors)
+"""
+
+WAYS = {
+    "package imported": "import hf_dialemb\nOPTIONS = {}\n" + _PROGRAM,
+    "package absent, trust_remote_code": WITHOUT_PACKAGE + "OPTIONS = {'trust_remote_code': True}\n" + _PROGRAM,
+}
+"""Every way that a stranger may load such a checkpoint, as a program for a fresh process."""
+
+
+def write_ranker(
+    model: Ranker,
+    tokenizer: Any,  # noqa: ANN401
+    folder: Path,
+    weights: WeightForm = AS_TRAINED,
+) -> None:
+    """Writes weights, tokenizer, the model's code and the sentence-transformers files.
+
+    Args:
+        model: A ranker that embeds.
+        tokenizer: Its tokenizer; given the chat template and the limit of the published form.
+        folder: Created if absent.
+        weights: How the weights are written.
+
+    Raises:
+        InputError: The ranker embeds nothing.
+    """
+    if not model.embeds:
+        raise InputError(
+            f"got a {model.config.model_type.removeprefix('dialemb-')} ranker, which scores a context and a response "
+            "together, expected a model that embeds; rank candidates with its checkpoint as it is"
+        )
+    tokenizer.chat_template = ranking_template(tokenizer, model.config.marker_ids)
+    tokenizer.model_max_length = UNLIMITED
+    tokenizer.truncation_side = tokenizer.init_kwargs["truncation_side"] = "left"  # the file holds what is in both
+    write_custom(model, tokenizer, folder, weights)
+    file = folder / "config_sentence_transformers.json"
+    dot = isinstance(model, TowerRanker) and model.config.score == "dot"
+    settings = {"prompts": {"query": "", "document": RESPONSE}, "similarity_fn_name": "dot" if dot else "cosine"}
+    write_record(file, {**json.loads(file.read_text(encoding="utf-8")), **settings})
+
+
+def verify_ranker(
+    folder: Path,
+    model: Ranker,
+    tokenizer: Any,  # noqa: ANN401
+    tolerance: float = TOLERANCE,
+) -> Iterator[str]:
+    """Loads a published folder in fresh processes, in every way of `WAYS`, and compares embeddings.
+
+    Args:
+        folder: The published form.
+        model: What it was made from.
+        tokenizer: Its tokenizer.
+        tolerance: Largest difference that passes, relative to the largest value.
+
+    Yields:
+        A line per way, library and kind of text, with the largest difference relative to the largest value.
+
+    Raises:
+        InputError: A way fails or differs by more than that.
+    """
+    probes = _probes(model, tokenizer)
+    ranker = loaded(model, tokenizer)
+    turns = [Dialogue.from_messages(messages).turns for messages in probes["contexts"]]
+    expected = {"contexts": encode_contexts(ranker, turns), "responses": encode_responses(ranker, probes["responses"])}
+    for way, program in WAYS.items():
+        for name, vectors in run_afresh(way, program, folder, probes).items():
+            yield compare(f"{name}, {way}", vectors, expected[name.split(", ")[1]], tolerance)
+
+
+def loaded(model: Ranker, tokenizer: Any) -> LoadedRanker:  # noqa: ANN401
+    """Puts a ranker and its tokenizer together with their method."""
+    method = next(method for method in map(get_method, METHODS) if method.model_class is type(model))
+    return LoadedRanker(model, tokenizer, method)
+
+
+def _probes(model: Ranker, tokenizer: Any) -> dict[str, list[Any]]:  # noqa: ANN401
+    """Makes contexts and responses: short, with control tokens, and too long."""
+    control = [f"Hello {special} there" for special in special_texts(tokenizer)[:10]]
+    words = sorted(token for token in tokenizer.get_vocab() if token.isascii() and token.isalpha())
+    generator = np.random.default_rng(0)
+    context, response = (
+        " ".join(generator.choice(words, limit + 30))
+        for limit in (model.config.max_context_tokens, model.config.max_response_tokens)
+    )
+    conversations = [
+        [("user", " I need a cheap hotel in the north. "), ("assistant", "For how many nights?")],
+        [("assistant", "Größe?  40,\tbitte\n"), ("user", "My card was stolen!"), ("user", "Please block it.")],
+        [("user", "Good morning."), ("assistant", context)],
+        [("user", context), ("assistant", "Which card?"), ("user", context[: len(context) // 2])],
+        *([("user", text), ("assistant", text)] for text in control),
+    ]
+    messages = [[{"role": role, "content": text} for role, text in turns] for turns in conversations]
+    return {"contexts": messages, "responses": ["Good morning.", "", " Größe?  40,\tbitte\n", response, *control]}

@@ -1,0 +1,83 @@
+"""Trying a published folder in fresh processes, as strangers load it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...models.errors import InputError
+
+WITHOUT_PACKAGE = """
+import sys
+class _Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "hf_dialemb":
+            raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+sys.meta_path.insert(0, _Blocked())
+"""
+"""What a program starts with that shall run as if this package were not installed."""
+
+
+def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, NDArray[np.float32]]:  # noqa: ANN401
+    """Runs a program in a process of its own.
+
+    Args:
+        way: What the program tries, for messages.
+        program: Python code. Its arguments are the folder, a JSON file of probes, and the ``.npz`` file to write.
+        folder: The published form.
+        probes: Anything that JSON can hold.
+
+    Returns:
+        The arrays that the program wrote, by name.
+
+    Raises:
+        InputError: The program fails.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        inputs, outputs = Path(temporary) / "probes.json", Path(temporary) / "vectors.npz"
+        inputs.write_text(json.dumps(probes), encoding="utf-8")
+        # The copied code is cached by transformers; a cache of its own cannot hold an older export of the same name.
+        environment = {
+            **os.environ,
+            "HF_MODULES_CACHE": temporary,
+            "HF_HUB_OFFLINE": "1",
+            "TOKENIZERS_PARALLELISM": "false",
+        }
+        words = [sys.executable, "-c", program, str(folder.resolve()), str(inputs), str(outputs)]
+        run = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, cwd=temporary)
+        if run.returncode != 0:
+            last = (run.stderr.strip().splitlines() or [f"exit code {run.returncode}"])[-1]
+            raise InputError(f"The export does not load ({way}): {last}")
+        with np.load(outputs) as arrays:
+            return dict(arrays)
+
+
+def compare(way: str, vectors: NDArray[np.float32], expected: NDArray[np.float32], tolerance: float) -> str:
+    """Compares the embeddings of a published form with those of the model that it was made from.
+
+    Args:
+        way: How it was loaded.
+        vectors: Embeddings, (N, D).
+        expected: The model's own, (N, D).
+        tolerance: Largest difference that passes, relative to the largest value of ``expected``.
+
+    Returns:
+        A line that names the largest difference.
+
+    Raises:
+        InputError: They differ by more than that.
+    """
+    difference = float("inf")
+    if vectors.shape == expected.shape:
+        difference = float(np.abs(vectors - expected).max() / np.abs(expected).max())
+    if not difference <= tolerance:
+        raise InputError(f"The export gives other embeddings ({way}): they differ by {difference:.1e}")
+    return f"Verified: {way}: largest difference {difference:.1e}"

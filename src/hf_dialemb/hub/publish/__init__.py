@@ -1,0 +1,1 @@
+"""Publishing: what is checked, sent, and looked at again."""

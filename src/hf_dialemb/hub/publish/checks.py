@@ -1,0 +1,272 @@
+"""What a folder must be before it is published: whole, in the form that strangers load, and free of what harms.
+
+Everything here happens before the first request.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...models.errors import InputError
+from .contents import machine_paths_in, pickle_in, secrets_in
+
+KINDS = ("model", "space", "dataset")
+"""What a repository of the Hub can be."""
+
+LARGEST_FILE = 50 * 10**9
+"""Bytes; from here on the Hub wants files to be split."""
+
+PLAIN_SETTINGS = "hf_dialemb_config.json"
+"""`plain_encoder.SETTINGS_FILE`, whose module would bring torch along."""
+
+_LARGEST_TEXT = 10 * 10**6
+_MOST_ENTRIES, _MOST_FILES, _LONGEST_NAME = 10_000, 25_000, 255
+_LARGE = {
+    ".7z", ".arrow", ".bz2", ".gz", ".h5", ".mlmodel", ".model", ".msgpack", ".npy", ".npz", ".onnx", ".parquet", ".pb",
+    ".safetensors", ".tar", ".tflite", ".tgz", ".wasm", ".xz", ".zip",
+}  # fmt: skip
+_PASSED_OVER = {"__pycache__", ".DS_Store", ".git", ".cache"}
+_HIDDEN = {".gitattributes", ".eval_results", ".huggingface.yaml"}
+_DATA = {".arrow", ".csv", ".gz", ".json", ".jsonl", ".parquet", ".tsv", ".txt"}
+
+
+class PublishedFile(NamedTuple):
+    """A file on its way to the Hub.
+
+    Attributes:
+        path: Where it will be, with ``/``.
+        file: Where it is.
+        size: Bytes.
+        large: Whether the Hub will keep it in its storage of large files (LFS).
+    """
+
+    path: str
+    file: Path
+    size: int
+    large: bool
+
+
+def files_of(folder: Path) -> list[PublishedFile]:
+    """Lists what would be sent, sorted; caches and version control are passed over.
+
+    Args:
+        folder: A folder. Links within it are followed.
+
+    Returns:
+        Its files. Broken links are left out; `check` tells of them.
+
+    Raises:
+        InputError: There is no such folder.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder; give one that dialemb export wrote, a metric's or a dataset's")
+    found = []
+    for file in sorted(folder.rglob("*")):
+        path = file.relative_to(folder)
+        if file.is_file() and not set(path.parts) & _PASSED_OVER:
+            size = file.stat().st_size
+            large = size > 0 and (file.suffix in _LARGE or size > _LARGEST_TEXT)
+            found.append(PublishedFile(path.as_posix(), file, size, large))
+    return found
+
+
+def check(folder: Path, kind: str, name: str) -> list[str]:
+    """Finds everything that stands in the way of publishing a folder.
+
+    Args:
+        folder: What shall be published.
+        kind: One of `KINDS`.
+        name: What the repository is called, without its organisation.
+
+    Returns:
+        A sentence for each: what is wrong where, and what mends it.
+    """
+    files = files_of(folder)
+    problems = [*_limits(files), *_CHECKS[kind](folder, name), *_strange_entries(folder)]
+    for file in files:
+        problems += [f"{file.path}: {problem}" for problem in _contents(file, kind)]
+    return problems
+
+
+def _limits(files: list[PublishedFile]) -> Iterator[str]:
+    if not files:
+        yield "the folder is empty"
+    if len(files) > _MOST_FILES:
+        yield f"got {len(files):,} files, expected at most {_MOST_FILES:,} in one commit; join them"
+    for place, entries in Counter(str(Path(file.path).parent) for file in files).items():
+        if entries > _MOST_ENTRIES:
+            yield f"{place}: got {entries:,} files, expected at most {_MOST_ENTRIES:,} in one folder; use subfolders"
+    for file in files:
+        if file.size > LARGEST_FILE:
+            yield (
+                f"{file.path}: got {file.size / 1e9:.0f} GB, expected at most {LARGEST_FILE // 10**9}; split it "
+                "(dialemb export --max-shard-size 5GB)"
+            )
+        longest = max(len(part.encode()) for part in file.path.split("/"))
+        if longest > _LONGEST_NAME or re.search(r"[\x00-\x1f\\]", file.path):
+            yield f"{file.path!r}: no name for the Hub; rename it"
+
+
+def _strange_entries(folder: Path) -> Iterator[str]:
+    root = folder.resolve()
+    for entry in sorted(folder.rglob("*")):
+        path = entry.relative_to(folder)
+        if set(path.parts) & _PASSED_OVER:
+            continue
+        if entry.is_symlink() and not entry.exists():
+            yield f"{path.as_posix()}: a link to nothing; remove it"
+        elif entry.is_symlink() and not entry.resolve().is_relative_to(root):
+            yield f"{path.as_posix()}: a link that leads out of the folder; put a copy in its place"
+        elif entry.is_symlink() and entry.is_dir():
+            yield f"{path.as_posix()}: a link to a folder; put a copy in its place"
+        elif path.name.startswith(".") and path.parts[0] not in _HIDDEN:
+            yield f"{path.as_posix()}: a hidden file; a publication has none, remove it"
+
+
+def _contents(file: PublishedFile, kind: str) -> Iterator[str]:
+    if found := pickle_in(file.file):
+        yield f"{found}, and unpickling runs code; remove it or save safetensors"
+    for line, secret in secrets_in(file.file):
+        yield f"line {line} looks like {secret}; take it out, and revoke it if it is real"
+    if kind == "dataset" and "/" in file.path:
+        return  # what people said may name any path
+    try:
+        place, path = next(machine_paths_in(file.file), ("", ""))
+    except ValueError as error:
+        yield f"cannot be read ({error}); write it again"
+        return
+    if path and file.file.suffix == ".onnx":
+        yield f"{place} says that it was recorded at '{path}' of a machine; export it again (dialemb export --onnx)"
+    elif path:
+        yield f"{place}: got '{path}', an absolute path of a machine; give a name or a relative path"
+
+
+def card_of(folder: Path) -> tuple[dict[str, Any] | None, str]:
+    """Reads a card.
+
+    Args:
+        folder: Where its ``README.md`` may be.
+
+    Returns:
+        Its front matter, None where it is damaged, and its text; both are empty where there is none.
+    """
+    import yaml
+
+    file = folder / "README.md"
+    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    found = re.match(r"---\r?\n(.*?)^---\s*$", text, re.DOTALL | re.MULTILINE)
+    if not found:
+        return (None if text.startswith("---") else {}), text
+    try:
+        front = yaml.safe_load(found[1]) or {}
+    except yaml.YAMLError:
+        front = None
+    return (front if isinstance(front, dict) else None), text[found.end() :]
+
+
+def _card(folder: Path, remedy: str) -> Iterator[str]:
+    front, text = card_of(folder)
+    if front is None:
+        yield "README.md: the front matter between the lines --- is no YAML mapping; correct it"
+    elif not text.strip():
+        yield f"README.md, the card, is missing or empty; {remedy}"
+
+
+def _check_model(folder: Path, _name: str) -> Iterator[str]:
+    export = f"run 'dialemb export --model {folder} --output FOLDER' and publish that"
+    config = _record(folder / "config.json")
+    ours = str(config.get("model_type", "")).startswith("dialemb-")
+    if not config:
+        yield "config.json is missing: this is no model; publish a folder that dialemb export wrote"
+    elif not (folder / "modules.json").is_file() or (ours and "auto_map" not in config):
+        yield f"this is a training's checkpoint or another form that strangers cannot load; {export}"
+    else:
+        yield from _weights(folder, export)
+        if not (folder / "tokenizer.json").is_file() and not (folder / "tokenizer_config.json").is_file():
+            yield f"the tokenizer is missing; {export}"
+        for module in _missing_code(folder, config):
+            yield f"{module} is missing, but the model's code needs it; {export}"
+    yield from _card(folder, f"write it with 'dialemb card --model {folder} --run RUN --results FILE'")
+
+
+def _weights(folder: Path, export: str) -> Iterator[str]:
+    from safetensors import SafetensorError, safe_open
+
+    files = sorted(folder.glob("*.safetensors"))
+    listed = set(_record(folder / "model.safetensors.index.json").get("weight_map", {}).values())
+    if not files:
+        yield f"model.safetensors is missing; {export}"
+    for name in sorted(listed - {file.name for file in files}):
+        yield f"{name} is missing, but model.safetensors.index.json lists it; {export}"
+    for file in files:
+        try:
+            with safe_open(file, "numpy") as tensors:
+                names = list(tensors.keys())
+        except (SafetensorError, OSError) as error:
+            yield f"{file.name}: damaged ({error}); {export}"
+            continue
+        if (folder / PLAIN_SETTINGS).is_file() and any(name.startswith("heads.") for name in names):
+            yield f"{file.name} holds the heads of the training, which nobody needs; {export}"
+
+
+def _missing_code(folder: Path, config: dict[str, Any]) -> list[str]:
+    """Modules that the config or a module names but that are not beside it."""
+    names = {str(reference).split("--")[-1].split(".")[0] for reference in config.get("auto_map", {}).values()}
+    for file in folder.glob("*.py"):
+        names |= set(re.findall(r"^\s*from \.(\w+) import", file.read_text(encoding="utf-8"), re.MULTILINE))
+    return sorted(f"{name}.py" for name in names if not (folder / f"{name}.py").is_file())
+
+
+def _check_space(folder: Path, name: str) -> Iterator[str]:
+    yield from _card(folder, "a Space needs one with front matter: title, sdk, app_file")
+    front = card_of(folder)[0] or {}
+    for field in ("title", "sdk"):
+        if not front.get(field):
+            yield f"README.md: field {field} is missing in the front matter; add it"
+    app = str(front.get("app_file", "app.py"))
+    if front.get("sdk") != "docker" and not (folder / app).is_file():
+        yield f"README.md: field app_file: got '{app}', which is not in the folder; correct it"
+    if "metric" in (front.get("tags") or ()) and not (folder / f"{name}.py").is_file():
+        modules = sorted(file.stem for file in folder.glob("*.py") if file.stem == folder.resolve().name)
+        likely = f"publish it as '{modules[0]}'" if modules else f"name the metric's module {name}.py"
+        yield f"evaluate looks for {name}.py in a Space of that name; {likely}"
+
+
+def _check_dataset(folder: Path, _name: str) -> Iterator[str]:
+    yield from _card(folder, "dialemb corpus unify writes one")
+    front = card_of(folder)[0] or {}
+    if not front.get("license"):
+        yield "README.md: field license is missing in the front matter; name the data's licence"
+    if not any(file.suffix in _DATA for file in folder.rglob("*.*")):
+        yield "there is no data; publish a folder that dialemb corpus unify wrote"
+    for pattern in _patterns(front.get("configs")):
+        if "://" not in pattern and (pattern.startswith("/") or not any(folder.glob(pattern))):
+            yield f"README.md: field configs: got '{pattern}', which fits no file; correct it"
+
+
+def _patterns(configs: Any) -> Iterator[str]:  # noqa: ANN401 - whatever YAML can hold
+    """The globs of files under ``configs`` of a dataset's card, in all the ways that they may be written."""
+    if isinstance(configs, str):
+        yield configs
+    for part in configs if isinstance(configs, list) else ():
+        yield from _patterns(part.get("data_files", part.get("path")) if isinstance(part, dict) else part)
+
+
+def _record(file: Path) -> dict[str, Any]:
+    try:
+        record = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+_CHECKS: dict[str, Callable[[Path, str], Iterator[str]]] = {
+    "model": _check_model,
+    "space": _check_space,
+    "dataset": _check_dataset,
+}

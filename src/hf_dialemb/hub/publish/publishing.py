@@ -1,0 +1,203 @@
+"""To the Hub in one commit: models, metrics as Spaces, corpora as datasets.
+
+The repository then shows the folder and nothing else; earlier commits keep what was there. A commit appears whole or
+not at all, so whoever loads the repository while files are on their way, or after the way was cut, has the old one.
+Nothing has to be remembered for going on: large files that arrived are not sent again, and what is there already makes
+no commit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from ...models.errors import InputError, unknown_name
+from .checks import KINDS, PublishedFile, card_of, check, files_of
+from .errors import GivenUpError, bounded_client, explained, pause_after
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+BRANCH = "main"
+"""Where a publication goes that names no revision."""
+
+_PAUSES = (1.0, 2.0, 4.0)  # seconds before what failed in passing is tried again
+_KEPT = {".gitattributes"}  # the Hub's own file
+
+Result = TypeVar("Result")
+
+
+class Target(NamedTuple):
+    """Where a folder goes.
+
+    Attributes:
+        name: The repository, as ``org/name``.
+        kind: ``model``, ``space`` or ``dataset``.
+        branch: The branch that gets the commit.
+        private: Whether only the owners may see it.
+    """
+
+    name: str
+    kind: str = "model"
+    branch: str = BRANCH
+    private: bool = False
+
+
+class _Outcome(NamedTuple):
+    commit: str
+    is_new: bool
+    removed: list[str]
+
+
+def publish(
+    folder: Path,
+    repo_id: str,
+    *,
+    repo_type: str = "model",
+    private: bool = False,
+    revision: str | None = None,
+    dry_run: bool = False,
+    verify: bool = False,
+) -> Iterator[str]:
+    """Brings a folder to the Hub in one commit.
+
+    Args:
+        folder: What `export` wrote, with a card; a metric's folder; or a dataset's.
+        repo_id: The repository, as ``org/name``; created if absent.
+        repo_type: ``model``, ``space`` or ``dataset``.
+        private: Whether only the owners may see a repository that is created.
+        revision: A branch, created if absent; None takes the main one.
+        dry_run: List what would be sent and all that stands in the way, without any request.
+        verify: Download the commit afterwards and compare its files, and a model's embeddings, with the folder's.
+
+    Yields:
+        Lines that say what happens.
+
+    Raises:
+        InputError: Something stands in the way; a line for each has been given before. Or the Hub refuses the login,
+            the repository or the files.
+        ConnectionError: The Hub fails or cannot be reached.
+    """
+    target = _target(repo_id, repo_type, revision, private)
+    files = files_of(folder)
+    problems = check(folder, target.kind, repo_id.split("/")[1])
+    if dry_run:
+        yield from _listed(files)
+    for problem in problems:
+        yield f"Refused: {problem}"
+    if problems:
+        more = f" ({len(problems) - 1} more are listed above)" if len(problems) > 1 else ""
+        raise InputError(f"{folder} cannot be published: {problems[0]}{more}")
+    if dry_run:
+        yield f"Nothing stands in the way of {target.kind} {repo_id}, branch {target.branch}; nothing was sent"
+        return
+    with explained(repo_id), bounded_client():
+        outcome = _send(folder, files, target)
+        for path in outcome.removed:
+            yield f"Removed: {path}, which is not in the folder"
+        yield _told(outcome, target, files)
+        if verify:
+            from .verification import verify_publication
+
+            yield from verify_publication(folder, files, repo_id, target.kind, outcome.commit)
+
+
+def _target(repo_id: str, kind: str, revision: str | None, private: bool) -> Target:
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils._validators import validate_repo_id
+
+    if kind not in KINDS:
+        raise unknown_name("repository type", kind, KINDS)
+    try:
+        validate_repo_id(repo_id)
+    except HFValidationError as error:
+        raise InputError(f"--repo-id: {error}") from None
+    if "/" not in repo_id:
+        raise InputError(f"--repo-id: got '{repo_id}', expected an organisation or user and a name: org/{repo_id}")
+    return Target(repo_id, kind, revision or BRANCH, private)
+
+
+def _listed(files: list[PublishedFile]) -> Iterator[str]:
+    for file in files:
+        yield f"{'LFS' if file.large else '   '} {file.size:>14,} {file.path}"
+    large = sum(file.large for file in files)
+    yield f"{len(files):,} files, {sum(file.size for file in files):,} bytes, {large} of them large (LFS)"
+
+
+def _told(outcome: _Outcome, target: Target, files: list[PublishedFile]) -> str:
+    if not outcome.is_new:
+        return f"Nothing has changed: {target.name} has all of it already in commit {outcome.commit}"
+    size = sum(file.size for file in files)
+    return f"Published {len(files):,} files ({size:,} bytes) as {target.kind} {target.name}, commit {outcome.commit}"
+
+
+def _send(folder: Path, files: list[PublishedFile], target: Target) -> _Outcome:
+    """Makes the repository and the branch where they are absent, and the commit unless all of it is there."""
+    from huggingface_hub import HfApi, get_token
+
+    if not get_token():
+        raise InputError(
+            "There is no login for the Hub; run 'hf auth login' with a token that may write, or set HF_TOKEN"
+        )
+    api = HfApi()
+    _patiently(lambda: _prepare(api, folder, target))
+    before = _patiently(lambda: _head(api, target))
+    outcome = _patiently(lambda: _commit(api, files, target))
+    return outcome._replace(is_new=outcome.commit != before)
+
+
+def _prepare(api: HfApi, folder: Path, target: Target) -> None:
+    kind = target.kind
+    sdk = str((card_of(folder)[0] or {})["sdk"]) if kind == "space" else None
+    api.create_repo(target.name, repo_type=kind, private=target.private or None, exist_ok=True, space_sdk=sdk)
+    if target.private and not api.repo_info(target.name, repo_type=kind).private:
+        raise InputError(
+            f"{target.name} exists and everybody can see it; make it private in its settings, or leave out --private"
+        )
+    if target.branch != BRANCH and not target.branch.startswith("refs/"):
+        api.create_branch(target.name, branch=target.branch, repo_type=kind, exist_ok=True)
+
+
+def _head(api: HfApi, target: Target) -> str:
+    return str(api.repo_info(target.name, repo_type=target.kind, revision=target.branch).sha)
+
+
+def _commit(api: HfApi, files: list[PublishedFile], target: Target) -> _Outcome:
+    """Sends what the Hub has not, then the commit, which fails if another one has come in between."""
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
+    kind, head = target.kind, _head(api, target)
+    present = set(api.list_repo_files(target.name, repo_type=kind, revision=head))
+    additions = [CommitOperationAdd(file.path, file.file) for file in files]
+    removed = sorted(present - _KEPT - {file.path for file in files})
+    try:
+        # An empty gitignore: one in the repository would keep files back without a word.
+        api.preupload_lfs_files(
+            target.name, additions, repo_type=kind, revision=target.branch, free_memory=False, gitignore_content=""
+        )
+    except Exception as error:  # it has tried often enough itself
+        raise GivenUpError from error
+    commit = api.create_commit(
+        target.name,
+        [*additions, *(CommitOperationDelete(path, is_folder=False) for path in removed)],
+        commit_message="Publish with hf_dialemb",
+        repo_type=kind,
+        revision=target.branch,
+        parent_commit=head,
+    )
+    return _Outcome(commit.oid, True, removed)
+
+
+def _patiently(action: Callable[[], Result]) -> Result:
+    """Tries again what failed in passing; the whole of it, for an answer that was lost may have been a success."""
+    for pause in _PAUSES:
+        try:
+            return action()
+        except Exception as error:
+            asked = pause_after(error, pause)
+            if asked is None:
+                raise
+            time.sleep(asked)
+    return action()

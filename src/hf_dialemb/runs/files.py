@@ -1,0 +1,92 @@
+"""Writing result files: whole or not at all, and never after hours of work into a folder that cannot be written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..models.errors import InputError
+
+
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
+    """Lets ``write`` make a file beside ``path`` and then puts it in place in one step.
+
+    Args:
+        path: Where the file shall be; its folder is created. A link is followed; what is no regular file, such as
+            ``/dev/stdout``, is written itself.
+        write: Writes the path that it is given; when it fails, nothing changes at ``path``.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        write(path)
+        return
+    path = path.resolve() if path.is_symlink() else path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.touch()
+        mode = temporary.stat().st_mode  # safetensors would leave a file that only its owner can read
+        write(temporary)
+        temporary.chmod(mode)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text_atomically(path: Path, text: str) -> None:
+    """Writes ``text`` to ``path`` in UTF-8, whole or not at all."""
+    write_atomically(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def write_json_atomically(path: Path, record: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
+    """Writes ``record`` to ``path`` as JSON, whole or not at all.
+
+    Args:
+        path: Where the file shall be; its folder is created.
+        record: What `json.dumps` takes.
+    """
+    write_text_atomically(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+
+
+def check_writable(path: Path, *sources: str | Path) -> None:
+    """Makes sure that ``path`` can be written later; its folder is created.
+
+    Args:
+        path: A file that need not exist.
+        *sources: What is read meanwhile: files, folders, or names of corpora.
+
+    Raises:
+        InputError: The path is a folder or one of the sources, or its folder cannot be created or written.
+    """
+    check_not_read(path, *sources)
+    if path.is_dir():
+        raise InputError(f"output '{path}': got a folder, expected a file; add a file name")
+    probe = path.with_name(f".{path.name}.{os.getpid()}.probe")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise InputError(
+            f"output '{path}': the folder cannot be written ({error.strerror or error}); choose another folder"
+        ) from error
+
+
+def check_not_read(path: Path, *sources: str | Path) -> None:
+    """Makes sure that writing ``path`` does not cost what is read.
+
+    Args:
+        path: A file that need not exist.
+        *sources: Files, folders, or names of corpora.
+
+    Raises:
+        InputError: The path is one of the sources, or a transcript (``.txt``) in one of them.
+    """
+    read = [Path(source) for source in sources if Path(source).exists()]
+    if path.exists() and any(
+        path.samefile(source) or (path.suffix == ".txt" and source.resolve() in path.resolve().parents)
+        for source in read
+    ):
+        raise InputError(f"output '{path}': is the file that is read; choose another name")

@@ -1,0 +1,111 @@
+"""A run on disk: the one place that knows what lies in its folder, and under which names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ..models.errors import InputError
+
+BASELINE, GRANULARITIES, CHECKPOINTS, SEEDS = "baseline", "multi-granularity", "checkpoints", "seeds"
+"""The systems of multi-granularity training, and their folders: one ranker, and three ensembles."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of a training, or of an ensemble of them.
+
+    Attributes:
+        path: Where it is, or will be.
+    """
+
+    path: Path
+
+    REMEDY: ClassVar[str] = "train again with this version (dialemb train --resume false)"
+
+    @property
+    def settings_file(self) -> Path:
+        """What decides the final weights, as `training.arguments.Settings.fingerprint` returns it."""
+        return self.path / "training_settings.json"
+
+    @property
+    def data_file(self) -> Path:
+        """Digests of the dialogues, which a resumed run must share."""
+        return self.path / "training_data.json"
+
+    @property
+    def report_file(self) -> Path:
+        """What the run did; there only when it is complete."""
+        return self.path / "training_report.json"
+
+    @property
+    def members_file(self) -> Path:
+        """What an ensemble was made of."""
+        return self.path / "members.json"
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run went to its end."""
+        return self.report_file.is_file()
+
+    def settings(self) -> dict[str, Any]:
+        """Reads the settings; see `read_object`."""
+        return read_object(self.settings_file, self.REMEDY)
+
+    def report(self) -> dict[str, Any]:
+        """Reads the report; see `read_object`."""
+        return read_object(self.report_file, self.REMEDY)
+
+    def checkpoints(self) -> list[Path]:
+        """Lists the folders of checkpoints that were begun, the earliest first."""
+        found = [path for path in self.path.glob("checkpoint-*") if path.name.rpartition("-")[2].isdigit()]
+        return sorted(found, key=lambda path: int(path.name.rpartition("-")[2]))
+
+    def members(self) -> list[str]:
+        """Names the runs that an ensemble was made of, relative to the folder that holds it; none for other runs.
+
+        Raises:
+            InputError: The list of members is damaged.
+        """
+        if not self.members_file.is_file():
+            return []
+        remedy = "give an ensemble that dialemb ensemble wrote, or let it assemble this one again"
+        try:
+            return [str(each["run"]) for each in json.loads(self.members_file.read_text(encoding="utf-8"))]
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise InputError(f"{self.members_file}: cannot be read ({error}); {remedy}") from None
+
+
+def read_object(path: Path, remedy: str) -> dict[str, Any]:
+    """Reads a JSON object.
+
+    Args:
+        path: The file.
+        remedy: What to do if it is not there.
+
+    Raises:
+        InputError: It is missing, or no JSON object.
+    """
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); {remedy}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: got text that is not JSON ({error}); {remedy}") from None
+    if not isinstance(record, dict):
+        raise InputError(f"{path}: got {type(record).__name__}, expected an object; {remedy}")
+    return record
+
+
+def field_of(record: Mapping[str, Any], name: str, place: str, remedy: str) -> Any:  # noqa: ANN401 - what JSON can hold
+    """Takes a field that must be there.
+
+    Raises:
+        InputError: It is not, or it is null.
+    """
+    if record.get(name) is None:
+        raise InputError(f"{place}: field {name}: got nothing, expected a value; {remedy}")
+    return record[name]
