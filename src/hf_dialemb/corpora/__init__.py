@@ -13,8 +13,7 @@ from ..models.dialogue import Dialogue
 from ..models.errors import InputError, unknown_name
 from .audit.statistics import describe
 from .corpus import ALL, SPLITS, Corpus
-from .own import hub_dataset
-from .own import reading as own
+from .own import hub_dataset, reading
 from .own.jsonl import read_jsonl, write_jsonl
 from .records import convert_records
 from .registry import CORPORA, get_corpus
@@ -103,7 +102,7 @@ def iterate_dialogues(
             )
         return _read(known, data_dir, split, skip_invalid)
     if form == OWN:
-        return own.read_own(corpus, columns=columns, roles=roles, skip_invalid=skip_invalid)
+        return reading.read_own(corpus, columns=columns, roles=roles, skip_invalid=skip_invalid)
     return hub_dataset.load_hub_dataset(corpus, split, roles=roles, skip_invalid=skip_invalid)
 
 
@@ -127,7 +126,7 @@ def form_of(corpus: str, columns: str | None = None, roles: str | None = None) -
                 f"corpus {corpus}: got columns or roles, which only files of your own take; leave them out"
             )
         return REGISTERED
-    if own.is_own(corpus):
+    if reading.is_own(corpus):
         return OWN
     name, _, given = corpus.partition("/")
     if name in CORPORA and given in (*SPLITS, ALL):

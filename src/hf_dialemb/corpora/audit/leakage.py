@@ -27,7 +27,7 @@ from ...runs.files import check_writable, write_json_atomically
 from .. import get_corpus, iterate_dialogues, iterate_examples
 from ..corpus import ALL, KINDS, SPLITS
 from ..examples import ResponseSelection, RetrievalQuery, SentencePair
-from ..own import reading as own
+from ..own import reading
 from ..registry import CORPORA
 from ..source.at_hand import sets_at_hand
 from .leakage_report import DIALOGUE, TURN, UTTERANCE, Cleaning, Leak, LeakageReport, Row
@@ -323,7 +323,7 @@ def _expand(
 def _parse(item: str, default: str = "") -> tuple[str, str]:
     """Splits ``"sgd/test"`` into corpus and split; a path has no split."""
     name, _, split = item.partition("/")
-    if name not in CORPORA and own.is_own(item):
+    if name not in CORPORA and reading.is_own(item):
         return item, ""
     splits = (*get_corpus(name).splits, ALL)
     split = split or default
