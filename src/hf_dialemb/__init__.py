@@ -94,4 +94,5 @@ def _register_on_first_use(auto: ModuleType) -> None:
 # call; a method whose module is imported by name registers at once.
 wrapt.register_post_import_hook(_register_on_first_use, "transformers.models.auto.configuration_auto")
 for _module in METHODS.values():
-    wrapt.register_post_import_hook(lambda module: register_method(module.METHOD), _module)
+    if isinstance(_module, str):
+        wrapt.register_post_import_hook(lambda module: register_method(module.METHOD), _module)

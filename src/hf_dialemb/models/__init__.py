@@ -1,21 +1,24 @@
 """The methods: one flat file each, registered by name.
 
 A further method is one file that ends in ``METHOD = Method(...)`` and one line in `METHODS`; the command line, the
-trainer, AutoModel and export then know it. Nothing here is imported before it is asked for.
+trainer, AutoModel, export, cards and the benchmark then know it. A method of another package is made known by
+`register`, or by an entry point of the group ``hf_dialemb.methods`` whose name is the method's. Nothing here is
+imported before it is asked for.
 """
 
 from __future__ import annotations
 
 import sys
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .errors import unknown_name
+from .errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from .method import Method
 
-METHODS: dict[str, str] = {
+METHODS: dict[str, str | Method] = {
     "dial2vec": "hf_dialemb.models.dial2vec",
     "dse": "hf_dialemb.models.dse",
     "dialog2flow": "hf_dialemb.models.dialog2flow",
@@ -25,7 +28,7 @@ METHODS: dict[str, str] = {
     "deep_attention_matching": "hf_dialemb.models.deep_attention_matching",
     "multi_granularity": "hf_dialemb.models.multi_granularity",
 }
-"""Method name to the module that defines its ``METHOD``."""
+"""Method name to the method, or to the module that defines it as ``METHOD`` (``module:NAME`` under another name)."""
 
 
 def get_method(name: str) -> Method:
@@ -34,30 +37,67 @@ def get_method(name: str) -> Method:
     Args:
         name: A key of `METHODS`.
 
-    Returns:
-        The module's ``METHOD``.
-
     Raises:
         InputError: No method has this name.
     """
+    _discover()
     if name not in METHODS:
         raise unknown_name("method", name, METHODS)
-    method: Method = import_module(METHODS[name]).METHOD
+    found = METHODS[name]
+    if not isinstance(found, str):
+        return found
+    module, _, attribute = found.partition(":")
+    method: Method = getattr(import_module(module), attribute or "METHOD")
     return method
 
 
-def register() -> None:
-    """Makes ``AutoConfig`` and ``AutoModel`` know every method; calling it again changes nothing."""
+def method_of(model_type: Any) -> Method | None:  # noqa: ANN401 - a name, a config or a model
+    """Finds the method of a model, of its config, or of the ``model_type`` in it; None for models of other makers."""
+    config = getattr(model_type, "config", model_type)
+    name = str(getattr(config, "model_type", config))
+    # The built-in methods are named alike, so that asking for one imports no other.
+    alike = name.removeprefix("dialemb-").replace("-", "_")
+    _discover()
+    for each in [alike] if alike in METHODS else METHODS:
+        method = get_method(each)
+        if method.config_class.model_type == name:
+            return method
+    return None
+
+
+def register(method: Method | None = None) -> None:
+    """Makes the package, ``AutoConfig`` and ``AutoModel`` know a method; calling it again changes nothing.
+
+    Args:
+        method: One from outside the package; None for all that `METHODS` and entry points name.
+
+    Raises:
+        InputError: Another method has this name already.
+    """
+    if method is not None:
+        if METHODS.setdefault(method.name, method) is not method:
+            raise InputError(f"method {method.name}: another method has this name already; choose another")
+        register_method(method)
+        return
+    _discover()
     for name, path in METHODS.items():
-        if path in sys.modules and not hasattr(sys.modules[path], "METHOD"):
+        if isinstance(path, str) and path in sys.modules and not hasattr(sys.modules[path], "METHOD"):
             continue  # it is being imported right now, and registers itself when it is whole
         register_method(get_method(name))
 
 
 def register_method(method: Method) -> None:
-    """Makes ``AutoConfig`` and ``AutoModel`` know a method; calling it again changes nothing."""
+    """Makes ``AutoConfig`` and ``AutoModel`` know a method."""
     from transformers import CONFIG_MAPPING, AutoConfig, AutoModel
 
     if method.config_class.model_type not in CONFIG_MAPPING:
         AutoConfig.register(method.config_class.model_type, method.config_class)
         AutoModel.register(method.config_class, method.model_class)
+
+
+@cache
+def _discover() -> None:
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group="hf_dialemb.methods"):
+        METHODS.setdefault(entry.name, entry.value)

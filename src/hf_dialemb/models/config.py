@@ -10,6 +10,9 @@ from transformers.configuration_utils import SubConfigSpec
 from .dialogue import ROLES
 from .errors import InputError, unknown_name
 
+Kind = Literal["dialogues", "utterances", "responses"]
+"""What a model reads: whole dialogues, single utterances, or contexts with responses to choose from."""
+
 # Settings that the backbone, the corpus or the members decide.
 _DERIVED = {"encoder_config", "marker_ids", "vocab_size", "opening_tokens", "closing_tokens", "members"}
 # What transformers itself passes when it copies a config, beside the fields of PreTrainedConfig.
@@ -23,9 +26,16 @@ _LOADER_KEYS = {
 class MethodConfig(PreTrainedConfig):
     """What the settings of all methods share: a misspelt name is an error.
 
+    Attributes:
+        kind: What the model reads.
+        limits: Which settings say how much of it.
+
     Raises:
         InputError: A name is misspelt.
     """
+
+    kind: ClassVar[Kind]
+    limits: ClassVar[tuple[str, ...]] = ("max_tokens",)
 
     def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - whatever a config file holds
         settings = own_settings(type(self))
@@ -93,6 +103,9 @@ class DialogueConfig(EncoderConfig):
         InputError: A name is misspelt or a value is out of range.
     """
 
+    kind: ClassVar[Kind] = "dialogues"
+    limits: ClassVar[tuple[str, ...]] = ("max_tokens", "num_roles")
+
     num_roles: int = 2
     marker_ids: list[int] | None = None
     max_turns: int | None = None
@@ -117,16 +130,20 @@ class DialogueConfig(EncoderConfig):
 
 @strict
 class UtteranceConfig(EncoderConfig):
-    """Settings of every utterance encoder, beside those of `EncoderConfig`: the mean of an utterance's tokens.
+    """Settings of every utterance encoder, beside those of `EncoderConfig`.
 
     Attributes:
+        pooling: What the vector of an utterance is: the mean of its tokens', or that of the first, ``[CLS]``.
         projection_size: Width of the contrastive head's output (both DSE and Dialog2Flow: 128); None contrasts the
             embeddings themselves. Heads are for training alone and are not exported.
         chunk_size: Gradient caching: activations of so many utterances are in memory at once, the others are computed
             again in the backward pass; the gradients are the same. None keeps all.
     """
 
+    kind: ClassVar[Kind] = "utterances"
+
     max_tokens: int = 64
+    pooling: Literal["mean", "cls"] = "mean"
     projection_size: int | None = 128
     chunk_size: int | None = None
 
@@ -156,6 +173,9 @@ class RankerConfig(MethodConfig):
     Raises:
         InputError: A name is misspelt or a value is out of range.
     """
+
+    kind: ClassVar[Kind] = "responses"
+    limits: ClassVar[tuple[str, ...]] = ("max_context_tokens", "max_response_tokens")
 
     max_context_tokens: int = 160
     max_response_tokens: int = 160

@@ -301,5 +301,13 @@ METHOD = Method(
     collate,
     min_turns=2,
     from_scratch=True,
+    title="Deep attention matching",
+    paper="mehri-eskenazi-2019-multi",
+    suite="mgt",
+    what=(
+        "Every word of a response is matched with every word of a context, layer by layer, and what fits is "
+        "the score; neither has a vector of its own. In training the true response is to be found among "
+        "others."
+    ),
 )
 """See `Method`."""

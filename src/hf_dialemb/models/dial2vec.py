@@ -227,4 +227,20 @@ def collate(
     return {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}
 
 
-METHOD = Method("dial2vec", Dial2VecConfig, Dial2VecModel, Dial2VecExamples, collate, min_turns=2, min_speakers=2)
+METHOD = Method(
+    "dial2vec",
+    Dial2VecConfig,
+    Dial2VecModel,
+    Dial2VecExamples,
+    collate,
+    min_turns=2,
+    min_speakers=2,
+    title="dial2vec",
+    paper="liu-etal-2022-dial2vec",
+    suite="dial2vec",
+    what=(
+        "An intact dialogue competes in training with copies whose one side was replaced by random "
+        "utterances, and only in the intact one do the speakers' words fit each other: each side guides the "
+        "learning of the other's vector."
+    ),
+)

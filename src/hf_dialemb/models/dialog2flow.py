@@ -246,6 +246,12 @@ def collate(
     return batch
 
 
+def prepare(settings: dict[str, Any], arguments: Any) -> None:  # noqa: ANN401 - TrainingArguments
+    """Lets distributed training wait for no head that has no part in a step."""
+    if settings.get("joint_update") == "alternating" and arguments.ddp_find_unused_parameters is None:
+        arguments.ddp_find_unused_parameters = True  # with checkpointing Trainer expects all
+
+
 METHOD = Method(
     "dialog2flow",
     Dialog2FlowConfig,
@@ -254,4 +260,14 @@ METHOD = Method(
     collate,
     labelled=True,
     in_batch_negatives=True,
+    prepare=prepare,
+    title="Dialog2Flow",
+    paper="burdisso-etal-2024-dialog2flow",
+    suite="dialog2flow",
+    what=(
+        "Utterances that carry the same action (dialogue acts and slots) are positive pairs in training; how "
+        "much the others of the batch are negatives depends on how alike the actions' names are, where the "
+        "target is soft. Vectors group utterances by what they do. The vector of an utterance is the mean of "
+        "its tokens'."
+    ),
 )

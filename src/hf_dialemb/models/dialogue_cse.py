@@ -243,4 +243,19 @@ def _context_texts(example: ResponseInContext, config: DialogueCSEConfig) -> dic
     return {**dict(enumerate(example.previous)), **dict(after)}
 
 
-METHOD = Method("dialogue_cse", DialogueCSEConfig, DialogueCSEModel, DialogueCSEExamples, collate, min_turns=2)
+METHOD = Method(
+    "dialogue_cse",
+    DialogueCSEConfig,
+    DialogueCSEModel,
+    DialogueCSEExamples,
+    collate,
+    min_turns=2,
+    title="DialogueCSE",
+    paper="liu-etal-2021-dialoguecse",
+    suite="dialogue_cse",
+    what=(
+        "A response competes in training with utterances from other dialogues. Every turn of the context "
+        "picks, token by token, what it matches in a candidate; in the true response that is most of it. The "
+        "vector of an utterance is the mean of its tokens'."
+    ),
+)

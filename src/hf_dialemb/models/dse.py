@@ -162,4 +162,19 @@ def collate(
     return {name: tensor.unflatten(0, (-1, 2)) for name, tensor in batch.items()}
 
 
-METHOD = Method("dse", DSEConfig, DSEModel, DSEExamples, collate, min_turns=2, in_batch_negatives=True)
+METHOD = Method(
+    "dse",
+    DSEConfig,
+    DSEModel,
+    DSEExamples,
+    collate,
+    min_turns=2,
+    in_batch_negatives=True,
+    title="DSE",
+    paper="zhou-etal-2022-learning",
+    suite="dse",
+    what=(
+        "An utterance and what follows it are a positive pair in training; the other utterances of the batch "
+        "are its negatives, those near it weighted up. The vector of an utterance is the mean of its tokens'."
+    ),
+)

@@ -269,5 +269,18 @@ def collate(
 
 
 METHOD = Method(
-    "dual_encoder", DualEncoderConfig, DualEncoderModel, RankingExamples, collate, min_turns=2, from_scratch=True
+    "dual_encoder",
+    DualEncoderConfig,
+    DualEncoderModel,
+    RankingExamples,
+    collate,
+    min_turns=2,
+    from_scratch=True,
+    title="Dual encoder",
+    paper="mehri-eskenazi-2019-multi",
+    suite="mgt",
+    what=(
+        "Two LSTMs over words read a context and a response; the product of their last states is the score. "
+        "In training the true response is to be found among others."
+    ),
 )

@@ -1,17 +1,22 @@
 """The contract of a method: a config, a model, examples, and how they become batches."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from .backbone_model import MethodModel
-from .config import MethodConfig
+from .config import Kind, MethodConfig
 from .dialogue import Dialogue
 from .layout import Truncation
+
+if TYPE_CHECKING:
+    from transformers import TrainingArguments  # which loading a published model does without
 
 
 class Examples(Protocol):
@@ -68,6 +73,13 @@ class Method:
         from_scratch: Whether its model begins with the words of the dialogues instead of a pretrained backbone; a text
             file of word vectors may then stand for the backbone.
         in_batch_negatives: Whether the other examples of a batch are its negatives, so that a batch needs two.
+        trained: Whether a run trains it; what is put together of trained models is not.
+        prepare: Changes the trainer's arguments where the method's settings ask for it:
+            ``prepare(settings, arguments)``.
+        title: What people call it.
+        paper: Key of its paper in the package's bibliography, or a BibTeX entry of its own.
+        suite: The benchmark suite of its paper.
+        what: How it learns and what its vectors are, in a few sentences for a model's card.
     """
 
     name: str
@@ -80,3 +92,19 @@ class Method:
     labelled: bool = False
     from_scratch: bool = False
     in_batch_negatives: bool = False
+    trained: bool = True
+    prepare: Callable[[dict[str, Any], TrainingArguments], None] | None = None
+    title: str = ""
+    paper: str | None = None
+    suite: str | None = None
+    what: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        """What its models read."""
+        return self.config_class.kind
+
+    @property
+    def form(self) -> str:
+        """How its models are published: with their own code, as a plain backbone with pooling, or as a ranker."""
+        return {"dialogues": "custom", "utterances": "plain", "responses": "ranker"}[self.kind]

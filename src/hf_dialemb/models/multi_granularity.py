@@ -302,4 +302,14 @@ METHOD = Method(
     collate,
     min_turns=2,
     from_scratch=True,
+    trained=False,
+    title="Multi-granularity ensemble",
+    paper="mehri-eskenazi-2019-multi",
+    suite="mgt",
+    what=(
+        "Several rankers of responses answer together: the probability of a response is the mean of theirs. "
+        "Members learnt from negatives at one distance from the true response each, or differ in their seed "
+        "or checkpoint alone. The vector of a context or a response is the members' unit vectors, one after "
+        "the other, whose cosine is the mean of theirs."
+    ),
 )

@@ -128,4 +128,11 @@ METHOD = Method(
     RankingExamples,
     collate,
     min_turns=2,
+    title="Dual encoder of transformers",
+    paper="mehri-eskenazi-2019-multi",
+    suite="mgt",
+    what=(
+        "A pretrained encoder reads a context and a response; the product of their vectors is the score. In "
+        "training the true response is to be found among others."
+    ),
 )

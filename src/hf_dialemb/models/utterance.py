@@ -51,7 +51,7 @@ class UtteranceOutput(ModelOutput):
 
 
 class UtteranceEncoder(BackboneModel):
-    """A backbone, the mean of its last layer's tokens, and one contrastive head per objective.
+    """A backbone, the pooled vectors of its last layer's tokens, and one contrastive head per objective.
 
     A head is Linear(D, D) - ReLU - Linear(D, projection_size), both without bias (DSE, section 4; Dialog2Flow, section
     3.1). It serves training alone: embeddings are taken before it.
@@ -108,7 +108,7 @@ class UtteranceEncoder(BackboneModel):
         else:
             encoded = self.encoder(input_ids=input_ids, attention_mask=mask, **kwargs)
             output = UtteranceOutput(
-                pooler_output=mean_of_tokens(encoded.last_hidden_state, mask),
+                pooler_output=self.pool(encoded.last_hidden_state, mask),
                 last_hidden_state=encoded.last_hidden_state,
                 hidden_states=encoded.hidden_states,
                 attentions=encoded.attentions,
@@ -152,7 +152,11 @@ class UtteranceEncoder(BackboneModel):
 
     def _embed_part(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         hidden = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-        return mean_of_tokens(hidden, attention_mask)
+        return self.pool(hidden, attention_mask)
+
+    def pool(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """Makes embeddings (N, D) of token vectors (N, L, D) and their mask (N, L), as the config says."""
+        return hidden[:, 0].float() if self.config.pooling == "cls" else mean_of_tokens(hidden, mask)
 
     def project(self, embeddings: Tensor, objective: str = "pairs") -> Tensor:
         """Maps embeddings (N, D) to unit vectors (N, projection_size) through the head of an objective."""

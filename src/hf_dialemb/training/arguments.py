@@ -19,7 +19,7 @@ import yaml
 
 from ..models import METHODS, get_method
 from ..models.backbones import MINILM
-from ..models.config import check_range, own_settings
+from ..models.config import MethodConfig, check_range, own_settings
 from ..models.errors import InputError, unknown_name
 from .checks import check_method, check_training
 
@@ -279,11 +279,9 @@ def _method_name(words: Sequence[str]) -> str:
 def _settings_class(config_class: type) -> type:
     """Makes a plain dataclass of a config's own settings, for the parser."""
     hints = {}
-    for owner in reversed(
-        config_class.__mro__
-    ):  # each in its own module: transformers' base has names that only it can resolve
-        if owner.__module__.startswith(METHODS["dial2vec"].rpartition(".")[0]):
-            hints.update(vars(owner).get("__annotations__", {}))
+    for owner in reversed(config_class.__mro__):  # each in its own module, whose names its annotations are in
+        if issubclass(owner, MethodConfig):
+            hints.update(inspect.get_annotations(owner, eval_str=True))
     defaults = {item.name: item.default for item in dataclasses.fields(config_class)}
     return dataclasses.make_dataclass(
         f"{config_class.__name__}Settings",

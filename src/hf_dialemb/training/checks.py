@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..models.config import DialogueConfig, RankerConfig, UtteranceConfig, check_range
+from ..models.config import check_range
 from ..models.errors import InputError
 
 if TYPE_CHECKING:
@@ -98,9 +98,7 @@ def check_method(method: Method, run: RunArguments, chosen: dict[str, Any], trai
     Raises:
         InputError: A setting is not for this method, lacks another one, or would do nothing.
     """
-    dialogues, utterances, rankers = (
-        issubclass(method.config_class, group) for group in (DialogueConfig, UtteranceConfig, RankerConfig)
-    )
+    dialogues, utterances, rankers = (method.kind == kind for kind in ("dialogues", "utterances", "responses"))
     granularity = chosen.get("granularity")
     refused = (
         ("center", run.center and not dialogues, "is no dialogue encoder"),
@@ -128,10 +126,8 @@ def check_method(method: Method, run: RunArguments, chosen: dict[str, Any], trai
     if method.in_batch_negatives:
         check_range("per_device_train_batch_size", training.per_device_train_batch_size, 2)
         training.dataloader_drop_last = True
-    if chosen.get("joint_update") == "alternating" and training.ddp_find_unused_parameters is None:
-        training.ddp_find_unused_parameters = (
-            True  # one head has no part in a step; with checkpointing Trainer expects all
-        )
+    if method.prepare is not None:
+        method.prepare(chosen, training)
 
 
 def _check_signal(run: RunArguments, training: TrainingArguments) -> None:

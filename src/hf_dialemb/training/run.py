@@ -18,13 +18,11 @@ from transformers import PreTrainedTokenizerBase, set_seed
 from ..models import get_method
 from ..models.backbone_model import MethodModel
 from ..models.backbones import resolve_backbone
-from ..models.config import RankerConfig
 from ..models.dialogue import Dialogue
 from ..models.encoder import DialogueEncoder, encode
 from ..models.errors import InputError
 from ..models.layout import Truncation
 from ..models.method import Examples, LabelledExamples, Method, SegmentedExamples
-from ..models.utterance import UtteranceEncoder
 from ..runs.files import check_writable, write_json_atomically
 from ..runs.folder import RunFolder
 from ..runs.hardware import describe_hardware
@@ -120,7 +118,7 @@ def _build_trainer(
     model.freeze_lower_layers()
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise InputError("frozen_layers: got all layers, which leaves nothing to learn; lower it")
-    if args.device.type == "cpu" and isinstance(model, UtteranceEncoder):
+    if args.device.type == "cpu" and method.kind == "utterances":
         # The backward pass of the fused kernel takes several times that of plain attention over a few tokens.
         model.set_attn_implementation("eager")
     _select_by_signal(settings)
@@ -152,7 +150,7 @@ def _dev_examples(settings: Settings, dev: Sequence[Dialogue], config: Any) -> E
         return given_examples(settings.run.dev_candidates)
     if not dev:
         return None
-    if isinstance(config, RankerConfig):
+    if get_method(settings.run.method).kind == "responses":
         config = copy.deepcopy(config)
         config.granularity = None
     return _examples(settings, dev, config, lambda line: None, "eval")
