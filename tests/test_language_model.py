@@ -14,9 +14,10 @@ from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 from hf_dialemb.models.backbones import resolve_backbone
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.training import language_model
-from hf_dialemb.training.arguments import Settings, parse
+from hf_dialemb.training.arguments import parse
 from hf_dialemb.training.language_model import adapted_backbone
 from hf_dialemb.training.run import train
+from hf_dialemb.training.settings import Settings
 
 
 def settings(backbone: str, output: Path, **more: object) -> Settings:

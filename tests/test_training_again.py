@@ -22,9 +22,11 @@ from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation
 from hf_dialemb.models.utterance import mean_of_tokens
 from hf_dialemb.runs.folder import RunFolder
-from hf_dialemb.training.arguments import RunArguments, parse
+from hf_dialemb.training.arguments import parse
+from hf_dialemb.training.data import check_number
 from hf_dialemb.training.dialogues import training_dialogues
-from hf_dialemb.training.run import _build_trainer, _check_number, train
+from hf_dialemb.training.run import _build_trainer, train
+from hf_dialemb.training.settings import RunArguments
 from hf_dialemb.training.trainer import _ranked_first, out_of_patience
 
 
@@ -290,14 +292,14 @@ def test_a_step_takes_as_many_examples_as_all_processes():
     args = SimpleNamespace(
         per_device_train_batch_size=16, per_device_eval_batch_size=8, dataloader_drop_last=True, world_size=2
     )
-    _check_number(args, "train", 32)
-    _check_number(args, "eval", 16)
+    check_number(args, "train", 32)
+    check_number(args, "eval", 16)
     with pytest.raises(InputError, match="train_batch_size: got 16 on each of 2 processes, but there are 31 examples"):
-        _check_number(args, "train", 31)
+        check_number(args, "train", 31)
     with pytest.raises(InputError, match=r"eval_batch_size: got 8 .* but there are 15 examples of the dev split"):
-        _check_number(args, "eval", 15)
+        check_number(args, "eval", 15)
     args.dataloader_drop_last = False
-    _check_number(args, "train", 1)
+    check_number(args, "train", 1)
 
 
 def test_scores_and_means_are_float32_where_the_backbone_is_not(sample_dialogues):

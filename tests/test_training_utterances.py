@@ -32,7 +32,7 @@ def tiny_label_encoder(monkeypatch):
     def embed(labels, encoder, folder):
         return np.random.default_rng(len(labels)).normal(size=(len(labels), 5)).astype(np.float32)
 
-    monkeypatch.setattr(training, "label_vectors", embed)
+    monkeypatch.setattr("hf_dialemb.training.data.label_vectors", embed)
 
 
 def train(backbone: str, output: Path, **more: object) -> tuple[dict[str, torch.Tensor], list[str]]:

@@ -1,28 +1,117 @@
-"""The dialogues nearest to one of them."""
+"""Search: the dialogues nearest to a text or to another dialogue."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpora.objects import as_dialogues
 from ..corpora.show import find_dialogue, visible
+from ..encoders.loading import load_encoder
 from ..models.dialogue import Dialogue
+from ..models.errors import InputError
+from ..runs.frames import data_frame, html_table
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A dialogue that was found.
+
+    Attributes:
+        row: Its place among the dialogues.
+        id: Its name; ``#12`` for the twelfth if it has none.
+        score: Its cosine with the query.
+        domains: Its labels.
+        text: How it begins.
+    """
+
+    row: int
+    id: str
+    score: float
+    domains: tuple[str, ...]
+    text: str
+
+    def __str__(self) -> str:
+        return visible(f"{self.score:6.3f} {self.id} [{', '.join(self.domains)}] {self.text}")
+
+
+class Hits(Sequence[Hit]):
+    """What a search found, the nearest first."""
+
+    def __init__(self, hits: Sequence[Hit]) -> None:
+        self._hits = tuple(hits)
+
+    def __getitem__(self, place: Any) -> Any:  # noqa: ANN401 - a number or a slice
+        return self._hits[place]
+
+    def __len__(self) -> int:
+        return len(self._hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self._hits)
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
+        """Returns a DataFrame with a row for each dialogue."""
+        return data_frame([asdict(hit) for hit in self._hits])
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self._hits))
+
+    def _repr_html_(self) -> str:
+        lines = [f"| {hit.score:.3f} | {hit.id} | {', '.join(hit.domains)} | {hit.text} |" for hit in self._hits]
+        return html_table("\n".join(["| Cosine | Id | Labels | Dialogue |", *lines]))
+
+
+def search(
+    encoder: Any,  # noqa: ANN401 - see load_encoder
+    dialogues: Any,  # noqa: ANN401 - see as_dialogues
+    query: Any,  # noqa: ANN401 - see below
+    top: int = 5,
+) -> Hits:
+    """Finds the dialogues nearest to a query by cosine.
+
+    Example:
+        >>> hf_dialemb.search(encoder, dialogues, "my card was stolen", top=5)
+
+    Args:
+        encoder: What `load_encoder` takes.
+        dialogues: N dialogues, in the forms of `hf_dialemb.corpora.objects.as_dialogues`.
+        query: A text; a dialogue, as a list of messages or a `Dialogue`; or the place of one of the dialogues, which
+            then is not among the hits.
+        top: How many are wanted, at least 1.
+
+    Raises:
+        InputError: The query is none of these, or there are no dialogues.
+    """
+    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
+        raise InputError(f"top: got {top!r}, expected a whole number of at least 1")
+    found, vectors_of = as_dialogues(dialogues), load_encoder(encoder)
+    if isinstance(query, int):
+        if not -len(found) <= query < len(found):
+            raise InputError(f"query: got place {query} among {len(found)} dialogues; give one of these, or a text")
+        vectors, row = vectors_of.encode(found), query % len(found)
+        return _hits(found, nearest(vectors, row, top))
+    if isinstance(query, str):
+        if not query.strip():
+            raise InputError("query: got no text, expected some words or a dialogue")
+        wanted = vectors_of.encode_utterances([query])
+        vectors = vectors_of.encode(found)
+    else:
+        vectors = vectors_of.encode(
+            [*found, *as_dialogues([query["messages"] if isinstance(query, Mapping) else query])]
+        )
+        vectors, wanted = vectors[:-1], vectors[-1:]
+    scores = _units(vectors) @ _units(wanted)[0]
+    return _hits(found, [(int(row), float(scores[row])) for row in np.argsort(-scores, kind="stable")[:top]])
 
 
 def nearest(vectors: NDArray[np.float32], index: int, top: int) -> list[tuple[int, float]]:
-    """Ranks all other dialogues by cosine.
-
-    Args:
-        vectors: Embeddings, (N, D).
-        index: The dialogue to start from.
-        top: How many to return, at most N - 1.
-
-    Returns:
-        Pairs of a row and its cosine, best first.
-    """
-    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12)
+    """Ranks all other rows of vectors (N, D) by their cosine with one: pairs of a row and its cosine, best first."""
+    units = _units(vectors)
     scores = units @ units[index]
     order = [row for row in np.argsort(-scores, kind="stable").tolist() if row != index]
     return [(row, float(scores[row])) for row in order[:top]]
@@ -31,27 +120,27 @@ def nearest(vectors: NDArray[np.float32], index: int, top: int) -> list[tuple[in
 def describe_nearest(
     dialogues: Sequence[Dialogue], vectors: NDArray[np.float32], identifier: str, top: int
 ) -> list[str]:
-    """Lists the nearest dialogues as readable lines: cosine, id, domains and the first words.
-
-    Args:
-        dialogues: N dialogues.
-        vectors: Their embeddings, (N, D).
-        identifier: The dialogue to start from: its id, or its position as ``#12``.
-        top: How many to list.
-
-    Returns:
-        The dialogue's own line first, then one line per neighbour.
+    """Lists a dialogue, by its id or as ``#12``, and those nearest to it, a readable line each.
 
     Raises:
         InputError: No dialogue has this id.
     """
     found = find_dialogue(dialogues, identifier)
     start = next(row for row, dialogue in enumerate(dialogues) if dialogue is found)
-    lines = [f"       {_summary(found, start)}"]
-    return lines + [f"{score:6.3f} {_summary(dialogues[row], row)}" for row, score in nearest(vectors, start, top)]
+    first = str(_hit(found, start, 0.0))[6:]
+    return [f"      {first}", *map(str, _hits(dialogues, nearest(vectors, start, top)))]
 
 
-def _summary(dialogue: Dialogue, row: int) -> str:
+def _hits(dialogues: Sequence[Dialogue], found: Sequence[tuple[int, float]]) -> Hits:
+    return Hits([_hit(dialogues[row], row, score) for row, score in found])
+
+
+def _hit(dialogue: Dialogue, row: int, score: float) -> Hit:
     text = " / ".join(" ".join(turn.content.split()) for turn in dialogue.turns)
-    name = dialogue.id or f"#{row + 1}"
-    return visible(f"{name} [{', '.join(dialogue.domains)}] {text if len(text) <= 100 else text[:99] + '…'}")
+    short = text if len(text) <= 100 else text[:99] + "…"
+    return Hit(row, dialogue.id or f"#{row + 1}", score, dialogue.domains, short)
+
+
+def _units(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    units: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12)
+    return units

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.dialogue import Dialogue
+from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
 from .text_models import TextEncoder, embed_utterances
 
@@ -47,6 +47,10 @@ class RankerEncoder:
             )
         return encode_contexts(self.ranker, [dialogue.turns for dialogue in dialogues])
 
+    def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Returns one vector per text, ``(N, D)``: that of a dialogue of one turn."""
+        return self.encode(_one_turn(texts))
+
 
 @dataclass(frozen=True)
 class DialogueModelEncoder:
@@ -71,11 +75,19 @@ class DialogueModelEncoder:
         vectors: NDArray[np.float32] = encode(self.model, self.tokenizer, dialogues, batch_size=self.batch_size)
         return vectors
 
+    def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Returns one vector per text, ``(N, D)``: that of a dialogue of one turn."""
+        return self.encode(_one_turn(texts))
+
     def encode_speakers(self, dialogues: Sequence[Dialogue]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Returns a vector for each role, ``(N, R, D)``, and how many tokens it is the mean of, ``(N, R)``."""
         from ..models.encoder import encode_speakers
 
         return encode_speakers(self.model, self.tokenizer, dialogues, batch_size=self.batch_size)
+
+
+def _one_turn(texts: Sequence[str]) -> list[Dialogue]:
+    return [Dialogue((Turn("user", text),)) for text in texts]
 
 
 def checkpoint_encoder(found: EncoderSpec, batch_size: int, device: str) -> Encoder:
@@ -95,7 +107,6 @@ def checkpoint_encoder(found: EncoderSpec, batch_size: int, device: str) -> Enco
     from ..models.backbones import load_pretrained
     from ..models.config import RankerConfig
     from ..models.ranking import load_ranker
-    from ..models.utterance import UtteranceEncoder
 
     register()
     if isinstance(load_pretrained(AutoConfig, found.path), RankerConfig):
@@ -103,10 +114,21 @@ def checkpoint_encoder(found: EncoderSpec, batch_size: int, device: str) -> Enco
         ranker.model.to(device)  # type: ignore[arg-type]
         return RankerEncoder(found.name, ranker)
     model = load_pretrained(AutoModel, found.path).to(device)
-    tokenizer = load_pretrained(AutoTokenizer, found.path)
-    if isinstance(model, UtteranceEncoder):
-        return TextEncoder(found.name, embed_utterances(model, tokenizer, batch_size), found.level)
-    return DialogueModelEncoder(found.name, model, tokenizer, batch_size)
+    return model_encoder(model, load_pretrained(AutoTokenizer, found.path), found.name, found.level, batch_size)
+
+
+def model_encoder(model: Any, tokenizer: Any, name: str, level: str, batch_size: int) -> Encoder:  # noqa: ANN401
+    """Makes an encoder of a model of this package that is in memory, and its tokenizer."""
+    from ..models import method_of
+    from ..models.ranking import loaded_ranker
+
+    method = method_of(model)
+    assert method is not None, "models of other makers are refused before"
+    if method.kind == "responses":
+        return RankerEncoder(name, loaded_ranker(model, tokenizer))
+    if method.kind == "utterances":
+        return TextEncoder(name, embed_utterances(model, tokenizer, batch_size), level)
+    return DialogueModelEncoder(name, model, tokenizer, batch_size)
 
 
 def reads_utterances(path: str) -> bool:

@@ -73,6 +73,10 @@ class TextEncoder:
         vectors = self.embed(list(places))
         return np.stack([vectors[rows].mean(axis=0) for rows in turns])
 
+    def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Returns one vector per text, ``(N, D)`` float32."""
+        return self.embed(list(texts))
+
 
 def dialogue_texts(dialogues: Sequence[Dialogue], marks: SpeakerMarks | None = None) -> list[str]:
     """Writes each dialogue as one text: its turns, joined by spaces.
@@ -139,6 +143,11 @@ def sentence_encoder(found: EncoderSpec, batch_size: int, device: str) -> TextEn
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(found.path, device=device).float()
+    return TextEncoder(found.name, sentence_embedder(model, batch_size), found.level)
+
+
+def sentence_embedder(model: Any, batch_size: int = 32) -> TextEmbedder:  # noqa: ANN401
+    """Makes an embedder of texts from a loaded SentenceTransformer; it warns when it cuts some at the model's limit."""
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
         # Tokenizers of static vectors and of words cannot be called, nor do they cut anything.
@@ -147,7 +156,7 @@ def sentence_encoder(found: EncoderSpec, batch_size: int, device: str) -> TextEn
         vectors = model.encode(list(texts), batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True)
         return np.asarray(vectors, dtype=np.float32)
 
-    return TextEncoder(found.name, embed, found.level)
+    return embed
 
 
 def transformers_encoder(found: EncoderSpec, batch_size: int, device: str) -> TextEncoder:

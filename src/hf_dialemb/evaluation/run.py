@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..corpora.audit.histograms import check_drawing
 from ..encoders.embedding_cache import embedding_cache
 from ..encoders.remembering import RememberingEncoder
-from ..encoders.specs import find_encoder, fingerprint, has_weights, load_encoder
+from ..encoders.specs import Encoder, find_encoder, fingerprint, has_weights, load_encoder
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_text_atomically
 from .report.pictures.maps import scatter
@@ -33,7 +33,7 @@ TRAINING_REPORT = "training_report.json"
 
 
 def evaluate_models(
-    models: Sequence[str],
+    models: Sequence[str | Encoder],
     corpus: str,
     data_dir: str | Path | None,
     split: str,
@@ -52,7 +52,7 @@ def evaluate_models(
     each model, so that an interrupted run keeps what it has measured. No text is encoded twice by a model.
 
     Args:
-        models: Encoders, in the forms that `load_encoder` takes.
+        models: Encoders, in the forms that `load_encoder` takes, or loaded.
         corpus: A corpus's name, or a ``.jsonl`` file.
         data_dir: Where the corpus lies.
         split: Which part of it.
@@ -71,17 +71,20 @@ def evaluate_models(
         InputError: A model, a task or the corpus is not found or too small for another, or no output can be written.
     """
     started = time.perf_counter()
-    check_request(models, seeds, output, plot, limit)
+    specs = [model if isinstance(model, str) else model.name for model in models]
+    check_request(specs, seeds, output, plot, limit, [spec for spec in specs if spec in models])
     names = list(dict.fromkeys(tasks or default_tasks(corpus)))
     for name in names:
         check_models(models, name)
     problems = {name: load_problem(name, corpus, data_dir, split, limit) for name in names}
     drawn = _drawn(problems) if plot is not None else None
-    config = {"models": list(models), "weights": _weights(models), "tasks": names, **_shared_config(problems)}
+    weights = {model: fingerprint(model) for model in models if isinstance(model, str)}
+    config = {"models": specs, "weights": weights, "tasks": names, **_shared_config(problems)}
     rows: list[Row] = []
     embeddings: dict[str, NDArray[np.float32]] = {}
-    for model in _progress(models):
-        encoder = RememberingEncoder(load_encoder(model), None if cache is None else embedding_cache(cache, model))
+    for model, given in zip(_progress(specs), models, strict=True):
+        kept = None if cache is None or not isinstance(given, str) else embedding_cache(cache, given)
+        encoder = RememberingEncoder(load_encoder(given) if isinstance(given, str) else given, kept)
         figures = [figure for problem in problems.values() for figure in measure(encoder, problem, seeds)]
         figures += seconds_of_encoding(encoder.seconds) + seconds_of_training(model)
         rows += marked([Row(model, config["corpus"], split, *figure) for figure in figures], corpus)
@@ -100,6 +103,7 @@ def check_request(
     output: Path | None = None,
     plot: Path | None = None,
     limit: int | None = None,
+    to_load: Sequence[str] | None = None,
 ) -> None:
     """Makes sure, before any work, that a request can be met; see `evaluate_models`.
 
@@ -122,19 +126,23 @@ def check_request(
         raise InputError(f"output '{output}': got the ending of the table, expected a JSON file; name it .json")
     if plot is not None:
         check_drawing()
-    for model in models:
+    for model in models if to_load is None else to_load:
         find_encoder(model)
 
 
-def check_models(models: Sequence[str], task: str) -> None:
+def check_models(models: Sequence[str | Encoder], task: str) -> None:
     """Makes sure that a task can measure models.
 
     Raises:
         InputError: There is no such task, or it fine-tunes and a model has no weights.
     """
-    without = [model for model in models if not has_weights(model)]
-    if get_task(task).fine_tunes and without:
-        raise InputError(f"task {task}: got the model {without[0]}, which has no weights to fine-tune; leave it out")
+    if not get_task(task).fine_tunes:
+        return
+    for model in models:
+        if not isinstance(model, str):
+            raise InputError(f"task {task}: got a loaded model, expected one to fine-tune; give its folder or Hub id")
+        if not has_weights(model):
+            raise InputError(f"task {task}: got the model {model}, which has no weights to fine-tune; leave it out")
 
 
 def measure(encoder: RememberingEncoder, problem: Problem, seeds: Sequence[int]) -> list[Measurement]:
@@ -195,10 +203,6 @@ def _drawn(problems: Mapping[str, Problem]) -> Problem:
         if problem.labels:
             return problem
     raise InputError(f"plot: got {' and '.join(problems)}, whose items have no labels to colour; leave the plot out")
-
-
-def _weights(models: Sequence[str]) -> dict[str, str]:
-    return {model: fingerprint(model) for model in models}
 
 
 def _shared_config(problems: Mapping[str, Problem]) -> dict[str, Any]:

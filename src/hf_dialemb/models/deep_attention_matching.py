@@ -11,7 +11,6 @@ image, and each layer of a block has a bias for each of its outputs, not one for
 from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
-import numpy as np
 import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
@@ -38,7 +37,7 @@ from .layout import Truncation, pad_right
 from .method import Method
 from .ranker import Ranker, RankingExample, _tokens, candidates_of
 from .ranking_examples import RankingExamples
-from .words import read_word_vectors, word_tokenizer
+from .words import begin_tables, word_tokenizer
 
 _LARGEST_LOSS = 10.0  # of a pair in the released program; beyond it nothing is learnt
 _PAIRS = 256  # contexts times candidates that are scored at once where no gradient is wanted
@@ -128,16 +127,7 @@ class DeepAttentionMatchingModel(Ranker):
     def build(
         cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Counts the words of dialogues and builds an untrained model.
-
-        Args:
-            backbone: A text file of word vectors, such as GloVe's, that the word table begins with; None draws them.
-            dialogues: Whose words it shall know.
-            dropout: Must be None or 0: there is none.
-            **settings: Fields of `DeepAttentionMatchingConfig`.
-
-        Returns:
-            The model and its tokenizer.
+        """See `MethodModel`; the words are those of the dialogues, the backbone a text file of word vectors or nothing.
 
         Raises:
             InputError: A setting is wrong, or the file cannot be read.
@@ -149,10 +139,7 @@ class DeepAttentionMatchingModel(Ranker):
         tokenizer.truncation_side = "left"
         config.vocab_size = len(tokenizer)
         model = cls(config)
-        if backbone is not None:
-            known = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-            vectors, found = read_word_vectors(backbone, known, config.embedding_size)
-            model.words.weight.data[found] = torch.from_numpy(vectors[np.flatnonzero(found)])
+        begin_tables(backbone, tokenizer, model.words)
         model.train(False)
         return model, tokenizer
 
@@ -163,17 +150,7 @@ class DeepAttentionMatchingModel(Ranker):
     def score(
         self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
     ) -> tuple[Tensor, None]:
-        """Scores the candidates of each context.
-
-        Args:
-            input_ids: Turns of the contexts, (B, T, L) int64.
-            attention_mask: (B, T, L); turns without a token count as absent, wherever they stand.
-            candidate_ids: (B, K, M) int64.
-            candidate_mask: (B, K, M).
-
-        Returns:
-            The scores (B, K), and None.
-        """
+        """See `Ranker`; contexts are (B, T, L), turn by turn, and turns without a token count as absent."""
         config, candidates = self.config, candidate_ids.shape[1]
         ids, mask = last_tokens(*last_turns(input_ids, attention_mask, config.max_turns), config.max_turn_tokens)
         levels = self._levels(ids, mask)
@@ -238,12 +215,6 @@ def collate(
 ) -> dict[str, Tensor]:
     """Lays out the turns of B contexts and the K candidates of each; absent turns come first and stay masked.
 
-    Args:
-        examples: From `RankingExamples.example`.
-        tokenizer: The model's tokenizer.
-        config: The model's config.
-        truncation: Updated with what was dropped.
-
     Returns:
         ``input_ids``, ``attention_mask``, each (B, T, L) int64; ``candidate_ids``, ``candidate_mask``, each (B, K, M).
 
@@ -258,9 +229,9 @@ def collate(
     kept = [_last_words(turns, config) for turns in contexts]
     responses = [tokens[text][-config.max_response_tokens :] for text in texts]
     for before, after in zip(contexts, kept, strict=True):
-        _count(truncation, sum(map(len, before)), sum(map(len, after)))
+        truncation.add(sum(map(len, before)), sum(map(len, after)), not any(before))
     for text, response in zip(texts, responses, strict=True):
-        _count(truncation, len(tokens[text]), len(response))
+        truncation.add(len(tokens[text]), len(response), not tokens[text])
     width = max([1, *map(len, kept)])
     turns: list[list[int]] = []
     for context in kept:
@@ -285,14 +256,6 @@ def _last_words(turns: list[list[int]], config: DeepAttentionMatchingConfig) -> 
     return kept
 
 
-def _count(truncation: Truncation, before: int, after: int) -> None:
-    truncation.dialogues += 1
-    truncation.tokens += before
-    truncation.dropped_tokens += before - after
-    truncation.truncated += before > after
-    truncation.empty += not before
-
-
 METHOD = Method(
     "deep_attention_matching",
     DeepAttentionMatchingConfig,
@@ -310,4 +273,3 @@ METHOD = Method(
         "others."
     ),
 )
-"""See `Method`."""

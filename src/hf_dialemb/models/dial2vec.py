@@ -14,6 +14,7 @@ from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
+from .batching import in_parts
 from .config import DialogueConfig, check_range
 from .dialogue import ROLES, Dialogue, Turn
 from .encoder import DialogueEncoder, DialogueOutput
@@ -23,6 +24,8 @@ from .losses import nt_xent
 from .matching import speaker_representations
 from .method import Method
 from .rendered import in_order
+
+_ROWS = 16  # copies of a dialogue differ in length: sorted parts skip most of the padding
 
 
 @strict
@@ -106,27 +109,23 @@ class Dial2VecModel(DialogueEncoder):
     ) -> DialogueOutput:
         batch, samples, _ = input_ids.shape
         flat = [tensor.flatten(0, 1) for tensor in (input_ids, attention_mask, role_ids, turn_ids)]
-        parts, order = [], flat[1].sum(-1).argsort(descending=True, stable=True)
-        # Copies of a dialogue differ in length: sorted slices, each padded to its own longest, skip most of the
-        # padding.
-        for rows in order.chunk(ceil(len(order) / 16)):
-            length = int(flat[1][rows].sum(-1).max())
-            ids, mask, roles, turns = (tensor[rows, :length] for tensor in flat)
-            hidden = self.encode_tokens(ids, mask, roles, turns).last_hidden_state
-            hidden = hidden if hidden.dtype == torch.float64 else hidden.float()
-            with torch.autocast(hidden.device.type, enabled=False):
-                own, cross, present = speaker_representations(
-                    hidden, mask, roles, turns, self.config.num_roles, self.config.window
-                )
-                cosines = nn.functional.cosine_similarity(own, cross, dim=-1)  # (rows, R)
-            pooled, _ = self.pool(hidden, mask, roles)
-            parts.append((cosines, present, own, pooled))
-        back = order.argsort()
+        size = ceil(batch * samples / ceil(batch * samples / _ROWS))
         cosines, present, own, pooled = (
-            torch.cat(part)[back].unflatten(0, (batch, samples)) for part in zip(*parts, strict=True)
+            found.unflatten(0, (batch, samples)) for found in in_parts(self._represent, flat[1], size, *flat)
         )
         loss = nt_xent(cosines, present[:, 0], self.config.loss_temperature, self.config.loss_scale == "official")
         return DialogueOutput(loss=loss, pooler_output=pooled[:, 0], role_embeddings=own[:, 0], similarities=cosines)
+
+    def _represent(self, ids: Tensor, mask: Tensor, roles: Tensor, turns: Tensor) -> tuple[Tensor, ...]:
+        """Returns of samples (n, L) the speakers' cosines, presence and vectors, and the samples' embeddings."""
+        hidden = self.encode_tokens(ids, mask, roles, turns).last_hidden_state
+        hidden = hidden if hidden.dtype == torch.float64 else hidden.float()
+        with torch.autocast(hidden.device.type, enabled=False):
+            own, cross, present = speaker_representations(
+                hidden, mask, roles, turns, self.config.num_roles, self.config.window
+            )
+            cosines = nn.functional.cosine_similarity(own, cross, dim=-1)  # (n, R)
+        return cosines, present, own, self.pool(hidden, mask, roles)[0]
 
 
 class Dial2VecExamples:
@@ -178,10 +177,6 @@ class Dial2VecExamples:
     def example(self, epoch: int, index: int) -> list[Dialogue]:
         """Makes the intact dialogue and its corrupted copies.
 
-        Args:
-            epoch: Counted from 0; negatives differ between epochs unless they are frozen.
-            index: In ``range(len(self))``.
-
         Returns:
             1 + ``num_negatives`` dialogues, the intact one first.
         """
@@ -213,12 +208,6 @@ def collate(
     examples: list[list[Dialogue]], tokenizer: PreTrainedTokenizerBase, config: Dial2VecConfig, truncation: Truncation
 ) -> dict[str, Tensor]:
     """Lays out B examples of N samples.
-
-    Args:
-        examples: From `Dial2VecExamples.example`.
-        tokenizer: The model's tokenizer.
-        config: The model's config.
-        truncation: Updated with what was dropped.
 
     Returns:
         ``input_ids``, ``attention_mask``, ``role_ids``, ``turn_ids``, each (B, N, L) int64.

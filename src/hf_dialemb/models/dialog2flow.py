@@ -198,10 +198,6 @@ class Dialog2FlowExamples:
     def example(self, epoch: int, index: int) -> list[LabelPair]:
         """Draws a pair of each label space.
 
-        Args:
-            epoch: Counted from 0.
-            index: In ``range(len(self))``.
-
         Returns:
             One pair per label space, its label's vector with it.
         """
@@ -221,12 +217,6 @@ def collate(
     truncation: Truncation,
 ) -> dict[str, Tensor]:
     """Lays out B examples of one pair per label space.
-
-    Args:
-        examples: From `Dialog2FlowExamples.example`.
-        tokenizer: The model's tokenizer.
-        config: The model's config.
-        truncation: Updated with what was dropped.
 
     Returns:
         The arguments of `Dialog2FlowModel.contrast`.

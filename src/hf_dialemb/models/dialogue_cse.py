@@ -9,11 +9,11 @@ from typing import Any, Literal
 import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedTokenizerBase
 from transformers import initialization as init
 
 from .backbone_model import autocast_off
+from .batching import in_parts
 from .config import UtteranceConfig, check_range
 from .context_matching import matching_guided, mean_of_turns, turn_weights
 from .errors import InputError
@@ -152,17 +152,8 @@ class DialogueCSEModel(UtteranceEncoder):
 
     def _match(self, ids: Tensor, mask: Tensor, guides: Tensor) -> tuple[Tensor, Tensor]:
         """Encodes candidates in parts of like length, each with its guides (N, C, D): (N, D) and (N, C, D)."""
-        lengths = mask.sum(-1)
-        order = lengths.argsort(descending=True, stable=True)
-        parts = []
-        for rows in order.split(self.config.chunk_size or _ROWS):
-            length = int(lengths[rows[0]])
-            part = ids[rows, :length], mask[rows, :length], guides[rows]
-            if self.config.chunk_size is not None and torch.is_grad_enabled():
-                parts.append(checkpoint(self._match_part, *part, use_reentrant=False))
-            else:
-                parts.append(self._match_part(*part))
-        own, refined = (torch.cat(part)[order.argsort()] for part in zip(*parts, strict=True))
+        size, again = self.config.chunk_size or _ROWS, self.config.chunk_size is not None
+        own, refined = in_parts(self._match_part, mask, size, ids, mask, guides, again=again)
         return own, refined
 
     def _match_part(self, ids: Tensor, mask: Tensor, guides: Tensor) -> tuple[Tensor, Tensor]:
@@ -201,12 +192,6 @@ def collate(
     truncation: Truncation,
 ) -> dict[str, Tensor]:
     """Lays out B responses with context and negatives; rows of absent turns stay masked.
-
-    Args:
-        examples: From `DialogueCSEExamples.example`.
-        tokenizer: The model's tokenizer.
-        config: The model's config.
-        truncation: Updated with what was dropped.
 
     Returns:
         ``input_ids``, ``attention_mask``, each (B, C + 1 + num_negatives, L) int64; see `DialogueCSEModel.contrast`.

@@ -147,12 +147,6 @@ def collate(
 ) -> dict[str, Tensor]:
     """Lays out B pairs; of a text that is too long the start stays, or the end where queries may be of several turns.
 
-    Args:
-        examples: From `DSEExamples.example`.
-        tokenizer: The model's tokenizer.
-        config: The model's config.
-        truncation: Updated with what was dropped.
-
     Returns:
         ``input_ids``, ``attention_mask``, each (B, 2, L) int64.
     """

@@ -6,15 +6,16 @@ to find the true response among K. `TowerRanker` holds what any two encoders nee
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal, Self
 
-import numpy as np
 import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
 from .backbone_model import autocast_off
+from .batching import in_parts
 from .config import RankerConfig, check_range
 from .dialogue import ROLES, Dialogue
 from .errors import InputError
@@ -23,7 +24,7 @@ from .markers import ranking_template
 from .method import Method
 from .ranker import Ranker, RankingExample, candidates_of, context_ids, response_ids
 from .ranking_examples import RankingExamples
-from .words import MARKS, read_word_vectors, word_tokenizer
+from .words import MARKS, begin_tables, word_tokenizer
 
 _ROWS = 64  # texts of like length that are encoded together, each such part padded to its own longest
 
@@ -111,13 +112,10 @@ class TowerRanker(Ranker):
         return input_ids.gather(1, source), (place < kept).to(attention_mask.dtype)
 
     def _embed_all(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
-        lengths = attention_mask.sum(-1)
-        order = lengths.argsort(descending=True, stable=True)
-        parts = []
-        for rows in order.split(_ROWS):
-            length = max(1, int(lengths[rows[0]]))
-            parts.append(self.encode_texts(input_ids[rows, :length], attention_mask[rows, :length], tower))
-        return torch.cat(parts).float()[order.argsort()]
+        vectors: Tensor = in_parts(
+            partial(self.encode_texts, tower=tower), attention_mask, _ROWS, input_ids, attention_mask
+        )
+        return vectors.float()
 
 
 def _left_aligned(input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -192,16 +190,7 @@ class DualEncoderModel(TowerRanker):
     def build(
         cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Counts the words of dialogues and builds an untrained model.
-
-        Args:
-            backbone: A text file of word vectors, such as GloVe's, that the word tables begin with; None draws them.
-            dialogues: Whose words it shall know.
-            dropout: Must be None or 0: there is none.
-            **settings: Fields of `DualEncoderConfig`.
-
-        Returns:
-            The model and its tokenizer.
+        """See `MethodModel`; the words are those of the dialogues, the backbone a text file of word vectors or nothing.
 
         Raises:
             InputError: A setting is wrong, or the file cannot be read.
@@ -216,11 +205,7 @@ class DualEncoderModel(TowerRanker):
         tokenizer.model_max_length = UNLIMITED
         tokenizer.truncation_side = "left"
         model = cls(config)
-        if backbone is not None:
-            words = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-            vectors, found = read_word_vectors(backbone, words, config.embedding_size)
-            for tower in (model.context, model.response):
-                tower.words.weight.data[found] = torch.from_numpy(vectors[np.flatnonzero(found)])
+        begin_tables(backbone, tokenizer, model.context.words, model.response.words)
         model.train(False)
         return model, tokenizer
 
@@ -242,12 +227,6 @@ def collate(
     truncation: Truncation,
 ) -> dict[str, Tensor]:
     """Lays out B contexts and the K candidates of each.
-
-    Args:
-        examples: From `RankingExamples.example`.
-        tokenizer: The model's tokenizer.
-        config: The model's config.
-        truncation: Updated with what was dropped.
 
     Returns:
         ``input_ids``, ``attention_mask``, each (B, L) int64; ``candidate_ids``, ``candidate_mask``, each (B, K, M).

@@ -12,12 +12,12 @@ from typing import Any, cast
 import numpy as np
 import torch
 from torch import Tensor, nn
-from tqdm.auto import tqdm
 from transformers import PreTrainedTokenizerBase
 from transformers import initialization as init
 from transformers.utils.generic import ModelOutput
 
 from .backbone_model import BackboneModel, position_offset
+from .batching import batches_by_length
 from .config import DialogueConfig
 from .dialogue import Dialogue
 from .errors import InputError
@@ -281,11 +281,10 @@ def _outputs(
     show_progress: bool,
 ) -> Iterator[tuple[np.ndarray, Any, dict[str, Tensor]]]:
     """Yields which dialogues went through the model together, what came out, and what went in."""
-    order = np.argsort([-sum(len(turn.content) for turn in dialogue.turns) for dialogue in dialogues], kind="stable")
+    lengths = [sum(len(turn.content) for turn in dialogue.turns) for dialogue in dialogues]
     count, training = Truncation(), model.training
     model.train(False)
-    for start in tqdm(range(0, len(order), batch_size), desc="encode", unit="batch", disable=not show_progress):
-        rows = order[start : start + batch_size]
+    for rows in batches_by_length(lengths, batch_size, "encode", show_progress):
         batch = tokenize([dialogues[row] for row in rows], tokenizer, model.config, count)
         batch = {name: value.to(model.device) for name, value in batch.items()}
         with torch.inference_mode():

@@ -108,10 +108,6 @@ class LabelledUtterances:
     def pair(self, epoch: int, index: int) -> LabelPair:
         """Draws a pair: within an epoch the anchors of a label go round its utterances, the positive is any other.
 
-        Args:
-            epoch: Counted from 0.
-            index: In ``range(len(self))``.
-
         Returns:
             The pair, without vector.
         """

@@ -40,6 +40,14 @@ class Truncation:
     dropped_tokens: int = 0
     unit: str = "dialogues"
 
+    def add(self, before: int, after: int, empty: bool = False) -> None:
+        """Counts a sequence of so many tokens, of which so many are left."""
+        self.dialogues += 1
+        self.tokens += before
+        self.dropped_tokens += before - after
+        self.truncated += before > after
+        self.empty += empty
+
     def __str__(self) -> str:
         empty = f"; {self.empty:,} gave no token" if self.empty else ""
         return (
@@ -84,11 +92,7 @@ def tokenize(
         pieces = [tokens[turn.content] + ending for turn in kept]
         cut = _truncate(pieces, config.max_tokens - len(opening) - len(closing), config.keep, config.whole_turns)
         total = sum(len(tokens[turn.content]) + len(ending) for turn in dialogue.turns)
-        count.dialogues += 1
-        count.tokens += total
-        count.dropped_tokens += total - sum(map(len, cut))
-        count.truncated += total > sum(map(len, cut))
-        count.empty += not any(tokens[turn.content] for turn in dialogue.turns)
+        count.add(total, sum(map(len, cut)), not any(tokens[turn.content] for turn in dialogue.turns))
         rows.append(_row(cut, roles, opening, closing))
     return _pad(rows, tokenizer.pad_token_id or 0)
 
@@ -122,11 +126,7 @@ def tokenize_utterances(
     rows = []
     for tokens in encoded:
         cut = tokens[:budget] if keep == "start" else tokens[max(0, len(tokens) - budget) :]
-        count.dialogues += 1
-        count.tokens += len(tokens)
-        count.dropped_tokens += len(tokens) - len(cut)
-        count.truncated += len(tokens) > len(cut)
-        count.empty += not tokens
+        count.add(len(tokens), len(cut), not tokens)
         rows.append(before + cut + after)
     return pad_right(rows, tokenizer.pad_token_id or 0)
 

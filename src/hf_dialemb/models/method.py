@@ -66,7 +66,8 @@ class Method:
         model_class: Its model; ``forward`` returns a `DialogueOutput`, `UtteranceOutput` or `RankingOutput` with
             ``loss`` for training batches.
         examples: Decides positives, negatives and windows.
-        collate: Turns examples into ``forward``'s arguments: ``collate(examples, tokenizer, config, truncation)``.
+        collate: Turns what ``examples`` makes into ``forward``'s arguments, ``collate(examples, tokenizer, config,
+            truncation)``, and adds what was dropped to ``truncation``.
         min_turns: Shorter dialogues are of no use to it.
         min_speakers: Nor are those of fewer speakers.
         labelled: Whether it learns from dialogue acts and slots, and wants their names unified.

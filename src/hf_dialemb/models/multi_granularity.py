@@ -192,19 +192,7 @@ class MultiGranularityModel(Ranker):
         return_dict: bool = True,
         token_type_ids: Tensor | None = None,
     ) -> RankingOutput | tuple[Any, ...]:
-        """Scores candidates, or embeds contexts and responses.
-
-        Args:
-            input_ids: In the shape that the members take; see `Ranker`.
-            attention_mask: 1 for real tokens, in the shape of ``input_ids``; None means all.
-            candidate_ids: (B, K, M) int64, the true response first.
-            candidate_mask: 1 for real tokens, (B, K, M).
-            return_dict: False returns a tuple.
-            token_type_ids: Not read.
-
-        Returns:
-            The output; see `MultiGranularityOutput`.
-        """
+        """See `Ranker` and `MultiGranularityOutput`."""
         if candidate_ids is None:
             return super().forward(input_ids, attention_mask, return_dict=return_dict)
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
@@ -277,12 +265,6 @@ def collate(
     truncation: Truncation,
 ) -> dict[str, Tensor]:
     """Lays out B contexts and the K candidates of each, as every member does.
-
-    Args:
-        examples: The true response first, if it is known.
-        tokenizer: The members' tokenizer.
-        config: The ensemble's config.
-        truncation: Updated with what was dropped.
 
     Returns:
         The arguments of ``forward``.

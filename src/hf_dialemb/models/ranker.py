@@ -168,7 +168,7 @@ def context_ids(
                 )
             row += [markers[role], *tokens[turn.content]]
         kept = row[max(0, len(row) - budget) :]
-        _count(count, len(row), len(kept))
+        count.add(len(row), len(kept), len(row) <= 1)
         rows.append(before + kept + after)
     return pad_right(rows, tokenizer.pad_token_id or 0)
 
@@ -195,7 +195,7 @@ def response_ids(
     for response in responses:
         row = [marker, *tokens[response]]
         kept = row[: max_tokens - len(before) - len(after)]
-        _count(count, len(row), len(kept))
+        count.add(len(row), len(kept), len(row) <= 1)
         rows.append(before + kept + after)
     return pad_right(rows, tokenizer.pad_token_id or 0)
 
@@ -214,14 +214,6 @@ def _tokens(texts: Any, tokenizer: PreTrainedTokenizerBase) -> dict[str, list[in
             zip(missing, tokenizer(escaped, add_special_tokens=False, verbose=False)["input_ids"], strict=True)
         )
     return {text: known[text] for text in distinct}
-
-
-def _count(count: Truncation, before: int, after: int) -> None:
-    count.dialogues += 1
-    count.tokens += before
-    count.dropped_tokens += before - after
-    count.truncated += before > after
-    count.empty += before <= 1
 
 
 def candidates_of(examples: Sequence[RankingExample]) -> list[str]:

@@ -12,6 +12,7 @@ from tqdm.auto import tqdm
 from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerBase
 
 from .backbones import load_pretrained
+from .batching import batches_by_length
 from .dialogue import Turn
 from .errors import InputError
 from .layout import Truncation
@@ -51,9 +52,14 @@ def load_ranker(path: str) -> LoadedRanker:
     model = load_pretrained(AutoModel, path)
     if not isinstance(model, Ranker):
         raise InputError(f"'{path}': got a model of type {model.config.model_type}, expected a ranker of responses")
+    model = model.to("cuda" if torch.cuda.is_available() else "cpu")  # type: ignore[arg-type]
+    return loaded_ranker(model, load_pretrained(AutoTokenizer, path))
+
+
+def loaded_ranker(model: Ranker, tokenizer: PreTrainedTokenizerBase) -> LoadedRanker:
+    """Puts a ranker and its tokenizer together with their method."""
     method: Method = import_module(type(model).__module__).METHOD
-    model = model.train(False).to("cuda" if torch.cuda.is_available() else "cpu")
-    return LoadedRanker(model, load_pretrained(AutoTokenizer, path), method)
+    return LoadedRanker(model.train(False), tokenizer, method)
 
 
 def encode_contexts(
@@ -127,16 +133,13 @@ def _encode(
     size: int, show_progress: bool,
 ) -> np.ndarray:  # fmt: skip
     model, count = ranker.model, Truncation()
-    order = np.argsort(lengths, kind="stable")[::-1]
-    parts = []
-    for start in tqdm(range(0, len(order), size), desc="encode", unit="batch", disable=not show_progress):
-        batch = lay_out(order[start : start + size].tolist(), count)
+    result = np.zeros((len(lengths), model.config.hidden_size), dtype=np.float32)
+    for rows in batches_by_length(lengths, size, "encode", show_progress):
+        batch = lay_out(rows.tolist(), count)
         output = model(**{name: value.to(model.device) for name, value in batch.items()})
-        parts.append(output.pooler_output.float().cpu().numpy())
+        result[rows] = output.pooler_output.float().cpu().numpy()
     _warn(count)
-    if not parts:
-        return np.zeros((0, model.config.hidden_size), dtype=np.float32)
-    return np.concatenate(parts)[np.argsort(order)]
+    return result
 
 
 @torch.inference_mode()

@@ -102,10 +102,6 @@ class DialogueCSEExamples:
     def example(self, epoch: int, index: int) -> ResponseInContext:
         """Makes an example.
 
-        Args:
-            epoch: Counted from 0; negatives differ between epochs.
-            index: In ``range(len(self))``.
-
         Returns:
             The response with its context and negatives.
         """

@@ -65,16 +65,7 @@ class TransformerDualEncoderModel(TowerRanker):
     def build(
         cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Builds a ranker around a pretrained backbone.
-
-        Args:
-            backbone: Folder or Hub id of any encoder that `AutoModel` loads.
-            dialogues: Not needed.
-            dropout: Replaces the backbone's dropout; None keeps it.
-            **settings: Fields of `TransformerDualEncoderConfig`.
-
-        Returns:
-            The model and its tokenizer.
+        """See `MethodModel`; the backbone is any encoder that `AutoModel` loads.
 
         Raises:
             InputError: A setting is wrong, or the backbone cannot be used.

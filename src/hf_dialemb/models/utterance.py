@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
-from tqdm.auto import tqdm
 from transformers import PreTrainedTokenizerBase
 from transformers import initialization as init
 from transformers.utils.generic import ModelOutput
 
 from .backbone_model import BackboneModel
+from .batching import batches_by_length, in_parts
 from .config import UtteranceConfig
 from .layout import Truncation, tokenize_utterances
 from .markers import utterance_template
@@ -138,17 +137,9 @@ class UtteranceEncoder(BackboneModel):
         Returns:
             (N, D), float32 or float64.
         """
-        lengths = attention_mask.sum(-1)
-        order = lengths.argsort(descending=True, stable=True)
-        parts = []
-        for rows in order.split(self.config.chunk_size or _ROWS):
-            length = int(lengths[rows[0]])
-            part = input_ids[rows, :length], attention_mask[rows, :length]
-            if self.config.chunk_size is not None and torch.is_grad_enabled():
-                parts.append(checkpoint(self._embed_part, *part, use_reentrant=False))
-            else:
-                parts.append(self._embed_part(*part))
-        return torch.cat(parts)[order.argsort()]
+        size, again = self.config.chunk_size or _ROWS, self.config.chunk_size is not None
+        vectors: Tensor = in_parts(self._embed_part, attention_mask, size, input_ids, attention_mask, again=again)
+        return vectors
 
     def _embed_part(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         hidden = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
@@ -213,11 +204,9 @@ def encode_utterances(
         Float32 embeddings (N, D); row i belongs to utterance i.
     """
     result = np.zeros((len(utterances), model.config.hidden_size), dtype=np.float32)
-    order = np.argsort([-len(text) for text in utterances], kind="stable")
     count, training = Truncation(), model.training
     model.train(False)
-    for start in tqdm(range(0, len(order), batch_size), desc="encode", unit="batch", disable=not show_progress):
-        rows = order[start : start + batch_size]
+    for rows in batches_by_length([len(text) for text in utterances], batch_size, "encode", show_progress):
         batch = tokenize_utterances([utterances[row] for row in rows], tokenizer, model.config.max_tokens, count)
         output = model(**{name: value.to(model.device) for name, value in batch.items()})
         result[rows] = output.pooler_output.float().cpu().numpy()

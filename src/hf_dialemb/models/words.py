@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TextIO
 
 import numpy as np
+import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+from torch import nn
 from transformers import PreTrainedTokenizerFast
 
 from .dialogue import ROLES, Dialogue
@@ -105,6 +107,15 @@ def read_word_vectors(path: str | Path, words: Sequence[str], size: int | None =
     for place, row in rows.items():
         vectors[place], found[place] = row, True
     return vectors, found
+
+
+def begin_tables(backbone: str | None, tokenizer: PreTrainedTokenizerFast, *tables: nn.Embedding) -> None:
+    """Lets word tables of a tokenizer's words begin with the vectors that a file has of them; None changes nothing."""
+    if backbone is not None:
+        words = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+        vectors, found = read_word_vectors(backbone, words, tables[0].embedding_dim)
+        for table in tables:
+            table.weight.data[found] = torch.from_numpy(vectors[np.flatnonzero(found)])
 
 
 def _opened(path: Path) -> TextIO:

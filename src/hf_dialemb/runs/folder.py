@@ -24,6 +24,9 @@ class RunFolder:
 
     path: Path
 
+    def __fspath__(self) -> str:
+        return str(self.path)
+
     REMEDY: ClassVar[str] = "train again with this version (dialemb train --resume false)"
 
     @property

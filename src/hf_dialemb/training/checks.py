@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from transformers import TrainingArguments
 
     from ..models.method import Method
-    from .arguments import RunArguments
+    from .settings import RunArguments
 
 SELECTIONS = {"contrastive_loss": False, "contrastive_accuracy": True, "uniformity": False, "dev_purity": True}
 """Signals that can choose a checkpoint, and whether a greater value is better."""

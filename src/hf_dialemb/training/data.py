@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 from torch.utils.data import Dataset, Sampler
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase, TrainingArguments
 
+from ..models.dialogue import Dialogue
+from ..models.errors import InputError
 from ..models.layout import Truncation
-from ..models.method import Examples, Method
+from ..models.method import Examples, LabelledExamples, Method, SegmentedExamples
+from .candidate_sets import response_vectors
+from .label_vectors import label_vectors
+from .settings import RunArguments
 
 
 class ExampleDataset(Dataset[Any]):
@@ -86,3 +92,42 @@ class Collator:
     def __call__(self, examples: Sequence[Any]) -> dict[str, Tensor]:
         """Makes a batch; see the method's ``collate``."""
         return self.method.collate(list(examples), self.tokenizer, self.config, self.truncation)
+
+
+def make_examples(
+    method: Method,
+    dialogues: Sequence[Dialogue],
+    config: Any,  # noqa: ANN401
+    args: TrainingArguments,
+    run: RunArguments,
+    report: Callable[[str], None],
+    part: str = "train",
+) -> Examples:
+    """Makes a method's examples, tells what they leave out, and gives labels and responses the vectors they want.
+
+    Raises:
+        InputError: There are fewer than one step takes, or none can be made.
+    """
+    examples = method.examples(dialogues, config, args.seed)
+    for note in examples.notes:
+        report(note)
+    check_number(args, part, len(examples))
+    if isinstance(examples, LabelledExamples) and examples.label_texts:
+        with args.main_process_first():
+            examples.label_vectors = label_vectors(
+                examples.label_texts, config.label_encoder, Path(str(args.output_dir))
+            )
+    if isinstance(examples, SegmentedExamples) and examples.response_texts:
+        with args.main_process_first():
+            examples.response_vectors = response_vectors(examples.response_texts, str(run.granularity_model), report)
+    return examples
+
+
+def check_number(args: Any, part: str, count: int) -> None:  # noqa: ANN401 - TrainingArguments
+    """Refuses fewer examples than one step takes over all processes, where smaller batches are left out."""
+    name = f"per_device_{part}_batch_size"
+    size = getattr(args, name)
+    if args.dataloader_drop_last and count < size * args.world_size:
+        processes = f" on each of {args.world_size} processes" if args.world_size > 1 else ""
+        of = "" if part == "train" else " of the dev split"
+        raise InputError(f"{name}: got {size}{processes}, but there are {count} examples{of}; lower it or add data")

@@ -17,7 +17,7 @@ from ..corpora.source.at_hand import sets_at_hand
 from ..models.dialogue import ROLES, Dialogue, Turn
 from ..models.errors import InputError
 from ..models.method import Method
-from .arguments import RunArguments
+from .settings import RunArguments
 
 ENTAILMENT = ("positive", "entailment")
 """The labels of sentence pairs that are trained on: Dialogue NLI's name for it, and everybody else's."""
@@ -28,23 +28,23 @@ DEV_SEED = 0
 Report = Callable[[str], None]
 
 
-def training_dialogues(run: RunArguments, method: Method, seed: int, report: Report) -> list[Dialogue]:
-    """Loads what a run learns from.
+def training_dialogues(
+    run: RunArguments, method: Method, seed: int, report: Report, given: Sequence[Dialogue] | None = None
+) -> list[Dialogue]:
+    """Loads what a run learns from, or takes what is given; without evaluation sets and what is of no use to it.
 
     Args:
         run: The run's settings.
         method: What it trains.
         seed: Draws ``max_dialogues``.
         report: Receives one line per fact worth telling.
-
-    Returns:
-        The dialogues of all its corpora, without those of evaluation sets and those of no use to the method.
+        given: Dialogues in memory, in place of the corpora of ``run``.
 
     Raises:
         InputError: A corpus or a split is unknown, missing or malformed, or a setting contradicts another.
     """
-    sets = _training_sets(run)
-    loaded = [dialogue for corpus, split in sets for dialogue in _load(run, corpus, split)]
+    sets = _training_sets(run) if given is None else []
+    loaded = list(given or ()) or [dialogue for corpus, split in sets for dialogue in _load(run, corpus, split)]
     dialogues = _usable(_without_leaks(loaded, run, sets, report), run, method, report)
     dialogues = drawn(dialogues, run.max_dialogues, seed)
     return [unified_dialogue(dialogue) for dialogue in dialogues] if method.labelled else dialogues
@@ -58,13 +58,10 @@ def drawn(dialogues: list[Dialogue], most: int | None, seed: int) -> list[Dialog
     return [dialogues[row] for row in sorted(rows)]
 
 
-def dev_dialogues(run: RunArguments, method: Method, report: Report) -> list[Dialogue]:
-    """Loads the dialogues whose signal chooses the checkpoint; none if ``dev_split`` is not set.
-
-    Args:
-        run: The run's settings.
-        method: What it trains.
-        report: Receives one line per fact worth telling.
+def dev_dialogues(
+    run: RunArguments, method: Method, report: Report, given: Sequence[Dialogue] | None = None
+) -> list[Dialogue]:
+    """Loads the dialogues whose signal chooses the checkpoint, or takes what is given; none if there is no dev split.
 
     Returns:
         At most ``max_dev_dialogues`` of the dev splits of the corpora, those left out that have none and those whose
@@ -75,8 +72,10 @@ def dev_dialogues(run: RunArguments, method: Method, report: Report) -> list[Dia
     """
     if run.dev_split is None:
         return []
-    sets = [(run.dev_split, "")] if _own_dev(run) else _dev_sets(run, run.dev_split)
-    dialogues = [dialogue for corpus, split in dict.fromkeys(sets) for dialogue in _load(run, corpus, split)]
+    if given is None:
+        sets = [(run.dev_split, "")] if _own_dev(run) else _dev_sets(run, run.dev_split)
+        given = [dialogue for corpus, split in dict.fromkeys(sets) for dialogue in _load(run, corpus, split)]
+    dialogues = list(given)
     if run.checkpoint_selection == "dev_purity":
         dialogues = [dialogue for dialogue in dialogues if len(dialogue.domains) == 1]
     dialogues = drawn(_usable(dialogues, run, method, report), run.max_dev_dialogues, DEV_SEED)

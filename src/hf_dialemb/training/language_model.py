@@ -36,7 +36,7 @@ from ..runs.files import write_json_atomically
 from .trainer import COMPLETE, last_complete_checkpoint, restore_finished
 
 if TYPE_CHECKING:
-    from .arguments import Settings
+    from .settings import Settings
 
 FOLDER = "language_model"
 SETTINGS_FILE, REPORT_FILE = "language_model_settings.json", "language_model_report.json"

@@ -22,24 +22,28 @@ from ..models.dialogue import Dialogue
 from ..models.encoder import DialogueEncoder, encode
 from ..models.errors import InputError
 from ..models.layout import Truncation
-from ..models.method import Examples, LabelledExamples, Method, SegmentedExamples
+from ..models.method import Examples, Method
 from ..runs.files import check_writable, write_json_atomically
 from ..runs.folder import RunFolder
 from ..runs.hardware import describe_hardware
-from .arguments import Settings
-from .candidate_sets import given_examples, response_vectors, weights_digest
+from .candidate_sets import given_examples, weights_digest
 from .checks import SELECTIONS
-from .data import Collator
+from .data import make_examples
 from .dialogues import dev_dialogues, training_dialogues
 from .energy import requested_energy
-from .label_vectors import label_vectors
 from .language_model import adapted_backbone
+from .settings import Settings
 from .trainer import DialogueTrainer, last_complete_checkpoint, restore_finished
 
 CENTER_SAMPLE = 500
 
 
-def train(settings: Settings, report: Callable[[str], None] = lambda line: None) -> Path:
+def train(
+    settings: Settings,
+    report: Callable[[str], None] = lambda line: None,
+    dialogues: Sequence[Dialogue] | None = None,
+    dev: Sequence[Dialogue] | None = None,
+) -> Path:
     """Trains an encoder and saves it with its tokenizer, its settings and a report.
 
     Run again with the same settings, it goes on from the last checkpoint and ends in the same weights.
@@ -47,6 +51,8 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
     Args:
         settings: What `parse` returned.
         report: Receives one line per fact worth telling.
+        dialogues: What it learns from, in place of the corpora that the settings name.
+        dev: What chooses its checkpoint, in place of their dev split.
 
     Returns:
         The folder of the trained encoder: ``output_dir``.
@@ -57,9 +63,10 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
     run, output, started = settings.run, Path(str(settings.training.output_dir)), time.time()
     check_writable(RunFolder(output).settings_file)
     meter = requested_energy()
-    dev = [] if run.dev_candidates is not None else dev_dialogues(run, get_method(run.method), report)
-    dialogues = training_dialogues(run, get_method(run.method), settings.sample_seed, report)
-    backbone = run.backbone if get_method(run.method).from_scratch else resolve_backbone(str(run.backbone))
+    method = get_method(run.method)
+    dev = [] if run.dev_candidates is not None else dev_dialogues(run, method, report, dev)
+    dialogues = training_dialogues(run, method, settings.sample_seed, report, dialogues)
+    backbone = run.backbone if method.from_scratch else resolve_backbone(str(run.backbone))
     checkpoint = _starting_point(settings, output, dialogues, dev)
     if checkpoint is not None and RunFolder(output).complete:
         report(f"Complete already: {output}")
@@ -78,7 +85,7 @@ def train(settings: Settings, report: Callable[[str], None] = lambda line: None)
     _check_finite(model)
     if trainer.is_world_process_zero():
         if run.average_with_backbone:
-            _average(model, get_method(run.method), str(backbone), settings)
+            _average(model, method, str(backbone), settings)
         if run.center:
             _center(model, trainer.collator.tokenizer, dialogues, settings.training.seed)
     trainer.save_model(str(output))
@@ -113,7 +120,7 @@ def _build_trainer(
     method = get_method(run.method)
     set_seed(args.seed)  # heads begin at random
     model, tokenizer = method.model_class.build(backbone, dialogues, run.dropout, **settings.method)
-    examples = _examples(settings, dialogues, model.config, report)
+    examples = make_examples(method, dialogues, model.config, args, run, report)
     dev_examples = _dev_examples(settings, dev, model.config)
     model.freeze_lower_layers()
     if not any(parameter.requires_grad for parameter in model.parameters()):
@@ -122,9 +129,8 @@ def _build_trainer(
         # The backward pass of the fused kernel takes several times that of plain attention over a few tokens.
         model.set_attn_implementation("eager")
     _select_by_signal(settings)
-    collator = Collator(method, tokenizer, model.config)
     trainer = DialogueTrainer(
-        examples, run, collator, dev, dev_examples, model=model, args=args, processing_class=tokenizer
+        model, args, (), tokenizer, dev_dialogues=dev or None, run=run, examples=examples, dev_examples=dev_examples
     )
     if (run.center or run.average_with_backbone) and (trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled):
         raise InputError(
@@ -132,16 +138,6 @@ def _build_trainer(
             "shards them; set them to false and 0, or train without it"
         )
     return trainer
-
-
-def _check_number(args: Any, part: str, count: int) -> None:  # noqa: ANN401 - TrainingArguments
-    """Refuses fewer examples than one step takes over all processes, where smaller batches are left out."""
-    name = f"per_device_{part}_batch_size"
-    size = getattr(args, name)
-    if args.dataloader_drop_last and count < size * args.world_size:
-        processes = f" on each of {args.world_size} processes" if args.world_size > 1 else ""
-        of = "" if part == "train" else " of the dev split"
-        raise InputError(f"{name}: got {size}{processes}, but there are {count} examples{of}; lower it or add data")
 
 
 def _dev_examples(settings: Settings, dev: Sequence[Dialogue], config: Any) -> Examples | None:  # noqa: ANN401
@@ -153,28 +149,8 @@ def _dev_examples(settings: Settings, dev: Sequence[Dialogue], config: Any) -> E
     if get_method(settings.run.method).kind == "responses":
         config = copy.deepcopy(config)
         config.granularity = None
-    return _examples(settings, dev, config, lambda line: None, "eval")
-
-
-def _examples(
-    settings: Settings, dialogues: Sequence[Dialogue], config: Any, report: Callable[[str], None],  # noqa: ANN401
-    part: str = "train",
-) -> Examples:  # fmt: skip
-    """Makes a method's examples, tells what they leave out, and gives their labels vectors where they want any."""
-    examples = get_method(settings.run.method).examples(dialogues, config, settings.training.seed)
-    for note in examples.notes:
-        report(note)
-    _check_number(settings.training, part, len(examples))
-    if isinstance(examples, LabelledExamples) and examples.label_texts:
-        with settings.training.main_process_first():
-            folder = Path(str(settings.training.output_dir))
-            examples.label_vectors = label_vectors(examples.label_texts, config.label_encoder, folder)
-    if isinstance(examples, SegmentedExamples) and examples.response_texts:
-        with settings.training.main_process_first():
-            examples.response_vectors = response_vectors(
-                examples.response_texts, str(settings.run.granularity_model), report
-            )
-    return examples
+    method = get_method(settings.run.method)
+    return make_examples(method, dev, config, settings.training, settings.run, lambda line: None, "eval")
 
 
 def _report(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
-from collections.abc import Sequence
 from copy import copy
 from errno import ENOSPC
 from pathlib import Path
@@ -15,50 +15,93 @@ import torch
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import Sampler
-from transformers import Trainer, TrainerState
+from transformers import PreTrainedTokenizerBase, Trainer, TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import rotate_checkpoints
 
+from ..corpora.labels import unified_dialogue
+from ..corpora.objects import as_dialogues
 from ..metrics.alignment_uniformity.functional import uniformity
 from ..metrics.purity.functional import cluster_purity
-from ..models.dialogue import Dialogue
+from ..models import method_of
+from ..models.backbone_model import MethodModel
 from ..models.encoder import encode
 from ..models.errors import InputError
 from ..models.method import Examples
-from .arguments import RunArguments
+from ..runs.sentence_files import write_files_of_our_own
 from .checks import SELECTIONS
-from .data import Collator, EpochSampler, ExampleDataset
+from .data import Collator, EpochSampler, ExampleDataset, make_examples
+from .settings import RunArguments
 
-COMPLETE = "complete"
+logger = logging.getLogger(__name__)
+
+COMPLETE, DEFAULT_OUTPUT = "complete", "runs/mine"
 UNIFORMITY_SAMPLE = 2_000
 """How many embeddings tell how even they spread: all pairs of them are compared."""
 
 
 class DialogueTrainer(Trainer):
-    """Trains any method; knows none by name.
+    """Trains any method on dialogues; knows none by name.
+
+    Example:
+        >>> model, tokenizer = DSEModel.from_backbone("sentence-transformers/all-MiniLM-L6-v2")
+        >>> trainer = DialogueTrainer(model, TrainingArguments("runs/mine", max_steps=100), dialogues, tokenizer)
+        >>> trainer.train()
 
     Args:
-        examples: The method's training examples.
-        run: The run's settings.
-        collator: Makes batches, and counts what it truncates.
-        dev: Dialogues for the signals that choose a checkpoint.
-        dev_examples: The method's examples of them.
-        **kwargs: Trainer's own arguments.
+        model: An untrained or trained model of a registered method.
+        args: Trainer's arguments; by default its own.
+        dialogues: What is learnt from: whatever `hf_dialemb.corpora.objects.as_dialogues` takes.
+        processing_class: The model's tokenizer, as ``from_backbone`` returns it.
+        dev_dialogues: What ``evaluate`` measures, and what chooses a checkpoint.
+        run: What else a run is told; see `RunArguments`.
+        examples: The method's training examples, if they are made already.
+        dev_examples: Its examples of the dev dialogues, if they are.
+        **kwargs: Trainer's other arguments.
+
+    Raises:
+        InputError: The model is of no registered method, the tokenizer is missing, or the dialogues are of no use.
     """
 
     def __init__(
         self,
-        examples: Examples,
-        run: RunArguments,
-        collator: Collator,
-        dev: Sequence[Dialogue] = (),
+        model: MethodModel,
+        args: TrainingArguments | None = None,
+        dialogues: Any = (),  # noqa: ANN401 - see as_dialogues
+        processing_class: PreTrainedTokenizerBase | None = None,
+        *,
+        dev_dialogues: Any = None,  # noqa: ANN401
+        run: RunArguments | None = None,
+        examples: Examples | None = None,
         dev_examples: Examples | None = None,
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
-        self.examples, self.run, self.collator, self.dev = examples, run, collator, list(dev)
-        dev_dataset = None if dev_examples is None else ExampleDataset(dev_examples)
+        method = method_of(model)
+        if method is None or processing_class is None:
+            got = f"a {type(model).__name__}, of no registered method" if method is None else "no processing_class"
+            raise InputError(f"DialogueTrainer: got {got}; give what from_backbone returns: a model and its tokenizer")
+        args = TrainingArguments(DEFAULT_OUTPUT) if args is None else args
+        args.remove_unused_columns = False  # examples have no columns
+        self.run = run or RunArguments(method=method.name)
+        self.collator = Collator(method, processing_class, model.config)
+        self.dev = [] if dev_dialogues is None else as_dialogues(dev_dialogues)
+
+        def made(dialogues: Any, part: str) -> Examples:  # noqa: ANN401
+            found = as_dialogues(dialogues)
+            found = [unified_dialogue(dialogue) for dialogue in found] if method.labelled else found
+            return make_examples(method, found, model.config, args, self.run, logger.info, part)
+
+        self.examples = examples or made(dialogues, "train")
+        if dev_examples is None and self.dev:
+            dev_examples = made(self.dev, "eval")
         super().__init__(
-            train_dataset=ExampleDataset(examples), eval_dataset=dev_dataset, data_collator=collator, **kwargs
+            model,
+            args,
+            train_dataset=ExampleDataset(self.examples),
+            eval_dataset=None if dev_examples is None else ExampleDataset(dev_examples),
+            data_collator=self.collator,
+            processing_class=processing_class,
+            **kwargs,
         )
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:  # noqa: ANN401
@@ -116,6 +159,13 @@ class DialogueTrainer(Trainer):
             folder = str(self.args.output_dir)
             (Path(folder) / f"checkpoint-{self.state.global_step}" / COMPLETE).touch()
             rotate_checkpoints(folder, limit, self.state.best_model_checkpoint, use_mtime=True)
+
+    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
+        """Saves as Trainer does, and what lets sentence-transformers load the folder right."""
+        super()._save(output_dir, state_dict)
+        model = self.accelerator.unwrap_model(self.model)
+        if self.args.should_save and getattr(model, "embeds", True):
+            write_files_of_our_own(Path(str(output_dir or self.args.output_dir)), model.config)
 
     @torch.no_grad()
     def evaluate(self, *_: Any, metric_key_prefix: str = "eval", **__: Any) -> dict[str, float]:  # noqa: ANN401

@@ -16,8 +16,9 @@ from ...models.errors import InputError
 from ...models.method import Method
 from ...models.ranker import Ranker
 from ...runs.folder import BASELINE
-from ...training.arguments import Settings, parse
+from ...training.arguments import parse
 from ...training.dialogues import drawn
+from ...training.settings import Settings
 
 if TYPE_CHECKING:
     from transformers import TrainingArguments

@@ -16,8 +16,8 @@ from transformers import PreTrainedModel
 
 from ...models.dialogue import Dialogue
 from ...models.encoder import DialogueEncoder, encode, set_template
+from ...runs.sentence_files import write_files_of_our_own, write_record
 from .precision import AS_TRAINED, WeightForm
-from .sentence_files import write_record, write_sentence_files
 from .verification import WITHOUT_PACKAGE, compare, run_afresh
 
 TOLERANCE = 1e-5
@@ -101,14 +101,7 @@ def write_custom(
     }
     _forget_places(config)
     write_record(folder / "config.json", config)
-    pooled = {"method": "forward", "method_output_name": "pooler_output"}
-    settings = {
-        "transformer_task": "feature-extraction",
-        "modality_config": {"text": pooled, "message": {**pooled, "format": "flat"}},
-        "module_output_name": "sentence_embedding",
-        "unpad_inputs": False,
-    }
-    write_sentence_files(folder, {"": "Transformer"}, settings)
+    write_files_of_our_own(folder, model.config)
 
 
 def _forget_places(config: Any) -> None:  # noqa: ANN401 - whatever JSON can hold

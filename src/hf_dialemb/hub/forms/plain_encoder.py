@@ -27,8 +27,8 @@ from ...models.config import UtteranceConfig, own_settings
 from ...models.layout import Truncation, tokenize_utterances
 from ...models.markers import special_texts
 from ...models.utterance import UtteranceEncoder
+from ...runs.sentence_files import write_record, write_sentence_files
 from .precision import AS_TRAINED, WeightForm
-from .sentence_files import write_record, write_sentence_files
 from .verification import WITHOUT_PACKAGE, compare, run_afresh
 
 TOLERANCE = 1e-6

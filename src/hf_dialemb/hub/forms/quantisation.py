@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...models.errors import InputError
+from ...runs.sentence_files import write_record
 from .onnx_encoder import OnnxEncoder
 from .onnx_form import FILE, quietly
-from .sentence_files import write_record
 
 if TYPE_CHECKING:
     from ...evaluation.tasks.task import Measurement, Problem

@@ -9,7 +9,6 @@ give all of it: cut to a ``max_length``, a response would lose its mark and read
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,13 @@ import numpy as np
 
 from ...models import METHODS, get_method
 from ...models.dialogue import Dialogue
-from ...models.dual_encoder import TowerRanker
 from ...models.errors import InputError
 from ...models.layout import UNLIMITED
 from ...models.markers import ranking_template, special_texts
-from ...models.ranker import RESPONSE, Ranker
+from ...models.ranker import Ranker
 from ...models.ranking import LoadedRanker, encode_contexts, encode_responses
 from .custom_encoder import write_custom
 from .precision import AS_TRAINED, WeightForm
-from .sentence_files import write_record
 from .verification import WITHOUT_PACKAGE, compare, run_afresh
 
 TOLERANCE = 1e-6
@@ -85,10 +82,6 @@ def write_ranker(
     tokenizer.model_max_length = UNLIMITED
     tokenizer.truncation_side = tokenizer.init_kwargs["truncation_side"] = "left"  # the file holds what is in both
     write_custom(model, tokenizer, folder, weights)
-    file = folder / "config_sentence_transformers.json"
-    dot = isinstance(model, TowerRanker) and model.config.score == "dot"
-    settings = {"prompts": {"query": "", "document": RESPONSE}, "similarity_fn_name": "dot" if dot else "cosine"}
-    write_record(file, {**json.loads(file.read_text(encoding="utf-8")), **settings})
 
 
 def verify_ranker(

@@ -1,0 +1,145 @@
+"""Encoders for Python: whatever has vectors to give, behind `VectorEncoder`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpora.objects import as_dialogues
+from ..models.errors import InputError
+from . import specs
+
+
+@dataclass(frozen=True, repr=False)
+class VectorEncoder:
+    """An encoder of dialogues and utterances.
+
+    Example:
+        >>> encoder = hf_dialemb.load_encoder("all-MiniLM-L6-v2")
+        >>> encoder.encode([[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]]).shape
+        (1, 384)
+
+    Attributes:
+        name: What result tables call it.
+        inner: What does the work; see `hf_dialemb.encoders.specs.Encoder`.
+    """
+
+    name: str
+    inner: Any
+
+    def encode(self, dialogues: Any) -> NDArray[np.float32]:  # noqa: ANN401 - see as_dialogues
+        """Embeds N dialogues: lists of chat messages, `Dialogue` objects, a ``datasets.Dataset``, or a path.
+
+        Returns:
+            (N, D) float32; row i belongs to dialogue i.
+
+        Raises:
+            InputError: There is none, or one is malformed; the sentence says where.
+        """
+        return np.asarray(self.inner.encode(as_dialogues(dialogues)), dtype=np.float32)
+
+    def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embeds N utterances, each by itself.
+
+        Returns:
+            (N, D) float32.
+
+        Raises:
+            InputError: What is given is no list of strings.
+        """
+        if isinstance(texts, str):
+            raise InputError(f'texts: got one string, expected a list of strings; pass ["{texts[:30]}"]')
+        texts = list(texts)
+        for place, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise InputError(
+                    f"texts[{place}]: got {type(text).__name__}, expected a string; whole dialogues go to encode"
+                )
+        if not texts:
+            raise InputError("texts: got none, expected at least one string; give some")
+        return np.asarray(self.inner.encode_utterances(texts), dtype=np.float32)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - what tasks ask of some encoders, such as speakers' vectors
+        if name.startswith("__") or name == "inner":
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+    def __repr__(self) -> str:
+        return f"VectorEncoder({self.name!r})"
+
+
+def load_encoder(
+    model: Any,  # noqa: ANN401 - see below
+    *,
+    tokenizer: Any = None,  # noqa: ANN401
+    batch_size: int = 32,
+    device: str | None = None,
+) -> VectorEncoder:
+    """Loads an encoder.
+
+    Example:
+        >>> hf_dialemb.load_encoder("runs/mine").encode(dialogues)
+
+    Args:
+        model: A folder of a training, of one of its checkpoints or of a published model; a Hub id; a spec such as
+            ``"all-MiniLM-L6-v2@utterances"`` (see `hf_dialemb.encoders.specs.load_encoder`); a model object of this
+            package; a ``SentenceTransformer``; or an encoder that was loaded already.
+        tokenizer: Of a model object; by default the one beside the weights that it was loaded from.
+        batch_size: How many texts or dialogues go through the model at once.
+        device: Such as ``"cuda"``; by default a GPU where there is one.
+
+    Raises:
+        InputError: There is no such model, its training is not finished, or the object is no model.
+    """
+    if isinstance(model, VectorEncoder):
+        return model
+    if isinstance(model, str | os.PathLike):
+        spec = os.fspath(model)
+        return VectorEncoder(str(spec), specs.load_encoder(str(spec), batch_size=batch_size, device=device))
+    if hasattr(model, "config") and hasattr(model, "state_dict") and not hasattr(model, "encode_document"):
+        return _of_model(model, tokenizer, batch_size)
+    if hasattr(model, "encode_document"):  # a SentenceTransformer, whose import is not worth two seconds
+        return _of_sentence_transformer(model, batch_size)
+    if hasattr(model, "encode"):
+        return VectorEncoder(str(getattr(model, "name", type(model).__name__)), model)
+    raise InputError(
+        f"model: got {type(model).__name__}, expected a folder, a Hub id, a model of this package or a "
+        "SentenceTransformer; give one of these"
+    )
+
+
+def _of_model(model: Any, tokenizer: Any, batch_size: int) -> VectorEncoder:  # noqa: ANN401
+    from transformers import AutoTokenizer
+
+    from ..models import method_of
+    from ..models.backbones import load_pretrained
+    from .checkpoints import model_encoder
+
+    if method_of(model) is None:
+        raise InputError(
+            f"model: got a {type(model).__name__}, expected one of this package's; give its folder or Hub id instead"
+        )
+    place = Path(str(getattr(model, "name_or_path", "") or "."))
+    if tokenizer is None:
+        if not (place / "tokenizer.json").is_file():
+            raise InputError(f"tokenizer: got none for a {type(model).__name__} in memory; pass tokenizer=...")
+        tokenizer = load_pretrained(AutoTokenizer, str(place))
+    name = place.name or type(model).__name__
+    return VectorEncoder(name, model_encoder(model, tokenizer, name, "dialogue", batch_size))
+
+
+def _of_sentence_transformer(model: Any, batch_size: int) -> VectorEncoder:  # noqa: ANN401
+    from ..models import method_of
+    from .text_models import TextEncoder, sentence_embedder
+
+    inner = getattr(model[0], "auto_model", None)
+    if inner is not None and method_of(inner) is not None:
+        return _of_model(inner, model.tokenizer, batch_size)
+    name = Path(str(getattr(inner, "name_or_path", "") or "SentenceTransformer")).name
+    return VectorEncoder(name, TextEncoder(name, sentence_embedder(model, batch_size)))

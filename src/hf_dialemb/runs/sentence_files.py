@@ -1,0 +1,57 @@
+"""The files that make a folder of weights a sentence-transformers model, named as all its versions know them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+def write_sentence_files(
+    folder: Path,
+    modules: dict[str, str],
+    transformer: dict[str, Any],
+    prompts: dict[str, str] | None = None,
+    similarity: str = "cosine",
+) -> None:
+    """Writes ``modules.json``, ``sentence_bert_config.json`` and ``config_sentence_transformers.json``.
+
+    Args:
+        folder: Where the weights are.
+        modules: Subfolder to stock class, in order; classes of other packages would need ``trust_remote_code``.
+        transformer: Settings of the first module.
+        prompts: What ``encode_query`` and ``encode_document`` put before a text.
+        similarity: Which similarity of two vectors counts, ``cosine`` or ``dot``.
+    """
+    listed = [
+        {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{name}"}
+        for index, (path, name) in enumerate(modules.items())
+    ]
+    settings = {"prompts": prompts or {}, "default_prompt_name": None, "similarity_fn_name": similarity}
+    write_record(folder / "modules.json", listed)
+    write_record(folder / "sentence_bert_config.json", transformer)
+    write_record(folder / "config_sentence_transformers.json", {"model_type": "SentenceTransformer", **settings})
+
+
+def write_files_of_our_own(folder: Path, config: Any) -> None:  # noqa: ANN401 - a MethodConfig
+    """Writes the files for a model of this package: its own ``forward`` gives the vector of a text or of messages.
+
+    Args:
+        folder: Where the weights are.
+        config: The model's; of rankers it says how responses are told from contexts, and what their score is.
+    """
+    pooled = {"method": "forward", "method_output_name": "pooler_output"}
+    settings = {
+        "transformer_task": "feature-extraction",
+        "modality_config": {"text": pooled, "message": {**pooled, "format": "flat"}},
+        "module_output_name": "sentence_embedding",
+        "unpad_inputs": False,
+    }
+    prompts = {"query": "", "document": "response"} if config.kind == "responses" else {}
+    score = getattr(config, "score", "cosine")  # an ensemble's are cosines
+    write_sentence_files(folder, {"": "Transformer"}, settings, prompts, score)
+
+
+def write_record(path: Path, record: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
+    """Writes JSON as the Hub's own files are written; a published folder appears as a whole, so plainly."""
+    path.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,96 @@
+"""A method of another package, in one file: SimCSE without labels (Gao et al., 2021), with [CLS] pooling.
+
+An utterance and itself under another dropout are a positive pair; the other utterances of the batch are its negatives.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from huggingface_hub.dataclasses import strict
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
+
+from hf_dialemb.models.config import UtteranceConfig, check_range
+from hf_dialemb.models.dialogue import Dialogue
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.layout import Truncation, tokenize_utterances
+from hf_dialemb.models.method import Method
+from hf_dialemb.models.utterance import UtteranceEncoder, UtteranceOutput, positives_first
+
+
+@strict
+class SimCSEConfig(UtteranceConfig):
+    """Settings of SimCSE, beside those of `UtteranceConfig`.
+
+    Attributes:
+        loss_temperature: Divides the cosines (0.05).
+    """
+
+    model_type = "simcse"
+
+    max_tokens: int = 32
+    pooling: Literal["mean", "cls"] = "cls"
+    loss_temperature: float = 0.05
+
+    def __post_init__(self, **kwargs: object) -> None:
+        super().__post_init__(**kwargs)
+        check_range("loss_temperature", self.loss_temperature, 0, exclusive=True)
+
+
+class SimCSEModel(UtteranceEncoder):
+    """The encoder with one contrastive head."""
+
+    config: SimCSEConfig
+
+    def contrast(self, input_ids: Tensor, attention_mask: Tensor) -> UtteranceOutput:
+        """Contrasts two views of each utterance, (B, 2, L), with those of the batch (equation 4)."""
+        embeddings = self.embed(input_ids.flatten(0, 1), attention_mask.flatten(0, 1))
+        ones, others = self.project(embeddings).unflatten(0, (-1, 2)).unbind(1)
+        similarities = ones @ others.T
+        targets = torch.arange(len(ones), device=ones.device)
+        loss = nn.functional.cross_entropy(similarities / self.config.loss_temperature, targets)
+        views = embeddings.unflatten(0, (-1, 2))
+        return UtteranceOutput(
+            loss=loss, pooler_output=views[:, 0], similarities=positives_first(similarities.detach())
+        )
+
+
+class SimCSEExamples:
+    """The distinct utterances of dialogues; example i does not depend on seed or epoch."""
+
+    def __init__(self, dialogues: Sequence[Dialogue], config: SimCSEConfig, seed: int) -> None:
+        self.texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
+        self.notes: list[str] = []
+        if not self.texts:
+            raise InputError("dialogues: got no utterance, expected at least one; give other data")
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def example(self, epoch: int, index: int) -> str:
+        return self.texts[index]
+
+    def length(self, index: int) -> int:
+        return len(self.texts[index])
+
+
+def collate(
+    examples: list[str], tokenizer: PreTrainedTokenizerBase, config: SimCSEConfig, truncation: Truncation
+) -> dict[str, Tensor]:
+    """Lays out each utterance twice: ``input_ids``, ``attention_mask``, each (B, 2, L) int64."""
+    twice = [text for text in examples for _ in range(2)]
+    batch = tokenize_utterances(twice, tokenizer, config.max_tokens, truncation)
+    return {name: tensor.unflatten(0, (-1, 2)) for name, tensor in batch.items()}
+
+
+METHOD = Method(
+    "simcse",
+    SimCSEConfig,
+    SimCSEModel,
+    SimCSEExamples,
+    collate,
+    in_batch_negatives=True,
+    title="SimCSE",
+    what="An utterance under two dropouts is a positive pair in training. The vector of an utterance is that of [CLS].",
+)

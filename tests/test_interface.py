@@ -1,0 +1,153 @@
+"""The Python interface: objects in, results out, the same figures as the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+from transformers import TrainingArguments
+
+import hf_dialemb
+from hf_dialemb.cli import main
+from hf_dialemb.models.dse import DSEModel
+from hf_dialemb.models.errors import InputError
+
+DIALOGUES = [
+    {
+        "id": f"{domain}-{number}",
+        "domains": [domain],
+        "messages": [
+            {"role": "user", "content": f"I want to {wish} for {number} people on {day}"},
+            {"role": "assistant", "content": f"Of course, which {domain} do you want to {wish}?"},
+            {"role": "user", "content": f"The {domain} in the {('north', 'south')[number % 2]}, please"},
+            {"role": "assistant", "content": f"Your {domain} is booked, is there anything else on {day}?"},
+        ],
+    }
+    for domain, wish in (("hotel", "book a room"), ("taxi", "order a car"), ("restaurant", "reserve a table"))
+    for number, day in enumerate(("monday", "tuesday", "wednesday", "thursday", "friday", "sunday"), 1)
+]
+"""18 dialogues of three domains, made in memory."""
+
+
+@pytest.fixture(scope="module")
+def run(tiny_bert, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "mine"
+    return hf_dialemb.train("dse", DIALOGUES, backbone=tiny_bert, max_steps=3, save_steps=2, output_dir=folder)
+
+
+def test_the_block_of_the_readme(run, tiny_bert, tmp_path):
+    encoder = hf_dialemb.load_encoder(run)
+    vectors = encoder.encode(DIALOGUES)
+    assert (vectors.shape, vectors.dtype) == ((18, 16), np.float32)
+    assert encoder.encode_utterances(["may I have your number?"]).shape == (1, 16)
+    results = hf_dialemb.evaluate([encoder, tiny_bert], DIALOGUES, tasks=["domains"], seeds=range(2))
+    table = results.to_pandas()
+    assert {"model", "metric", "mean"} <= set(table.columns)
+    assert table["model"].nunique() == 2
+    results.save(tmp_path / "results.json")
+    assert json.loads((tmp_path / "results.json").read_text())["results"]
+    assert "<table" in results._repr_html_()
+    flow = hf_dialemb.extract_flow(DIALOGUES, encoder=encoder)
+    flow.page(tmp_path / "flow.html")
+    assert "<html" in (tmp_path / "flow.html").read_text()[:500]
+    assert set(flow.graph.nodes) >= set(flow.states["id"])
+    hits = hf_dialemb.search(encoder, DIALOGUES, "order a car for tomorrow", top=5)
+    assert len(hits) == len(hits.to_pandas()) == 5
+
+
+def test_all_forms_of_a_model_give_the_same_vectors(run, tmp_path):
+    expected = hf_dialemb.load_encoder(str(run.path)).encode(DIALOGUES)
+    model = DSEModel.from_pretrained(run.path)
+    for form in (run, run.path, run.encoder(), model):
+        assert np.allclose(hf_dialemb.load_encoder(form).encode(DIALOGUES), expected, atol=1e-6)
+    stock = SentenceTransformer(str(run.path), device="cpu")
+    assert np.allclose(hf_dialemb.load_encoder(stock).encode(DIALOGUES), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("checkpoint", ["", "checkpoint-2"])
+@pytest.mark.parametrize("method", ["dse", "dial2vec", "dual_encoder"])
+def test_a_folder_of_a_run_loads_as_what_it_is(method, checkpoint, tiny_bert, tmp_path, run):
+    """Through its own files, in sentence-transformers, gives what the package itself gives."""
+    folder = run.path
+    if method != "dse":
+        more = {"num_candidates": 3} if method == "dual_encoder" else {"backbone": tiny_bert}
+        folder = tmp_path / "run"
+        hf_dialemb.train(method, DIALOGUES, max_steps=2, save_steps=2, output_dir=folder, **more)
+    messages = [dialogue["messages"] for dialogue in DIALOGUES]
+    found = SentenceTransformer(str(folder / checkpoint), device="cpu").encode(messages)
+    assert np.allclose(found, hf_dialemb.load_encoder(folder / checkpoint).encode(DIALOGUES), atol=1e-5)
+
+
+def test_training_from_python_and_from_the_command_line_are_one(run, tiny_bert, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_text("".join(json.dumps(dialogue) + "\n" for dialogue in DIALOGUES))
+    words = ["--method", "dse", "--corpus", str(file), "--backbone", tiny_bert, "--max_steps", "3"]
+    assert main(["train", *words, "--output_dir", str(tmp_path / "run")]) == 0
+    names = [path / "model.safetensors" for path in (run.path, tmp_path / "run")]
+    assert names[0].read_bytes() == names[1].read_bytes()
+
+
+def test_a_finished_run_is_not_trained_again(run, tiny_bert):
+    before = run.report_file.stat().st_mtime_ns
+    hf_dialemb.train("dse", DIALOGUES, backbone=tiny_bert, max_steps=3, save_steps=2, output_dir=run.path)
+    assert run.report_file.stat().st_mtime_ns == before
+    with pytest.raises(InputError, match="holds a run with another dialogues"):
+        hf_dialemb.train("dse", DIALOGUES[:9], backbone=tiny_bert, max_steps=3, save_steps=2, output_dir=run.path)
+
+
+def test_the_trainer_takes_a_model_and_dialogues(tiny_bert, tmp_path, run):
+    from hf_dialemb import DialogueTrainer
+
+    model, tokenizer = DSEModel.from_backbone(tiny_bert)
+    args = TrainingArguments(str(tmp_path), max_steps=2, use_cpu=True, report_to="none", save_strategy="no")
+    trainer = DialogueTrainer(model, args, DIALOGUES, tokenizer, dev_dialogues=DIALOGUES[:6])
+    assert trainer.train().global_step == 2
+    assert 0 <= trainer.evaluate()["eval_contrastive_accuracy"] <= 1
+    with pytest.raises(InputError, match="its tokenizer"):
+        DialogueTrainer(model, args, DIALOGUES)
+
+
+REFUSED = {
+    "a string": (lambda encoder: encoder.encode("hello there"), "hello there"),
+    "a list of strings": (lambda encoder: encoder.encode(["hello", "there"]), "encode_utterances"),
+    "no dialogue": (lambda encoder: encoder.encode([]), "got none"),
+    "messages without a role": (lambda encoder: encoder.encode([[{"content": "hi"}]]), "role"),
+    "one string as texts": (lambda encoder: encoder.encode_utterances("hi"), "list of strings"),
+    "dialogues as texts": (lambda encoder: encoder.encode_utterances([[]]), "encode"),
+    "a number as a model": (lambda encoder: hf_dialemb.load_encoder(3), "expected a folder"),
+    "a task that is none": (lambda encoder: hf_dialemb.evaluate([encoder], DIALOGUES, tasks=["domain"]), "domain"),
+    "a method that is none": (lambda encoder: hf_dialemb.train("dsee", DIALOGUES, output_dir="x"), "mean 'dse'"),
+    "a setting that is none": (
+        lambda encoder: hf_dialemb.train("dse", DIALOGUES, output_dir="x", max_step=3),
+        "max_step",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_meant_is_refused_in_one_sentence(case, run):
+    call, said = REFUSED[case]
+    with pytest.raises(InputError, match=said) as refused:
+        call(hf_dialemb.load_encoder(run))
+    assert "\n" not in str(refused.value)
+
+
+def test_an_untrained_folder_is_refused(tmp_path):
+    (tmp_path / "training_settings.json").write_text("{}")
+    with pytest.raises(InputError, match=r"unfinished|no config\.json"):
+        hf_dialemb.load_encoder(tmp_path)
+
+
+def test_public_names_are_one_list_with_examples():
+    program = "import sys, hf_dialemb as h; assert not {'torch', 'datasets'} & set(sys.modules); print(*h.__all__)"
+    names = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert sorted(hf_dialemb.__all__) == sorted(names)
+    assert set(names) <= set(dir(hf_dialemb))
+    for name in ("load_encoder", "train", "evaluate", "extract_flow", "search"):
+        assert "Example" in getattr(hf_dialemb, name).__doc__
+    assert Path(hf_dialemb.__file__).with_name("py.typed").is_file()
