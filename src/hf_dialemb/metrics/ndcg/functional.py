@@ -9,6 +9,11 @@ DECIMALS = 9
 """Scores are compared after rounding: equal vectors then tie, whatever the order in which a product was summed."""
 
 
+def ndcg_scores(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> dict[str, float]:
+    """Computes `ndcg` and `official_ndcg`, whose arguments it takes, under these names."""
+    return {"ndcg": ndcg(scores, relevant, k), "official_ndcg": official_ndcg(scores, relevant, k)}
+
+
 def ndcg(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> float:
     """Computes nDCG@k, averaged over queries.
 
