@@ -29,16 +29,10 @@ def metric_class(
     item: str,
     **texts: Any,  # noqa: ANN401 - those of evaluate.MetricInfo
 ) -> type:
-    """Makes the class of a metric.
+    """Makes the class of a metric, to be found in ``module`` (its ``__name__``).
 
-    Args:
-        name: The class's name, from which `evaluate` makes the metric's.
-        module: Where it will be found, ``__name__`` there.
-        function: What computes the figures.
-        features: The name of each input to its kind, see `FEATURES`.
-        parameters: What the function calls inputs that it calls otherwise.
-        item: What there is one vector of, where there are labels.
-        **texts: Description, citation, usage and addresses, as `evaluate.MetricInfo` calls them.
+    ``features`` gives the kind of each input, see `FEATURES`, ``parameters`` what the function calls inputs that it
+    calls otherwise, ``item`` what there is one vector of, and ``texts`` the rest of `evaluate.MetricInfo`.
     """
     labelled = "label" in features.values()
     forms = [

@@ -14,12 +14,8 @@ from numpy.typing import NDArray
 def average_precision(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
     """Computes average precision with tied items counted together, as scikit-learn's ``average_precision_score`` does.
 
-    Args:
-        ordered: The scores of all candidates in ascending order, ``(M,)``.
-        positives: The scores of the relevant ones in ascending order, ``(P,)``, P >= 1.
-
-    Returns:
-        The mean over relevant candidates of the precision at the end of their group of equal scores, in ``(0, 1]``.
+    It takes, both in ascending order, the scores of all candidates, ``(M,)``, and of the relevant ones, ``(P,)`` with
+    P >= 1, and returns the mean over these of the precision at the end of their group of equal scores, in ``(0, 1]``.
     """
     candidates = len(ordered) - np.searchsorted(ordered, positives, side="left")
     if (positives[1:] == positives[:-1]).any():
@@ -32,12 +28,7 @@ def average_precision(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
 def reciprocal_rank(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
     """Computes one over the rank of the first relevant candidate, placed after the irrelevant ones that it ties with.
 
-    Args:
-        ordered: The scores of all candidates in ascending order, ``(M,)``.
-        positives: The scores of the relevant ones in ascending order, ``(P,)``, P >= 1.
-
-    Returns:
-        A number in ``(0, 1]``.
+    Arguments are those of `average_precision`; the result is in ``(0, 1]``.
     """
     best = positives[-1]
     candidates = len(ordered) - np.searchsorted(ordered, best, side="left")

@@ -25,11 +25,9 @@ _SHARED = re.compile(r"^from \.\.(\w+) import (\w+)", re.MULTILINE)
 
 
 def write_space(metric: Path, space: Path) -> None:
-    """Writes a metric's Space: the module of `evaluate`, what it imports, the page, example cases and the card.
+    """Writes the Space of a metric's folder into a folder of that name, which is made if it is absent.
 
-    Args:
-        metric: The metric's folder, with ``functional.py`` and ``specification.yaml``.
-        space: The Space's folder, named like the metric; made if it is absent.
+    It holds the module of `evaluate` and what that imports, the page, example cases, requirements and the card.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 

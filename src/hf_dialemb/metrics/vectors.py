@@ -97,18 +97,9 @@ def sorted_queries(
 ) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.int32]]]:
     """Sorts the cosines of every dialogue to all others; what average precision, ranks and correlations are made of.
 
-    Args:
-        embeddings: One finite vector per dialogue, ``(N, D)``.
-        labels: One label per dialogue, strings or integers, ``(N,)``; at least two distinct ones.
-        block_size: How many dialogues are compared with all others at once.
-
-    Yields:
-        For each dialogue whose label another one carries: its place; the cosines of the N - 1 others in ascending
-        order, in steps of 1e-9, good until the next one is asked for; and those of the others of its label, in
-        ascending order.
-
-    Raises:
-        ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
+    Takes `labelled_vectors` with pairs. Yields, for each dialogue whose label another one carries: its place; the
+    cosines of the N - 1 others in ascending order, in steps of 1e-9, good until the next one is asked for; and those
+    of the others of its label, in ascending order.
     """
     if block_size < 1:
         raise ValueError(f"block_size: got {block_size}, expected at least 1; leave it out")

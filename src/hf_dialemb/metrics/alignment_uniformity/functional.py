@@ -11,16 +11,7 @@ from ..vectors import finite_vectors, labelled_vectors, unit_vectors
 def alignment_uniformity(
     embeddings: ArrayLike, labels: ArrayLike | None = None, include_self: bool = False, block_size: int = 256
 ) -> dict[str, float]:
-    """Computes adjusted alignment and uniformity, or uniformity alone where no labels are known.
-
-    Args:
-        embeddings: One finite vector per dialogue, ``(N, D)``; they are L2-normalised first.
-        labels: One label per dialogue, strings or integers, ``(N,)``, or None.
-        include_self: See `alignment`.
-        block_size: See `uniformity`.
-
-    Returns:
-        What `alignment` returns, where there are labels, and ``"uniformity"``.
+    """Computes `alignment`, where labels are known, and `uniformity`, whose arguments it takes; all under their names.
 
     Raises:
         ValueError: As in `alignment` and `uniformity`.

@@ -22,19 +22,7 @@ EXPECTED, OFFICIAL = "expected", "official"
 def next_utterance_scores(
     scores: Sequence[ArrayLike], correct: Sequence[ArrayLike], ties: str = EXPECTED
 ) -> dict[str, float]:
-    """Ranks the true response of each example among its candidates.
-
-    Args:
-        scores: As in `example_scores`.
-        correct: As in `example_scores`.
-        ties: As in `example_scores`.
-
-    Returns:
-        The means of what `example_scores` returns, all in ``[0, 1]``.
-
-    Raises:
-        ValueError: As in `example_scores`.
-    """
+    """Averages `example_scores`, whose arguments it takes, over examples: figures by name, all in ``[0, 1]``."""
     return {name: float(values.mean()) for name, values in example_scores(scores, correct, ties).items()}
 
 

@@ -50,9 +50,6 @@ def score_threshold(largest: ArrayLike, deviations: float) -> float:
         largest: The similarity of items to the class that is nearest to each, finite, ``(N,)``, N >= 1.
         deviations: How many standard deviations (of the population) to add to the mean; the paper takes 0 and -1.
 
-    Returns:
-        The threshold.
-
     Raises:
         ValueError: There is no similarity, or one is not finite.
     """

@@ -37,15 +37,8 @@ def purity(labels: ArrayLike, clusters: ArrayLike) -> float:
 def normalized_mutual_information(labels: ArrayLike, clusters: ArrayLike) -> float:
     """Computes the mutual information of labels and clusters over the mean of their entropies.
 
-    Args:
-        labels: The true label of each item, strings or integers, ``(N,)``.
-        clusters: The cluster of each item, strings or integers, ``(N,)``.
-
-    Returns:
-        A number in ``[0, 1]``; 1 where the partitions are equal, also when both have a single part.
-
-    Raises:
-        ValueError: The two differ in length or are empty.
+    Arguments and errors are those of `purity`; the result is in ``[0, 1]``, 1 where the partitions are equal, also when
+    both have a single part.
     """
     from sklearn.metrics import normalized_mutual_info_score
 
@@ -55,15 +48,8 @@ def normalized_mutual_information(labels: ArrayLike, clusters: ArrayLike) -> flo
 def adjusted_rand_index(labels: ArrayLike, clusters: ArrayLike) -> float:
     """Computes the share of pairs on which labels and clusters agree, corrected for chance (Hubert and Arabie, 1985).
 
-    Args:
-        labels: The true label of each item, strings or integers, ``(N,)``.
-        clusters: The cluster of each item, strings or integers, ``(N,)``.
-
-    Returns:
-        A number in ``[-0.5, 1]``; 1 where the partitions are equal, about 0 for clusters drawn at random.
-
-    Raises:
-        ValueError: The two differ in length or are empty.
+    Arguments and errors are those of `purity`; the result is in ``[-0.5, 1]``, 1 where the partitions are equal, about
+    0 for clusters drawn at random.
     """
     from sklearn.metrics import adjusted_rand_score
 
