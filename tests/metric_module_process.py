@@ -1,4 +1,4 @@
-"""Uses every metric folder as a stranger would: `python -I` this file with where they lie, inputs, and where to report.
+"""Uses the Spaces of metrics as a stranger would: `python -I` this file with where they lie, inputs, and a report.
 
 The package cannot be imported here. What is found is written as JSON, from metric to fact.
 """
@@ -10,7 +10,6 @@ import os
 import pickle
 import re
 import runpy
-import shutil
 import sys
 import types
 from doctest import ELLIPSIS, DocTestParser, DocTestRunner
@@ -40,56 +39,48 @@ def metric_at(name, **options):
     return evaluate.load(str(FOLDERS / name), **options)
 
 
-def features_of(metric):
-    return list(metric.features[0] if isinstance(metric.features, list) else metric.features)
-
-
 def parted(metric, arguments):
     """Returns columns, one item per example, and the other arguments."""
-    names = features_of(metric)
+    names = list(metric.features[0] if isinstance(metric.features, list) else metric.features)
     rest = {key: value for key, value in arguments.items() if key not in names}
     return {name: arguments[name] for name in names}, rest
 
 
-def lists(arguments):
-    return {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in arguments.items()}
+def converted(arguments, convert):
+    numeric = {key: value for key, value in arguments.items() if getattr(value, "dtype", np.dtype("O")).kind in "fib"}
+    return {**arguments, **{key: convert(value) for key, value in numeric.items()}}
 
 
-def tensors(arguments):
-    return {
-        key: torch.from_numpy(value) if isinstance(value, np.ndarray) and value.dtype.kind in "fib" else value
-        for key, value in arguments.items()
-    }
-
-
-def at_once(name, arguments):
-    return metric_at(name).compute(**arguments)
-
-
-def in_memory(name, arguments):
-    return metric_at(name, keep_in_memory=True).compute(**arguments)
-
-
-def in_batches(name, arguments):
-    metric = metric_at(name)
+def in_batches(metric, arguments):
     columns, rest = parted(metric, arguments)
     for part in (slice(None, 3), slice(3, None)):
         metric.add_batch(**{key: column[part] for key, column in columns.items()})
     return metric.compute(**rest)
 
 
-def one_by_one(name, arguments):
-    metric = metric_at(name)
+def one_by_one(metric, arguments):
     columns, rest = parted(metric, arguments)
-    singular = {"predictions": "prediction", "references": "reference"}
     for items in zip(*columns.values(), strict=True):
-        metric.add(**{singular.get(key, key): item for key, item in zip(columns, items, strict=True)})
+        metric.add(**{key.removesuffix("s") if key != "candidates" else key: item
+                      for key, item in zip(columns, items, strict=True)})  # fmt: skip
     return metric.compute(**rest)
+
+
+def computed(name, arguments):
+    return {
+        "arrays": metric_at(name).compute(**arguments),
+        "lists": metric_at(name).compute(**converted(arguments, np.ndarray.tolist)),
+        "tensors": metric_at(name).compute(**converted(arguments, torch.from_numpy)),
+        "batches": in_batches(metric_at(name), arguments),
+        "examples": one_by_one(metric_at(name), converted(arguments, torch.from_numpy)),
+        "in memory": metric_at(name, keep_in_memory=True).compute(**arguments),
+    }
 
 
 def refusals(name, arguments):
     """Returns what is raised of inputs that make no sense."""
-    columns, rest = parted(metric_at(name), arguments)
+    metric = metric_at(name)
+    columns, rest = parted(metric, arguments)
     broken = np.array(columns["predictions"], dtype=float)
     broken.flat[-1] = np.nan
     attempts = {
@@ -97,7 +88,7 @@ def refusals(name, arguments):
         "length": {**columns, "references": columns["references"][:-1]},
         "not a number": {**columns, "predictions": broken},
     }
-    if isinstance(metric_at(name).features, list):
+    if isinstance(metric.features, list):
         attempts["missing"] = {**columns, "predictions": None}
     found = {}
     for what, columns in attempts.items():
@@ -120,34 +111,28 @@ def documented(name):
     return examples, "".join(complaints)
 
 
-def page_of(name, stub):
-    """Runs app.py of a copy that is laid out as a Space, whose folder has another name."""
+class Part:
+    def __init__(self, **given):
+        self.given = given
+
+
+class RefusedError(Exception):
+    pass
+
+
+def page_of(name):
+    """Runs app.py of a Space, whose folder has another name there."""
     space = REPORT.parent / "spaces" / name / "app"
-    shutil.copytree(FOLDERS / name, space, ignore=shutil.ignore_patterns("__pycache__"))
-    sys.modules["gradio"] = stub
+    space.parent.mkdir(parents=True)
+    space.symlink_to(FOLDERS / name)
+    sys.modules["gradio"] = types.SimpleNamespace(Interface=Part, Textbox=Part, JSON=Part, Error=RefusedError)
     page = runpy.run_path(str(space / "app.py"), run_name="app")["page"].given
     try:
-        page["fn"]("[]")
-        refused = ""
-    except stub.Error as error:
+        refused = f"nothing: {page['fn']('[]')}"
+    except RefusedError as error:
         refused = str(error)
-    return {
-        "scores": page["fn"](page["inputs"].given["value"]),
-        "title": page["title"],
-        "article": page["article"][:200],
-        "refused": refused,
-    }
-
-
-def gradio():
-    class Part:
-        def __init__(self, **given):
-            self.given = given
-
-    class Error(Exception):
-        pass
-
-    return types.SimpleNamespace(Interface=Part, Textbox=Part, JSON=Part, Error=Error)
+    scores = page["fn"](page["inputs"].given["value"])
+    return {"scores": scores, "title": page["title"], "article": page["article"][:200], "refused": refused}
 
 
 def rank(number, inputs):
@@ -182,26 +167,20 @@ def facts(name, arguments):
         "name": loaded.name,
         "module": type(loaded).__module__,
         "texts": [loaded.description, loaded.citation, loaded.inputs_description, *loaded.info.reference_urls],
-        "computed": {
-            f"{way.__name__} {kind.__name__}": way(name, kind(arguments))
-            for way in (at_once, in_batches, one_by_one)
-            for kind in (dict, lists, tensors)
-        }
-        | {"in memory": in_memory(name, arguments)},
-        "cases": [[at_once(name, case), result] for case, result in zip(cases, expected, strict=True)],
+        "computed": computed(name, arguments),
+        "cases": [[metric_at(name).compute(**case), result] for case, result in zip(cases, expected, strict=True)],
         "documented": documented(name),
-        "page": page_of(name, gradio()),
+        "page": page_of(name),
         "refusals": refusals(name, arguments),
     }
 
 
 def combined(names, arguments):
     """Computes several metrics together: at once, and in two batches."""
-    found = [evaluate.combine([str(FOLDERS / name) for name in names]).compute(**arguments)]
     several = evaluate.combine({name: metric_at(name) for name in names}, force_prefix=True)
     for part in (slice(None, 3), slice(3, None)):
         several.add_batch(**{key: column[part] for key, column in arguments.items()})
-    return [*found, several.compute()]
+    return [evaluate.combine([str(FOLDERS / name) for name in names]).compute(**arguments), several.compute()]
 
 
 if __name__ == "__main__":
@@ -210,7 +189,7 @@ if __name__ == "__main__":
     report = {
         "two processes": of_two_processes(tasks["inputs"]),
         "facts": {name: facts(name, arguments) for name, arguments in tasks["inputs"].items()},
-        "strings": {name: at_once(name, arguments) for name, arguments in tasks["strings"].items()},
+        "strings": {name: metric_at(name).compute(**arguments) for name, arguments in tasks["strings"].items()},
         "combined": combined(*tasks["combined"]),
     }
     assert not [name for name in sys.modules if name.split(".")[0] == "hf_dialemb"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from hub_server import TOKEN, run_hub
 from safetensors.numpy import save_file
 
 import hf_dialemb
+from hf_dialemb.metrics.space import write_space
 
 METRICS = Path(hf_dialemb.__file__).parent / "metrics"
 CARD = "---\nlicense: apache-2.0\n---\n# A model\n"
@@ -45,8 +45,8 @@ def dataset_folder(folder: Path) -> Path:
 
 
 def metric_folder(folder: Path, name: str = "ndcg") -> Path:
-    """A metric's folder as it lies in the package, caches of Python and all."""
-    shutil.copytree(METRICS / name, folder / name)
+    """The Space of a metric, caches of Python and all."""
+    write_space(METRICS / name, folder / name)
     (folder / name / "__pycache__").mkdir(exist_ok=True)
     (folder / name / "__pycache__" / "x.pyc").write_bytes(b"\x80\x04.")
     return folder / name

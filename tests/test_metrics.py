@@ -7,15 +7,22 @@ from scipy.stats import spearmanr
 from sklearn.metrics import adjusted_rand_score, average_precision_score, normalized_mutual_info_score
 
 from hf_dialemb.metrics.alignment_uniformity.functional import alignment, alignment_uniformity, uniformity
-from hf_dialemb.metrics.dialogue_retrieval.functional import average_precision, reciprocal_rank, retrieval_scores
+from hf_dialemb.metrics.dialogue_retrieval.functional import retrieval_scores
 from hf_dialemb.metrics.purity.functional import (
     adjusted_rand_index,
     cluster_purity,
+    mean_cluster_scores,
     normalized_mutual_information,
     official_runs,
     purity,
 )
-from hf_dialemb.metrics.semantic_relatedness.functional import binary_spearman, pair_relatedness, query_relatedness
+from hf_dialemb.metrics.ranks import average_precision, reciprocal_rank
+from hf_dialemb.metrics.semantic_relatedness.functional import (
+    binary_spearman,
+    pair_relatedness,
+    query_relatedness,
+    relatedness_scores,
+)
 
 
 @pytest.fixture
@@ -97,6 +104,21 @@ def test_cluster_purity_repeats_with_its_seed_and_uses_lengths(random):
     assert first == cluster_purity(vectors, codes, seeds=range(3), n_init=1)
     line = np.array([[1.0], [1.1], [9.0], [9.1]])  # all of one direction: only lengths tell them apart
     assert cluster_purity(line, [0, 0, 1, 1], seeds=[0])["purity"] == [1.0]
+
+
+def test_means_over_runs_and_draws(random):
+    vectors, labels = clouds(random)
+    runs = cluster_purity(vectors, labels, seeds=range(3), n_init=1)
+    means = mean_cluster_scores(vectors, labels, seeds=range(3), n_init=1)
+    draws = pair_relatedness(vectors, labels, seeds=range(3))
+    both = relatedness_scores(vectors, labels, seeds=range(3))
+    for values, found, name in ((runs["nmi"], means, "nmi"), (draws["spearman"], both, "pair_spearman")):
+        assert (found[name], found[f"{name}_std"]) == (np.mean(values), np.std(values, ddof=1))
+    assert both.items() >= query_relatedness(vectors, labels).items()
+    single = {**mean_cluster_scores(vectors, labels, seeds=[0]), **relatedness_scores(vectors, labels, seeds=[0])}
+    assert {name: value for name, value in single.items() if name.endswith("_std")} == dict.fromkeys(
+        ["purity_std", "nmi_std", "ari_std", "pair_spearman_std"], 0.0
+    )
 
 
 def test_cluster_purity_of_constant_vectors_is_the_largest_label():

@@ -1,14 +1,13 @@
-"""Odd input to every metric: it has a documented value, or is refused with a sentence; nothing is ever NaN."""
+"""What all metrics promise: order and blocks never matter, odd input has documented values, nonsense is refused."""
 
-from pathlib import Path
+import tracemalloc
 
 import numpy as np
 import pytest
-from metric_vectors import clouds
+from metric_vectors import clouds, corners
 from sklearn.metrics import accuracy_score, recall_score
 
-import hf_dialemb
-from hf_dialemb.metrics.alignment_uniformity.functional import alignment_uniformity, uniformity
+from hf_dialemb.metrics.alignment_uniformity.functional import alignment, alignment_uniformity, uniformity
 from hf_dialemb.metrics.anisotropy.functional import anisotropy, mean_cosine
 from hf_dialemb.metrics.dialogue_retrieval.functional import retrieval_scores
 from hf_dialemb.metrics.graph_size_difference.functional import graph_size_difference
@@ -22,10 +21,12 @@ from hf_dialemb.metrics.out_of_scope.functional import (
 )
 from hf_dialemb.metrics.prototype_classification.functional import prototype_classification
 from hf_dialemb.metrics.purity.functional import cluster_purity
-from hf_dialemb.metrics.ranking.functional import ranking_scores
+from hf_dialemb.metrics.ranking.functional import mean_ranking_scores, ranking_scores
 from hf_dialemb.metrics.response_selection.functional import selection_scores
 from hf_dialemb.metrics.semantic_relatedness.functional import pair_relatedness, query_relatedness
+from hf_dialemb.metrics.specification import FOLDER
 
+EYE, WORDS, DIAGONAL = np.eye(2), ["a", "b"], np.eye(2, dtype=bool)
 LABELLED = {
     "alignment_uniformity": alignment_uniformity,
     "anisotropy": lambda vectors, labels: anisotropy(vectors, labels, 2),
@@ -35,29 +36,26 @@ LABELLED = {
     "semantic_relatedness (pairs)": lambda vectors, labels: pair_relatedness(vectors, labels, seeds=[0]),
 }
 SUPPORTED = {
-    "prototype_classification": lambda vectors, labels: prototype_classification(
-        np.eye(2), ["a", "b"], vectors, labels
-    ),
-    "out_of_scope": lambda vectors, labels: detection_scores(vectors, labels, np.eye(2), ["a", "b"], np.eye(2)),
+    "prototype_classification": lambda vectors, labels: prototype_classification(EYE, WORDS, vectors, labels),
+    "out_of_scope": lambda vectors, labels: detection_scores(vectors, labels, EYE, WORDS, EYE),
 }
 RANKED = {
-    "response_selection": lambda vectors: selection_scores(vectors, np.eye(2), np.eye(2, dtype=bool)),
-    "response_selection (candidates)": lambda vectors: selection_scores(np.eye(2), vectors, np.eye(2, dtype=bool)),
+    "response_selection": lambda vectors: selection_scores(vectors, EYE, DIAGONAL),
+    "response_selection (candidates)": lambda vectors: selection_scores(EYE, vectors, DIAGONAL),
     "ranking": lambda vectors: ranking_scores(np.ones(2), vectors, [True, False]),
-    "ndcg": lambda scores: ndcg(scores, np.eye(2, dtype=bool)),
-    "ndcg (official)": lambda scores: official_ndcg(scores, np.eye(2, dtype=bool)),
-    "next_utterance": lambda scores: next_utterance_scores(scores, np.eye(2, dtype=bool)),
-    "out_of_scope (calibration)": lambda vectors: detection_scores(
-        np.eye(2), ["a", "oos"], np.eye(2), ["a", "b"], vectors
-    ),
-    "out_of_scope (supports)": lambda vectors: detection_scores(
-        np.eye(2), ["a", "oos"], vectors, ["a", "b"], np.eye(2)
-    ),
-    "prototype_classification (supports)": lambda vectors: prototype_classification(
-        vectors, ["a", "b"], np.eye(2), ["a", "b"]
-    ),
+    "ndcg": lambda scores: ndcg(scores, DIAGONAL),
+    "ndcg (official)": lambda scores: official_ndcg(scores, DIAGONAL),
+    "next_utterance": lambda scores: next_utterance_scores(scores, DIAGONAL),
+    "out_of_scope (calibration)": lambda vectors: detection_scores(EYE, ["a", "oos"], EYE, WORDS, vectors),
+    "out_of_scope (supports)": lambda vectors: detection_scores(EYE, ["a", "oos"], vectors, WORDS, EYE),
+    "prototype_classification (supports)": lambda vectors: prototype_classification(vectors, WORDS, EYE, WORDS),
     "graph_size_difference": lambda sizes: graph_size_difference(sizes[0], [1, 1]),
 }
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(0)
 
 
 def finite(scores):
@@ -66,8 +64,49 @@ def finite(scores):
 
 
 def test_every_metric_is_in_the_table():
-    folders = {file.parent.name for file in (Path(hf_dialemb.__file__).parent / "metrics").glob("*/functional.py")}
+    folders = {file.parent.name for file in FOLDER.glob("*/functional.py")}
     assert {name.split(" ")[0] for name in LABELLED | SUPPORTED | RANKED} == folders
+
+
+@pytest.mark.parametrize("metric", [query_relatedness, retrieval_scores])
+@pytest.mark.parametrize("make", [clouds, corners])
+def test_block_size_and_order_never_matter(random, metric, make):
+    vectors, labels = make(random)
+    expected = pytest.approx(metric(vectors, labels), abs=1e-13)
+    for block_size in (1, 7, 60):
+        assert metric(vectors, labels, block_size) == expected
+    order = random.permutation(len(labels))
+    assert metric(vectors[order], [f"label {code}" for code in labels[order]]) == expected
+
+
+@pytest.mark.parametrize("metric", [query_relatedness, retrieval_scores])
+def test_a_label_of_one_member_asks_nothing_but_is_a_candidate(random, metric):
+    vectors, labels = clouds(random, count=20)
+    labels[0] = 9
+    scores = metric(vectors, labels)
+    assert (scores["queries"], scores["skipped"]) == (19, 1)
+    assert scores != metric(vectors[1:], labels[1:])
+
+
+def test_inputs_stay_as_they_were(random):
+    vectors, labels = clouds(random)
+    before = vectors.copy()
+    for metric in LABELLED.values():
+        metric(vectors, labels)
+    np.testing.assert_array_equal(vectors, before)
+
+
+def test_no_matrix_of_all_pairs_is_ever_made(random):
+    count = 6_000
+    vectors = random.normal(size=(count, 64)).astype(np.float32)
+    tracemalloc.start()
+    uniformity(vectors)
+    labels = np.arange(count)
+    labels[1:20:2] -= 1  # ten labels of two members: few queries to rank, but all blocks of scores are made
+    retrieval_scores(vectors, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 34e6 < count**2  # even one byte per pair would be 36 MB
 
 
 @pytest.mark.parametrize("metric", LABELLED.values(), ids=LABELLED)
@@ -89,10 +128,10 @@ def test_equal_vectors_or_scores_have_finite_scores(metric, value):
     [
         ([[1.0, 0.0], [np.nan, 0.0], [0.0, 1.0], [1.0, 1.0]], ["a", "a", "b", "oos"], "NaN or infinity"),
         ([[1.0, 0.0], [0.0, np.inf], [0.0, 1.0], [1.0, 1.0]], ["a", "a", "b", "oos"], "NaN or infinity"),
-        (np.eye(2), ["a"], "expected"),
+        (EYE, ["a"], "expected"),
         (np.zeros((0, 2)), [], "expected"),
         ([], [], "expected"),
-        ([1.0, 2.0], ["a", "b"], "expected"),
+        ([1.0, 2.0], WORDS, "expected"),
     ],
     ids=["NaN", "infinity", "length", "empty", "nothing", "no matrix"],
 )
@@ -111,49 +150,67 @@ def test_what_is_not_finite_is_refused(metric, value):
 @pytest.mark.parametrize("metric", SUPPORTED.values(), ids=SUPPORTED)
 def test_a_label_without_supports_is_refused(metric):
     with pytest.raises(ValueError, match="got 'c', which no support has; add supports or leave it out"):
-        metric(np.eye(2), ["c", "oos"])
+        metric(EYE, ["c", "oos"])
 
 
-YES, NO = [[True, False]], [[False, False]]
+FOUR, YES, NO, TWO = np.eye(4), [[True, False]], [[False, False]], [[1.0], [2.0]]
+REFUSED = [
+    (lambda: retrieval_scores(FOUR, [0, 1]), r"labels: got shape \(2,\), expected \(4,\)"),
+    (lambda: alignment(FOUR, [1, 1, 1, 1]), "labels: got one distinct label"),
+    (lambda: cluster_purity(np.where(FOUR > 0, np.nan, FOUR), [0, 0, 1, 1]), "4 rows with NaN or infinity"),
+    (lambda: pair_relatedness(FOUR[0], [0, 0, 1, 1]), r"embeddings: got shape \(4,\), expected \(N, D\) with N >= 2"),
+    (lambda: alignment_uniformity(EYE[:1], ["a"]), r"embeddings: got shape \(1, 2\)"),
+    (lambda: query_relatedness(np.eye(3), ["a", "b", "c"]), "no label with two members"),
+    (lambda: retrieval_scores(np.eye(3), ["a", "b", "c"]), "no label with two members"),
+    (lambda: query_relatedness(FOUR, [0, 0, 1, 1], 0), "block_size: got 0"),
+    (lambda: retrieval_scores(FOUR, [0, 0, 1, 1], 0), "block_size: got 0"),
+    (lambda: pair_relatedness(FOUR, [0, 0, 1, 1], seeds=[]), "seeds: got none"),
+    (lambda: cluster_purity(FOUR, [0, 0, 1, 1], seeds=[]), "seeds: got none"),
+    (lambda: alignment_uniformity(EYE, block_size=0), "block_size: got 0, expected at least 1"),
+    (lambda: alignment_uniformity(np.eye(3), ["a", "b", "c"]), "no label with two members"),
+    (lambda: anisotropy(np.eye(3), ["a", "a", "b"]), "got none with 3 vectors, expected at least one; add vectors"),
+    (lambda: anisotropy(np.eye(3), ["a", "a", "a"]), "got 1 distinct, expected at least two"),
+    (lambda: mean_cosine([[1.0, 0.0]]), "got 1 vectors, expected at least 2"),
+    (lambda: graph_size_difference([], []), "expected both"),
+    (lambda: graph_size_difference([1], [1, 2]), "expected both"),
+    (lambda: graph_size_difference([1], [0]), "reference: got 0, expected whole numbers from 1 on"),
+    (lambda: graph_size_difference([1.5], [1]), "predicted: got 1.5, expected whole numbers from 0 on"),
+    (lambda: graph_size_difference(["1"], [1]), "expected numbers of nodes"),
+    (lambda: ndcg([], []), "expected both"),
+    (lambda: ndcg([[1.0]], [[True]]), "M >= 2"),
+    (lambda: ndcg([[1.0, 2.0]], [[True]]), "expected both"),
+    (lambda: ndcg([[1.0, 2.0]], NO), "a query without a relevant candidate"),
+    (lambda: ndcg([[1.0, 2.0]], YES, k=0), "k: got 0, expected at least 1"),
+    (lambda: next_utterance_scores([], []), "got 0 examples, expected at least one; add some"),
+    (lambda: next_utterance_scores([[1.0, 2.0]], []), "got 0 examples, expected as many as have scores, 1"),
+    (lambda: next_utterance_scores([[1.0]], [[True]]), "two candidates or more"),
+    (lambda: next_utterance_scores([[1.0, 2.0]], NO), "got no correct candidate"),
+    (lambda: selection_scores([1.0], [[1.0]], [[True]]), "queries: got shape"),
+    (lambda: selection_scores(np.zeros((0, 1)), [[1.0]], []), "queries: got shape"),
+    (lambda: selection_scores([[1.0]], np.ones((0, 1)), [[True]]), "candidates: got shape"),
+    (lambda: selection_scores([[1.0]], [[1.0, 2.0]], [[True]]), "got width 2, expected that of queries, 1"),
+    (lambda: selection_scores([[1.0]], [[1.0]], [[1]]), "expected booleans"),
+    (lambda: selection_scores([[1.0]], [[1.0]], [True]), "correct: got"),
+    (lambda: selection_scores([[1.0]], [[1.0]], [[True]], [True]), "ignored: got"),
+    (lambda: selection_scores([[1.0]], TWO, NO), "without a correct candidate"),
+    (lambda: ranking_scores([[1.0]], TWO, [True, False]), "query: got shape"),
+    (lambda: ranking_scores([1.0], np.zeros((0, 1)), []), "candidates: got shape"),
+    (lambda: ranking_scores([1.0], [[1.0, 2.0]], [True]), "got width 2"),
+    (lambda: ranking_scores([1.0], TWO, [True]), "relevant: got"),
+    (lambda: ranking_scores([1.0], TWO, [True, True]), "candidates of one kind"),
+    (lambda: ranking_scores([1.0], TWO, [False, False]), "candidates of one kind"),
+    (lambda: mean_ranking_scores([], [], []), "predictions: got no query, expected at least one"),
+    (lambda: prototype_classification(EYE, ["a", "a"], EYE, ["a", "a"]), "got one label"),
+    (lambda: prototype_classification(EYE, ["a"], EYE, ["a", "a"]), "supports: got shapes"),
+    (lambda: prototype_classification(EYE, WORDS, np.eye(3)[:2], WORDS), "got widths 2 and 3, expected one width"),
+    (lambda: detection_scores(EYE, WORDS, EYE, WORDS, EYE), "0 of 2 items out of scope"),
+    (lambda: detection_scores([[1, 0]], ["oos"], EYE, WORDS, EYE), "1 of 1 items out of scope"),
+    (lambda: detection_scores(EYE, ["a", "oos"], EYE, WORDS, np.eye(3)), "vectors: got shapes"),
+    (lambda: detection_scores(EYE, ["a", "oos"], [[1, 0]], ["a"], EYE), "got one label"),
+]
 
 
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: alignment_uniformity(np.eye(2), block_size=0), "block_size: got 0, expected at least 1"),
-        (lambda: alignment_uniformity(np.eye(3), ["a", "b", "c"]), "no label with two members"),
-        (lambda: anisotropy(np.eye(3), ["a", "a", "b"]), "got none with 3 vectors, expected at least one; add vectors"),
-        (lambda: anisotropy(np.eye(3), ["a", "a", "a"]), "got 1 distinct, expected at least two"),
-        (lambda: mean_cosine([[1.0, 0.0]]), "got 1 vectors, expected at least 2"),
-        (lambda: graph_size_difference([], []), "expected both"),
-        (lambda: graph_size_difference([1], [1, 2]), "expected both"),
-        (lambda: graph_size_difference([1], [0]), "reference: got 0, expected whole numbers from 1 on"),
-        (lambda: graph_size_difference([1.5], [1]), "predicted: got 1.5, expected whole numbers from 0 on"),
-        (lambda: graph_size_difference(["1"], [1]), "expected numbers of nodes"),
-        (lambda: ndcg([], []), "expected both"),
-        (lambda: ndcg([[1.0]], [[True]]), "M >= 2"),
-        (lambda: ndcg([[1.0, 2.0]], [[True]]), "expected both"),
-        (lambda: ndcg([[1.0, 2.0]], NO), "a query without a relevant candidate"),
-        (lambda: ndcg([[1.0, 2.0]], YES, k=0), "k: got 0, expected at least 1"),
-        (lambda: next_utterance_scores([], []), "got 0 examples, expected at least one; add some"),
-        (lambda: next_utterance_scores([[1.0, 2.0]], []), "got 0 examples, expected as many as have scores, 1"),
-        (lambda: next_utterance_scores([[1.0]], [[True]]), "two candidates or more"),
-        (lambda: next_utterance_scores([[1.0, 2.0]], NO), "got no correct candidate"),
-        (lambda: ranking_scores([1.0], np.zeros((0, 1)), []), "candidates: got shape"),
-        (lambda: ranking_scores([1.0], [[1.0], [2.0]], [False, False]), "candidates of one kind"),
-        (lambda: selection_scores(np.zeros((0, 1)), [[1.0]], []), "queries: got shape"),
-        (lambda: selection_scores([[1.0]], [[1.0], [2.0]], NO), "without a correct candidate"),
-        (lambda: prototype_classification(np.eye(2), ["a", "a"], np.eye(2), ["a", "a"]), "got one label"),
-        (lambda: prototype_classification(np.eye(2), ["a"], np.eye(2), ["a", "a"]), "supports: got shapes"),
-        (
-            lambda: detection_scores(np.eye(2), ["a", "b"], np.eye(2), ["a", "b"], np.eye(2)),
-            "0 of 2 items out of scope",
-        ),
-        (lambda: detection_scores([[1, 0]], ["oos"], np.eye(2), ["a", "b"], np.eye(2)), "1 of 1 items out of scope"),
-        (lambda: detection_scores(np.eye(2), ["a", "oos"], np.eye(2), ["a", "b"], np.eye(3)), "vectors: got shapes"),
-        (lambda: detection_scores(np.eye(2), ["a", "oos"], [[1, 0]], ["a"], np.eye(2)), "got one label"),
-    ],
-)
+@pytest.mark.parametrize(("call", "sentence"), REFUSED)
 def test_other_nonsense_is_refused_with_a_sentence(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
@@ -161,13 +218,20 @@ def test_other_nonsense_is_refused_with_a_sentence(call, sentence):
 
 def test_documented_values_of_odd_vectors():
     ones, zeros, labels = np.ones((4, 2)), np.zeros((4, 2)), ["a", "a", "b", "b"]
+    assert query_relatedness(ones, labels) == {"spearman": 0.0, "queries": 4, "skipped": 0, "undefined": 4}
+    assert retrieval_scores(ones, labels)["map"] == pytest.approx(1 / 3)
+    assert retrieval_scores(ones, labels)["mrr"] == pytest.approx(1 / 3)
+    assert alignment(ones, labels)["adjusted_alignment"] == pytest.approx(0.0)
+    assert alignment_uniformity(ones, labels)["uniformity"] == 0
+    assert uniformity([[0.0, 0.0], [2.0, 0.0]]) == pytest.approx(-2)  # a squared distance of 1
     assert anisotropy(ones, labels, 2) == pytest.approx({"intra": 1, "inter": 1, "difference": 0})
     assert anisotropy(zeros, labels, 2) == {"intra": 0, "inter": 0, "difference": 0}
     assert anisotropy([[1, 0], [-1, 0], [0, 1], [0, 1]], labels, 2)["inter"] == 0  # one centroid is zero
-    assert alignment_uniformity(ones, labels)["uniformity"] == 0
-    assert uniformity([[0.0, 0.0], [2.0, 0.0]]) == pytest.approx(-2)  # a squared distance of 1
     assert graph_size_difference([0], [9]) == {"size_difference": 1, "signed_size_difference": -1}
-    assert prototype_classification(np.eye(2), ["a", "b"], zeros, labels)["accuracy"] == 0.5  # all go to the first
+    assert prototype_classification(EYE, WORDS, zeros, labels)["accuracy"] == 0.5  # all go to the first
+    # Query 0 sees 0, 0, -1 and finds its partner tied with one irrelevant; query 1, the zero vector, sees three zeros.
+    scores = retrieval_scores([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [-1.0, 0.0]], labels)
+    assert scores["map"] == pytest.approx(np.mean([1 / 2, 1 / 3, 1 / 3, 1 / 2]))
 
 
 @pytest.mark.parametrize("value", [0, 1, 1 / 3])
@@ -177,30 +241,21 @@ def test_of_constant_vectors_everything_is_out_of_scope(value):
     assert (scores["accuracy"], scores["in_accuracy"], scores["oos_recall"]) == (0.5, 0, 1)
 
 
-def test_more_ranks_than_candidates_are_all_ranks():
-    random = np.random.default_rng(0)
+def test_more_ranks_than_candidates_are_all_ranks(random):
     scores, relevant = random.normal(size=(5, 4)), np.eye(5, 4, dtype=bool) | (np.arange(4) == 0)
     assert ndcg(scores, relevant, k=100) == ndcg(scores, relevant, k=4)
     assert official_ndcg(scores, relevant, k=100) == official_ndcg(scores, relevant, k=4)
-    assert selection_scores(np.eye(2), -np.eye(2), np.eye(2, dtype=bool)) == {
-        "top1": 0,
-        "top3": 1,
-        "top10": 1,
-        "mrr": 0.5,
-    }
+    assert selection_scores(EYE, -EYE, DIAGONAL) == {"top1": 0, "top3": 1, "top10": 1, "mrr": 0.5}
     assert set(next_utterance_scores([[1.0, 2.0]], YES)) == {"mrr", "hits1", "r2@1"}
 
 
-def test_detection_is_its_parts_and_scikit_learns_shares():
-    random = np.random.default_rng(0)
+def test_detection_is_its_parts_and_scikit_learns_shares(random):
     vectors, codes = clouds(random, count=80, labels=4)
     names = np.array(["a", "b", "c", "oos"])[codes]
     inside = np.flatnonzero(codes < 3)
     supports, calibration, tested = inside[:9], inside[9:30], np.r_[inside[30:], np.flatnonzero(codes == 3)]
-    scores = detection_scores(
-        vectors[tested], names[tested], vectors[supports], names[supports], vectors[calibration], deviations=-0.5
-    )
     known = vectors[supports], names[supports]
+    scores = detection_scores(vectors[tested], names[tested], *known, vectors[calibration], deviations=-0.5)
     threshold = score_threshold(prototype_similarities(*known, vectors[calibration])[1].max(axis=1), -0.5)
     classes, similarities = prototype_similarities(*known, vectors[tested])
     guessed = detect_out_of_scope(similarities, classes, threshold, "oos")
@@ -219,5 +274,5 @@ def test_detection_is_its_parts_and_scikit_learns_shares():
 
 def test_labels_may_be_numbers_in_detection():
     vectors, calibration = [[1, 0], [0, 1], [1, 1]], [[1, 0], [3, 4]]
-    words = detection_scores(vectors, ["a", "b", "oos"], np.eye(2), ["a", "b"], calibration)
-    assert words == detection_scores(vectors, [0, 1, -1], np.eye(2), [0, 1], calibration, out_of_scope=-1)
+    words = detection_scores(vectors, ["a", "b", "oos"], EYE, WORDS, calibration)
+    assert words == detection_scores(vectors, [0, 1, -1], EYE, [0, 1], calibration, out_of_scope=-1)

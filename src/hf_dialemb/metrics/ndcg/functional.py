@@ -9,6 +9,11 @@ DECIMALS = 9
 """Scores are compared after rounding: equal vectors then tie, whatever the order in which a product was summed."""
 
 
+def ndcg_scores(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> dict[str, float]:
+    """Computes `ndcg` and `official_ndcg`, whose arguments it takes, under these names."""
+    return {"ndcg": ndcg(scores, relevant, k), "official_ndcg": official_ndcg(scores, relevant, k)}
+
+
 def ndcg(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> float:
     """Computes nDCG@k, averaged over queries.
 
@@ -33,22 +38,15 @@ def ndcg(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> float:
 
 
 def official_ndcg(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> float:
-    """Computes what the Dialog2Flow program prints as nDCG@k.
+    """Computes what the Dialog2Flow program prints as nDCG@k; arguments and errors are those of `ndcg`.
 
     It gives scikit-learn the ideal ranking as the true gains, with one more relevant item than there are candidates
     because it counts the query itself, and the ranked hits as the scores. From C > k on, C relevant items with the
-    query, that is the share of the C - 1 relevant candidates that are among the first C, in whatever order.
-
-    Args:
-        scores: As in `ndcg`; of equal scores the irrelevant candidate counts as the higher one.
-        relevant: As in `ndcg`.
-        k: Ranks that count; all of them where there are fewer candidates.
+    query, that is the share of the C - 1 relevant candidates that are among the first C, in whatever order. Of equal
+    scores the irrelevant candidate counts as the higher one.
 
     Returns:
         The mean over queries, in ``[0, 1]``.
-
-    Raises:
-        ValueError: As in `ndcg`.
     """
     from sklearn.metrics import ndcg_score
 

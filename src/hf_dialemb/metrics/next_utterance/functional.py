@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..ranks import expected_recall, expected_reciprocal_rank, places
+
 SIZES = (2, 10)
 """Among how many candidates recall is measured, beside all of them, as the literature on Ubuntu does."""
 
@@ -20,19 +22,7 @@ EXPECTED, OFFICIAL = "expected", "official"
 def next_utterance_scores(
     scores: Sequence[ArrayLike], correct: Sequence[ArrayLike], ties: str = EXPECTED
 ) -> dict[str, float]:
-    """Ranks the true response of each example among its candidates.
-
-    Args:
-        scores: As in `example_scores`.
-        correct: As in `example_scores`.
-        ties: As in `example_scores`.
-
-    Returns:
-        The means of what `example_scores` returns, all in ``[0, 1]``.
-
-    Raises:
-        ValueError: As in `example_scores`.
-    """
+    """Averages `example_scores`, whose arguments it takes, over examples: figures by name, all in ``[0, 1]``."""
     return {name: float(values.mean()) for name, values in example_scores(scores, correct, ties).items()}
 
 
@@ -68,31 +58,17 @@ def example_scores(
     wrong = ~right & (np.arange(values.shape[1]) < counts[:, None])
     order = wrong.cumsum(axis=1)  # of a wrong candidate: the how manieth wrong one it is
     fewest, most = int(counts.min()), int(counts.max())
-    places = _places(values, best, wrong, ties)
-    found = {"mrr": _reciprocal(*places), "hits1": _recall(1, *places)}
+
+    def placed(counted: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        ahead, tied = places(values, best, counted)
+        return ahead, tied if ties == EXPECTED else np.zeros_like(tied)
+
+    among_all = placed(wrong)
+    found = {"mrr": expected_reciprocal_rank(*among_all), "hits1": expected_recall(1, *among_all)}
     for size in sorted({*(size for size in SIZES if size <= fewest), *((most,) if fewest == most else ())}):
-        places = _places(values, best, wrong & (order < size), ties)
-        found |= {f"r{size}@{k}": _recall(k, *places) for k in KS if k < size}
+        among = placed(wrong & (order < size))
+        found |= {f"r{size}@{k}": expected_recall(k, *among) for k in KS if k < size}
     return found
-
-
-def _places(
-    scores: NDArray[np.float64], best: NDArray[np.float64], wrong: NDArray[np.bool_], ties: str
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Counts the wrong candidates before the true one, and those that may come before or after it."""
-    ahead = ((scores > best) & wrong).sum(axis=1)
-    tied = ((scores == best) & wrong).sum(axis=1)
-    return ahead, tied if ties == EXPECTED else np.zeros_like(tied)
-
-
-def _reciprocal(ahead: NDArray[np.intp], tied: NDArray[np.intp]) -> NDArray[np.float64]:
-    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, int((ahead + tied).max()) + 2))])
-    means = (harmonic[ahead + tied + 1] - harmonic[ahead]) / (tied + 1)
-    return np.where(tied == 0, 1 / (ahead + 1), means)  # without ties exactly one over the rank
-
-
-def _recall(k: int, ahead: NDArray[np.intp], tied: NDArray[np.intp]) -> NDArray[np.float64]:
-    return np.clip((k - ahead) / (tied + 1), 0.0, 1.0)
 
 
 def _padded(

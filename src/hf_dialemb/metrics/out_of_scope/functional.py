@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..vectors import check_supported, class_means, directions
+
 DECIMALS = 9
 """To how many decimals `detection_scores` compares similarities with each other and with the threshold."""
 
@@ -31,18 +33,14 @@ def prototype_similarities(
         ValueError: The shapes do not fit, a vector is not finite, or there is one label.
     """
     names = np.asarray(support_labels)
-    known, others = _directions("supports", supports), _directions("vectors", vectors)
+    known, others = directions("supports", supports), directions("vectors", vectors)
     if names.shape != known.shape[:1] or known.shape[1] != others.shape[1]:
         raise ValueError(
             f"supports, support_labels and vectors: got shapes {known.shape}, {names.shape} and {others.shape}, "
             "expected (S, D), (S,) and (N, D)"
         )
-    labels, codes = np.unique(names, return_inverse=True)
-    if len(labels) < 2:
-        raise ValueError("support_labels: got one label, expected at least two; add supports of another label")
-    sums = np.zeros((len(labels), known.shape[1]))
-    np.add.at(sums, codes, known)
-    return labels, others @ (sums / np.bincount(codes)[:, None]).T
+    labels, prototypes = class_means(known, names)
+    return labels, others @ prototypes.T
 
 
 def score_threshold(largest: ArrayLike, deviations: float) -> float:
@@ -51,9 +49,6 @@ def score_threshold(largest: ArrayLike, deviations: float) -> float:
     Args:
         largest: The similarity of items to the class that is nearest to each, finite, ``(N,)``, N >= 1.
         deviations: How many standard deviations (of the population) to add to the mean; the paper takes 0 and -1.
-
-    Returns:
-        The threshold.
 
     Raises:
         ValueError: There is no similarity, or one is not finite.
@@ -153,22 +148,9 @@ def detection_scores(
     """
     true = np.asarray(labels)
     classes, similarities = prototype_similarities(supports, support_labels, vectors)
-    missing = np.setdiff1d(true[true != out_of_scope], classes)
-    if len(missing):
-        first = missing.tolist()[0]
-        raise ValueError(f"labels: got {first!r}, which no support has; add supports or leave it out")
+    check_supported("labels", true[true != out_of_scope], classes)
     nearest = prototype_similarities(supports, support_labels, calibration)[1].max(axis=1)
     # Rounded, so that what is as near as the threshold is out of scope however a product was summed.
     threshold = round(score_threshold(nearest, deviations), DECIMALS)
     guessed = detect_out_of_scope(similarities.round(DECIMALS), classes, threshold, out_of_scope)
     return {**out_of_scope_scores(guessed, true, out_of_scope), "threshold": threshold}
-
-
-def _directions(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    vectors = np.asarray(values, dtype=np.float64)
-    if vectors.ndim != 2 or not len(vectors):
-        raise ValueError(f"{name}: got shape {vectors.shape}, expected (N, D) with N > 0")
-    if not np.isfinite(vectors).all():
-        raise ValueError(f"{name}: got a vector with NaN or infinity, expected finite numbers; look at the encoder")
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths == 0, 1, lengths)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from ..vectors import check_supported, class_means, directions, unit_vectors
 
 
 def prototype_classification(
@@ -37,40 +37,23 @@ def prototype_classification(
     """
     from sklearn.metrics import f1_score
 
-    known = np.asarray(support_labels)
-    true = np.asarray(query_labels)
-    vectors = [_directions(name, values, labels) for name, values, labels in (
-        ("supports", supports, known), ("queries", queries, true)
-    )]  # fmt: skip
+    known, true = np.asarray(support_labels), np.asarray(query_labels)
+    vectors = []
+    for name, values, names in (("supports", supports, known), ("queries", queries, true)):
+        shape = np.shape(values)
+        if len(shape) != 2 or names.shape != shape[:1] or not shape[0]:
+            raise ValueError(f"{name}: got shapes {shape} and {names.shape}, expected (N, D) and (N,) with N > 0")
+        vectors.append(directions(name, values))
     if vectors[0].shape[1] != vectors[1].shape[1]:
         raise ValueError(
             f"supports and queries: got widths {vectors[0].shape[1]} and {vectors[1].shape[1]}, expected one width"
         )
-    labels, codes = np.unique(known, return_inverse=True)
-    if len(labels) < 2:
-        raise ValueError("support_labels: got one label, expected at least two; add supports of another label")
-    missing = np.setdiff1d(true, labels)
-    if len(missing):
-        first = missing.tolist()[0]
-        raise ValueError(f"query_labels: got {first!r}, which no support has; add supports or leave it out")
-    sums = np.zeros((len(labels), vectors[0].shape[1]))
-    np.add.at(sums, codes, vectors[0])
-    prototypes = sums / np.bincount(codes)[:, None]
+    labels, prototypes = class_means(vectors[0], known)
+    check_supported("query_labels", true, labels)
     if unit_prototypes:
-        lengths = np.linalg.norm(prototypes, axis=1, keepdims=True)
-        prototypes = prototypes / np.where(lengths == 0, 1, lengths)
+        prototypes = unit_vectors(prototypes)
     guessed = labels[(vectors[1] @ prototypes.T).argmax(axis=1)]
     return {
         "accuracy": float((guessed == true).mean()),
         "macro_f1": float(f1_score(true, guessed, labels=np.unique(true), average="macro", zero_division=0)),
     }
-
-
-def _directions(name: str, values: ArrayLike, labels: NDArray[Any]) -> NDArray[np.float64]:
-    vectors = np.asarray(values, dtype=np.float64)
-    if vectors.ndim != 2 or labels.shape != vectors.shape[:1] or not len(vectors):
-        raise ValueError(f"{name}: got shapes {vectors.shape} and {labels.shape}, expected (N, D) and (N,) with N > 0")
-    if not np.isfinite(vectors).all():
-        raise ValueError(f"{name}: got a vector with NaN or infinity, expected finite numbers; look at the encoder")
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths == 0, 1, lengths)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..vectors import labelled_vectors
+
 SMALL = 10_000
 """Up to so many vectors one thread is used: on a busy machine, several threads took 30 times as long."""
 
@@ -35,15 +37,8 @@ def purity(labels: ArrayLike, clusters: ArrayLike) -> float:
 def normalized_mutual_information(labels: ArrayLike, clusters: ArrayLike) -> float:
     """Computes the mutual information of labels and clusters over the mean of their entropies.
 
-    Args:
-        labels: The true label of each item, strings or integers, ``(N,)``.
-        clusters: The cluster of each item, strings or integers, ``(N,)``.
-
-    Returns:
-        A number in ``[0, 1]``; 1 where the partitions are equal, also when both have a single part.
-
-    Raises:
-        ValueError: The two differ in length or are empty.
+    Arguments and errors are those of `purity`; the result is in ``[0, 1]``, 1 where the partitions are equal, also when
+    both have a single part.
     """
     from sklearn.metrics import normalized_mutual_info_score
 
@@ -53,15 +48,8 @@ def normalized_mutual_information(labels: ArrayLike, clusters: ArrayLike) -> flo
 def adjusted_rand_index(labels: ArrayLike, clusters: ArrayLike) -> float:
     """Computes the share of pairs on which labels and clusters agree, corrected for chance (Hubert and Arabie, 1985).
 
-    Args:
-        labels: The true label of each item, strings or integers, ``(N,)``.
-        clusters: The cluster of each item, strings or integers, ``(N,)``.
-
-    Returns:
-        A number in ``[-0.5, 1]``; 1 where the partitions are equal, about 0 for clusters drawn at random.
-
-    Raises:
-        ValueError: The two differ in length or are empty.
+    Arguments and errors are those of `purity`; the result is in ``[-0.5, 1]``, 1 where the partitions are equal, about
+    0 for clusters drawn at random.
     """
     from sklearn.metrics import adjusted_rand_score
 
@@ -110,7 +98,7 @@ def cluster_purity(
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    vectors, codes = _checked(embeddings, labels)
+    vectors, codes = labelled_vectors(embeddings, labels)
     runs = list(seeds)
     if not runs:
         raise ValueError("seeds: got none, expected at least one; pass for example range(10)")
@@ -128,6 +116,27 @@ def cluster_purity(
     return scores
 
 
+def mean_cluster_scores(
+    embeddings: ArrayLike,
+    labels: ArrayLike,
+    seeds: Iterable[int] = range(10),
+    n_init: int = 10,
+    max_iter: int = 500,
+    tol: float = 1e-5,
+) -> dict[str, float]:
+    """Averages `cluster_purity`, whose arguments it takes, over its runs.
+
+    Returns ``clusters``, and of ``purity``, ``nmi`` and ``ari`` the mean and, as ``purity_std`` and so on, the sample
+    standard deviation, which is 0 for a single run.
+    """
+    scores = cluster_purity(embeddings, labels, seeds, n_init, max_iter, tol)
+    found: dict[str, float] = {"clusters": scores["clusters"]}
+    for name in ("purity", "nmi", "ari"):
+        found[name] = float(np.mean(scores[name]))
+        found[f"{name}_std"] = float(np.std(scores[name], ddof=1)) if len(scores[name]) > 1 else 0.0
+    return found
+
+
 def _coded_pair(labels: ArrayLike, clusters: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     names, groups = np.asarray(labels), np.asarray(clusters)
     if names.ndim != 1 or names.shape != groups.shape or not len(names):
@@ -136,23 +145,3 @@ def _coded_pair(labels: ArrayLike, clusters: ArrayLike) -> tuple[NDArray[np.intp
             "give every item one label and one cluster"
         )
     return np.unique(names, return_inverse=True)[1], np.unique(groups, return_inverse=True)[1]
-
-
-def _checked(embeddings: ArrayLike, labels: ArrayLike) -> tuple[NDArray[np.floating[Any]], NDArray[np.intp]]:
-    """Returns vectors ``(N, D)`` in their own precision and integer labels ``(N,)``."""
-    vectors, names = np.asarray(embeddings), np.asarray(labels)
-    if vectors.dtype not in (np.float32, np.float64):
-        vectors = vectors.astype(np.float64)
-    if vectors.ndim != 2 or len(vectors) < 2:
-        raise ValueError(
-            f"embeddings: got shape {vectors.shape}, expected (N, D) with N >= 2; stack one vector per item"
-        )
-    if names.shape != vectors.shape[:1]:
-        raise ValueError(f"labels: got shape {names.shape}, expected ({len(vectors)},); give every vector one label")
-    if not np.isfinite(vectors).all():
-        bad = int((~np.isfinite(vectors).all(axis=1)).sum())
-        raise ValueError(f"embeddings: got {bad} rows with NaN or infinity, expected finite numbers; check the encoder")
-    codes = np.unique(names, return_inverse=True)[1]
-    if codes.max() == 0:
-        raise ValueError("labels: got one distinct label, expected at least two; add items of another label")
-    return vectors, codes

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from collections.abc import Sequence
 
-COSINE_STEPS = 1_000_000_000
-"""Cosines are compared in steps of 1e-9: equal vectors then tie, whatever the order in which a product was summed."""
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..ranks import average_precision, reciprocal_rank
+from ..vectors import COSINE_STEPS, directions
+
+SHAPES = "(D,) for a query and (C, D) for candidates"
 
 
 def ranking_scores(query: ArrayLike, candidates: ArrayLike, relevant: ArrayLike) -> dict[str, float]:
@@ -27,7 +31,8 @@ def ranking_scores(query: ArrayLike, candidates: ArrayLike, relevant: ArrayLike)
     Raises:
         ValueError: The shapes do not fit, a vector is not finite, or the candidates are all relevant or all irrelevant.
     """
-    asked, offered = _directions("query", np.asarray(query)[None]), _directions("candidates", candidates)
+    asked = directions("query", np.asarray(query)[None], SHAPES)
+    offered = directions("candidates", candidates, SHAPES)
     wanted = np.asarray(relevant)
     if asked.shape[1] != offered.shape[1]:
         raise ValueError(f"candidates: got width {offered.shape[1]}, expected that of the query, {asked.shape[1]}")
@@ -37,20 +42,24 @@ def ranking_scores(query: ArrayLike, candidates: ArrayLike, relevant: ArrayLike)
         raise ValueError("relevant: got candidates of one kind, expected relevant and irrelevant ones; leave it out")
     scores = np.rint(offered @ asked[0] * COSINE_STEPS)
     ordered, positives = np.sort(scores), np.sort(scores[wanted])
-    placed = len(ordered) - np.searchsorted(ordered, positives, side="left")
-    reached = len(positives) - np.searchsorted(positives, positives, side="left")
     return {
-        "average_precision": float(np.mean(reached / placed)),
-        "reciprocal_rank": float(1 / (1 + placed[-1] - reached[-1])),
+        "average_precision": average_precision(ordered, positives),
+        "reciprocal_rank": reciprocal_rank(ordered, positives),
     }
 
 
-def _directions(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Returns unit vectors ``(N, D)``; zero ones stay zero."""
-    vectors = np.asarray(values, dtype=np.float64)
-    if vectors.ndim != 2 or not len(vectors):
-        raise ValueError(f"{name}: got shape {np.shape(values)}, expected (D,) for a query and (C, D) for candidates")
-    if not np.isfinite(vectors).all():
-        raise ValueError(f"{name}: got a vector with NaN or infinity, expected finite numbers; look at the encoder")
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths == 0, 1, lengths)
+def mean_ranking_scores(
+    queries: Sequence[ArrayLike], candidates: Sequence[ArrayLike], relevant: Sequence[ArrayLike]
+) -> dict[str, float]:
+    """Averages `ranking_scores` over Q queries with candidates of their own, whose numbers may differ.
+
+    Returns ``{"map": in (0, 1], "mrr": in (0, 1], "queries": Q}``.
+    """
+    if not queries:
+        raise ValueError("predictions: got no query, expected at least one; add some before computing")
+    scores = [ranking_scores(*each) for each in zip(queries, candidates, relevant, strict=True)]
+    return {
+        "map": float(np.mean([each["average_precision"] for each in scores])),
+        "mrr": float(np.mean([each["reciprocal_rank"] for each in scores])),
+        "queries": len(scores),
+    }

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..ranks import expected_recall, expected_reciprocal_rank, places
+from ..vectors import COSINE_STEPS, directions
+
 KS = (1, 3, 10)
 """Among how many first candidates the correct one is looked for, as in DSE's Table 4."""
-
-COSINE_STEPS = 1_000_000_000
-"""Cosines are compared in steps of 1e-9: equal vectors then tie, whatever the order in which a product was summed."""
 
 
 def selection_scores(
@@ -34,7 +34,8 @@ def selection_scores(
     Raises:
         ValueError: The shapes do not fit, a vector is not finite, or a query has no correct candidate.
     """
-    asked, offered = _directions("queries", queries), _directions("candidates", candidates)
+    shape = "(N, D) with N > 0; stack one vector per item"
+    asked, offered = directions("queries", queries, shape), directions("candidates", candidates, shape)
     if asked.shape[1] != offered.shape[1]:
         raise ValueError(f"candidates: got width {offered.shape[1]}, expected that of queries, {asked.shape[1]}")
     right = _mask("correct", correct, (len(asked), len(offered)))
@@ -43,12 +44,9 @@ def selection_scores(
         raise ValueError("correct: got a query without a correct candidate, expected at least one; leave it out")
     scores = np.rint(asked @ offered.T * COSINE_STEPS)
     best = np.where(right, scores, -np.inf).max(axis=1, keepdims=True)
-    ahead = ((scores > best) & wrong).sum(axis=1)
-    tied = ((scores == best) & wrong).sum(axis=1)
-    found = {f"top{k}": float(np.clip((k - ahead) / (tied + 1), 0, 1).mean()) for k in KS}
-    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, len(offered) + 1))])
-    found["mrr"] = float(((harmonic[ahead + tied + 1] - harmonic[ahead]) / (tied + 1)).mean())
-    return found
+    placed = places(scores, best, wrong)
+    found = {f"top{k}": float(expected_recall(k, *placed).mean()) for k in KS}
+    return {**found, "mrr": float(expected_reciprocal_rank(*placed).mean())}
 
 
 def _mask(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
@@ -56,14 +54,3 @@ def _mask(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bo
     if mask.dtype != np.bool_ or mask.shape != shape:
         raise ValueError(f"{name}: got {mask.dtype} of shape {mask.shape}, expected booleans of shape {shape}")
     return mask
-
-
-def _directions(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Returns unit vectors ``(N, D)``; zero ones stay zero."""
-    vectors = np.asarray(values, dtype=np.float64)
-    if vectors.ndim != 2 or not len(vectors):
-        raise ValueError(f"{name}: got shape {vectors.shape}, expected (N, D) with N > 0; stack one vector per item")
-    if not np.isfinite(vectors).all():
-        raise ValueError(f"{name}: got a vector with NaN or infinity, expected finite numbers; look at the encoder")
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths == 0, 1, lengths)

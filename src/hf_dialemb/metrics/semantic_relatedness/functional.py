@@ -7,23 +7,31 @@ Both are here, and their figures differ: never compare one with the other.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from itertools import chain
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-COSINE_STEPS = 1_000_000_000
-"""Cosines are compared in steps of 1e-9: equal vectors then tie, whatever the order in which a product was summed."""
+from ..vectors import COSINE_STEPS, labelled_vectors, sorted_queries, unit_vectors
 
-THREADS = os.cpu_count() or 1
-"""How many rows are sorted at the same time."""
 
-_SELF = np.iinfo(np.int32).min
+def relatedness_scores(
+    embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10), block_size: int = 256
+) -> dict[str, float]:
+    """Computes both forms, whose arguments it takes.
+
+    Returns what `query_relatedness` does; ``pair_spearman``, the mean over draws, ``pair_spearman_std``, its sample
+    standard deviation (0 for a single draw), and ``pair_undefined``, how many draws count as 0.
+    """
+    pairs = pair_relatedness(embeddings, labels, seeds)
+    draws = pairs["spearman"]
+    return {
+        **query_relatedness(embeddings, labels, block_size),
+        "pair_spearman": float(np.mean(draws)),
+        "pair_spearman_std": float(np.std(draws, ddof=1)) if len(draws) > 1 else 0.0,
+        "pair_undefined": pairs["undefined"],
+    }
 
 
 def query_relatedness(embeddings: ArrayLike, labels: ArrayLike, block_size: int = 256) -> dict[str, Any]:
@@ -71,15 +79,15 @@ def pair_relatedness(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[i
     Raises:
         ValueError: The shapes do not fit, a vector is not finite, there is a single label, or there is no seed.
     """
-    directions, codes = _checked(embeddings, labels)
-    count, draws = len(codes), list(seeds)
+    vectors, codes = labelled_vectors(embeddings, labels)
+    units, count, draws = unit_vectors(vectors), len(codes), list(seeds)
     if not draws:
         raise ValueError("seeds: got none, expected at least one; pass for example range(10)")
     values, undefined = [], 0
     for seed in draws:
         steps = np.random.default_rng(seed).integers(1, count, size=count)
         partners = (np.arange(count) + steps) % count  # uniform over the others: a step is never a whole turn
-        cosines = np.einsum("nd,nd->n", directions, directions[partners])
+        cosines = np.einsum("nd,nd->n", units, units[partners])
         scores = np.rint(cosines * COSINE_STEPS).astype(np.int32)
         correlation = binary_spearman(np.sort(scores), scores[codes == codes[partners]])
         undefined += correlation is None
@@ -112,90 +120,3 @@ def binary_spearman(ordered: NDArray[Any], positives: NDArray[Any]) -> float | N
     up_to = np.searchsorted(ordered, positives, side="right") if len(ties) else below + 1
     rank_sum = float((below + up_to + 1).sum()) / 2
     return float((rank_sum - hits * (total + 1) / 2) / np.sqrt(spread * hits * (total - hits) / total))
-
-
-def sorted_queries(
-    embeddings: ArrayLike, labels: ArrayLike, block_size: int = 256
-) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.int32]]]:
-    """Sorts the cosines of every dialogue to all others; what average precision, ranks and correlations are made of.
-
-    Args:
-        embeddings: One finite vector per dialogue, ``(N, D)``.
-        labels: One label per dialogue, strings or integers, ``(N,)``; at least two distinct ones.
-        block_size: How many dialogues are compared with all others at once.
-
-    Yields:
-        For each dialogue whose label another one carries: its place; the cosines of the N - 1 others in ascending
-        order, in steps of 1e-9, good until the next one is asked for; and those of the others of its label, in
-        ascending order.
-
-    Raises:
-        ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
-    """
-    if block_size < 1:
-        raise ValueError(f"block_size: got {block_size}, expected at least 1; leave it out")
-    directions, codes = _checked(embeddings, labels)
-    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    if max(map(len, members)) < 2:
-        raise ValueError("labels: got no label with two members, expected at least one; add dialogues of each label")
-    count = len(directions)
-    products = np.empty((min(block_size, count), count))
-    scores = np.empty(products.shape, dtype=np.int32)
-    with ThreadPoolExecutor(THREADS) as pool:
-        for start in range(0, count, block_size):
-            rows = min(block_size, count - start)
-            np.matmul(directions[start : start + rows], directions.T, out=products[:rows])
-            parts = np.array_split(np.arange(rows), THREADS)
-            sort = partial(_sort_rows, products, scores, start, codes, members)
-            for row, positives in chain.from_iterable(pool.map(sort, parts)):  # all of it frees Python's lock
-                yield start + row, scores[row, 1:], positives
-
-
-def _sort_rows(
-    products: NDArray[np.float64],
-    scores: NDArray[np.int32],
-    start: int,
-    codes: NDArray[np.intp],
-    members: list[NDArray[np.intp]],
-    rows: NDArray[np.intp],
-) -> list[tuple[int, NDArray[np.int32]]]:
-    """Sorts some rows of cosines in integer steps into ``scores``; returns the queries among them with their positives.
-
-    Each dialogue's own cosine is made the lowest of all, so that it comes first.
-    """
-    if not len(rows):
-        return []
-    first, last = int(rows[0]), int(rows[-1]) + 1
-    steps, sorted_steps = products[first:last], scores[first:last]
-    steps *= COSINE_STEPS
-    np.rint(steps, out=steps)
-    np.copyto(sorted_steps, steps, casting="unsafe")
-    scores[rows, start + rows] = _SELF
-    wanted = [members[codes[start + row]] for row in rows.tolist()]
-    queries = [
-        (row, np.sort(scores[row, positives])[1:])
-        for row, positives in zip(rows.tolist(), wanted, strict=True)
-        if len(positives) > 1
-    ]
-    sorted_steps.sort(axis=1)
-    return queries
-
-
-def _checked(embeddings: ArrayLike, labels: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Returns unit vectors ``(N, D)`` (zero ones stay zero) and integer labels ``(N,)``."""
-    vectors, names = np.array(embeddings, dtype=np.float64), np.asarray(labels)
-    if vectors.ndim != 2 or len(vectors) < 2:
-        raise ValueError(
-            f"embeddings: got shape {vectors.shape}, expected (N, D) with N >= 2; stack one vector per item"
-        )
-    if names.shape != vectors.shape[:1]:
-        raise ValueError(f"labels: got shape {names.shape}, expected ({len(vectors)},); give every vector one label")
-    if not np.isfinite(vectors).all():
-        bad = int((~np.isfinite(vectors).all(axis=1)).sum())
-        raise ValueError(f"embeddings: got {bad} rows with NaN or infinity, expected finite numbers; check the encoder")
-    codes = np.unique(names, return_inverse=True)[1]
-    if codes.max() == 0:
-        raise ValueError("labels: got one distinct label, expected at least two; add items of another label")
-    norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
-    vectors /= np.where(norms > 0, norms, 1.0)[:, None]
-    return vectors, codes
