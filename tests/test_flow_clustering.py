@@ -52,7 +52,7 @@ def test_partitions_are_those_of_scikit_learn(size, width):
     distinct = generator.standard_normal((size, width)) * generator.lognormal(size=(size, 1))
     vectors = distinct[generator.integers(size, size=2 * size)]
     for number in sorted({1, 2, size // 10 + 1, size // 2}):
-        ours = cluster(vectors, number=number).labels
+        ours = cluster(vectors, clusters=number).labels
         assert adjusted_rand_score(ours, from_scikit_learn(vectors, n_clusters=number)) == 1
     for threshold in (0.05, 0.4, 0.9, 3):
         ours = cluster(vectors, threshold=threshold)
@@ -103,8 +103,8 @@ def test_a_partition_does_not_depend_on_order_length_or_type():
 
 def test_vectors_of_zeros_are_those_of_the_first_axis():
     vectors = np.array([[0, 0], [3, 0.0], [0, 1], [0, 2]])
-    np.testing.assert_array_equal(cluster(vectors, number=2).labels, [0, 0, 1, 1])
-    assert cluster(vectors, number=2).merges[0, 2] == 0
+    np.testing.assert_array_equal(cluster(vectors, clusters=2).labels, [0, 0, 1, 1])
+    assert cluster(vectors, clusters=2).merges[0, 2] == 0
 
 
 @pytest.mark.parametrize("count", [3, 12, 40])
@@ -126,9 +126,9 @@ def test_a_choice_says_what_it_looked_at():
     for number, threshold, _ in chosen.curve[::20]:
         by_threshold = cluster(vectors, threshold=threshold)
         assert by_threshold.choice.count == number
-        np.testing.assert_array_equal(by_threshold.labels, cluster(vectors, number=number).labels)
+        np.testing.assert_array_equal(by_threshold.labels, cluster(vectors, clusters=number).labels)
         assert by_threshold.choice.curve == chosen.curve
-    asked = cluster(vectors, number=7).choice
+    asked = cluster(vectors, clusters=7).choice
     assert (asked.kind, asked.value, asked.count, asked.sentence) == ("number", 7, 7, "7 clusters, as asked for.")
     below = cluster(vectors, threshold=0.5).choice
     assert (below.kind, below.value) == ("threshold", 0.5)
@@ -148,7 +148,7 @@ def test_few_utterances_without_a_bend_are_cut_at_a_share_of_the_highest_distanc
     )
     knee = max(found.choice.curve, key=lambda point: point[2])[0]
     assert knee in {2, 48}
-    by_knee = cluster(vectors, number=knee).labels
+    by_knee = cluster(vectors, clusters=knee).labels
     assert adjusted_rand_score(of, found.labels) > 0.6 > 0.2 > adjusted_rand_score(of, by_knee)
 
 
@@ -188,7 +188,7 @@ def test_one_utterance_or_identical_ones_are_one_cluster():
         assert (found.choice.count, found.choice.curve, found.merges.shape) == (1, (), (0, 4))
         reason = "all utterances are the same" if len(vectors) > 1 else "there is one utterance"
         assert found.choice.sentence == f"1 cluster, as {reason}."
-        assert cluster(vectors, threshold=0.5).choice.count == cluster(vectors, number=1).choice.count == 1
+        assert cluster(vectors, threshold=0.5).choice.count == cluster(vectors, clusters=1).choice.count == 1
 
 
 @pytest.mark.parametrize("degrees", [(0, 10), (0, 10, 20), (0, 90, 180, 270)])
@@ -199,28 +199,31 @@ def test_two_distinct_utterances_are_two_clusters_at_least(degrees):
 def test_roles_are_clustered_for_themselves():
     vectors, _ = bundles(6, 20)
     roles = ["user", "assistant", "user", "user"] * 30
-    found = cluster_by_role(vectors, roles, number={"user": 5}, threshold={"assistant": 0.5})
+    found = cluster_by_role(vectors, roles, clusters={"user": 5}, threshold={"assistant": 0.5})
     assert list(found) == ["assistant", "user"]
     rows = np.array(roles) == "user"
-    np.testing.assert_array_equal(found["user"].labels, cluster(vectors[rows], number=5).labels)
+    np.testing.assert_array_equal(found["user"].labels, cluster(vectors[rows], clusters=5).labels)
     np.testing.assert_array_equal(found["assistant"].labels, cluster(vectors[~rows], threshold=0.5).labels)
-    mixed = cluster_by_role(vectors, roles, number={"user": 5})
+    mixed = cluster_by_role(vectors, roles, clusters={"user": 5})
     assert (mixed["user"].choice.kind, mixed["assistant"].choice.kind) == ("number", "chosen")
-    assert {each.choice.count for each in cluster_by_role(vectors, roles, number=3).values()} == {3}
+    assert {each.choice.count for each in cluster_by_role(vectors, roles, clusters=3).values()} == {3}
     assert list(cluster_by_role(vectors, ["caller"] * len(vectors))) == ["caller"]
 
 
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"number": 3}, "^role user: number: got 3, expected at most 2, the distinct utterances; lower it$"),
-        ({"number": 0}, "^role user: number: got 0, expected a whole number from 1 on"),
-        ({"number": 1.5}, "number: got 1.5, expected a whole number"),
-        ({"threshold": 0}, "threshold: got 0, expected a distance above 0, such as 0.5"),
-        ({"threshold": float("nan")}, "threshold: got nan"),
-        ({"number": 2, "threshold": 0.5}, "got number 2 and threshold 0.5, expected one of them; leave one out"),
-        ({"number": {"agent": 2}}, "number: got role 'agent', expected one of user; name a role that speaks"),
-        ({"threshold": {"agent": 2}}, "threshold: got role 'agent'"),
+        ({"clusters": 3}, "^role user: field clusters: got 3, expected at most 2, the distinct utterances; lower it$"),
+        ({"clusters": 0}, "^role user: field clusters: got 0, expected a whole number from 1 on"),
+        ({"clusters": 1.5}, "field clusters: got 1.5, expected a whole number"),
+        ({"threshold": 0}, "field threshold: got 0, expected a distance above 0, such as 0.5"),
+        ({"threshold": float("nan")}, "field threshold: got nan"),
+        (
+            {"clusters": 2, "threshold": 0.5},
+            "role user: got field clusters and field threshold, expected one; leave one out",
+        ),
+        ({"clusters": {"agent": 2}}, "field clusters: got role 'agent', expected one of user; correct it"),
+        ({"threshold": {"agent": 2}}, "field threshold: got role 'agent'"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(settings, sentence):
@@ -282,9 +285,9 @@ def test_many_utterances_are_put_in_groups_first(monkeypatch):
     found = cluster(vectors, seed=1)
     assert len(found.merges) == 99
     np.testing.assert_array_equal(found.labels, cluster(vectors, seed=1).labels)
-    assert adjusted_rand_score(cluster(vectors, number=10).labels, of) == 1
+    assert adjusted_rand_score(cluster(vectors, clusters=10).labels, of) == 1
     with pytest.raises(InputError, match="got 101, expected at most 100, the groups that utterances are put in first"):
-        cluster(vectors, number=101)
+        cluster(vectors, clusters=101)
 
 
 def test_a_threshold_holds_for_groups_of_many_vectors_too(monkeypatch):
@@ -299,7 +302,9 @@ def test_a_threshold_holds_for_groups_of_many_vectors_too(monkeypatch):
     with pytest.raises(InputError) as error:
         cluster_by_role(vectors, ["user"] * len(vectors), threshold=1e-6)
     sentence = str(error.value)
-    assert sentence.startswith("role user: threshold: got 1e-06, which leaves about 600 clusters, expected one that ")
+    assert sentence.startswith(
+        "role user: field threshold: got 1e-06, which leaves about 600 clusters, expected one that "
+    )
     enough = float(sentence.removesuffix(" or more").rpartition(" ")[2])
     assert cluster(vectors, threshold=enough).choice.count <= 100
 

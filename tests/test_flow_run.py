@@ -12,7 +12,8 @@ import pytest
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
-from hf_dialemb.flow import run as module
+from hf_dialemb.flow import pipeline
+from hf_dialemb.flow import run as run_module
 from hf_dialemb.flow.stored_flow import read_flow
 
 FILES = {
@@ -80,8 +81,9 @@ def test_what_stays_the_same_is_not_done_again(flow, calls, tiny_bert, monkeypat
     def never(*_, **__):
         raise AssertionError("done again")
 
-    for name in ("encoded", "clustered", "named"):
-        monkeypatch.setattr(module, name, never)
+    monkeypatch.setattr(run_module, "encoded", never)
+    for name in ("cluster_by_role", "named"):
+        monkeypatch.setattr(pipeline, name, never)
     words = ["flow", calls, "--model", tiny_bert, "--output", flow]
     assert run(*words, "--edges", "0.9", "--nodes", "0.1") == 0
     assert (flow / "utterances.parquet").stat().st_mtime_ns == before[0]
@@ -92,7 +94,8 @@ def test_what_stays_the_same_is_not_done_again(flow, calls, tiny_bert, monkeypat
 
 def test_one_that_was_stopped_ends_as_one_that_was_not(flow, calls, tiny_bert, tmp_path, monkeypatch):
     other = tmp_path / "other"
-    for stopped_at in ("clustered", "named", "write_flow", "write_report"):
+    steps = (pipeline, "cluster_by_role"), (pipeline, "named"), (pipeline, "write_flow"), (run_module, "write_report")
+    for module, stopped_at in steps:
         with monkeypatch.context() as patch:
             patch.setattr(module, stopped_at, lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
             assert run("flow", calls, "--model", tiny_bert, "--output", other) == 130
@@ -272,14 +275,6 @@ def test_a_flow_made_again_by_a_moved_model_knows_where_it_is(flow, calls, tiny_
     moved = shutil.copytree(tiny_bert, tmp_path / "moved")
     assert run("flow", calls, "--model", moved, "--output", flow) == 0
     assert read_flow(flow).flow.settings["model"] == str(moved)
-
-
-def test_vectors_without_numbers_are_told(calls, tiny_bert, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(module, "encoded", lambda spec, texts, cache: np.full((len(texts), 4), np.nan, np.float32))
-    words = ["flow", calls, "--model", tiny_bert, "--output", tmp_path / "flow"]
-    assert "NaN or infinity, expected finite numbers; look at the encoder; choose another --model" in refused(
-        capsys, *words
-    )
 
 
 def test_next_refuses_what_cannot_be_assigned(flow, calls, tmp_path, capsys):

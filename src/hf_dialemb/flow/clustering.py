@@ -18,7 +18,7 @@ on these very sets, so that the gain on others may be smaller.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -110,7 +110,7 @@ def cluster_by_role(
     vectors: NDArray[Any],
     roles: Sequence[str],
     *,
-    number: int | Mapping[str, int] | None = None,
+    clusters: int | Mapping[str, int] | None = None,
     threshold: float | Mapping[str, float] | None = None,
     seed: int = 0,
     progress: bool = False,
@@ -121,7 +121,7 @@ def cluster_by_role(
         vectors: One for each utterance, ``(N, D)``; a vector of zeros, which has no direction, gets that of the first
             axis, as in the paper's program. Equal texts should have equal vectors.
         roles: Who speaks, N of them.
-        number: How many clusters each role has, or one that a mapping names.
+        clusters: How many clusters each role has, or one that a mapping names.
         threshold: The distance below which clusters of each role are merged, or of one that a mapping names. A role
             with neither gets a number that is chosen.
         seed: Decides the groups of a large role; others depend on no chance.
@@ -136,28 +136,40 @@ def cluster_by_role(
     """
     if np.ndim(vectors) != 2 or len(vectors) != len(roles) or not len(roles):
         raise ValueError(f"vectors: got shape {np.shape(vectors)}, expected ({len(roles)}, D): one for each utterance")
-    speakers = sorted(set(roles))
-    for field, given in (("number", number), ("threshold", threshold)):
-        for role in given if isinstance(given, Mapping) else ():
-            if role not in speakers:
-                known = ", ".join(speakers)
-                raise InputError(f"{field}: got role '{role}', expected one of {known}; name a role that speaks")
+    check_roles(clusters, threshold, roles)
     names, clusterings = np.array(roles, dtype=object), {}
-    for role in speakers:
+    for role in sorted(set(roles)):
         of_role = np.asarray(vectors)[names == role]
         try:
             clusterings[role] = cluster(
-                of_role, number=_of(number, role), threshold=_of(threshold, role), seed=seed, progress=progress
+                of_role, clusters=_of(clusters, role), threshold=_of(threshold, role), seed=seed, progress=progress
             )
         except InputError as error:
             raise InputError(f"role {role}: {error}") from error
     return clusterings
 
 
+def check_roles(
+    clusters: int | Mapping[str, int] | None, threshold: float | Mapping[str, float] | None, roles: Iterable[str]
+) -> None:
+    """Refuses numbers for roles that do not speak, and two for one role."""
+    speakers = sorted(set(roles))
+    decided: dict[str, str] = {}
+    for field, given in (("clusters", clusters), ("threshold", threshold)):
+        for role in given if isinstance(given, Mapping) else speakers if given is not None else ():
+            if role not in speakers:
+                raise InputError(f"field {field}: got role '{role}', expected one of {', '.join(speakers)}; correct it")
+            if role in decided:
+                raise InputError(
+                    f"role {role}: got field {decided[role]} and field {field}, expected one; leave one out"
+                )
+            decided[role] = field
+
+
 def cluster(
     vectors: NDArray[Any],
     *,
-    number: int | None = None,
+    clusters: int | None = None,
     threshold: float | None = None,
     seed: int = 0,
     progress: bool = False,
@@ -166,7 +178,7 @@ def cluster(
 
     Args:
         vectors: ``(N, D)``, N at least 1; zeros get the direction of the first axis.
-        number: How many clusters there shall be, from 1 to the number of leaves.
+        clusters: How many clusters there shall be, from 1 to the number of leaves.
         threshold: Clusters at a distance below it are merged, above 0. With neither, the number at the
             knee is chosen, or another where no knee is clear: at least 2 where there are two leaves and at most
             `MOST_CLUSTERS`.
@@ -181,13 +193,13 @@ def cluster(
             clusters of very many utterances than can be linked.
         ValueError: The vectors are not of that shape, or one is not finite.
     """
-    _check(vectors, number, threshold)
+    _check(vectors, clusters, threshold)
     leaves = _leaves(np.asarray(vectors), threshold, seed, progress)
-    if number is not None and number > len(leaves.means):
+    if clusters is not None and clusters > len(leaves.means):
         kind = "distinct utterances" if leaves.distinct else "groups that utterances are put in first"
-        raise InputError(f"number: got {number}, expected at most {len(leaves.means)}, the {kind}; lower it")
+        raise InputError(f"field clusters: got {clusters}, expected at most {len(leaves.means)}, the {kind}; lower it")
     merges = average_linkage(leaves.means, leaves.weights, progress=progress)
-    choice = _choice(merges, number, threshold, len(vectors))
+    choice = _choice(merges, clusters, threshold, len(vectors))
     labels = cut(merges, choice.count)[leaves.of]
     return Clustering(labels, choice, merges)
 
@@ -202,11 +214,11 @@ def _check(vectors: NDArray[Any], number: int | None, threshold: float | None) -
     if not np.isfinite(vectors).all():
         raise ValueError("vectors: got one with NaN or infinity, expected finite numbers; look at the encoder")
     if number is not None and threshold is not None:
-        raise InputError(f"got number {number} and threshold {threshold}, expected one of them; leave one out")
+        raise InputError(f"got {number} clusters and threshold {threshold}, expected one of them; leave one out")
     if number is not None and (number != int(number) or number < 1):
-        raise InputError(f"number: got {number}, expected a whole number from 1 on; correct it")
+        raise InputError(f"field clusters: got {number}, expected a whole number from 1 on; correct it")
     if threshold is not None and not 0 < threshold < math.inf:
-        raise InputError(f"threshold: got {threshold}, expected a distance above 0, such as 0.5; correct it")
+        raise InputError(f"field threshold: got {threshold}, expected a distance above 0, such as 0.5; correct it")
 
 
 def _leaves(vectors: NDArray[Any], threshold: float | None, seed: int, progress: bool) -> Leaves:

@@ -22,36 +22,21 @@ from .page.page import write_page
 from .page.record import Comparison
 from .pruning import readable
 from .report import PAGE, short
-from .run import dialogues_of
+from .run import Selection
 from .stored_flow import StoredFlow, read_flow
 
 TRANSITIONS = "transitions.csv"
 _LISTED = 10  # so many differences are printed
 
 
-def compare_with(
-    folder: Path,
-    corpus: str,
-    output: Path,
-    *,
-    data_dir: str | None = None,
-    split: str = "all",
-    domain: str | None = None,
-    columns: str | None = None,
-    roles: str | None = None,
-) -> Iterator[str]:
+def compare_with(folder: Path, selection: Selection, output: Path) -> Iterator[str]:
     """Compares dialogues with those of a flow, transition by transition.
 
     Args:
         folder: What ``dialemb flow`` wrote.
-        corpus: The second set. Dialogues that are of the flow themselves are compared with the rest of it; others are
-            brought to its states by the nearest centre, and then those of the flow are as well.
+        selection: The second set. Dialogues that are of the flow themselves are compared with the rest of it; others
+            are brought to its states by the nearest centre, and then those of the flow are as well.
         output: The folder to write: a page and ``transitions.csv``.
-        data_dir: See `hf_dialemb.flow.run.dialogues_of`, as for the others.
-        split: Which part of a corpus.
-        domain: Only dialogues of this domain alone.
-        columns: How a table of one's own is read.
-        roles: Who is who.
 
     Yields:
         Lines to print: the transitions that differ most, the surest first.
@@ -61,16 +46,16 @@ def compare_with(
             not what it was.
     """
     stored = read_flow(folder)
-    said = read_utterances(dialogues_of(corpus, data_dir, split, domain, columns=columns, roles=roles))
+    said = read_utterances(selection.dialogues())
     for name in (PAGE, TRANSITIONS):
-        check_writable(output / name, folder / PAGE, corpus)
-    title = Path(corpus.rstrip("/")).name
+        check_writable(output / name, folder / PAGE, selection.corpus)
+    title = selection.name
     flow, second = _both(stored, folder, said, title)
     chosen = frozenset(second)
     first = [name for name in flow.utterances.dialogues if name not in chosen]
     if not first:
         raise InputError(
-            f"--input {corpus}: got all dialogues of the flow, expected some of them, or others; choose some"
+            f"--input {selection.corpus}: got all dialogues of the flow, expected some of them, or others; choose some"
         )
     differences = compared(graph_of(flow, first), graph_of(flow, second))
     whole = len(first) == len(stored.flow.utterances.dialogues)

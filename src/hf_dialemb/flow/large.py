@@ -73,8 +73,8 @@ def grouped_leaves(
         if left > MOST_EXACT:
             enough = round(highest + 0.005, 2)  # not below it
             raise InputError(
-                f"threshold: got {threshold:g}, which leaves about {left:,} clusters, expected one that leaves at most "
-                f"{MOST_EXACT:,}, more cannot be compared with each other; raise it, to {enough:g} or more"
+                f"field threshold: got {threshold:g}, which leaves about {left:,} clusters, expected one that leaves "
+                f"at most {MOST_EXACT:,}, more cannot be compared with each other; raise it, to {enough:g} or more"
             )
         highest = threshold
     of, found = np.zeros(len(unit), dtype=np.intp), 0

@@ -42,13 +42,13 @@ _AROUND = " \t\"'`´“”‘’«»*_#-–—•.:;,"
 logger = logging.getLogger(__name__)
 
 
-def named_by_model(flow: Flow, spec: str, cache: Path) -> Flow:
+def named_by_model(flow: Flow, spec: str, cache: Path | None) -> Flow:
     """Lets a language model name clusters; those of a role that get the same name become one, as in the program.
 
     Args:
         flow: The flow, named as `hf_dialemb.flow.naming.named` does: a cluster that gets no answer keeps its name.
         spec: See `hf_dialemb.flow.language_models.find_writer`.
-        cache: The folder where answers are kept, by model and prompt: what was answered once is not asked again.
+        cache: The folder where answers are kept, by model and prompt, so that nothing is asked twice; None for nowhere.
 
     Returns:
         The flow under new names. How many clusters kept theirs is said in one warning.
@@ -121,8 +121,10 @@ def _quoted(text: str) -> str:
     return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in quoted)
 
 
-def _name(writer: Writer, prompt: str, cache: Path) -> str:
+def _name(writer: Writer, prompt: str, cache: Path | None) -> str:
     """Asks for a name, or reads what was answered before; an answer without a name is not kept."""
+    if cache is None:
+        return clean_name(writer(prompt))
     path = cache / f"{hashlib.sha256(json.dumps([writer.identity, prompt]).encode()).hexdigest()[:32]}.json"
     try:
         return str(json.loads(path.read_text(encoding="utf-8"))["name"])

@@ -16,7 +16,8 @@ from ..models.errors import InputError
 from ..runs.files import check_writable, write_text_atomically
 from .flow import Utterances, read_utterances
 from .next_action import assign, next_actions
-from .report import CACHE, short
+from .pipeline import CACHE
+from .report import short
 from .run import encoded
 from .stored_flow import StoredFlow, read_flow
 

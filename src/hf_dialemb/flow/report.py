@@ -18,31 +18,17 @@ from .grounding import policy_text, state_machine
 from .page.insights import insights
 from .page.page import write_page
 from .paths import widest_path
+from .pipeline import CACHE
 from .pruning import Pruning, WeightedGraph, pruned
-
-CACHE = "cache"
-"""Where in the output vectors, clusters and names are kept between runs."""
 
 PAGE, POLICY, MACHINE = "index.html", "policy.md", "state_machine.json"
 
 
-def write_report(flow: Flow, clusterings: Mapping[str, Clustering], pruning: Pruning, folder: Path) -> Iterator[str]:
-    """Writes all that a flow is looked at and used by.
-
-    Args:
-        flow: The flow.
-        clusterings: How the clusters of each role were found.
-        pruning: What is too rare to be shown.
-        folder: Where to; it is created.
-
-    Yields:
-        Lines that say what is shown and what was written.
-    """
+def write_report(flow: Flow, clusterings: Mapping[str, Clustering], pruning: Pruning, folder: Path) -> list[str]:
+    """Writes all that a flow is looked at and used by; returns lines that say what is shown and what was written."""
     graph = pruned(flow.graph, pruning)
-    yield from _shown(flow, graph, pruning)
-    choices = {role: clustering.choice for role, clustering in clusterings.items()}
-    facts = [("Made by", f"hf_dialemb {version('hf-dialemb')}")]
-    write_page(flow, folder / PAGE, pruning, choices=choices, insights=insights(flow, graph.states), facts=facts)
+    lines = list(_shown(flow, graph, pruning))
+    write_main_page(flow, clusterings, pruning, folder / PAGE)
     others = [*write_flow_files(flow, graph, folder)]
     write_text_atomically(folder / POLICY, policy_text(flow, graph))
     write_json_atomically(folder / MACHINE, state_machine(flow, graph))
@@ -51,9 +37,16 @@ def write_report(flow: Flow, clusterings: Mapping[str, Clustering], pruning: Pru
     others += [*pictures, *_dendrograms(clusterings, folder)]
     _remove_old(folder, [path.name for path in others])
     if sentence:
-        yield f"Pictures: {sentence}."
-    yield f"Beside it: {', '.join(path.name for path in others)}"
-    yield f"Wrote {folder / PAGE}"
+        lines.append(f"Pictures: {sentence}.")
+    return [*lines, f"Beside it: {', '.join(path.name for path in others)}", f"Wrote {folder / PAGE}"]
+
+
+def write_main_page(flow: Flow, clusterings: Mapping[str, Clustering], pruning: Pruning, path: Path) -> None:
+    """Writes the page of a flow, with what was found in it and how."""
+    choices = {role: clustering.choice for role, clustering in clusterings.items()}
+    found = insights(flow, pruned(flow.graph, pruning).states)
+    facts = [("Made by", f"hf_dialemb {version('hf-dialemb')}")]
+    write_page(flow, path, pruning, choices=choices, insights=found, facts=facts)
 
 
 def _remove_old(folder: Path, written: Sequence[str]) -> None:
