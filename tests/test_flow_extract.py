@@ -11,7 +11,7 @@ import pytest
 from hf_dialemb.cli import main
 from hf_dialemb.encoders.specs import load_encoder
 from hf_dialemb.flow.extract import extract_flow
-from hf_dialemb.flow.next_action import next_actions
+from hf_dialemb.flow.next import next_actions
 from hf_dialemb.flow.stored_flow import read_flow
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError

@@ -16,7 +16,7 @@ from scipy.stats import fisher_exact
 
 from hf_dialemb.flow.comparison import compared, graph_of
 from hf_dialemb.flow.flow import flow_of_actions, read_utterances
-from hf_dialemb.flow.graph import END, NOISE, START, FlowGraph, official_size, transition_graph, transition_shares
+from hf_dialemb.flow.graph import END, NOISE, START, FlowGraph, official_size, transition_graph
 from hf_dialemb.flow.paths import DropOff, Loop, drop_offs, forks, loops, rare_paths, widest_path
 from hf_dialemb.flow.pruning import PAPER, PROGRAM, STATES, TRANSITIONS, Pruning, WeightedGraph, pruned, readable
 from hf_dialemb.flow.smoothing import TransitionModel
@@ -233,7 +233,7 @@ def test_one_dialogue_and_a_very_long_one_have_paths():
         assert named(flow, path.states)[0] == named(flow, flow.trajectories[0])[0]
         assert [one.dialogue for one in rare_paths(flow)] == ["d1"]
         assert {name for loop in loops(flow) for name in loop.dialogues} <= {"d1"}
-        assert sum(transition_shares(flow.graph).values()) == pytest.approx(len(flow.graph.states) + 1)
+        assert sum(flow.graph.shares.values()) == pytest.approx(len(flow.graph.states) + 1)
     assert not pruned(long.graph, Pruning()).states  # it ends once, which is rare among thousands of turns
 
 

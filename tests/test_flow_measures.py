@@ -12,15 +12,8 @@ from scipy.spatial.distance import jensenshannon
 from sklearn.metrics import adjusted_rand_score
 
 from hf_dialemb.flow.comparison import compared, graph_of
-from hf_dialemb.flow.flow import grouped
 from hf_dialemb.flow.graph import END, START, transition_graph
-from hf_dialemb.flow.measures import (
-    FOLDS,
-    compared_with_actions,
-    measured,
-    next_action_perplexity,
-    transition_divergence,
-)
+from hf_dialemb.flow.measures import FOLDS, compared_with_actions, next_action_perplexity, transition_divergence
 from hf_dialemb.models.errors import InputError
 
 
@@ -41,9 +34,10 @@ def perplexity(words, table=None):
 
 
 def test_true_clusters_are_perfect():
-    flow = flow_of(*random_words(0))
-    found = measured(flow)
-    assert found["size_difference"] == found["transition_divergence"] == 0
+    words = states(*random_words(0))
+    found = compared_with_actions(words, words)
+    assert found["nodes"] == found["reference_nodes"]
+    assert found["transition_divergence"] == 0
     assert found["v_measure"] == pytest.approx(1)
     assert found["adjusted_rand"] == found["edge_f1"] == 1
     assert found["next_action_perplexity"] == found["reference_next_action_perplexity"] > 1
@@ -65,22 +59,6 @@ def test_the_rand_index_is_the_mean_over_roles():
         pairs = [pair for pair in zip("".join(words), "".join(clusters), strict=True) if pair[0] in letters]
         expected.append(adjusted_rand_score(*zip(*pairs, strict=True)))
     assert found == pytest.approx(np.mean(expected))
-
-
-def test_utterances_without_an_annotation_are_passed_over():
-    whole, without = flow_of("aAxb", "xaAb", "x"), flow_of("aAb", "aAb")
-    silent = whole.utterances.__class__(
-        whole.utterances.dialogues,
-        whole.utterances.places,
-        whole.utterances.roles,
-        whole.utterances.texts,
-        tuple(action.replace("x", "") for action in whole.utterances.actions),
-    )
-    flow = grouped("", silent, zip(silent.roles, whole.utterances.actions, strict=True))
-    assert measured(flow) == measured(without)
-    nothing = grouped("", silent.__class__(("d",), np.zeros(1, np.int32), ("user",), ("hm",), ("",)), [("user", "hm")])
-    with pytest.raises(InputError, match="got no utterance with dialogue acts or slots"):
-        measured(nothing)
 
 
 def test_divergence_is_that_of_what_follows_weighted_by_how_often():

@@ -8,7 +8,7 @@ from flow_words import flow_of, named, random_words, state_of
 
 from hf_dialemb.flow.flow import flow_of_actions, read_utterances
 from hf_dialemb.flow.graph import END
-from hf_dialemb.flow.next_action import assign, next_actions
+from hf_dialemb.flow.next import assign, next_actions
 from hf_dialemb.models.errors import InputError
 
 

@@ -13,12 +13,12 @@ from browser import BROWSER, Browser
 
 from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.flow.clustering import Choice
-from hf_dialemb.flow.comparison import compared, graph_of
+from hf_dialemb.flow.comparison import Comparison, compared, graph_of
 from hf_dialemb.flow.flow import flow_of_actions, grouped, read_utterances
 from hf_dialemb.flow.graph import END, START
 from hf_dialemb.flow.page.insights import insights
 from hf_dialemb.flow.page.page import write_page
-from hf_dialemb.flow.page.record import Comparison, Row, Section, kept_dialogues
+from hf_dialemb.flow.page.record import Row, Section, kept_dialogues
 from hf_dialemb.flow.paths import widest_path
 from hf_dialemb.flow.pruning import PROGRAM, Pruning, pruned
 from hf_dialemb.models.dialogue import Dialogue, Turn
@@ -547,14 +547,6 @@ def test_insights_of_a_kind_that_does_not_occur_are_not_there(opened):
     page = opened(flow_of({"d1": [HELLO, ASK]}), insights=insights(flow_of({"d1": [HELLO, ASK]})))
     heads = page.run("[...document.querySelectorAll('#panel summary')].map((head) => head.textContent)")
     assert heads == ["Unusual dialogues 1", "How to read the map ", "Keys "]
-
-
-def test_a_path_of_interest_is_numbered_and_must_be_of_the_flow(tmp_path):
-    flow = flow_of(ORDER)
-    states = [cluster.state for cluster in flow.clusters]
-    assert data_of(flow, tmp_path, path_of_interest=states[:2])[1]["path"] == [5, 0, 1, 6]
-    with pytest.raises(ValueError, match="got state user no"):
-        data_of(flow, tmp_path, path_of_interest=[("user", "no")])
 
 
 def test_of_many_dialogues_those_that_are_named_and_those_that_show_a_transition_are_kept():

@@ -28,15 +28,12 @@ _FEWEST_COPIED = 256  # below it a smaller copy saves less than it costs
 
 
 def average_linkage(means: NDArray[Any], weights: NDArray[Any], *, progress: bool = False) -> Merges:
-    """Merges leaves until one cluster is left.
+    """Merges L leaves until one cluster is left; takes 8 bytes times the square of L, twice for a moment.
 
     Args:
-        means: Of each leaf the mean of its unit vectors, ``(L, D)``, L at least 1.
+        means: Of each leaf the mean of its unit vectors, ``(L, D)``.
         weights: How many vectors each leaf stands for, ``(L,)``, above 0.
         progress: Whether to show a bar.
-
-    Returns:
-        The merges, ``(L - 1, 4)``. Takes 8 bytes times the square of L, twice for a moment.
     """
     from tqdm import tqdm
 
@@ -53,14 +50,9 @@ def average_linkage(means: NDArray[Any], weights: NDArray[Any], *, progress: boo
 
 
 def cut(merges: Merges, number: int) -> NDArray[np.int32]:
-    """Undoes the last merges.
+    """Undoes merges, ``(L - 1, 4)``, until there are so many clusters, in ``[1, L]``.
 
-    Args:
-        merges: Of L leaves, ``(L - 1, 4)``.
-        number: How many clusters there shall be, in ``[1, L]``.
-
-    Returns:
-        The cluster of each leaf, ``(L,)``, numbered from 0 in the order of leaves.
+    Returns the cluster of each leaf, ``(L,)``, numbered from 0 in the order of leaves.
     """
     leaves = len(merges) + 1
     owner = np.arange(2 * leaves - 1)

@@ -57,21 +57,13 @@ from that of one cluster to that of the last number, both axes brought to ``[0, 
 
 @dataclass(frozen=True)
 class Choice:
-    """How many clusters a role has, and why.
+    """How many clusters a role has, and why."""
 
-    Attributes:
-        kind: Whether a number was asked for, a threshold, or neither.
-        value: The number or threshold that was asked for; of a number that was chosen, the best score of all.
-        count: How many clusters there are.
-        curve: What was looked at; empty where there is one distinct vector.
-        sentence: What was done, for a person to read.
-    """
-
-    kind: Literal["number", "threshold", "chosen"]
-    value: float
-    count: int
-    curve: Curve
-    sentence: str
+    kind: Literal["number", "threshold", "chosen"]  # what was asked for, or neither
+    value: float  # the number or threshold that was asked for; of a number that was chosen, the best score of all
+    count: int  # how many clusters there are
+    curve: Curve  # what was looked at; empty where there is one distinct vector
+    sentence: str  # what was done, for a person to read
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,19 +83,12 @@ class Clustering:
 
 
 class Leaves(NamedTuple):
-    """What is merged.
+    """What is merged, L leaves."""
 
-    Attributes:
-        of: The leaf of each vector, ``(N,)``, numbered in their order.
-        means: The mean of each leaf's unit vectors, ``(L, D)`` float64.
-        weights: How many vectors each leaf stands for, ``(L,)`` float64.
-        distinct: Whether a leaf is a distinct vector, not a group of near ones.
-    """
-
-    of: NDArray[np.intp]
-    means: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    distinct: bool
+    of: NDArray[np.intp]  # the leaf of each vector, (N,), numbered in their order
+    means: NDArray[np.float64]  # the mean of each leaf's unit vectors, (L, D)
+    weights: NDArray[np.float64]  # how many vectors each leaf stands for, (L,)
+    distinct: bool  # whether a leaf is a distinct vector, not a group of near ones
 
 
 def cluster_by_role(
@@ -115,7 +100,7 @@ def cluster_by_role(
     seed: int = 0,
     progress: bool = False,
 ) -> dict[str, Clustering]:
-    """Clusters the utterances of each role for themselves.
+    """Clusters the utterances of each role for themselves; roles in alphabetical order.
 
     Args:
         vectors: One for each utterance, ``(N, D)``; a vector of zeros, which has no direction, gets that of the first
@@ -126,9 +111,6 @@ def cluster_by_role(
             with neither gets a number that is chosen.
         seed: Decides the groups of a large role; others depend on no chance.
         progress: Whether to show a bar.
-
-    Returns:
-        The clusters of each role, of its utterances in order; roles in alphabetical order.
 
     Raises:
         InputError: A number or threshold is not of a role, not within bounds, or both are given for one role.
@@ -174,24 +156,15 @@ def cluster(
     seed: int = 0,
     progress: bool = False,
 ) -> Clustering:
-    """Clusters vectors by cosine, with average linkage.
+    """Clusters vectors by cosine, with average linkage; see `cluster_by_role`, also for what it raises.
 
     Args:
         vectors: ``(N, D)``, N at least 1; zeros get the direction of the first axis.
         clusters: How many clusters there shall be, from 1 to the number of leaves.
-        threshold: Clusters at a distance below it are merged, above 0. With neither, the number at the
-            knee is chosen, or another where no knee is clear: at least 2 where there are two leaves and at most
-            `MOST_CLUSTERS`.
+        threshold: Clusters at a distance below it are merged, above 0. With neither, the number at the knee is chosen,
+            or another where no knee is clear: at least 2 where there are two leaves and at most `MOST_CLUSTERS`.
         seed: Decides the groups that more than `hf_dialemb.flow.large.MOST_EXACT` distinct vectors are put in first.
         progress: Whether to show a bar.
-
-    Returns:
-        The clusters.
-
-    Raises:
-        InputError: The number or threshold is not within bounds, or both are given; or the threshold leaves more
-            clusters of very many utterances than can be linked.
-        ValueError: The vectors are not of that shape, or one is not finite.
     """
     _check(vectors, clusters, threshold)
     leaves = _leaves(np.asarray(vectors), threshold, seed, progress)

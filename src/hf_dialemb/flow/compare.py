@@ -13,13 +13,12 @@ import numpy as np
 
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_text_atomically
-from .comparison import SIGNIFICANT, TransitionDifference, compared, graph_of
+from .comparison import SIGNIFICANT, Comparison, TransitionDifference, compared, graph_of
 from .exports import as_cell
 from .flow import Flow, Utterances, read_utterances, restricted_to
 from .graph import END, START, State
 from .next import assigned
 from .page.page import write_page
-from .page.record import Comparison
 from .pruning import readable
 from .report import PAGE, short
 from .run import Selection
@@ -40,10 +39,6 @@ def compare_with(folder: Path, selection: Selection, output: Path) -> Iterator[s
 
     Yields:
         Lines to print: the transitions that differ most, the surest first.
-
-    Raises:
-        InputError: The flow or the input cannot be read, no dialogue is left to compare with, or the flow's encoder is
-            not what it was.
     """
     stored = read_flow(folder)
     said = read_utterances(selection.dialogues())

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -40,15 +39,25 @@ class TransitionDifference:
     corrected_p: float
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """How two sets of the dialogues of a flow differ.
+
+    Attributes:
+        names: What each set is called, such as two months.
+        dialogues: How many dialogues each has.
+        differences: What `compared` finds between their graphs.
+        second: The ids of the second set's dialogues, so that the page says of which set each is; empty for not.
+    """
+
+    names: tuple[str, str]
+    dialogues: tuple[int, int]
+    differences: Sequence[TransitionDifference]
+    second: Collection[str] = frozenset()
+
+
 def graph_of(flow: Flow, dialogues: Collection[str]) -> FlowGraph:
-    """Counts what some dialogues of a flow do.
-
-    Args:
-        flow: The flow.
-        dialogues: Their ids.
-
-    Returns:
-        Their graph.
+    """Counts what some dialogues of a flow do, by their ids.
 
     Raises:
         InputError: An id is not of the flow.
@@ -63,47 +72,38 @@ def graph_of(flow: Flow, dialogues: Collection[str]) -> FlowGraph:
 
 
 def compared(first: FlowGraph, second: FlowGraph) -> list[TransitionDifference]:
-    """Compares the transitions of two sets of dialogues.
+    """Compares the transitions of two sets of dialogues over the same states.
 
     The test takes transitions for independent, which those of one dialogue are not quite.
-
-    Args:
-        first: The counts of the first set.
-        second: Those of the second, over the same states.
 
     Returns:
         All transitions that either has: first those whose corrected p is at most `SIGNIFICANT`, each by falling size of
         the difference; last those whose source one set never comes to.
     """
-    totals = _leaving(first), _leaving(second)
+    graphs = first, second
     found = []
     for source, target in dict.fromkeys([*first.edges, *second.edges]):
-        counts = first.edges.get((source, target), 0), second.edges.get((source, target), 0)
-        sizes = totals[0][source], totals[1][source]
-        one, other = (count / size if size else None for count, size in zip(counts, sizes, strict=True))
-        difference = None if one is None or other is None else other - one
-        p = 1.0 if difference is None else _exact_p(counts, sizes)
-        found.append(TransitionDifference(source, target, counts, (one, other), difference, p, p))
+        one, other = (graph.edges.get((source, target), 0) for graph in graphs)
+        sizes = tuple(graph.following[source].total() if source in graph.following else 0 for graph in graphs)
+        if all(sizes):
+            shares = one / sizes[0], other / sizes[1]
+            p = _exact_p(one, sizes[0] - one, other, sizes[1] - other)
+            found.append(TransitionDifference(source, target, (one, other), shares, shares[1] - shares[0], p, p))
+        else:
+            alone = (one / sizes[0] if sizes[0] else None, other / sizes[1] if sizes[1] else None)
+            found.append(TransitionDifference(source, target, (one, other), alone, None, 1.0, 1.0))
     return sorted(_corrected(found), key=_place)
 
 
-def _leaving(graph: FlowGraph) -> Counter[State]:
-    leaving: Counter[State] = Counter()
-    for (source, _), count in graph.edges.items():
-        leaving[source] += count
-    return leaving
-
-
 @lru_cache(maxsize=100_000)  # most transitions are rare, so that many have the same counts
-def _exact_p(counts: tuple[int, int], sizes: tuple[int, int]) -> float:
-    """Computes p of Fisher's exact test, two-sided."""
+def _exact_p(*counts: int) -> float:
     from scipy.stats import fisher_exact
 
-    others = [size - count for count, size in zip(counts, sizes, strict=True)]
-    return float(fisher_exact([counts, others]).pvalue)
+    return float(fisher_exact([counts[:2], counts[2:]]).pvalue)
 
 
 def _corrected(differences: list[TransitionDifference]) -> list[TransitionDifference]:
+    """Corrects p by Holm's rule."""
     result = [one for one in differences if one.difference is None]
     tested = sorted((one for one in differences if one.difference is not None), key=lambda one: one.p)
     largest = 0.0

@@ -18,7 +18,7 @@ from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from .clustering import Clustering
 from .flow import Flow, read_utterances
-from .graph import END, START, transition_shares
+from .graph import END, START
 from .pipeline import CACHE, FlowSettings, UtteranceEncoder, find_flow, utterance_vectors
 from .pruning import Pruning, pruned
 from .report import write_main_page, write_report
@@ -65,7 +65,7 @@ class ExtractedFlow:
             drawn.add_node(state[1], role="", name=state[1].strip("[]"), count=len(flow.trajectories), shown=True)
         for one in flow.clusters:
             drawn.add_node(one.id, role=one.role, name=one.name, count=one.size, shown=one.state in shown.nodes)
-        shares = transition_shares(flow.graph)
+        shares = flow.graph.shares
         for edge, count in flow.graph.edges.items():
             drawn.add_edge(edge[0][1], edge[1][1], count=count, probability=shares[edge], shown=edge in shown.edges)
         return drawn

@@ -27,22 +27,15 @@ class Writer(Protocol):
         """What tells its answers from those of others."""
 
     def __call__(self, prompt: str) -> str:
-        """Returns the answer; it may be empty.
-
-        Raises:
-            InputError: There is none.
-        """
+        """Returns the answer, which may be empty; raises an `InputError` where there is none."""
 
 
 def find_writer(spec: str) -> Writer:
-    """Looks a language model up; asks no server and loads no weights.
+    """Looks a language model up; asks no server, and loads no weights before the first prompt.
 
     Args:
         spec: ``api:MODEL``, a model of the endpoint of `hf_dialemb.encoders.endpoint`; or the folder or Hub id of any
             model that ``AutoModelForCausalLM`` loads.
-
-    Returns:
-        The model; weights are loaded with the first prompt.
 
     Raises:
         InputError: It is not found, or a package or key is missing.
@@ -58,14 +51,9 @@ def find_writer(spec: str) -> Writer:
 
 
 class ChatEndpoint:
-    """Answers by a model of the endpoint."""
+    """Answers by a model of the endpoint, by the endpoint's name for it."""
 
     def __init__(self, model: str) -> None:
-        """Asks for nothing yet.
-
-        Args:
-            model: What the endpoint calls the model.
-        """
         self.model = model
 
     @property
@@ -74,11 +62,7 @@ class ChatEndpoint:
         return f"{API}{self.model} {endpoint_url()}"
 
     def __call__(self, prompt: str) -> str:
-        """Returns the answer.
-
-        Raises:
-            InputError: The endpoint cannot be reached, refuses, or its answer is malformed.
-        """
+        """Returns the answer; an `InputError` says that the endpoint refuses, or is not there, or makes no sense."""
         import openai
 
         try:
@@ -106,14 +90,9 @@ class ChatEndpoint:
 
 
 class LocalWriter:
-    """Answers by a causal language model on this machine, always with its most likely words."""
+    """Answers by a causal language model on this machine, a folder or Hub id, always with its most likely words."""
 
     def __init__(self, path: str) -> None:
-        """Loads nothing yet.
-
-        Args:
-            path: A folder or Hub id.
-        """
         self.path = path
 
     @cached_property
@@ -134,11 +113,7 @@ class LocalWriter:
         return f"sha256:{digest.hexdigest()}"
 
     def __call__(self, prompt: str) -> str:
-        """Returns the answer.
-
-        Raises:
-            InputError: The model cannot be read, or not take the prompt.
-        """
+        """Returns the answer; an `InputError` says that the model cannot be read, or not take the prompt."""
         import torch
 
         tokenizer, model = self._loaded

@@ -38,10 +38,10 @@ def grouped_leaves(
     seed: int = 0,
     progress: bool = False,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Puts unit vectors into groups.
+    """Puts distinct unit vectors, ``(U, D)``, into L groups.
 
     Args:
-        unit: Distinct unit vectors, ``(U, D)`` float32.
+        unit: The vectors.
         counts: How many vectors each stands for, ``(U,)``.
         groups: How many groups there shall be, at most U; there are a few more where distances are equal.
         region: How many vectors a region has, about.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .flow import EXAMPLES, Cluster, Flow, Utterances
+from .flow import EXAMPLES, Cluster, Flow, Utterances, numbered
 from .phrases import PHRASES, typical_phrases
 
 LONGEST_TEXT = 300
@@ -19,14 +20,6 @@ _PHRASES = 3  # so many make a name
 _NEAR = 6  # digits of a cosine that count, so that rounding does not decide between equally near texts
 
 
-class _Group(NamedTuple):
-    """Utterances of one role that do the same: which, and what the clustering calls them."""
-
-    role: str
-    label: int
-    rows: NDArray[np.intp]
-
-
 def named(
     title: str,
     utterances: Utterances,
@@ -34,9 +27,7 @@ def named(
     labels: Mapping[str, NDArray[Any]],
     settings: Mapping[str, Any] | None = None,
 ) -> Flow:
-    """Builds a flow from clusters.
-
-    A cluster is named for the utterance that is nearest to its centroid; long ones are cut, see `LONGEST_TEXT`.
+    """Builds a flow from clusters, each named for the utterance that is nearest to its centroid.
 
     Args:
         title: What the flow is of.
@@ -46,34 +37,46 @@ def named(
         settings: Everything that decided the result, as JSON has it.
 
     Returns:
-        The flow. Clusters are sorted by role and falling size, ties as they first occur, and numbered so.
+        The flow, its clusters in the order of `hf_dialemb.flow.flow.numbered`; long texts are cut to `LONGEST_TEXT`.
 
     Raises:
         ValueError: The shapes do not fit.
     """
-    groups = _groups(utterances, labels)
     if np.ndim(vectors) != 2 or len(vectors) != len(utterances):
         raise ValueError(f"vectors: got shape {np.shape(vectors)}, expected ({len(utterances)}, D): one each")
-    numbers = np.zeros(len(utterances), dtype=np.int32)
-    for number, group in enumerate(groups):
-        numbers[group.rows] = number
-    phrases = _phrases(utterances, groups)
-    middles = centroids(vectors, numbers)
-    clusters, counts = [], dict.fromkeys(labels, 0)
-    for number, (role, _, rows) in enumerate(groups):
-        counts[role] += 1
-        texts = _by_nearness([utterances.texts[row] for row in rows], _unit(vectors[rows]) @ middles[number])
-        examples = tuple(dict.fromkeys(map(_shortened, texts[:EXAMPLES])))
-        clusters.append(Cluster(f"{role}-{counts[role]}", role, examples[0], len(rows), phrases[number], examples))
+    ids, numbers = numbered(list(zip(utterances.roles, _label_of_each(utterances, labels), strict=True)))
+    rows = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
+    texts = [[utterances.texts[row] for row in of_one] for of_one in rows]
+    phrases: list[tuple[str, ...]] = []
+    for role in dict.fromkeys(role for role, _ in ids):
+        phrases += typical_phrases([said for (other, _), said in zip(ids, texts, strict=True) if other == role])
+    middles, clusters = centroids(vectors, numbers), []
+    for number, ((role, _), (name, size)) in enumerate(ids.items()):
+        nearest = _by_nearness(texts[number], _unit(vectors[rows[number]]) @ middles[number])
+        examples = tuple(dict.fromkeys(map(_shortened, nearest[:EXAMPLES])))
+        clusters.append(Cluster(name, role, examples[0], size, phrases[number], examples))
     return Flow(title, utterances, numbers, tuple(clusters), dict(settings or {}))
 
 
+def _label_of_each(utterances: Utterances, labels: Mapping[str, NDArray[Any]]) -> list[int]:
+    by_role = utterances.rows_by_role()
+    if set(labels) != set(by_role):
+        raise ValueError(f"labels: got roles {', '.join(sorted(labels))}, expected {', '.join(by_role)}")
+    each = np.zeros(len(utterances), dtype=np.int64)
+    for role, rows in by_role.items():
+        if np.shape(labels[role]) != rows.shape:
+            raise ValueError(f"labels of {role}: got shape {np.shape(labels[role])}, expected {rows.shape}: one each")
+        each[rows] = labels[role]
+    found: list[int] = each.tolist()
+    return found
+
+
 def centroids(vectors: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float32]:
-    """Computes the middle of each cluster.
+    """Computes the middle of each of C clusters, none of which is empty.
 
     Args:
         vectors: One for each utterance, ``(N, D)``.
-        labels: The cluster of each, ``(N,)``, each in ``[0, C)``; none is empty.
+        labels: The cluster of each, ``(N,)``, each in ``[0, C)``.
 
     Returns:
         The mean of each cluster's unit vectors, brought to unit length, ``(C, D)``: an utterance's cosine with it
@@ -87,96 +90,39 @@ def centroids(vectors: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float32
 
 
 def with_names(flow: Flow, names: Sequence[str]) -> Flow:
-    """Gives clusters other names.
-
-    Args:
-        flow: The flow, of C clusters.
-        names: Their names in order, C of them; an empty one leaves a cluster's own.
-
-    Returns:
-        The flow under new names; clusters with one name stay apart, see `merged_names`.
-    """
+    """Gives clusters other names, in order; an empty one leaves a cluster's own. See `merged_names` for equal ones."""
     pairs = zip(flow.clusters, names, strict=True)
     return replace(flow, clusters=tuple(replace(cluster, name=name or cluster.name) for cluster, name in pairs))
 
 
 def phrase_names(flow: Flow) -> Flow:
-    """Names clusters for their most typical phrases.
-
-    Args:
-        flow: The flow.
-
-    Returns:
-        The flow; a name is a cluster's first one to three phrases, parted by commas. One without phrases keeps its own.
-        Clusters with the same phrases stay apart, see `merged_names`.
-    """
+    """Names clusters for their first one to three phrases, parted by commas; one without phrases keeps its name."""
     return with_names(flow, [_shortened(", ".join(cluster.phrases[:_PHRASES])) for cluster in flow.clusters])
 
 
 def merged_names(flow: Flow) -> Flow:
     """Makes clusters of one role one where they have the same name, but for case and blanks at the ends.
 
-    Args:
-        flow: The flow.
-
-    Returns:
-        The flow of what is left, sorted and numbered anew as `named` does; phrases and examples of a cluster come from
-        all its parts in turn, those of the largest first.
+    Phrases and examples of a cluster come from all its parts in turn, those of the largest, whose name it has, first.
     """
     keys = [(cluster.role, cluster.name.strip().casefold()) for cluster in flow.clusters]
-    parts: dict[tuple[str, str], list[int]] = {}
-    for label in sorted(range(len(keys)), key=lambda label: -flow.clusters[label].size):
-        parts.setdefault(keys[label], []).append(label)
-    sizes = {key: sum(flow.clusters[label].size for label in of_key) for key, of_key in parts.items()}
-    order = sorted(parts, key=lambda key: (key[0], -sizes[key], parts[key][0]))
-    numbers = np.array([order.index(key) for key in keys], dtype=np.int32)
-    counts: dict[str, int] = {}
+    ids, labels = numbered([keys[label] for label in flow.labels])
     clusters = []
-    for key in order:
-        members = [flow.clusters[label] for label in parts[key]]
-        role = members[0].role
-        counts[role] = counts.get(role, 0) + 1
-        clusters.append(
-            replace(
-                members[0],
-                id=f"{role}-{counts[role]}",
-                size=sizes[key],
-                phrases=_in_turn([member.phrases for member in members], PHRASES),
-                examples=_in_turn([member.examples for member in members], EXAMPLES),
-            )
-        )
-    return replace(flow, labels=numbers[flow.labels], clusters=tuple(clusters))
-
-
-def _groups(utterances: Utterances, labels: Mapping[str, NDArray[Any]]) -> list[_Group]:
-    """Finds the utterances of each cluster; those of a role by falling size, ties as they first occur."""
-    by_role = utterances.rows_by_role()
-    if set(labels) != set(by_role):
-        raise ValueError(f"labels: got roles {', '.join(sorted(labels))}, expected {', '.join(by_role)}")
-    groups = []
-    for role, rows in by_role.items():
-        if np.shape(labels[role]) != rows.shape:
-            raise ValueError(f"labels of {role}: got shape {np.shape(labels[role])}, expected {rows.shape}: one each")
-        of_role = [_Group(role, int(label), rows[labels[role] == label]) for label in np.unique(labels[role])]
-        groups += sorted(of_role, key=lambda group: (-len(group.rows), int(group.rows[0])))
-    return groups
-
-
-def _phrases(utterances: Utterances, groups: Sequence[_Group]) -> list[tuple[str, ...]]:
-    """Finds typical phrases; groups come role by role."""
-    found: list[tuple[str, ...]] = []
-    for role in dict.fromkeys(group.role for group in groups):
-        found += typical_phrases([[utterances.texts[row] for row in g.rows] for g in groups if g.role == role])
-    return found
+    for key, (name, size) in ids.items():
+        members = [cluster for cluster, other in zip(flow.clusters, keys, strict=True) if other == key]
+        members.sort(key=lambda member: -member.size)
+        phrases = _in_turn([member.phrases for member in members], PHRASES)
+        examples = _in_turn([member.examples for member in members], EXAMPLES)
+        clusters.append(replace(members[0], id=name, size=size, phrases=phrases, examples=examples))
+    return replace(flow, labels=labels, clusters=tuple(clusters))
 
 
 def _by_nearness(texts: Sequence[str], cosines: NDArray[Any]) -> list[str]:
     """Sorts texts, each once: the nearest first, of equally near ones the more frequent, then by the alphabet."""
+    counts = Counter(texts)
     nearest: dict[str, float] = {}
-    counts: dict[str, int] = {}
     for text, cosine in zip(texts, np.round(cosines, _NEAR).tolist(), strict=True):
         nearest[text] = max(cosine, nearest.get(text, cosine))
-        counts[text] = counts.get(text, 0) + 1
     return sorted(nearest, key=lambda text: (-nearest[text], -counts[text], text))
 
 

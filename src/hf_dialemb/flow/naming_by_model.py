@@ -46,15 +46,10 @@ def named_by_model(flow: Flow, spec: str, cache: Path | None) -> Flow:
     """Lets a language model name clusters; those of a role that get the same name become one, as in the program.
 
     Args:
-        flow: The flow, named as `hf_dialemb.flow.naming.named` does: a cluster that gets no answer keeps its name.
-        spec: See `hf_dialemb.flow.language_models.find_writer`.
+        flow: The flow, named as `hf_dialemb.flow.naming.named` does: a cluster that gets no answer keeps its name. How
+            many do is said in one warning.
+        spec: See `hf_dialemb.flow.language_models.find_writer`, also for what it raises.
         cache: The folder where answers are kept, by model and prompt, so that nothing is asked twice; None for nowhere.
-
-    Returns:
-        The flow under new names. How many clusters kept theirs is said in one warning.
-
-    Raises:
-        InputError: The model is not found, or a package or key is missing.
     """
     from tqdm import tqdm
 
@@ -77,28 +72,15 @@ def named_by_model(flow: Flow, spec: str, cache: Path | None) -> Flow:
 
 
 def prompt_for(cluster: Cluster) -> str:
-    """Writes the prompt that asks for a cluster's name.
-
-    Args:
-        cluster: The cluster; its first examples are shown, long ones cut, each as a JSON string: no quote or line of
-            theirs ends it.
-
-    Returns:
-        The prompt.
-    """
+    """Writes the prompt that asks for a cluster's name; examples are JSON strings, which no quote of theirs ends."""
     lines = [_quoted(text[:_LONGEST_UTTERANCE]) for text in cluster.examples[:_UTTERANCES]]
     return _PROMPT.format(role=_quoted(cluster.role), utterances="\n".join(lines))
 
 
 def clean_name(answer: str) -> str:
-    """Takes the name out of an answer.
+    """Takes the name out of an answer: its first line with words in it, or nothing where there is none.
 
-    Args:
-        answer: What a language model said.
-
-    Returns:
-        Its first line with words in it, without quotes, marks around it and characters that do not print, cut between
-        words to at most `LONGEST_NAME` characters; empty where there is no word.
+    Quotes, marks around it and what does not print are left out; it is cut between words to `LONGEST_NAME` characters.
     """
     for line in _THOUGHT.sub("", answer).splitlines():
         plain = " ".join("".join(letter if letter.isprintable() else " " for letter in line).split())

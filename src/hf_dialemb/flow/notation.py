@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ..corpora.show import visible
 from ..models.dialogue import ROLES
 from .flow import Flow
-from .graph import END, START, State, transition_shares
+from .graph import END, START, State, steps_of
 from .paths import widest_path
 from .pruning import WeightedGraph
 
@@ -32,15 +32,7 @@ def line_of(text: str) -> str:
 
 
 def label_lines(flow: Flow, state: State) -> list[str]:
-    """Gives what stands in a node: the name of a state in lines of at most 26 letters, and how often it occurs.
-
-    Args:
-        flow: The flow.
-        state: One of its states, `START` or `END`.
-
-    Returns:
-        At most four lines (see `line_of`).
-    """
+    """Gives the lines that stand in a node, at most four: the name of a state, and how often it occurs."""
     if state in (START, END):
         return [state[1].strip("[]")]
     cluster = flow.by_state[state]
@@ -56,21 +48,16 @@ def colour(role: str) -> str:
 def main_edges(graph: WeightedGraph) -> set[tuple[State, State]]:
     """Finds the transitions of the main path (see `hf_dialemb.flow.paths.widest_path`); none where there is no path."""
     path = widest_path(graph)
-    return set() if path is None else set(zip((START, *path.states), (*path.states, END), strict=True))
+    return set() if path is None else set(steps_of(path.states))
 
 
 def dot_of(flow: Flow, graph: WeightedGraph) -> str:
-    """Writes a flow in DOT.
+    """Writes what is shown of a flow in DOT.
 
-    Args:
-        flow: The flow.
-        graph: What is shown of it.
-
-    Returns:
-        The text. Borders and lines are as wide as states and transitions are frequent; a transition's label is its
-        share of all from the same state.
+    Borders and lines are as wide as states and transitions are frequent; a transition's label is its share of all from
+    the same state.
     """
-    numbers, shares, main = _numbers(graph), transition_shares(flow.graph), main_edges(graph)
+    numbers, shares, main = _numbers(graph), flow.graph.shares, main_edges(graph)
     lines = [
         "digraph flow {",
         f"  label={_dot(line_of(flow.title))}; labelloc=t; rankdir=TB;",
@@ -91,16 +78,8 @@ def dot_of(flow: Flow, graph: WeightedGraph) -> str:
 
 
 def mermaid_of(flow: Flow, graph: WeightedGraph) -> str:
-    """Writes a flow in Mermaid, as Markdown pages show it.
-
-    Args:
-        flow: The flow.
-        graph: What is shown of it.
-
-    Returns:
-        The text; a transition's label is its share of all from the same state.
-    """
-    numbers, shares, main = _numbers(graph), transition_shares(flow.graph), main_edges(graph)
+    """Writes what is shown of a flow in Mermaid, as Markdown pages show it; labels are as in `dot_of`."""
+    numbers, shares, main = _numbers(graph), flow.graph.shares, main_edges(graph)
     lines = ["flowchart TD"]
     for state in graph.nodes:
         text = "<br/>".join(map(_mermaid, label_lines(flow, state)))

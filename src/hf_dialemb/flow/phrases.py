@@ -23,18 +23,12 @@ _WORD = re.compile(r"\w(?:[\w'’-]*\w)?")
 
 
 def typical_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Finds the phrases of one to three words that are typical of each group.
+    """Finds phrases of one to three words that are typical of each of G groups: at most `PHRASES`, the best first.
 
     A phrase scores the share of a group's texts that hold it, times ``log(1 + A / f)``: f texts hold it in all, A is
     the mean over groups of the sum of such counts. One of two words counts half as much again, one of three twice, as
     it says more. Phrases that begin or end with a word such as "the", of digits alone, or said once in a group of
     several texts, are left out, and so is what repeats a part of another.
-
-    Args:
-        groups: The texts of each group, G of them; none is empty.
-
-    Returns:
-        At most `PHRASES` for each group, in small letters, the most typical first; none where nothing is typical.
     """
     from sklearn.feature_extraction.text import CountVectorizer
 

@@ -24,8 +24,7 @@ from .language_models import find_writer
 from .naming import centroids, merged_names, named, phrase_names
 from .naming_by_model import named_by_model
 from .pruning import Pruning, Weights, readable
-from .stored_clusters import read_clusters, write_clusters
-from .stored_flow import StoredFlow, stored_flow, write_flow
+from .stored_flow import StoredFlow, read_clusters, stored_flow, write_clusters, write_flow
 
 CACHE = "cache"
 """Where in a folder vectors, clusters and names are kept between runs."""
@@ -117,8 +116,8 @@ def find_flow(
             )
             if cache:
                 write_clusters(clusterings, cache, clusters_key)
-        flow = named(facts["corpus"], said, found, {role: each.labels for role, each in clusterings.items()})
-        flow = replace(flow, settings={**facts, **_decided(settings, clusterings)})
+        labels = {role: clustering.labels for role, clustering in clusterings.items()}
+        flow = named(facts["corpus"], said, found, labels, {**facts, **_decided(settings, clusterings)})
         if settings.names == PHRASES:
             flow = merged_names(phrase_names(flow))
         elif settings.names != NEAREST:
