@@ -12,9 +12,8 @@ from scipy.spatial.distance import jensenshannon
 from sklearn.metrics import adjusted_rand_score
 
 from hf_dialemb.flow.comparison import compared, graph_of
-from hf_dialemb.flow.graph import END, START, transition_graph
+from hf_dialemb.flow.graph import END, START, FlowGraph, transition_graph
 from hf_dialemb.flow.measures import FOLDS, compared_with_actions, next_action_perplexity, transition_divergence
-from hf_dialemb.models.errors import InputError
 
 
 def states(*words):
@@ -157,15 +156,21 @@ def test_what_may_be_chance_comes_after_what_is_not():
     assert [round(abs(one.difference), 2) for one in surely[:4]] == [0.33, 0.33, 1, 1]
     assert surely[2].corrected_p > 0.05 > surely[1].corrected_p
     unseen = next(one for one in surely if one.source == ("assistant", "C"))
-    assert (unseen.counts, unseen.shares, unseen.p) == ((1, 0), (1, None), 1)
-
-
-def test_the_same_twice_differs_nowhere():
+    assert (unseen.counts, unseen.shares, unseen.difference, unseen.p) == ((1, 0), (1, None), None, 1)
+    assert [one.difference is None for one in surely] == [False] * (len(surely) - 2) + [True] * 2
     same = graph(*random_words(5))
     found = compared(same, same)
     assert len(found) == len(same.edges)
     assert {(one.difference, one.p, one.corrected_p) for one in found} == {(0, 1, 1)}
     assert compared(graph(), graph()) == []
+
+
+@pytest.mark.parametrize("counts", [((1, 199), (1, 1)), ((0, 3), (3, 0)), ((40, 10), (15, 25)), ((7, 0), (9, 0))])
+def test_transitions_are_compared_by_the_exact_test(counts):
+    one, *_ = compared(*(FlowGraph({}, {("a", str(place)): n for place, n in enumerate(each)}) for each in counts))
+    assert one.p == pytest.approx(stats.fisher_exact(counts).pvalue)
+    if counts == ((1, 199), (1, 1)):
+        assert one.p == pytest.approx(0.0198, abs=1e-4)  # where a normal curve would say 2e-12
 
 
 def test_some_dialogues_of_a_flow_have_a_graph():
@@ -175,5 +180,3 @@ def test_some_dialogues_of_a_flow_have_a_graph():
     assert graph_of(flow, ["d2"]).edges[b, END] == 1
     assert graph_of(flow, flow.utterances.dialogues) == flow.graph
     assert (START, a) not in graph_of(flow, []).edges
-    with pytest.raises(InputError, match="dialogue 'd9': got an id that is not of the flow"):
-        graph_of(flow, ["d1", "d9"])

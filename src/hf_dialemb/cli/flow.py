@@ -20,11 +20,7 @@ _NAMES = "nearest (the typical utterance), phrases, api:MODEL, or a language mod
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
-    """Adds the commands.
-
-    Args:
-        commands: The commands of ``dialemb``.
-    """
+    """Adds the commands to those of ``dialemb``."""
     _add_build(commands)
     _add_next(commands)
     _add_compare(commands)
@@ -69,24 +65,15 @@ def _build(options: argparse.Namespace) -> None:
         raise InputError(f"input: got {len(given)}, expected one folder, file or corpus; see 'dialemb flow --help'")
     if options.vectors and options.model:
         raise InputError("got --vectors and --model, expected one of them; leave one out")
+    names = ("names", "nodes", "edges", "weights", "seed")
     try:
         settings = FlowSettings(
-            _by_role("clusters", options.clusters, int),
-            _by_role("threshold", options.threshold, float),
-            options.names,
-            options.nodes,
-            options.edges,
-            options.weights,
-            options.seed,
+            clusters=_by_role("clusters", options.clusters, int),
+            threshold=_by_role("threshold", options.threshold, float),
+            **{name: getattr(options, name) for name in names},
         )
-        build_flow(
-            _selection(given[0], options),
-            options.output,
-            settings,
-            say,
-            model=options.model or _MODEL,
-            vectors=options.vectors,
-        )
+        selection, model = _selection(given[0], options), options.model or _MODEL
+        build_flow(selection, options.output, settings, say, model=model, vectors=options.vectors)
     except InputError as error:
         raise InputError(re.sub(r"\bfield (clusters|threshold|nodes|edges|seed)\b", r"--\1", str(error))) from None
 

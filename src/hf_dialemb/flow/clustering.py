@@ -46,7 +46,6 @@ _FEWEST = 5
 
 _SAME = 1e-7  # a distance that is but rounding: the directions are the same
 
-Given = TypeVar("Given", int, float)
 Floats = TypeVar("Floats", NDArray[np.float32], NDArray[np.float64])
 
 Curve = tuple[tuple[int, float, float], ...]
@@ -68,18 +67,11 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """Clusters of one role's utterances.
+    """Clusters of one role's N utterances."""
 
-    Attributes:
-        labels: The cluster of each utterance, ``(N,)`` int32, numbered from 0 in the order of utterances.
-        choice: How many there are, and why.
-        merges: How leaves were merged, ``(L - 1, 4)``, see `hf_dialemb.flow.average_linkage.Merges`: a leaf is a
-            distinct vector, or in a large role a group of near ones.
-    """
-
-    labels: NDArray[np.int32]
+    labels: NDArray[np.int32]  # the cluster of each, (N,), numbered from 0 in the order of utterances
     choice: Choice
-    merges: Merges
+    merges: Merges  # of leaves: distinct vectors, or in a large role groups of near ones
 
 
 class Leaves(NamedTuple):
@@ -100,17 +92,11 @@ def cluster_by_role(
     seed: int = 0,
     progress: bool = False,
 ) -> dict[str, Clustering]:
-    """Clusters the utterances of each role for themselves; roles in alphabetical order.
+    """Clusters the utterances of each role for themselves, by their vectors, ``(N, D)``; roles in alphabetical order.
 
-    Args:
-        vectors: One for each utterance, ``(N, D)``; a vector of zeros, which has no direction, gets that of the first
-            axis, as in the paper's program. Equal texts should have equal vectors.
-        roles: Who speaks, N of them.
-        clusters: How many clusters each role has, or one that a mapping names.
-        threshold: The distance below which clusters of each role are merged, or of one that a mapping names. A role
-            with neither gets a number that is chosen.
-        seed: Decides the groups of a large role; others depend on no chance.
-        progress: Whether to show a bar.
+    Equal texts should have equal vectors; a vector of zeros gets the direction of the first axis, as in the paper's
+    program. A mapping names the roles that a number, or a distance below which clusters are merged, is for; a role with
+    neither gets a number that is chosen. The seed decides the groups of a large role; others depend on no chance.
 
     Raises:
         InputError: A number or threshold is not of a role, not within bounds, or both are given for one role.
@@ -121,11 +107,9 @@ def cluster_by_role(
     check_roles(clusters, threshold, roles)
     names, clusterings = np.array(roles, dtype=object), {}
     for role in sorted(set(roles)):
-        of_role = np.asarray(vectors)[names == role]
+        asked = {"clusters": _of(clusters, role), "threshold": _of(threshold, role)}
         try:
-            clusterings[role] = cluster(
-                of_role, clusters=_of(clusters, role), threshold=_of(threshold, role), seed=seed, progress=progress
-            )
+            clusterings[role] = cluster(np.asarray(vectors)[names == role], **asked, seed=seed, progress=progress)
         except InputError as error:
             raise InputError(f"role {role}: {error}") from error
     return clusterings
@@ -156,15 +140,11 @@ def cluster(
     seed: int = 0,
     progress: bool = False,
 ) -> Clustering:
-    """Clusters vectors by cosine, with average linkage; see `cluster_by_role`, also for what it raises.
+    """Clusters vectors of one role, ``(N, D)``, by cosine with average linkage; see `cluster_by_role`.
 
-    Args:
-        vectors: ``(N, D)``, N at least 1; zeros get the direction of the first axis.
-        clusters: How many clusters there shall be, from 1 to the number of leaves.
-        threshold: Clusters at a distance below it are merged, above 0. With neither, the number at the knee is chosen,
-            or another where no knee is clear: at least 2 where there are two leaves and at most `MOST_CLUSTERS`.
-        seed: Decides the groups that more than `hf_dialemb.flow.large.MOST_EXACT` distinct vectors are put in first.
-        progress: Whether to show a bar.
+    There are so many clusters as asked for, or as are left once those at a distance below the threshold are merged.
+    With neither it is the number at the knee, or another where no knee is clear: at least 2 where there are two leaves,
+    and at most `MOST_CLUSTERS`. More than `hf_dialemb.flow.large.MOST_EXACT` distinct vectors are put in groups first.
     """
     _check(vectors, clusters, threshold)
     leaves = _leaves(np.asarray(vectors), threshold, seed, progress)
@@ -177,7 +157,7 @@ def cluster(
     return Clustering(labels, choice, merges)
 
 
-def _of(given: Given | Mapping[str, Given] | None, role: str) -> Given | None:
+def _of(given: Any, role: str) -> Any:  # noqa: ANN401 - a number of either kind, or some by role
     return given.get(role) if isinstance(given, Mapping) else given
 
 
@@ -201,13 +181,14 @@ def _leaves(vectors: NDArray[Any], threshold: float | None, seed: int, progress:
     firsts = np.unique(of, return_index=True)[1]
     counts = np.bincount(of).astype(np.float64)
     if len(firsts) <= MOST_EXACT:
-        return Leaves(of, _unit(vectors[firsts].astype(np.float64)), counts, True)
-    unit = _unit(vectors[firsts].astype(np.float32))
-    groups, means, weights = grouped_leaves(unit, counts, threshold=threshold, seed=seed, progress=progress)
+        return Leaves(of, unit(vectors[firsts].astype(np.float64)), counts, True)
+    near = unit(vectors[firsts].astype(np.float32))
+    groups, means, weights = grouped_leaves(near, counts, threshold=threshold, seed=seed, progress=progress)
     return Leaves(groups[of], means, weights, False)
 
 
-def _unit(vectors: Floats) -> Floats:
+def unit(vectors: Floats) -> Floats:
+    """Brings vectors to unit length, in place; those of zeros get the direction of the first axis."""
     vectors[~vectors.any(axis=1), 0] = 1
     vectors /= np.abs(vectors).max(axis=1, keepdims=True)  # else squares of very small or large numbers are 0 or inf
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)

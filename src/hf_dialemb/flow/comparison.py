@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ..models.errors import InputError
 from .flow import Flow
 from .graph import FlowGraph, State, transition_graph
 
@@ -16,58 +15,30 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True)
 class TransitionDifference:
-    """How often a transition is taken, in two sets of dialogues.
-
-    Attributes:
-        source: Where it leads from; may be `START`.
-        target: Where it leads to; may be `END`.
-        counts: How often it is taken in the first set and in the second.
-        shares: ``counts`` as shares of all transitions from the source; None in a set that never comes there.
-        difference: The second share less the first, in ``[-1, 1]``; None where a set never comes to the source.
-        p: How likely a table at most as likely as this one is if both are alike: Fisher's exact test, two-sided. 1
-            where a set never comes to the source.
-        corrected_p: ``p`` after Holm's correction for the number of transitions whose sources both sets come to; 1
-            for the others.
-    """
+    """How often a transition is taken, in two sets of dialogues."""
 
     source: State
     target: State
-    counts: tuple[int, int]
-    shares: tuple[float | None, float | None]
-    difference: float | None
-    p: float
-    corrected_p: float
+    counts: tuple[int, int]  # in the first set and in the second
+    shares: tuple[float | None, float | None]  # of all from the source; None in a set that never comes there
+    difference: float | None  # the second share less the first; None where a set never comes to the source
+    p: float  # of Fisher's exact test, two-sided; 1 where a set never comes to the source
+    corrected_p: float  # after Holm's correction for all transitions whose sources both sets come to; else 1
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How two sets of the dialogues of a flow differ.
+    """How two sets of the dialogues of a flow differ."""
 
-    Attributes:
-        names: What each set is called, such as two months.
-        dialogues: How many dialogues each has.
-        differences: What `compared` finds between their graphs.
-        second: The ids of the second set's dialogues, so that the page says of which set each is; empty for not.
-    """
-
-    names: tuple[str, str]
-    dialogues: tuple[int, int]
+    names: tuple[str, str]  # what each set is called, such as two months
+    dialogues: tuple[int, int]  # how many each has
     differences: Sequence[TransitionDifference]
-    second: Collection[str] = frozenset()
+    second: Collection[str] = frozenset()  # the ids of the second set, so that the page says of which each is
 
 
 def graph_of(flow: Flow, dialogues: Collection[str]) -> FlowGraph:
-    """Counts what some dialogues of a flow do, by their ids.
-
-    Raises:
-        InputError: An id is not of the flow.
-    """
-    wanted = set(dialogues)
-    if unknown := wanted - set(flow.utterances.dialogues):
-        raise InputError(
-            f"dialogue '{min(unknown)}': got an id that is not of the flow, expected one that is; look it up"
-        )
-    pairs = zip(flow.utterances.dialogues, flow.trajectories, strict=True)
+    """Counts what some dialogues of a flow do, by their ids."""
+    wanted, pairs = frozenset(dialogues), zip(flow.utterances.dialogues, flow.trajectories, strict=True)
     return transition_graph(trajectory for name, trajectory in pairs if name in wanted)
 
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from ..corpora.audit.histograms import check_drawing, new_figure
 from ..models.errors import InputError
 from ..runs.files import write_atomically
+from .exports import MAIN, OTHER, colour, dot_of, label_lines, line_of, main_edges
 from .flow import Flow
 from .graph import END, START, State
-from .notation import MAIN, OTHER, colour, dot_of, label_lines, line_of, main_edges
 from .pruning import WeightedGraph
 
 MOST_LEAVES = 60
@@ -83,21 +83,11 @@ def _quietly() -> Iterator[None]:
 def draw_dendrogram(merges: NDArray[Any], clusters: int, path: Path, heading: str = "") -> None:
     """Draws the tree of a role's clusters as a PNG, whole or not at all; a line shows into how many it was cut.
 
-    Args:
-        merges: Those of average linkage, in the form of scipy, ``(L - 1, 4)`` with L at least 2; distances ascend, and
-            the last column does not matter.
-        clusters: Into how many clusters it was cut, in ``[1, L]``.
-        path: The PNG file.
-        heading: What stands above it.
-
-    Raises:
-        InputError: There is one leaf alone, or matplotlib is not installed.
+    The merges are those of average linkage, in the form of scipy, ``(L - 1, 4)``, of L leaves, at least 2; their last
+    column does not matter.
     """
     from scipy.cluster import hierarchy
 
-    check_drawing()
-    if not len(merges):
-        raise InputError("merges: got one leaf, expected at least two; what is said in one way has no tree")
     tree = np.array(merges, dtype=np.float64)
     tree[:, 3] = _leaves_below(tree)  # scipy counts leaves; the merges count what leaves stand for
     leaves = min(MOST_LEAVES, len(tree) + 1)

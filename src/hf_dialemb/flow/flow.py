@@ -24,21 +24,13 @@ Group = tuple[str, Hashable]
 
 @dataclass(frozen=True)
 class Utterances:
-    """The N utterances of D dialogues, in order.
+    """The N utterances of D dialogues, in order."""
 
-    Attributes:
-        dialogues: The ids of the dialogues, each once.
-        places: Which dialogue each utterance is of, ``(N,)`` int32, ascending, each in ``[0, D)``.
-        roles: Who speaks.
-        texts: What is said.
-        actions: What it does, as annotated; empty where that is not known.
-    """
-
-    dialogues: tuple[str, ...]
-    places: NDArray[np.int32]
-    roles: tuple[str, ...]
+    dialogues: tuple[str, ...]  # their ids, D of them, each once
+    places: NDArray[np.int32]  # which dialogue each utterance is of, (N,), ascending
+    roles: tuple[str, ...]  # who speaks
     texts: tuple[str, ...]
-    actions: tuple[str, ...]
+    actions: tuple[str, ...]  # what each utterance does, as annotated; empty where that is not known
 
     def __len__(self) -> int:
         return len(self.texts)

@@ -31,15 +31,12 @@ OFFICIAL_EDGES = 0.02
 
 @dataclass(frozen=True)
 class FlowGraph:
-    """A weighted graph of what follows what.
+    """A weighted graph of what follows what."""
 
-    Attributes:
-        states: How often each state occurs; `START` and `END` are left out.
-        edges: How often each pair of states occurs in a row, with `START` before the first and `END` after the last.
-    """
-
-    states: Mapping[State, int]
-    edges: Mapping[tuple[State, State], int]
+    states: Mapping[State, int]  # how often each occurs, without start and end
+    edges: Mapping[
+        tuple[State, State], int
+    ]  # how often a pair occurs in a row, from `START` to the first, last to `END`
 
     @cached_property
     def following(self) -> dict[State, Counter[State]]:

@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from .exports import line_of
 from .flow import Flow
 from .graph import END, START, State
-from .notation import line_of
 from .paths import widest_path
 from .pruning import WeightedGraph
 

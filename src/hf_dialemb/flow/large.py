@@ -38,16 +38,10 @@ def grouped_leaves(
     seed: int = 0,
     progress: bool = False,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Puts distinct unit vectors, ``(U, D)``, into L groups.
+    """Puts distinct unit vectors, ``(U, D)``, each of which stands for so many as its count says, into about L groups.
 
-    Args:
-        unit: The vectors.
-        counts: How many vectors each stands for, ``(U,)``.
-        groups: How many groups there shall be, at most U; there are a few more where distances are equal.
-        region: How many vectors a region has, about.
-        threshold: What is not nearer than this stays apart, even if there are more groups then.
-        seed: Draws what regions start from.
-        progress: Whether to show a bar.
+    What is not nearer than the threshold stays apart, even if there are more groups then. The seed draws what regions
+    of about ``region`` vectors start from.
 
     Returns:
         The group of each vector, ``(U,)``, each in ``[0, L)``; of each group the mean, ``(L, D)`` float64, and how

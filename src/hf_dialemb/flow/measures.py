@@ -16,11 +16,7 @@ FOLDS = 5
 
 
 def compared_with_actions(clusters: Sequence[Sequence[State]], actions: Sequence[Sequence[State]]) -> dict[str, float]:
-    """Compares what dialogues do by clusters with what they do by annotations.
-
-    Args:
-        clusters: The trajectories of dialogues over clusters, each a role and a name.
-        actions: The trajectories of the same utterances over actions, each a role and what it does.
+    """Compares what dialogues do by clusters with what they do by annotations, by two trajectories of each dialogue.
 
     Returns:
         ``nodes`` and ``reference_nodes``: the states of the graphs of clusters and actions that are no noise (see
@@ -61,10 +57,9 @@ def compared_with_actions(clusters: Sequence[Sequence[State]], actions: Sequence
 def transition_divergence(predicted: FlowGraph, reference: FlowGraph) -> float:
     """Compares what follows each state, start included, in two graphs with the same names and a transition at least.
 
-    Returns:
-        The Jensen-Shannon divergence of what follows a state, in bits, averaged over states by how often they occur:
-        the mean of their shares of both graphs. A state that one of the graphs lacks counts 1. In ``[0, 1]``: 0 where
-        the same follows every state, 1 where nothing is the same.
+    It is the Jensen-Shannon divergence of what follows a state, in bits, averaged over states by how often they occur:
+    the mean of their shares of both graphs. A state that one of the graphs lacks counts 1. In ``[0, 1]``: 0 where the
+    same follows every state, 1 where nothing is the same.
     """
     from scipy.special import rel_entr
 
@@ -89,13 +84,8 @@ def next_action_perplexity(states: Sequence[Sequence[State]], actions: Sequence[
     Actions, not clusters, are foretold, so that figures of different clusters can be compared: fewer clusters make
     nothing easier, and one cluster for all knows no more than how often each action occurs. Dialogues are split into
     `FOLDS` parts, and those of each are foretold from the others (see `hf_dialemb.flow.smoothing.TransitionModel`).
-
-    Returns:
-        2 to the mean of -log2 of the probability of what followed each utterance, the end included; from 1, where all
-        is certain, on. A model that knows nothing has the number of actions, the end included. Lower is better.
-
-    Raises:
-        ValueError: The trajectories are not of the same utterances, or there is none.
+    The result is 2 to the mean of -log2 of the probability of what followed each utterance, the end included; from 1,
+    where all is certain, on. A model that knows nothing has the number of actions, the end included. Lower is better.
     """
     _check(states, actions)
     outcomes = [*dict.fromkeys(action for trajectory in actions for action in trajectory), END]

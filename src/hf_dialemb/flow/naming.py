@@ -1,22 +1,37 @@
-"""Names clusters for a person: by the utterance in their middle, typical phrases, and examples."""
+"""Names clusters for a person: by the utterance in their middle, typical phrases, and examples.
+
+Phrases are found by class-based TF-IDF (Grootendorst, 2022).
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .flow import EXAMPLES, Cluster, Flow, Utterances, numbered
-from .phrases import PHRASES, typical_phrases
+
+PHRASES = 5
+"""So many a cluster gets at most."""
+
+_LONGEST_PHRASE = 3
+_LONGEST_WORD = 50  # what has more characters is no word
+_CANDIDATES = 50  # the best of a group are looked through for those that say something new
+_SAME = 0.75  # a phrase that is mostly said within a longer one gives way to it
+_ASKING = frozenset(("what", "when", "where", "which", "who", "whose", "why", "how"))
+_STOPS = re.compile(r"[^\w\s'’-]+|\s-+\s")  # phrases do not go across punctuation
+_WORD = re.compile(r"\w(?:[\w'’-]*\w)?")
 
 LONGEST_TEXT = 300
 """So many characters a name or an example has at most: both are repeated in every file of a flow."""
 
-_PHRASES = 3  # so many make a name
+_NAMING = 3  # so many phrases make a name
 _NEAR = 6  # digits of a cosine that count, so that rounding does not decide between equally near texts
 
 
@@ -29,58 +44,31 @@ def named(
 ) -> Flow:
     """Builds a flow from clusters, each named for the utterance that is nearest to its centroid.
 
-    Args:
-        title: What the flow is of.
-        utterances: The utterances, N of them.
-        vectors: One for each, ``(N, D)``.
-        labels: Of each role the cluster of each of its utterances in order; see `hf_dialemb.flow.clustering`.
-        settings: Everything that decided the result, as JSON has it.
-
-    Returns:
-        The flow, its clusters in the order of `hf_dialemb.flow.flow.numbered`; long texts are cut to `LONGEST_TEXT`.
-
-    Raises:
-        ValueError: The shapes do not fit.
+    ``vectors`` are ``(N, D)``, and ``labels`` give for each role the cluster of each of its utterances, in order.
+    Clusters come as `hf_dialemb.flow.flow.numbered` has them; texts are cut to `LONGEST_TEXT`.
     """
-    if np.ndim(vectors) != 2 or len(vectors) != len(utterances):
-        raise ValueError(f"vectors: got shape {np.shape(vectors)}, expected ({len(utterances)}, D): one each")
-    ids, numbers = numbered(list(zip(utterances.roles, _label_of_each(utterances, labels), strict=True)))
-    rows = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
-    texts = [[utterances.texts[row] for row in of_one] for of_one in rows]
+    of_each = np.zeros(len(utterances), dtype=np.int64)
+    for role, rows in utterances.rows_by_role().items():
+        of_each[rows] = labels[role]
+    ids, numbers = numbered(list(zip(utterances.roles, of_each.tolist(), strict=True)))
+    members = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
+    texts = [[utterances.texts[row] for row in rows] for rows in members]
     phrases: list[tuple[str, ...]] = []
     for role in dict.fromkeys(role for role, _ in ids):
         phrases += typical_phrases([said for (other, _), said in zip(ids, texts, strict=True) if other == role])
     middles, clusters = centroids(vectors, numbers), []
     for number, ((role, _), (name, size)) in enumerate(ids.items()):
-        nearest = _by_nearness(texts[number], _unit(vectors[rows[number]]) @ middles[number])
+        nearest = _by_nearness(texts[number], _unit(vectors[members[number]]) @ middles[number])
         examples = tuple(dict.fromkeys(map(_shortened, nearest[:EXAMPLES])))
         clusters.append(Cluster(name, role, examples[0], size, phrases[number], examples))
     return Flow(title, utterances, numbers, tuple(clusters), dict(settings or {}))
 
 
-def _label_of_each(utterances: Utterances, labels: Mapping[str, NDArray[Any]]) -> list[int]:
-    by_role = utterances.rows_by_role()
-    if set(labels) != set(by_role):
-        raise ValueError(f"labels: got roles {', '.join(sorted(labels))}, expected {', '.join(by_role)}")
-    each = np.zeros(len(utterances), dtype=np.int64)
-    for role, rows in by_role.items():
-        if np.shape(labels[role]) != rows.shape:
-            raise ValueError(f"labels of {role}: got shape {np.shape(labels[role])}, expected {rows.shape}: one each")
-        each[rows] = labels[role]
-    found: list[int] = each.tolist()
-    return found
-
-
 def centroids(vectors: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float32]:
-    """Computes the middle of each of C clusters, none of which is empty.
+    """Computes the middle of each of C clusters, ``(C, D)``, from the cluster of each vector, none of which is empty.
 
-    Args:
-        vectors: One for each utterance, ``(N, D)``.
-        labels: The cluster of each, ``(N,)``, each in ``[0, C)``.
-
-    Returns:
-        The mean of each cluster's unit vectors, brought to unit length, ``(C, D)``: an utterance's cosine with it
-        grows with its mean cosine with the cluster's utterances.
+    It is the mean of the unit vectors, brought to unit length: an utterance's cosine with it grows with its mean cosine
+    with the cluster's utterances.
     """
     from scipy.sparse import csr_array
 
@@ -97,7 +85,7 @@ def with_names(flow: Flow, names: Sequence[str]) -> Flow:
 
 def phrase_names(flow: Flow) -> Flow:
     """Names clusters for their first one to three phrases, parted by commas; one without phrases keeps its name."""
-    return with_names(flow, [_shortened(", ".join(cluster.phrases[:_PHRASES])) for cluster in flow.clusters])
+    return with_names(flow, [_shortened(", ".join(cluster.phrases[:_NAMING])) for cluster in flow.clusters])
 
 
 def merged_names(flow: Flow) -> Flow:
@@ -147,3 +135,89 @@ def _in_turn(lists: Sequence[Sequence[str]], most: int) -> tuple[str, ...]:
     longest = max(map(len, lists))
     every = dict.fromkeys(each[place] for place in range(longest) for each in lists if place < len(each))
     return tuple(every)[:most]
+
+
+def typical_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Finds phrases of one to three words that are typical of each of G groups: at most `PHRASES`, the best first.
+
+    A phrase scores the share of a group's texts that hold it, times ``log(1 + A / f)``: f texts hold it in all, A is
+    the mean over groups of the sum of such counts. One of two words counts half as much again, one of three twice, as
+    it says more. Phrases that begin or end with a word such as "the", of digits alone, or said once in a group of
+    several texts, are left out, and so is what repeats a part of another.
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    texts = {text: row for row, text in enumerate(dict.fromkeys(text for group in groups for text in group))}
+    vectorizer = CountVectorizer(analyzer=_phrases_of, binary=True, dtype=np.float32)
+    try:
+        held = vectorizer.fit_transform(texts)
+    except ValueError:  # scikit-learn's way to say that no text holds a word
+        return [()] * len(groups)
+    phrases = vectorizer.get_feature_names_out()
+    counts = (_members(groups, texts) @ held).tocsr()
+    totals = np.asarray(counts.sum(axis=0)).ravel()
+    rarity = np.log1p(totals.sum() / len(groups) / totals)
+    found = []
+    for row, group in enumerate(groups):
+        start, end = counts.indptr[row : row + 2]
+        columns, often = counts.indices[start:end], counts.data[start:end]
+        several = often >= min(2, len(group))
+        found.append(_best(phrases, columns[several], often[several], rarity))
+    return found
+
+
+def _phrases_of(text: str) -> set[str]:
+    """Finds all phrases of a text that say something."""
+    found: set[str] = set()
+    for part in _STOPS.split(text.lower()):
+        words = _WORD.findall(part)
+        for length in range(1, _LONGEST_PHRASE + 1):
+            found.update(
+                " ".join(words[start : start + length])
+                for start in range(len(words) - length + 1)
+                if _says_something(words[start : start + length])
+            )
+    return found
+
+
+def _says_something(words: Sequence[str]) -> bool:
+    empty = _empty_words()
+    first, last = (word.replace("’", "'").partition("'")[0] for word in (words[0], words[-1]))
+    begins = first not in empty or (first in _ASKING and len(words) > 1)
+    long = any(len(word) > _LONGEST_WORD for word in words)
+    return begins and last not in empty and not long and not all(word.isdigit() for word in words)
+
+
+@cache
+def _empty_words() -> frozenset[str]:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return frozenset(ENGLISH_STOP_WORDS) | {"like"}
+
+
+def _members(groups: Sequence[Sequence[str]], texts: dict[str, int]) -> Any:  # noqa: ANN401 - scipy's are not typed
+    """Counts how often each group has each text, (G, T)."""
+    from scipy.sparse import csr_matrix
+
+    rows = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    columns = [texts[text] for group in groups for text in group]
+    ones = np.ones(len(columns), dtype=np.float32)
+    return csr_matrix((ones, (rows, columns)), shape=(len(groups), len(texts)))
+
+
+def _best(phrases: NDArray[Any], columns: NDArray[Any], often: NDArray[Any], rarity: NDArray[Any]) -> tuple[str, ...]:
+    """Chooses the phrases of one group that score best and do not repeat one another."""
+    words = np.array([phrase.count(" ") + 1 for phrase in phrases[columns]])
+    scores = often * rarity[columns] * (1 + words) / 2
+    order = np.lexsort((phrases[columns], -scores))[:_CANDIDATES]
+    candidates = dict(zip(phrases[columns[order]], often[order], strict=True))
+    kept: list[str] = []
+    for phrase, count in candidates.items():
+        longer = any(_within(phrase, other) and often >= _SAME * count for other, often in candidates.items())
+        if not longer and not any(_within(phrase, other) or _within(other, phrase) for other in kept):
+            kept.append(phrase)
+    return tuple(kept[:PHRASES])
+
+
+def _within(phrase: str, other: str) -> bool:
+    return phrase != other and f" {phrase} " in f" {other} "

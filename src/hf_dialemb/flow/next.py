@@ -16,6 +16,7 @@ from ..encoders.baselines import BASELINES
 from ..encoders.specs import find_encoder, fingerprint
 from ..models.errors import InputError, unknown_name
 from ..runs.files import check_writable, write_text_atomically
+from .clustering import unit
 from .flow import Cluster, Flow, Utterances, read_utterances
 from .graph import END, START, State
 from .pipeline import CACHE
@@ -27,17 +28,11 @@ from .stored_flow import StoredFlow, read_flow
 
 @dataclass(frozen=True)
 class NextAction:
-    """What may come next.
+    """What may come next."""
 
-    Attributes:
-        state: The state, or `END`.
-        name: What a person calls it.
-        probability: How likely it is, in ``(0, 1]``.
-    """
-
-    state: State
-    name: str
-    probability: float
+    state: State  # or `END`
+    name: str  # what a person calls it
+    probability: float  # in (0, 1]
 
 
 def next_actions(flow: Flow, history: Sequence[State], top: int = 5) -> list[NextAction]:
@@ -81,16 +76,8 @@ def describe_next(
 ) -> Iterator[str]:
     """Says in lines where dialogues stand in a flow, and what is likely to come next.
 
-    Args:
-        folder: What ``dialemb flow`` wrote.
-        source: The dialogues so far, in one of the forms of `hf_dialemb.corpora.own.reading.read_own`.
-        top: How many actions to list of each, at least 1.
-        output: A JSONL file to write as well: of each dialogue its id, the states so far, and the next ones.
-        columns: How a table of one's own is read.
-        roles: Who is who.
-
-    Yields:
-        Lines to print.
+    ``source`` has the dialogues so far, in one of the forms of `hf_dialemb.corpora.own.reading.read_own`. Where there
+    is an ``output``, it gets a line of JSON for each dialogue: its id, the states so far, and the next ones.
     """
     stored = read_flow(folder)
     if output is not None:
@@ -135,27 +122,14 @@ def assigned(stored: StoredFlow, folder: Path, said: Utterances) -> NDArray[np.i
 def assign(
     vectors: NDArray[Any], roles: Sequence[str], centroids: NDArray[Any], clusters: Sequence[Cluster]
 ) -> NDArray[np.int32]:
-    """Finds the cluster of each utterance: of those of its role the one whose centroid is nearest, by cosine.
+    """Finds the cluster of each utterance, ``(N,)``: of those of its role the one whose centroid is nearest, by cosine.
 
-    Args:
-        vectors: Those of N utterances, ``(N, D)``. A vector of zeros gets the direction of the first axis.
-        roles: Who says each.
-        centroids: The mean vector of each cluster, ``(C, D)``.
-        clusters: The clusters.
-
-    Returns:
-        The number of each one's cluster, ``(N,)``, in ``[0, C)``; of equally near ones the first.
+    Of equally near ones it is the first. A vector of zeros gets the direction of the first axis.
 
     Raises:
         InputError: No cluster is of a role that speaks.
-        ValueError: The shapes do not fit, or a number is not finite.
     """
-    utterances, means = _directions("vectors", vectors), _directions("centroids", centroids)
-    if len(utterances) != len(roles) or len(means) != len(clusters) or utterances.shape[1] != means.shape[1]:
-        raise ValueError(
-            f"vectors and centroids: got shapes {utterances.shape} and {means.shape}, expected ({len(roles)}, D) and "
-            f"({len(clusters)}, D): one for each role and each cluster"
-        )
+    utterances, means = unit(np.array(vectors, np.float64)), unit(np.array(centroids, np.float64))
     speakers = np.array(roles, dtype=object)
     labels = np.zeros(len(roles), dtype=np.int32)
     for role in dict.fromkeys(roles):
@@ -172,13 +146,3 @@ def assign(
 
 def _name(flow: Flow, state: State) -> str:
     return "end" if state == END else flow.by_state[state].name
-
-
-def _directions(name: str, vectors: NDArray[Any]) -> NDArray[np.float64]:
-    directions = np.array(vectors, dtype=np.float64)
-    if directions.ndim != 2:
-        raise ValueError(f"{name}: got shape {directions.shape}, expected two dimensions: a vector in each row")
-    if not np.isfinite(directions).all():
-        raise ValueError(f"{name}: got NaN or infinity, expected finite numbers; look at the encoder")
-    directions[~directions.any(axis=1), 0] = 1
-    return np.asarray(directions / np.linalg.norm(directions, axis=1, keepdims=True))

@@ -92,14 +92,9 @@ def widest_path(graph: WeightedGraph) -> WidestPath | None:
 
 
 def forks(graph: FlowGraph, states: Collection[State]) -> list[Fork]:
-    """Finds states after which several others are likely: at least two have a share of `LIKELY`.
+    """Finds the states after which at least two others have a share of `LIKELY`, by falling entropy.
 
-    Args:
-        graph: The counts of a flow.
-        states: Which states to look at, such as those that are shown; the start always is.
-
-    Returns:
-        The forks, by falling entropy.
+    It looks at the start and at the states that are given, such as those that are shown.
     """
     found = []
     for state in dict.fromkeys((START, *states)):
@@ -113,13 +108,9 @@ def forks(graph: FlowGraph, states: Collection[State]) -> list[Fork]:
 
 
 def loops(flow: Flow) -> list[Loop]:
-    """Finds the loops of one to `LONGEST_LOOP` different states that dialogues go through again and again.
+    """Finds the loops of one to `LONGEST_LOOP` different states that dialogues go through, by falling number of laps.
 
-    Args:
-        flow: The flow.
-
-    Returns:
-        The loops, by falling number of laps. Of ``a b a b a``, the loop of a and b has two.
+    Of ``a b a b a``, the loop of a and b has two.
     """
     laps: dict[tuple[State, ...], Counter[str]] = defaultdict(Counter)
     for dialogue, trajectory in zip(flow.utterances.dialogues, flow.trajectories, strict=True):
@@ -139,8 +130,8 @@ def drop_offs(flow: Flow) -> list[DropOff]:
         flow: The flow.
 
     Returns:
-        The states at which dialogues end, though they go on after them more than half of the time; by falling number
-        of dialogues.
+        The states at which dialogues end, though they go on after them more than half of the time; those at which most
+        end come first.
     """
     ended: dict[State, list[str]] = defaultdict(list)
     for dialogue, trajectory in zip(flow.utterances.dialogues, flow.trajectories, strict=True):
@@ -151,17 +142,10 @@ def drop_offs(flow: Flow) -> list[DropOff]:
 
 
 def rare_paths(flow: Flow, most: int = 20) -> list[RarePath]:
-    """Finds the most unusual dialogues.
+    """Finds the dialogues whose transitions are least likely on average, the most unusual first.
 
-    A dialogue is judged by the transitions of all others: by its own, a way that it alone takes would be certain.
-
-    Args:
-        flow: The flow.
-        most: How many to return at most.
-
-    Returns:
-        The dialogues whose transitions are least likely on average (see
-        `hf_dialemb.flow.smoothing.TransitionModel`), the most unusual first.
+    A dialogue is judged by the transitions of all others (see `hf_dialemb.flow.smoothing.TransitionModel`): by its own,
+    a way that it alone takes would be certain.
     """
     model = TransitionModel([*flow.graph.states, END])
     paths = [steps_of(states) for states in flow.trajectories]

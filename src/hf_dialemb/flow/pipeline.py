@@ -20,9 +20,8 @@ from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
 from .clustering import Clustering, check_roles, cluster_by_role
 from .flow import Utterances
-from .language_models import find_writer
 from .naming import centroids, merged_names, named, phrase_names
-from .naming_by_model import named_by_model
+from .naming_by_model import find_writer, named_by_model
 from .pruning import Pruning, Weights, readable
 from .stored_flow import StoredFlow, read_clusters, stored_flow, write_clusters, write_flow
 
@@ -81,20 +80,11 @@ def find_flow(
     facts: Mapping[str, str],
     folder: Path | None,
 ) -> tuple[StoredFlow, dict[str, Clustering], Pruning]:
-    """Clusters utterances and names the clusters.
+    """Clusters utterances and names the clusters; says how clusters were found, and what of the flow is shown.
 
-    What a folder has of another run is taken from there: clusters by vectors and settings, names by clusters.
-
-    Args:
-        said: N utterances.
-        vectors: Makes one for each, ``(N, D)``; called where they are needed.
-        settings: How.
-        facts: ``corpus``, the title of the flow; ``vectors``, which tells the vectors from all others; and whatever
-            else is to be known of where the flow comes from.
-        folder: Where steps and the flow are kept; None for nowhere.
-
-    Returns:
-        The flow, how the clusters of each role were found, and what of the flow is shown.
+    What a folder has of another run is taken from there: clusters by vectors and settings, names by clusters. The
+    vectors, ``(N, D)``, are made where they are needed. The facts on where the flow comes from have ``corpus``, its
+    title, and ``vectors``, which tells the vectors from all others.
     """
     check_roles(settings.clusters, settings.threshold, said.roles)
     cache = folder / CACHE if folder else None

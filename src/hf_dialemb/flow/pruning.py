@@ -63,14 +63,9 @@ _NOT_MANY_MORE = 1.25  # times the fewest states, which a higher threshold is no
 
 @dataclass(frozen=True)
 class WeightedGraph:
-    """What is shown of a flow.
+    """What is shown of a flow, with weights in ``(0, 1]``."""
 
-    Attributes:
-        nodes: The weight of each state, in ``(0, 1]``; `START` and `END` are there always and weigh 1.
-        edges: The weight of each transition between them, in ``(0, 1]``.
-    """
-
-    nodes: dict[State, float]
+    nodes: dict[State, float]  # `START` and `END` are there always and weigh 1
     edges: dict[tuple[State, State], float]
 
     @property

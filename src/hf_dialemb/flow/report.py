@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..corpora.show import visible
-from ..models.errors import InputError
 from ..runs.files import write_json_atomically, write_text_atomically
 from .clustering import Clustering
 from .drawing import draw_dendrogram, draw_graph
@@ -34,7 +34,7 @@ def write_report(flow: Flow, clusterings: Mapping[str, Clustering], pruning: Pru
     write_json_atomically(folder / MACHINE, state_machine(flow, graph))
     others += [folder / POLICY, folder / MACHINE]
     pictures, sentence = draw_graph(flow, graph, folder)
-    others += [*pictures, *_dendrograms(clusterings, folder)]
+    others += [*pictures, *(_dendrograms(clusterings, folder) if find_spec("matplotlib") else ())]
     _remove_old(folder, [path.name for path in others])
     if sentence:
         lines.append(f"Pictures: {sentence}.")
@@ -73,8 +73,7 @@ def _shown(flow: Flow, graph: WeightedGraph, pruning: Pruning) -> Iterator[str]:
         f"Shown are {len(graph.states)} of {len(flow.clusters)} states and {len(graph.edges)} transitions "
         f"(--nodes {pruning.nodes:g} --edges {pruning.edges:g} --weights {pruning.weights})"
     )
-    main = widest_path(graph)
-    if main is not None:
+    if main := widest_path(graph):
         yield "Main path:"
         yield from (f"  {state[0]}: {short(flow.by_state[state].name)}" for state in main.states)
 
@@ -85,14 +84,8 @@ def short(name: str, most: int = 90) -> str:
     return name if len(name) <= most else f"{name[: most - 1].rstrip()}…"
 
 
-def _dendrograms(clusterings: Mapping[str, Clustering], folder: Path) -> Sequence[Path]:
-    written = []
-    for role, clustering in clusterings.items():
-        path = folder / f"dendrogram-{role}.png"
-        if len(clustering.merges):
-            try:
-                draw_dendrogram(clustering.merges, clustering.choice.count, path, f"What the {role} says")
-            except InputError:  # told already with the pictures of the graph
-                return []
-            written.append(path)
-    return written
+def _dendrograms(clusterings: Mapping[str, Clustering], folder: Path) -> list[Path]:
+    drawn = {folder / f"dendrogram-{role}.png": (role, one) for role, one in clusterings.items() if len(one.merges)}
+    for path, (role, one) in drawn.items():
+        draw_dendrogram(one.merges, one.choice.count, path, f"What the {role} says")
+    return list(drawn)

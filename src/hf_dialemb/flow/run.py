@@ -26,23 +26,14 @@ from .stored_flow import UTTERANCES
 
 @dataclass(frozen=True)
 class Selection:
-    """Which dialogues to read; see `hf_dialemb.corpora.iterate_dialogues`.
+    """Which dialogues to read; see `hf_dialemb.corpora.iterate_dialogues`."""
 
-    Attributes:
-        corpus: A folder, file, corpus name or Hub dataset.
-        data_dir: Where a registered corpus lies.
-        split: Which part of it.
-        domain: Only dialogues of this domain alone; None for all.
-        columns: How a table of one's own is read.
-        roles: Who is who in files of one's own.
-    """
-
-    corpus: str
-    data_dir: str | None = None
+    corpus: str  # a folder, file, corpus name or Hub dataset
+    data_dir: str | None = None  # where a registered corpus lies
     split: str = "all"
-    domain: str | None = None
-    columns: str | None = None
-    roles: str | None = None
+    domain: str | None = None  # that of dialogues which have no other
+    columns: str | None = None  # how a table of one's own is read
+    roles: str | None = None  # who is who in files of one's own
 
     @property
     def name(self) -> str:
@@ -50,11 +41,7 @@ class Selection:
         return Path(self.corpus.rstrip("/")).name or self.corpus
 
     def dialogues(self) -> list[Dialogue]:
-        """Reads the dialogues, at least one.
-
-        Raises:
-            InputError: The corpus is not found or malformed, or no dialogue has the domain.
-        """
+        """Reads the dialogues, at least one; an `InputError` says what is malformed, or that none has the domain."""
         found = load_dialogues(self.corpus, self.data_dir, self.split, columns=self.columns, roles=self.roles)
         if self.domain is None:
             return found
@@ -78,21 +65,11 @@ def build_flow(
     model: str = "all-MiniLM-L6-v2",
     vectors: Path | None = None,
 ) -> None:
-    """Finds the flow of conversations and writes its page, files and tables.
+    """Finds the flow of conversations, writes its page, files and tables, and says in lines what is done.
 
     A run that was stopped, or one with other settings, goes on from the steps that it shares with what is there:
-    vectors are kept by text, clusters by vectors and settings, names by clusters.
-
-    Args:
-        selection: The conversations.
-        output: The folder to write.
-        settings: How the flow is made.
-        say: Told in lines what is done.
-        model: What embeds utterances; see `hf_dialemb.encoders.specs.load_encoder`.
-        vectors: A ``.npy`` of ready vectors instead, ``(N, D)``: one for each utterance, in order.
-
-    Raises:
-        InputError: The input, the model or a setting is wrong.
+    vectors are kept by text, clusters by vectors and settings, names by clusters. Utterances are embedded by the model,
+    or have ready vectors in a ``.npy``, ``(N, D)``, in order.
     """
     source = source_of(model) if vectors is None else _digest(vectors)
     dialogues = selection.dialogues()

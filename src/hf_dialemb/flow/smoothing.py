@@ -17,8 +17,6 @@ class TransitionModel:
     """
 
     def __init__(self, outcomes: Collection[State]) -> None:
-        if not outcomes:
-            raise ValueError("outcomes: got none, expected everything that may follow a state")
         self.outcomes = tuple(outcomes)
         self._counts: dict[tuple[State, ...], Counter[State]] = {}
 

@@ -26,17 +26,11 @@ _AGAIN = "run dialemb flow again"
 
 @dataclass(frozen=True)
 class StoredFlow:
-    """A flow with what new utterances are assigned by.
-
-    Attributes:
-        flow: The flow, with C clusters.
-        centroids: The mean vector of each cluster's utterances, of unit length each, ``(C, D)`` float32.
-        key: Tells the flow from all that come of other input or settings.
-    """
+    """A flow with what new utterances are assigned by."""
 
     flow: Flow
-    centroids: NDArray[np.float32]
-    key: str
+    centroids: NDArray[np.float32]  # the middle of each cluster's unit vectors, of unit length, (C, D)
+    key: str  # tells the flow from all that come of other input or settings
 
 
 def write_flow(stored: StoredFlow, folder: Path) -> None:

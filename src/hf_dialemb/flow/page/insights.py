@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from ..exports import line_of
 from ..flow import Flow
 from ..graph import END, START, State
-from ..notation import line_of
 from ..paths import DropOff, Fork, Loop, RarePath, drop_offs, forks, loops, rare_paths
 from .record import Row, Section
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...models.dialogue import ROLES
+from ..exports import line_of
 from ..graph import END, START, State, steps_of
-from ..notation import line_of
 from ..pruning import Pruning
 
 if TYPE_CHECKING:
