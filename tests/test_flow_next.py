@@ -9,6 +9,8 @@ from flow_words import flow_of, named, random_words, state_of
 from hf_dialemb.flow.flow import flow_of_actions, read_utterances
 from hf_dialemb.flow.graph import END
 from hf_dialemb.flow.next import assign, next_actions
+from hf_dialemb.flow.paths import widest_path
+from hf_dialemb.flow.pruning import PAPER, pruned
 from hf_dialemb.models.errors import InputError
 
 
@@ -79,7 +81,7 @@ def test_the_end_can_be_next_and_what_is_unknown_is_told():
         next_actions(flow, [], top=0)
 
 
-def test_next_actions_of_a_real_domain(data_dir):
+def test_next_actions_and_the_main_path_of_a_real_domain(data_dir):
     from hf_dialemb.corpora import load_dialogues, single_domain
 
     dialogues = [one for one in single_domain(load_dialogues("multiwoz", data_dir, "test")) if one.domains == ("taxi",)]
@@ -88,3 +90,6 @@ def test_next_actions_of_a_real_domain(data_dir):
     found = next_actions(flow, [thanks.state], top=3)
     assert len(found) == 3
     assert END in {one.state for one in found} or all(one.state[0] == "assistant" for one in found)
+    graph = pruned(flow.graph, PAPER)
+    assert 20 < len(graph.states) < len(flow.clusters)
+    assert not widest_path(graph).same_role
