@@ -77,7 +77,7 @@ def clustering_of(side: str) -> Callable[[Any], Any]:
     if side == OURS:
         from hf_dialemb.flow.clustering import cluster
 
-        return lambda vectors: cluster(vectors, number=CLUSTERS).labels
+        return lambda vectors: cluster(vectors, clusters=CLUSTERS).labels
     if side == GROUPED:
         return cluster_groups
     from sklearn.cluster import AgglomerativeClustering

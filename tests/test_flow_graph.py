@@ -12,11 +12,8 @@ import networkx as nx
 import numpy as np
 import pytest
 from flow_words import flow_of, named, random_words, state_of
-from scipy.stats import fisher_exact
 
-from hf_dialemb.flow.comparison import compared, graph_of
-from hf_dialemb.flow.flow import flow_of_actions, read_utterances
-from hf_dialemb.flow.graph import END, NOISE, START, FlowGraph, official_size, transition_graph, transition_shares
+from hf_dialemb.flow.graph import END, NOISE, START, FlowGraph, official_size, transition_graph
 from hf_dialemb.flow.paths import DropOff, Loop, drop_offs, forks, loops, rare_paths, widest_path
 from hf_dialemb.flow.pruning import PAPER, PROGRAM, STATES, TRANSITIONS, Pruning, WeightedGraph, pruned, readable
 from hf_dialemb.flow.smoothing import TransitionModel
@@ -54,7 +51,7 @@ def program(flow, pruning):
     return set(graph), set(graph.edges)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("weights", ["max", "max-out", "prob-out"])
 def test_what_is_shown_is_what_the_program_shows_and_its_self_loops(seed, weights):
     flow = flow_of(*random_words(seed))
@@ -78,20 +75,13 @@ def test_weights_are_shares_of_what_is_left():
 def test_weights_of_states_are_shares_of_the_most_frequent():
     flow = flow_of(*["aA"] * 3, "aB")
     graph = pruned(flow.graph, ALL)
-    assert {named(flow, [state]): weight for state, weight in graph.nodes.items()} == {
-        "<": 1, "a": 1, "A": 0.75, "B": 0.25, ">": 1,
-    }  # fmt: skip
+    weights = {named(flow, [state]): weight for state, weight in graph.nodes.items()}
+    assert weights == {"<": 1, "a": 1, "A": 0.75, "B": 0.25, ">": 1}
     assert named(flow, graph.states) == "aAB"
-
-
-def test_a_state_at_the_threshold_is_noise():
-    flow = flow_of(*["a"] * 50, "b")
+    flow = flow_of(*["a"] * 50, "b")  # a state at the threshold is noise
     assert len(pruned(flow.graph, Pruning(0.02, 0)).states) == 1
     assert len(pruned(flow.graph, Pruning(0.0199, 0)).states) == 2
-
-
-def test_a_self_loop_counts_and_stays_but_makes_no_way():
-    flow = flow_of(*["aaaA"] * 2)
+    flow = flow_of(*["aaaA"] * 2)  # a self-loop counts and stays, but makes no way
     assert edges_of(flow, pruned(flow.graph, Pruning(0, 0, "prob-out"))) == {"<a": 1, "aa": 2 / 3, "aA": 1 / 3, "A>": 1}
     assert edges_of(flow, pruned(flow.graph, Pruning(0, 0.5, "prob-out"))) == {}
 
@@ -189,10 +179,8 @@ def test_loops_count_laps():
 
 def test_dialogues_drop_off_where_most_go_on():
     flow = flow_of(*["aAb"] * 3, "aA", "a")
-    assert drop_offs(flow) == [
-        DropOff(state_of(flow, "A"), 1, 1 / 4, ("d4",)),
-        DropOff(state_of(flow, "a"), 1, 1 / 5, ("d5",)),
-    ]
+    a, b = (state_of(flow, letter) for letter in "Aa")
+    assert drop_offs(flow) == [DropOff(a, 1, 1 / 4, ("d4",)), DropOff(b, 1, 1 / 5, ("d5",))]
     assert drop_offs(flow_of("aA")) == []
 
 
@@ -222,8 +210,6 @@ def test_smoothing_ends_in_equal_chances_and_sums_to_one():
     assert model.probability(outcomes[:2], outcomes[2]) < before
     model.add(outcomes[:2], outcomes[0], -1)
     assert model.probability(outcomes[:2], outcomes[2]) == before
-    with pytest.raises(ValueError, match="outcomes: got none"):
-        TransitionModel([])
 
 
 def test_one_dialogue_and_a_very_long_one_have_paths():
@@ -233,22 +219,8 @@ def test_one_dialogue_and_a_very_long_one_have_paths():
         assert named(flow, path.states)[0] == named(flow, flow.trajectories[0])[0]
         assert [one.dialogue for one in rare_paths(flow)] == ["d1"]
         assert {name for loop in loops(flow) for name in loop.dialogues} <= {"d1"}
-        assert sum(transition_shares(flow.graph).values()) == pytest.approx(len(flow.graph.states) + 1)
+        assert sum(flow.graph.shares.values()) == pytest.approx(len(flow.graph.states) + 1)
     assert not pruned(long.graph, Pruning()).states  # it ends once, which is rare among thousands of turns
-
-
-def test_paths_of_a_real_domain(data_dir):
-    from hf_dialemb.corpora import load_dialogues, single_domain
-
-    dialogues = [one for one in single_domain(load_dialogues("multiwoz", data_dir, "test")) if one.domains == ("taxi",)]
-    flow = flow_of_actions(read_utterances(dialogues))
-    graph = pruned(flow.graph, PAPER)
-    assert 20 < len(graph.states) < len(flow.clusters)
-    path = widest_path(graph)
-    assert not path.same_role
-    assert all(edge in graph.edges for edge in zip((START, *path.states), (*path.states, END), strict=True))
-    assert forks(flow.graph, graph.states)
-    assert len(rare_paths(flow, most=5)) == 5
 
 
 def random_graph(states: int, seed: int) -> FlowGraph:
@@ -268,11 +240,16 @@ def test_what_is_shown_at_first_can_be_read(states, seed):
     assert chosen.nodes in (NOISE, *(part / 20 for part in range(1, 11)))
 
 
-def test_thresholds_that_are_given_stay():
+def test_thresholds_that_are_given_stay_and_states_that_are_about_as_frequent():
     graph = random_graph(200, 0)
     assert readable(graph, nodes=0.3, edges=0.7, weights="prob-out") == Pruning(0.3, 0.7, "prob-out")
     assert readable(graph, nodes=0.01, edges=None, weights="max").nodes == 0.01
     assert readable(graph, nodes=None, edges=0.2, weights=None).edges == 0.2
+    generator = np.random.default_rng(0)
+    graph = transition_graph([[("user", str(state)) for state in generator.permutation(60)] for _ in range(50)])
+    chosen = readable(graph, nodes=None, edges=None, weights=None)
+    assert chosen.nodes == NOISE
+    assert 2 * STATES - 6 <= len(pruned(graph, chosen).states) <= 2 * STATES
 
 
 def test_where_the_thresholds_would_leave_nothing_lower_ones_are_taken():
@@ -297,37 +274,3 @@ def test_one_dialogue_of_ten_thousand_turns_shows_no_more_than_it_must():
     assert chosen.nodes > 0 < chosen.edges
     assert 0 < len(pruned(graph, chosen).states) <= STATES
     assert not pruned(graph, replace(chosen, edges=0.05)).states
-
-
-def test_states_that_are_about_as_frequent_stay():
-    generator = np.random.default_rng(0)
-    graph = transition_graph([[("user", str(state)) for state in generator.permutation(60)] for _ in range(50)])
-    chosen = readable(graph, nodes=None, edges=None, weights=None)
-    assert chosen.nodes == NOISE
-    assert 2 * STATES - 6 <= len(pruned(graph, chosen).states) <= 2 * STATES
-
-
-def transitions(*counts):
-    """Makes a graph in which a state is followed so often by each of some others."""
-    return FlowGraph({}, {(("user", "a"), ("user", str(place))): count for place, count in enumerate(counts)})
-
-
-@pytest.mark.parametrize("counts", [((1, 199), (1, 1)), ((0, 3), (3, 0)), ((40, 10), (15, 25)), ((7, 0), (9, 0))])
-def test_transitions_are_compared_by_the_exact_test(counts):
-    one, *_ = compared(transitions(*counts[0]), transitions(*counts[1]))
-    assert one.p == pytest.approx(fisher_exact(counts).pvalue)
-    if counts == ((1, 199), (1, 1)):
-        assert one.p == pytest.approx(0.0198, abs=1e-4)  # where a normal curve would say 2e-12
-
-
-def test_where_one_set_never_comes_to_a_state_nothing_is_compared():
-    flow = flow_of(*["aA"] * 40, "aB", "bC", "aA", *["aB"] * 40)
-    names = flow.utterances.dialogues
-    found = compared(graph_of(flow, names[:42]), graph_of(flow, names[42:]))
-    (unseen,) = [one for one in found if one.source[0] == "assistant" and one.shares[1] is None]
-    assert (unseen.shares, unseen.difference, unseen.p, unseen.corrected_p) == ((1.0, None), None, 1, 1)
-    assert [one.difference is None for one in found] == [False] * (len(found) - 2) + [True] * 2
-    # b and C are in the first set alone, so that their two transitions are no tests.
-    least = min(found, key=lambda one: one.p)
-    assert least.corrected_p == pytest.approx((len(found) - 2) * least.p)
-    assert abs(found[0].difference) == pytest.approx(40 / 41 - 1 / 41)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from .parser import Parser, add_command, corpus_options, own_options, say, split_option
+
+if TYPE_CHECKING:
+    from ..flow.run import Selection
 
 COMMANDS = ("flow next", "flow compare", "flow measure")
 """Those whose name is two words."""
@@ -15,11 +20,7 @@ _NAMES = "nearest (the typical utterance), phrases, api:MODEL, or a language mod
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
-    """Adds the commands.
-
-    Args:
-        commands: The commands of ``dialemb``.
-    """
+    """Adds the commands to those of ``dialemb``."""
     _add_build(commands)
     _add_next(commands)
     _add_compare(commands)
@@ -55,7 +56,8 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _build(options: argparse.Namespace) -> None:
-    from ..flow.run import FlowRequest, build_flow
+    from ..flow.pipeline import FlowSettings
+    from ..flow.run import build_flow
     from ..models.errors import InputError
 
     given = [name for name in (options.input, options.named_input) if name]
@@ -63,23 +65,43 @@ def _build(options: argparse.Namespace) -> None:
         raise InputError(f"input: got {len(given)}, expected one folder, file or corpus; see 'dialemb flow --help'")
     if options.vectors and options.model:
         raise InputError("got --vectors and --model, expected one of them; leave one out")
-    request = FlowRequest(
-        corpus=given[0],
-        output=options.output,
-        model=options.model or _MODEL,
-        vectors=options.vectors,
-        data_dir=options.data_dir,
-        split=options.split,
-        domain=options.domain,
-        columns=options.columns,
-        roles=options.roles,
-        clusters=options.clusters,
-        threshold=options.threshold,
-        names=options.names,
-        pruning={name: getattr(options, name) for name in ("nodes", "edges", "weights")},
-        seed=options.seed,
-    )
-    build_flow(request, say)
+    names = ("names", "nodes", "edges", "weights", "seed")
+    try:
+        settings = FlowSettings(
+            clusters=_by_role("clusters", options.clusters, int),
+            threshold=_by_role("threshold", options.threshold, float),
+            **{name: getattr(options, name) for name in names},
+        )
+        selection, model = _selection(given[0], options), options.model or _MODEL
+        build_flow(selection, options.output, settings, say, model=model, vectors=options.vectors)
+    except InputError as error:
+        raise InputError(re.sub(r"\bfield (clusters|threshold|nodes|edges|seed)\b", r"--\1", str(error))) from None
+
+
+def _by_role(option: str, text: str | None, number: type[int] | type[float]) -> Any:  # noqa: ANN401 - of either kind
+    """Reads ``"12"`` or ``"user=10,assistant=14"``: a number, or one for each role that is named; None for nothing."""
+    from ..models.errors import InputError
+
+    if text is None:
+        return None
+    try:
+        if "=" not in text:
+            return number(text)
+        pairs = [(role.strip(), number(value)) for role, value in (part.split("=") for part in text.split(","))]
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError
+    except ValueError:
+        example = "12 or user=10,assistant=14" if number is int else "0.6 or user=0.5,assistant=0.6"
+        raise InputError(
+            f"--{option}: got '{text}', expected a number, or one for each role once, such as {example}; correct it"
+        ) from None
+    return dict(pairs)
+
+
+def _selection(corpus: str, options: argparse.Namespace) -> Selection:
+    from ..flow.run import Selection
+
+    return Selection(corpus, options.data_dir, options.split, options.domain, options.columns, options.roles)
 
 
 def _add_next(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -127,16 +149,7 @@ def _add_compare(commands: argparse._SubParsersAction[Parser]) -> None:
 def _compare(options: argparse.Namespace) -> None:
     from ..flow.compare import compare_with
 
-    for line in compare_with(
-        options.flow,
-        options.input,
-        options.output,
-        data_dir=options.data_dir,
-        split=options.split,
-        domain=options.domain,
-        columns=options.columns,
-        roles=options.roles,
-    ):
+    for line in compare_with(options.flow, _selection(options.input, options), options.output):
         say(line)
 
 

@@ -28,15 +28,9 @@ _FEWEST_COPIED = 256  # below it a smaller copy saves less than it costs
 
 
 def average_linkage(means: NDArray[Any], weights: NDArray[Any], *, progress: bool = False) -> Merges:
-    """Merges leaves until one cluster is left.
+    """Merges L leaves until one cluster is left; takes 8 bytes times the square of L, twice for a moment.
 
-    Args:
-        means: Of each leaf the mean of its unit vectors, ``(L, D)``, L at least 1.
-        weights: How many vectors each leaf stands for, ``(L,)``, above 0.
-        progress: Whether to show a bar.
-
-    Returns:
-        The merges, ``(L - 1, 4)``. Takes 8 bytes times the square of L, twice for a moment.
+    A leaf is the mean of unit vectors, ``(L, D)``, and stands for so many of them as its weight says, ``(L,)``.
     """
     from tqdm import tqdm
 
@@ -53,14 +47,9 @@ def average_linkage(means: NDArray[Any], weights: NDArray[Any], *, progress: boo
 
 
 def cut(merges: Merges, number: int) -> NDArray[np.int32]:
-    """Undoes the last merges.
+    """Undoes merges, ``(L - 1, 4)``, until there are so many clusters, in ``[1, L]``.
 
-    Args:
-        merges: Of L leaves, ``(L - 1, 4)``.
-        number: How many clusters there shall be, in ``[1, L]``.
-
-    Returns:
-        The cluster of each leaf, ``(L,)``, numbered from 0 in the order of leaves.
+    Returns the cluster of each leaf, ``(L,)``, numbered from 0 in the order of leaves.
     """
     leaves = len(merges) + 1
     owner = np.arange(2 * leaves - 1)
@@ -124,20 +113,15 @@ def _join(distances: Merges, weights: NDArray[np.float64], gone: int, kept: int)
 
 def _in_order(pairs: NDArray[np.intp], heights: NDArray[np.float64], weights: NDArray[np.float64]) -> Merges:
     """Sorts merges by distance and gives clusters the numbers that they then have."""
-    leaves = len(weights)
-    parent = list(range(2 * leaves - 1))
-    sizes = [*weights.tolist(), *([0.0] * (leaves - 1))]
+    from scipy.cluster.hierarchy import DisjointSet
+
+    leaves, joined = len(weights), DisjointSet(range(len(weights)))
+    numbers, sizes = list(range(leaves)), weights.tolist()  # of the cluster that has a leaf for its root
     merges = np.zeros((leaves - 1, 4))
     for row, place in enumerate(np.argsort(heights, kind="stable")):
-        first, second = sorted(_root(parent, int(leaf)) for leaf in pairs[place])
-        parent[first] = parent[second] = leaves + row
-        sizes[leaves + row] = sizes[first] + sizes[second]
-        merges[row] = first, second, heights[place], sizes[leaves + row]
+        roots = [joined[leaf] for leaf in pairs[place].tolist()]
+        size = sum(sizes[root] for root in roots)
+        merges[row] = *sorted(numbers[root] for root in roots), heights[place], size
+        joined.merge(*roots)
+        numbers[joined[roots[0]]], sizes[joined[roots[0]]] = leaves + row, size
     return merges
-
-
-def _root(parent: list[int], place: int) -> int:
-    while parent[place] != place:
-        parent[place] = parent[parent[place]]
-        place = parent[place]
-    return place

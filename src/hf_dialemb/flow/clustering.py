@@ -18,7 +18,7 @@ on these very sets, so that the gain on others may be smaller.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -46,7 +46,6 @@ _FEWEST = 5
 
 _SAME = 1e-7  # a distance that is but rounding: the directions are the same
 
-Given = TypeVar("Given", int, float)
 Floats = TypeVar("Floats", NDArray[np.float32], NDArray[np.float64])
 
 Curve = tuple[tuple[int, float, float], ...]
@@ -57,78 +56,47 @@ from that of one cluster to that of the last number, both axes brought to ``[0, 
 
 @dataclass(frozen=True)
 class Choice:
-    """How many clusters a role has, and why.
+    """How many clusters a role has, and why."""
 
-    Attributes:
-        kind: Whether a number was asked for, a threshold, or neither.
-        value: The number or threshold that was asked for; of a number that was chosen, the best score of all.
-        count: How many clusters there are.
-        curve: What was looked at; empty where there is one distinct vector.
-        sentence: What was done, for a person to read.
-    """
-
-    kind: Literal["number", "threshold", "chosen"]
-    value: float
-    count: int
-    curve: Curve
-    sentence: str
+    kind: Literal["number", "threshold", "chosen"]  # what was asked for, or neither
+    value: float  # the number or threshold that was asked for; of a number that was chosen, the best score of all
+    count: int  # how many clusters there are
+    curve: Curve  # what was looked at; empty where there is one distinct vector
+    sentence: str  # what was done, for a person to read
 
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """Clusters of one role's utterances.
+    """Clusters of one role's N utterances."""
 
-    Attributes:
-        labels: The cluster of each utterance, ``(N,)`` int32, numbered from 0 in the order of utterances.
-        choice: How many there are, and why.
-        merges: How leaves were merged, ``(L - 1, 4)``, see `hf_dialemb.flow.average_linkage.Merges`: a leaf is a
-            distinct vector, or in a large role a group of near ones.
-    """
-
-    labels: NDArray[np.int32]
+    labels: NDArray[np.int32]  # the cluster of each, (N,), numbered from 0 in the order of utterances
     choice: Choice
-    merges: Merges
+    merges: Merges  # of leaves: distinct vectors, or in a large role groups of near ones
 
 
 class Leaves(NamedTuple):
-    """What is merged.
+    """What is merged, L leaves."""
 
-    Attributes:
-        of: The leaf of each vector, ``(N,)``, numbered in their order.
-        means: The mean of each leaf's unit vectors, ``(L, D)`` float64.
-        weights: How many vectors each leaf stands for, ``(L,)`` float64.
-        distinct: Whether a leaf is a distinct vector, not a group of near ones.
-    """
-
-    of: NDArray[np.intp]
-    means: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    distinct: bool
+    of: NDArray[np.intp]  # the leaf of each vector, (N,), numbered in their order
+    means: NDArray[np.float64]  # the mean of each leaf's unit vectors, (L, D)
+    weights: NDArray[np.float64]  # how many vectors each leaf stands for, (L,)
+    distinct: bool  # whether a leaf is a distinct vector, not a group of near ones
 
 
 def cluster_by_role(
     vectors: NDArray[Any],
     roles: Sequence[str],
     *,
-    number: int | Mapping[str, int] | None = None,
+    clusters: int | Mapping[str, int] | None = None,
     threshold: float | Mapping[str, float] | None = None,
     seed: int = 0,
     progress: bool = False,
 ) -> dict[str, Clustering]:
-    """Clusters the utterances of each role for themselves.
+    """Clusters the utterances of each role for themselves, by their vectors, ``(N, D)``; roles in alphabetical order.
 
-    Args:
-        vectors: One for each utterance, ``(N, D)``; a vector of zeros, which has no direction, gets that of the first
-            axis, as in the paper's program. Equal texts should have equal vectors.
-        roles: Who speaks, N of them.
-        number: How many clusters each role has, or one that a mapping names.
-        threshold: The distance below which clusters of each role are merged, or of one that a mapping names. A role
-            with neither gets a number that is chosen.
-        seed: Decides the groups of a large role; others depend on no chance.
-        progress: Whether to show a bar.
-
-    Returns:
-        The clusters of each role, of its utterances in order; roles in alphabetical order.
+    Equal texts should have equal vectors; a vector of zeros gets the direction of the first axis, as in the paper's
+    program. A mapping names the roles that a number, or a distance below which clusters are merged, is for; a role with
+    neither gets a number that is chosen. The seed decides the groups of a large role; others depend on no chance.
 
     Raises:
         InputError: A number or threshold is not of a role, not within bounds, or both are given for one role.
@@ -136,63 +104,60 @@ def cluster_by_role(
     """
     if np.ndim(vectors) != 2 or len(vectors) != len(roles) or not len(roles):
         raise ValueError(f"vectors: got shape {np.shape(vectors)}, expected ({len(roles)}, D): one for each utterance")
-    speakers = sorted(set(roles))
-    for field, given in (("number", number), ("threshold", threshold)):
-        for role in given if isinstance(given, Mapping) else ():
-            if role not in speakers:
-                known = ", ".join(speakers)
-                raise InputError(f"{field}: got role '{role}', expected one of {known}; name a role that speaks")
+    check_roles(clusters, threshold, roles)
     names, clusterings = np.array(roles, dtype=object), {}
-    for role in speakers:
-        of_role = np.asarray(vectors)[names == role]
+    for role in sorted(set(roles)):
+        asked = {"clusters": _of(clusters, role), "threshold": _of(threshold, role)}
         try:
-            clusterings[role] = cluster(
-                of_role, number=_of(number, role), threshold=_of(threshold, role), seed=seed, progress=progress
-            )
+            clusterings[role] = cluster(np.asarray(vectors)[names == role], **asked, seed=seed, progress=progress)
         except InputError as error:
             raise InputError(f"role {role}: {error}") from error
     return clusterings
 
 
+def check_roles(
+    clusters: int | Mapping[str, int] | None, threshold: float | Mapping[str, float] | None, roles: Iterable[str]
+) -> None:
+    """Refuses numbers for roles that do not speak, and two for one role."""
+    speakers = sorted(set(roles))
+    decided: dict[str, str] = {}
+    for field, given in (("clusters", clusters), ("threshold", threshold)):
+        for role in given if isinstance(given, Mapping) else speakers if given is not None else ():
+            if role not in speakers:
+                raise InputError(f"field {field}: got role '{role}', expected one of {', '.join(speakers)}; correct it")
+            if role in decided:
+                raise InputError(
+                    f"role {role}: got field {decided[role]} and field {field}, expected one; leave one out"
+                )
+            decided[role] = field
+
+
 def cluster(
     vectors: NDArray[Any],
     *,
-    number: int | None = None,
+    clusters: int | None = None,
     threshold: float | None = None,
     seed: int = 0,
     progress: bool = False,
 ) -> Clustering:
-    """Clusters vectors by cosine, with average linkage.
+    """Clusters vectors of one role, ``(N, D)``, by cosine with average linkage; see `cluster_by_role`.
 
-    Args:
-        vectors: ``(N, D)``, N at least 1; zeros get the direction of the first axis.
-        number: How many clusters there shall be, from 1 to the number of leaves.
-        threshold: Clusters at a distance below it are merged, above 0. With neither, the number at the
-            knee is chosen, or another where no knee is clear: at least 2 where there are two leaves and at most
-            `MOST_CLUSTERS`.
-        seed: Decides the groups that more than `hf_dialemb.flow.large.MOST_EXACT` distinct vectors are put in first.
-        progress: Whether to show a bar.
-
-    Returns:
-        The clusters.
-
-    Raises:
-        InputError: The number or threshold is not within bounds, or both are given; or the threshold leaves more
-            clusters of very many utterances than can be linked.
-        ValueError: The vectors are not of that shape, or one is not finite.
+    There are so many clusters as asked for, or as are left once those at a distance below the threshold are merged.
+    With neither it is the number at the knee, or another where no knee is clear: at least 2 where there are two leaves,
+    and at most `MOST_CLUSTERS`. More than `hf_dialemb.flow.large.MOST_EXACT` distinct vectors are put in groups first.
     """
-    _check(vectors, number, threshold)
+    _check(vectors, clusters, threshold)
     leaves = _leaves(np.asarray(vectors), threshold, seed, progress)
-    if number is not None and number > len(leaves.means):
+    if clusters is not None and clusters > len(leaves.means):
         kind = "distinct utterances" if leaves.distinct else "groups that utterances are put in first"
-        raise InputError(f"number: got {number}, expected at most {len(leaves.means)}, the {kind}; lower it")
+        raise InputError(f"field clusters: got {clusters}, expected at most {len(leaves.means)}, the {kind}; lower it")
     merges = average_linkage(leaves.means, leaves.weights, progress=progress)
-    choice = _choice(merges, number, threshold, len(vectors))
+    choice = _choice(merges, clusters, threshold, len(vectors))
     labels = cut(merges, choice.count)[leaves.of]
     return Clustering(labels, choice, merges)
 
 
-def _of(given: Given | Mapping[str, Given] | None, role: str) -> Given | None:
+def _of(given: Any, role: str) -> Any:  # noqa: ANN401 - a number of either kind, or some by role
     return given.get(role) if isinstance(given, Mapping) else given
 
 
@@ -202,11 +167,11 @@ def _check(vectors: NDArray[Any], number: int | None, threshold: float | None) -
     if not np.isfinite(vectors).all():
         raise ValueError("vectors: got one with NaN or infinity, expected finite numbers; look at the encoder")
     if number is not None and threshold is not None:
-        raise InputError(f"got number {number} and threshold {threshold}, expected one of them; leave one out")
+        raise InputError(f"got {number} clusters and threshold {threshold}, expected one of them; leave one out")
     if number is not None and (number != int(number) or number < 1):
-        raise InputError(f"number: got {number}, expected a whole number from 1 on; correct it")
+        raise InputError(f"field clusters: got {number}, expected a whole number from 1 on; correct it")
     if threshold is not None and not 0 < threshold < math.inf:
-        raise InputError(f"threshold: got {threshold}, expected a distance above 0, such as 0.5; correct it")
+        raise InputError(f"field threshold: got {threshold}, expected a distance above 0, such as 0.5; correct it")
 
 
 def _leaves(vectors: NDArray[Any], threshold: float | None, seed: int, progress: bool) -> Leaves:
@@ -216,13 +181,14 @@ def _leaves(vectors: NDArray[Any], threshold: float | None, seed: int, progress:
     firsts = np.unique(of, return_index=True)[1]
     counts = np.bincount(of).astype(np.float64)
     if len(firsts) <= MOST_EXACT:
-        return Leaves(of, _unit(vectors[firsts].astype(np.float64)), counts, True)
-    unit = _unit(vectors[firsts].astype(np.float32))
-    groups, means, weights = grouped_leaves(unit, counts, threshold=threshold, seed=seed, progress=progress)
+        return Leaves(of, unit(vectors[firsts].astype(np.float64)), counts, True)
+    near = unit(vectors[firsts].astype(np.float32))
+    groups, means, weights = grouped_leaves(near, counts, threshold=threshold, seed=seed, progress=progress)
     return Leaves(groups[of], means, weights, False)
 
 
-def _unit(vectors: Floats) -> Floats:
+def unit(vectors: Floats) -> Floats:
+    """Brings vectors to unit length, in place; those of zeros get the direction of the first axis."""
     vectors[~vectors.any(axis=1), 0] = 1
     vectors /= np.abs(vectors).max(axis=1, keepdims=True)  # else squares of very small or large numbers are 0 or inf
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)

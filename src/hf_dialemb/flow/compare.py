@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
@@ -13,64 +13,38 @@ import numpy as np
 
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_text_atomically
-from .comparison import SIGNIFICANT, TransitionDifference, compared, graph_of
+from .comparison import SIGNIFICANT, Comparison, TransitionDifference, compared, graph_of
 from .exports import as_cell
 from .flow import Flow, Utterances, read_utterances, restricted_to
 from .graph import END, START, State
 from .next import assigned
 from .page.page import write_page
-from .page.record import Comparison
 from .pruning import readable
 from .report import PAGE, short
-from .run import dialogues_of
+from .run import Selection
 from .stored_flow import StoredFlow, read_flow
 
 TRANSITIONS = "transitions.csv"
 _LISTED = 10  # so many differences are printed
 
 
-def compare_with(
-    folder: Path,
-    corpus: str,
-    output: Path,
-    *,
-    data_dir: str | None = None,
-    split: str = "all",
-    domain: str | None = None,
-    columns: str | None = None,
-    roles: str | None = None,
-) -> Iterator[str]:
-    """Compares dialogues with those of a flow, transition by transition.
+def compare_with(folder: Path, selection: Selection, output: Path) -> Iterator[str]:
+    """Compares dialogues with those of a flow in a folder; says in lines which transitions differ, the surest first.
 
-    Args:
-        folder: What ``dialemb flow`` wrote.
-        corpus: The second set. Dialogues that are of the flow themselves are compared with the rest of it; others are
-            brought to its states by the nearest centre, and then those of the flow are as well.
-        output: The folder to write: a page and ``transitions.csv``.
-        data_dir: See `hf_dialemb.flow.run.dialogues_of`, as for the others.
-        split: Which part of a corpus.
-        domain: Only dialogues of this domain alone.
-        columns: How a table of one's own is read.
-        roles: Who is who.
-
-    Yields:
-        Lines to print: the transitions that differ most, the surest first.
-
-    Raises:
-        InputError: The flow or the input cannot be read, no dialogue is left to compare with, or the flow's encoder is
-            not what it was.
+    Dialogues that are of the flow themselves are compared with the rest of it; others are brought to its states by the
+    nearest centre, and then those of the flow are as well. Writes a page and ``transitions.csv``.
     """
     stored = read_flow(folder)
-    said = read_utterances(dialogues_of(corpus, data_dir, split, domain, columns=columns, roles=roles))
+    said = read_utterances(selection.dialogues())
     for name in (PAGE, TRANSITIONS):
-        check_writable(output / name, folder / PAGE, corpus)
-    title = Path(corpus.rstrip("/")).name
+        check_writable(output / name, folder / PAGE, selection.corpus)
+    title = selection.name
     flow, second = _both(stored, folder, said, title)
     chosen = frozenset(second)
     first = [name for name in flow.utterances.dialogues if name not in chosen]
     if not first:
         raise InputError(
-            f"--input {corpus}: got all dialogues of the flow, expected some of them, or others; choose some"
+            f"--input {selection.corpus}: got all dialogues of the flow, expected some of them, or others; choose some"
         )
     differences = compared(graph_of(flow, first), graph_of(flow, second))
     whole = len(first) == len(stored.flow.utterances.dialogues)
@@ -91,7 +65,8 @@ def _both(stored: StoredFlow, folder: Path, said: Utterances, title: str) -> tup
     for name, content in found.items():
         # A folder of the flow, given by itself, has ids without the folder's name.
         same = next((each for each in (name, f"{title}/{name}") if known.get(each) == content), None)
-        ids[name] = same or _free(f"{title}/{name}", known)
+        free = chain([f"{title}/{name}"], (f"{title}/{name} ({number})" for number in count(2)))
+        ids[name] = same or next(each for each in free if each not in known)
     new = [place for place, name in enumerate(said.dialogues) if ids[name] not in known]
     if not new:
         return flow, list(ids.values())
@@ -105,11 +80,6 @@ def _both(stored: StoredFlow, folder: Path, said: Utterances, title: str) -> tup
     )
     # By one rule for both sides: beside the flow's own clusters, nearest centres would show differences of their own.
     return replace(flow, utterances=both, labels=assigned(stored, folder, both)), list(ids.values())
-
-
-def _free(name: str, taken: Container[str]) -> str:
-    """Returns a name that is not taken yet."""
-    return next(each for each in chain([name], (f"{name} ({number})" for number in count(2))) if each not in taken)
 
 
 def _contents(said: Utterances) -> dict[str, tuple[tuple[str, str], ...]]:
@@ -128,27 +98,20 @@ def _listed(flow: Flow, differences: Sequence[TransitionDifference]) -> Iterator
     yield f"{len(sure):,} of {both:,} transitions differ (p at most {SIGNIFICANT} after Holm's correction):"
     for one in sure[:_LISTED]:
         shares = " to ".join("—" if share is None else f"{share:.0%}" for share in one.shares)
-        steps = " > ".join(
-            f"{_id(state)} {short(_name(flow, state), 40)}".strip() for state in (one.source, one.target)
-        )
+        steps = " > ".join(f"{end[1]} {short(_name(flow, end), 40)}".strip() for end in (one.source, one.target))
         yield f"  {shares}  {steps}"
 
 
 def _table(flow: Flow, names: tuple[str, str], differences: Sequence[TransitionDifference]) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream)
-    counts, shares = (f"{kind} in {{}}" for kind in ("times", "share"))
-    heads = [counts.format(names[0]), counts.format(names[1]), shares.format(names[0]), shares.format(names[1])]
+    heads = [f"{kind} in {name}" for kind in ("times", "share") for name in names]
     writer.writerow(["from", "to", "from name", "to name", *heads, "difference", "p", "corrected p"])
     for one in differences:
         figures = [*one.counts, *one.shares, one.difference, one.p, one.corrected_p]
-        names_of = [as_cell(_name(flow, state)) for state in (one.source, one.target)]
-        writer.writerow([_id(one.source), _id(one.target), *names_of, *figures])
+        ends = one.source, one.target
+        writer.writerow([*(end[1] for end in ends), *(as_cell(_name(flow, end)) for end in ends), *figures])
     return stream.getvalue()
-
-
-def _id(state: State) -> str:
-    return state[1]
 
 
 def _name(flow: Flow, state: State) -> str:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from ..corpora.audit.histograms import check_drawing, new_figure
 from ..models.errors import InputError
 from ..runs.files import write_atomically
+from .exports import MAIN, OTHER, colour, dot_of, label_lines, line_of, main_edges
 from .flow import Flow
-from .graph import END, START, State, transition_shares
-from .notation import MAIN, OTHER, colour, dot_of, label_lines, line_of, main_edges
+from .graph import END, START, State
 from .pruning import WeightedGraph
 
 MOST_LEAVES = 60
@@ -39,15 +39,9 @@ _WARNINGS = r"Glyph \d+ .*missing from", "Attempting to set identical low and hi
 def draw_graph(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[tuple[Path, ...], str]:
     """Draws what is shown of a flow, as ``graph.svg`` and ``graph.png``, each whole or not at all.
 
-    Args:
-        flow: The flow.
-        graph: What is shown of it.
-        folder: Where to; it is created.
-
-    Returns:
-        The pictures, and a sentence on what was in the way of better ones, empty where nothing was. They are drawn by
-        graphviz where its ``dot`` is on the path, else by matplotlib; without either, and of more than `MOST_STATES`
-        states or `MOST_TRANSITIONS` transitions, there are none.
+    Returns the pictures, and a sentence on what was in the way of better ones, empty where nothing was. They are drawn
+    by graphviz where its ``dot`` is on the path, else by matplotlib; without either, and of more than `MOST_STATES`
+    states or `MOST_TRANSITIONS` transitions, there are none.
     """
     if len(graph.states) > MOST_STATES or len(graph.edges) > MOST_TRANSITIONS:
         return (), (
@@ -87,23 +81,13 @@ def _quietly() -> Iterator[None]:
 
 
 def draw_dendrogram(merges: NDArray[Any], clusters: int, path: Path, heading: str = "") -> None:
-    """Draws the tree of a role's clusters as a PNG, whole or not at all.
+    """Draws the tree of a role's clusters as a PNG, whole or not at all; a line shows into how many it was cut.
 
-    Args:
-        merges: Those of average linkage, in the form of scipy, ``(L - 1, 4)`` with L at least 2; distances ascend, and
-            the last column does not matter.
-        clusters: Into how many clusters it was cut, in ``[1, L]``; a line shows where.
-        path: The PNG file.
-        heading: What stands above it.
-
-    Raises:
-        InputError: There is one leaf alone, or matplotlib is not installed.
+    The merges are those of average linkage, in the form of scipy, ``(L - 1, 4)``, of L leaves, at least 2; their last
+    column does not matter.
     """
     from scipy.cluster import hierarchy
 
-    check_drawing()
-    if not len(merges):
-        raise InputError("merges: got one leaf, expected at least two; what is said in one way has no tree")
     tree = np.array(merges, dtype=np.float64)
     tree[:, 3] = _leaves_below(tree)  # scipy counts leaves; the merges count what leaves stand for
     leaves = min(MOST_LEAVES, len(tree) + 1)
@@ -165,7 +149,7 @@ def _by_matplotlib(flow: Flow, graph: WeightedGraph) -> Any:  # noqa: ANN401 - m
     axes.set_title(line_of(flow.title), parse_math=False)
     reach = max(1.0, widest / 2) * _WIDTH
     axes.set(xlim=(-reach, reach), ylim=(-(len(layers) - 0.5) * _HEIGHT, 0.5 * _HEIGHT))
-    shares, main = transition_shares(flow.graph), main_edges(graph)
+    shares, main = flow.graph.shares, main_edges(graph)
     boxes = {state: _node(axes, flow, state, graph.nodes[state], place) for state, place in places.items()}
     for edge, weight in graph.edges.items():
         _line(axes, boxes, places, edge, weight, f"{shares[edge]:.0%}", MAIN if edge in main else OTHER)

@@ -1,42 +1,49 @@
-"""A flow as files for other programs: GraphML, DOT, Mermaid, JSON and tables."""
+"""A flow as files for other programs: GraphML, DOT for graphviz, Mermaid for Markdown, JSON and tables.
+
+Names are what people said, so that they may hold anything: nodes of DOT and Mermaid have numbers, and names are text.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ..corpora.show import visible
+from ..models.dialogue import ROLES
 from ..runs.files import write_text_atomically
 from .flow import Cluster, Flow
-from .graph import END, START, State, transition_shares
-from .notation import dot_of, line_of, mermaid_of
+from .graph import END, START, State, steps_of
+from .paths import widest_path
 from .pruning import WeightedGraph
 
+COLOURS = ("#cfe6f7", "#fdf3d8", "#d9efe6", "#f7ddd0", "#f3e0ec")
+"""What nodes of each role are filled with, in the order of `hf_dialemb.models.dialogue.ROLES`."""
+
+MAIN, OTHER = "#b8500a", "#7a7a7a"
+"""Transitions of the main path, and the others."""
+
+_NO_CHARACTERS = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")  # no XML may hold them
+_WIDTH, _LINES = 26, 3  # of a name in a node
+_MERMAID = " ,?!"  # what needs no code there but letters and digits
 _FORMULA = ("=", "+", "-", "@")  # what a cell begins with that a spreadsheet computes
 
 
 def write_flow_files(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[Path, ...]:
-    """Writes a flow for other programs, each file whole or not at all.
+    """Writes a flow, and what is shown of it, for other programs; each file whole or not at all.
 
     ``graph.json`` has all states and transitions with counts, and the weights of those that are shown;
     ``graph.graphml``, ``graph.dot`` and ``graph.mmd`` have what is shown. ``clusters-ROLE.csv`` has a row for each
     cluster; its texts are one line each, and one that a spreadsheet would take for a formula has an apostrophe before
     it.
-
-    Args:
-        flow: The flow.
-        graph: What is shown of it.
-        folder: Where to; it is created.
-
-    Returns:
-        The files.
     """
     texts = {
-        "graph.json": json.dumps(graph_record(flow, graph), indent=1, ensure_ascii=False) + "\n",
+        "graph.json": json.dumps(_record(flow, graph), indent=1, ensure_ascii=False) + "\n",
         "graph.graphml": _graphml(flow, graph),
         "graph.dot": dot_of(flow, graph),
         "graph.mmd": mermaid_of(flow, graph),
@@ -44,78 +51,64 @@ def write_flow_files(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[Pa
     for role in sorted({cluster.role for cluster in flow.clusters}):
         texts[f"clusters-{quote(role, safe='')}.csv"] = _table([one for one in flow.clusters if one.role == role])
     for name, text in texts.items():
-        write_text_atomically(folder / name, _encodable(text))
+        # Halves of characters, which no file can hold, are replaced.
+        write_text_atomically(folder / name, text.encode("utf-8", "replace").decode("utf-8"))
     return tuple(folder / name for name in texts)
 
 
-def graph_record(flow: Flow, graph: WeightedGraph) -> dict[str, Any]:
-    """Makes what ``graph.json`` holds.
-
-    Args:
-        flow: The flow.
-        graph: What is shown of it.
-
-    Returns:
-        ``title``, ``settings``, ``states`` and ``transitions``. A state has id, role, name, count, weight, phrases and
-        examples, a transition source, target, count, weight, and ``share``, of all from the same state. The weight is
-        None where it is not shown.
-    """
-    shares = transition_shares(flow.graph)
-    return {
-        "title": flow.title,
-        "settings": dict(flow.settings),
-        "states": [_state(cluster, graph) for cluster in flow.clusters],
-        "transitions": [
-            {
-                "source": source[1],
-                "target": target[1],
-                "count": count,
-                "share": shares[source, target],
-                "weight": graph.edges.get((source, target)),
-            }
-            for (source, target), count in flow.graph.edges.items()
-        ],
-    }
+def as_cell(text: str) -> str:
+    """Makes a text a cell of a table: one visible line that no spreadsheet takes for a formula."""
+    line = line_of(text)
+    return f"'{line}" if line.startswith(_FORMULA) else line
 
 
-def _state(cluster: Cluster, graph: WeightedGraph) -> dict[str, Any]:
-    return {
-        "id": cluster.id,
-        "role": cluster.role,
-        "name": cluster.name,
-        "count": cluster.size,
-        "weight": graph.nodes.get(cluster.state),
-        "phrases": list(cluster.phrases),
-        "examples": list(cluster.examples),
-    }
+def _record(flow: Flow, graph: WeightedGraph) -> dict[str, Any]:
+    """Makes what ``graph.json`` holds; the weight of what is not shown is None, a share is of all from one state."""
+    states = [
+        {
+            "id": cluster.id,
+            "role": cluster.role,
+            "name": cluster.name,
+            "count": cluster.size,
+            "weight": graph.nodes.get(cluster.state),
+            "phrases": cluster.phrases,
+            "examples": cluster.examples,
+        }
+        for cluster in flow.clusters
+    ]
+    transitions = [
+        {
+            "source": edge[0][1],
+            "target": edge[1][1],
+            "count": count,
+            "share": flow.graph.shares[edge],
+            "weight": graph.edges.get(edge),
+        }
+        for edge, count in flow.graph.edges.items()
+    ]
+    return {"title": flow.title, "settings": dict(flow.settings), "states": states, "transitions": transitions}
 
 
 def _graphml(flow: Flow, graph: WeightedGraph) -> str:
     import networkx
 
-    shares = transition_shares(flow.graph)
     drawn = networkx.DiGraph()
     for state, weight in graph.nodes.items():
         drawn.add_node(line_of(state[1]), **_attributes(flow, state), weight=weight)
-    for (source, target), weight in graph.edges.items():
-        counts = {"count": flow.graph.edges[source, target], "share": shares[source, target], "weight": weight}
-        drawn.add_edge(line_of(source[1]), line_of(target[1]), **counts)
+    for edge, weight in graph.edges.items():
+        counts = {"count": flow.graph.edges[edge], "share": flow.graph.shares[edge], "weight": weight}
+        drawn.add_edge(line_of(edge[0][1]), line_of(edge[1][1]), **counts)
     return "\n".join(networkx.generate_graphml(drawn, prettyprint=True)) + "\n"
 
 
-def _attributes(flow: Flow, state: State) -> Mapping[str, Any]:
+def _attributes(flow: Flow, state: State) -> dict[str, Any]:
     if state in (START, END):
-        return {
-            "role": "",
-            "name": state[1].strip("[]"),
-            "count": len(flow.trajectories),
-            "phrases": "",
-            "examples": "",
-        }
-    cluster = flow.by_state[state]
-    lists = {"phrases": cluster.phrases, "examples": cluster.examples}
-    texts = {"role": cluster.role, "name": cluster.name} | {key: " | ".join(value) for key, value in lists.items()}
-    return {key: line_of(text) for key, text in texts.items()} | {"count": cluster.size}
+        cluster = Cluster(state[1], "", state[1].strip("[]"), len(flow.trajectories))
+    else:
+        cluster = flow.by_state[state]
+    texts = {"role": cluster.role, "name": cluster.name}
+    lists = {"phrases": " | ".join(cluster.phrases), "examples": " | ".join(cluster.examples)}
+    return {key: line_of(text) for key, text in (texts | lists).items()} | {"count": cluster.size}
 
 
 def _table(clusters: Sequence[Cluster]) -> str:
@@ -123,26 +116,96 @@ def _table(clusters: Sequence[Cluster]) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(["id", "name", "utterances", "share", "phrases", "examples"])
-    for cluster in clusters:
-        lists = " | ".join(cluster.phrases), " | ".join(cluster.examples)
-        texts = [as_cell(text) for text in (cluster.name, *lists)]
-        writer.writerow([cluster.id, texts[0], cluster.size, f"{cluster.size / total:.4f}", *texts[1:]])
+    for one in clusters:
+        texts = [as_cell(text) for text in (one.name, " | ".join(one.phrases), " | ".join(one.examples))]
+        writer.writerow([one.id, texts[0], one.size, f"{one.size / total:.4f}", *texts[1:]])
     return file.getvalue()
 
 
-def as_cell(text: str) -> str:
-    """Makes a text a cell of a table: one visible line (see `hf_dialemb.flow.notation.line_of`) that is no formula.
+def line_of(text: str) -> str:
+    """Brings text to one line that any file can hold; characters that cannot be seen are written as escapes."""
+    return visible(" ".join(text.split())).translate(_NO_CHARACTERS)
 
-    Args:
-        text: Any text.
 
-    Returns:
-        The line, with an apostrophe before it where a spreadsheet would take it for a formula.
+def label_lines(flow: Flow, state: State) -> list[str]:
+    """Gives the lines that stand in a node, at most four: the name of a state, and how often it occurs."""
+    if state in (START, END):
+        return [state[1].strip("[]")]
+    cluster = flow.by_state[state]
+    name = textwrap.wrap(line_of(cluster.name), _WIDTH, max_lines=_LINES, placeholder=" …")
+    return [*name, f"{cluster.role}, {cluster.size:,}"]
+
+
+def colour(role: str) -> str:
+    """Gives the colour of a role's nodes."""
+    return COLOURS[ROLES.index(role)] if role in ROLES else COLOURS[-1]
+
+
+def main_edges(graph: WeightedGraph) -> set[tuple[State, State]]:
+    """Finds the transitions of the main path (see `hf_dialemb.flow.paths.widest_path`); none where there is no path."""
+    path = widest_path(graph)
+    return set() if path is None else set(steps_of(path.states))
+
+
+def dot_of(flow: Flow, graph: WeightedGraph) -> str:
+    """Writes what is shown of a flow in DOT.
+
+    Borders and lines are as wide as states and transitions are frequent; a transition's label is its share of all from
+    the same state.
     """
-    line = line_of(text)
-    return f"'{line}" if line.startswith(_FORMULA) else line
+    numbers, shares, main = _numbers(graph), flow.graph.shares, main_edges(graph)
+    lines = [
+        "digraph flow {",
+        f"  label={_dot(line_of(flow.title))}; labelloc=t; rankdir=TB;",
+        '  node [fontname="Helvetica", fontsize=11]; edge [fontname="Helvetica", fontsize=9];',
+    ]
+    for state, weight in graph.nodes.items():
+        ends = state in (START, END)
+        shape = 'shape=ellipse, style=filled, fillcolor="#e4e4e4"'
+        box = f'shape=box, style="rounded,filled", fillcolor="{colour(state[0])}"'
+        text = "\\n".join(map(_escaped_dot, label_lines(flow, state)))
+        tooltip = _dot(line_of(state[1]))
+        look = f"{shape if ends else box}, penwidth={1 + 3 * weight:.2f}"
+        lines.append(f'  {numbers[state]} [label="{text}", tooltip={tooltip}, {look}];')
+    for edge, weight in graph.edges.items():
+        look = f'color="{MAIN if edge in main else OTHER}", penwidth={0.5 + 3.5 * weight:.2f}'
+        lines.append(f'  {_arrow(edge, numbers, " -> ")} [label="{shares[edge]:.0%}", {look}];')
+    return "\n".join([*lines, "}", ""])
 
 
-def _encodable(text: str) -> str:
-    """Replaces halves of characters, which no file can hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+def mermaid_of(flow: Flow, graph: WeightedGraph) -> str:
+    """Writes what is shown of a flow in Mermaid, as Markdown pages show it; labels are as in `dot_of`."""
+    numbers, shares, main = _numbers(graph), flow.graph.shares, main_edges(graph)
+    lines = ["flowchart TD"]
+    for state in graph.nodes:
+        text = "<br/>".join(map(_mermaid, label_lines(flow, state)))
+        left, right = ("([", "])") if state in (START, END) else ("[", "]")
+        lines.append(f'  {numbers[state]}{left}"{text}"{right}')
+    for edge in graph.edges:
+        share = _mermaid(f"{shares[edge]:.0%}")
+        lines.append(f"  {_arrow(edge, numbers, f' -->|{chr(34)}{share}{chr(34)}| ')}")
+    lines += [f"  style {numbers[state]} fill:{colour(state[0])},color:#000" for state in graph.states]
+    taken = ",".join(str(place) for place, edge in enumerate(graph.edges) if edge in main)
+    return "\n".join([*lines, *([f"  linkStyle {taken} stroke:{MAIN},stroke-width:3px"] if taken else []), ""])
+
+
+def _numbers(graph: WeightedGraph) -> dict[State, str]:
+    return {state: f"n{number}" for number, state in enumerate(graph.nodes)}
+
+
+def _arrow(edge: Sequence[State], numbers: dict[State, str], between: str) -> str:
+    return between.join(numbers[state] for state in edge)
+
+
+def _dot(text: str) -> str:
+    return f'"{_escaped_dot(text)}"'
+
+
+def _escaped_dot(text: str) -> str:
+    r"""Escapes what a label gives a meaning: the quote, the backslash of ``\N``, and the entities of HTML."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
+
+
+def _mermaid(text: str) -> str:
+    """Writes everything but letters, digits and a few marks as codes: quotes, Markdown and HTML mean nothing then."""
+    return "".join(letter if letter.isalnum() or letter in _MERMAID else f"#{ord(letter)};" for letter in text)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,24 +15,22 @@ from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from .graph import FlowGraph, State, transition_graph
 
+EXAMPLES = 10
+"""So many texts a cluster shows."""
+
+Group = tuple[str, Hashable]
+"""A role, and what tells some of its utterances from the others."""
+
 
 @dataclass(frozen=True)
 class Utterances:
-    """The utterances of some dialogues, in order.
+    """The N utterances of D dialogues, in order."""
 
-    Attributes:
-        dialogues: The ids of the dialogues, each once, D of them.
-        places: Which dialogue each utterance is of, ``(N,)`` int32, ascending, each in ``[0, D)``.
-        roles: Who speaks, N of them.
-        texts: What is said, N of them.
-        actions: What it does, as annotated; empty where that is not known. N of them.
-    """
-
-    dialogues: tuple[str, ...]
-    places: NDArray[np.int32]
-    roles: tuple[str, ...]
+    dialogues: tuple[str, ...]  # their ids, D of them, each once
+    places: NDArray[np.int32]  # which dialogue each utterance is of, (N,), ascending
+    roles: tuple[str, ...]  # who speaks
     texts: tuple[str, ...]
-    actions: tuple[str, ...]
+    actions: tuple[str, ...]  # what each utterance does, as annotated; empty where that is not known
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -110,14 +109,9 @@ class Flow:
 
 
 def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
-    """Lists the utterances of dialogues.
+    """Lists the utterances of dialogues; one without an id gets one of its number, counted from 1.
 
-    Args:
-        dialogues: The dialogues; one without an id gets one of its number, counted from 1.
-
-    Returns:
-        Their utterances; what each does is known where it has dialogue acts or slots (see
-        `hf_dialemb.corpora.labels.unified_turn`).
+    What an utterance does is known where it has dialogue acts or slots, see `hf_dialemb.corpora.labels.unified_turn`.
 
     Raises:
         InputError: Two dialogues have the same id, or there is none.
@@ -142,15 +136,40 @@ def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
     return Utterances(tuple(ids), np.array(places, dtype=np.int32), tuple(roles), tuple(texts), tuple(actions))
 
 
+def numbered(groups: Sequence[Group]) -> tuple[dict[Group, tuple[str, int]], NDArray[np.int32]]:
+    """Numbers the groups of N utterances: by role, then by falling size, then as they first occur.
+
+    Returns:
+        The id and the size of each group, in that order; and the number of each utterance's group, ``(N,)``.
+    """
+    sizes = Counter(groups)
+    order = sorted(sizes, key=lambda group: (group[0], -sizes[group]))
+    before: dict[str, int] = {}
+    for number, (role, _) in enumerate(order):
+        before.setdefault(role, number - 1)
+    ids = {group: (f"{group[0]}-{number - before[group[0]]}", sizes[group]) for number, group in enumerate(order)}
+    numbers = {group: number for number, group in enumerate(order)}
+    return ids, np.array([numbers[group] for group in groups], dtype=np.int32)
+
+
+def grouped(title: str, utterances: Utterances, names: Iterable[tuple[str, str]]) -> Flow:
+    """Builds a flow from the role and the name of the group that each utterance is in; see `numbered`."""
+    ids, labels = numbered(list(names))
+    examples: list[dict[str, None]] = [{} for _ in ids]
+    for label, text in zip(labels, utterances.texts, strict=True):
+        if len(examples[label]) < EXAMPLES:
+            examples[label][text] = None
+    clusters = (
+        Cluster(name, role, str(said), size, examples=tuple(found))
+        for ((role, said), (name, size)), found in zip(ids.items(), examples, strict=True)
+    )
+    return Flow(title, utterances, labels, tuple(clusters))
+
+
 def flow_of_actions(utterances: Utterances, title: str = "") -> Flow:
     """Builds the flow of what utterances are annotated to do: each action of a role is a cluster.
 
-    Args:
-        utterances: The utterances; those whose action is not known are left out, and dialogues of such alone.
-        title: What the flow is of.
-
-    Returns:
-        The flow of reference.
+    Utterances whose action is not known are left out, and dialogues of such alone.
 
     Raises:
         InputError: No utterance has a known action.
@@ -158,52 +177,11 @@ def flow_of_actions(utterances: Utterances, title: str = "") -> Flow:
     annotated = restricted_to(utterances, np.flatnonzero(np.array(utterances.actions, dtype=object) != ""))
     if not len(annotated):
         raise InputError("got no utterance with dialogue acts or slots, expected some; annotate turns")
-    names = list(zip(annotated.roles, annotated.actions, strict=True))
-    return grouped(title, annotated, names)
-
-
-def grouped(title: str, utterances: Utterances, names: Iterable[tuple[str, str]]) -> Flow:
-    """Builds a flow from the group that each utterance is in.
-
-    Args:
-        title: What the flow is of.
-        utterances: The utterances, N of them.
-        names: The role and the name of each one's group, N of them.
-
-    Returns:
-        The flow; clusters are named for the groups and sorted by role and falling size, ties as they first occur.
-    """
-    groups = list(names)
-    sizes: dict[tuple[str, str], int] = {}
-    for group in groups:
-        sizes[group] = sizes.get(group, 0) + 1
-    order = sorted(sizes, key=lambda group: (group[0], -sizes[group]))
-    numbers: dict[str, int] = {}
-    clusters = []
-    for role, name in order:
-        numbers[role] = numbers.get(role, 0) + 1
-        clusters.append(Cluster(f"{role}-{numbers[role]}", role, name, sizes[role, name]))
-    labels = {group: label for label, group in enumerate(order)}
-    examples: list[dict[str, None]] = [{} for _ in order]
-    for group, text in zip(groups, utterances.texts, strict=True):
-        found = examples[labels[group]]
-        if len(found) < EXAMPLES:
-            found[text] = None
-    kept = tuple(replace(cluster, examples=tuple(found)) for cluster, found in zip(clusters, examples, strict=True))
-    return Flow(title, utterances, np.array([labels[group] for group in groups], dtype=np.int32), kept)
+    return grouped(title, annotated, zip(annotated.roles, annotated.actions, strict=True))
 
 
 def restricted_to(utterances: Utterances, rows: NDArray[np.intp]) -> Utterances:
     """Keeps some utterances, in order, and the dialogues that they are of."""
     places, renumbered = np.unique(utterances.places[rows], return_inverse=True)
-    return Utterances(
-        tuple(utterances.dialogues[place] for place in places),
-        renumbered.astype(np.int32),
-        tuple(utterances.roles[row] for row in rows),
-        tuple(utterances.texts[row] for row in rows),
-        tuple(utterances.actions[row] for row in rows),
-    )
-
-
-EXAMPLES = 10
-"""So many texts a cluster shows."""
+    kept = (tuple(column[row] for row in rows) for column in (utterances.roles, utterances.texts, utterances.actions))
+    return Utterances(tuple(utterances.dialogues[place] for place in places), renumbered.astype(np.int32), *kept)

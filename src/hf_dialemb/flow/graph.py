@@ -6,9 +6,10 @@ here is changed in place.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 State = tuple[str, str]
 
@@ -30,98 +31,74 @@ OFFICIAL_EDGES = 0.02
 
 @dataclass(frozen=True)
 class FlowGraph:
-    """A weighted graph of what follows what.
+    """A weighted graph of what follows what."""
 
-    Attributes:
-        states: How often each state occurs; `START` and `END` are left out.
-        edges: How often each pair of states occurs in a row, with `START` before the first and `END` after the last.
-    """
+    states: Mapping[State, int]  # how often each occurs, without start and end
+    edges: Mapping[
+        tuple[State, State], int
+    ]  # how often a pair occurs in a row, from `START` to the first, last to `END`
 
-    states: Mapping[State, int]
-    edges: Mapping[tuple[State, State], int]
+    @cached_property
+    def following(self) -> dict[State, Counter[State]]:
+        """How often each state follows each other one."""
+        following: dict[State, Counter[State]] = {}
+        for (source, target), count in self.edges.items():
+            following.setdefault(source, Counter())[target] = count
+        return following
+
+    @cached_property
+    def shares(self) -> dict[tuple[State, State], float]:
+        """How often each transition is taken, as a share of all from the same state, in ``(0, 1]``."""
+        totals = {source: targets.total() for source, targets in self.following.items()}
+        return {(source, target): count / totals[source] for (source, target), count in self.edges.items()}
+
+
+def steps_of(trajectory: Sequence[State]) -> list[tuple[State, State]]:
+    """Lists the transitions of a dialogue, from `START` to `END`."""
+    return list(zip((START, *trajectory), (*trajectory, END), strict=True))
 
 
 def transition_graph(trajectories: Iterable[Sequence[State]]) -> FlowGraph:
-    """Combines trajectories to one graph.
-
-    Args:
-        trajectories: The states of each dialogue, in order; empty ones do not count.
-
-    Returns:
-        The graph of all states and transitions.
-    """
+    """Combines the trajectories of dialogues to one graph; empty ones do not count."""
     states: Counter[State] = Counter()
     edges: Counter[tuple[State, State]] = Counter()
     for trajectory in trajectories:
         if trajectory:
             states.update(trajectory)
-            edges.update(zip((START, *trajectory), (*trajectory, END), strict=True))
+            edges.update(steps_of(trajectory))
     return FlowGraph(dict(states), dict(edges))
 
 
 def without_noise(graph: FlowGraph, noise: float = NOISE) -> FlowGraph:
-    """Takes rare states out, and the edges at them.
+    """Takes states of at most some weight in ``[0, 1)`` out, and the edges at them; the most frequent state stays.
 
     The paper calls the weight of a state its "normalised frequency"; that its program divides by the count of the most
     frequent one is what makes the paper's thresholds and sizes fit together.
-
-    Args:
-        graph: The graph.
-        noise: States of at most this weight are taken out, in ``[0, 1)``.
-
-    Returns:
-        The graph of what is left: of any graph, the most frequent state at least.
     """
     most = max(graph.states.values(), default=1)
-    return restricted(graph, {state for state, count in graph.states.items() if count / most > noise})
+    kept = {state: count for state, count in graph.states.items() if count / most > noise}
+    return FlowGraph(kept, {edge: count for edge, count in graph.edges.items() if within(edge, kept)})
 
 
 def official_size(graph: FlowGraph, nodes: float = OFFICIAL_NODES, edges: float = OFFICIAL_EDGES) -> int:
-    """Counts the nodes as the paper's program does.
+    """Counts the nodes as the paper's program does, start and end included; with the least weights of both.
 
     An edge's weight is its count as a share of the largest count of an edge out of the same node, self-loops included.
     Self-loops go, then nodes that weigh less than the threshold, then edges that do; each time also the nodes through
     which no path leads from start to end. The program stops with an error where no such path is left; here start and
     end alone then remain.
-
-    Args:
-        graph: The graph.
-        nodes: The least weight of a node.
-        edges: The least weight of an edge.
-
-    Returns:
-        The number of nodes that are left, start and end included.
     """
     most = max(graph.states.values(), default=1)
-    largest: dict[State, int] = defaultdict(int)
-    for (source, _), count in graph.edges.items():
-        largest[source] = max(largest[source], count)
+    largest = {source: max(targets.values()) for source, targets in graph.following.items()}
     weights = {edge: count / largest[edge[0]] for edge, count in graph.edges.items() if edge[0] != edge[1]}
     kept = {state for state, count in graph.states.items() if count / most >= nodes}
     for threshold in (0.0, edges):
-        remaining = [edge for edge, weight in weights.items() if weight >= threshold and _within(edge, kept)]
-        kept &= reached(START, remaining) & reached(END, [(target, source) for source, target in remaining])
+        kept &= on_a_way(edge for edge, weight in weights.items() if weight >= threshold and within(edge, kept))
     return len(kept) + 2
 
 
-def restricted(graph: FlowGraph, states: set[State]) -> FlowGraph:
-    """Keeps some states, and the edges between them, from the start and to the end."""
-    return FlowGraph(
-        {state: count for state, count in graph.states.items() if state in states},
-        {edge: count for edge, count in graph.edges.items() if _within(edge, states)},
-    )
-
-
 def renamed(graph: FlowGraph, names: Mapping[State, State]) -> FlowGraph:
-    """Gives states other names; states that get the same name become one.
-
-    Args:
-        graph: The graph.
-        names: From old name to new; states that it lacks keep theirs.
-
-    Returns:
-        The same graph under new names.
-    """
+    """Gives states other names, where there are some; states that get the same name become one."""
     states: Counter[State] = Counter()
     edges: Counter[tuple[State, State]] = Counter()
     for state, count in graph.states.items():
@@ -132,41 +109,33 @@ def renamed(graph: FlowGraph, names: Mapping[State, State]) -> FlowGraph:
 
 
 def edge_f1(predicted: FlowGraph, reference: FlowGraph) -> float:
-    """Computes the F1 of transitions, each of them as often as it occurs.
+    """Computes the F1 of transitions, each of them as often as it occurs, of two graphs with the same names.
 
-    Args:
-        predicted: A graph, with names as in the reference.
-        reference: The graph that it should be.
-
-    Returns:
-        Twice the transitions that both have, by the sum of those that either has, in ``[0, 1]``; 1 if neither has any.
+    Twice the transitions that both have, by the sum of those that either has, in ``[0, 1]``; 1 if neither has any.
     """
     shared = sum(min(count, reference.edges.get(edge, 0)) for edge, count in predicted.edges.items())
     every = sum(predicted.edges.values()) + sum(reference.edges.values())
     return 2 * shared / every if every else 1.0
 
 
-def transition_shares(graph: FlowGraph) -> dict[tuple[State, State], float]:
-    """Computes how often each transition is taken, as a share of all from the same state, in ``(0, 1]``."""
-    leaving: Counter[State] = Counter()
-    for (source, _), count in graph.edges.items():
-        leaving[source] += count
-    return {(source, target): count / leaving[source] for (source, target), count in graph.edges.items()}
+def on_a_way(edges: Iterable[tuple[State, State]]) -> set[State]:
+    """Finds the nodes on any way from start to end, with both of them; none where there is no way."""
+    ahead = list(edges)
+    return _reached(START, ahead) & _reached(END, [(target, source) for source, target in ahead])
 
 
-def reached(first: State, edges: Iterable[tuple[State, State]]) -> set[State]:
-    """Finds the states that a state leads to, over any number of edges, with itself."""
+def within(edge: tuple[State, State], states: Iterable[State]) -> bool:
+    """Says whether an edge is between some states, or from the start or to the end."""
+    return all(state in states or state in (START, END) for state in edge)
+
+
+def _reached(first: State, edges: Iterable[tuple[State, State]]) -> set[State]:
     following = defaultdict(list)
     for source, target in edges:
         following[source].append(target)
-    found, waiting = {first}, deque([first])
+    found, waiting = {first}, [first]
     while waiting:
-        for state in following[waiting.popleft()]:
-            if state not in found:
-                found.add(state)
-                waiting.append(state)
+        new = set(following[waiting.pop()]) - found
+        found |= new
+        waiting += new
     return found
-
-
-def _within(edge: tuple[State, State], states: set[State]) -> bool:
-    return all(state in states or state in (START, END) for state in edge)

@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from .exports import line_of
 from .flow import Flow
-from .graph import END, START, State, transition_shares
-from .notation import line_of
+from .graph import END, START, State
 from .paths import widest_path
 from .pruning import WeightedGraph
 
@@ -18,23 +18,16 @@ _ENDS = 0.5  # of the times that a step occurs, the conversation is over so ofte
 
 
 def policy_text(flow: Flow, graph: WeightedGraph) -> str:
-    """Writes a flow as instructions that a language model follows, in Markdown.
+    """Writes what is shown of a flow as instructions that a language model follows, in Markdown.
 
+    What the steps are, what usually follows each, the main path, and when to end; one sentence where nothing is shown.
     What people said is quoted as JSON, each text in one line, so that it cannot pass for an instruction of its own
     heading or list.
-
-    Args:
-        flow: The flow.
-        graph: What is shown of it.
-
-    Returns:
-        What the steps are, what usually follows each, the main path, and when to end; one sentence where nothing is
-        shown.
     """
     if not graph.states:
         return f"# {line_of(flow.title)}\n\nNo step is frequent enough to be followed; lower the thresholds.\n"
     following = _following(graph)
-    shares = transition_shares(flow.graph)
+    shares = flow.graph.shares
     parts = [
         f"# {line_of(flow.title)}",
         f"Conversations usually take the steps below; {len(flow.trajectories):,} were observed. Find the step that "
@@ -54,16 +47,11 @@ def policy_text(flow: Flow, graph: WeightedGraph) -> str:
 
 
 def state_machine(flow: Flow, graph: WeightedGraph) -> dict[str, Any]:
-    """Makes a state machine of a flow, as JSON has it.
+    """Makes a state machine of what is shown of a flow, as JSON has it.
 
-    Args:
-        flow: The flow.
-        graph: What is shown of it.
-
-    Returns:
-        ``title``, ``initial`` and ``final``, which are ids, and ``states``: from an id to role, name, examples, and
-        ``on``, what follows with ``target`` and ``probability``, the most likely first. Probabilities are shares of
-        what is shown, so that those of a state have sum 1.
+    ``title``, ``initial`` and ``final``, which are ids, and ``states``: from an id to role, name, examples, and ``on``,
+    what follows with ``target`` and ``probability``, the most likely first. Probabilities are shares of what is shown,
+    so that those of a state have sum 1.
     """
     following = _following(graph)
     return {

@@ -38,16 +38,10 @@ def grouped_leaves(
     seed: int = 0,
     progress: bool = False,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Puts unit vectors into groups.
+    """Puts distinct unit vectors, ``(U, D)``, each of which stands for so many as its count says, into about L groups.
 
-    Args:
-        unit: Distinct unit vectors, ``(U, D)`` float32.
-        counts: How many vectors each stands for, ``(U,)``.
-        groups: How many groups there shall be, at most U; there are a few more where distances are equal.
-        region: How many vectors a region has, about.
-        threshold: What is not nearer than this stays apart, even if there are more groups then.
-        seed: Draws what regions start from.
-        progress: Whether to show a bar.
+    What is not nearer than the threshold stays apart, even if there are more groups then. The seed draws what regions
+    of about ``region`` vectors start from.
 
     Returns:
         The group of each vector, ``(U,)``, each in ``[0, L)``; of each group the mean, ``(L, D)`` float64, and how
@@ -73,8 +67,8 @@ def grouped_leaves(
         if left > MOST_EXACT:
             enough = round(highest + 0.005, 2)  # not below it
             raise InputError(
-                f"threshold: got {threshold:g}, which leaves about {left:,} clusters, expected one that leaves at most "
-                f"{MOST_EXACT:,}, more cannot be compared with each other; raise it, to {enough:g} or more"
+                f"field threshold: got {threshold:g}, which leaves about {left:,} clusters, expected one that leaves "
+                f"at most {MOST_EXACT:,}, more cannot be compared with each other; raise it, to {enough:g} or more"
             )
         highest = threshold
     of, found = np.zeros(len(unit), dtype=np.intp), 0

@@ -1,30 +1,38 @@
-"""Names clusters for a person: by the utterance in their middle, typical phrases, and examples."""
+"""Names clusters for a person: by the utterance in their middle, typical phrases, and examples.
+
+Phrases are found by class-based TF-IDF (Grootendorst, 2022).
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .flow import EXAMPLES, Cluster, Flow, Utterances
-from .phrases import PHRASES, typical_phrases
+from .flow import EXAMPLES, Cluster, Flow, Utterances, numbered
+
+PHRASES = 5
+"""So many a cluster gets at most."""
+
+_LONGEST_PHRASE = 3
+_LONGEST_WORD = 50  # what has more characters is no word
+_CANDIDATES = 50  # the best of a group are looked through for those that say something new
+_SAME = 0.75  # a phrase that is mostly said within a longer one gives way to it
+_ASKING = frozenset(("what", "when", "where", "which", "who", "whose", "why", "how"))
+_STOPS = re.compile(r"[^\w\s'’-]+|\s-+\s")  # phrases do not go across punctuation
+_WORD = re.compile(r"\w(?:[\w'’-]*\w)?")
 
 LONGEST_TEXT = 300
 """So many characters a name or an example has at most: both are repeated in every file of a flow."""
 
-_PHRASES = 3  # so many make a name
+_NAMING = 3  # so many phrases make a name
 _NEAR = 6  # digits of a cosine that count, so that rounding does not decide between equally near texts
-
-
-class _Group(NamedTuple):
-    """Utterances of one role that do the same: which, and what the clustering calls them."""
-
-    role: str
-    label: int
-    rows: NDArray[np.intp]
 
 
 def named(
@@ -34,50 +42,33 @@ def named(
     labels: Mapping[str, NDArray[Any]],
     settings: Mapping[str, Any] | None = None,
 ) -> Flow:
-    """Builds a flow from clusters.
+    """Builds a flow from clusters, each named for the utterance that is nearest to its centroid.
 
-    A cluster is named for the utterance that is nearest to its centroid; long ones are cut, see `LONGEST_TEXT`.
-
-    Args:
-        title: What the flow is of.
-        utterances: The utterances, N of them.
-        vectors: One for each, ``(N, D)``.
-        labels: Of each role the cluster of each of its utterances in order; see `hf_dialemb.flow.clustering`.
-        settings: Everything that decided the result, as JSON has it.
-
-    Returns:
-        The flow. Clusters are sorted by role and falling size, ties as they first occur, and numbered so.
-
-    Raises:
-        ValueError: The shapes do not fit.
+    ``vectors`` are ``(N, D)``, and ``labels`` give for each role the cluster of each of its utterances, in order.
+    Clusters come as `hf_dialemb.flow.flow.numbered` has them; texts are cut to `LONGEST_TEXT`.
     """
-    groups = _groups(utterances, labels)
-    if np.ndim(vectors) != 2 or len(vectors) != len(utterances):
-        raise ValueError(f"vectors: got shape {np.shape(vectors)}, expected ({len(utterances)}, D): one each")
-    numbers = np.zeros(len(utterances), dtype=np.int32)
-    for number, group in enumerate(groups):
-        numbers[group.rows] = number
-    phrases = _phrases(utterances, groups)
-    middles = centroids(vectors, numbers)
-    clusters, counts = [], dict.fromkeys(labels, 0)
-    for number, (role, _, rows) in enumerate(groups):
-        counts[role] += 1
-        texts = _by_nearness([utterances.texts[row] for row in rows], _unit(vectors[rows]) @ middles[number])
-        examples = tuple(dict.fromkeys(map(_shortened, texts[:EXAMPLES])))
-        clusters.append(Cluster(f"{role}-{counts[role]}", role, examples[0], len(rows), phrases[number], examples))
+    of_each = np.zeros(len(utterances), dtype=np.int64)
+    for role, rows in utterances.rows_by_role().items():
+        of_each[rows] = labels[role]
+    ids, numbers = numbered(list(zip(utterances.roles, of_each.tolist(), strict=True)))
+    members = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
+    texts = [[utterances.texts[row] for row in rows] for rows in members]
+    phrases: list[tuple[str, ...]] = []
+    for role in dict.fromkeys(role for role, _ in ids):
+        phrases += typical_phrases([said for (other, _), said in zip(ids, texts, strict=True) if other == role])
+    middles, clusters = centroids(vectors, numbers), []
+    for number, ((role, _), (name, size)) in enumerate(ids.items()):
+        nearest = _by_nearness(texts[number], _unit(vectors[members[number]]) @ middles[number])
+        examples = tuple(dict.fromkeys(map(_shortened, nearest[:EXAMPLES])))
+        clusters.append(Cluster(name, role, examples[0], size, phrases[number], examples))
     return Flow(title, utterances, numbers, tuple(clusters), dict(settings or {}))
 
 
 def centroids(vectors: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float32]:
-    """Computes the middle of each cluster.
+    """Computes the middle of each of C clusters, ``(C, D)``, from the cluster of each vector, none of which is empty.
 
-    Args:
-        vectors: One for each utterance, ``(N, D)``.
-        labels: The cluster of each, ``(N,)``, each in ``[0, C)``; none is empty.
-
-    Returns:
-        The mean of each cluster's unit vectors, brought to unit length, ``(C, D)``: an utterance's cosine with it
-        grows with its mean cosine with the cluster's utterances.
+    It is the mean of the unit vectors, brought to unit length: an utterance's cosine with it grows with its mean cosine
+    with the cluster's utterances.
     """
     from scipy.sparse import csr_array
 
@@ -87,96 +78,39 @@ def centroids(vectors: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float32
 
 
 def with_names(flow: Flow, names: Sequence[str]) -> Flow:
-    """Gives clusters other names.
-
-    Args:
-        flow: The flow, of C clusters.
-        names: Their names in order, C of them; an empty one leaves a cluster's own.
-
-    Returns:
-        The flow under new names; clusters with one name stay apart, see `merged_names`.
-    """
+    """Gives clusters other names, in order; an empty one leaves a cluster's own. See `merged_names` for equal ones."""
     pairs = zip(flow.clusters, names, strict=True)
     return replace(flow, clusters=tuple(replace(cluster, name=name or cluster.name) for cluster, name in pairs))
 
 
 def phrase_names(flow: Flow) -> Flow:
-    """Names clusters for their most typical phrases.
-
-    Args:
-        flow: The flow.
-
-    Returns:
-        The flow; a name is a cluster's first one to three phrases, parted by commas. One without phrases keeps its own.
-        Clusters with the same phrases stay apart, see `merged_names`.
-    """
-    return with_names(flow, [_shortened(", ".join(cluster.phrases[:_PHRASES])) for cluster in flow.clusters])
+    """Names clusters for their first one to three phrases, parted by commas; one without phrases keeps its name."""
+    return with_names(flow, [_shortened(", ".join(cluster.phrases[:_NAMING])) for cluster in flow.clusters])
 
 
 def merged_names(flow: Flow) -> Flow:
     """Makes clusters of one role one where they have the same name, but for case and blanks at the ends.
 
-    Args:
-        flow: The flow.
-
-    Returns:
-        The flow of what is left, sorted and numbered anew as `named` does; phrases and examples of a cluster come from
-        all its parts in turn, those of the largest first.
+    Phrases and examples of a cluster come from all its parts in turn, those of the largest, whose name it has, first.
     """
     keys = [(cluster.role, cluster.name.strip().casefold()) for cluster in flow.clusters]
-    parts: dict[tuple[str, str], list[int]] = {}
-    for label in sorted(range(len(keys)), key=lambda label: -flow.clusters[label].size):
-        parts.setdefault(keys[label], []).append(label)
-    sizes = {key: sum(flow.clusters[label].size for label in of_key) for key, of_key in parts.items()}
-    order = sorted(parts, key=lambda key: (key[0], -sizes[key], parts[key][0]))
-    numbers = np.array([order.index(key) for key in keys], dtype=np.int32)
-    counts: dict[str, int] = {}
+    ids, labels = numbered([keys[label] for label in flow.labels])
     clusters = []
-    for key in order:
-        members = [flow.clusters[label] for label in parts[key]]
-        role = members[0].role
-        counts[role] = counts.get(role, 0) + 1
-        clusters.append(
-            replace(
-                members[0],
-                id=f"{role}-{counts[role]}",
-                size=sizes[key],
-                phrases=_in_turn([member.phrases for member in members], PHRASES),
-                examples=_in_turn([member.examples for member in members], EXAMPLES),
-            )
-        )
-    return replace(flow, labels=numbers[flow.labels], clusters=tuple(clusters))
-
-
-def _groups(utterances: Utterances, labels: Mapping[str, NDArray[Any]]) -> list[_Group]:
-    """Finds the utterances of each cluster; those of a role by falling size, ties as they first occur."""
-    by_role = utterances.rows_by_role()
-    if set(labels) != set(by_role):
-        raise ValueError(f"labels: got roles {', '.join(sorted(labels))}, expected {', '.join(by_role)}")
-    groups = []
-    for role, rows in by_role.items():
-        if np.shape(labels[role]) != rows.shape:
-            raise ValueError(f"labels of {role}: got shape {np.shape(labels[role])}, expected {rows.shape}: one each")
-        of_role = [_Group(role, int(label), rows[labels[role] == label]) for label in np.unique(labels[role])]
-        groups += sorted(of_role, key=lambda group: (-len(group.rows), int(group.rows[0])))
-    return groups
-
-
-def _phrases(utterances: Utterances, groups: Sequence[_Group]) -> list[tuple[str, ...]]:
-    """Finds typical phrases; groups come role by role."""
-    found: list[tuple[str, ...]] = []
-    for role in dict.fromkeys(group.role for group in groups):
-        found += typical_phrases([[utterances.texts[row] for row in g.rows] for g in groups if g.role == role])
-    return found
+    for key, (name, size) in ids.items():
+        members = [cluster for cluster, other in zip(flow.clusters, keys, strict=True) if other == key]
+        members.sort(key=lambda member: -member.size)
+        phrases = _in_turn([member.phrases for member in members], PHRASES)
+        examples = _in_turn([member.examples for member in members], EXAMPLES)
+        clusters.append(replace(members[0], id=name, size=size, phrases=phrases, examples=examples))
+    return replace(flow, labels=labels, clusters=tuple(clusters))
 
 
 def _by_nearness(texts: Sequence[str], cosines: NDArray[Any]) -> list[str]:
     """Sorts texts, each once: the nearest first, of equally near ones the more frequent, then by the alphabet."""
+    counts = Counter(texts)
     nearest: dict[str, float] = {}
-    counts: dict[str, int] = {}
     for text, cosine in zip(texts, np.round(cosines, _NEAR).tolist(), strict=True):
         nearest[text] = max(cosine, nearest.get(text, cosine))
-        counts[text] = counts.get(text, 0) + 1
     return sorted(nearest, key=lambda text: (-nearest[text], -counts[text], text))
 
 
@@ -201,3 +135,89 @@ def _in_turn(lists: Sequence[Sequence[str]], most: int) -> tuple[str, ...]:
     longest = max(map(len, lists))
     every = dict.fromkeys(each[place] for place in range(longest) for each in lists if place < len(each))
     return tuple(every)[:most]
+
+
+def typical_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Finds phrases of one to three words that are typical of each of G groups: at most `PHRASES`, the best first.
+
+    A phrase scores the share of a group's texts that hold it, times ``log(1 + A / f)``: f texts hold it in all, A is
+    the mean over groups of the sum of such counts. One of two words counts half as much again, one of three twice, as
+    it says more. Phrases that begin or end with a word such as "the", of digits alone, or said once in a group of
+    several texts, are left out, and so is what repeats a part of another.
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    texts = {text: row for row, text in enumerate(dict.fromkeys(text for group in groups for text in group))}
+    vectorizer = CountVectorizer(analyzer=_phrases_of, binary=True, dtype=np.float32)
+    try:
+        held = vectorizer.fit_transform(texts)
+    except ValueError:  # scikit-learn's way to say that no text holds a word
+        return [()] * len(groups)
+    phrases = vectorizer.get_feature_names_out()
+    counts = (_members(groups, texts) @ held).tocsr()
+    totals = np.asarray(counts.sum(axis=0)).ravel()
+    rarity = np.log1p(totals.sum() / len(groups) / totals)
+    found = []
+    for row, group in enumerate(groups):
+        start, end = counts.indptr[row : row + 2]
+        columns, often = counts.indices[start:end], counts.data[start:end]
+        several = often >= min(2, len(group))
+        found.append(_best(phrases, columns[several], often[several], rarity))
+    return found
+
+
+def _phrases_of(text: str) -> set[str]:
+    """Finds all phrases of a text that say something."""
+    found: set[str] = set()
+    for part in _STOPS.split(text.lower()):
+        words = _WORD.findall(part)
+        for length in range(1, _LONGEST_PHRASE + 1):
+            found.update(
+                " ".join(words[start : start + length])
+                for start in range(len(words) - length + 1)
+                if _says_something(words[start : start + length])
+            )
+    return found
+
+
+def _says_something(words: Sequence[str]) -> bool:
+    empty = _empty_words()
+    first, last = (word.replace("’", "'").partition("'")[0] for word in (words[0], words[-1]))
+    begins = first not in empty or (first in _ASKING and len(words) > 1)
+    long = any(len(word) > _LONGEST_WORD for word in words)
+    return begins and last not in empty and not long and not all(word.isdigit() for word in words)
+
+
+@cache
+def _empty_words() -> frozenset[str]:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return frozenset(ENGLISH_STOP_WORDS) | {"like"}
+
+
+def _members(groups: Sequence[Sequence[str]], texts: dict[str, int]) -> Any:  # noqa: ANN401 - scipy's are not typed
+    """Counts how often each group has each text, (G, T)."""
+    from scipy.sparse import csr_matrix
+
+    rows = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    columns = [texts[text] for group in groups for text in group]
+    ones = np.ones(len(columns), dtype=np.float32)
+    return csr_matrix((ones, (rows, columns)), shape=(len(groups), len(texts)))
+
+
+def _best(phrases: NDArray[Any], columns: NDArray[Any], often: NDArray[Any], rarity: NDArray[Any]) -> tuple[str, ...]:
+    """Chooses the phrases of one group that score best and do not repeat one another."""
+    words = np.array([phrase.count(" ") + 1 for phrase in phrases[columns]])
+    scores = often * rarity[columns] * (1 + words) / 2
+    order = np.lexsort((phrases[columns], -scores))[:_CANDIDATES]
+    candidates = dict(zip(phrases[columns[order]], often[order], strict=True))
+    kept: list[str] = []
+    for phrase, count in candidates.items():
+        longer = any(_within(phrase, other) and often >= _SAME * count for other, often in candidates.items())
+        if not longer and not any(_within(phrase, other) or _within(other, phrase) for other in kept):
+            kept.append(phrase)
+    return tuple(kept[:PHRASES])
+
+
+def _within(phrase: str, other: str) -> bool:
+    return phrase != other and f" {phrase} " in f" {other} "

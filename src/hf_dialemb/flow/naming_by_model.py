@@ -1,4 +1,7 @@
-"""Names of clusters by a language model (Dialog2Flow, appendix G): a canonical form of what utterances do."""
+"""Names of clusters by a language model (Dialog2Flow, appendix G): a canonical form of what utterances do.
+
+The model is one of an endpoint, or on this machine.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,23 @@ import json
 import logging
 import re
 import sys
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+from ..encoders.endpoint import check_endpoint, endpoint_url, no_json, refusal
 from ..models.errors import InputError
 from ..runs.files import write_json_atomically
 from .flow import Cluster, Flow
-from .language_models import Writer, find_writer
 from .naming import merged_names, with_names
+
+API = "api:"
+"""What the spec of an endpoint's model begins with."""
+
+_WANTED = "chat completions"
+_MOST_TOKENS = 40
+_FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "*token*.json", "*.index.json", "vocab*", "merges.txt")
+_TEMPLATES = ("*.jinja", "chat_template*", "additional_chat_templates/*")
 
 LONGEST_NAME = 60
 """So many characters a name has at most."""
@@ -42,19 +55,11 @@ _AROUND = " \t\"'`´“”‘’«»*_#-–—•.:;,"
 logger = logging.getLogger(__name__)
 
 
-def named_by_model(flow: Flow, spec: str, cache: Path) -> Flow:
+def named_by_model(flow: Flow, spec: str, cache: Path | None) -> Flow:
     """Lets a language model name clusters; those of a role that get the same name become one, as in the program.
 
-    Args:
-        flow: The flow, named as `hf_dialemb.flow.naming.named` does: a cluster that gets no answer keeps its name.
-        spec: See `hf_dialemb.flow.language_models.find_writer`.
-        cache: The folder where answers are kept, by model and prompt: what was answered once is not asked again.
-
-    Returns:
-        The flow under new names. How many clusters kept theirs is said in one warning.
-
-    Raises:
-        InputError: The model is not found, or a package or key is missing.
+    A cluster that gets no answer keeps its name, and one warning says how many do. Answers are kept in the folder of
+    the cache, by model and prompt, so that nothing is asked twice.
     """
     from tqdm import tqdm
 
@@ -77,28 +82,15 @@ def named_by_model(flow: Flow, spec: str, cache: Path) -> Flow:
 
 
 def prompt_for(cluster: Cluster) -> str:
-    """Writes the prompt that asks for a cluster's name.
-
-    Args:
-        cluster: The cluster; its first examples are shown, long ones cut, each as a JSON string: no quote or line of
-            theirs ends it.
-
-    Returns:
-        The prompt.
-    """
+    """Writes the prompt that asks for a cluster's name; examples are JSON strings, which no quote of theirs ends."""
     lines = [_quoted(text[:_LONGEST_UTTERANCE]) for text in cluster.examples[:_UTTERANCES]]
     return _PROMPT.format(role=_quoted(cluster.role), utterances="\n".join(lines))
 
 
 def clean_name(answer: str) -> str:
-    """Takes the name out of an answer.
+    """Takes the name out of an answer: its first line with words in it, or nothing where there is none.
 
-    Args:
-        answer: What a language model said.
-
-    Returns:
-        Its first line with words in it, without quotes, marks around it and characters that do not print, cut between
-        words to at most `LONGEST_NAME` characters; empty where there is no word.
+    Quotes, marks around it and what does not print are left out; it is cut between words to `LONGEST_NAME` characters.
     """
     for line in _THOUGHT.sub("", answer).splitlines():
         plain = " ".join("".join(letter if letter.isprintable() else " " for letter in line).split())
@@ -121,8 +113,10 @@ def _quoted(text: str) -> str:
     return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in quoted)
 
 
-def _name(writer: Writer, prompt: str, cache: Path) -> str:
+def _name(writer: ChatEndpoint | LocalWriter, prompt: str, cache: Path | None) -> str:
     """Asks for a name, or reads what was answered before; an answer without a name is not kept."""
+    if cache is None:
+        return clean_name(writer(prompt))
     path = cache / f"{hashlib.sha256(json.dumps([writer.identity, prompt]).encode()).hexdigest()[:32]}.json"
     try:
         return str(json.loads(path.read_text(encoding="utf-8"))["name"])
@@ -131,3 +125,122 @@ def _name(writer: Writer, prompt: str, cache: Path) -> str:
     if name:
         write_json_atomically(path, {"model": writer.identity, "prompt": prompt, "name": name})
     return name
+
+
+def find_writer(spec: str) -> ChatEndpoint | LocalWriter:
+    """Looks a language model up; asks no server, and loads no weights before the first prompt.
+
+    Args:
+        spec: ``api:MODEL``, a model of the endpoint of `hf_dialemb.encoders.endpoint`; or the folder or Hub id of any
+            model that ``AutoModelForCausalLM`` loads.
+
+    Raises:
+        InputError: It is not found, or a package or key is missing.
+    """
+    if spec.startswith(API):
+        if spec == API:
+            raise InputError(f"model '{spec}': got nothing after the colon, expected api:MODEL; name the model")
+        check_endpoint(spec)
+        return ChatEndpoint(spec.removeprefix(API))
+    from ..models.backbones import resolve_backbone
+
+    return LocalWriter(resolve_backbone(spec))
+
+
+class ChatEndpoint:
+    """Answers by a model of the endpoint, by the endpoint's name for it."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    @property
+    def identity(self) -> str:
+        """The model and the endpoint's address."""
+        return f"{API}{self.model} {endpoint_url()}"
+
+    def __call__(self, prompt: str) -> str:
+        """Returns the answer; an `InputError` says that the endpoint refuses, or is not there, or makes no sense."""
+        import openai
+
+        try:
+            answer = self._client.chat.completions.create(
+                model=self.model, messages=[{"role": "user", "content": prompt}], temperature=0, max_tokens=_MOST_TOKENS
+            )
+        except openai.APIError as error:
+            raise self._error(refusal(error, _WANTED)) from None  # the original may hold the request with its key
+        except ValueError:
+            raise self._error(no_json(_WANTED)) from None
+        try:
+            text = answer.choices[0].message.content
+        except (AttributeError, IndexError, TypeError):
+            raise self._error(no_json(_WANTED)) from None
+        return text if isinstance(text, str) else ""
+
+    @cached_property
+    def _client(self) -> Any:  # noqa: ANN401 - openai's
+        import openai
+
+        return openai.OpenAI()
+
+    def _error(self, reason: str) -> InputError:
+        return InputError(f"model '{API}{self.model}': {endpoint_url()}: {reason}")
+
+
+class LocalWriter:
+    """Answers by a causal language model on this machine, a folder or Hub id, always with its most likely words."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    @cached_property
+    def identity(self) -> str:
+        """A digest of the files in the folder that decide an answer, wherever it lies; or the Hub id and its commit."""
+        folder = Path(self.path)
+        if not folder.is_dir():
+            from huggingface_hub import try_to_load_from_cache
+
+            config = try_to_load_from_cache(self.path, "config.json")  # in a folder named for the commit
+            return f"{self.path} {Path(config).parent.name if isinstance(config, str) else ''}"
+        digest = hashlib.sha256()
+        found = {path for pattern in (*_FILES, *_TEMPLATES) for path in folder.glob(pattern) if path.is_file()}
+        for path in sorted(found):
+            with path.open("rb") as stream:
+                contents = hashlib.file_digest(stream, "sha256").hexdigest()
+            digest.update(f"{path.relative_to(folder).as_posix()} {contents}\n".encode())
+        return f"sha256:{digest.hexdigest()}"
+
+    def __call__(self, prompt: str) -> str:
+        """Returns the answer; an `InputError` says that the model cannot be read, or not take the prompt."""
+        import torch
+
+        tokenizer, model = self._loaded
+        chat = tokenizer.chat_template is not None
+        if chat:
+            messages = [{"role": "user", "content": prompt}]
+            prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        inputs = tokenizer(prompt, return_tensors="pt", add_special_tokens=not chat).to(model.device)
+        inputs.pop("token_type_ids", None)  # some tokenizers make them; a model that only continues text takes none
+        padding = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+        try:
+            with torch.no_grad():
+                found = model.generate(
+                    **inputs, max_new_tokens=_MOST_TOKENS, do_sample=False, num_beams=1, pad_token_id=padding
+                )
+        except (IndexError, RuntimeError, ValueError) as error:  # such as a prompt beyond the model's positions
+            reason = " ".join(str(error).split())[:200]
+            raise InputError(
+                f"model '{self.path}': the prompt cannot be answered ({reason}); choose another model"
+            ) from None
+        answer: str = tokenizer.decode(found[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+        return answer
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any]:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        from ..models.backbones import load_pretrained
+
+        tokenizer = load_pretrained(AutoTokenizer, self.path)
+        model = load_pretrained(AutoModelForCausalLM, self.path)
+        return tokenizer, model.eval().to("cuda" if torch.cuda.is_available() else "cpu")

@@ -1,10 +1,12 @@
-"""Where a conversation stands in a flow, and what may come next."""
+"""Where a conversation is in a flow, and what is likely to come next."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +14,55 @@ from numpy.typing import NDArray
 from ..corpora.own.reading import read_own
 from ..encoders.baselines import BASELINES
 from ..encoders.specs import find_encoder, fingerprint
-from ..models.errors import InputError
+from ..models.errors import InputError, unknown_name
 from ..runs.files import check_writable, write_text_atomically
-from .flow import Utterances, read_utterances
-from .next_action import assign, next_actions
-from .report import CACHE, short
+from .clustering import unit
+from .flow import Cluster, Flow, Utterances, read_utterances
+from .graph import END, START, State
+from .pipeline import CACHE
+from .report import short
 from .run import encoded
+from .smoothing import TransitionModel
 from .stored_flow import StoredFlow, read_flow
+
+
+@dataclass(frozen=True)
+class NextAction:
+    """What may come next."""
+
+    state: State  # or `END`
+    name: str  # what a person calls it
+    probability: float  # in (0, 1]
+
+
+def next_actions(flow: Flow, history: Sequence[State], top: int = 5) -> list[NextAction]:
+    """Finds what is likely to come next.
+
+    Args:
+        flow: The flow.
+        history: The states of a conversation so far, the latest last; empty for how one begins. What follows the last
+            two decides, as far as that was seen (see `hf_dialemb.flow.smoothing.TransitionModel`).
+        top: How many to return at most, at least 1.
+
+    Returns:
+        The likeliest states, the likeliest first; `END` may be among them. Probabilities of all have sum 1.
+
+    Raises:
+        InputError: A state is not of the flow, or ``top`` is below 1.
+    """
+    if top < 1:
+        raise InputError(f"field top: got {top}, expected at least 1; say how many answers to print")
+    for state in history:
+        if state not in flow.by_state:
+            raise unknown_name("state", state[1], [cluster.id for cluster in flow.clusters])
+    model = TransitionModel([*flow.graph.states, END])
+    for trajectory in flow.trajectories:
+        states = (START, *trajectory, END)
+        for place in range(1, len(states)):
+            model.add(states[max(0, place - 2) : place], states[place])
+    latest = (START, *history)[-2:]
+    found = [NextAction(state, _name(flow, state), model.probability(latest, state)) for state in model.outcomes]
+    return sorted(found, key=lambda one: (-one.probability, one.state))[:top]
 
 
 def describe_next(
@@ -30,21 +74,10 @@ def describe_next(
     columns: str | None = None,
     roles: str | None = None,
 ) -> Iterator[str]:
-    """Says where dialogues stand in a flow, and what is likely to come next.
+    """Says in lines where dialogues stand in a flow, and what is likely to come next.
 
-    Args:
-        folder: What ``dialemb flow`` wrote.
-        source: The dialogues so far, in one of the forms of `hf_dialemb.corpora.own.reading.read_own`.
-        top: How many actions to list of each, at least 1.
-        output: A JSONL file to write as well: of each dialogue its id, the states so far, and the next ones.
-        columns: How a table of one's own is read.
-        roles: Who is who.
-
-    Yields:
-        Lines to print.
-
-    Raises:
-        InputError: The flow or the input cannot be read, or the flow's encoder is not what it was.
+    ``source`` has the dialogues so far, in one of the forms of `hf_dialemb.corpora.own.reading.read_own`. Where there
+    is an ``output``, it gets a line of JSON for each dialogue: its id, the states so far, and the next ones.
     """
     stored = read_flow(folder)
     if output is not None:
@@ -66,15 +99,7 @@ def describe_next(
 
 
 def assigned(stored: StoredFlow, folder: Path, said: Utterances) -> NDArray[np.int32]:
-    """Brings utterances to the states of a flow, by the encoder that made it.
-
-    Args:
-        stored: The flow.
-        folder: Where it lies, with what its encoder did already.
-        said: The utterances, N of them.
-
-    Returns:
-        The number of each one's cluster, ``(N,)``.
+    """Brings N utterances to the states of a flow by the encoder that made it; returns their clusters, ``(N,)``.
 
     Raises:
         InputError: The encoder is not known, has no vectors of new texts, or is not what it was.
@@ -92,3 +117,32 @@ def assigned(stored: StoredFlow, folder: Path, said: Utterances) -> NDArray[np.i
             f"flow '{folder}': its model '{model}' is not what the flow was made by; run dialemb flow again"
         )
     return assign(encoded(model, said.texts, folder / CACHE), said.roles, stored.centroids, stored.flow.clusters)
+
+
+def assign(
+    vectors: NDArray[Any], roles: Sequence[str], centroids: NDArray[Any], clusters: Sequence[Cluster]
+) -> NDArray[np.int32]:
+    """Finds the cluster of each utterance, ``(N,)``: of those of its role the one whose centroid is nearest, by cosine.
+
+    Of equally near ones it is the first. A vector of zeros gets the direction of the first axis.
+
+    Raises:
+        InputError: No cluster is of a role that speaks.
+    """
+    utterances, means = unit(np.array(vectors, np.float64)), unit(np.array(centroids, np.float64))
+    speakers = np.array(roles, dtype=object)
+    labels = np.zeros(len(roles), dtype=np.int32)
+    for role in dict.fromkeys(roles):
+        own = [place for place, cluster in enumerate(clusters) if cluster.role == role]
+        if not own:
+            raise InputError(
+                f"field role: got {role!r}, expected one of {', '.join(sorted({one.role for one in clusters}))}, who "
+                "speak in the flow; rename the speaker, or extract a flow in which it speaks"
+            )
+        rows = np.flatnonzero(speakers == role)
+        labels[rows] = np.array(own)[(utterances[rows] @ means[own].T).argmax(axis=1)]
+    return labels
+
+
+def _name(flow: Flow, state: State) -> str:
+    return "end" if state == END else flow.by_state[state].name

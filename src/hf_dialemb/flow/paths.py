@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, defaultdict, deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import log2
 
 from .flow import Flow
-from .graph import END, START, FlowGraph, State
+from .graph import END, START, FlowGraph, State, steps_of
 from .pruning import WeightedGraph
 from .smoothing import TransitionModel
 
@@ -23,85 +23,51 @@ LONGEST_LOOP = 3
 
 @dataclass(frozen=True)
 class WidestPath:
-    """The main path of a graph.
+    """The main path of a graph."""
 
-    Attributes:
-        states: Its states, `START` and `END` left out.
-        weight: The least weight of its transitions.
-        same_role: Whether one role has two states in a row; only where no path does without.
-    """
-
-    states: tuple[State, ...]
-    weight: float
-    same_role: bool
+    states: tuple[State, ...]  # without start and end
+    weight: float  # the least of its transitions
+    same_role: bool  # whether one role has two states in a row; only where no path does without
 
 
 @dataclass(frozen=True)
 class Fork:
-    """A state after which dialogues go several ways.
+    """A state after which dialogues go several ways."""
 
-    Attributes:
-        state: The state; `START` for how dialogues begin.
-        count: How often something follows it.
-        entropy: Of what follows, in bits; the higher, the harder to tell.
-        continuations: What follows it, with its share of ``count``, the most frequent first; `END` may be there.
-    """
-
-    state: State
-    count: int
-    entropy: float
-    continuations: tuple[tuple[State, float], ...]
+    state: State  # `START` for how dialogues begin
+    count: int  # how often something follows it
+    entropy: float  # of what follows, in bits; the higher, the harder to tell
+    continuations: tuple[tuple[State, float], ...]  # with shares of the count, the most frequent first; perhaps `END`
 
 
 @dataclass(frozen=True)
 class Loop:
-    """States that dialogues go through again and again.
+    """States that dialogues go through again and again."""
 
-    Attributes:
-        states: The states in order, one to three; the last is followed by the first.
-        laps: How often dialogues came back to where they entered it.
-        dialogues: The ids of these dialogues, those with the most laps first.
-    """
-
-    states: tuple[State, ...]
-    laps: int
-    dialogues: tuple[str, ...]
+    states: tuple[State, ...]  # in order, one to three; the last is followed by the first
+    laps: int  # how often dialogues came back to where they entered it
+    dialogues: tuple[str, ...]  # the ids of these dialogues, those with the most laps first
 
 
 @dataclass(frozen=True)
 class DropOff:
-    """A state at which some dialogues end, though most go on.
-
-    Attributes:
-        state: The state.
-        count: How many dialogues end at it.
-        share: ``count`` as a share of how often it occurs, below a half.
-        dialogues: The ids of these dialogues.
-    """
+    """A state at which some dialogues end, though most go on."""
 
     state: State
-    count: int
-    share: float
-    dialogues: tuple[str, ...]
+    count: int  # how many dialogues end at it
+    share: float  # of how often it occurs, below a half
+    dialogues: tuple[str, ...]  # the ids of these dialogues
 
 
 @dataclass(frozen=True)
 class RarePath:
-    """A dialogue that goes another way than the others.
+    """A dialogue that goes another way than the others."""
 
-    Attributes:
-        dialogue: Its id.
-        bits: The mean of -log2 of the probabilities of its transitions; the higher, the more unusual.
-        step: Its rarest transition.
-        place: Where that is: its target is turn ``place``, counted from 0; the number of turns for its end.
-        probability: Of that transition, in ``(0, 1]``.
-    """
-
-    dialogue: str
-    bits: float
-    step: tuple[State, State]
-    place: int
-    probability: float
+    dialogue: str  # its id
+    bits: float  # the mean of -log2 of the probabilities of its transitions; the higher, the more unusual
+    step: tuple[State, State]  # its rarest transition
+    place: int  # of the turn that this leads to, counted from 0; the number of turns for its end
+    probability: float  # of that transition, in (0, 1]
 
 
 def widest_path(graph: WeightedGraph) -> WidestPath | None:
@@ -119,45 +85,32 @@ def widest_path(graph: WeightedGraph) -> WidestPath | None:
     for allowed, same_role in ((between, False), (edges, True)):
         weights = sorted(set(allowed.values()))
         # The higher the weight, the fewer transitions: up to some weight there is a path, and from there on none.
-        count = bisect_left(weights, True, key=lambda weight: _shortest(_from(allowed, weight)) is None)
+        count = bisect_left(weights, True, key=lambda weight: _shortest(allowed, weight) is None)
         if count:
-            return WidestPath(_shortest(_from(allowed, weights[count - 1])) or (), weights[count - 1], same_role)
+            return WidestPath(_shortest(allowed, weights[count - 1]) or (), weights[count - 1], same_role)
     return None
 
 
 def forks(graph: FlowGraph, states: Collection[State]) -> list[Fork]:
-    """Finds states after which several others are likely.
+    """Finds the states after which at least two others have a share of `LIKELY`, by falling entropy.
 
-    Args:
-        graph: The counts of a flow.
-        states: Which states to look at, such as those that are shown; the start always is.
-
-    Returns:
-        Where at least two states have a share of `LIKELY`, by falling entropy.
+    It looks at the start and at the states that are given, such as those that are shown.
     """
-    following: dict[State, Counter[State]] = defaultdict(Counter)
-    for (source, target), count in graph.edges.items():
-        following[source][target] += count
     found = []
     for state in dict.fromkeys((START, *states)):
-        count = following[state].total()
-        ordered = sorted(following[state].items(), key=lambda item: (-item[1], item[0]))
-        shares = tuple((target, times / count) for target, times in ordered)
+        following = graph.following.get(state, Counter[State]())
+        ordered = sorted(following, key=lambda target: (-following[target], target))
+        shares = tuple((target, graph.shares[state, target]) for target in ordered)
         if sum(share >= LIKELY for _, share in shares) > 1:
             entropy = -sum(share * log2(share) for _, share in shares)
-            found.append(Fork(state, count, entropy, shares))
+            found.append(Fork(state, following.total(), entropy, shares))
     return sorted(found, key=lambda fork: (-fork.entropy, fork.state))
 
 
 def loops(flow: Flow) -> list[Loop]:
-    """Finds what dialogues repeat.
+    """Finds the loops of one to `LONGEST_LOOP` different states that dialogues go through, by falling number of laps.
 
-    Args:
-        flow: The flow.
-
-    Returns:
-        The loops of one to `LONGEST_LOOP` different states, by falling number of laps. Of ``a b a b a``, the loop of a
-        and b has two.
+    Of ``a b a b a``, the loop of a and b has two.
     """
     laps: dict[tuple[State, ...], Counter[str]] = defaultdict(Counter)
     for dialogue, trajectory in zip(flow.utterances.dialogues, flow.trajectories, strict=True):
@@ -177,8 +130,8 @@ def drop_offs(flow: Flow) -> list[DropOff]:
         flow: The flow.
 
     Returns:
-        The states at which dialogues end, though they go on after them more than half of the time; by falling number
-        of dialogues.
+        The states at which dialogues end, though they go on after them more than half of the time; those at which most
+        end come first.
     """
     ended: dict[State, list[str]] = defaultdict(list)
     for dialogue, trajectory in zip(flow.utterances.dialogues, flow.trajectories, strict=True):
@@ -189,66 +142,43 @@ def drop_offs(flow: Flow) -> list[DropOff]:
 
 
 def rare_paths(flow: Flow, most: int = 20) -> list[RarePath]:
-    """Finds the most unusual dialogues.
+    """Finds the dialogues whose transitions are least likely on average, the most unusual first.
 
-    A dialogue is judged by the transitions of all others: by its own, a way that it alone takes would be certain.
-
-    Args:
-        flow: The flow.
-        most: How many to return at most.
-
-    Returns:
-        The dialogues whose transitions are least likely on average (see
-        `hf_dialemb.flow.smoothing.TransitionModel`), the most unusual first.
+    A dialogue is judged by the transitions of all others (see `hf_dialemb.flow.smoothing.TransitionModel`): by its own,
+    a way that it alone takes would be certain.
     """
     model = TransitionModel([*flow.graph.states, END])
-    paths = [list(zip((START, *states), (*states, END), strict=True)) for states in flow.trajectories]
+    paths = [steps_of(states) for states in flow.trajectories]
+
+    def count(path: list[tuple[State, State]], times: int) -> None:
+        for source, target in path:
+            model.add((source,), target, times)
+
     for path in paths:
-        _count(model, path, 1)
+        count(path, 1)
     found = []
     for dialogue, path in zip(flow.utterances.dialogues, paths, strict=True):
-        _count(model, path, -1)
+        count(path, -1)
         probabilities = [model.probability((source,), target) for source, target in path]
-        _count(model, path, 1)
+        count(path, 1)
         place = min(range(len(path)), key=probabilities.__getitem__)
         bits = -sum(map(log2, probabilities)) / len(path)
         found.append(RarePath(dialogue, bits, path[place], place, probabilities[place]))
     return sorted(found, key=lambda one: (-one.bits, one.dialogue))[:most]
 
 
-def _from(edges: Mapping[tuple[State, State], float], least: float) -> list[tuple[State, State]]:
-    return [edge for edge, weight in edges.items() if weight >= least]
-
-
-def _count(model: TransitionModel, path: Iterable[tuple[State, State]], times: int) -> None:
-    for source, target in path:
-        model.add((source,), target, times)
-
-
-def _shortest(edges: Iterable[tuple[State, State]]) -> tuple[State, ...] | None:
+def _shortest(weights: Mapping[tuple[State, State], float], least: float) -> tuple[State, ...] | None:
     """Finds the shortest path from start to end, the first by names of those; None without any."""
-    following, preceding = defaultdict(list), defaultdict(list)
-    for source, target in edges:
-        following[source].append(target)
-        preceding[target].append(source)
-    steps = _distances(END, preceding)
-    if START not in steps:
+    import networkx
+
+    drawn = networkx.DiGraph([(END, END), *(edge for edge, weight in weights.items() if weight >= least)])
+    left = dict(networkx.single_target_shortest_path_length(drawn, END))
+    if START not in left:
         return None
     path = [START]
     while path[-1] != END:
-        path.append(min(state for state in following[path[-1]] if steps.get(state) == steps[path[-1]] - 1))
+        path.append(min(state for state in drawn[path[-1]] if left.get(state) == left[path[-1]] - 1))
     return tuple(path[1:-1])
-
-
-def _distances(first: State, neighbours: Mapping[State, Sequence[State]]) -> dict[State, int]:
-    steps, waiting = {first: 0}, deque([first])
-    while waiting:
-        state = waiting.popleft()
-        for other in neighbours.get(state, ()):
-            if other not in steps:
-                steps[other] = steps[state] + 1
-                waiting.append(other)
-    return steps
 
 
 def _repeated(trajectory: Sequence[State], length: int) -> list[tuple[tuple[State, ...], int]]:

@@ -5,13 +5,12 @@ This is what the program of Dialog2Flow does to its graphs, but for self-loops: 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from ..models.errors import InputError, unknown_name
-from .graph import END, NOISE, OFFICIAL_EDGES, OFFICIAL_NODES, START, FlowGraph, State, reached, restricted
+from .graph import END, NOISE, OFFICIAL_EDGES, OFFICIAL_NODES, START, FlowGraph, State, on_a_way, within
 
 Weights = Literal["max", "max-out", "prob-out"]
 """How transitions are weighed; see `Pruning`."""
@@ -64,14 +63,9 @@ _NOT_MANY_MORE = 1.25  # times the fewest states, which a higher threshold is no
 
 @dataclass(frozen=True)
 class WeightedGraph:
-    """What is shown of a flow.
+    """What is shown of a flow, with weights in ``(0, 1]``."""
 
-    Attributes:
-        nodes: The weight of each state, in ``(0, 1]``; `START` and `END` are there always and weigh 1.
-        edges: The weight of each transition between them, in ``(0, 1]``.
-    """
-
-    nodes: dict[State, float]
+    nodes: dict[State, float]  # `START` and `END` are there always and weigh 1
     edges: dict[tuple[State, State], float]
 
     @property
@@ -81,46 +75,31 @@ class WeightedGraph:
 
 
 def readable(graph: FlowGraph, *, nodes: float | None, edges: float | None, weights: Weights | None) -> Pruning:
-    """Chooses thresholds at which a person sees the main ways.
+    """Chooses thresholds at which a person sees the main ways; those that are given stay.
 
-    Args:
-        graph: The counts of a flow.
-        nodes: As in `Pruning`; None for the paper's, or the lowest twentieth at which at most `STATES` are shown.
-        edges: As in `Pruning`; None for the lowest tenth at which there are at most `TRANSITIONS` for each state that
-            is shown.
-        weights: As in `Pruning`; None for its default.
-
-    Returns:
-        The thresholds. Where none leads to so few, the lowest that leads to the fewest transitions, and to hardly more
-        than the fewest states; where all of these leave nothing, such as in one long dialogue, which ends but once, the
-        highest of some lower ones that does not; and where nothing is left at all, those that are not given are 0.
-
-    Raises:
-        InputError: A threshold is out of range, or the rule of weights is unknown.
+    Nodes: the paper's, or the lowest twentieth at which at most `STATES` are shown. Edges: the lowest tenth at which
+    there are at most `TRANSITIONS` for each state that is shown. Where none leads to so few, it is the lowest that
+    leads to the fewest transitions, and to hardly more than the fewest states; where all of these leave nothing, such
+    as in one long dialogue, which ends but once, the highest of some lower ones that does not; and where nothing is
+    left at all, 0.
     """
-    rule = weights or Pruning.weights
-    chosen = Pruning(nodes or 0.0, edges or 0.0, rule)
-    thresholds = (NOISE, *(part / 20 for part in range(1, 11))) if nodes is None else (nodes,)
-    found = _left(
-        graph, (_with_edges(graph, replace(chosen, nodes=one), edges) for one in thresholds), _states, _NOT_MANY_MORE
-    )
+    given = Pruning(nodes or 0.0, edges or 0.0, weights or Pruning.weights)
+
+    def with_edges(pruning: Pruning) -> Pruning:
+        if edges is not None:
+            return pruning
+        tried = [replace(pruning, edges=tenths / 10) for tenths in range(1, 10)]
+        lower = [replace(pruning, edges=one) for one in _LOW]
+        return _lowest(graph, tried, _transitions, 1.0) or _first(graph, lower) or pruning
+
+    tried = (NOISE, *(part / 20 for part in range(1, 11))) if nodes is None else (nodes,)
+    found = _lowest(graph, (with_edges(replace(given, nodes=one)) for one in tried), _states, _NOT_MANY_MORE)
     if found is None and nodes is None:
-        lower = (_with_edges(graph, replace(chosen, nodes=one), edges) for one in _LOW if one < NOISE)
-        found = next((one for one in lower if pruned(graph, one).states), None)
-    return found or chosen
+        found = _first(graph, (with_edges(replace(given, nodes=one)) for one in _LOW if one < NOISE))
+    return found or given
 
 
-def _with_edges(graph: FlowGraph, pruning: Pruning, edges: float | None) -> Pruning:
-    if edges is not None:
-        return replace(pruning, edges=edges)
-    tried = (replace(pruning, edges=tenths / 10) for tenths in range(1, 10))
-    if found := _left(graph, tried, _transitions, 1.0):
-        return found
-    lower = (replace(pruning, edges=one) for one in _LOW)
-    return next((one for one in lower if pruned(graph, one).states), replace(pruning, edges=0.0))
-
-
-def _left(
+def _lowest(
     graph: FlowGraph, ascending: Iterable[Pruning], size: Callable[[WeightedGraph], float], more: float
 ) -> Pruning | None:
     """Finds the first thresholds that show few enough (a size of at most 1), or else ``more`` times the least at most.
@@ -137,6 +116,10 @@ def _left(
             break
     bound = max(1.0, more * min((many for _, many in found), default=1.0))
     return next((pruning for pruning, many in found if many <= bound), None)
+
+
+def _first(graph: FlowGraph, descending: Iterable[Pruning]) -> Pruning | None:
+    return next((one for one in descending if pruned(graph, one).states), None)
 
 
 def _states(shown: WeightedGraph) -> float:
@@ -164,24 +147,19 @@ def pruned(graph: FlowGraph, pruning: Pruning) -> WeightedGraph:
     """
     most = max(graph.states.values(), default=1)
     shares = {state: count / most for state, count in graph.states.items()}
-    weights = _weights(graph.edges, pruning.weights)
+    weights = _weights(graph, pruning.weights)
     kept = {state for state, share in shares.items() if share > pruning.nodes}
     for threshold in (0.0, pruning.edges):
-        frequent = {edge: count for edge, count in graph.edges.items() if weights[edge] >= threshold}
-        ways = [edge for edge in restricted(FlowGraph({}, frequent), kept).edges if edge[0] != edge[1]]
-        kept &= reached(START, ways) & reached(END, [(target, source) for source, target in ways])
-    edges = restricted(FlowGraph({}, frequent), kept).edges
+        frequent = [edge for edge, weight in weights.items() if weight >= threshold]
+        kept &= on_a_way(edge for edge in frequent if edge[0] != edge[1] and within(edge, kept))
+    left = FlowGraph({}, {edge: graph.edges[edge] for edge in frequent if within(edge, kept)})
     nodes = {START: 1.0, **{state: share for state, share in shares.items() if state in kept}, END: 1.0}
-    return WeightedGraph(nodes, _weights(edges, pruning.weights))
+    return WeightedGraph(nodes, _weights(left, pruning.weights))
 
 
-def _weights(edges: Mapping[tuple[State, State], int], rule: Weights) -> dict[tuple[State, State], float]:
-    leaving: dict[State, list[int]] = defaultdict(list)
-    for (source, _), count in edges.items():
-        leaving[source].append(count)
-    most = max(edges.values(), default=1)
-    wholes = {
-        source: most if rule == "max" else max(counts) if rule == "max-out" else sum(counts)
-        for source, counts in leaving.items()
-    }
-    return {edge: count / wholes[edge[0]] for edge, count in edges.items()}
+def _weights(graph: FlowGraph, rule: Weights) -> dict[tuple[State, State], float]:
+    if rule == "prob-out":
+        return graph.shares
+    most = max(graph.edges.values(), default=1)
+    wholes = {source: most if rule == "max" else max(targets.values()) for source, targets in graph.following.items()}
+    return {edge: count / wholes[edge[0]] for edge, count in graph.edges.items()}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..corpora.show import visible
-from ..models.errors import InputError
 from ..runs.files import write_json_atomically, write_text_atomically
 from .clustering import Clustering
 from .drawing import draw_dendrogram, draw_graph
@@ -18,42 +18,35 @@ from .grounding import policy_text, state_machine
 from .page.insights import insights
 from .page.page import write_page
 from .paths import widest_path
+from .pipeline import CACHE
 from .pruning import Pruning, WeightedGraph, pruned
-
-CACHE = "cache"
-"""Where in the output vectors, clusters and names are kept between runs."""
 
 PAGE, POLICY, MACHINE = "index.html", "policy.md", "state_machine.json"
 
 
-def write_report(flow: Flow, clusterings: Mapping[str, Clustering], pruning: Pruning, folder: Path) -> Iterator[str]:
-    """Writes all that a flow is looked at and used by.
-
-    Args:
-        flow: The flow.
-        clusterings: How the clusters of each role were found.
-        pruning: What is too rare to be shown.
-        folder: Where to; it is created.
-
-    Yields:
-        Lines that say what is shown and what was written.
-    """
+def write_report(flow: Flow, clusterings: Mapping[str, Clustering], pruning: Pruning, folder: Path) -> list[str]:
+    """Writes all that a flow is looked at and used by; returns lines that say what is shown and what was written."""
     graph = pruned(flow.graph, pruning)
-    yield from _shown(flow, graph, pruning)
-    choices = {role: clustering.choice for role, clustering in clusterings.items()}
-    facts = [("Made by", f"hf_dialemb {version('hf-dialemb')}")]
-    write_page(flow, folder / PAGE, pruning, choices=choices, insights=insights(flow, graph.states), facts=facts)
+    lines = list(_shown(flow, graph, pruning))
+    write_main_page(flow, clusterings, pruning, folder / PAGE)
     others = [*write_flow_files(flow, graph, folder)]
     write_text_atomically(folder / POLICY, policy_text(flow, graph))
     write_json_atomically(folder / MACHINE, state_machine(flow, graph))
     others += [folder / POLICY, folder / MACHINE]
     pictures, sentence = draw_graph(flow, graph, folder)
-    others += [*pictures, *_dendrograms(clusterings, folder)]
+    others += [*pictures, *(_dendrograms(clusterings, folder) if find_spec("matplotlib") else ())]
     _remove_old(folder, [path.name for path in others])
     if sentence:
-        yield f"Pictures: {sentence}."
-    yield f"Beside it: {', '.join(path.name for path in others)}"
-    yield f"Wrote {folder / PAGE}"
+        lines.append(f"Pictures: {sentence}.")
+    return [*lines, f"Beside it: {', '.join(path.name for path in others)}", f"Wrote {folder / PAGE}"]
+
+
+def write_main_page(flow: Flow, clusterings: Mapping[str, Clustering], pruning: Pruning, path: Path) -> None:
+    """Writes the page of a flow, with what was found in it and how."""
+    choices = {role: clustering.choice for role, clustering in clusterings.items()}
+    found = insights(flow, pruned(flow.graph, pruning).states)
+    facts = [("Made by", f"hf_dialemb {version('hf-dialemb')}")]
+    write_page(flow, path, pruning, choices=choices, insights=found, facts=facts)
 
 
 def _remove_old(folder: Path, written: Sequence[str]) -> None:
@@ -80,8 +73,7 @@ def _shown(flow: Flow, graph: WeightedGraph, pruning: Pruning) -> Iterator[str]:
         f"Shown are {len(graph.states)} of {len(flow.clusters)} states and {len(graph.edges)} transitions "
         f"(--nodes {pruning.nodes:g} --edges {pruning.edges:g} --weights {pruning.weights})"
     )
-    main = widest_path(graph)
-    if main is not None:
+    if main := widest_path(graph):
         yield "Main path:"
         yield from (f"  {state[0]}: {short(flow.by_state[state].name)}" for state in main.states)
 
@@ -92,14 +84,8 @@ def short(name: str, most: int = 90) -> str:
     return name if len(name) <= most else f"{name[: most - 1].rstrip()}…"
 
 
-def _dendrograms(clusterings: Mapping[str, Clustering], folder: Path) -> Sequence[Path]:
-    written = []
-    for role, clustering in clusterings.items():
-        path = folder / f"dendrogram-{role}.png"
-        if len(clustering.merges):
-            try:
-                draw_dendrogram(clustering.merges, clustering.choice.count, path, f"What the {role} says")
-            except InputError:  # told already with the pictures of the graph
-                return []
-            written.append(path)
-    return written
+def _dendrograms(clusterings: Mapping[str, Clustering], folder: Path) -> list[Path]:
+    drawn = {folder / f"dendrogram-{role}.png": (role, one) for role, one in clusterings.items() if len(one.merges)}
+    for path, (role, one) in drawn.items():
+        draw_dendrogram(one.merges, one.choice.count, path, f"What the {role} says")
+    return list(drawn)

@@ -1,240 +1,131 @@
-"""From a folder of conversations to a page: the steps of a dialogue flow, each kept on disk and not done twice."""
+"""From a folder of conversations to a page: what ``dialemb flow`` does, each step kept on disk and not done twice."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib.metadata import version
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..corpora import load_dialogues
 from ..encoders.embedding_cache import embedding_cache
-from ..encoders.remembering import RememberingEncoder
-from ..encoders.specs import find_encoder, fingerprint, load_encoder
-from ..models.dialogue import Dialogue, Turn
+from ..encoders.specs import load_encoder
+from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import check_writable
-from .clustering import Clustering
-from .flow import Flow, Utterances, read_utterances
-from .language_models import find_writer
-from .naming import centroids, merged_names, named, phrase_names
-from .naming_by_model import named_by_model
-from .pruning import Pruning, readable
-from .report import CACHE, PAGE, write_report
-from .settings import by_role, check_roles, clustered, read_vectors, vectors_digest
-from .stored_clusters import read_clusters, write_clusters
-from .stored_flow import UTTERANCES, StoredFlow, stored_flow, write_flow
-
-NEAREST, PHRASES = OWN_NAMES = ("nearest", "phrases")
-"""Names that need no language model: the utterance in the middle of each cluster, or its typical phrases."""
+from .extract import ExtractedFlow, source_of
+from .flow import read_utterances
+from .pipeline import CACHE, FlowSettings, find_flow, utterance_vectors
+from .report import PAGE, write_report
+from .stored_flow import UTTERANCES
 
 
 @dataclass(frozen=True)
-class FlowRequest:
-    """What a flow is to be made of, and how.
+class Selection:
+    """Which dialogues to read; see `hf_dialemb.corpora.iterate_dialogues`."""
 
-    Attributes:
-        corpus: A folder, file, corpus name or Hub dataset; see `hf_dialemb.corpora.iterate_dialogues`.
-        output: The folder to write.
-        model: What embeds utterances; see `hf_dialemb.encoders.specs.load_encoder`.
-        vectors: A ``.npy`` of ready vectors instead, ``(N, D)``: one for each utterance, in order.
-        data_dir: Where a registered corpus lies.
-        split: Which part of it.
-        domain: Only dialogues of this domain alone; None for all.
-        columns: How a table of one's own is read.
-        roles: Who is who in files of one's own.
-        clusters: How many clusters a role has, as ``"12"`` or ``"user=10,assistant=14"``; None to choose.
-        threshold: At which distance clusters are merged, in the same form.
-        names: ``"nearest"``, ``"phrases"``, ``"api:MODEL"``, or a language model's folder or Hub id.
-        pruning: Fields of `hf_dialemb.flow.pruning.Pruning`; those that are None have their defaults.
-        seed: Of everything that is drawn.
-    """
-
-    corpus: str
-    output: Path
-    model: str = "all-MiniLM-L6-v2"
-    vectors: Path | None = None
-    data_dir: str | None = None
+    corpus: str  # a folder, file, corpus name or Hub dataset
+    data_dir: str | None = None  # where a registered corpus lies
     split: str = "all"
-    domain: str | None = None
-    columns: str | None = None
-    roles: str | None = None
-    clusters: str | None = None
-    threshold: str | None = None
-    names: str = "nearest"
-    pruning: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
+    domain: str | None = None  # that of dialogues which have no other
+    columns: str | None = None  # how a table of one's own is read
+    roles: str | None = None  # who is who in files of one's own
+
+    @property
+    def name(self) -> str:
+        """The last part of the corpus's path."""
+        return Path(self.corpus.rstrip("/")).name or self.corpus
+
+    def dialogues(self) -> list[Dialogue]:
+        """Reads the dialogues, at least one; an `InputError` says what is malformed, or that none has the domain."""
+        found = load_dialogues(self.corpus, self.data_dir, self.split, columns=self.columns, roles=self.roles)
+        if self.domain is None:
+            return found
+        kept = [dialogue for dialogue in found if dialogue.domains == (self.domain,)]
+        if not kept:
+            counts = Counter(dialogue.domains[0] for dialogue in found if len(dialogue.domains) == 1)
+            known = ", ".join(f"{name} ({count:,})" for name, count in counts.most_common())
+            raise InputError(
+                f"--domain: got '{self.domain}', expected one that dialogues have for themselves: "
+                f"{known or 'none, they have no domains'}"
+            )
+        return kept
 
 
-def build_flow(request: FlowRequest, say: Callable[[str], object]) -> StoredFlow:
-    """Finds the flow of conversations and writes its page, files and tables.
+def build_flow(
+    selection: Selection,
+    output: Path,
+    settings: FlowSettings,
+    say: Callable[[str], object],
+    *,
+    model: str = "all-MiniLM-L6-v2",
+    vectors: Path | None = None,
+) -> None:
+    """Finds the flow of conversations, writes its page, files and tables, and says in lines what is done.
 
     A run that was stopped, or one with other settings, goes on from the steps that it shares with what is there:
-    vectors are kept by text, clusters by vectors and settings, names by clusters.
-
-    Args:
-        request: What to do.
-        say: Told in lines what is done.
-
-    Returns:
-        The flow.
-
-    Raises:
-        InputError: The input, the model or a setting is wrong.
+    vectors are kept by text, clusters by vectors and settings, names by clusters. Utterances are embedded by the model,
+    or have ready vectors in a ``.npy``, ``(N, D)``, in order.
     """
-    _check(request)
-    number, threshold = by_role("clusters", request.clusters, int), by_role("threshold", request.threshold, float)
-    source = _source(request)
-    dialogues = dialogues_of(
-        request.corpus, request.data_dir, request.split, request.domain, columns=request.columns, roles=request.roles
-    )
+    source = source_of(model) if vectors is None else _digest(vectors)
+    dialogues = selection.dialogues()
     said = read_utterances(dialogues)
-    check_roles({"clusters": number, "threshold": threshold}, said)
     for name in (PAGE, UTTERANCES):
-        check_writable(request.output / name, request.corpus)
+        check_writable(output / name, selection.corpus)
     say(f"{len(said.dialogues):,} dialogues with {len(said):,} utterances")
     domains = sorted({name for dialogue in dialogues for name in dialogue.domains})
-    if len(domains) > 1 and request.domain is None:
+    if len(domains) > 1 and selection.domain is None:
         say(f"Of {len(domains)} domains; --domain makes a flow of one of them: {', '.join(domains)}")
-    clusters_key = _key("clusters", _digest(said), source, number, threshold, request.seed)
-    key = _key("names", clusters_key, request.names, _title(request), request.model, request.split)
-    clusterings = read_clusters(request.output / CACHE, clusters_key)
-    stored = stored_flow(request.output, key) if request.names in OWN_NAMES else None
-    if clusterings is None or stored is None:
-        vectors = _vectors(request, said)
-        if clusterings is None:
-            clusterings = clustered(vectors, said, number, threshold, request.seed)
-            write_clusters(clusterings, request.output / CACHE, clusters_key)
-        flow = _named(request, said, vectors, clusterings)
-        stored = StoredFlow(flow, centroids(vectors, flow.labels), key)
-        write_flow(stored, request.output)
-    for role, clustering in clusterings.items():
-        say(f"{role}: {clustering.choice.sentence}")
-    thresholds = {name: request.pruning.get(name) for name in ("nodes", "edges", "weights")}
-    for line in write_report(stored.flow, clusterings, readable(stored.flow.graph, **thresholds), request.output):
-        say(line)
-    return stored
 
+    def of_utterances() -> NDArray[np.float32]:
+        return encoded(model, said.texts, output / CACHE) if vectors is None else _read_vectors(vectors, len(said))
 
-def dialogues_of(
-    corpus: str,
-    data_dir: str | None,
-    split: str,
-    domain: str | None,
-    *,
-    columns: str | None = None,
-    roles: str | None = None,
-) -> list[Dialogue]:
-    """Reads dialogues, perhaps of one domain alone.
-
-    Args:
-        corpus: See `hf_dialemb.corpora.iterate_dialogues`, as for the others.
-        data_dir: Where a registered corpus lies.
-        split: Which part of it.
-        domain: The only domain that dialogues may have; None for all dialogues.
-        columns: How a table of one's own is read.
-        roles: Who is who in files of one's own.
-
-    Returns:
-        The dialogues, at least one.
-
-    Raises:
-        InputError: The corpus is not found or malformed, or no dialogue has the domain.
-    """
-    dialogues = load_dialogues(corpus, data_dir, split, columns=columns, roles=roles)
-    if domain is None:
-        return dialogues
-    kept = [dialogue for dialogue in dialogues if dialogue.domains == (domain,)]
-    if not kept:
-        counts = Counter(dialogue.domains[0] for dialogue in dialogues if len(dialogue.domains) == 1)
-        known = ", ".join(f"{name} ({count:,})" for name, count in counts.most_common()) or "none, they have no domains"
-        raise InputError(f"--domain: got '{domain}', expected one that dialogues have for themselves: {known}")
-    return kept
-
-
-def encoded(spec: str, texts: Sequence[str], cache: Path | None) -> NDArray[np.float32]:
-    """Embeds utterances, each text once.
-
-    Args:
-        spec: See `hf_dialemb.encoders.specs.load_encoder`.
-        texts: N of them.
-        cache: Where vectors are kept; None for nowhere.
-
-    Returns:
-        Vectors, ``(N, D)``.
-    """
-    distinct = {text: place for place, text in enumerate(sorted(set(texts)))}
-    kept = None if cache is None else embedding_cache(cache, spec)
-    encoder = RememberingEncoder(load_encoder(spec), kept)
-    vectors = encoder.encode([Dialogue((Turn("user", text),)) for text in distinct])
-    return vectors[[distinct[text] for text in texts]]
-
-
-def _check(request: FlowRequest) -> None:
-    """Refuses what cannot be right, before anything is read."""
-    try:
-        Pruning(**{name: value for name, value in request.pruning.items() if value is not None})
-    except InputError as error:
-        raise InputError(str(error).replace("field ", "--", 1)) from None
-    if request.seed < 0:
-        raise InputError(f"--seed: got {request.seed}, expected 0 or more")
-    if request.names not in OWN_NAMES:
-        find_writer(request.names)
-
-
-def _source(request: FlowRequest) -> str:
-    """Tells the vectors from all others."""
-    if request.vectors is not None:
-        return vectors_digest(request.vectors)
-    return fingerprint(request.model) + (" whitened" if find_encoder(request.model).whitened else "")
-
-
-def _vectors(request: FlowRequest, said: Utterances) -> NDArray[np.float32]:
-    if request.vectors is None:
-        return encoded(request.model, said.texts, request.output / CACHE)
-    return read_vectors(request.vectors, len(said))
-
-
-def _named(
-    request: FlowRequest, said: Utterances, vectors: NDArray[np.float32], clusterings: Mapping[str, Clustering]
-) -> Flow:
-    labels = {role: clustering.labels for role, clustering in clusterings.items()}
-    flow = named(_title(request), said, vectors, labels, _settings(request, clusterings))
-    if request.names == NEAREST:
-        return flow
-    if request.names == PHRASES:
-        return merged_names(phrase_names(flow))
-    return named_by_model(flow, request.names, request.output / CACHE / "names")
-
-
-def _settings(request: FlowRequest, clusterings: Mapping[str, Clustering]) -> dict[str, Any]:
-    return {
-        "model": request.model if request.vectors is None else "",
-        "vectors": _source(request),
-        "corpus": _title(request),
-        "split": request.split,
-        "clusters": {role: clustering.choice.count for role, clustering in clusterings.items()},
-        "chosen_by": {role: clustering.choice.kind for role, clustering in clusterings.items()},
-        "names": request.names,
-        "seed": request.seed,
+    facts = {
+        "model": model if vectors is None else "",
+        "vectors": source,
+        "corpus": f"{selection.name}, {selection.domain}" if selection.domain else selection.name,
+        "split": selection.split,
     }
+    found = ExtractedFlow(*find_flow(said, of_utterances, settings, facts, output))
+    for role, clustering in found.clusterings.items():
+        say(f"{role}: {clustering.choice.sentence}")
+    for line in write_report(found.flow, found.clusterings, found.pruning, output):
+        say(line)
 
 
-def _title(request: FlowRequest) -> str:
-    name = Path(request.corpus.rstrip("/")).name or request.corpus
-    return f"{name}, {request.domain}" if request.domain else name
+def encoded(model: str, texts: tuple[str, ...], cache: Path) -> NDArray[np.float32]:
+    """Embeds utterances by a model that is named; vectors are kept in the cache by text."""
+    return utterance_vectors(load_encoder(model), texts, embedding_cache(cache, model))
 
 
-def _key(*parts: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
-    return hashlib.sha256(json.dumps([version("hf-dialemb"), *parts], sort_keys=True).encode()).hexdigest()
+def _digest(path: Path) -> str:
+    if not path.is_file():
+        kind = "a folder" if path.is_dir() else "no such file"
+        raise InputError(f"--vectors {path}: got {kind}, expected a .npy file; write one by numpy.save")
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _digest(said: Utterances) -> str:
-    return _key(said.dialogues, said.places.tolist(), said.roles, said.texts, said.actions)
+def _read_vectors(path: Path, count: int) -> NDArray[np.float32]:
+    """Reads ready vectors, ``(count, D)``."""
+    try:
+        vectors = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"--vectors {path}: got no array ({reason}); write it by numpy.save") from None
+    if not isinstance(vectors, np.ndarray):
+        raise InputError(f"--vectors {path}: got several arrays, expected one; write it by numpy.save")
+    if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1] or vectors.dtype.kind != "f":
+        raise InputError(
+            f"--vectors {path}: got {vectors.dtype} of shape {vectors.shape}, expected floats of shape ({count}, D), "
+            "one row for each utterance in order; write them again"
+        )
+    with np.errstate(over="ignore"):
+        found = vectors.astype(np.float32)
+    if not np.isfinite(found).all():
+        raise InputError(f"--vectors {path}: got NaN, infinity or numbers beyond float32, expected finite ones")
+    return found

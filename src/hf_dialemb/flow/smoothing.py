@@ -9,56 +9,29 @@ from .graph import State
 
 
 class TransitionModel:
-    """Probabilities of what follows a history, smoothed to those after ever shorter histories.
+    """Probabilities of what follows a history, the latest state last, smoothed to those after ever shorter histories.
 
     After a history that was seen n times, with t different outcomes, an outcome that was seen c times has probability
     ``(c + t p) / (n + t)``, with p its probability after the history without its first state; after no history, p is
     one by the number of outcomes. A history that was never seen changes nothing.
-
-    Args:
-        outcomes: Everything that may follow, each once.
-
-    Raises:
-        ValueError: There is no outcome.
     """
 
     def __init__(self, outcomes: Collection[State]) -> None:
-        if not outcomes:
-            raise ValueError("outcomes: got none, expected everything that may follow a state")
         self.outcomes = tuple(outcomes)
         self._counts: dict[tuple[State, ...], Counter[State]] = {}
-        self._totals: Counter[tuple[State, ...]] = Counter()
 
     def add(self, history: Sequence[State], outcome: State, times: int = 1) -> None:
-        """Counts an outcome after a history and each end of it.
-
-        Args:
-            history: What came before, the latest last.
-            outcome: What followed.
-            times: How often; below 0 takes back what was counted before.
-        """
+        """Counts an outcome after a history and each end of it; below 0 times takes back what was counted before."""
         for first in range(len(history) + 1):
-            context = tuple(history[first:])
-            counts = self._counts.setdefault(context, Counter())
+            counts = self._counts.setdefault(tuple(history[first:]), Counter())
             counts[outcome] += times
-            self._totals[context] += times
             if not counts[outcome]:
                 del counts[outcome]  # else it would count as a different outcome that was seen
 
     def probability(self, history: Sequence[State], outcome: State) -> float:
-        """Computes how likely an outcome is.
-
-        Args:
-            history: What came before, the latest last.
-            outcome: One of the outcomes.
-
-        Returns:
-            Its probability, in ``(0, 1]``; those of all outcomes have sum 1.
-        """
+        """Computes how likely an outcome is, in ``(0, 1]``; those of all outcomes have sum 1."""
         estimate = 1 / len(self.outcomes)
         for first in range(len(history), -1, -1):
-            context = tuple(history[first:])
-            counts = self._counts.get(context)
-            if counts:
-                estimate = (counts[outcome] + len(counts) * estimate) / (self._totals[context] + len(counts))
+            if counts := self._counts.get(tuple(history[first:])):
+                estimate = (counts[outcome] + len(counts) * estimate) / (counts.total() + len(counts))
         return estimate

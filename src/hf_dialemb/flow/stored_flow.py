@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..models.errors import InputError
 from ..runs.files import write_atomically, write_json_atomically
+from .clustering import Choice, Clustering
 from .flow import Cluster, Flow, Utterances
 
 FLOW, UTTERANCES, CENTROIDS = "flow.json", "utterances.parquet", "centroids.safetensors"
@@ -24,26 +26,15 @@ _AGAIN = "run dialemb flow again"
 
 @dataclass(frozen=True)
 class StoredFlow:
-    """A flow with what new utterances are assigned by.
-
-    Attributes:
-        flow: The flow, with C clusters.
-        centroids: The mean vector of each cluster's utterances, of unit length each, ``(C, D)`` float32.
-        key: Tells the flow from all that come of other input or settings.
-    """
+    """A flow with what new utterances are assigned by."""
 
     flow: Flow
-    centroids: NDArray[np.float32]
-    key: str
+    centroids: NDArray[np.float32]  # the middle of each cluster's unit vectors, of unit length, (C, D)
+    key: str  # tells the flow from all that come of other input or settings
 
 
 def write_flow(stored: StoredFlow, folder: Path) -> None:
-    """Writes a flow; ``flow.json`` comes last, and without it there is none.
-
-    Args:
-        stored: The flow.
-        folder: Where to; it is created.
-    """
+    """Writes a flow into a folder; ``flow.json`` comes last, and without it there is none."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from safetensors.numpy import save_file
@@ -130,3 +121,37 @@ def _flow(record: dict[str, Any], columns: dict[str, list[str]]) -> Flow:
     )
     labels = np.array([numbers[cluster] for cluster in columns["cluster"]], dtype=np.int32)
     return Flow(record["title"], utterances, labels, clusters, record["settings"])
+
+
+def write_clusters(clusterings: Mapping[str, Clustering], folder: Path, key: str) -> None:
+    """Writes the clusters of all roles as one file, for runs with other names or thresholds of a graph."""
+    from safetensors.numpy import save_file
+
+    tensors: dict[str, NDArray[Any]] = {}
+    for role, clustering in clusterings.items():
+        tensors[f"{role}.labels"], tensors[f"{role}.merges"] = clustering.labels, clustering.merges
+    choices = {role: asdict(clustering.choice) for role, clustering in clusterings.items()}
+    write_atomically(_file(folder, key), lambda path: save_file(tensors, path, {"choices": json.dumps(choices)}))
+
+
+def read_clusters(folder: Path, key: str) -> dict[str, Clustering] | None:
+    """Reads the clusters of a key; None where they are not there, or damaged."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(_file(folder, key), "numpy") as tensors:
+            choices = json.loads((tensors.metadata() or {})["choices"])
+            return {
+                role: Clustering(
+                    tensors.get_tensor(f"{role}.labels"),
+                    Choice(**{**fields, "curve": tuple(map(tuple, fields["curve"]))}),
+                    tensors.get_tensor(f"{role}.merges"),
+                )
+                for role, fields in choices.items()
+            }
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError):
+        return None
+
+
+def _file(folder: Path, key: str) -> Path:
+    return folder / f"clusters-{key[:24]}.safetensors"

@@ -172,7 +172,7 @@ def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
         actions = {turn.action for turn in turns if turn.role == role}
         # What has one vector is in one cluster, even where it does different things.
         number = min(len(actions), len({vector.tobytes() for vector in of_role}))
-        clusters[places] = cluster(of_role, number=number).labels
+        clusters[places] = cluster(of_role, clusters=number).labels
     return clusters.tolist()
 
 

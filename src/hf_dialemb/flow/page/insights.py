@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from ..exports import line_of
 from ..flow import Flow
 from ..graph import END, START, State
-from ..notation import line_of
 from ..paths import DropOff, Fork, Loop, RarePath, drop_offs, forks, loops, rare_paths
 from .record import Row, Section
 
@@ -22,42 +22,29 @@ NAMED_CONTINUATIONS = 4
 Names = Mapping[State, str]
 """What states are called."""
 
+_KINDS = (
+    ("Drop-offs", "Dialogues that end at a state after which most go on: people may have given up there."),
+    ("Loops", "States that dialogues go through again and again: people may not get what they ask for."),
+    ("Forks", "States after which several others are likely: what is said there may be unclear, or deserve a choice."),
+    ("Unusual dialogues", "Dialogues whose steps are rare among all others, the most unusual first."),
+)
+
 
 def insights(flow: Flow, shown: Collection[State] | None = None) -> tuple[Section, ...]:
-    """Tells what the paths of dialogues show, in sentences.
+    """Tells what the paths of dialogues show, in sentences; see `hf_dialemb.flow.paths` for what each is.
 
-    Args:
-        flow: The flow.
-        shown: The states to look for forks at, such as those that a pruned graph has; all where nothing is given.
-
-    Returns:
-        Drop-offs, loops, forks and unusual dialogues; see `hf_dialemb.flow.paths` for what each is. A kind that does
-        not occur has no rows.
+    Forks are looked for at the states that are given, such as those of a pruned graph, or at all. A kind that does not
+    occur has no rows.
     """
     names = {START: "Start", END: "End"} | {cluster.state: _named(cluster.name) for cluster in flow.clusters}
     states = [state for state in (names if shown is None else shown) if state not in (START, END)]
-    return (
-        Section(
-            "Drop-offs",
-            "Dialogues that end at a state after which most go on: people may have given up there.",
-            tuple(_drop_off(names, one) for one in drop_offs(flow)[:MOST_ROWS]),
-        ),
-        Section(
-            "Loops",
-            "States that dialogues go through again and again: people may not get what they ask for.",
-            tuple(_loop(names, one) for one in loops(flow)[:MOST_ROWS]),
-        ),
-        Section(
-            "Forks",
-            "States after which several others are likely: what is said there may be unclear, or deserve a choice.",
-            tuple(_fork(names, one) for one in forks(flow.graph, states)[:MOST_ROWS]),
-        ),
-        Section(
-            "Unusual dialogues",
-            "Dialogues whose steps are rare among all others, the most unusual first.",
-            tuple(_rare_path(names, one) for one in rare_paths(flow, MOST_ROWS)),
-        ),
+    rows = (
+        [_drop_off(names, one) for one in drop_offs(flow)[:MOST_ROWS]],
+        [_loop(names, one) for one in loops(flow)[:MOST_ROWS]],
+        [_fork(names, one) for one in forks(flow.graph, states)[:MOST_ROWS]],
+        [_rare_path(names, one) for one in rare_paths(flow, MOST_ROWS)],
     )
+    return tuple(Section(*words, tuple(told)) for words, told in zip(_KINDS, rows, strict=True))
 
 
 def _drop_off(names: Names, one: DropOff) -> Row:
@@ -79,9 +66,8 @@ def _fork(names: Names, one: Fork) -> Row:
 
 
 def _rare_path(names: Names, one: RarePath) -> Row:
-    return Row(
-        f"{_isolated(line_of(one.dialogue))}: its rarest step is {_chain(names, one.step)}", (one.dialogue,), one.step
-    )
+    text = f"{_isolated(line_of(one.dialogue))}: its rarest step is {_chain(names, one.step)}"
+    return Row(text, (one.dialogue,), one.step)
 
 
 def _named(name: str) -> str:

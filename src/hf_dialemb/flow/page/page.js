@@ -106,10 +106,7 @@ const page = (() => {
   function layAnew(atFirst) {
     self.graph = prune(flow, self.view);
     picture.draw(self.graph);
-    const known = new Set(self.graph.edges.map((edge) => edge.key));
-    const wanted =
-      flow.path.length > 1 && flow.path.slice(1).every((number, index) => known.has(`${flow.path[index]}>${number}`));
-    self.main = wanted ? flow.path : widestPath(flow, self.graph);
+    self.main = widestPath(flow, self.graph);
     if (atFirst || !touched) fit();
     drawPath(self, by("path"));
   }

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...runs.files import write_text_atomically
 from ..pruning import Pruning
-from .record import Comparison, Section, page_record
+from .record import Section, page_record
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
     from ..clustering import Choice
+    from ..comparison import Comparison
     from ..flow import Flow
-    from ..graph import State
 
 TEMPLATE = "page.html.jinja"
 
@@ -32,12 +30,10 @@ def write_page(
     path: Path | str,
     pruning: Pruning | None = None,
     *,
-    path_of_interest: Sequence[State] = (),
     comparison: Comparison | None = None,
     choices: Mapping[str, Choice] | None = None,
     insights: Sequence[Section] = (),
     facts: Sequence[tuple[str, str]] = (),
-    seed: int = 0,
 ) -> None:
     """Writes the page: one HTML file that needs no other file and no network.
 
@@ -47,22 +43,16 @@ def write_page(
         flow: The flow.
         path: The HTML file, which is written whole or not at all.
         pruning: What is shown at first; sliders of the page change it.
-        path_of_interest: States, from first to last, that are shown as the main path while the map has all of them;
-            else, and where there are none, it is the widest path (see `hf_dialemb.flow.paths.widest_path`).
         comparison: How two sets of the dialogues differ.
         choices: How the number of clusters of each role was decided.
         insights: What to tell of the dialogues beside the map, such as what `insights.insights` finds.
         facts: Names and values for the page's account of how it was made.
-        seed: Decides which dialogues are there in full if there are too many for a page.
-
-    Raises:
-        ValueError: A state of the path, of the comparison or of an insight is not of the flow.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
 
     folder = Path(__file__).parent
-    first = pruning or Pruning()
-    record = page_record(flow, first, path_of_interest, comparison, choices or {}, insights, facts, seed)
+    record = page_record(flow, pruning or Pruning(), comparison, choices or {}, insights, facts)
     environment = Environment(
         loader=FileSystemLoader(folder),
         autoescape=True,
@@ -70,14 +60,14 @@ def write_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    scripts = [(folder / f"page_{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
-    scripts.append((folder / "page.js").read_text(encoding="utf-8"))
+    names = [*(f"page_{name}.js" for name in SCRIPTS), "page.js"]
+    scripts = [(folder / name).read_text(encoding="utf-8") for name in names]
     page = environment.get_template(TEMPLATE).render(
         title=flow.title or "Dialogue flow",
         counts=_counts(record["counts"]),
         compared=comparison is not None,
-        data=_json(record),
-        scripts=[_markup(script) for script in scripts],
+        data=Markup(_json(record)),
+        scripts=[Markup(script) for script in scripts],
         # The browser runs these scripts alone, whatever is said in a dialogue.
         hashes=[_hash(script) for script in scripts],
     )
@@ -89,17 +79,11 @@ def _counts(counts: Mapping[str, int]) -> str:
     return " · ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in parts)
 
 
-def _json(record: Mapping[str, Any]) -> Markup:
+def _json(record: Mapping[str, Any]) -> str:
     """Writes what a script element can hold: nothing in it ends the element, or begins a comment."""
     text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return _markup(re.sub("[<>&\u2028\u2029\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text))
+    return re.sub("[<>&\u2028\u2029\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _hash(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-
-
-def _markup(text: str) -> Markup:
-    from markupsafe import Markup
-
-    return Markup(text)

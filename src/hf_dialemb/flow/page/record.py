@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...models.dialogue import ROLES
-from ..graph import END, START, State
-from ..notation import line_of
+from ..exports import line_of
+from ..graph import END, START, State, steps_of
 from ..pruning import Pruning
 
 if TYPE_CHECKING:
     from ..clustering import Choice
-    from ..comparison import TransitionDifference
+    from ..comparison import Comparison
     from ..flow import Flow
 
 MOST_DIALOGUES = 2_000
@@ -54,74 +54,46 @@ _VALUES = {
 }
 
 
+NAMED = 20
+"""So many dialogues of each thing that is told are there in full."""
+
+
 @dataclass(frozen=True)
 class Row:
-    """One thing that is told of a flow.
+    """One thing that is told of a flow."""
 
-    Attributes:
-        text: What it is, in a sentence.
-        dialogues: The ids of dialogues that show it, the best first.
-        states: The states that it is about, in order.
-    """
-
-    text: str
-    dialogues: tuple[str, ...] = ()
-    states: tuple[State, ...] = ()
+    text: str  # what it is, in a sentence
+    dialogues: tuple[str, ...] = ()  # the ids of dialogues that show it, the best first
+    states: tuple[State, ...] = ()  # what it is about, in order
 
 
 @dataclass(frozen=True)
 class Section:
-    """What is told of a flow, of one kind.
-
-    Attributes:
-        title: What it is called.
-        explanation: What is counted, and what it may be good for.
-        rows: What was found, the most important first.
-    """
+    """What is told of a flow, of one kind, the most important first."""
 
     title: str
     explanation: str
     rows: tuple[Row, ...]
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """How two sets of the dialogues of a flow differ.
-
-    Attributes:
-        names: What each set is called, such as two months.
-        dialogues: How many dialogues each has.
-        differences: What `hf_dialemb.flow.comparison.compared` finds between their graphs.
-        second: The ids of the second set's dialogues, so that the page says of which set each is; empty for not.
-    """
-
-    names: tuple[str, str]
-    dialogues: tuple[int, int]
-    differences: Sequence[TransitionDifference]
-    second: Collection[str] = frozenset()
-
-
 def page_record(
     flow: Flow,
     pruning: Pruning,
-    path: Sequence[State],
     comparison: Comparison | None,
     choices: Mapping[str, Choice],
     insights: Sequence[Section],
     facts: Sequence[tuple[str, str]],
-    seed: int,
 ) -> dict[str, Any]:
-    """Collects what the page shows; takes what `hf_dialemb.flow.page.page.write_page` takes.
+    """Collects what the page shows, as JSON has it; takes what `hf_dialemb.flow.page.page.write_page` takes.
 
-    Returns:
-        What `json.dumps` takes. States are numbered in the order of the flow's clusters, then come start and end; texts
-        are numbers of their place in ``texts``, so that each is there once.
+    States are numbered in the order of the flow's clusters, then come start and end; texts are numbers of their place
+    in ``texts``, so that each is there once.
     """
     numbers = {cluster.state: number for number, cluster in enumerate(flow.clusters)}
     numbers |= {START: len(numbers), END: len(numbers) + 1}
     texts: dict[str, int] = {}
     named = [dialogue for section in insights for row in section.rows for dialogue in row.dialogues[:NAMED]]
-    kept = kept_dialogues(flow, named, seed)
+    kept = kept_dialogues(flow, named)
     second = frozenset(comparison.second if comparison else ())
     roles = {cluster.role for cluster in flow.clusters}
     return {
@@ -137,7 +109,6 @@ def page_record(
         "edges": [[numbers[source], numbers[target], count] for (source, target), count in flow.graph.edges.items()],
         "dialogues": [_dialogue(flow, place, texts, second) for place in kept],
         "pruning": asdict(pruning),
-        "path": _numbered(numbers, (START, *path, END)) if path else [],
         "insights": [_section(section, numbers) for section in insights],
         "comparison": _comparison(comparison, numbers) if comparison else None,
         "choices": [_choice(role, choice) for role, choice in choices.items()],
@@ -147,26 +118,14 @@ def page_record(
     }
 
 
-NAMED = 20
-"""So many dialogues of each thing that is told are there in full."""
-
-
 def kept_dialogues(
     flow: Flow, named: Iterable[str] = (), seed: int = 0, most: int = MOST_DIALOGUES, characters: int = MOST_CHARACTERS
 ) -> list[int]:
-    """Chooses the dialogues that a page has in full.
+    """Chooses the dialogues that a page has in full, and returns their places, ascending.
 
-    Args:
-        flow: The flow.
-        named: Ids of dialogues that come before all others.
-        seed: Decides what is drawn.
-        most: How many there are at most.
-        characters: How many characters they have at most, of each text up to `LONGEST_TEXT`. A dialogue that would
-            have more is left out, but one is there in any case.
-
-    Returns:
-        The places of dialogues, ascending: all, or those that are named, then up to half of them such as show a
-        transition that is not seen yet, then others by chance.
+    They are all, or those that are named by their ids, then up to half of ``most`` such as show a transition that is
+    not seen yet, then others that the seed decides. A dialogue with which there would be more characters than given, of
+    each text up to `LONGEST_TEXT`, is left out, but one is there in any case.
     """
     said = flow.utterances
     places = {name: place for place, name in enumerate(said.dialogues)}
@@ -175,8 +134,7 @@ def kept_dialogues(
     if len(places) > most:
         seen: set[tuple[State, State]] = set()
         for place in shuffled:
-            path = flow.trajectories[place]
-            steps = set(zip((START, *path), (*path, END), strict=True))
+            steps = set(steps_of(flow.trajectories[place]))
             if len(order) < most // 2 and not steps <= seen:
                 order.setdefault(place)
                 seen |= steps
@@ -200,14 +158,6 @@ def _number(texts: dict[str, int], text: str) -> int:
 
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
-
-
-def _numbered(numbers: Mapping[State, int], states: Iterable[State]) -> list[int]:
-    found = list(states)
-    for state in found:
-        if state not in numbers:
-            raise ValueError(f"got state {' '.join(state)}, expected one of the flow")
-    return [numbers[state] for state in found]
 
 
 def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
@@ -245,22 +195,18 @@ def _dialogue(flow: Flow, place: int, texts: dict[str, int], second: Collection[
 
 
 def _section(section: Section, numbers: Mapping[State, int]) -> dict[str, Any]:
-    rows = [
-        {
-            "text": row.text,
-            "dialogues": list(row.dialogues[:NAMED]),
-            "more": max(0, len(row.dialogues) - NAMED),
-            "states": _numbered(numbers, row.states),
-        }
-        for row in section.rows
-    ]
+    rows = []
+    for row in section.rows:
+        shown, states = row.dialogues[:NAMED], [numbers[state] for state in row.states]
+        more = len(row.dialogues) - len(shown)
+        rows.append({"text": row.text, "dialogues": shown, "more": more, "states": states})
     return {"title": section.title, "explanation": section.explanation, "rows": rows}
 
 
 def _comparison(comparison: Comparison, numbers: Mapping[State, int]) -> dict[str, Any]:
     edges = []
     for one in comparison.differences:
-        source, target = _numbered(numbers, (one.source, one.target))
+        source, target = numbers[one.source], numbers[one.target]
         record = {"source": source, "target": target, "key": f"{source}>{target}", "p": one.corrected_p}
         edges.append({**record, "counts": one.counts, "shares": one.shares, "difference": one.difference})
     return {"names": tuple(map(line_of, comparison.names)), "dialogues": comparison.dialogues, "edges": edges}

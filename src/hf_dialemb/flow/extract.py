@@ -1,0 +1,160 @@
+"""The flow of dialogues in memory, from Python: what ``dialemb flow`` does and writes, by any encoder."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..encoders.embedding_cache import embedding_cache
+from ..encoders.specs import Encoder, find_encoder, fingerprint
+from ..models.dialogue import Dialogue
+from ..models.errors import InputError
+from .clustering import Clustering
+from .flow import Flow, read_utterances
+from .graph import END, START
+from .pipeline import CACHE, FlowSettings, UtteranceEncoder, find_flow, utterance_vectors
+from .pruning import Pruning, pruned
+from .report import write_main_page, write_report
+from .stored_flow import StoredFlow, write_flow
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas
+
+_ROWS = 20  # so many states a notebook shows
+
+
+@dataclass(frozen=True, eq=False)
+class ExtractedFlow:
+    """A flow, and how it was found.
+
+    Attributes:
+        stored: The flow with the centroids of its clusters.
+        clusterings: How the clusters of each role were found.
+        pruning: What of the flow is too rare to be shown.
+    """
+
+    stored: StoredFlow
+    clusterings: Mapping[str, Clustering]
+    pruning: Pruning
+
+    @property
+    def flow(self) -> Flow:
+        """The dialogues as paths through clusters."""
+        return self.stored.flow
+
+    @cached_property
+    def graph(self) -> networkx.DiGraph[str]:
+        """All states and transitions.
+
+        Nodes are ids of states, ``[start]`` and ``[end]`` among them, with ``role``, ``name``, ``count`` and ``shown``:
+        whether pages and pictures show it at first. Edges have ``count``, ``probability``, of all from the same state,
+        and ``shown``.
+        """
+        import networkx
+
+        flow, shown, drawn = self.flow, pruned(self.flow.graph, self.pruning), networkx.DiGraph()
+        for state in (START, END):
+            drawn.add_node(state[1], role="", name=state[1].strip("[]"), count=len(flow.trajectories), shown=True)
+        for one in flow.clusters:
+            drawn.add_node(one.id, role=one.role, name=one.name, count=one.size, shown=one.state in shown.nodes)
+        shares = flow.graph.shares
+        for edge, count in flow.graph.edges.items():
+            drawn.add_edge(edge[0][1], edge[1][1], count=count, probability=shares[edge], shown=edge in shown.edges)
+        return drawn
+
+    @property
+    def states(self) -> pandas.DataFrame:
+        """A row for each state: id, role, name, size, and the tuple of its examples.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise InputError("states: needs pandas, which is not installed; pip install pandas") from None
+        columns = ("id", "role", "name", "size", "examples")
+        return pandas.DataFrame({name: [getattr(one, name) for one in self.flow.clusters] for name in columns})
+
+    def page(self, path: str | Path) -> None:
+        """Writes the page to look at: one HTML file, whole or not at all."""
+        write_main_page(self.flow, self.clusterings, self.pruning, Path(path))
+
+    def save(self, folder: str | Path) -> None:
+        """Writes all files that ``dialemb flow`` writes; its other commands go on from the folder."""
+        write_flow(self.stored, Path(folder))
+        write_report(self.flow, self.clusterings, self.pruning, Path(folder))
+
+    def _repr_html_(self) -> str:
+        flow, found = self.flow, sorted(self.flow.clusters, key=lambda one: -one.size)
+        rows = "".join(
+            f"<tr><td>{escape(one.id)}</td><td>{escape(one.name)}</td><td>{one.size:,}</td></tr>"
+            for one in found[:_ROWS]
+        )
+        counts = f"{len(flow.trajectories):,} dialogues, {len(flow.utterances):,} utterances, {len(found):,} states"
+        rest = f", the {_ROWS} most frequent of which are below" if len(found) > _ROWS else ""
+        head = "<tr><th>state</th><th>name</th><th>utterances</th></tr>"
+        return f"<p><b>{escape(flow.title)}</b>: {counts}{rest}</p><table>{head}{rows}</table>"
+
+
+def extract_flow(
+    dialogues: Iterable[Dialogue],
+    encoder: UtteranceEncoder | Encoder,
+    *,
+    output: str | Path | None = None,
+    title: str = "Dialogue flow",
+    model: str = "",
+    **settings: Any,  # noqa: ANN401 - fields of `FlowSettings`
+) -> ExtractedFlow:
+    """Finds the workflow that dialogues follow (Dialog2Flow), as ``dialemb flow`` does.
+
+    Args:
+        dialogues: The dialogues, at least one; ids that are there are all different.
+        encoder: An object with ``encode_utterances(texts)``, which gives ``(N, D)`` floats for N texts; or an encoder
+            of `hf_dialemb.encoders.specs.load_encoder`, to which an utterance is a dialogue of one turn.
+        output: A folder to write everything to; steps that it has of another run are not done again.
+        title: What the flow is of.
+        model: The spec by which the command line finds the encoder, so that ``dialemb flow next`` and ``compare`` can
+            go on from the saved flow with new utterances, and vectors are kept in ``output``.
+        **settings: ``clusters``, ``threshold``, ``names``, ``nodes``, ``edges``, ``weights`` and ``seed``; see
+            `hf_dialemb.flow.pipeline.FlowSettings`.
+
+    Returns:
+        The flow.
+
+    Raises:
+        InputError: There is no dialogue, a setting is wrong, or the encoder gives no vectors.
+    """
+    wanted = FlowSettings(**settings)
+    said, folder = read_utterances(dialogues), Path(output) if output is not None else None
+    if model:
+        source = source_of(model)
+        kept = embedding_cache(folder / CACHE, model) if folder else None
+        found = find_flow(
+            said,
+            lambda: utterance_vectors(encoder, said.texts, kept),
+            wanted,
+            {"model": model, "vectors": source, "corpus": title},
+            folder,
+        )
+    else:
+        vectors = np.ascontiguousarray(utterance_vectors(encoder, said.texts))
+        source = hashlib.sha256(vectors.tobytes()).hexdigest()
+        found = find_flow(said, lambda: vectors, wanted, {"model": "", "vectors": source, "corpus": title}, folder)
+    extracted = ExtractedFlow(*found)
+    if folder:
+        write_report(extracted.flow, extracted.clusterings, extracted.pruning, folder)
+    return extracted
+
+
+def source_of(model: str) -> str:
+    """Tells the vectors of a model (see `hf_dialemb.encoders.specs.load_encoder`) from all others."""
+    return fingerprint(model) + (" whitened" if find_encoder(model).whitened else "")

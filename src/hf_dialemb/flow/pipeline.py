@@ -1,0 +1,166 @@
+"""The steps from utterances to a named flow, kept in a folder where there is one, and then not done twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..encoders.embedding_cache import EmbeddingCache
+from ..encoders.remembering import RememberingEncoder
+from ..encoders.specs import Encoder
+from ..models.dialogue import Dialogue, Turn
+from ..models.errors import InputError
+from .clustering import Clustering, check_roles, cluster_by_role
+from .flow import Utterances
+from .naming import centroids, merged_names, named, phrase_names
+from .naming_by_model import find_writer, named_by_model
+from .pruning import Pruning, Weights, readable
+from .stored_flow import StoredFlow, read_clusters, stored_flow, write_clusters, write_flow
+
+CACHE = "cache"
+"""Where in a folder vectors, clusters and names are kept between runs."""
+
+NEAREST, PHRASES = OWN_NAMES = ("nearest", "phrases")
+"""Names that need no language model: the utterance in the middle of each cluster, or its typical phrases."""
+
+
+class UtteranceEncoder(Protocol):
+    """Anything that turns utterances into vectors."""
+
+    def encode_utterances(self, utterances: list[str]) -> NDArray[np.float32]:
+        """Returns one vector per utterance, ``(N, D)``."""
+
+
+@dataclass(frozen=True)
+class FlowSettings:
+    """How a flow is made of utterances.
+
+    Attributes:
+        clusters: How many clusters each role has, or those that a mapping names; None to choose.
+        threshold: At which distance clusters of each role, or of those that a mapping names, are no longer merged.
+        names: ``"nearest"``, ``"phrases"``, ``"api:MODEL"``, or a language model's folder or Hub id.
+        nodes: See `hf_dialemb.flow.pruning.Pruning`, as for ``edges`` and ``weights``; None to choose.
+        edges: As there.
+        weights: As there.
+        seed: Of everything that is drawn.
+
+    Raises:
+        InputError: A setting is out of range, or there is no such language model.
+    """
+
+    clusters: int | Mapping[str, int] | None = None
+    threshold: float | Mapping[str, float] | None = None
+    names: str = NEAREST
+    nodes: float | None = None
+    edges: float | None = None
+    weights: Weights | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        given = {"nodes": self.nodes, "edges": self.edges, "weights": self.weights}
+        replace(Pruning(), **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+        if self.seed < 0:
+            raise InputError(f"field seed: got {self.seed}, expected 0 or more")
+        if self.names not in OWN_NAMES:
+            find_writer(self.names)
+
+
+def find_flow(
+    said: Utterances,
+    vectors: Callable[[], NDArray[np.float32]],
+    settings: FlowSettings,
+    facts: Mapping[str, str],
+    folder: Path | None,
+) -> tuple[StoredFlow, dict[str, Clustering], Pruning]:
+    """Clusters utterances and names the clusters; says how clusters were found, and what of the flow is shown.
+
+    What a folder has of another run is taken from there: clusters by vectors and settings, names by clusters. The
+    vectors, ``(N, D)``, are made where they are needed. The facts on where the flow comes from have ``corpus``, its
+    title, and ``vectors``, which tells the vectors from all others.
+    """
+    check_roles(settings.clusters, settings.threshold, said.roles)
+    cache = folder / CACHE if folder else None
+    choice = facts["vectors"], settings.clusters, settings.threshold, settings.seed
+    clusters_key = _key("clusters", said.dialogues, said.places.tolist(), said.roles, said.texts, said.actions, *choice)
+    key = _key("names", clusters_key, settings.names, facts)
+    clusterings = read_clusters(cache, clusters_key) if cache else None
+    stored = stored_flow(folder, key) if folder and settings.names in OWN_NAMES else None
+    if clusterings is None or stored is None:
+        found = vectors()
+        if clusterings is None:
+            clusterings = cluster_by_role(
+                found,
+                said.roles,
+                clusters=settings.clusters,
+                threshold=settings.threshold,
+                seed=settings.seed,
+                progress=True,
+            )
+            if cache:
+                write_clusters(clusterings, cache, clusters_key)
+        labels = {role: clustering.labels for role, clustering in clusterings.items()}
+        flow = named(facts["corpus"], said, found, labels, {**facts, **_decided(settings, clusterings)})
+        if settings.names == PHRASES:
+            flow = merged_names(phrase_names(flow))
+        elif settings.names != NEAREST:
+            flow = named_by_model(flow, settings.names, cache / "names" if cache else None)
+        stored = StoredFlow(flow, centroids(found, flow.labels), key)
+        if folder:
+            write_flow(stored, folder)
+    shown = readable(stored.flow.graph, nodes=settings.nodes, edges=settings.edges, weights=settings.weights)
+    return stored, clusterings, shown
+
+
+def utterance_vectors(
+    encoder: UtteranceEncoder | Encoder, texts: Sequence[str], cache: EmbeddingCache | None = None
+) -> NDArray[np.float32]:
+    """Embeds utterances, each text once, ``(N, D)``; an encoder of dialogues gets each as a dialogue of one turn.
+
+    Raises:
+        InputError: The vectors are of another shape, or not finite.
+    """
+    distinct = {text: place for place, text in enumerate(sorted(set(texts)))}
+    by_dialogue = _OfOneTurn(encoder) if hasattr(encoder, "encode_utterances") else encoder
+    found = RememberingEncoder(by_dialogue, cache).encode([Dialogue((Turn("user", text),)) for text in distinct])
+    if found.ndim != 2 or not np.isfinite(found).all():
+        got = "NaN or infinity" if found.ndim == 2 else f"vectors of shape {found.shape[1:]}"
+        raise InputError(
+            f"model '{by_dialogue.name}': got {got}, expected a vector of finite numbers for each utterance; look at "
+            "the encoder, or choose another"
+        )
+    return found[[distinct[text] for text in texts]]
+
+
+class _OfOneTurn:
+    """An encoder of utterances as one of dialogues of one turn."""
+
+    def __init__(self, encoder: Any) -> None:  # noqa: ANN401 - an `UtteranceEncoder`, perhaps with more
+        self.encoder = encoder
+        self.name = str(getattr(encoder, "name", type(encoder).__name__))
+        self.fitted_on_input = bool(getattr(encoder, "fitted_on_input", False))
+
+    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        """Returns the vector of each one's turn, ``(N, D)``."""
+        texts = [dialogue.turns[0].content for dialogue in dialogues]
+        return np.asarray(self.encoder.encode_utterances(texts), dtype=np.float32)
+
+
+def _decided(settings: FlowSettings, clusterings: Mapping[str, Clustering]) -> dict[str, Any]:
+    return {
+        "clusters": {role: clustering.choice.count for role, clustering in clusterings.items()},
+        "chosen_by": {role: clustering.choice.kind for role, clustering in clusterings.items()},
+        "names": settings.names,
+        "seed": settings.seed,
+    }
+
+
+def _key(*parts: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
+    return hashlib.sha256(json.dumps([version("hf-dialemb"), *parts], sort_keys=True).encode()).hexdigest()
