@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpora.objects import as_dialogues
+from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
 from . import specs
 
@@ -28,10 +29,12 @@ class VectorEncoder:
     Attributes:
         name: What result tables call it.
         inner: What does the work; see `hf_dialemb.encoders.specs.Encoder`.
+        spec: The words that load it again, if there are any.
     """
 
     name: str
     inner: Any
+    spec: str = ""
 
     def encode(self, dialogues: Any) -> NDArray[np.float32]:  # noqa: ANN401 - see as_dialogues
         """Embeds N dialogues: lists of chat messages, `Dialogue` objects, a ``datasets.Dataset``, or a path.
@@ -63,7 +66,9 @@ class VectorEncoder:
                 )
         if not texts:
             raise InputError("texts: got none, expected at least one string; give some")
-        return np.asarray(self.inner.encode_utterances(texts), dtype=np.float32)
+        if hasattr(self.inner, "encode_utterances"):
+            return np.asarray(self.inner.encode_utterances(texts), dtype=np.float32)
+        return np.asarray(self.inner.encode([Dialogue((Turn("user", text),)) for text in texts]), dtype=np.float32)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - what tasks ask of some encoders, such as speakers' vectors
         if name.startswith("__") or name == "inner":
@@ -100,13 +105,13 @@ def load_encoder(
     if isinstance(model, VectorEncoder):
         return model
     if isinstance(model, str | os.PathLike):
-        spec = os.fspath(model)
-        return VectorEncoder(str(spec), specs.load_encoder(str(spec), batch_size=batch_size, device=device))
+        spec = str(os.fspath(model))
+        return VectorEncoder(spec, specs.load_encoder(spec, batch_size=batch_size, device=device), spec)
     if hasattr(model, "config") and hasattr(model, "state_dict") and not hasattr(model, "encode_document"):
         return _of_model(model, tokenizer, batch_size)
     if hasattr(model, "encode_document"):  # a SentenceTransformer, whose import is not worth two seconds
         return _of_sentence_transformer(model, batch_size)
-    if hasattr(model, "encode"):
+    if hasattr(model, "encode") or hasattr(model, "encode_utterances"):
         return VectorEncoder(str(getattr(model, "name", type(model).__name__)), model)
     raise InputError(
         f"model: got {type(model).__name__}, expected a folder, a Hub id, a model of this package or a "

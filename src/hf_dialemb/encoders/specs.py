@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
+from ..runs.folder import RunFolder
 from .baselines import BASELINES
 from .endpoint import check_endpoint, endpoint_url
 from .endpoint_texts import Endpoint
@@ -246,6 +247,11 @@ def _kind_and_path(model: str) -> tuple[Kind, str]:
         return "dialemb", path
     if is_sentence_transformer_model(path):
         return "sentence-transformers", path
+    if not model_type and RunFolder(Path(path)).settings_file.is_file():
+        raise InputError(
+            f"model '{model}': got the folder of an unfinished training, expected a trained model; train again with the "
+            "same settings to go on, or give one of its checkpoints"
+        )
     if not model_type:
         raise InputError(f"model '{model}': got no model in it, expected config.json or modules.json; check the path")
     return "transformers", path

@@ -93,7 +93,7 @@ def evaluate_models(
         results = Results(describe_run(command or command_line(), config, seeds, started), tuple(rows))
         _write(results, output)
     if plot is not None and drawn is not None:
-        scatter(embeddings, drawn.labels, plot, {model: _caption(rows, model) for model in models})
+        scatter(embeddings, drawn.labels, plot, {model: _caption(rows, model) for model in specs})
     return results
 
 

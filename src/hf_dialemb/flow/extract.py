@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..corpora.objects import as_dialogues
 from ..encoders.embedding_cache import embedding_cache
-from ..encoders.specs import Encoder, find_encoder, fingerprint
-from ..models.dialogue import Dialogue
-from ..models.errors import InputError
+from ..encoders.loading import load_encoder
+from ..encoders.specs import find_encoder, fingerprint
+from ..runs.frames import data_frame
 from .clustering import Clustering
 from .flow import Flow, read_utterances
 from .graph import END, START
-from .pipeline import CACHE, FlowSettings, UtteranceEncoder, find_flow, utterance_vectors
+from .pipeline import CACHE, FlowSettings, find_flow, utterance_vectors
 from .pruning import Pruning, pruned
 from .report import write_main_page, write_report
 from .stored_flow import StoredFlow, write_flow
 
 if TYPE_CHECKING:
     import networkx
-    import pandas
 
 _ROWS = 20  # so many states a notebook shows
 
@@ -71,18 +71,14 @@ class ExtractedFlow:
         return drawn
 
     @property
-    def states(self) -> pandas.DataFrame:
+    def states(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
         """A row for each state: id, role, name, size, and the tuple of its examples.
 
         Raises:
             InputError: pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError:
-            raise InputError("states: needs pandas, which is not installed; pip install pandas") from None
         columns = ("id", "role", "name", "size", "examples")
-        return pandas.DataFrame({name: [getattr(one, name) for one in self.flow.clusters] for name in columns})
+        return data_frame([{name: getattr(one, name) for name in columns} for one in self.flow.clusters])
 
     def page(self, path: str | Path) -> None:
         """Writes the page to look at: one HTML file, whole or not at all."""
@@ -106,8 +102,8 @@ class ExtractedFlow:
 
 
 def extract_flow(
-    dialogues: Iterable[Dialogue],
-    encoder: UtteranceEncoder | Encoder,
+    dialogues: Any,  # noqa: ANN401 - see as_dialogues
+    encoder: Any,  # noqa: ANN401 - see load_encoder
     *,
     output: str | Path | None = None,
     title: str = "Dialogue flow",
@@ -116,10 +112,13 @@ def extract_flow(
 ) -> ExtractedFlow:
     """Finds the workflow that dialogues follow (Dialog2Flow), as ``dialemb flow`` does.
 
+    Example:
+        >>> flow = hf_dialemb.extract_flow(dialogues, encoder="all-MiniLM-L6-v2")
+        >>> flow.page("flow.html")
+
     Args:
-        dialogues: The dialogues, at least one; ids that are there are all different.
-        encoder: An object with ``encode_utterances(texts)``, which gives ``(N, D)`` floats for N texts; or an encoder
-            of `hf_dialemb.encoders.specs.load_encoder`, to which an utterance is a dialogue of one turn.
+        dialogues: In the forms of `hf_dialemb.corpora.objects.as_dialogues`; ids that are there are all different.
+        encoder: What `hf_dialemb.encoders.loading.load_encoder` takes.
         output: A folder to write everything to; steps that it has of another run are not done again.
         title: What the flow is of.
         model: The spec by which the command line finds the encoder, so that ``dialemb flow next`` and ``compare`` can
@@ -134,7 +133,9 @@ def extract_flow(
         InputError: There is no dialogue, a setting is wrong, or the encoder gives no vectors.
     """
     wanted = FlowSettings(**settings)
-    said, folder = read_utterances(dialogues), Path(output) if output is not None else None
+    encoder = load_encoder(encoder)
+    model = model or encoder.spec
+    said, folder = read_utterances(as_dialogues(dialogues)), Path(output) if output is not None else None
     if model:
         source = source_of(model)
         kept = embedding_cache(folder / CACHE, model) if folder else None
