@@ -104,7 +104,7 @@ def test_what_is_wrong_is_one_sentence(dialogues, monkeypatch):
     ):
         with pytest.raises(InputError, match=sentence):
             extract_flow(dialogues, ByWords(), **settings)
-    with pytest.raises(InputError, match="got no dialogue"):
+    with pytest.raises(InputError, match="got none"):
         extract_flow([], ByWords())
     with pytest.raises(InputError, match="model 'Wrong': got NaN or infinity, expected a vector of finite numbers"):
         extract_flow(dialogues, Wrong(np.full(3, np.nan)))

@@ -38,7 +38,7 @@ def config_of(name: str) -> Any:
     config = get_method(name).config_class
     if name == "dial2vec":
         return config(encoder_config=bert(), marker_ids=MARKS[:2], max_tokens=32, num_negatives=2)
-    if name in UTTERANCES:
+    if config.kind == "utterances":
         own = {
             "dialogue_cse": {"turn_aggregation": "attention", "num_negatives": 2},
             "dialog2flow": {"target": "joint"},
@@ -84,7 +84,7 @@ def inputs_of(name: str) -> dict[str, torch.Tensor]:
     if name == "deep_attention_matching":
         return {**tokens(3, 2, 5), **candidates(3, 2, 6)}
     batch = tokens(4, 14)
-    if name not in UTTERANCES:
+    if get_method(name).kind != "utterances":
         batch["input_ids"][:, 0] = MARKS[0]
         batch["input_ids"][0, 6] = MARKS[1]
         batch["input_ids"][1, 0] = MARKS[-1]  # to a ranker a response
@@ -101,8 +101,10 @@ def training_batch(name: str) -> dict[str, torch.Tensor]:
         vectors = torch.nn.functional.normalize(torch.randn(4, 2, 5), dim=-1)
         rows = {"drawn_labels": labels[:, ::2], "label_vectors": vectors}
         return {**tokens(4, 4, 9), **rows, "carried_labels": labels.unsqueeze(-1)}
-    if name in UTTERANCES:
-        return tokens(4, 2 if name == "dse" else config_of(name).context_rows + 3, 9)
+    if name == "dialogue_cse":
+        return tokens(4, config_of(name).context_rows + 3, 9)
+    if get_method(name).kind == "utterances":  # pairs
+        return tokens(4, 2, 9)
     if name == "deep_attention_matching":
         return inputs_of(name)
     return {**tokens(3, 14), **candidates(3, 4, 9)}

@@ -249,8 +249,8 @@ def _kind_and_path(model: str) -> tuple[Kind, str]:
         return "sentence-transformers", path
     if not model_type and RunFolder(Path(path)).settings_file.is_file():
         raise InputError(
-            f"model '{model}': got the folder of an unfinished training, expected a trained model; train again with the "
-            "same settings to go on, or give one of its checkpoints"
+            f"model '{model}': got the folder of an unfinished training, expected a trained model; train again with "
+            "the same settings to go on, or give one of its checkpoints"
         )
     if not model_type:
         raise InputError(f"model '{model}': got no model in it, expected config.json or modules.json; check the path")

@@ -71,7 +71,8 @@ def evaluate_models(
         InputError: A model, a task or the corpus is not found or too small for another, or no output can be written.
     """
     started = time.perf_counter()
-    specs = [model if isinstance(model, str) else model.name for model in models]
+    names_of = [model if isinstance(model, str) else model.name for model in models]
+    specs: Any = models if isinstance(models, str) else names_of
     check_request(specs, seeds, output, plot, limit, [spec for spec in specs if spec in models])
     names = list(dict.fromkeys(tasks or default_tasks(corpus)))
     for name in names:

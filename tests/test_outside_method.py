@@ -1,0 +1,101 @@
+"""A method of another package, in one file, does what those of the package do: see ``simcse.py``."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from simcse import METHOD
+from test_model_common import (  # noqa: F401 - the common tests of all models, of this one
+    all_saved,
+    test_a_config_comes_back_with_all_fields,
+    test_a_model_moves_as_a_whole,
+    test_a_tuple_holds_what_the_output_holds,
+    test_any_precision_loads_and_runs,
+    test_evaluation_is_deterministic_and_a_copy_is_equal,
+    test_every_trainable_parameter_learns,
+    test_neither_company_nor_padding_changes_a_result,
+    test_no_mask_means_all_tokens,
+    test_no_weights_are_tied,
+    test_shards_load_alike,
+    test_the_class_says_what_transformers_asks_of_it,
+    test_what_no_file_holds_is_drawn_as_in_a_new_model,
+    test_what_was_saved_loads_with_every_key_and_the_same_results,
+)
+from transformers import AutoTokenizer
+
+import hf_dialemb
+from hf_dialemb.cli import main
+from hf_dialemb.models import METHODS
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.method import Method
+
+
+@pytest.fixture(scope="module", autouse=True)
+def known():
+    hf_dialemb.register(METHOD)
+    yield
+    del METHODS["simcse"]
+
+
+@pytest.fixture(params=["simcse"])
+def saved(request, all_saved):  # noqa: F811
+    return all_saved[request.param]
+
+
+@pytest.fixture(scope="module")
+def run(tiny_bert, sample_dialogues, tmp_path_factory):
+    """A training that was stopped half-way and went on."""
+    folder = tmp_path_factory.mktemp("simcse") / "run"
+    settings = {"backbone": tiny_bert, "output_dir": folder, "save_steps": 2, "per_device_train_batch_size": 8}
+    hf_dialemb.train("simcse", sample_dialogues[:20], max_steps=4, **settings)
+    return folder, settings
+
+
+def test_it_trains_and_a_resumed_run_ends_in_the_same_weights(run, sample_dialogues, tmp_path):
+    folder, settings = run
+    again = tmp_path / "again"
+    other = {**settings, "output_dir": again}
+    hf_dialemb.train("simcse", sample_dialogues[:20], max_steps=4, **other)
+    expected = (again / "model.safetensors").read_bytes()
+    assert (folder / "model.safetensors").read_bytes() == expected
+    (again / "training_report.json").unlink()
+    (again / "model.safetensors").unlink()
+    torch.manual_seed(9)
+    for newer in again.glob("checkpoint-4"):
+        (newer / "complete").unlink()
+    hf_dialemb.train("simcse", sample_dialogues[:20], max_steps=4, **other)
+    assert (again / "model.safetensors").read_bytes() == expected
+
+
+def test_its_vector_is_that_of_the_first_token(run):
+    vectors = hf_dialemb.load_encoder(run[0]).encode_utterances(["i need a hotel"])
+    loaded = METHOD.model_class.from_pretrained(run[0])
+    batch = AutoTokenizer.from_pretrained(run[0])("i need a hotel", return_tensors="pt")
+    with torch.no_grad():
+        hidden = loaded.encoder(**{name: batch[name] for name in ("input_ids", "attention_mask")}).last_hidden_state
+    assert np.allclose(vectors, hidden[:, 0].numpy(), atol=1e-5)
+
+
+def test_it_is_evaluated_exported_verified_four_ways_and_gets_card_and_graph(run, tmp_path, capsys):
+    folder, exported = run[0], tmp_path / "simcse"
+    results = tmp_path / "results.json"
+    assert main(["evaluate", "--model", str(folder), "--corpus", "sample", "--split", "dev", "--seeds", "2", "--output",
+                 str(results)]) == 0  # fmt: skip
+    assert main(["export", "--model", str(folder), "--output", str(exported), "--onnx"]) == 0
+    told = capsys.readouterr().out
+    assert sum("package absent" in line for line in told.splitlines()) >= 4
+    assert (exported / "onnx" / "model.onnx").is_file()
+    assert json.loads((exported / "1_Pooling" / "config.json").read_text())["pooling_mode_cls_token"] is True
+    assert main(["card", "--model", str(exported), "--run", str(folder), "--results", str(results)]) == 0
+    card = (exported / "README.md").read_text()
+    assert "SimCSE" in card
+    assert METHOD.what in " ".join(card.split())
+
+
+def test_another_method_of_its_name_is_refused():
+    other = Method("simcse", METHOD.config_class, METHOD.model_class, METHOD.examples, METHOD.collate)
+    with pytest.raises(InputError, match="another method has this name"):
+        hf_dialemb.register(other)
