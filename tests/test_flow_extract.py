@@ -10,6 +10,7 @@ import pytest
 
 from hf_dialemb.cli import main
 from hf_dialemb.encoders.specs import load_encoder
+from hf_dialemb.flow import pipeline, report, run
 from hf_dialemb.flow.extract import extract_flow
 from hf_dialemb.flow.next import next_actions
 from hf_dialemb.flow.stored_flow import read_flow
@@ -24,6 +25,13 @@ class ByWords:
 
     def encode_utterances(self, utterances):
         return np.array([[word in text for word in WORDS] + [0.01 * len(text)] for text in utterances], np.float64)
+
+
+@pytest.fixture(autouse=True)
+def no_pictures(monkeypatch):
+    """Leaves pictures out: they take most of the time, and other tests look at them."""
+    monkeypatch.setattr(report, "draw_graph", lambda *_: ((), ""))
+    monkeypatch.setattr(report, "draw_dendrogram", lambda *_: None)
 
 
 @pytest.fixture
@@ -56,8 +64,6 @@ def test_dialogues_in_memory_have_a_graph_states_and_a_page(dialogues, tmp_path)
 
 
 def test_what_is_saved_is_what_the_command_writes(sample_dialogues, tiny_bert, tmp_path, monkeypatch):
-    from hf_dialemb.flow import run
-
     monkeypatch.setattr(run, "load_dialogues", lambda *_, **__: sample_dialogues[:12])
     settings = {"clusters": 5, "edges": 0.2, "names": "phrases", "seed": 3}
     words = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
@@ -65,9 +71,8 @@ def test_what_is_saved_is_what_the_command_writes(sample_dialogues, tiny_bert, t
     encoder = load_encoder(tiny_bert)
     found = extract_flow(sample_dialogues[:12], encoder, model=tiny_bert, title="calls", **settings)
     found.save(tmp_path / "saved")
-    kept = extract_flow(
-        sample_dialogues[:12], encoder, model=tiny_bert, title="calls", output=tmp_path / "kept", **settings
-    )
+    settings["output"] = tmp_path / "kept"
+    kept = extract_flow(sample_dialogues[:12], encoder, model=tiny_bert, title="calls", **settings)
     names = {path.name for path in (tmp_path / "by_command").iterdir()}
     for folder in (tmp_path / "saved", tmp_path / "kept"):
         assert {path.name for path in folder.iterdir()} == names
@@ -80,8 +85,6 @@ def test_what_is_saved_is_what_the_command_writes(sample_dialogues, tiny_bert, t
 
 
 def test_what_a_folder_has_is_not_done_again(dialogues, tmp_path, monkeypatch):
-    from hf_dialemb.flow import pipeline
-
     first = extract_flow(dialogues, ByWords(), output=tmp_path)
     monkeypatch.setattr(pipeline, "cluster_by_role", None)
     assert extract_flow(dialogues, ByWords(), output=tmp_path, nodes=0.9).flow.clusters == first.flow.clusters

@@ -1,4 +1,5 @@
 """Dialogue flows (Dialog2Flow): utterances are clustered, dialogues become paths, paths a graph that a person reads.
 
-Nothing here knows an encoder: it works on vectors. See `hf_dialemb.flow.run` for the whole pipeline.
+`hf_dialemb.flow.pipeline` has the steps, on vectors; above it are what writes and draws (``report``, ``page``), and
+what a user calls: ``extract`` from Python, ``run``, ``next`` and ``compare`` from the command line.
 """

@@ -3,16 +3,14 @@
 Average linkage by cosine, as in Dialog2Flow's program: see `hf_dialemb.flow.average_linkage`, and for more utterances
 than a matrix of all distances can hold `hf_dialemb.flow.large`. How many clusters there are is given as a number, as a
 distance below which clusters are merged, or is chosen: at the knee of the curve of such distances (Kneedle: Satopaa et
-al., 2011). On annotated dialogues of SGD and MultiWOZ (training and development sets) clusters are then about as
-true as with the number of actions given; the largest gap between distances and, with vectors made for actions, the best
-silhouette mostly stop at a handful of clusters.
+al., 2011). On annotated dialogues of SGD and MultiWOZ (training and development sets) clusters are then about as true
+as with the number of actions given; the largest gap between distances and the best silhouette mostly stop too early.
 
-Few utterances have no knee but noise: below some hundred, the best score is often near 0, and the number with it may be
-2 or that of all utterances. Where it is below `CLEAR`, clusters nearer than `SHARE_OF_HIGHEST` of the distance at which
-all are one are merged instead, and more where that leaves more clusters than half of the different utterances. In 40
-such sets of these corpora and the sample (5 to 30 dialogues, all-MiniLM-L6-v2) the adjusted Rand index with actions is
-0.41 then, at the knee 0.25; sets of 130 different utterances and more all have a clear knee. Both constants were chosen
-on these very sets, so that the gain on others may be smaller.
+Few utterances have no knee but noise. Where its score is below `CLEAR`, clusters nearer than `SHARE_OF_HIGHEST` of the
+distance at which all are one are merged instead, and more where that leaves more clusters than half of the different
+utterances. In 40 such sets of these corpora and the sample (5 to 30 dialogues, all-MiniLM-L6-v2) the adjusted Rand
+index with actions is 0.41 then, at the knee 0.25; sets of 130 different utterances and more all have a clear knee. Both
+constants were chosen on these very sets, so that the gain on others may be smaller.
 """
 
 from __future__ import annotations
@@ -32,16 +30,12 @@ from .large import MOST_EXACT, grouped_leaves
 MOST_CLUSTERS = 100
 """At most so many clusters of a role are chosen where no number is given: more are no picture that a person reads."""
 
-CLEAR = 0.15
-"""A knee with a score below it is not taken."""
-
+CLEAR = 0.15  # a knee with a score below it is not taken
 SHARE_OF_HIGHEST = 2 / 3
 """Of the distance at which all are one. Clear knees lie at about 0.7 of it with all-MiniLM-L6-v2, at 0.45 with
 Dialog2Flow's vectors, which mostly have one in small sets too."""
 
-_MANY = 20
-"""So many different utterances have more than 2 clusters, and those without a knee at least `_FEWEST`."""
-
+_MANY = 20  # so many different utterances have more than 2 clusters, and those without a knee at least `_FEWEST`
 _FEWEST = 5
 
 _SAME = 1e-7  # a distance that is but rounding: the directions are the same

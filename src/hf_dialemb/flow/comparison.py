@@ -9,8 +9,7 @@ from functools import lru_cache
 from .flow import Flow
 from .graph import FlowGraph, State, transition_graph
 
-SIGNIFICANT = 0.05
-"""Up to this corrected p, a difference is listed before those that may be chance."""
+SIGNIFICANT = 0.05  # up to this corrected p, a difference is listed before those that may be chance
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,7 @@ from .pruning import WeightedGraph
 COLOURS = ("#cfe6f7", "#fdf3d8", "#d9efe6", "#f7ddd0", "#f3e0ec")
 """What nodes of each role are filled with, in the order of `hf_dialemb.models.dialogue.ROLES`."""
 
-MAIN, OTHER = "#b8500a", "#7a7a7a"
-"""Transitions of the main path, and the others."""
-
+MAIN, OTHER = "#b8500a", "#7a7a7a"  # transitions of the main path, and the others
 _NO_CHARACTERS = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")  # no XML may hold them
 _WIDTH, _LINES = 26, 3  # of a name in a node
 _MERMAID = " ,?!"  # what needs no code there but letters and digits
@@ -144,7 +142,7 @@ def colour(role: str) -> str:
 def main_edges(graph: WeightedGraph) -> set[tuple[State, State]]:
     """Finds the transitions of the main path (see `hf_dialemb.flow.paths.widest_path`); none where there is no path."""
     path = widest_path(graph)
-    return set() if path is None else set(steps_of(path.states))
+    return set(steps_of(path.states)) if path else set()
 
 
 def dot_of(flow: Flow, graph: WeightedGraph) -> str:
@@ -156,20 +154,19 @@ def dot_of(flow: Flow, graph: WeightedGraph) -> str:
     numbers, shares, main = _numbers(graph), flow.graph.shares, main_edges(graph)
     lines = [
         "digraph flow {",
-        f"  label={_dot(line_of(flow.title))}; labelloc=t; rankdir=TB;",
+        f'  label="{_dot(line_of(flow.title))}"; labelloc=t; rankdir=TB;',
         '  node [fontname="Helvetica", fontsize=11]; edge [fontname="Helvetica", fontsize=9];',
     ]
     for state, weight in graph.nodes.items():
         ends = state in (START, END)
         shape = 'shape=ellipse, style=filled, fillcolor="#e4e4e4"'
         box = f'shape=box, style="rounded,filled", fillcolor="{colour(state[0])}"'
-        text = "\\n".join(map(_escaped_dot, label_lines(flow, state)))
-        tooltip = _dot(line_of(state[1]))
+        text, tooltip = "\\n".join(map(_dot, label_lines(flow, state))), _dot(line_of(state[1]))
         look = f"{shape if ends else box}, penwidth={1 + 3 * weight:.2f}"
-        lines.append(f'  {numbers[state]} [label="{text}", tooltip={tooltip}, {look}];')
+        lines.append(f'  {numbers[state]} [label="{text}", tooltip="{tooltip}", {look}];')
     for edge, weight in graph.edges.items():
         look = f'color="{MAIN if edge in main else OTHER}", penwidth={0.5 + 3.5 * weight:.2f}'
-        lines.append(f'  {_arrow(edge, numbers, " -> ")} [label="{shares[edge]:.0%}", {look}];')
+        lines.append(f'  {numbers[edge[0]]} -> {numbers[edge[1]]} [label="{shares[edge]:.0%}", {look}];')
     return "\n".join([*lines, "}", ""])
 
 
@@ -183,7 +180,7 @@ def mermaid_of(flow: Flow, graph: WeightedGraph) -> str:
         lines.append(f'  {numbers[state]}{left}"{text}"{right}')
     for edge in graph.edges:
         share = _mermaid(f"{shares[edge]:.0%}")
-        lines.append(f"  {_arrow(edge, numbers, f' -->|{chr(34)}{share}{chr(34)}| ')}")
+        lines.append(f'  {numbers[edge[0]]} -->|"{share}"| {numbers[edge[1]]}')
     lines += [f"  style {numbers[state]} fill:{colour(state[0])},color:#000" for state in graph.states]
     taken = ",".join(str(place) for place, edge in enumerate(graph.edges) if edge in main)
     return "\n".join([*lines, *([f"  linkStyle {taken} stroke:{MAIN},stroke-width:3px"] if taken else []), ""])
@@ -193,15 +190,7 @@ def _numbers(graph: WeightedGraph) -> dict[State, str]:
     return {state: f"n{number}" for number, state in enumerate(graph.nodes)}
 
 
-def _arrow(edge: Sequence[State], numbers: dict[State, str], between: str) -> str:
-    return between.join(numbers[state] for state in edge)
-
-
 def _dot(text: str) -> str:
-    return f'"{_escaped_dot(text)}"'
-
-
-def _escaped_dot(text: str) -> str:
     r"""Escapes what a label gives a meaning: the quote, the backslash of ``\N``, and the entities of HTML."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
 

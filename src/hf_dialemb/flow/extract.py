@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..corpora.objects import as_dialogues
 from ..encoders.embedding_cache import embedding_cache
@@ -91,10 +92,8 @@ class ExtractedFlow:
 
     def _repr_html_(self) -> str:
         flow, found = self.flow, sorted(self.flow.clusters, key=lambda one: -one.size)
-        rows = "".join(
-            f"<tr><td>{escape(one.id)}</td><td>{escape(one.name)}</td><td>{one.size:,}</td></tr>"
-            for one in found[:_ROWS]
-        )
+        cells = ((one.id, one.name, f"{one.size:,}") for one in found[:_ROWS])
+        rows = "".join(f"<tr><td>{'</td><td>'.join(map(escape, each))}</td></tr>" for each in cells)
         counts = f"{len(flow.trajectories):,} dialogues, {len(flow.utterances):,} utterances, {len(found):,} states"
         rest = f", the {_ROWS} most frequent of which are below" if len(found) > _ROWS else ""
         head = "<tr><th>state</th><th>name</th><th>utterances</th></tr>"
@@ -132,25 +131,18 @@ def extract_flow(
     Raises:
         InputError: There is no dialogue, a setting is wrong, or the encoder gives no vectors.
     """
-    wanted = FlowSettings(**settings)
-    encoder = load_encoder(encoder)
-    model = model or encoder.spec
-    said, folder = read_utterances(as_dialogues(dialogues)), Path(output) if output is not None else None
+    wanted, encoder = FlowSettings(**settings), load_encoder(encoder)
+    said, model = read_utterances(as_dialogues(dialogues)), model or encoder.spec
+    folder = Path(output) if output is not None else None
+    vectors: Callable[[], NDArray[np.float32]]
     if model:
-        source = source_of(model)
-        kept = embedding_cache(folder / CACHE, model) if folder else None
-        found = find_flow(
-            said,
-            lambda: utterance_vectors(encoder, said.texts, kept),
-            wanted,
-            {"model": model, "vectors": source, "corpus": title},
-            folder,
-        )
+        source, kept = source_of(model), embedding_cache(folder / CACHE, model) if folder else None
+        vectors = partial(utterance_vectors, encoder, said.texts, kept)
     else:
-        vectors = np.ascontiguousarray(utterance_vectors(encoder, said.texts))
-        source = hashlib.sha256(vectors.tobytes()).hexdigest()
-        found = find_flow(said, lambda: vectors, wanted, {"model": "", "vectors": source, "corpus": title}, folder)
-    extracted = ExtractedFlow(*found)
+        made = np.ascontiguousarray(utterance_vectors(encoder, said.texts))
+        source, vectors = hashlib.sha256(made.tobytes()).hexdigest(), lambda: made
+    facts = {"model": model, "vectors": source, "corpus": title}
+    extracted = ExtractedFlow(*find_flow(said, vectors, wanted, facts, folder))
     if folder:
         write_report(extracted.flow, extracted.clusterings, extracted.pruning, folder)
     return extracted

@@ -15,8 +15,7 @@ from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from .graph import FlowGraph, State, transition_graph
 
-EXAMPLES = 10
-"""So many texts a cluster shows."""
+EXAMPLES = 10  # so many texts a cluster shows
 
 Group = tuple[str, Hashable]
 """A role, and what tells some of its utterances from the others."""
@@ -48,23 +47,14 @@ class Utterances:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Utterances of one role that do the same.
+    """Utterances of one role that do the same."""
 
-    Attributes:
-        id: Its role and number, such as ``user-3``; the largest of a role has number 1.
-        role: Who speaks.
-        name: What a person calls it.
-        size: How many utterances it has, at least 1.
-        phrases: What is typical of it, the most typical first.
-        examples: Some of its utterances, the most typical first, each text once.
-    """
-
-    id: str
-    role: str
-    name: str
-    size: int
-    phrases: tuple[str, ...] = ()
-    examples: tuple[str, ...] = ()
+    id: str  # its role and number, such as user-3; the largest of a role has number 1
+    role: str  # who speaks
+    name: str  # what a person calls it
+    size: int  # how many utterances it has, at least 1
+    phrases: tuple[str, ...] = ()  # what is typical of it, the most typical first
+    examples: tuple[str, ...] = ()  # some of its utterances, the most typical first, each text once
 
     @property
     def state(self) -> State:
@@ -74,21 +64,13 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Flow:
-    """Dialogues as paths through clusters.
-
-    Attributes:
-        title: What the flow is of.
-        utterances: The utterances, N of them.
-        labels: Which cluster each is in, ``(N,)`` int32, each in ``[0, C)``.
-        clusters: The clusters, C of them, no two with one id.
-        settings: Everything that decided the result, as JSON has it.
-    """
+    """Dialogues as paths through clusters."""
 
     title: str
     utterances: Utterances
-    labels: NDArray[np.int32]
-    clusters: tuple[Cluster, ...]
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    labels: NDArray[np.int32]  # which cluster each utterance is in, (N,), each in [0, C)
+    clusters: tuple[Cluster, ...]  # C of them, no two with one id
+    settings: Mapping[str, Any] = field(default_factory=dict)  # everything that decided the result, as JSON has it
 
     @cached_property
     def trajectories(self) -> tuple[tuple[State, ...], ...]:

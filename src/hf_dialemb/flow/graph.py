@@ -13,20 +13,15 @@ from functools import cached_property
 
 State = tuple[str, str]
 
-START: State = ("", "[start]")
-"""Where every trajectory begins; it is in edges, and no state of its own."""
-
-END: State = ("", "[end]")
-"""Where every trajectory ends; as `START`."""
-
+START: State = ("", "[start]")  # where every trajectory begins; it is in edges, and no state of its own
+END: State = ("", "[end]")  # where every trajectory ends; as `START`
 NOISE = 0.02
 """A state is noise if it occurs at most so often, as a share of what the most frequent state does: the paper's ε."""
 
 OFFICIAL_NODES = 0.023
 """What the program's weights of nodes must reach; the paper's sizes of reference graphs are those of this threshold."""
 
-OFFICIAL_EDGES = 0.02
-"""What the program's weights of edges must reach, in the paper's runs."""
+OFFICIAL_EDGES = 0.02  # what the program's weights of edges must reach, in the paper's runs
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,9 @@ from numpy.typing import NDArray
 from ..models.errors import InputError
 from .average_linkage import average_linkage, cut, number_below
 
-MOST_EXACT = 6000
-"""So many distinct vectors are linked as they are: their distances take 288 MB."""
-
-GROUPS = 5000
-"""So many groups more vectors are put in, about."""
-
-REGION = 2500
-"""So many vectors a region has, about; none more than `MOST_EXACT`."""
-
+MOST_EXACT = 6000  # so many distinct vectors are linked as they are: their distances take 288 MB
+GROUPS = 5000  # so many groups more vectors are put in, about
+REGION = 2500  # so many vectors a region has, about; none more than `MOST_EXACT`
 _SAMPLE = 20_000  # the middles of regions are found from so many vectors at most
 
 

@@ -11,8 +11,7 @@ import numpy as np
 from .graph import END, FlowGraph, State, edge_f1, official_size, renamed, transition_graph, without_noise
 from .smoothing import TransitionModel
 
-FOLDS = 5
-"""Into so many parts dialogues are split, to foretell those of each from the others."""
+FOLDS = 5  # into so many parts dialogues are split, to foretell those of each from the others
 
 
 def compared_with_actions(clusters: Sequence[Sequence[State]], actions: Sequence[Sequence[State]]) -> dict[str, float]:

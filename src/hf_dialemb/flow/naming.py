@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 from .flow import EXAMPLES, Cluster, Flow, Utterances, numbered
 
-PHRASES = 5
-"""So many a cluster gets at most."""
-
+PHRASES = 5  # so many a cluster gets at most
 _LONGEST_PHRASE = 3
 _LONGEST_WORD = 50  # what has more characters is no word
 _CANDIDATES = 50  # the best of a group are looked through for those that say something new
@@ -28,9 +26,7 @@ _ASKING = frozenset(("what", "when", "where", "which", "who", "whose", "why", "h
 _STOPS = re.compile(r"[^\w\s'’-]+|\s-+\s")  # phrases do not go across punctuation
 _WORD = re.compile(r"\w(?:[\w'’-]*\w)?")
 
-LONGEST_TEXT = 300
-"""So many characters a name or an example has at most: both are repeated in every file of a flow."""
-
+LONGEST_TEXT = 300  # so many characters a name or an example has at most: both are repeated in every file of a flow
 _NAMING = 3  # so many phrases make a name
 _NEAR = 6  # digits of a cosine that count, so that rounding does not decide between equally near texts
 
@@ -145,6 +141,7 @@ def typical_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     it says more. Phrases that begin or end with a word such as "the", of digits alone, or said once in a group of
     several texts, are left out, and so is what repeats a part of another.
     """
+    from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import CountVectorizer
 
     texts = {text: row for row, text in enumerate(dict.fromkeys(text for group in groups for text in group))}
@@ -154,15 +151,18 @@ def typical_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     except ValueError:  # scikit-learn's way to say that no text holds a word
         return [()] * len(groups)
     phrases = vectorizer.get_feature_names_out()
-    counts = (_members(groups, texts) @ held).tocsr()
+    rows = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    columns = [texts[text] for group in groups for text in group]
+    members = csr_matrix((np.ones(len(columns), dtype=np.float32), (rows, columns)), shape=(len(groups), len(texts)))
+    counts = (members @ held).tocsr()
     totals = np.asarray(counts.sum(axis=0)).ravel()
     rarity = np.log1p(totals.sum() / len(groups) / totals)
     found = []
     for row, group in enumerate(groups):
         start, end = counts.indptr[row : row + 2]
-        columns, often = counts.indices[start:end], counts.data[start:end]
+        held_by, often = counts.indices[start:end], counts.data[start:end]
         several = often >= min(2, len(group))
-        found.append(_best(phrases, columns[several], often[several], rarity))
+        found.append(_best(phrases, held_by[several], often[several], rarity))
     return found
 
 
@@ -193,16 +193,6 @@ def _empty_words() -> frozenset[str]:
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     return frozenset(ENGLISH_STOP_WORDS) | {"like"}
-
-
-def _members(groups: Sequence[Sequence[str]], texts: dict[str, int]) -> Any:  # noqa: ANN401 - scipy's are not typed
-    """Counts how often each group has each text, (G, T)."""
-    from scipy.sparse import csr_matrix
-
-    rows = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    columns = [texts[text] for group in groups for text in group]
-    ones = np.ones(len(columns), dtype=np.float32)
-    return csr_matrix((ones, (rows, columns)), shape=(len(groups), len(texts)))
 
 
 def _best(phrases: NDArray[Any], columns: NDArray[Any], often: NDArray[Any], rarity: NDArray[Any]) -> tuple[str, ...]:

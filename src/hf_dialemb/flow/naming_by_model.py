@@ -20,17 +20,13 @@ from ..runs.files import write_json_atomically
 from .flow import Cluster, Flow
 from .naming import merged_names, with_names
 
-API = "api:"
-"""What the spec of an endpoint's model begins with."""
-
+API = "api:"  # what the spec of an endpoint's model begins with
 _WANTED = "chat completions"
 _MOST_TOKENS = 40
 _FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "*token*.json", "*.index.json", "vocab*", "merges.txt")
 _TEMPLATES = ("*.jinja", "chat_template*", "additional_chat_templates/*")
 
-LONGEST_NAME = 60
-"""So many characters a name has at most."""
-
+LONGEST_NAME = 60  # so many characters a name has at most
 _UTTERANCES = 10
 _LONGEST_UTTERANCE = 300
 _MOST_FAILURES = 3

@@ -14,11 +14,8 @@ from .graph import END, START, FlowGraph, State, steps_of
 from .pruning import WeightedGraph
 from .smoothing import TransitionModel
 
-LIKELY = 0.2
-"""A state forks where at least two states follow it so often, as shares of what follows."""
-
-LONGEST_LOOP = 3
-"""So many states a loop has at most."""
+LIKELY = 0.2  # a state forks where at least two states follow it so often, as shares of what follows
+LONGEST_LOOP = 3  # so many states a loop has at most
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,7 @@ from .naming_by_model import find_writer, named_by_model
 from .pruning import Pruning, Weights, readable
 from .stored_flow import StoredFlow, read_clusters, stored_flow, write_clusters, write_flow
 
-CACHE = "cache"
-"""Where in a folder vectors, clusters and names are kept between runs."""
-
+CACHE = "cache"  # where in a folder vectors, clusters and names are kept between runs
 NEAREST, PHRASES = OWN_NAMES = ("nearest", "phrases")
 """Names that need no language model: the utterance in the middle of each cluster, or its typical phrases."""
 

@@ -54,9 +54,7 @@ PROGRAM = Pruning(OFFICIAL_NODES, 0.2)
 """What the paper's program takes where nothing is said; it keeps a state of exactly the threshold."""
 
 
-STATES, TRANSITIONS = 30, 2
-"""So many states, and so many transitions for each, are a picture that a person still reads."""
-
+STATES, TRANSITIONS = 30, 2  # so many states, and so many transitions for each, are a picture that a person still reads
 _LOW = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)  # tried where no other leaves a path
 _NOT_MANY_MORE = 1.25  # times the fewest states, which a higher threshold is not worth
 

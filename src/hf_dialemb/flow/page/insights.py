@@ -10,14 +10,9 @@ from ..graph import END, START, State
 from ..paths import DropOff, Fork, Loop, RarePath, drop_offs, forks, loops, rare_paths
 from .record import Row, Section
 
-MOST_ROWS = 20
-"""So many things of one kind are told."""
-
-LONGEST_NAME = 60
-"""So much of a state's name is told."""
-
-NAMED_CONTINUATIONS = 4
-"""So many continuations of a fork are named."""
+MOST_ROWS = 20  # so many things of one kind are told
+LONGEST_NAME = 60  # so much of a state's name is told
+NAMED_CONTINUATIONS = 4  # so many continuations of a fork are named
 
 Names = Mapping[State, str]
 """What states are called."""

@@ -20,21 +20,11 @@ if TYPE_CHECKING:
     from ..comparison import Comparison
     from ..flow import Flow
 
-MOST_DIALOGUES = 2_000
-"""So many dialogues a page has in full."""
-
-MOST_CHARACTERS = 4_000_000
-"""So much text these dialogues have at most."""
-
-LONGEST_TEXT = 2_000
-"""So much of one text."""
-
-MOST_TEXTS = 50
-"""So many different texts are counted for each state."""
-
-MOST_TEXTS_OF_ALL = 20_000
-"""So many of all states together, about."""
-
+MOST_DIALOGUES = 2_000  # so many dialogues a page has in full
+MOST_CHARACTERS = 4_000_000  # so much text these dialogues have at most
+LONGEST_TEXT = 2_000  # so much of one text
+MOST_TEXTS = 50  # so many different texts are counted for each state
+MOST_TEXTS_OF_ALL = 20_000  # so many of all states together, about
 _SETTINGS = {
     "model": "encoder, which says how alike utterances are",
     "vectors": "",  # a fingerprint
@@ -54,8 +44,7 @@ _VALUES = {
 }
 
 
-NAMED = 20
-"""So many dialogues of each thing that is told are there in full."""
+NAMED = 20  # so many dialogues of each thing that is told are there in full
 
 
 @dataclass(frozen=True)
