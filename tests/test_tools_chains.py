@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import pickle
 import runpy
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hf_dialemb import integrations
 from hf_dialemb.evaluation import load_encoder
 from hf_dialemb.integrations import to_transcript
 from hf_dialemb.integrations.transcripts import from_transcript
@@ -69,6 +69,7 @@ def run(name, monkeypatch, capsys, *words):
     return [line.split()[0] for line in capsys.readouterr().out.splitlines()]
 
 
+@pytest.mark.slow
 @weights
 @pytest.mark.parametrize(
     "example",
@@ -81,17 +82,22 @@ def test_the_examples_find_dialogues_of_the_asked_domain(example, monkeypatch, c
     assert run(example, monkeypatch, capsys) == ["flight"] * 3 + ["hotel"]
 
 
-@pytest.mark.parametrize("package", ["langchain", "llama_index"])
-def test_a_missing_package_is_named_with_its_extra(package):
-    top, extra = {"langchain": ("langchain_core", "langchain"), "llama_index": ("llama_index", "llama-index")}[package]
-    program = (
-        f"import sys; sys.modules['{top}'] = None\n"
-        "from hf_dialemb.models.errors import InputError\n"
-        f"try:\n    import hf_dialemb.integrations.{package}_embeddings\n"
-        f"except InputError as error:\n    assert 'hf-dialemb[{extra}]' in str(error)\n"
-        "else:\n    raise AssertionError"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
+@pytest.mark.parametrize(
+    ("name", "package", "title", "extra"),
+    [
+        ("LangChainEmbeddings", "langchain_core", "LangChain", "langchain"),
+        ("LlamaIndexEmbedding", "llama_index", "LlamaIndex", "llama-index"),
+        ("DialembEncoder", "mteb", "MTEB", "mteb"),
+        ("dialogue_tasks", "mteb", "MTEB", "mteb"),
+    ],
+)
+def test_a_missing_package_is_named_with_its_extra(name, package, title, extra, monkeypatch):
+    hidden = ("hf_dialemb.integrations.", f"{package}.")
+    for module in [each for each in sys.modules if each.startswith(hidden)]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(InputError, match=rf'{title} is not installed; run: pip install "hf-dialemb\[{extra}\]"'):
+        getattr(integrations, name)
 
 
 @with_langchain
