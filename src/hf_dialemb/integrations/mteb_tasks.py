@@ -205,7 +205,11 @@ _ALL = (DomainClustering, DomainRetrieval, ResponseSelection, IntentClassificati
 TASKS: dict[str, type[_AtHand]] = {task.__name__: task for task in _ALL}
 """The tasks, by name."""
 
-OF_KIND = {"dialogues": tuple(TASKS)[:3], "utterances": tuple(TASKS)[3:], "response-selection": tuple(TASKS)[2:3]}
+OF_KIND = {
+    "dialogues": ("DomainClustering", "DomainRetrieval", "ResponseSelection"),
+    "utterances": ("IntentClassification",),
+    "response-selection": ("ResponseSelection",),
+}
 """Which of them suit a corpus of which kind."""
 
 
