@@ -2,7 +2,6 @@
 
 import csv
 import runpy
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +15,6 @@ from hf_dialemb.evaluation.tasks import contexts
 from hf_dialemb.evaluation.tasks.domains import load_domains
 from hf_dialemb.evaluation.tasks.registry import load_problem
 from hf_dialemb.evaluation.tasks.texts import last_words
-from hf_dialemb.models.backbones import MINILM, resolve_backbone
 from hf_dialemb.models.dialogue import Turn
 from hf_dialemb.models.errors import InputError
 
@@ -58,13 +56,13 @@ def means(task, corpus, data_dir, split, limit, encoder):
 
 
 @pytest.fixture(scope="module")
-def minilm():
-    return SentenceTransformer(resolve_backbone(MINILM), device="cpu")
+def plain(tiny_bert):
+    return SentenceTransformer(tiny_bert, device="cpu")
 
 
 @pytest.fixture(scope="module")
-def wrapped():
-    return DialembEncoder("all-MiniLM-L6-v2", device="cpu")
+def wrapped(tiny_bert):
+    return DialembEncoder(tiny_bert, device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +84,7 @@ def intents(tmp_path_factory) -> Path:
     return folder.parent
 
 
-@weights
-def test_figures_agree_with_the_benchmark_and_between_our_wrapper_and_theirs(minilm, wrapped, monkeypatch):
+def test_figures_agree_with_the_benchmark_and_between_our_wrapper_and_theirs(plain, wrapped, monkeypatch):
     monkeypatch.setattr(contexts, "OTHERS", 5)  # candidates beside the true one
     found = scores(wrapped, dialogue_tasks("sample", split="dev", limit=24))
     names = [f"sample-{task}-dev" for task in OF_KIND["dialogues"]]
@@ -99,21 +96,21 @@ def test_figures_agree_with_the_benchmark_and_between_our_wrapper_and_theirs(min
     for k in (1, 3, 10):
         assert 100 * found[names[2]][f"hit_rate_at_{k}"] == pytest.approx(selection[f"top{k}"], abs=1e-2)
     assert 100 * found[names[2]]["mrr_at_100"] == pytest.approx(selection["mrr"], abs=1e-2)
-    assert 0.3 < found[names[0]]["v_measure"] <= 1
-    theirs = scores(minilm, dialogue_tasks("sample", split="dev", limit=24))
+    assert 0 < found[names[0]]["v_measure"] <= 1
+    theirs = scores(plain, dialogue_tasks("sample", split="dev", limit=24))
     assert {name: each["main_score"] for name, each in theirs.items()} == pytest.approx(
         {name: each["main_score"] for name, each in found.items()}, abs=1e-4
     )
 
 
-@weights
-def test_intents_are_told_from_five_examples(minilm, wrapped, intents):
+def test_intents_are_told_from_five_examples(plain, wrapped, intents):
     (task,) = dialogue_tasks("banking77", intents)
     assert task.metadata.name == "banking77-IntentClassification"
     found = scores(wrapped, [task])["banking77-IntentClassification"]
-    assert found["accuracy"] == 1.0
+    assert found["accuracy"] > 0.9
     assert len(found["scores_per_experiment"]) == 10
-    assert scores(minilm, [task])["banking77-IntentClassification"]["accuracy"] == 1.0
+    theirs = scores(plain, [task])["banking77-IntentClassification"]
+    assert theirs["accuracy"] == pytest.approx(found["accuracy"])
 
 
 def test_models_that_read_turns_get_them_and_others_the_text(sample_dialogues):
@@ -226,23 +223,18 @@ def test_mistakes_are_told_in_one_sentence(arguments, options, sentence):
         dialogue_tasks(*arguments, **options)
 
 
-@pytest.mark.parametrize("name", ["DialembEncoder", "dialogue_tasks"])
-def test_without_mteb_the_extra_is_named(name):
-    program = f"import sys; sys.modules['mteb'] = None; from hf_dialemb.integrations import {name}"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert 'InputError: MTEB is not installed; run: pip install "hf-dialemb[mteb]"' in run.stderr
-
-
+@pytest.mark.slow
 @weights
-def test_on_real_dialogues(wrapped, data_dir):
-    found = scores(wrapped, dialogue_tasks("kvret", data_dir, tasks=["DomainRetrieval"], limit=60))
-    expected = means("domains", "kvret", data_dir, "test", 60, wrapped.model)
+def test_on_real_dialogues(data_dir):
+    wrapped = DialembEncoder("all-MiniLM-L6-v2", device="cpu")
+    found = scores(wrapped, dialogue_tasks("kvret", data_dir, tasks=["DomainRetrieval"], limit=30))
+    expected = means("domains", "kvret", data_dir, "test", 30, wrapped.model)
     assert 100 * found["kvret-DomainRetrieval"]["map_at_1000"] == pytest.approx(expected["map"], abs=1e-2)
 
 
-@weights
-def test_the_example_prints_a_score_a_task(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["mteb_dialogues.py"])
+@pytest.mark.slow
+def test_the_example_prints_a_score_a_task(tiny_bert, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["mteb_dialogues.py", "sample", "dev", tiny_bert])
     runpy.run_path(str(EXAMPLES / "mteb_dialogues.py"), run_name="__main__")
     lines = [line.split(": ") for line in capsys.readouterr().out.splitlines() if line.startswith("sample-")]
     assert [name.split("-")[1] for name, _ in lines] == list(OF_KIND["dialogues"])

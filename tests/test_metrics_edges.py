@@ -20,7 +20,7 @@ from hf_dialemb.metrics.out_of_scope.functional import (
     score_threshold,
 )
 from hf_dialemb.metrics.prototype_classification.functional import prototype_classification
-from hf_dialemb.metrics.purity.functional import cluster_purity
+from hf_dialemb.metrics.purity.functional import cluster_purity, purity
 from hf_dialemb.metrics.ranking.functional import mean_ranking_scores, ranking_scores
 from hf_dialemb.metrics.response_selection.functional import selection_scores
 from hf_dialemb.metrics.semantic_relatedness.functional import pair_relatedness, query_relatedness
@@ -166,6 +166,9 @@ REFUSED = [
     (lambda: retrieval_scores(FOUR, [0, 0, 1, 1], 0), "block_size: got 0"),
     (lambda: pair_relatedness(FOUR, [0, 0, 1, 1], seeds=[]), "seeds: got none"),
     (lambda: cluster_purity(FOUR, [0, 0, 1, 1], seeds=[]), "seeds: got none"),
+    (lambda: purity([0], [0, 1]), "labels and clusters: got shapes"),
+    (lambda: purity([], []), "labels and clusters: got shapes"),
+    (lambda: purity([[0]], [[0]]), "labels and clusters: got shapes"),
     (lambda: alignment_uniformity(EYE, block_size=0), "block_size: got 0, expected at least 1"),
     (lambda: alignment_uniformity(np.eye(3), ["a", "b", "c"]), "no label with two members"),
     (lambda: anisotropy(np.eye(3), ["a", "a", "b"]), "got none with 3 vectors, expected at least one; add vectors"),

@@ -28,11 +28,6 @@ def first(count):
     return np.arange(count)[None] == 0
 
 
-def test_the_truth_is_first_where_everything_else_is_orthogonal():
-    scores = selection_scores(np.eye(100), np.eye(100), np.eye(100, dtype=bool))
-    assert scores == {"top1": 1, "top3": 1, "top10": 1, "mrr": 1}
-
-
 @pytest.mark.parametrize("rank", [1, 2, 3, 4, 10, 11, 100])
 def test_a_rank_is_what_it_says(rank):
     scores = selection_scores([[1, 0]], at_rank(rank, 100), first(100))
@@ -56,19 +51,13 @@ def test_constant_vectors_give_them_exactly(value):
     assert scores == pytest.approx({"top1": 0.01, "top3": 0.03, "top10": 0.1, "mrr": HARMONIC / 100}, abs=1e-12)
 
 
-def test_a_wrong_duplicate_of_the_truth_halves_top_1():
+def test_duplicates_other_correct_ones_and_what_is_ignored():
     candidates = [[1, 0], [1, 0], [0, 1], [0, 2]]
     assert selection_scores([[3, 0]], candidates, first(4)) == {"top1": 0.5, "top3": 1, "top10": 1, "mrr": 0.75}
     assert selection_scores([[3, 0]], candidates, [[True, True, False, False]])["top1"] == 1
-
-
-def test_the_best_of_the_correct_ones_counts_and_the_others_are_in_nobodys_way():
     candidates = at_rank(1, 20)
     found = selection_scores([[1, 0]], candidates, [[place in (3, 1) for place in range(20)]])
     assert found == {"top1": 0, "top3": 1, "top10": 1, "mrr": 0.5}
-
-
-def test_what_is_ignored_is_in_nobodys_way():
     candidates, correct = at_rank(3, 20), first(20)
     ignored = np.isin(np.arange(20), [0, 1, 5])[None]  # the first is correct all the same
     assert selection_scores([[1, 0]], candidates, correct, ignored)["mrr"] == 0.5
@@ -115,12 +104,9 @@ def test_a_perfect_and_the_worst_ranking_have_closed_forms():
     }
     worst = ranking_scores([2, 0], candidates, [False, False, False, True, True])
     assert worst == pytest.approx({"average_precision": (1 / 4 + 2 / 5) / 2, "reciprocal_rank": 1 / 4})
-
-
-@pytest.mark.parametrize("value", [0, 1])
-def test_where_all_tie_precision_is_the_share_and_the_relevant_come_last(value):
-    scores = ranking_scores([1, 1], np.full((70, 2), value), np.arange(70) < 30)
-    assert scores == pytest.approx({"average_precision": 30 / 70, "reciprocal_rank": 1 / 41})
+    for value in (0, 1):  # where all tie, precision is the share, and the relevant come last
+        scores = ranking_scores([1, 1], np.full((70, 2), value), np.arange(70) < 30)
+        assert scores == pytest.approx({"average_precision": 30 / 70, "reciprocal_rank": 1 / 41})
 
 
 def test_order_and_scale_never_matter_to_ranking(random):

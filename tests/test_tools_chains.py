@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import pickle
 import runpy
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hf_dialemb import integrations
 from hf_dialemb.evaluation import load_encoder
 from hf_dialemb.integrations import to_transcript
 from hf_dialemb.integrations.transcripts import from_transcript
@@ -38,6 +38,11 @@ UNSAID = [
     {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]},
     {"role": "tool", "content": "many"},
 ]
+DIALOGUE = Dialogue.from_messages(CHAT)
+FORMS = [CHAT, DIALOGUE, {"messages": CHAT}, to_transcript(DIALOGUE), [*UNSAID, *CHAT]]
+LIBRARIES = [
+    pytest.param("langchain", marks=with_langchain), pytest.param("llama_index", marks=with_llama_index)
+]  # fmt: skip
 TURNS = st.builds(Turn, st.sampled_from(ROLES), st.text(st.characters(exclude_categories=["Cs"])).filter(str.strip))
 
 
@@ -48,7 +53,7 @@ def spec(tiny_checkpoint) -> str:
 
 @pytest.fixture(scope="module")
 def expected(spec) -> list[float]:
-    return load_encoder(spec).encode([Dialogue.from_messages(CHAT)])[0]
+    return load_encoder(spec).encode([DIALOGUE])[0]
 
 
 @given(st.lists(TURNS, min_size=1).map(lambda turns: Dialogue(tuple(turns))))
@@ -63,89 +68,71 @@ def test_any_other_text_is_a_turn_of_the_user(text):
     assert from_transcript(text) == Dialogue((Turn("user", text),))
 
 
-def run(name, monkeypatch, capsys, *words):
-    monkeypatch.setattr(sys, "argv", [name, *words])
-    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
-    return [line.split()[0] for line in capsys.readouterr().out.splitlines()]
-
-
+@pytest.mark.slow
 @weights
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_the_examples_find_dialogues_of_the_asked_domain(library, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [f"{library}_search.py"])
+    runpy.run_path(str(EXAMPLES / f"{library}_search.py"), run_name="__main__")
+    found = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert found == ["flight"] * 3 + ["hotel"]
+
+
 @pytest.mark.parametrize(
-    "example",
+    ("name", "package", "title", "extra"),
     [
-        pytest.param("langchain_search.py", marks=with_langchain),
-        pytest.param("llama_index_search.py", marks=with_llama_index),
+        ("LangChainEmbeddings", "langchain_core", "LangChain", "langchain"),
+        ("LlamaIndexEmbedding", "llama_index", "LlamaIndex", "llama-index"),
+        ("DialembEncoder", "mteb", "MTEB", "mteb"),
+        ("dialogue_tasks", "mteb", "MTEB", "mteb"),
     ],
 )
-def test_the_examples_find_dialogues_of_the_asked_domain(example, monkeypatch, capsys):
-    assert run(example, monkeypatch, capsys) == ["flight"] * 3 + ["hotel"]
-
-
-@pytest.mark.parametrize("package", ["langchain", "llama_index"])
-def test_a_missing_package_is_named_with_its_extra(package):
-    top, extra = {"langchain": ("langchain_core", "langchain"), "llama_index": ("llama_index", "llama-index")}[package]
-    program = (
-        f"import sys; sys.modules['{top}'] = None\n"
-        "from hf_dialemb.models.errors import InputError\n"
-        f"try:\n    import hf_dialemb.integrations.{package}_embeddings\n"
-        f"except InputError as error:\n    assert 'hf-dialemb[{extra}]' in str(error)\n"
-        "else:\n    raise AssertionError"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
+def test_a_missing_package_is_named_with_its_extra(name, package, title, extra, monkeypatch):
+    hidden = ("hf_dialemb.integrations.", f"{package}.")
+    for module in [each for each in sys.modules if each.startswith(hidden)]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(InputError, match=rf'{title} is not installed; run: pip install "hf-dialemb\[{extra}\]"'):
+        getattr(integrations, name)
 
 
 @with_langchain
 def test_langchain_reads_every_form_of_a_dialogue(spec, expected):
     from langchain_core.messages import AIMessage, AIMessageChunk, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 
-    from hf_dialemb.integrations import LangChainEmbeddings
-
     call = AIMessage("", tool_calls=[{"name": "rooms", "args": {}, "id": "1"}])
+    unsaid = [SystemMessage("Be kind."), call, ToolMessage("many", tool_call_id="1")]
+    asked, answered, last = HumanMessage(CHAT[0]["content"]), AIMessage(CHAT[1]["content"]), HumanMessage("Two.")
     forms = [
-        CHAT,
-        Dialogue.from_messages(CHAT),
-        {"messages": CHAT},
-        to_transcript(Dialogue.from_messages(CHAT)),
-        [HumanMessage(CHAT[0]["content"]), AIMessage(CHAT[1]["content"]), HumanMessage("Two.")],
+        *FORMS,
+        [asked, answered, last],
         (CHAT[0], AIMessageChunk(CHAT[1]["content"]), ChatMessage("Two.", role="user")),
-        [*UNSAID, *CHAT],
-        {"messages": [SystemMessage("Be kind."), *CHAT[:2], HumanMessage("Two.")]},
-        [
-            SystemMessage("Be kind."),
-            HumanMessage([{"type": "text", "text": CHAT[0]["content"]}]),
-            call,
-            ToolMessage("many", tool_call_id="1"),
-            AIMessage(CHAT[1]["content"]),
-            HumanMessage("Two."),
-        ],
+        {"messages": [unsaid[0], *CHAT[:2], last]},
+        [unsaid[0], HumanMessage([{"type": "text", "text": CHAT[0]["content"]}]), *unsaid[1:], answered, last],
     ]
-    embeddings = LangChainEmbeddings(spec, batch_size=3)
+    embeddings = integrations.LangChainEmbeddings(spec, batch_size=3)
     found = embeddings.embed_documents(forms)
     np.testing.assert_allclose(found, np.tile(expected, (len(forms), 1)), atol=1e-5)
-    for form in forms:
-        np.testing.assert_allclose(embeddings.embed_query(form), expected, atol=1e-5)
+    np.testing.assert_allclose([embeddings.embed_query(form) for form in forms], found, atol=1e-5)
     assert isinstance(found[0][0], float)
-    assert embeddings.embed_query(HumanMessage("Two.")) == embeddings.embed_query("Two.")
+    assert embeddings.embed_query(last) == embeddings.embed_query("Two.")
     assert embeddings.embed_documents([]) == []
 
 
 @with_langchain
 def test_langchain_embeds_in_threads_and_after_a_journey(spec, expected):
-    from hf_dialemb.integrations import LangChainEmbeddings
-
-    embeddings = LangChainEmbeddings(spec)
+    embeddings = integrations.LangChainEmbeddings(spec)
 
     async def ask():
         return await asyncio.gather(embeddings.aembed_query(CHAT), embeddings.aembed_documents([CHAT, "a room"]))
 
     query, documents = asyncio.run(ask())
-    np.testing.assert_allclose([query, documents[0]], [expected] * 2, atol=1e-5)
     with ThreadPoolExecutor(4) as threads:
-        for vector in threads.map(embeddings.embed_query, [CHAT] * 8):
-            np.testing.assert_allclose(vector, expected, atol=1e-5)
+        vectors = list(threads.map(embeddings.embed_query, [CHAT] * 8))
     pickled = pickle.dumps(embeddings)
     assert len(pickled) < 1000
-    np.testing.assert_allclose(pickle.loads(pickled).embed_query(CHAT), expected, atol=1e-5)
+    vectors += [query, documents[0], pickle.loads(pickled).embed_query(CHAT)]
+    np.testing.assert_allclose(vectors, [expected] * len(vectors), atol=1e-5)
 
 
 @with_langchain
@@ -153,10 +140,8 @@ def test_langchain_keeps_dialogues_in_a_store(spec, tmp_path):
     from langchain_core.messages import HumanMessage
     from langchain_core.vectorstores import InMemoryVectorStore
 
-    from hf_dialemb.integrations import LangChainEmbeddings
-
-    embeddings = LangChainEmbeddings(spec)
-    store = InMemoryVectorStore.from_texts(["a taxi", to_transcript(Dialogue.from_messages(CHAT))], embeddings)
+    embeddings = integrations.LangChainEmbeddings(spec)
+    store = InMemoryVectorStore.from_texts(["a taxi", to_transcript(DIALOGUE)], embeddings)
     store.dump(str(tmp_path / "store.json"))
     again = InMemoryVectorStore.load(str(tmp_path / "store.json"), embeddings)
     found = again.similarity_search_with_score_by_vector(embeddings.embed_query(CHAT), k=1)
@@ -173,36 +158,24 @@ def test_langchain_keeps_dialogues_in_a_store(spec, tmp_path):
         with pytest.raises(InputError, match=sentence):
             embeddings.embed_documents(wrong)
     with pytest.raises(InputError, match="no/such-model"):
-        LangChainEmbeddings("no/such-model")
+        integrations.LangChainEmbeddings("no/such-model")
 
 
 @with_llama_index
 def test_llama_index_reads_every_form_of_a_dialogue(spec, expected):
     from llama_index.core.llms import ChatMessage, TextBlock
 
-    from hf_dialemb.integrations import LlamaIndexEmbedding
-
     spoken = [ChatMessage(message["content"], role=message["role"]) for message in CHAT]
     blocks = ChatMessage(role="user", blocks=[TextBlock(text=CHAT[0]["content"])])
     unsaid = [ChatMessage("Be kind.", role="system"), ChatMessage(role="assistant"), ChatMessage("many", role="tool")]
     forms = [
-        CHAT,
-        Dialogue.from_messages(CHAT),
-        {"messages": CHAT},
-        to_transcript(Dialogue.from_messages(CHAT)),
+        *FORMS,
         spoken,
         (CHAT[0], *spoken[1:]),
-        [*UNSAID, *CHAT],
         {"messages": [unsaid[0], *CHAT[:2], spoken[2]]},
         [unsaid[0], blocks, *unsaid[1:], ChatMessage(CHAT[1]["content"], role="chatbot"), spoken[2]],
     ]
-    embedding = LlamaIndexEmbedding(spec, embed_batch_size=3)
-    found = embedding.get_text_embedding_batch(forms)
-    np.testing.assert_allclose(found, np.tile(expected, (len(forms), 1)), atol=1e-5)
-    for form in forms:
-        np.testing.assert_allclose(embedding.get_query_embedding(form), expected, atol=1e-5)
-        np.testing.assert_allclose(embedding.get_text_embedding(form), expected, atol=1e-5)
-    assert embedding.get_text_embedding(ChatMessage("Two.", role="user")) == embedding.get_text_embedding("Two.")
+    embedding = integrations.LlamaIndexEmbedding(spec, embed_batch_size=3)
 
     async def ask():
         return await asyncio.gather(
@@ -212,7 +185,11 @@ def test_llama_index_reads_every_form_of_a_dialogue(spec, expected):
         )
 
     query, text, batch = asyncio.run(ask())
-    np.testing.assert_allclose([query, text, *batch], np.tile(expected, (len(forms) + 2, 1)), atol=1e-5)
+    vectors = [query, text, *batch, *embedding.get_text_embedding_batch(forms)]
+    for form in forms:
+        vectors += [embedding.get_query_embedding(form), embedding.get_text_embedding(form)]
+    np.testing.assert_allclose(vectors, [expected] * len(vectors), atol=1e-5)
+    assert embedding.get_text_embedding(ChatMessage("Two.", role="user")) == embedding.get_text_embedding("Two.")
 
 
 @with_llama_index
@@ -221,21 +198,16 @@ def test_llama_index_caches_travels_and_refuses(spec, expected):
     from llama_index.core.schema import TextNode
     from llama_index.core.storage.kvstore import SimpleKVStore
 
-    from hf_dialemb.integrations import LlamaIndexEmbedding
-
     cache = SimpleKVStore()
-    embedding = LlamaIndexEmbedding(model_name=spec, embeddings_cache=cache)
-    np.testing.assert_allclose(embedding.get_text_embedding(CHAT), expected, atol=1e-5)
-    assert list(cache.get_all("embeddings")) == [to_transcript(Dialogue.from_messages(CHAT))]
-    embedding = LlamaIndexEmbedding(model_name=spec)
+    vectors = [integrations.LlamaIndexEmbedding(model_name=spec, embeddings_cache=cache).get_text_embedding(CHAT)]
+    assert list(cache.get_all("embeddings")) == [to_transcript(DIALOGUE)]
+    embedding = integrations.LlamaIndexEmbedding(model_name=spec)
     assert embedding.to_dict()["model_name"] == spec
     pickled = pickle.dumps(embedding)
     assert len(pickled) < 4000
-    again = pickle.loads(pickled)
-    np.testing.assert_allclose(again.get_query_embedding(CHAT), expected, atol=1e-5)
-    node = TextNode(text=to_transcript(Dialogue.from_messages(CHAT)), metadata={"id": 3})
-    node.excluded_embed_metadata_keys = ["id"]
-    np.testing.assert_allclose(embedding([node])[0].embedding, expected, atol=1e-5)
+    node = TextNode(text=to_transcript(DIALOGUE), metadata={"id": 3}, excluded_embed_metadata_keys=["id"])
+    vectors += [pickle.loads(pickled).get_query_embedding(CHAT), embedding([node])[0].embedding]
+    np.testing.assert_allclose(vectors, [expected] * 3, atol=1e-5)
     for wrong, sentence in (
         ("", "field content: got ''"),
         ([ChatMessage("Be kind.", role="system")], "field messages: got no turn"),
@@ -246,4 +218,4 @@ def test_llama_index_caches_travels_and_refuses(spec, expected):
             embedding.get_text_embedding(wrong)
     for model, sentence in (("tfidf", "fitted on the very"), ("no/such-model", "no/such-model")):
         with pytest.raises(InputError, match=sentence):
-            LlamaIndexEmbedding(model_name=model)
+            integrations.LlamaIndexEmbedding(model_name=model)

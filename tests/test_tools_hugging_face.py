@@ -70,6 +70,7 @@ def test_few_examples_train_an_encoder_of_messages(published, method, monkeypatc
     assert 0 <= after <= 1
 
 
+@pytest.mark.slow
 def test_a_dataset_is_mapped_by_two_processes(published, tmp_path):
     words = [sys.executable, str(EXAMPLES / "map_dataset.py"), published["dial2vec"]]
     environment = {**os.environ, "HF_DATASETS_CACHE": str(tmp_path), "OMP_NUM_THREADS": "1"}

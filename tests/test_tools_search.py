@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+pytestmark = pytest.mark.slow
 
 
 def needs(*packages):

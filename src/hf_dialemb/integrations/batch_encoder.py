@@ -19,16 +19,10 @@ class BatchEncoder:
     apart by, are the settings and a digest of the weights: the same call is read from the cache, and a model that was
     trained on is not.
 
-    Attributes:
-        encoder: The encoder.
-        column: The column of dialogues: chat messages or texts.
-        output: The column that is added.
-        fingerprint: See `hf_dialemb.encoders.specs.fingerprint`.
-
     Args:
         model: An encoder, in the forms that `hf_dialemb.evaluation.load_encoder` takes.
-        column: See above.
-        output: See above.
+        column: The column of dialogues: chat messages or texts.
+        output: The column that is added.
         batch_size: How many dialogues go through the model at once.
         device: Such as ``"cuda"``; by default a GPU where there is one.
 
@@ -51,13 +45,7 @@ class BatchEncoder:
         self.fingerprint = fingerprint(model)
 
     def __call__(self, batch: Mapping[str, Any] | pa.Table) -> dict[str, Any] | pa.Table:
-        """Encodes a batch.
-
-        Args:
-            batch: Columns of B rows, or a table of Arrow, which keeps chat messages as they are.
-
-        Returns:
-            The batch with the vectors, (B, D) float32.
+        """Returns a batch, columns or a table of Arrow, which keeps chat messages as they are, with its vectors.
 
         Raises:
             InputError: The column is missing, or a dialogue is malformed; the sentence names its place in the batch.

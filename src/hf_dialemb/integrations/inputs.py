@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..models.dialogue import Dialogue, Turn
@@ -10,50 +10,59 @@ from ..models.errors import InputError
 
 
 def as_dialogues(items: Iterable[Any], field: str = "dialogues") -> list[Dialogue]:
-    """Reads a list of dialogues.
+    """Reads dialogues; an InputError says that there is none, or which one of ``field`` is malformed.
 
-    Args:
-        items: Each a text, which becomes a dialogue of one turn of the user; a list of chat messages; an object with
-            ``messages``; or a `Dialogue`. A column of a table or an array of objects does as well.
-        field: What an error calls the list.
-
-    Returns:
-        The dialogues, in order.
-
-    Raises:
-        InputError: There is none, or one is malformed; the sentence names its place.
+    Each is a text, which becomes a dialogue of one turn of the user; a list of chat messages; an object with
+    ``messages``; or a `Dialogue`. A column of a table or an array of objects does as well.
     """
     if isinstance(items, str | Mapping | Dialogue):
         raise InputError(f"{field}: got one {type(items).__name__}, expected a list of dialogues; put it into a list")
-    dialogues = []
-    for place, item in enumerate(items):
-        try:
-            dialogues.append(_as_dialogue(item))
-        except InputError as error:
-            raise InputError(f"{field}[{place}]: {error}") from None
+    dialogues = each_read(_as_dialogue, items, field)
     if not dialogues:
         raise InputError(f"{field}: got none, expected at least one; look at what is handed over")
     return dialogues
 
 
-def is_turn(message: Any) -> bool:  # noqa: ANN401 - whatever a list may hold
-    """Says whether a chat message may be a turn: no prompt, no call of a tool, and not what a tool returned."""
-    if not isinstance(message, Mapping):
-        return True
-    called = bool(message.get("tool_calls")) and not message.get("content")
-    return message.get("role") not in ("system", "developer", "tool", "function") and not called
+def each_read(read: Callable[[Any], Any], items: Iterable[Any], field: str) -> list[Any]:
+    """Reads each item; the place of one that is refused goes before the sentence."""
+    found = []
+    for place, item in enumerate(items):
+        try:
+            found.append(read(item))
+        except InputError as error:
+            raise InputError(f"{field}[{place}]: {error}") from None
+    return found
+
+
+def in_chat_messages(item: Any, kind: type, read: Callable[[Any], dict[str, Any] | None]) -> Any:  # noqa: ANN401
+    """Puts chat messages into the place of another library's ones, wherever a dialogue may have them.
+
+    ``read`` makes one of a message of that ``kind``, or None of what is no turn. System prompts, tool calls and what
+    tools return are none and left out; what is anything else stays.
+    """
+    if isinstance(item, kind):
+        item = [item]
+    if isinstance(item, Mapping) and "messages" in item:
+        return {**item, "messages": in_chat_messages(item["messages"], kind, read)}
+    if isinstance(item, str) or not isinstance(item, Sequence):
+        return item
+    messages = (read(each) if isinstance(each, kind) else each if _is_turn(each) else None for each in item)
+    return [message for message in messages if message is not None]
 
 
 def check_lengths(first: Sequence[Any], field: str, second: Sequence[Any], other: str) -> None:
-    """Makes sure that two lists that belong together are of one length.
-
-    Raises:
-        InputError: They are not.
-    """
+    """Makes sure that two lists that belong together are of one length."""
     if len(first) != len(second):
         raise InputError(
             f"{field} and {other}: got {len(first)} and {len(second)}, expected as many; give each of {field} its own"
         )
+
+
+def _is_turn(message: Any) -> bool:  # noqa: ANN401 - whatever a list may hold
+    if not isinstance(message, Mapping):
+        return True
+    called = bool(message.get("tool_calls")) and not message.get("content")
+    return message.get("role") not in ("system", "developer", "tool", "function") and not called
 
 
 def _as_dialogue(item: Any) -> Dialogue:  # noqa: ANN401 - whatever a list may hold

@@ -6,11 +6,11 @@ encoded with its roles and turns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..models.errors import InputError
-from .inputs import is_turn
+from .inputs import in_chat_messages
 from .trained_encoder import TrainedEncoder
 
 try:
@@ -28,9 +28,6 @@ class LangChainEmbeddings(Embeddings):
     A dialogue is a list of LangChain's messages, of chat messages or of both, an object with ``messages``, a `Dialogue`
     or a transcript. System prompts, tool calls and what tools return are nobody's turn, and left out.
 
-    Attributes:
-        encoder: The encoder.
-
     Args:
         model: In the forms that `hf_dialemb.evaluation.load_encoder` takes.
         batch_size: How many dialogues go through the model at once.
@@ -44,13 +41,7 @@ class LangChainEmbeddings(Embeddings):
         self.encoder = TrainedEncoder(model, batch_size, device)
 
     def embed_documents(self, texts: Sequence[Any]) -> list[list[float]]:
-        """Embeds texts and dialogues.
-
-        Args:
-            texts: N of them; perhaps none.
-
-        Returns:
-            N vectors.
+        """Returns N vectors of N texts and dialogues.
 
         Raises:
             InputError: One is blank or malformed; the sentence names its place.
@@ -59,53 +50,20 @@ class LangChainEmbeddings(Embeddings):
             return []
         if isinstance(texts, str):
             raise InputError("texts: got one str, expected a list of texts or dialogues; put it into a list")
-        vectors: list[list[float]] = self.encoder.encode([_plain(item) for item in texts], "texts").tolist()
+        dialogues = [in_chat_messages(item, BaseMessage, _read) for item in texts]
+        vectors: list[list[float]] = self.encoder.encode(dialogues, "texts").tolist()
         return vectors
 
     def embed_query(self, text: Any) -> list[float]:  # noqa: ANN401 - a text, or any form of a dialogue
-        """Embeds one text or dialogue, as `embed_documents` would.
-
-        Args:
-            text: The text or dialogue.
-
-        Returns:
-            Its vector.
-
-        Raises:
-            InputError: It is blank or malformed.
-        """
+        """Returns the vector of one text or dialogue, as `embed_documents` would."""
         return self.embed_documents([text])[0]
 
-    async def aembed_documents(self, texts: Sequence[Any]) -> list[list[float]]:
-        """Does what `embed_documents` does, in a thread."""
-        return await super().aembed_documents(list(texts))
 
-    async def aembed_query(self, text: Any) -> list[float]:  # noqa: ANN401
-        """Does what `embed_query` does, in a thread."""
-        return await super().aembed_query(text)
-
-
-def _plain(item: Any) -> Any:  # noqa: ANN401
-    """Makes chat messages of LangChain's."""
-    if isinstance(item, BaseMessage):
-        item = [item]
-    if isinstance(item, Mapping) and "messages" in item:
-        return {**item, "messages": _plain(item["messages"])}
-    if isinstance(item, str) or not isinstance(item, Sequence):
-        return item
-    return [_message(message) for message in item if _is_turn(message)]
-
-
-def _is_turn(message: Any) -> bool:  # noqa: ANN401
-    if not isinstance(message, BaseMessage):
-        return is_turn(message)
+def _read(message: Any) -> dict[str, Any] | None:  # noqa: ANN401
+    """Makes a chat message of LangChain's; None of what is no turn."""
     if isinstance(message, AIMessage):
-        return bool(str(message.text).strip() or not message.tool_calls)
-    return isinstance(message, HumanMessage | ChatMessage) and getattr(message, "role", "") != "system"
-
-
-def _message(message: Any) -> Any:  # noqa: ANN401
-    if not isinstance(message, BaseMessage):
-        return message
+        said = bool(str(message.text).strip() or not message.tool_calls)
+    else:
+        said = isinstance(message, HumanMessage | ChatMessage) and getattr(message, "role", "") != "system"
     role = message.role if isinstance(message, ChatMessage) else message.type.removesuffix("MessageChunk").lower()
-    return {"role": _ROLES.get(role, role), "content": str(message.text)}
+    return {"role": _ROLES.get(role, role), "content": str(message.text)} if said else None

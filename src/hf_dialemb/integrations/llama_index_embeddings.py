@@ -13,7 +13,7 @@ from typing import Any
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from .inputs import as_dialogues, is_turn
+from .inputs import as_dialogues, in_chat_messages
 from .trained_encoder import TrainedEncoder
 from .transcripts import to_transcript
 
@@ -26,9 +26,7 @@ except ImportError as error:
 
 _ROLES = {
     MessageRole.USER: "user",
-    MessageRole.ASSISTANT: "assistant",
-    MessageRole.CHATBOT: "assistant",
-    MessageRole.MODEL: "assistant",
+    **dict.fromkeys((MessageRole.ASSISTANT, MessageRole.CHATBOT, MessageRole.MODEL), "assistant"),
 }
 
 
@@ -38,13 +36,10 @@ class LlamaIndexEmbedding(BaseEmbedding):
     A dialogue is a list of LlamaIndex's messages, of chat messages or of both, an object with ``messages``, a
     `Dialogue` or a transcript. System prompts, tool calls and what tools return are nobody's turn, and left out.
 
-    Attributes:
-        model_name: An encoder, in the forms that `hf_dialemb.evaluation.load_encoder` takes.
-        device: Such as ``"cuda"``; by default a GPU where there is one.
-
     Args:
-        model_name: See above.
-        **settings: ``device`` and those of LlamaIndex, such as ``embed_batch_size``.
+        model_name: An encoder, in the forms that `hf_dialemb.evaluation.load_encoder` takes.
+        **settings: ``device``, such as ``"cuda"`` (by default a GPU where there is one), and those of LlamaIndex, such
+            as ``embed_batch_size``.
 
     Raises:
         InputError: The model is not found, or is fitted on what it encodes.
@@ -64,19 +59,11 @@ class LlamaIndexEmbedding(BaseEmbedding):
         return "LlamaIndexEmbedding"
 
     def get_text_embedding(self, text: Any) -> list[float]:  # noqa: ANN401 - a text, or any form of a dialogue
-        """Embeds one text or dialogue.
-
-        Raises:
-            InputError: It is blank or malformed.
-        """
+        """Embeds one text or dialogue; an InputError says that it is blank or malformed."""
         return super().get_text_embedding(_as_text(text))
 
     def get_query_embedding(self, query: Any) -> list[float]:  # noqa: ANN401
-        """Embeds one text or dialogue, as `get_text_embedding` does.
-
-        Raises:
-            InputError: It is blank or malformed.
-        """
+        """Does what `get_text_embedding` does."""
         return super().get_query_embedding(_as_text(query))
 
     async def aget_text_embedding(self, text: Any) -> list[float]:  # noqa: ANN401
@@ -87,27 +74,13 @@ class LlamaIndexEmbedding(BaseEmbedding):
         """Does what `get_query_embedding` does, in a thread."""
         return await super().aget_query_embedding(_as_text(query))
 
-    def get_text_embedding_batch(
-        self,
-        texts: Sequence[Any],
-        show_progress: bool = False,
-        **kwargs: Any,  # noqa: ANN401
-    ) -> list[list[float]]:
-        """Embeds texts and dialogues, ``embed_batch_size`` at a time.
+    def get_text_embedding_batch(self, texts: Sequence[Any], *options: Any, **more: Any) -> list[list[float]]:  # noqa: ANN401
+        """Embeds texts and dialogues, ``embed_batch_size`` at a time; an InputError says that one is malformed."""
+        return super().get_text_embedding_batch([_as_text(text) for text in texts], *options, **more)
 
-        Raises:
-            InputError: One is blank or malformed.
-        """
-        return super().get_text_embedding_batch([_as_text(text) for text in texts], show_progress, **kwargs)
-
-    async def aget_text_embedding_batch(
-        self,
-        texts: Sequence[Any],
-        show_progress: bool = False,
-        **kwargs: Any,  # noqa: ANN401
-    ) -> list[list[float]]:
+    async def aget_text_embedding_batch(self, texts: Sequence[Any], *options: Any, **more: Any) -> list[list[float]]:  # noqa: ANN401
         """Does what `get_text_embedding_batch` does, in threads."""
-        return await super().aget_text_embedding_batch([_as_text(text) for text in texts], show_progress, **kwargs)
+        return await super().aget_text_embedding_batch([_as_text(text) for text in texts], *options, **more)
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         vectors: list[list[float]] = self._encoder.encode(texts, "texts").tolist()
@@ -132,30 +105,14 @@ class LlamaIndexEmbedding(BaseEmbedding):
 def _as_text(item: Any) -> str:  # noqa: ANN401
     if isinstance(item, str):
         return item
-    if isinstance(item, ChatMessage):
-        item = [item]
-    if isinstance(item, Mapping) and "messages" in item:
-        item = {**item, "messages": _plain(item["messages"])}
-    elif isinstance(item, Sequence):
-        item = _plain(item)
+    item = in_chat_messages(item, ChatMessage, _read)
     if not isinstance(item, Sequence | Mapping | Dialogue):
         raise InputError(f"got {type(item).__name__}, expected a text or a dialogue; leave it out")
     return to_transcript(as_dialogues([item], "texts")[0])
 
 
-def _plain(messages: Any) -> Any:  # noqa: ANN401
-    if isinstance(messages, str) or not isinstance(messages, Sequence):
-        return messages
-    return [_message(message) for message in messages if _is_turn(message)]
-
-
-def _is_turn(message: Any) -> bool:  # noqa: ANN401
-    if not isinstance(message, ChatMessage):
-        return is_turn(message)
-    return message.role in _ROLES and bool(message.content or message.role == MessageRole.USER)
-
-
-def _message(message: Any) -> Any:  # noqa: ANN401
-    if not isinstance(message, ChatMessage):
-        return message
+def _read(message: ChatMessage) -> dict[str, Any] | None:
+    """Makes a chat message of LlamaIndex's; None of what is no turn."""
+    if message.role not in _ROLES or not (message.content or message.role == MessageRole.USER):
+        return None
     return {"role": _ROLES[message.role], "content": message.content or ""}

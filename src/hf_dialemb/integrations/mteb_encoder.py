@@ -25,18 +25,13 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
-    from mteb.types import PromptType
 
 
 class DialembEncoder(AbsEncoder):
     """An encoder of dialogues as a model of MTEB.
 
-    A text of blanks, which some tasks of MTEB hold, has the vector 0.
-
-    Attributes:
-        model: The encoder.
-        mteb_model_meta: What results are filed under: ``dialemb/`` and the spec; the revision is a digest of the
-            weights, so that MTEB's cache never gives the results of others.
+    A text of blanks, which some tasks of MTEB hold, has the vector 0. Results are filed under ``dialemb/`` and the
+    spec; the revision is a digest of the weights, so that MTEB's cache never gives the results of others.
 
     Args:
         model_name: An encoder, in the forms that `hf_dialemb.evaluation.load_encoder` takes, or one that is loaded.
@@ -62,35 +57,15 @@ class DialembEncoder(AbsEncoder):
             revision = revision or fingerprint(model_name)
         else:
             self.model = model_name
+        name = "dialemb/" + self.model.name.strip("/").replace("/", "--")
         self.mteb_model_meta = ModelMeta.create_empty(
-            {
-                "name": "dialemb/" + self.model.name.strip("/").replace("/", "--"),
-                "revision": revision,
-                "similarity_fn_name": ScoringFunction.COSINE,
-            }
+            {"name": name, "revision": revision, "similarity_fn_name": ScoringFunction.COSINE}
         )
 
     def encode(
-        self,
-        inputs: Iterable[Mapping[str, Any]],
-        *,
-        task_metadata: TaskMetadata,
-        hf_split: str,
-        hf_subset: str,
-        prompt_type: PromptType | None = None,
-        **_: object,
+        self, inputs: Iterable[Mapping[str, Any]], *, task_metadata: TaskMetadata, **_: object
     ) -> NDArray[np.float32]:
-        """Encodes what a task hands over.
-
-        Args:
-            inputs: Batches with ``text``, and ``conversation`` where there are any.
-            task_metadata: The task.
-            hf_split: Not used.
-            hf_subset: Not used.
-            prompt_type: Not used.
-
-        Returns:
-            One vector per item, ``(N, D)``.
+        """Returns one vector, ``(N, D)``, per item of batches with ``text``, and ``conversation`` where there are any.
 
         Raises:
             InputError: A message is malformed, or the task encodes in several calls and the encoder is fitted in each.

@@ -20,7 +20,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from datasets import Dataset, DatasetDict
 
@@ -45,6 +45,21 @@ Columns = dict[str, Any]
 """What a task holds, as plain lists, so that it can be hashed."""
 
 
+def _kind(type_: str, category: str, main_score: str, subtype: str, description: str) -> dict[str, Any]:
+    """Returns what MTEB's metadata say of a task, whatever the corpus."""
+    whole = {"type": type_, "category": category, "main_score": main_score, "description": description}
+    return {**whole, "task_subtypes": [subtype]}
+
+
+class Source(NamedTuple):
+    """Where a task's data come from, see `dialogue_tasks`."""
+
+    corpus: str
+    data_dir: str | Path | None
+    split: str
+    limit: int | None
+
+
 class _AtHand(AbsTask):
     """A task whose data lie in memory; `dialogue_tasks` makes a class of it for each corpus, as MTEB wants it."""
 
@@ -53,8 +68,8 @@ class _AtHand(AbsTask):
     split: ClassVar[str]
 
     @staticmethod
-    def read(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Columns:
-        """Reads what the task asks of a corpus; arguments as in `dialogue_tasks`."""
+    def read(source: Source) -> Columns:
+        """Reads what the task asks of a corpus."""
         raise NotImplementedError
 
     def load_data(self, num_proc: int | None = None, **_: object) -> None:
@@ -68,25 +83,20 @@ class _AtHand(AbsTask):
         raise NotImplementedError
 
 
+def _read_domains(source: Source) -> Columns:
+    problem = load_domains(*source)
+    return {**_inputs(problem.dialogues), "labels": list(problem.labels)}
+
+
 class DomainClustering(_AtHand, AbsTaskClustering):
     """Do clusters of dialogues agree with their domains?"""
 
-    kind: ClassVar[dict[str, Any]] = {
-        "type": "Clustering",
-        "category": "t2c",
-        "main_score": "v_measure",
-        "task_subtypes": ["Thematic clustering"],
-        "description": "Clusters of dialogues against their domains",
-    }
+    kind = _kind("Clustering", "t2c", "v_measure", "Thematic clustering", "Clusters of dialogues against their domains")
     # MTEB hands plain texts over if only one column is named.
     input_column_name = ("text", "conversation")  # type: ignore[assignment]
     max_fraction_of_documents_to_embed = None
 
-    @staticmethod
-    def read(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Columns:
-        """Reads dialogues of one domain each."""
-        problem = load_domains(corpus, data_dir, split, limit)
-        return {**_inputs(problem.dialogues), "labels": list(problem.labels)}
+    read = staticmethod(_read_domains)
 
     def _dataset(self) -> DatasetDict:
         self.max_documents_per_cluster = len(self.columns["labels"])  # bootstraps are of the data's own size
@@ -96,24 +106,21 @@ class DomainClustering(_AtHand, AbsTaskClustering):
 class DomainRetrieval(_AtHand, AbsTaskRetrieval):
     """Does a dialogue find those of its domain?"""
 
-    kind: ClassVar[dict[str, Any]] = {
-        "type": "Retrieval",
-        "category": "t2t",
-        "main_score": "map_at_1000",
-        "task_subtypes": ["Conversational retrieval"],
-        "description": "Dialogues as queries for the other dialogues of their domain",
-    }
+    kind = _kind(
+        "Retrieval",
+        "t2t",
+        "map_at_1000",
+        "Conversational retrieval",
+        "Dialogues as queries for the other dialogues of their domain",
+    )
     ignore_identical_ids = True
 
-    @staticmethod
-    def read(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Columns:
-        """Reads dialogues of one domain each."""
-        return DomainClustering.read(corpus, data_dir, split, limit)
+    read = staticmethod(_read_domains)
 
     def _dataset(self) -> dict[str, Any]:
         labels = self.columns["labels"]
         ids = [str(row) for row in range(len(labels))]
-        documents = Dataset.from_dict({"id": ids, **{name: self.columns[name] for name in ("text", "conversation")}})
+        documents = _with_ids(self.columns, ids)
         relevant = {
             one: {other: 1 for other, same in zip(ids, labels, strict=True) if same == label and other != one}
             for one, label in zip(ids, labels, strict=True)
@@ -125,24 +132,18 @@ class DomainRetrieval(_AtHand, AbsTaskRetrieval):
 class ResponseSelection(_AtHand, AbsTaskRetrieval):
     """Is the response that really followed nearest to its context?"""
 
-    kind: ClassVar[dict[str, Any]] = {
-        "type": "Reranking",
-        "category": "t2t",
-        "main_score": "mrr_at_100",
-        "task_subtypes": ["Dialog Systems"],
-        "description": "Responses to choose from for dialogues so far",
-    }
+    kind = _kind("Reranking", "t2t", "mrr_at_100", "Dialog Systems", "Responses to choose from for dialogues so far")
     k_values = (1, 3, 10, 100)
 
     @staticmethod
-    def read(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Columns:
+    def read(source: Source) -> Columns:
         """Reads contexts with their candidates: those that the corpus gives, or drawn from its dialogues."""
-        given = kind_of(corpus) == "response-selection"
-        choices, turns = (_given if given else _drawn)(corpus, data_dir, split, limit)
+        given = kind_of(source.corpus) == "response-selection"
+        choices, turns = (_given if given else _drawn)(source)
         if not choices:
             raise InputError(
-                f"corpus {corpus}, split {split}: got no context with responses to choose from; choose another corpus "
-                "or raise the limit"
+                f"corpus {source.corpus}, split {source.split}: got no context with responses to choose from; "
+                "choose another corpus or raise the limit"
             )
         contexts = [Dialogue(last_turns(turns[choice.context], CONTEXT_WORDS)) for choice in choices]
         candidates = [_numbered(choice.responses) for choice in choices]
@@ -167,9 +168,7 @@ class ResponseSelection(_AtHand, AbsTaskRetrieval):
             }
 
         split = {
-            "queries": Dataset.from_dict(
-                {"id": ids, **{name: self.columns[name] for name in ("text", "conversation")}}
-            ),
+            "queries": _with_ids(self.columns, ids),
             "corpus": Dataset.from_dict({"id": list(names.values()), "text": [text for text, _ in names]}),
             "relevant_docs": {context: dict.fromkeys(right, 1) for context, right in of_contexts("correct").items()},
             "top_ranked": of_contexts("candidates"),
@@ -180,19 +179,15 @@ class ResponseSelection(_AtHand, AbsTaskRetrieval):
 class IntentClassification(_AtHand, AbsTaskClassification):
     """Do few examples tell intents apart?"""
 
-    kind: ClassVar[dict[str, Any]] = {
-        "type": "Classification",
-        "category": "t2c",
-        "main_score": "accuracy",
-        "task_subtypes": ["Intent classification"],
-        "description": "Intents of utterances, from five examples each",
-    }
+    kind = _kind(
+        "Classification", "t2c", "accuracy", "Intent classification", "Intents of utterances, from five examples each"
+    )
     samples_per_label = SHOTS[-1]
 
     @staticmethod
-    def read(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Columns:
+    def read(source: Source) -> Columns:
         """Reads utterances and their intents; the examples are of train."""
-        problem = load_intents(corpus, data_dir, split, limit)
+        problem = load_intents(*source)
         names = sorted(set(problem.labels))
         return {
             "text": [dialogue.turns[0].content for dialogue in problem.dialogues],
@@ -206,9 +201,8 @@ class IntentClassification(_AtHand, AbsTaskClassification):
         return DatasetDict({"train": both.select(range(cut)), self.split: both.select(range(cut, len(both)))})
 
 
-TASKS: dict[str, type[_AtHand]] = {
-    task.__name__: task for task in (DomainClustering, DomainRetrieval, ResponseSelection, IntentClassification)
-}
+_ALL = (DomainClustering, DomainRetrieval, ResponseSelection, IntentClassification)
+TASKS: dict[str, type[_AtHand]] = {task.__name__: task for task in _ALL}
 """The tasks, by name."""
 
 OF_KIND = {
@@ -257,18 +251,13 @@ def dialogue_tasks(
             f"{' or '.join(suitable) or 'dialogues, utterances or responses to choose from'}; choose another task or "
             "corpus"
         )
-    return [_task(TASKS[name], corpus, data_dir, split, limit, languages) for name in chosen]
+    return [_task(TASKS[name], Source(corpus, data_dir, split, limit), languages) for name in chosen]
 
 
 def last_turns(turns: Sequence[Turn], words: int) -> tuple[Turn, ...]:
-    """Keeps the end of a context, at most so many words.
+    """Keeps the last turns of a context that have at most so many words, as `last_words` counts them.
 
-    Args:
-        turns: The turns so far.
-        words: How many words, as `hf_dialemb.evaluation.tasks.texts.last_words` counts them.
-
-    Returns:
-        The last turns, of the first of which the beginning may be cut off.
+    Of the first turn that is kept the beginning may be cut off.
     """
     kept: tuple[Turn, ...] = ()
     for turn in reversed(turns):
@@ -284,15 +273,8 @@ def last_turns(turns: Sequence[Turn], words: int) -> tuple[Turn, ...]:
     return kept
 
 
-def _task(
-    task: type[_AtHand],
-    corpus: str,
-    data_dir: str | Path | None,
-    split: str,
-    limit: int | None,
-    languages: Sequence[str],
-) -> AbsTask:
-    columns = task.read(corpus, data_dir, split, limit)
+def _task(task: type[_AtHand], source: Source, languages: Sequence[str]) -> AbsTask:
+    columns, (corpus, _, split, _) = task.read(source), source
     name = "-".join((name_of(corpus).replace("/", "--"), task.__name__, *([] if split == "test" else [split])))
     kind = {**task.kind, "description": f"{task.kind['description']} ({corpus}, {split})."}
     metadata = TaskMetadata(
@@ -320,25 +302,23 @@ def _inputs(dialogues: Sequence[Dialogue]) -> Columns:
     }
 
 
-def _given(
-    corpus: str, data_dir: str | Path | None, split: str, limit: int | None
-) -> tuple[list[Choice], dict[str, tuple[Turn, ...]]]:
-    selections = load_examples(corpus, data_dir, split)
+def _given(source: Source) -> tuple[list[Choice], dict[str, tuple[Turn, ...]]]:
+    selections = load_examples(*source[:3])
     turns = {_joined(each.context): each.context for each in selections}
-    return fixed_sample(given_choices(selections), limit), turns
+    return fixed_sample(given_choices(selections), source.limit), turns
 
 
-def _drawn(
-    corpus: str, data_dir: str | Path | None, split: str, limit: int | None
-) -> tuple[list[Choice], dict[str, tuple[Turn, ...]]]:
+def _drawn(source: Source) -> tuple[list[Choice], dict[str, tuple[Turn, ...]]]:
     """Draws what the first repeat of ``dialogue-response-selection`` draws."""
-    dialogues = load_dialogues(corpus, data_dir, split)
-    responses = fixed_sample(responses_of(dialogues), CONTEXTS if limit is None else limit)
-    turns = {}
-    for response in responses:
-        before = dialogues[response.dialogue].turns[: response.turn]
-        turns[_joined(before)] = before
+    dialogues = load_dialogues(*source[:3])
+    responses = fixed_sample(responses_of(dialogues), CONTEXTS if source.limit is None else source.limit)
+    contexts = (dialogues[response.dialogue].turns[: response.turn] for response in responses)
+    turns = {_joined(context): context for context in contexts}
     return draw_choices(dialogues, responses, others_of(responses), seed=0), turns
+
+
+def _with_ids(columns: Columns, ids: list[str]) -> Dataset:
+    return Dataset.from_dict({"id": ids, "text": columns["text"], "conversation": columns["conversation"]})
 
 
 def _numbered(texts: Sequence[str]) -> list[list[Any]]:

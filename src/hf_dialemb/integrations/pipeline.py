@@ -36,40 +36,30 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self.device = device
 
     def fit(self, X: Iterable[Any], y: object = None) -> Self:  # noqa: N803 - scikit-learn's name
-        """Loads the encoder.
-
-        Args:
-            X: Texts, lists of chat messages, objects with ``messages`` or `Dialogue` objects, N of them.
-            y: Not used.
-
-        Returns:
-            The vectorizer.
+        """Loads the encoder; X holds texts, lists of chat messages, objects with ``messages`` or `Dialogue` objects.
 
         Raises:
             InputError: A dialogue is malformed, or the model is not found or is fitted on what it encodes.
         """
-        self._fit(as_dialogues_of(X)[:1])
+        self._fit(_column(X)[:1])
         return self
 
     def transform(self, X: Iterable[Any]) -> NDArray[np.float32]:  # noqa: N803
-        """Returns one vector per dialogue, ``(N, D)`` float32.
-
-        Args:
-            X: As in `fit`.
+        """Returns one vector per dialogue, ``(N, D)`` float32, of what `fit` takes.
 
         Raises:
             InputError: A dialogue is malformed.
             NotFittedError: It has not been fitted.
         """
         check_is_fitted(self, "dimension_")
-        dialogues = as_dialogues_of(X)
-        if not hasattr(self, "encoder_"):
+        dialogues = _column(X)
+        if not hasattr(self, "encoder_"):  # pickles have no weights
             self.encoder_ = self._load()
         return self.encoder_.encode(dialogues)
 
     def fit_transform(self, X: Iterable[Any], y: object = None, **_: object) -> NDArray[np.float32]:  # noqa: N803
         """Does both, and encodes once; see `fit` and `transform`."""
-        return self._fit(as_dialogues_of(X))
+        return self._fit(_column(X))
 
     @property
     def _n_features_out(self) -> int:  # what names of features are counted by
@@ -100,12 +90,8 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return tags
 
 
-def as_dialogues_of(X: Iterable[Any]) -> list[Dialogue]:  # noqa: N803
-    """Reads what a pipeline hands over; see `hf_dialemb.integrations.inputs.as_dialogues`.
-
-    Raises:
-        InputError: It is a table, or a dialogue is malformed.
-    """
+def _column(X: Iterable[Any]) -> list[Dialogue]:  # noqa: N803
+    """Reads what a pipeline hands over."""
     if getattr(X, "ndim", 1) != 1:
         raise InputError(
             "X: got a table, expected one column of dialogues; in a ColumnTransformer name the column, not a list of it"

@@ -34,11 +34,7 @@ class SentenceEncoder:
         self.name = name
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Returns one vector per dialogue, ``(N, D)`` float32.
-
-        Raises:
-            InputError: There is no dialogue.
-        """
+        """Returns one vector per dialogue, ``(N, D)`` float32; an InputError says that there is none."""
         if not self.model.supports("message"):
             return TextEncoder(self.name, self._embed).encode(dialogues)
         if not dialogues:
@@ -46,7 +42,5 @@ class SentenceEncoder:
         return self._embed([dialogue.to_messages() for dialogue in dialogues])
 
     def _embed(self, inputs: Sequence[Any]) -> NDArray[np.float32]:
-        vectors = self.model.encode(
-            list(inputs), batch_size=self.batch_size, show_progress_bar=False, convert_to_numpy=True
-        )
+        vectors = self.model.encode(list(inputs), batch_size=self.batch_size, show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32)

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from sentence_transformers import SentenceTransformer
@@ -40,30 +40,40 @@ LOWER_IS_BETTER = frozenset(("adjusted_alignment", "uniformity", "inter", *LOWER
 """The figures of which the least is the best, whatever setting follows."""
 
 
+class EvaluatorSettings(TypedDict, total=False):
+    """What all evaluators may be told beside what they measure on."""
+
+    seeds: Iterable[int]
+    """Repeats of everything that draws at random; 0 to 9 by default."""
+    primary_metric: str
+    """The figure that checkpoints are chosen by."""
+    name: str
+    """What figures and the CSV file are called by; may be empty."""
+    batch_size: int
+    """How many texts or dialogues go through the model at once; 32 by default."""
+    write_csv: bool
+    """Whether figures are written to a file as well; by default they are."""
+
+
 class BenchmarkEvaluator(BaseEvaluator):
     """What the evaluators share: a model in, figures out, a line more in a CSV file.
 
     Attributes:
-        primary_metric: The figure that checkpoints are chosen by; starts with the name from the first call on.
+        primary_metric: As in `EvaluatorSettings`; starts with the name from the first call on.
         greater_is_better: Whether more of it is better.
-        name: What figures and the CSV file are called by; may be empty.
-        batch_size: How many texts or dialogues go through the model at once.
-        seeds: Repeats of everything that draws at random.
         csv_file: The file, in the folder that a call names.
     """
 
-    def __init__(
-        self, primary_metric: str, name: str, batch_size: int, seeds: Iterable[int], write_csv: bool = True
-    ) -> None:
+    def __init__(self, **settings: Unpack[EvaluatorSettings]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.primary_metric: str = primary_metric
-        self.greater_is_better = greater_is_better(primary_metric)
-        self.name = name
-        self.batch_size = batch_size
-        self.seeds = list(seeds)
-        self.write_csv = write_csv
-        self.csv_file = "_".join(filter(None, (self.description.lower().replace(" ", "_"), name, "results.csv")))
-        self._chosen = primary_metric
+        self.seeds = list(settings.get("seeds", range(10)))
+        self.primary_metric: str = settings.get("primary_metric", "")
+        self.name = settings.get("name", "")
+        self.batch_size = settings.get("batch_size", 32)
+        self.write_csv = settings.get("write_csv", True)
+        self.greater_is_better = greater_is_better(self.primary_metric)
+        self.csv_file = "_".join(filter(None, (self.description.lower().replace(" ", "_"), self.name, "results.csv")))
+        self._chosen = self.primary_metric
 
     def measure(self, encoder: Encoder) -> list[Measurement]:
         """Measures an encoder on what the evaluator holds."""
@@ -72,13 +82,7 @@ class BenchmarkEvaluator(BaseEvaluator):
     def __call__(  # type: ignore[override]
         self, model: SentenceTransformer, output_path: str | None = None, epoch: float = -1, steps: int = -1
     ) -> dict[str, float]:
-        """Measures a model.
-
-        Args:
-            model: The model.
-            output_path: Folder of the CSV file; None for no file.
-            epoch: How far training is; -1 outside of it.
-            steps: Likewise, in steps.
+        """Measures a model; the file goes into ``output_path``, ``epoch`` and ``steps`` are -1 outside of training.
 
         Returns:
             Figures by name, such as ``{"dev_purity": 91.2}`` for the evaluator's name ``dev``.
@@ -90,7 +94,7 @@ class BenchmarkEvaluator(BaseEvaluator):
             figures = named_figures(self.measure(SentenceEncoder(model, self.batch_size)))
         except InputError:
             raise
-        except ValueError as error:
+        except ValueError as error:  # of a metric
             raise InputError(f"evaluator {self.name or self.description}: {error}") from error
         self._chosen = self._chosen or next(iter(figures))
         if self._chosen not in figures:
@@ -111,12 +115,9 @@ class BenchmarkEvaluator(BaseEvaluator):
     def _add_line(self, folder: Path, line: dict[str, float]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / self.csv_file
-        fresh = not path.is_file()
+        heads = [] if path.is_file() else [line.keys()]
         with path.open("a", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(line))
-            if fresh:
-                writer.writeheader()
-            writer.writerow(line)
+            csv.writer(file).writerows([*heads, line.values()])
 
 
 class DialogueDomainEvaluator(BenchmarkEvaluator):
@@ -128,12 +129,8 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
     Args:
         dialogues: Lists of chat messages, `Dialogue` objects or texts, N of them.
         labels: What each is about, N of them.
-        seeds: Repeats of k-means and of drawing pairs.
         n_init: Random starts of each k-means.
-        primary_metric: One of the figures.
-        name: What figures are called by.
-        batch_size: How many dialogues go through the model at once.
-        write_csv: Whether figures are written to a file as well.
+        **settings: See `EvaluatorSettings`; the primary metric is purity unless another is named.
 
     Raises:
         InputError: A dialogue is malformed, or there are too few labels.
@@ -144,14 +141,11 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
         dialogues: Iterable[Any],
         labels: Sequence[str],
         *,
-        seeds: Iterable[int] = range(10),
         n_init: int = N_INIT,
-        primary_metric: str = "purity",
-        name: str = "",
-        batch_size: int = 32,
-        write_csv: bool = True,
+        **settings: Unpack[EvaluatorSettings],
     ) -> None:
-        super().__init__(primary_metric, name, batch_size, seeds, write_csv)
+        settings.setdefault("primary_metric", "purity")
+        super().__init__(**settings)
         self.dialogues, self.labels, self.n_init = as_dialogues(dialogues), list(labels), n_init
         check_lengths(self.dialogues, "dialogues", self.labels, "labels")
         counts = Counter(self.labels)
@@ -178,11 +172,8 @@ class FewShotEvaluator(BenchmarkEvaluator):
         labels: The intent or action of each.
         example_utterances: What examples are drawn from, such as the training split.
         example_labels: Their labels.
-        seeds: Repeats of drawing the examples.
-        primary_metric: One of the figures; by default the accuracy, without examples the F1, with five examples.
-        name: What figures are called by.
-        batch_size: How many utterances go through the model at once.
-        write_csv: Whether figures are written to a file as well.
+        **settings: See `EvaluatorSettings`; the primary metric is the accuracy, without examples the F1, with five
+            examples, unless another is named.
 
     Raises:
         InputError: An utterance is malformed, or lists do not fit each other.
@@ -195,14 +186,11 @@ class FewShotEvaluator(BenchmarkEvaluator):
         *,
         example_utterances: Iterable[Any] | None = None,
         example_labels: Sequence[str] = (),
-        seeds: Iterable[int] = range(10),
-        primary_metric: str = "",
-        name: str = "",
-        batch_size: int = 32,
-        write_csv: bool = True,
+        **settings: Unpack[EvaluatorSettings],
     ) -> None:
-        default = "f1_5_shot" if example_utterances is None else "accuracy_5_shot"
-        super().__init__(primary_metric or default, name, batch_size, seeds, write_csv)
+        if not settings.get("primary_metric"):
+            settings["primary_metric"] = "f1_5_shot" if example_utterances is None else "accuracy_5_shot"
+        super().__init__(**settings)
         examples = [] if example_utterances is None else as_dialogues(example_utterances, "example_utterances")
         asked = as_dialogues(utterances, "utterances")
         check_lengths(asked, "utterances", labels, "labels")
@@ -227,10 +215,7 @@ class ResponseSelectionEvaluator(BenchmarkEvaluator):
         contexts: Dialogues so far, in the forms that `DialogueDomainEvaluator` takes, N of them.
         candidates: The responses that each chooses from, N lists of texts.
         correct: The position of the one that followed, or a list of such positions, N of them.
-        primary_metric: One of the figures.
-        name: What figures are called by.
-        batch_size: How many texts go through the model at once.
-        write_csv: Whether figures are written to a file as well.
+        **settings: See `EvaluatorSettings`; the primary metric is ``mrr`` unless another is named. Nothing is drawn.
 
     Raises:
         InputError: A context is malformed, lists do not fit each other, or a position is outside its list.
@@ -241,13 +226,11 @@ class ResponseSelectionEvaluator(BenchmarkEvaluator):
         contexts: Iterable[Any],
         candidates: Sequence[Sequence[str]],
         correct: Sequence[int | Sequence[int]],
-        *,
-        primary_metric: str = "mrr",
-        name: str = "",
-        batch_size: int = 32,
-        write_csv: bool = True,
+        **settings: Unpack[EvaluatorSettings],
     ) -> None:
-        super().__init__(primary_metric, name, batch_size, (), write_csv)
+        settings["seeds"] = ()
+        settings.setdefault("primary_metric", "mrr")
+        super().__init__(**settings)
         self.contexts = as_dialogues(contexts, "contexts")
         check_lengths(self.contexts, "contexts", candidates, "candidates")
         check_lengths(self.contexts, "contexts", correct, "correct")
@@ -265,10 +248,10 @@ class ResponseSelectionEvaluator(BenchmarkEvaluator):
         rows = [[places.setdefault(text, len(places)) for text in texts] for texts in self.candidates]
         responses = [Dialogue((Turn("user", text),)) for text in places]
         vectors = encoder.encode([*self.contexts, *responses])
-        asked, offered = vectors[: len(self.contexts)], vectors[len(self.contexts) :]
+        offered = vectors[len(self.contexts) :]
         scores = [
-            selection_scores(asked[place : place + 1], offered[row], [[at in right for at in range(len(row))]])
-            for place, (row, right) in enumerate(zip(rows, self.correct, strict=True))
+            selection_scores(asked[None], offered[row], [[at in right for at in range(len(row))]])
+            for asked, row, right in zip(vectors, rows, self.correct, strict=False)
         ]
         return [
             percentage("response-selection", metric, "", [float(np.mean([each[metric] for each in scores]))])
@@ -285,11 +268,8 @@ class TaskEvaluator(BenchmarkEvaluator):
         data_dir: Where the corpus lies.
         split: Which part of it.
         limit: At most so many items to measure on, a fixed random sample; None means all.
-        seeds: Repeats of everything that draws at random.
-        primary_metric: One of the figures; by default the first.
-        name: What figures are called by; by default corpus, split and task.
-        batch_size: How many texts or dialogues go through the model at once.
-        write_csv: Whether figures are written to a file as well.
+        **settings: See `EvaluatorSettings`; the primary metric is the first figure, the name that of corpus, split and
+            task, unless others are given.
 
     Raises:
         InputError: The task or the corpus is not found, they do not suit each other, or the task fine-tunes.
@@ -302,25 +282,16 @@ class TaskEvaluator(BenchmarkEvaluator):
         data_dir: str | Path | None = None,
         split: str = "dev",
         limit: int | None = None,
-        *,
-        seeds: Iterable[int] = range(10),
-        primary_metric: str = "",
-        name: str | None = None,
-        batch_size: int = 32,
-        write_csv: bool = True,
+        **settings: Unpack[EvaluatorSettings],
     ) -> None:
         if get_task(task).fine_tunes:
             raise InputError(
                 f"task {task}: got a task that trains a copy of the model, which no evaluator does; choose another"
             )
-        super().__init__(
-            primary_metric,
-            f"{Path(corpus).stem}_{split}_{task}" if name is None else name,
-            batch_size,
-            seeds,
-            write_csv,
-        )
-        if not primary_metric:
+        if settings.get("name") is None:
+            settings["name"] = f"{Path(corpus).stem}_{split}_{task}"
+        super().__init__(**settings)
+        if not self.primary_metric:
             self.greater_is_better = task != FLOWS  # whose first figure is how far sizes are off
         self.task = task
         self.problem = load_problem(task, corpus, data_dir, split, limit)
@@ -340,20 +311,14 @@ def greater_is_better(figure: str) -> bool:
 
 
 def named_figures(measurements: Iterable[Measurement]) -> dict[str, float]:
-    """Names figures as a training log can hold them.
+    """Names means by metric and setting as a training log can hold them, such as ``accuracy_5_shot``.
 
-    Args:
-        measurements: The figures of a task.
-
-    Returns:
-        Means by metric and setting, such as ``accuracy_5_shot``; the task goes before names that would be there twice.
+    The task goes before names that would be there twice.
     """
     found = list(measurements)
     names = Counter((each.metric, each.setting) for each in found)
-    parts = [
-        (each.task, each.metric, each.setting) if names[each.metric, each.setting] > 1 else (each.metric, each.setting)
-        for each in found
-    ]
+    tasks = [each.task if names[each.metric, each.setting] > 1 else "" for each in found]
     return {
-        re.sub(r"\W+", "_", " ".join(words)).strip("_"): each.mean for words, each in zip(parts, found, strict=True)
+        re.sub(r"\W+", "_", f"{task} {each.metric} {each.setting}").strip("_"): each.mean
+        for task, each in zip(tasks, found, strict=True)
     }

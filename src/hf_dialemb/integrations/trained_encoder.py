@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..encoders.baselines import BASELINES
 from ..encoders.specs import Encoder, find_encoder, load_encoder
 from ..models.errors import InputError
-from .inputs import as_dialogues
+from .inputs import as_dialogues, each_read
 from .transcripts import from_transcript
 
 
@@ -20,20 +20,8 @@ class TrainedEncoder:
     """An encoder whose vector of a dialogue depends on that dialogue alone, so that it may come in any batch.
 
     Weights are loaded at the first use. What is pickled, copied or sent to other processes are the settings: weights
-    are loaded again there. Threads wait for each other.
-
-    Attributes:
-        model: An encoder, in the forms that `hf_dialemb.evaluation.load_encoder` takes.
-        batch_size: How many dialogues go through it at once.
-        device: Such as ``"cuda"``; by default a GPU where there is one.
-
-    Args:
-        model: See above.
-        batch_size: See above.
-        device: See above.
-
-    Raises:
-        InputError: The model is not found, or is fitted on what it encodes.
+    are loaded again there. Threads wait for each other. An InputError refuses a model that is not found, or is fitted
+    on what it encodes.
     """
 
     def __init__(self, model: str, batch_size: int = 32, device: str | None = None) -> None:
@@ -50,15 +38,9 @@ class TrainedEncoder:
         self._lock = Lock()
 
     def encode(self, items: Iterable[Any], field: str = "dialogues") -> NDArray[np.float32]:
-        """Returns one vector per item, ``(N, D)`` float32.
+        """Returns one vector per item, ``(N, D)`` float32; texts are read as transcripts where they are such.
 
-        Args:
-            items: Texts, which are read as transcripts where they are such, lists of chat messages, objects with
-                ``messages`` or `Dialogue` objects, N of them.
-            field: What an error calls the list.
-
-        Raises:
-            InputError: There is none, or one is malformed; the sentence names its place.
+        Other items are read as in `as_dialogues`, which also says which errors there are.
         """
         dialogues = as_dialogues(_with_transcripts(items, field), field)
         with self._lock:  # fast tokenizers refuse two threads at once
@@ -76,10 +58,4 @@ class TrainedEncoder:
 def _with_transcripts(items: Iterable[Any], field: str) -> Iterable[Any]:
     if isinstance(items, str):
         return items  # which is refused as one
-    read = []
-    for place, item in enumerate(items):
-        try:
-            read.append(from_transcript(item) if isinstance(item, str) else item)
-        except InputError as error:
-            raise InputError(f"{field}[{place}]: {error}") from None
-    return read
+    return each_read(lambda item: from_transcript(item) if isinstance(item, str) else item, items, field)

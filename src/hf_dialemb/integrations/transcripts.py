@@ -23,13 +23,7 @@ def to_transcript(dialogue: Dialogue) -> str:
 
 
 def from_transcript(text: str) -> Dialogue:
-    """Reads a text that may be a transcript.
-
-    Args:
-        text: What `to_transcript` wrote, or anything else.
-
-    Returns:
-        The dialogue; a text of any other form is one turn of the user.
+    """Reads what `to_transcript` wrote; a text of any other form is one turn of the user.
 
     Raises:
         InputError: The text is blank, or a turn is.
