@@ -25,11 +25,11 @@ from hf_dialemb.corpora.source.fingerprint import data_hash
 from hf_dialemb.encoders.specs import fingerprint
 from hf_dialemb.evaluation.results.learnt import NOTE
 from hf_dialemb.evaluation.results.rows import read_results
-from hf_dialemb.hub.card.card import escaped, fenced, render_card, render_record
+from hf_dialemb.hub.card.card import cited, escaped, fenced, render_card, render_record
 from hf_dialemb.hub.card.record import make_record, matches
 from hf_dialemb.hub.forms.verification import WITHOUT_PACKAGE
 from hf_dialemb.hub.publish.checks import check
-from hf_dialemb.models import METHODS
+from hf_dialemb.models import METHODS, get_method
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.training.arguments import parse
 
@@ -504,8 +504,9 @@ def test_the_folder_of_all_runs_is_no_ensemble(sample_dialogues, tmp_path):
 
 
 def test_every_method_that_is_published_has_its_words():
-    described = json.loads((ROOT / "src/hf_dialemb/hub/card/model_card_methods.json").read_text())
-    assert set(described) == set(METHODS) - {"deep_attention_matching"} == {*SETTINGS, ENSEMBLE}
+    methods = list(map(get_method, METHODS))
+    assert all(method.title and method.what and cited(method.paper) and method.suite for method in methods)
+    assert {method.name for method in methods} - {"deep_attention_matching"} == {*SETTINGS, ENSEMBLE}
 
 
 @pytest.mark.parametrize("same", [True, False])

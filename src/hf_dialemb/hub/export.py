@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..models import METHODS
+from ..models import METHODS, method_of, register
 from ..models.backbones import load_pretrained, resolve_backbone
 from ..models.encoder import DialogueEncoder
 from ..models.errors import InputError
@@ -23,6 +23,16 @@ from .forms import custom_encoder, plain_encoder, ranker_form
 from .forms.onnx_form import check_onnx, write_onnx
 from .forms.precision import AS_TRAINED, WeightForm
 from .forms.quantisation import TaskChoice, load_problems, write_int8
+
+FORMS: dict[str, Any] = {"custom": custom_encoder, "plain": plain_encoder, "ranker": ranker_form}
+"""The published forms: each a module with `write`, `verify`, `WAYS` of loading and their `TOLERANCE`."""
+
+
+def form_of(model: Any) -> Any:  # noqa: ANN401 - a model, its config, or the type in it
+    """Finds the form that models of a method are published in."""
+    method = method_of(model)
+    assert method is not None, "models of other makers are refused before"
+    return FORMS[method.form]
 
 
 def load_checkpoint(path: str) -> tuple[DialogueEncoder | UtteranceEncoder | Ranker, Any]:
@@ -39,9 +49,10 @@ def load_checkpoint(path: str) -> tuple[DialogueEncoder | UtteranceEncoder | Ran
     """
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
+    register()
     folder = resolve_backbone(path)
     config = load_pretrained(AutoConfig, folder)
-    if not config.model_type.startswith("dialemb-"):
+    if method_of(config) is None:
         raise InputError(f"'{path}' is a {config.model_type} model; expected a checkpoint of {', '.join(METHODS)}")
     model: DialogueEncoder | UtteranceEncoder | Ranker = load_pretrained(AutoModel, folder)
     model.train(False)
@@ -88,7 +99,7 @@ def export(
         if onnx or int8:
             yield from write_onnx(folder, model)
         if int8:
-            yield from write_int8(folder, isinstance(model, UtteranceEncoder), problems)
+            yield from write_int8(folder, model.config.kind == "utterances", problems)
         folder.replace(output)
 
 
@@ -106,12 +117,7 @@ def write_checkpoint(
         folder: Created if absent.
         weights: How the weights are written.
     """
-    if isinstance(model, UtteranceEncoder):
-        plain_encoder.write_plain(model, tokenizer, folder, weights)
-    elif isinstance(model, Ranker):
-        ranker_form.write_ranker(model, tokenizer, folder, weights)
-    else:
-        custom_encoder.write_custom(model, tokenizer, folder, weights)
+    form_of(model).write(model, tokenizer, folder, weights)
 
 
 def verify(
@@ -135,19 +141,14 @@ def verify(
     Raises:
         InputError: A way fails or gives other embeddings.
     """
-    plain, ranker = isinstance(model, UtteranceEncoder), isinstance(model, Ranker)
-    full = (plain_encoder if plain else ranker_form if ranker else custom_encoder).TOLERANCE
+    form = form_of(model)
+    full = form.TOLERANCE
     tolerance = weights.tolerance(model, full)
     if weights.dtype is not None:
         name = str(weights.dtype).removeprefix("torch.")
         yield f"Weights in {name}: differences up to {tolerance:.0e} of the embeddings' largest value pass"
     try:
-        if isinstance(model, UtteranceEncoder):
-            yield from plain_encoder.verify_plain(folder, model, tokenizer, tolerance)
-        elif isinstance(model, Ranker):
-            yield from ranker_form.verify_ranker(folder, model, tokenizer, tolerance)
-        else:
-            yield from custom_encoder.verify_custom(folder, model, tokenizer, tolerance)
+        yield from form.verify(folder, model, tokenizer, tolerance)
     except InputError as error:
         remedy = "; rounding may cost too much here: choose --dtype fp32" if tolerance > full else ""
         raise InputError(f"{error}{remedy}") from None

@@ -23,6 +23,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from ...corpora import CORPORA, get_corpus
 from ...corpora.own.reading import is_own
 from ...evaluation.results.tables import learnt_note
+from ...models import get_method
 from ...models.errors import InputError
 from ...training.arguments import parse
 from .figures import Measured, command_of, count, evaluation_results, measured
@@ -73,16 +74,16 @@ def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: s
     repo_id = repository(record, repo_id)
     corpora = [_corpus(name, split, record) for name, split in corpora_of(record)]
     research = any(corpus["terms"] == "research" for corpus in corpora)
-    method = _methods()[record["model"]["method"]]
+    method = get_method(record["model"]["method"])
     found = figures_of(record, results)
-    citation = cited(method["paper"])
+    citation = cited(method.paper) if method.paper else ""
     text = _environment().get_template("model_card").render(
         record=record,
         model=record["model"],
         repo_id=repo_id,
         name=repo_id.rpartition("/")[2],
-        method=method,
-        paper_url=re.findall(r"url = \{(.+?)\}", citation)[0],
+        method={"title": method.title or method.name, "what": method.what},
+        paper_url=next(iter(re.findall(r"url = \{(.+?)\}", citation)), ""),
         reference=record["reference"],
         is_ensemble=record["model"]["method"] == ENSEMBLE,
         measured=found,
@@ -92,7 +93,7 @@ def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: s
         stated_none=list(dict.fromkeys(corpus["name"] for corpus in corpora if corpus["terms"] == "research")),
         recipe=recipe(record["training"]),
         differing=differing(record["training"]),
-        citations=[citation, cited("hf_dialemb")],
+        citations=[*filter(None, [citation]), cited("hf_dialemb")],
     )  # fmt: skip
     front = _front_matter(record, found, corpora, research, repo_id)
     return f"---\n{front.to_yaml(line_break=chr(10))}\n---\n\n{text}"
@@ -100,7 +101,7 @@ def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: s
 
 def figures_of(record: Mapping[str, Any], results: Sequence[Path]) -> Measured:
     """Finds the figures of a card; takes and raises what `render_record` does."""
-    return measured(record, results, _methods()[record["model"]["method"]]["suite"])
+    return measured(record, results, get_method(record["model"]["method"]).suite or "")
 
 
 def repository(record: Mapping[str, Any], repo_id: str | None = None) -> str:
@@ -112,11 +113,13 @@ def cited(key: str) -> str:
     """Finds an entry of ``citations.bib``.
 
     Args:
-        key: A paper's key, or ``"hf_dialemb"`` for this software.
+        key: A paper's key, or ``"hf_dialemb"`` for this software; BibTeX is returned as it is.
 
     Returns:
         BibTeX.
     """
+    if key.lstrip().startswith("@"):
+        return key.strip()
     entries = (_HERE / "citations.bib").read_text(encoding="utf-8").split("\n\n")
     entry = next(entry for entry in entries if entry.partition("{")[2].startswith(f"{key},"))
     return entry.strip().replace("VERSION", metadata.version("hf-dialemb"))
@@ -208,11 +211,6 @@ def _front_matter(
         model_name=repo_id.rpartition("/")[2],
         **{name: value for name, value in optional.items() if value is not None},
     )
-
-
-def _methods() -> dict[str, Any]:
-    methods: dict[str, Any] = json.loads((_HERE / "model_card_methods.json").read_text(encoding="utf-8"))
-    return methods
 
 
 def _checked(repo_id: str) -> str:

@@ -15,9 +15,9 @@ from ...corpora.own.reading import is_own
 from ...corpora.source.fingerprint import data_hash
 from ...encoders.specs import fingerprint
 from ...evaluation.results.learnt import learnt_sets
-from ...models import METHODS, get_method, register
+from ...models import get_method, method_of, register
 from ...models.backbones import load_pretrained
-from ...models.config import DialogueConfig, RankerConfig, own_settings
+from ...models.config import own_settings
 from ...models.errors import InputError
 from ...runs.folder import BASELINE, GRANULARITIES, RunFolder, field_of, read_object
 from ..forms.plain_encoder import SETTINGS_FILE as PLAIN_SETTINGS
@@ -108,15 +108,11 @@ def _model(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         settings = dict(field_of(published, "settings", str(plain), _EXPORT))
         kind, limits = "utterances", {"max_tokens": field_of(settings, "max_tokens", str(plain), _EXPORT)}
     else:
-        method = config.model_type.removeprefix("dialemb-").replace("-", "_")
-        if not getattr(config, "auto_map", None) or method not in METHODS:
+        found = method_of(config)
+        if not getattr(config, "auto_map", None) or found is None:
             raise InputError(f"{folder}/config.json: field auto_map: got nothing, expected the model's code; {_EXPORT}")
         settings = {name: getattr(config, name) for name in own_settings(type(config))}
-        kind = "dialogues" if isinstance(config, DialogueConfig) else "responses"
-        names = ("max_context_tokens", "max_response_tokens") if isinstance(config, RankerConfig) else ("max_tokens",)
-        limits = {name: settings[name] for name in names}
-        if kind == "dialogues":
-            limits["num_roles"] = settings["num_roles"]
+        method, kind, limits = found.name, str(found.kind), {name: settings[name] for name in config.limits}
     parameters, dtype = count_weights(folder)
     onnx = sorted(path.relative_to(folder).as_posix() for path in folder.glob("onnx/*.onnx"))
     model = {"method": method, "kind": kind, "dimensions": config.hidden_size, **limits}

@@ -14,10 +14,9 @@ from typing import Any
 
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
-from ...models import get_method
+from ...models import get_method, method_of
 from ...models.backbone_model import BackboneModel, position_offset
 from ...models.backbones import load_pretrained
-from ...models.config import UtteranceConfig
 from ...models.errors import InputError, unknown_name
 from .assembly import Conversion, Request, fit_vocabulary
 from .placing import Reasons, Rule, place
@@ -78,7 +77,7 @@ def _read(request: Request, layout: SentenceLayout) -> Conversion:
     head = name == "dse" and set(_HEAD) <= tensors.keys()
     method = get_method(name)
     settings: dict[str, Any] = {}
-    if issubclass(method.config_class, UtteranceConfig):
+    if method.kind == "utterances":
         settings["projection_size"] = len(tensors[_HEAD[1]]) if head else None
     if layout.max_tokens is not None:
         settings["max_tokens"] = layout.max_tokens
@@ -103,7 +102,7 @@ def _backbone_config(folder: Path) -> Any:  # noqa: ANN401 - of any family
     if "auto_map" in raw:
         raise InputError(f"'{folder}' needs code of its own (auto_map in config.json), which is not run here")
     config = load_pretrained(AutoConfig, str(folder))
-    if config.model_type.startswith("dialemb-"):
+    if method_of(config) is not None:
         raise InputError(f"'{folder}' is a checkpoint of this package already ({config.model_type}); use it as it is")
     if getattr(config, "is_encoder_decoder", False):
         raise InputError(f"'{folder}': got {config.model_type}, an encoder with a decoder; expected an encoder alone")

@@ -70,7 +70,7 @@ WAYS = {
 """Every way that a stranger may load such a checkpoint, as a program for a fresh process."""
 
 
-def write_custom(
+def write(
     model: PreTrainedModel,
     tokenizer: Any,  # noqa: ANN401
     folder: Path,
@@ -112,7 +112,7 @@ def _forget_places(config: Any) -> None:  # noqa: ANN401 - whatever JSON can hol
         _forget_places(part)
 
 
-def verify_custom(
+def verify(
     folder: Path,
     model: DialogueEncoder,
     tokenizer: Any,  # noqa: ANN401

@@ -19,7 +19,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...models.config import DialogueConfig, RankerConfig
 from ...models.errors import InputError
 from .verification import compare
 
@@ -84,7 +83,7 @@ def write_onnx(folder: Path, model: Any) -> Iterator[str]:  # noqa: ANN401 - any
 def _program(embedder: nn.Module, config: Any) -> Any:  # noqa: ANN401 - of a library without types
     """Records the graph, which takes batches and lengths of any size."""
     # A ranker cuts what is too long: only an example beyond its limits makes a graph that serves both sides of them.
-    length = config.max_context_tokens + config.max_response_tokens if isinstance(config, RankerConfig) else 7
+    length = config.max_context_tokens + config.max_response_tokens if config.kind == "responses" else 7
     example = {name: torch.ones(3, length, dtype=torch.long) for name in INPUTS}
     free = {name: dict.fromkeys((0, 1), torch.export.Dim.DYNAMIC) for name in INPUTS}
     with torch.no_grad():
@@ -123,10 +122,10 @@ def _verified(file: Path, embedder: nn.Module, model: Any) -> str:  # noqa: ANN4
 def _batches(model: Any) -> Iterator[dict[str, Tensor]]:  # noqa: ANN401
     """Makes batches of several sizes and lengths, of random tokens, among them many marks."""
     generator, config = torch.Generator().manual_seed(0), model.config
-    longest = config.max_context_tokens + 30 if isinstance(config, RankerConfig) else config.max_tokens
+    longest = config.max_context_tokens + 30 if config.kind == "responses" else config.max_tokens
     marks = torch.tensor(getattr(config, "marker_ids", None) or [0])
     sizes = [(1, 1), (1, 2), (2, longest), (5, 6), (9, longest // 2)]
-    sizes += [(3, longest + 30)] if isinstance(config, DialogueConfig) else []  # which the model cuts
+    sizes += [(3, longest + 30)] if config.kind == "dialogues" else []  # which the model cuts
     for count, length in sizes:
         ids = torch.randint(model.get_input_embeddings().num_embeddings, (count, length), generator=generator)
         marked = torch.rand(count, length, generator=generator) < 0.1

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoModel, PreTrainedTokenizerBase
 
+from ...models import method_of
 from ...models.config import UtteranceConfig, own_settings
 from ...models.layout import Truncation, tokenize_utterances
 from ...models.markers import special_texts
@@ -44,16 +45,18 @@ import json, sys
 import numpy as np, torch
 from transformers import AutoModel, AutoTokenizer
 path, probes, output = sys.argv[1], json.load(open(sys.argv[2])), sys.argv[3]
+first = json.load(open(path + "/1_Pooling/config.json"))["pooling_mode_cls_token"]
 model, tokenizer = AutoModel.from_pretrained(path), AutoTokenizer.from_pretrained(path)
-def mean(batch):
+def pooled(batch):
     mask = batch["attention_mask"].unsqueeze(-1)
     with torch.inference_mode():
-        return ((model(**batch).last_hidden_state * mask).sum(1) / mask.sum(1).clamp(min=1)).float().numpy()
+        hidden = model(**batch).last_hidden_state
+    return (hidden[:, 0] if first else (hidden * mask).sum(1) / mask.sum(1).clamp(min=1)).float().numpy()
 options = {"return_tensors": "pt", "padding": True, "truncation": True}
 strings, messages = probes["AutoModel, strings"], probes["AutoModel, messages"]
 vectors = {
-    "AutoModel, strings": mean(tokenizer(strings, **options)),
-    "AutoModel, messages": mean(tokenizer.apply_chat_template(messages, return_dict=True, **options)),
+    "AutoModel, strings": pooled(tokenizer(strings, **options)),
+    "AutoModel, messages": pooled(tokenizer.apply_chat_template(messages, return_dict=True, **options)),
 }
 from sentence_transformers import SentenceTransformer
 model = SentenceTransformer(path, device="cpu")
@@ -66,7 +69,7 @@ WAYS = {"package absent": WITHOUT_PACKAGE + _PROGRAM}
 """The program that embeds probes in each way of loading; see `hf_dialemb.hub.forms.verification.run_afresh`."""
 
 
-def write_plain(
+def write(
     model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: Path, weights: WeightForm = AS_TRAINED
 ) -> None:
     """Writes the backbone, its tokenizer, the sentence-transformers files and `SETTINGS_FILE`.
@@ -82,8 +85,10 @@ def write_plain(
     state = {**encoder.state_dict(), **_unused_weights(encoder)}
     encoder.save_pretrained(folder, state_dict=state, **weights.save_options())
     _write_tokenizer(tokenizer, model.config.max_tokens, folder)
-    method = model.config.model_type.removeprefix("dialemb-")
-    write_record(folder / SETTINGS_FILE, {"method": method, "settings": _settings(model.config)})
+    method = method_of(model)
+    assert method is not None, "models of other makers are refused before"
+    record = {"method": method.name.replace("_", "-"), "settings": _settings(model.config)}
+    write_record(folder / SETTINGS_FILE, record)
     tokens = {"method": "forward", "method_output_name": "last_hidden_state"}
     settings = {
         "max_seq_length": model.config.max_tokens,
@@ -94,7 +99,8 @@ def write_plain(
     write_sentence_files(folder, {"": "Transformer", "1_Pooling": "Pooling"}, settings)
     # One key per mode, as all servers read it; the newer form with a single key is ignored by some without a word.
     modes = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
-    pooling = {f"pooling_mode_{mode}": mode == "mean_tokens" for mode in modes}
+    chosen = {"mean": "mean_tokens", "cls": "cls_token"}[model.config.pooling]
+    pooling = {f"pooling_mode_{mode}": mode == chosen for mode in modes}
     (folder / "1_Pooling").mkdir()
     write_record(
         folder / "1_Pooling" / "config.json",
@@ -102,7 +108,7 @@ def write_plain(
     )
 
 
-def verify_plain(
+def verify(
     folder: Path, model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, tolerance: float = TOLERANCE
 ) -> Iterator[str]:
     """Loads a published folder in a fresh process without this package, and compares embeddings.

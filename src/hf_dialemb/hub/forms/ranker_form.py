@@ -22,7 +22,7 @@ from ...models.layout import UNLIMITED
 from ...models.markers import ranking_template, special_texts
 from ...models.ranker import Ranker
 from ...models.ranking import LoadedRanker, encode_contexts, encode_responses
-from .custom_encoder import write_custom
+from . import custom_encoder
 from .precision import AS_TRAINED, WeightForm
 from .verification import WITHOUT_PACKAGE, compare, run_afresh
 
@@ -56,7 +56,7 @@ WAYS = {
 """Every way that a stranger may load such a checkpoint, as a program for a fresh process."""
 
 
-def write_ranker(
+def write(
     model: Ranker,
     tokenizer: Any,  # noqa: ANN401
     folder: Path,
@@ -81,10 +81,10 @@ def write_ranker(
     tokenizer.chat_template = ranking_template(tokenizer, model.config.marker_ids)
     tokenizer.model_max_length = UNLIMITED
     tokenizer.truncation_side = tokenizer.init_kwargs["truncation_side"] = "left"  # the file holds what is in both
-    write_custom(model, tokenizer, folder, weights)
+    custom_encoder.write(model, tokenizer, folder, weights)
 
 
-def verify_ranker(
+def verify(
     folder: Path,
     model: Ranker,
     tokenizer: Any,  # noqa: ANN401

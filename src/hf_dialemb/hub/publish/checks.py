@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...models.errors import InputError
+from ...runs.folder import RunFolder
 from .contents import machine_paths_in, pickle_in, secrets_in
 
 KINDS = ("model", "space", "dataset")
@@ -180,7 +181,7 @@ def _card(folder: Path, remedy: str) -> Iterator[str]:
 def _check_model(folder: Path, _name: str) -> Iterator[str]:
     export = f"run 'dialemb export --model {folder} --output FOLDER' and publish that"
     config = _record(folder / "config.json")
-    ours = str(config.get("model_type", "")).startswith("dialemb-")
+    ours = str(config.get("model_type", "")).startswith("dialemb-") or RunFolder(folder).settings_file.is_file()
     if not config:
         yield "config.json is missing: this is no model; publish a folder that dialemb export wrote"
     elif not (folder / "modules.json").is_file() or (ours and "auto_map" not in config):

@@ -72,16 +72,15 @@ def _compare_embeddings(folder: Path, downloaded: Path) -> Iterator[str]:
 
 def _ways(folder: Path) -> tuple[dict[str, str], Any]:
     """The programs that load the form of a folder, and what they shall read."""
-    from ...models import get_method
-    from ...models.ranker import Ranker
-    from ..forms import custom_encoder, plain_encoder, ranker_form
+    from ...models import method_of
+    from ..export import FORMS
+    from ..forms import plain_encoder
 
-    kind = str(json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type"))
-    if not kind.startswith("dialemb-"):
+    method = method_of(str(json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")))
+    if method is None:  # a plain backbone, of whatever kind
         inputs: dict[str, list[Any]] = {"strings": _TEXTS, "messages": _DIALOGUES}
         libraries = ("AutoModel", "SentenceTransformer")
         probes = {f"{library}, {name}": texts for library in libraries for name, texts in inputs.items()}
         return plain_encoder.WAYS, probes
-    if issubclass(get_method(kind.removeprefix("dialemb-").replace("-", "_")).model_class, Ranker):
-        return ranker_form.WAYS, {"contexts": _DIALOGUES, "responses": _TEXTS}
-    return custom_encoder.WAYS, _DIALOGUES
+    probes_of: Any = {"contexts": _DIALOGUES, "responses": _TEXTS} if method.kind == "responses" else _DIALOGUES
+    return FORMS[method.form].WAYS, probes_of
