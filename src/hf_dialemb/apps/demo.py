@@ -25,15 +25,6 @@ def run_demo(output: Path, max_steps: int | None, report: Callable[[str], None])
     """Trains, measures, draws, exports, reloads and searches.
 
     Training runs in a process of its own, as a user's would; all else happens here.
-
-    Args:
-        output: Folder for the checkpoint, the published form, the results file, the table and the picture. A second
-            run goes on where the first stopped.
-        max_steps: Fewer training steps than the recipe's, for a quick look; None keeps them.
-        report: Receives the lines to show.
-
-    Raises:
-        InputError: The folder cannot be written, MiniLM's weights are not at hand, or the training failed.
     """
     if max_steps is not None and max_steps < 1:
         raise InputError(f"--max-steps: got {max_steps}, expected at least 1; leave it out for the recipe's own")

@@ -30,20 +30,6 @@ def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -
     """Embeds a JSONL file of dialogues into one Parquet file with the columns ``id`` and ``embedding``.
 
     Shards lie in ``<output>.parts`` until all are there; a killed run goes on after its last whole shard.
-
-    Args:
-        model: See `hf_dialemb.encoders.specs.load_encoder`. An encoder of texts gives the mean of a dialogue's
-            utterances, each turn cut at the model's limit on its own, unless it is ``MODEL@dialogue``.
-        source: Dialogues, one JSON object a line; never in memory as a whole.
-        output: The Parquet file; it appears whole or not at all.
-        shard_size: Dialogues per shard; at least 1.
-
-    Returns:
-        The number of embeddings.
-
-    Raises:
-        InputError: The input is missing or malformed, the output is no ``.parquet``, the model is not found or is one
-            whose vectors depend on what else is encoded, or the parts belong to another model, input or shard size.
     """
     if shard_size < 1:
         raise InputError(f"--shard-size: got {shard_size}, expected at least 1")

@@ -54,17 +54,7 @@ class Pool(NamedTuple):
 
 
 def read_pool(path: Path) -> Pool:
-    """Reads responses from a text file, one on each line.
-
-    Args:
-        path: The file, in UTF-8; one that ends in ``.gz`` or ``.xz`` is unpacked.
-
-    Returns:
-        The responses, and how many lines were left out.
-
-    Raises:
-        InputError: The file cannot be read, or holds no response.
-    """
+    """Reads responses from a text file, one on each line."""
     responses: dict[str, str] = {}
     lines = blank = 0
     try:
@@ -84,18 +74,7 @@ def read_pool(path: Path) -> Pool:
 
 
 def read_contexts(path: Path) -> list[Dialogue]:
-    """Reads dialogues so far.
-
-    Args:
-        path: A ``.jsonl`` file of dialogues, or a JSON file of one chat: a list of messages, or an object with
-            ``messages``.
-
-    Returns:
-        The dialogues.
-
-    Raises:
-        InputError: The file cannot be read, or a dialogue is malformed or has nothing in it.
-    """
+    """Reads dialogues so far."""
     if path.name.endswith((".jsonl", ".jsonl.gz")):
         return list(read_jsonl(path))
     try:
@@ -111,23 +90,7 @@ def read_contexts(path: Path) -> list[Dialogue]:
 def rank_file(
     model: str, contexts: Path, pool: Path, *, top: int = 10, index: str | None = None, output: Path | None = None
 ) -> Iterator[str]:
-    """Ranks the responses of a file after the dialogues of another.
-
-    Args:
-        model: Folder or Hub id of a ranker.
-        contexts: See `read_contexts`.
-        pool: See `read_pool`.
-        top: How many responses to keep for each dialogue.
-        index: See `rank_pool`.
-        output: A JSONL file to write, a dialogue on each line: ``id``, ``messages`` and ``ranked``, a list of objects
-            with ``response`` and ``score``; of an ensemble ``probability``, or ``cosine`` if an index found it.
-
-    Yields:
-        Readable lines.
-
-    Raises:
-        InputError: A file or the model cannot be used, a speaker has no mark, or there can be no index.
-    """
+    """Ranks the responses of a file after the dialogues of another."""
     if top < 1:
         raise InputError(f"--top: got {top}, expected at least 1")
     if index is not None:

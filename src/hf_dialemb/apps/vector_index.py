@@ -22,11 +22,7 @@ _ADDED = 8_192  # vectors that are brought to length one at once
 
 
 def check_index() -> None:
-    """Makes sure that there can be an index.
-
-    Raises:
-        InputError: faiss is not installed.
-    """
+    """Makes sure that there can be an index."""
     try:
         import faiss  # noqa: F401
     except ImportError as error:

@@ -36,14 +36,7 @@ _RESUMED = {"train", "ensemble", "embed", "benchmark", "flow"}  # what they have
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command.
-
-    Args:
-        arguments: Words after ``dialemb``; None takes the process's own.
-
-    Returns:
-        The exit code.
-    """
+    """Runs a command."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a corpus holds characters that a terminal may not

@@ -19,28 +19,14 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_command(commands: argparse._SubParsersAction[Parser], name: str, summary: str, example: str) -> Parser:
-    """Adds a command.
-
-    Args:
-        commands: Where it belongs.
-        name: Its name.
-        summary: One sentence.
-        example: What stands below its help.
-
-    Returns:
-        The command's parser.
-    """
+    """Adds a command."""
     return commands.add_parser(
         name, help=summary, description=summary, epilog=example, formatter_class=argparse.RawDescriptionHelpFormatter
     )
 
 
 def say(line: str) -> None:
-    """Prints a line of a command that has more to do than to print.
-
-    Args:
-        line: The line; when whoever read the lines has left, such as ``head``, it is lost, and the command goes on.
-    """
+    """Prints a line of a command that has more to do than to print."""
     try:
         print(line, flush=True)
     except BrokenPipeError:
@@ -48,25 +34,14 @@ def say(line: str) -> None:
 
 
 def corpus_options(parser: argparse.ArgumentParser, split: str = "test") -> None:
-    """Adds the options that name a corpus.
-
-    Args:
-        parser: The command's parser.
-        split: The split that is meant when none is given.
-    """
+    """Adds the options that name a corpus."""
     parser.add_argument("--corpus", required=True, help="a corpus name, or a file, folder or Hub dataset of your own")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(parser, split)
 
 
 def split_option(parser: argparse._ActionsContainer, split: str, default: str | None = None) -> None:
-    """Adds the option that names a split.
-
-    Args:
-        parser: The command's parser, or a group of it.
-        split: The split that is meant when none is given.
-        default: What the option then is; by default that split.
-    """
+    """Adds the option that names a split."""
     told = f"of a corpus by name or on the Hub: train, dev, test or all (default: {split})"
     parser.add_argument("--split", action=_Split, default=split if default is None else default, help=told)
 
@@ -79,14 +54,7 @@ class _Split(argparse.Action):
 
 
 def check_split(options: argparse.Namespace) -> None:
-    """Refuses a split of a file of one's own, which is read whole: figures would be told as those of a part of it.
-
-    Args:
-        options: The words of a command.
-
-    Raises:
-        InputError: There is one.
-    """
+    """Refuses a split of a file of one's own, which is read whole: figures would be told as those of a part of it."""
     given = getattr(options, "given_split", "all")
     if given == "all":
         return
@@ -100,10 +68,6 @@ def check_split(options: argparse.Namespace) -> None:
 
 
 def own_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that say how a file of one's own is to be read.
-
-    Args:
-        parser: The command's parser.
-    """
+    """Adds the options that say how a file of one's own is to be read."""
     parser.add_argument("--columns", help="your table: which column is what, as id=call,role=speaker,content=text")
     parser.add_argument("--roles", help="your speakers: who is who, as Agent=assistant,Customer=user")

@@ -48,8 +48,7 @@ def evaluate_models(
 ) -> Results:
     """Measures models on a corpus.
 
-    The request is checked before the first model is loaded. The results file and its table are written anew after
-    each model, so that an interrupted run keeps what it has measured. No text is encoded twice by a model.
+    The request is checked before anything is loaded; the results file and its table are written anew after each model.
 
     Args:
         models: Encoders, in the forms that `load_encoder` takes, or loaded.
@@ -58,11 +57,11 @@ def evaluate_models(
         split: Which part of it.
         tasks: Keys of `hf_dialemb.evaluation.tasks.registry.TASKS`; none for those that suit the corpus.
         seeds: Repeats of everything that draws at random.
-        output: The results JSON to write; a Markdown table goes beside it, with the ending ``.md``.
+        output: The results JSON to write, with a Markdown table beside it.
         plot: The PNG to draw, of the first task whose items have labels.
-        limit: At most so many items to measure on, a fixed random sample; None means all.
-        command: What the results file shall call the run; the process's own command line by default.
-        cache: A folder where vectors of all models are kept for later runs; None for nowhere.
+        limit: At most so many items, a fixed random sample; None means all.
+        command: What the results file calls the run; by default the process's command line.
+        cache: A folder where vectors are kept for later runs.
 
     Returns:
         The figures of all models, with the time that each took for encoding.

@@ -68,23 +68,7 @@ def export(
     int8: bool = False,
     measured_on: TaskChoice | None = None,
 ) -> Iterator[str]:
-    """Writes the published form of a checkpoint and verifies it; nothing appears at ``output`` unless all of it holds.
-
-    Args:
-        source: Folder or Hub id of a training checkpoint.
-        output: A folder that does not exist yet.
-        weights: How the weights are written.
-        onnx: Whether an ONNX graph goes beside them.
-        int8: Whether one of 8-bit integers does, too.
-        measured_on: Tasks by which the loss of the 8-bit graph is measured; None measures it on probe texts alone.
-
-    Yields:
-        A line per verified way of loading, with its largest difference, and of the graphs likewise.
-
-    Raises:
-        InputError: ``source`` is not a checkpoint, ``output`` exists, a package or corpus is missing, or a way of
-            loading gives other embeddings.
-    """
+    """Writes and verifies the published form of a checkpoint; nothing appears at ``output`` unless all of it holds."""
     if output.exists():
         raise InputError(f"--output {output} exists already; choose a new folder or remove it")
     if onnx or int8:
@@ -109,14 +93,7 @@ def write_checkpoint(
     folder: Path,
     weights: WeightForm = AS_TRAINED,
 ) -> None:
-    """Writes the published form of a model.
-
-    Args:
-        model: Any of our encoders.
-        tokenizer: Its tokenizer.
-        folder: Created if absent.
-        weights: How the weights are written.
-    """
+    """Writes the published form of a model."""
     form_of(model).write(model, tokenizer, folder, weights)
 
 
@@ -126,21 +103,7 @@ def verify(
     tokenizer: Any,  # noqa: ANN401
     weights: WeightForm = AS_TRAINED,
 ) -> Iterator[str]:
-    """Loads a published folder in fresh processes, in every way that a stranger may, and compares embeddings.
-
-    Args:
-        folder: The published form.
-        model: What it was made from.
-        tokenizer: Its tokenizer.
-        weights: How the weights were written.
-
-    Yields:
-        A line per way, with the largest difference relative to the largest value; before them what passes, where
-        weights were rounded.
-
-    Raises:
-        InputError: A way fails or gives other embeddings.
-    """
+    """Loads a published folder in fresh processes, in every way that a stranger may, and compares embeddings."""
     form = form_of(model)
     full = form.TOLERANCE
     tolerance = weights.tolerance(model, full)

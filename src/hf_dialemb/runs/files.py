@@ -12,13 +12,7 @@ from ..models.errors import InputError
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Lets ``write`` make a file beside ``path`` and then puts it in place in one step.
-
-    Args:
-        path: Where the file shall be; its folder is created. A link is followed; what is no regular file, such as
-            ``/dev/stdout``, is written itself.
-        write: Writes the path that it is given; when it fails, nothing changes at ``path``.
-    """
+    """Lets ``write`` make a file beside ``path`` and then puts it in place in one step."""
     if path.exists() and not path.is_file() and not path.is_dir():
         write(path)
         return
@@ -41,25 +35,12 @@ def write_text_atomically(path: Path, text: str) -> None:
 
 
 def write_json_atomically(path: Path, record: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
-    """Writes ``record`` to ``path`` as JSON, whole or not at all.
-
-    Args:
-        path: Where the file shall be; its folder is created.
-        record: What `json.dumps` takes.
-    """
+    """Writes ``record`` to ``path`` as JSON, whole or not at all."""
     write_text_atomically(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
 def check_writable(path: Path, *sources: str | Path) -> None:
-    """Makes sure that ``path`` can be written later; its folder is created.
-
-    Args:
-        path: A file that need not exist.
-        *sources: What is read meanwhile: files, folders, or names of corpora.
-
-    Raises:
-        InputError: The path is a folder or one of the sources, or its folder cannot be created or written.
-    """
+    """Makes sure that ``path`` can be written later; its folder is created."""
     check_not_read(path, *sources)
     if path.is_dir():
         raise InputError(f"output '{path}': got a folder, expected a file; add a file name")
@@ -75,15 +56,7 @@ def check_writable(path: Path, *sources: str | Path) -> None:
 
 
 def check_not_read(path: Path, *sources: str | Path) -> None:
-    """Makes sure that writing ``path`` does not cost what is read.
-
-    Args:
-        path: A file that need not exist.
-        *sources: Files, folders, or names of corpora.
-
-    Raises:
-        InputError: The path is one of the sources, or a transcript (``.txt``) in one of them.
-    """
+    """Makes sure that writing ``path`` does not cost what is read."""
     read = [Path(source) for source in sources if Path(source).exists()]
     if path.exists() and any(
         path.samefile(source) or (path.suffix == ".txt" and source.resolve() in path.resolve().parents)

@@ -68,11 +68,7 @@ class RunFolder:
         return sorted(found, key=lambda path: int(path.name.rpartition("-")[2]))
 
     def members(self) -> list[str]:
-        """Names the runs that an ensemble was made of, relative to the folder that holds it; none for other runs.
-
-        Raises:
-            InputError: The list of members is damaged.
-        """
+        """Names the runs that an ensemble was made of, relative to the folder that holds it; none for other runs."""
         if not self.members_file.is_file():
             return []
         remedy = "give an ensemble that dialemb ensemble wrote, or let it assemble this one again"
@@ -83,15 +79,7 @@ class RunFolder:
 
 
 def read_object(path: Path, remedy: str) -> dict[str, Any]:
-    """Reads a JSON object.
-
-    Args:
-        path: The file.
-        remedy: What to do if it is not there.
-
-    Raises:
-        InputError: It is missing, or no JSON object.
-    """
+    """Reads a JSON object."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -104,11 +92,7 @@ def read_object(path: Path, remedy: str) -> dict[str, Any]:
 
 
 def field_of(record: Mapping[str, Any], name: str, place: str, remedy: str) -> Any:  # noqa: ANN401 - what JSON can hold
-    """Takes a field that must be there.
-
-    Raises:
-        InputError: It is not, or it is null.
-    """
+    """Takes a field that must be there."""
     if record.get(name) is None:
         raise InputError(f"{place}: field {name}: got nothing, expected a value; {remedy}")
     return record[name]

@@ -11,11 +11,7 @@ from ..models.errors import InputError
 
 
 def data_frame(records: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401 - a pandas.DataFrame
-    """Makes a DataFrame of a row for each record.
-
-    Raises:
-        InputError: pandas is not installed.
-    """
+    """Makes a DataFrame of a row for each record."""
     try:
         import pandas
     except ImportError:

@@ -8,14 +8,7 @@ from pathlib import Path
 
 
 def describe_hardware(gpu: bool) -> str:
-    """Names the machine.
-
-    Args:
-        gpu: Whether the work is done by its GPUs.
-
-    Returns:
-        The GPUs' name and number, or the processor's name and how many cores the machine has.
-    """
+    """Names the machine."""
     if gpu:
         import torch
 

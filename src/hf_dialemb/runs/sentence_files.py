@@ -14,15 +14,7 @@ def write_sentence_files(
     prompts: dict[str, str] | None = None,
     similarity: str = "cosine",
 ) -> None:
-    """Writes ``modules.json``, ``sentence_bert_config.json`` and ``config_sentence_transformers.json``.
-
-    Args:
-        folder: Where the weights are.
-        modules: Subfolder to stock class, in order; classes of other packages would need ``trust_remote_code``.
-        transformer: Settings of the first module.
-        prompts: What ``encode_query`` and ``encode_document`` put before a text.
-        similarity: Which similarity of two vectors counts, ``cosine`` or ``dot``.
-    """
+    """Writes ``modules.json``, ``sentence_bert_config.json`` and ``config_sentence_transformers.json``."""
     listed = [
         {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{name}"}
         for index, (path, name) in enumerate(modules.items())
@@ -34,12 +26,7 @@ def write_sentence_files(
 
 
 def write_files_of_our_own(folder: Path, config: Any) -> None:  # noqa: ANN401 - a MethodConfig
-    """Writes the files for a model of this package: its own ``forward`` gives the vector of a text or of messages.
-
-    Args:
-        folder: Where the weights are.
-        config: The model's; of rankers it says how responses are told from contexts, and what their score is.
-    """
+    """Writes the files for a model of this package: its own ``forward`` gives the vector of a text or of messages."""
     pooled = {"method": "forward", "method_output_name": "pooler_output"}
     settings = {
         "transformer_task": "feature-extraction",

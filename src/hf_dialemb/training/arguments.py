@@ -35,18 +35,7 @@ _RECIPES = (_PACKAGE / "recipes", _PACKAGE.parents[1] / "training_scripts" / "re
 
 
 def parse(config: str | None, overrides: Sequence[str]) -> Settings:
-    """Reads the settings of a run.
-
-    Args:
-        config: A YAML file of flat ``field: value`` lines, the name of a recipe that comes with the package, or None.
-        overrides: ``--field value`` words; they win over the file.
-
-    Returns:
-        The settings.
-
-    Raises:
-        InputError: A file is missing or malformed, a field unknown, or a value of the wrong type or out of range.
-    """
+    """Reads the settings of a run."""
     words = _joined([*_words(config), *overrides])
     method = _method_name(words)
     run_class, method_class = RunArguments, _settings_class(get_method(method).config_class)

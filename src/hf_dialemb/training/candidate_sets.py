@@ -22,18 +22,7 @@ _VECTORS = "response_vectors-"  # how files of them begin
 
 
 def given_examples(path: str) -> GivenExamples:
-    """Reads the candidate sets that choose a checkpoint.
-
-    Args:
-        path: A file of them.
-
-    Returns:
-        The examples; sets without a correct response are passed over, and of those of several sizes all keep as many
-        candidates as the smallest has.
-
-    Raises:
-        InputError: The file cannot be read, no set has a correct response, or one has no other to tell it from.
-    """
+    """Reads the candidate sets that choose a checkpoint."""
     _, selections = read_candidates(path)
     examples = [ranking_example(selection) for selection in selections if selection.correct]
     if not examples:
@@ -57,16 +46,7 @@ def ranking_example(selection: ResponseSelection) -> RankingExample:
 def response_vectors(responses: Sequence[str], model: str, report: Callable[[str], None]) -> np.ndarray:
     """Embeds responses with a trained ranker, or reads their vectors if that was done before.
 
-    Args:
-        responses: N distinct texts.
-        model: The folder of a ranker that embeds; the vectors are kept in it.
-        report: Receives one line per fact worth telling.
-
-    Returns:
-        (N, D) float32.
-
-    Raises:
-        InputError: The folder holds no such ranker.
+    Returns (N, D) float32.
     """
     from safetensors import safe_open
     from safetensors.numpy import save_file
@@ -85,17 +65,7 @@ def response_vectors(responses: Sequence[str], model: str, report: Callable[[str
 
 
 def similarity_ranker(model: str) -> LoadedRanker:
-    """Loads the ranker that tells how similar responses are.
-
-    Args:
-        model: Its folder.
-
-    Returns:
-        The ranker.
-
-    Raises:
-        InputError: There is no such folder, or it holds no ranker that embeds.
-    """
+    """Loads the ranker that tells how similar responses are."""
     if not Path(model).is_dir():
         raise InputError(f"similarity: got {model}, expected the folder of a trained ranker; check the name")
     ranker = load_ranker(model)

@@ -20,11 +20,7 @@ SELECTIONS = {"contrastive_loss": False, "contrastive_accuracy": True, "uniformi
 
 
 def check_training(training: TrainingArguments) -> None:
-    """Refuses what cannot be trained with, before any data is read.
-
-    Raises:
-        InputError: A value is out of range, needs what is not installed, or would do nothing.
-    """
+    """Refuses what cannot be trained with, before any data is read."""
     for item in dataclasses.fields(training):
         value = getattr(training, item.name)
         if isinstance(value, float) and not math.isfinite(value):
@@ -87,17 +83,7 @@ def _check_parts(training: TrainingArguments) -> None:
 
 
 def check_method(method: Method, run: RunArguments, chosen: dict[str, Any], training: TrainingArguments) -> None:
-    """Refuses what the method cannot do, and leaves out a last batch that may be too small for it.
-
-    Args:
-        method: What is trained.
-        run: The run's settings.
-        chosen: The method's.
-        training: The trainer's; changed where the method asks for it.
-
-    Raises:
-        InputError: A setting is not for this method, lacks another one, or would do nothing.
-    """
+    """Refuses what the method cannot do, and leaves out a last batch that may be too small for it."""
     dialogues, utterances, rankers = (method.kind == kind for kind in ("dialogues", "utterances", "responses"))
     granularity = chosen.get("granularity")
     refused = (

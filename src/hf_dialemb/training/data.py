@@ -103,11 +103,7 @@ def make_examples(
     report: Callable[[str], None],
     part: str = "train",
 ) -> Examples:
-    """Makes a method's examples, tells what they leave out, and gives labels and responses the vectors they want.
-
-    Raises:
-        InputError: There are fewer than one step takes, or none can be made.
-    """
+    """Makes a method's examples, tells what they leave out, and gives labels and responses the vectors they want."""
     examples = method.examples(dialogues, config, args.seed)
     for note in examples.notes:
         report(note)

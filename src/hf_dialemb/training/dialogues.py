@@ -31,18 +31,7 @@ Report = Callable[[str], None]
 def training_dialogues(
     run: RunArguments, method: Method, seed: int, report: Report, given: Sequence[Dialogue] | None = None
 ) -> list[Dialogue]:
-    """Loads what a run learns from, or takes what is given; without evaluation sets and what is of no use to it.
-
-    Args:
-        run: The run's settings.
-        method: What it trains.
-        seed: Draws ``max_dialogues``.
-        report: Receives one line per fact worth telling.
-        given: Dialogues in memory, in place of the corpora of ``run``.
-
-    Raises:
-        InputError: A corpus or a split is unknown, missing or malformed, or a setting contradicts another.
-    """
+    """Loads what a run learns from, or takes what is given; without evaluation sets and what is of no use to it."""
     sets = _training_sets(run) if given is None else []
     loaded = list(given or ()) or [dialogue for corpus, split in sets for dialogue in _load(run, corpus, split)]
     dialogues = _usable(_without_leaks(loaded, run, sets, report), run, method, report)
@@ -61,15 +50,7 @@ def drawn(dialogues: list[Dialogue], most: int | None, seed: int) -> list[Dialog
 def dev_dialogues(
     run: RunArguments, method: Method, report: Report, given: Sequence[Dialogue] | None = None
 ) -> list[Dialogue]:
-    """Loads the dialogues whose signal chooses the checkpoint, or takes what is given; none if there is no dev split.
-
-    Returns:
-        At most ``max_dev_dialogues`` of the dev splits of the corpora, those left out that have none and those whose
-        dev split is learnt from; or of the file that ``dev_split`` names.
-
-    Raises:
-        InputError: As `training_dialogues`.
-    """
+    """Loads the dialogues that choose the checkpoint, or takes what is given; none if there is no dev split."""
     if run.dev_split is None:
         return []
     if given is None:

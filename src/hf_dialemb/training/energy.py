@@ -61,14 +61,7 @@ class EnergyCallback(TrainerCallback):
 
 
 def requested_energy() -> EnergyCallback | None:
-    """Makes the callback if the environment asks for it.
-
-    Returns:
-        The callback, or None.
-
-    Raises:
-        InputError: The variable is no country's three letters, or codecarbon is not installed.
-    """
+    """Makes the callback if the environment asks for it."""
     country = os.environ.get(COUNTRY, "")
     if not country:
         return None

@@ -16,16 +16,7 @@ from ..runs.files import write_atomically
 def label_vectors(labels: Sequence[str], encoder: str, folder: Path) -> np.ndarray:
     """Embeds labels, or reads their vectors if this run has embedded the same ones before.
 
-    Args:
-        labels: K distinct texts.
-        encoder: A sentence-transformers model, folder or Hub id.
-        folder: Where the vectors are kept.
-
-    Returns:
-        (K, E) float32.
-
-    Raises:
-        InputError: The encoder cannot be reached.
+    Returns (K, E) float32.
     """
     from safetensors import safe_open
     from safetensors.numpy import save_file

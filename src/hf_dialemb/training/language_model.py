@@ -49,19 +49,6 @@ def adapted_backbone(
     """Goes on with a backbone's pre-training on the utterances of dialogues, if the run asks for it.
 
     Run again, it goes on from its last checkpoint, and does nothing when it is complete.
-
-    Args:
-        settings: The run's settings.
-        backbone: Folder or Hub id.
-        dialogues: What the run learns from.
-        report: Receives one line per fact worth telling.
-
-    Returns:
-        The folder of the adapted backbone, with its tokenizer, below ``output_dir``; ``backbone`` itself if nothing
-        was asked for.
-
-    Raises:
-        InputError: The backbone has no masked language model or no mask token, or the folder holds another run.
     """
     run, args = settings.run, settings.training
     if run.language_model_steps is None and run.language_model_epochs is None:

@@ -217,15 +217,7 @@ def _starting_point(
 
 
 def check_same_data(output: Path, dialogues: Sequence[Dialogue]) -> None:
-    """Makes sure that a run learnt from certain dialogues.
-
-    Args:
-        output: Its folder; one of an older version does not say.
-        dialogues: What it shall have learnt from.
-
-    Raises:
-        InputError: It learnt from others.
-    """
+    """Makes sure that a run learnt from certain dialogues."""
     _check_same(output, RunFolder(output).data_file, _described(dialogues))
 
 

@@ -218,11 +218,7 @@ class DialogueTrainer(Trainer):
 def _ranked_first(similarities: torch.Tensor) -> torch.Tensor:
     """Says of each row how often what comes first is the most similar, over the roles that it has.
 
-    Args:
-        similarities: (B, K, R); 0 for all K of a role that is not there.
-
-    Returns:
-        (B,) float32 in [0, 1]. A tie is no success, nor is a number that is none.
+    Returns (B,) float32 in [0, 1]. A tie is no success, nor is a number that is none.
     """
     first = (similarities[:, :1] > similarities[:, 1:]).all(1).float()  # (B, R)
     present = (similarities != 0).any(1).float()
@@ -230,15 +226,7 @@ def _ranked_first(similarities: torch.Tensor) -> torch.Tensor:
 
 
 def out_of_patience(state: TrainerState, run: RunArguments) -> bool:
-    """Says whether a run has been measured often enough without gain: by its log alone, so that a resumed one agrees.
-
-    Args:
-        state: Holds the log.
-        run: Says how often is enough.
-
-    Returns:
-        Whether the best value is ``patience`` measurements old.
-    """
+    """Says whether a run was measured often enough without gain; by its log alone, so that a resumed one agrees."""
     name = f"eval_{run.checkpoint_selection}"
     values = [entry[name] for entry in state.log_history if name in entry]
     if run.patience is None or not values:
@@ -251,13 +239,6 @@ def restore_finished(trainer: Trainer, checkpoint: Path) -> bool:
     """Brings a run that had learnt all that it was to learn, but was killed before its end, to where it was.
 
     That is after all its steps, or at the end of its patience; Trainer itself would go on.
-
-    Args:
-        trainer: One that has not trained.
-        checkpoint: The run's last.
-
-    Returns:
-        Whether the run had learnt all; otherwise nothing is changed.
     """
     state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
     stopped = isinstance(trainer, DialogueTrainer) and out_of_patience(state, trainer.run)
@@ -277,14 +258,7 @@ def restore_finished(trainer: Trainer, checkpoint: Path) -> bool:
 
 
 def last_complete_checkpoint(output_dir: Path) -> Path | None:
-    """Finds where a killed run can go on, and clears away checkpoints that were being written when it died.
-
-    Args:
-        output_dir: The run's folder.
-
-    Returns:
-        The newest whole checkpoint, or None.
-    """
+    """Finds where a killed run can go on, and clears away checkpoints that were being written when it died."""
     found = {}
     for folder in output_dir.glob("checkpoint-*"):
         match = re.fullmatch(r"checkpoint-(\d+)", folder.name)

@@ -55,18 +55,7 @@ class _Analysis:
 def analyse(
     plan: EnsemblePlan, systems: _Systems, whole: Sequence[str], baseline: str, report: Callable[[str], None]
 ) -> Iterator[list[Outcome]]:
-    """Probes all systems and fine-tunes those that the paper does, or reads what was found before.
-
-    Args:
-        plan: What was trained.
-        systems: The members of each, by name; all of them embed.
-        whole: Names of those that are not a granularity alone.
-        baseline: Name of the single model.
-        report: Receives one line per fact worth telling.
-
-    Yields:
-        The outcomes of one analysis after the other; those of acts only where train, dev and test name them.
-    """
+    """Probes all systems and fine-tunes those that the paper does, or reads what was found before."""
     train = labelled = _training_dialogues(plan, ())
     if plan.corpus in CORPORA:  # other corpora name acts otherwise
         labelled = _training_dialogues(plan, ("--corpus", f"{plan.corpus}/train"))

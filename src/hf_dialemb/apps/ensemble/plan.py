@@ -149,11 +149,7 @@ class EnsemblePlan:
         return ["--corpus", self.corpus, "--dev_split", self.dev, "--exclude", self.dev, self.test]
 
     def method(self) -> Method:
-        """Finds what the recipe trains.
-
-        Raises:
-            InputError: A setting is wrong, it is no ranker, or nothing tells how similar responses are.
-        """
+        """Finds what the recipe trains."""
         settings = parse(self.config, [*self.overrides, *self._own_words()])
         method = get_method(settings.run.method)
         if not issubclass(method.config_class, RankerConfig):

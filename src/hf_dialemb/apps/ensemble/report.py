@@ -64,19 +64,7 @@ def system_names(plan: EnsemblePlan) -> dict[str, str]:
 
 
 def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], None]) -> str:
-    """Measures everything and renders it.
-
-    Args:
-        plan: What was trained.
-        analyses: Whether to probe and to fine-tune.
-        report: Receives one line per fact worth telling.
-
-    Returns:
-        The tables in Markdown, as written to ``results.md`` beside ``results.json``.
-
-    Raises:
-        InputError: A checkpoint or a corpus is not at hand.
-    """
+    """Measures everything and renders it."""
     started = time.perf_counter()
     names = system_names(plan)
     systems = _systems(plan, names)

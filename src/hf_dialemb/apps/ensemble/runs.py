@@ -68,14 +68,7 @@ class Runs:
                 self._begun[self._pool.submit(self._carry_out, name)] = name
 
     def wait(self, until: str | None = None) -> None:
-        """Waits for a run, or for all that were begun.
-
-        Args:
-            until: Its name; None waits for all.
-
-        Raises:
-            InputError: A run failed.
-        """
+        """Waits for a run, or for all that were begun."""
         if until is not None and until not in self._begun.values():
             return
         for done in as_completed(list(self._begun)):

@@ -55,15 +55,7 @@ _TABLES = (
 
 
 def ensemble_tables(results: Results) -> str:
-    """Renders results of `hf_dialemb.apps.ensemble.report.report_ensemble`.
-
-    Args:
-        results: Figures of ours and of the paper, and ``comparisons`` in the run's config.
-
-    Returns:
-        Markdown that ends in a line break: what was learnt from, the paper's tables 2 (on Ubuntu 3), 4, 5 and 6 as far
-        as there are figures, and what is more than chance.
-    """
+    """Renders results of `hf_dialemb.apps.ensemble.report.report_ensemble`."""
     left_out = "Table 2" if any(row.corpus == _UBUNTU for row in results.results) else "Table 3"
     parts = [_render(table, results.results) for table in _TABLES if table.printed != left_out]
     config = results.run["config"]

@@ -32,15 +32,7 @@ from .runs import Runs, is_complete
 def train_ensemble(plan: EnsemblePlan, report: Callable[[str], None]) -> dict[str, Path]:
     """Trains the baseline, the granularities and the seeds, and assembles the ensembles.
 
-    Args:
-        plan: What is to be trained.
-        report: Receives one line per fact worth telling.
-
-    Returns:
-        The folders of the baseline and the three ensembles, by name.
-
-    Raises:
-        InputError: A setting is wrong, a corpus is not at hand, or a run failed.
+    Returns the folders of the baseline and the three ensembles, by name.
     """
     method = plan.method()
     if plan.similarity is not None:
@@ -97,18 +89,7 @@ def _alone(output: Path) -> Iterator[None]:
 
 
 def best_checkpoints(run: Path, count: int) -> list[Path]:
-    """Finds a run's checkpoints that solved the dev candidates best.
-
-    Args:
-        run: Its folder.
-        count: How many.
-
-    Returns:
-        Their folders, the best first; of equal ones the earlier.
-
-    Raises:
-        InputError: The run has fewer.
-    """
+    """Finds a run's checkpoints that solved the dev candidates best."""
     log = RunFolder(run).report()["log"]
     scores = {
         entry["step"]: entry["eval_contrastive_accuracy"] for entry in log if "eval_contrastive_accuracy" in entry
@@ -172,16 +153,7 @@ def _responses(plan: EnsemblePlan, method: Method) -> list[str]:
 
 
 def assemble(folder: Path, members: Sequence[Path], report: Callable[[str], None]) -> None:
-    """Puts members into one checkpoint, unless it was made of these.
-
-    Args:
-        folder: Where the ensemble shall lie.
-        members: Folders of trained rankers beside it, or in folders beside it.
-        report: Receives one line per fact worth telling.
-
-    Raises:
-        InputError: The members do not fit together.
-    """
+    """Puts members into one checkpoint, unless it was made of these."""
     from ...models.multi_granularity import MultiGranularityModel
 
     file, kept = folder / "model.safetensors", RunFolder(folder).members_file

@@ -47,17 +47,7 @@ def build_benchmark(
     Training keeps all dialogues; dev and test those of exactly one domain. A corpus or a split whose files are not at
     hand is left out, and the table says so.
 
-    Args:
-        data_dir: Where the corpora lie, as `iterate_dialogues` takes it.
-        output: The folder to write.
-        report: Receives a line for each split.
-
-    Returns:
-        The counts by corpus and split, the domains by corpus, and what is missing; it lies in ``table.json`` too.
-
-    Raises:
-        MissingFilesError: Nothing at all is at hand.
-        InputError: A file or a record is malformed.
+    Returns the counts by corpus and split, the domains by corpus, and what is missing; it lies in ``table.json`` too.
     """
     counts: dict[str, dict[str, object]] = {}
     domains: dict[str, int] = {}
@@ -91,16 +81,7 @@ def build_benchmark(
 
 
 def filtered(name: str, split: str, dialogues: Iterable[Dialogue]) -> Iterator[Dialogue]:
-    """Keeps what the paper keeps of a corpus.
-
-    Args:
-        name: One of the six.
-        split: ``"train"``, ``"dev"`` or ``"test"``.
-        dialogues: The dialogues of that split.
-
-    Yields:
-        Those that stay, in order.
-    """
+    """Keeps what the paper keeps of a corpus."""
     for dialogue in dialogues:
         if name == "doc2dial" and not set(dialogue.domains) <= set(DOC2DIAL_DOMAINS):
             continue
@@ -109,14 +90,7 @@ def filtered(name: str, split: str, dialogues: Iterable[Dialogue]) -> Iterator[D
 
 
 def benchmark_table(result: dict[str, object]) -> str:
-    """Draws Table 1 with the paper's figures beside ours.
-
-    Args:
-        result: What `build_benchmark` returned.
-
-    Returns:
-        A Markdown table, one row per corpus and split: dialogues, mean turns and mean words, and the paper's.
-    """
+    """Draws Table 1 with the paper's figures beside ours."""
     counts: dict[str, dict[str, dict[str, float]]] = result["counts"]  # type: ignore[assignment]
     domains: dict[str, int] = result["domains"]  # type: ignore[assignment]
     lines = [

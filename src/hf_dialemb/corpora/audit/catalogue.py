@@ -12,14 +12,7 @@ COLUMNS = ("corpus", "holds", "splits", "licence", "terms", "run on", "source")
 
 
 def catalogue(output: Path | None = None) -> str:
-    """Lists the registered corpora.
-
-    Args:
-        output: Where to write the table as a results file, if anywhere.
-
-    Returns:
-        A Markdown table, one row per corpus.
-    """
+    """Lists the registered corpora."""
     rows = [COLUMNS, *(_row(get_corpus(name)) for name in sorted(CORPORA))]
     widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
     padded = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]

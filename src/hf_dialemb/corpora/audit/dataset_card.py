@@ -79,16 +79,7 @@ class Tally:
         self.counts: Counter[str] = Counter()
 
     def take(self, split: str, turns: int, labelled: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Counts a dialogue.
-
-        Args:
-            split: Where it is.
-            turns: How many turns it has.
-            labelled: Its labelled turns in the paper's form.
-
-        Returns:
-            Those of two words and more: its utterances.
-        """
+        """Counts a dialogue."""
         self.dialogues[split] += 1
         self.counts.update(turns=turns, labelled=len(labelled))
         utterances = []
@@ -150,15 +141,7 @@ class Tally:
 
 
 def statistics(tallies: Iterable[Tally]) -> dict[str, Any]:
-    """Makes the figures of a dataset.
-
-    Args:
-        tallies: What was counted of each of its corpora.
-
-    Returns:
-        Under ``corpora`` each one's source, licence and figures, the ``totals`` over them, where a label that several
-        corpora have counts once, those over the paper's datasets alone, and the ``shares`` of acts and domains.
-    """
+    """Makes the figures of a dataset."""
     total, of_paper = Tally(), Tally()
     corpora = {}
     for tally in tallies:
@@ -178,14 +161,7 @@ def statistics(tallies: Iterable[Tally]) -> dict[str, Any]:
 
 
 def dataset_card(stats: Mapping[str, Any]) -> str:
-    """Renders the card of a unified dataset.
-
-    Args:
-        stats: What `unify.unify` returns.
-
-    Returns:
-        Markdown with the front matter that the Hub and ``datasets.load_dataset`` read.
-    """
+    """Renders the card of a unified dataset."""
     import yaml
 
     front = yaml.safe_dump(_front_matter(stats), sort_keys=False, allow_unicode=True)
@@ -276,28 +252,14 @@ def _largest(shares: Mapping[str, float]) -> list[tuple[str, str]]:
 
 
 def figures_table(stats: Mapping[str, Any]) -> str:
-    """Draws the figures of the corpora and of all together beside the paper's.
-
-    Args:
-        stats: What ``stats.json`` holds.
-
-    Returns:
-        A Markdown table.
-    """
+    """Draws the figures of the corpora and of all together beside the paper's."""
     totals = (("**those of the paper**", stats["totals_of_paper"]), ("**all**", stats["totals"]))
     rows = (*stats["corpora"].items(), *totals)
     return _table(_COUNTS, [_counts(*each) for each in rows])
 
 
 def excluded(stats: Mapping[str, Any]) -> str:
-    """Says what was left out of train.
-
-    Args:
-        stats: What ``stats.json`` holds.
-
-    Returns:
-        A Markdown paragraph, and a list of the corpora that lost something.
-    """
+    """Says what was left out of train."""
     sets = ", ".join(stats["evaluation"])
     if not sets:
         return "Train was not compared with any evaluation set."

@@ -30,11 +30,7 @@ _BLUE, _GREEN, _RED, _GREY = "#0072b2", "#009e73", "#d55e00", "#b0b0b0"
 
 
 def check_drawing() -> None:
-    """Makes sure that pictures can be drawn.
-
-    Raises:
-        InputError: matplotlib is not installed.
-    """
+    """Makes sure that pictures can be drawn."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -48,14 +44,6 @@ def draw_histograms(statistics: Statistics, path: Path | str, title: str) -> Non
 
     Above, histograms of turns per dialogue, words per turn and words per dialogue, up to their 99th percentile; below,
     the most frequent domains, dialogue acts, slots and intents, as far as the corpus has any.
-
-    Args:
-        statistics: The counts of one dialogue at least.
-        path: The PNG file.
-        title: What stands above it all, such as the corpus's name and split.
-
-    Raises:
-        InputError: No dialogue was counted, or matplotlib is not installed.
     """
     check_drawing()
     if not statistics.dialogues:
@@ -86,16 +74,7 @@ def draw_histograms(statistics: Statistics, path: Path | str, title: str) -> Non
 
 
 def bin_counts(histogram: Histogram) -> tuple[list[int], list[int], int]:
-    """Sums a histogram into at most `MAX_BINS` bins of equal width that reach to its 99th percentile.
-
-    Args:
-        histogram: The counts of one number at least.
-
-    Returns:
-        The bins' smallest numbers; their counts; and the bins' width, which is 1 or even: in many corpora two speakers
-        alternate to the end, so that most numbers of turns are even, and bins of odd width would hold now more, now
-        fewer of them.
-    """
+    """Sums a histogram into at most `MAX_BINS` bins of equal width that reach to its 99th percentile."""
     low, high = min(histogram.counts), histogram.percentile(SHOWN_PERCENT)
     width = -(-(high - low + 1) // MAX_BINS)
     width += width > 1 and width % 2
@@ -107,15 +86,7 @@ def bin_counts(histogram: Histogram) -> tuple[list[int], list[int], int]:
 
 
 def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib has no types here
-    """Makes a figure that is drawn to files only, whatever backend the user's session has.
-
-    Args:
-        width: In inches.
-        height: In inches.
-
-    Returns:
-        An empty figure of matplotlib.
-    """
+    """Makes a figure that is drawn to files only, whatever backend the user's session has."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine

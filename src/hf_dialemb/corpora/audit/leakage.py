@@ -87,12 +87,8 @@ class EvaluationIndex:
     def leaks(self, dialogue: Dialogue) -> list[Leak]:
         """Finds what of the evaluation sets stands in a training dialogue.
 
-        Args:
-            dialogue: The training dialogue.
-
-        Returns:
-            For each evaluation set of dialogues the one that equals this best, if any does; for each turn and each
-            evaluation set of utterances likewise; sorted by evaluation set and turn.
+        Returns for each evaluation set of dialogues the one that equals this best, if any does; for each turn and
+        each evaluation set of utterances likewise; sorted by evaluation set and turn.
         """
         found = [_leak(match, DIALOGUE) for match in self._dialogue_matches(dialogue)]
         if self._utterances or (self._turns and len(dialogue.turns) == 1):
@@ -111,16 +107,7 @@ class EvaluationIndex:
         return self._dialogues.find(_text(dialogue), near=len(dialogue.turns) > 1)
 
     def clean(self, dialogues: Iterable[Dialogue], cleaning: Cleaning | None = None) -> Iterator[Dialogue]:
-        """Leaves out of training data what leaks.
-
-        Args:
-            dialogues: The training dialogues.
-            cleaning: Counts what is left out.
-
-        Yields:
-            What may be trained on: the dialogues, or what is left of them, in order; `leaks` finds nothing in them but
-            turns.
-        """
+        """Leaves out of training data what leaks."""
         for dialogue in dialogues:
             left = self.without(dialogue, self.leaks(dialogue))
             if cleaning:
@@ -132,13 +119,6 @@ class EvaluationIndex:
         """Leaves out what leaks, as `clean` does, and cuts dialogues there.
 
         What follows on a turn, in what a method learns from, shall have followed on it in the conversation.
-
-        Args:
-            dialogues: The training dialogues.
-            cleaning: Counts what is left out.
-
-        Yields:
-            What may be trained on, in order: the dialogues, or the runs of turns between what was left out.
         """
         for dialogue in dialogues:
             leaks = self.leaks(dialogue)
@@ -154,15 +134,7 @@ class EvaluationIndex:
                         yield replace(dialogue, turns=tuple(turn for _, turn in run))
 
     def without(self, dialogue: Dialogue, leaks: Iterable[Leak]) -> Dialogue | None:
-        """Leaves out of a dialogue what leaks.
-
-        Args:
-            dialogue: A training dialogue.
-            leaks: What `leaks` found in it.
-
-        Returns:
-            The dialogue, or what is left of it; None if nothing may be trained on.
-        """
+        """Leaves out of a dialogue what leaks."""
         places = set()
         for leak in leaks:
             if leak.level == DIALOGUE:
@@ -178,15 +150,7 @@ class EvaluationIndex:
 
 
 def leakage_table(training: Iterable[tuple[str, Iterable[Dialogue]]], index: EvaluationIndex) -> LeakageReport:
-    """Counts what of the evaluation sets stands in training sets, before and after cleaning.
-
-    Args:
-        training: Pairs of a training set's name and its dialogues, which are read once.
-        index: The evaluation sets.
-
-    Returns:
-        The report. The counts after cleaning are those of a search in what cleaning leaves.
-    """
+    """Counts what of the evaluation sets stands in training sets, before and after cleaning."""
     rows: list[Row] = []
     cleanings = {}
     for name, dialogues in training:
@@ -217,21 +181,7 @@ def _count(name: str, dialogues: Iterable[Dialogue], index: EvaluationIndex, cle
 def build_index(
     evaluation: Sequence[str], data_dir: str | Path | None = None, *, skip_invalid: bool = False, turns: bool = False
 ) -> EvaluationIndex:
-    """Reads evaluation sets and indexes them.
-
-    Args:
-        evaluation: Sets such as ``"sgd/test"``, of corpora of any kind, or paths of your own files. A file is a set of
-            utterances if each of its dialogues has one turn. A set that is named twice is read once.
-        data_dir: As in `iterate_dialogues`.
-        skip_invalid: As in `iterate_dialogues`.
-        turns: As in `EvaluationIndex`.
-
-    Returns:
-        The index.
-
-    Raises:
-        InputError: A corpus or split is unknown, or its files are missing or malformed.
-    """
+    """Reads evaluation sets and indexes them."""
     index = EvaluationIndex(turns=turns)
     for name in dict.fromkeys(evaluation):
         corpus, split = _parse(name)
@@ -254,24 +204,7 @@ def find_leakage(
     show_progress: bool = False,
     output: Path | None = None,
 ) -> LeakageReport:
-    """Finds what of evaluation sets stands in training sets.
-
-    Args:
-        training: Sets such as ``"sgd/train"`` (the name of a corpus means its train split), paths of your own files, or
-            ``["all"]`` for every train split of dialogues or utterances that is at hand.
-        evaluation: As in `build_index`, or ``["all"]`` for every other split that is at hand.
-        data_dir: As in `iterate_dialogues`.
-        skip_invalid: As in `iterate_dialogues`.
-        show_progress: Whether to draw a progress bar for each training set.
-        output: Where to write the report as JSON, if anywhere.
-
-    Returns:
-        The report.
-
-    Raises:
-        InputError: A training set is an evaluation set or holds it, a set is unknown or holds no dialogues, files are
-            missing or malformed, or the output cannot be written.
-    """
+    """Finds what of evaluation sets stands in training sets."""
     from tqdm.auto import tqdm
 
     training, evaluation = _expand(training, evaluation, data_dir, skip_invalid)
@@ -292,15 +225,7 @@ def find_leakage(
 
 
 def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:
-    """Makes sure that nothing is named both for training and for evaluation.
-
-    Args:
-        training: Sets as `find_leakage` takes them.
-        evaluation: Sets as `build_index` takes them.
-
-    Raises:
-        InputError: A training set is an evaluation set or holds it, or a set is unknown.
-    """
+    """Makes sure that nothing is named both for training and for evaluation."""
     others = {name: _parse(name) for name in evaluation}
     for name in training:
         for other, parts in others.items():

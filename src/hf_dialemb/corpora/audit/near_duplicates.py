@@ -91,12 +91,8 @@ _KEPT = _Kept()
 def comparable(text: str) -> str:
     """Brings a text into the form in which texts are compared.
 
-    Args:
-        text: Any text.
-
-    Returns:
-        Its letters and digits, folded (NFKC, case) and without spaces, Chinese, Japanese and Korean characters doubled;
-        of a text that has neither, all but its spaces.
+    Returns its letters and digits, folded (NFKC, case) and without spaces, Chinese, Japanese and Korean characters
+    doubled; of a text that has neither, all but its spaces.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     letters = folded.translate(_KEPT)
@@ -109,14 +105,7 @@ def content_hash(text: str) -> int:
 
 
 def dialogue_shingles(text: str) -> Hashes:
-    """Cuts the text of a dialogue into shingles.
-
-    Args:
-        text: As `comparable` gives it.
-
-    Returns:
-        A hash of every distinct run of eight characters, sorted; of a shorter text, one hash.
-    """
+    """Cuts the text of a dialogue into shingles."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
     count = max(1, len(codes) - _DIALOGUE_LENGTH + 1)
     codes = np.pad(codes, (0, max(0, _DIALOGUE_LENGTH - len(codes))))
@@ -127,14 +116,7 @@ def dialogue_shingles(text: str) -> Hashes:
 
 
 def utterance_shingles(text: str) -> set[str]:
-    """Cuts the text of an utterance into shingles.
-
-    Args:
-        text: As `comparable` gives it.
-
-    Returns:
-        Every distinct run of three characters; of a shorter text, the text.
-    """
+    """Cuts the text of an utterance into shingles."""
     return {text[start : start + _UTTERANCE_LENGTH] for start in range(max(1, len(text) - _UTTERANCE_LENGTH + 1))}
 
 
@@ -171,16 +153,7 @@ class Dialogues:
         self._table = None
 
     def find(self, text: str, near: bool = True) -> list[Match]:
-        """Looks a dialogue up.
-
-        Args:
-            text: Its whole text, as `comparable` gives it.
-            near: Whether to look for nearly equal ones too.
-
-        Returns:
-            For each evaluation set that has one, the equal dialogue or else the nearest, of several the one whose id
-            comes first.
-        """
+        """Looks a dialogue up."""
         matches = self._find_near(dialogue_shingles(text)) if near and self._ids else {}
         for name, identifier in self._exact.get(content_hash(text), {}).items():
             matches[name] = Match(name, identifier, True, 1.0)
@@ -284,12 +257,8 @@ class Utterances:
     def find(self, text: str) -> tuple[Match, ...]:
         """Looks an utterance up.
 
-        Args:
-            text: As `comparable` gives it.
-
-        Returns:
-            For each evaluation set that has one, the equal utterance or else the nearest, of several the one whose id
-            comes first; sorted by evaluation set.
+        Returns for each evaluation set that has one, the equal utterance or else the nearest, of several the one
+        whose id comes first; sorted by evaluation set.
         """
         key = content_hash(text)
         if key in self._unknown:

@@ -49,14 +49,7 @@ class Histogram:
         return (self._at((self.total - 1) // 2) + self._at(self.total // 2)) / 2
 
     def percentile(self, percent: int) -> int:
-        """Returns the smallest number that at least so many in a hundred do not exceed.
-
-        Args:
-            percent: From 1 to 100; 100 is the largest number.
-
-        Returns:
-            One of the numbers that came; at least one has to.
-        """
+        """Returns the smallest number that at least so many in a hundred do not exceed."""
         return self._at((self.total * percent + 99) // 100 - 1)
 
     def to_json(self) -> dict[str, Any]:
@@ -119,14 +112,7 @@ class Statistics:
 
     @classmethod
     def of(cls, dialogues: Iterable[Dialogue]) -> Statistics:
-        """Counts dialogues.
-
-        Args:
-            dialogues: The dialogues; a stream is read once and nothing of it is kept.
-
-        Returns:
-            The counts.
-        """
+        """Counts dialogues."""
         statistics = cls()
         for dialogue in dialogues:
             statistics.add(dialogue)
@@ -258,15 +244,7 @@ def describe(dialogues: Iterable[Dialogue]) -> str:
 
 
 def most_frequent(labels: Counter[str], limit: int) -> list[str]:
-    """Returns the most frequent labels.
-
-    Args:
-        labels: From a label to its count.
-        limit: How many to return at most.
-
-    Returns:
-        The labels, most frequent first, ties in the order of the alphabet.
-    """
+    """Returns the most frequent labels."""
     # most_common would leave ties to the order of the corpus.
     return sorted(labels, key=lambda label: (-labels[label], label))[:limit]
 
@@ -274,11 +252,7 @@ def most_frequent(labels: Counter[str], limit: int) -> list[str]:
 def content_hash(dialogue: Dialogue) -> bytes:
     """Hashes who says what.
 
-    Args:
-        dialogue: The dialogue.
-
-    Returns:
-        8 bytes, the same for dialogues whose turns differ in case and white space alone.
+    Returns 8 bytes, the same for dialogues whose turns differ in case and white space alone.
     """
     whole = blake2b(digest_size=8)
     for turn in dialogue.turns:

@@ -43,27 +43,7 @@ def unify(
     evaluation: Sequence[str] = (),
     show_progress: bool = True,
 ) -> dict[str, Any]:
-    """Writes corpora in the unified form.
-
-    Args:
-        names: Registered corpora; or ``["all"]`` for those of dialogues with acts or slots whose files are at hand and
-            whose licence is allowed.
-        data_dir: Where they lie, as in `iterate_dialogues`.
-        output: The folder to make; it must not exist, or be empty.
-        splits: One or more of train, dev and test; or ``"all"``.
-        terms: The strictest licences that may enter, one of `corpus.TERMS`.
-        skip_invalid: Leave malformed records out with a warning.
-        evaluation: Sets such as ``"clinc150/test"``: what equals or nearly equals something of them, or of the dev and
-            test splits of the corpora, is left out of train (see `leakage`).
-        show_progress: Show a bar for each split of each corpus.
-
-    Returns:
-        What ``stats.json`` holds: figures per corpus, totals, shares of acts and domains, what was left out and why.
-
-    Raises:
-        InputError: A corpus is unknown, malformed, not at hand or under a licence that is not allowed; or the folder
-            has files in it or cannot be written. Then nothing is left of the folder.
-    """
+    """Writes corpora in the unified form."""
     output = Path(output).expanduser().resolve()
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
         raise InputError(f"output '{output}': exists and is no empty folder; choose another one or remove it")

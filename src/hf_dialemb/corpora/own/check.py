@@ -34,22 +34,6 @@ def check(
     """Lists every problem of a corpus, not only the first.
 
     Without an error, the corpus can be read. Of the dialogues, only hashes are kept in memory.
-
-    Args:
-        corpus: The name of a registered corpus, the path of your own file or folder (see `own.read_own`), or the id of
-            a dataset on the Hub (see `hub_dataset.load_hub_dataset`).
-        data_dir: Where a registered corpus lies (see `iterate_dialogues`).
-        split: Which split of a registered corpus or of a dataset on the Hub; ``"all"`` is all.
-        columns: For your own table (see `own.read_own`).
-        roles: For your own files (see `own.read_own`).
-
-    Yields:
-        The problems in the order of the places. An error is what cannot be read: malformed records, lines and rows, ids
-        that occur twice, damaged files. A warning is what can be read but may be a mistake: a dialogue that occurs
-        twice, a single turn or speaker, a turn of more than `LONGEST_TURN` words, characters that were lost.
-
-    Raises:
-        InputError: The corpus is unknown or cannot be opened, or an argument is malformed.
     """
     name, conversations = str(corpus), True
     form = form_of(name, columns, roles)

@@ -81,16 +81,7 @@ class Line:
 
 
 def from_record(place: str, record: Any, roles: RoleMap) -> Finding:  # noqa: ANN401 - whatever the file holds
-    """Reads one dialogue of chat messages.
-
-    Args:
-        place: Where it stands.
-        record: What should be an object as `Dialogue.from_json` takes it.
-        roles: Roles by name.
-
-    Returns:
-        The dialogue, or every fault of it.
-    """
+    """Reads one dialogue of chat messages."""
     record = roles.rename(record)
     try:
         try:
@@ -114,19 +105,7 @@ def from_lines(
     roles: RoleMap,
     problems: Sequence[Problem],
 ) -> Finding:
-    """Puts one dialogue together.
-
-    Args:
-        place: Where it begins.
-        identifier: Its id.
-        domains: Its labels.
-        lines: What is said; whoever read it has made a problem of what is blank.
-        roles: Roles by name.
-        problems: What is wrong already.
-
-    Returns:
-        The dialogue, or everything that is wrong.
-    """
+    """Puts one dialogue together."""
     problems = list(problems)
     assigned: dict[str, str] = {}
     try:
@@ -142,15 +121,7 @@ def from_lines(
 
 
 def distinct(findings: Iterable[Finding], remedy: str = "give each dialogue its own id") -> Iterator[Finding]:
-    """Makes a problem of every id that an earlier dialogue has too.
-
-    Args:
-        findings: The findings.
-        remedy: What a user can do about it.
-
-    Yields:
-        The findings, in order.
-    """
+    """Makes a problem of every id that an earlier dialogue has too."""
     places: dict[int, str] = {}  # by hashes: ids may be long
     for finding in findings:
         if finding.id:
@@ -162,19 +133,7 @@ def distinct(findings: Iterable[Finding], remedy: str = "give each dialogue its 
 
 
 def at_least_one(findings: Iterable[Finding], path: str | Path, expected: str) -> Iterator[Finding]:
-    """Refuses a file without any dialogue.
-
-    Args:
-        findings: The findings.
-        path: The file.
-        expected: What it should hold.
-
-    Yields:
-        The findings, in order.
-
-    Raises:
-        InputError: There was none.
-    """
+    """Refuses a file without any dialogue."""
     empty = True
     for finding in findings:
         empty = False
@@ -184,16 +143,7 @@ def at_least_one(findings: Iterable[Finding], path: str | Path, expected: str) -
 
 
 def all_named(findings: Iterable[Finding], roles: RoleMap, path: str | Path) -> Iterator[Finding]:
-    """Tells of names that were given a role and that no speaker has: a misspelt one lets speakers change places.
-
-    Args:
-        findings: The findings.
-        roles: The roles by which they are read.
-        path: What is read.
-
-    Yields:
-        The findings, in order; the last one has a doubt for each such name, which is logged as well.
-    """
+    """Tells of names that were given a role and that no speaker has: a misspelt one lets speakers change places."""
     last = None
     for finding in findings:
         if last is not None:
@@ -211,19 +161,7 @@ def all_named(findings: Iterable[Finding], roles: RoleMap, path: str | Path) -> 
 
 
 def dialogues(findings: Iterable[Finding], path: str | Path, *, skip_invalid: bool) -> Iterator[Dialogue]:
-    """Takes the dialogues out of findings.
-
-    Args:
-        findings: The findings.
-        path: The file.
-        skip_invalid: Leave malformed dialogues out and log one warning, instead of raising.
-
-    Yields:
-        The dialogues, in order.
-
-    Raises:
-        InputError: One is malformed; or all are, and are to be skipped.
-    """
+    """Takes the dialogues out of findings."""
     empty = True
     records = ((finding.problems[0].place if finding.problems else finding.place, finding) for finding in findings)
     for dialogue in convert_records(records, _dialogue, skip_invalid=skip_invalid):
@@ -252,14 +190,7 @@ def text_of(stream: io.BufferedReader, path: Path) -> io.TextIOWrapper:
 
 
 def is_text(text: str) -> bool:
-    """Says whether a string can be encoded, that is, whether it was UTF-8 in the file.
-
-    Args:
-        text: The string.
-
-    Returns:
-        Whether it can.
-    """
+    """Says whether a string can be encoded, that is, whether it was UTF-8 in the file."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

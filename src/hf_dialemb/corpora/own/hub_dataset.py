@@ -26,11 +26,7 @@ _ALSO_CALLED: dict[str, tuple[str, ...]] = {"dev": ("validation", "valid", "val"
 
 
 def dialogue_features() -> Features:
-    """Returns the features of a dataset of dialogues.
-
-    Returns:
-        ``id``, ``messages`` (role, content, dialogue_acts, slots, intents) and ``domains``.
-    """
+    """Returns the features of a dataset of dialogues."""
     from datasets import Features, List, Value
 
     string = Value("string")
@@ -45,14 +41,7 @@ def dialogue_features() -> Features:
 
 
 def to_dataset(dialogues: Iterable[Dialogue]) -> Dataset:
-    """Makes a dataset of dialogues.
-
-    Args:
-        dialogues: The dialogues; there may be none.
-
-    Returns:
-        A dataset with the features of `dialogue_features`, one row per dialogue.
-    """
+    """Makes a dataset of dialogues."""
     from datasets import Dataset
 
     columns: dict[str, list[Any]] = {"id": [], "messages": [], "domains": []}
@@ -64,58 +53,20 @@ def to_dataset(dialogues: Iterable[Dialogue]) -> Dataset:
 
 
 def from_dataset(dataset: Dataset) -> list[Dialogue]:
-    """Takes the dialogues out of a dataset.
-
-    Args:
-        dataset: A dataset with the column ``messages`` (mappings with ``role`` and ``content``); ``id``, ``domains``
-            and the messages' labels may be missing or None.
-
-    Returns:
-        The dialogues, in the order of the rows.
-
-    Raises:
-        InputError: A row is malformed; the sentence names the row and the field.
-    """
+    """Takes the dialogues out of a dataset."""
     return list(convert_records(_rows(dataset), Dialogue.from_json))
 
 
 def load_hub_dataset(
     identifier: str, split: str, *, roles: str | None = None, skip_invalid: bool = False
 ) -> Iterator[Dialogue]:
-    """Reads the dialogues of a dataset on the Hub, one at a time, without keeping a copy of it.
-
-    Args:
-        identifier: The dataset, such as ``"org/name"``, or one of its configurations, such as ``"org/name:config"``.
-        split: One of its splits; ``"dev"`` means ``"validation"`` where there is no ``"dev"``, and ``"all"`` means all
-            of them, one after the other.
-        roles: Which role name of the messages is which role (see `roles.RoleMap.parse`).
-        skip_invalid: Leave malformed rows out with one warning, instead of raising.
-
-    Returns:
-        An iterator over the dialogues.
-
-    Raises:
-        InputError: The dataset cannot be reached, the configuration or the split is unknown, or there is no column of
-            messages; or, while reading, a row is malformed.
-    """
+    """Reads the dialogues of a dataset on the Hub, one at a time, without keeping a copy of it."""
     findings = find_in_hub_dataset(identifier, split, RoleMap.parse(roles))
     return dialogues(findings, identifier, skip_invalid=skip_invalid)
 
 
 def find_in_hub_dataset(identifier: str, split: str, roles: RoleMap) -> Iterator[Finding]:
-    """Reads a dataset on the Hub as `load_hub_dataset` does, malformed rows too.
-
-    Args:
-        identifier: As in `load_hub_dataset`.
-        split: As in `load_hub_dataset`.
-        roles: Roles by name; a name without one is no role.
-
-    Returns:
-        An iterator over what each row holds.
-
-    Raises:
-        InputError: As in `load_hub_dataset`, but for malformed rows.
-    """
+    """Reads a dataset on the Hub as `load_hub_dataset` does, malformed rows too."""
     splits = _open(identifier)
     names = list(splits) if split == "all" else [_split(identifier, split, list(splits))]
     found = chain.from_iterable(_stream(identifier, name, splits[name], roles) for name in names)
@@ -123,18 +74,7 @@ def find_in_hub_dataset(identifier: str, split: str, roles: RoleMap) -> Iterator
 
 
 def find_in_parquet(path: Path, roles: RoleMap) -> Iterator[Finding]:
-    """Reads a ``.parquet`` file a few rows at a time, malformed rows too.
-
-    Args:
-        path: The file.
-        roles: Roles by name; a name without one is no role.
-
-    Yields:
-        What each row holds.
-
-    Raises:
-        InputError: The file cannot be read, has no column of messages, or holds no row.
-    """
+    """Reads a ``.parquet`` file a few rows at a time, malformed rows too."""
     found = (from_record(f"{path}: row {index}", row, roles) for index, row in enumerate(_parquet_rows(path)))
     yield from at_least_one(distinct(found), path, "rows with messages")
 

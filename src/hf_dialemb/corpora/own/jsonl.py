@@ -35,32 +35,13 @@ def read_jsonl(path: str | Path, *, skip_invalid: bool = False) -> Iterator[Dial
 
 
 def find_in_jsonl(path: Path, roles: RoleMap) -> Iterator[Finding]:
-    """Reads a file line by line, malformed lines too.
-
-    Args:
-        path: The file.
-        roles: Roles by name; a name without one is no role.
-
-    Yields:
-        What each line holds.
-
-    Raises:
-        InputError: The file cannot be read, or holds no line.
-    """
+    """Reads a file line by line, malformed lines too."""
     findings = distinct(_find(path, roles))
     yield from at_least_one(findings, path, "one JSON object with 'messages' per line")
 
 
 def check_target(path: Path, corpus: str) -> None:
-    """Makes sure that dialogues can be written before they are read.
-
-    Args:
-        path: Where they shall be written.
-        corpus: What they are read from.
-
-    Raises:
-        InputError: The name says another form, or it is the very file that is read.
-    """
+    """Makes sure that dialogues can be written before they are read."""
     if path.is_dir():
         raise InputError(f"output '{path}': got a folder, expected a file; add a file name")
     if not path.name.endswith((".jsonl", ".jsonl.gz")) and (path.is_file() or not path.exists()):

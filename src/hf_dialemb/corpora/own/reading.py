@@ -21,14 +21,7 @@ ENDINGS = (".jsonl", ".jsonl.gz", *TABLES, ".csv.gz", ".tsv.gz", ".parquet", END
 
 
 def is_own(corpus: str | Path) -> bool:
-    """Says whether a corpus is given as a file or folder, and not by a name.
-
-    Args:
-        corpus: What was given.
-
-    Returns:
-        Whether it exists, has an ending that is read, or begins as only paths do.
-    """
+    """Says whether a corpus is given as a file or folder, and not by a name."""
     text = str(corpus)
     if not text or _ending(Path(text)) or text.startswith(("/", "./", "../", "~")):
         return bool(text)
@@ -65,19 +58,7 @@ def read_own(
 
 
 def find_own(path: str | Path, *, columns: str | None = None, roles: str | None = None) -> Iterator[Finding]:
-    """Reads a file or folder as `read_own` does, malformed dialogues too.
-
-    Args:
-        path: The file or folder.
-        columns: As in `read_own`.
-        roles: As in `read_own`.
-
-    Returns:
-        An iterator over what was found.
-
-    Raises:
-        InputError: As in `read_own`, but for malformed dialogues.
-    """
+    """Reads a file or folder as `read_own` does, malformed dialogues too."""
     path = _readable(path)
     ending, named, wanted = _ending(path), RoleMap.parse(roles), parse_columns(columns)
     if wanted and (path.is_dir() or not ending.startswith(TABLES)):

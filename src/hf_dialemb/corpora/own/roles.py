@@ -52,18 +52,7 @@ class RoleMap:
 
     @classmethod
     def parse(cls, text: str | None) -> RoleMap:
-        """Reads what a user wrote.
-
-        Args:
-            text: Such as ``"Agent=assistant,Customer=user"``; several names may have the same role. None or nothing
-                gives no role by name.
-
-        Returns:
-            The roles.
-
-        Raises:
-            InputError: The text has another form, a role is unknown, or a name stands there twice.
-        """
+        """Reads what a user wrote."""
         given: dict[str, str] = {}
         for pair in text.split(",") if text else ():
             name, equals, role = (part.strip() for part in pair.rpartition("="))
@@ -84,15 +73,6 @@ class RoleMap:
         A name has the role that was given for it. Otherwise, a well-known name such as ``Customer`` or ``Bot`` takes
         its role, if no other speaker has it. Any other speaker takes the first role that is left, in the order of their
         first turns. Names that differ in case only are one speaker.
-
-        Args:
-            names: The speakers' names in the order of their turns.
-
-        Returns:
-            The role of each name.
-
-        Raises:
-            TooManySpeakersError: There are more speakers than roles.
         """
         speakers: dict[str, list[str]] = {}
         for name in dict.fromkeys(names):
@@ -112,14 +92,7 @@ class RoleMap:
         return {name: roles[key] for key, spellings in speakers.items() for name in spellings}
 
     def rename(self, record: Any) -> Any:  # noqa: ANN401 - whatever a file holds
-        """Puts the given roles into a dialogue of chat messages; other names stay as they are.
-
-        Args:
-            record: What should be an object with ``messages``.
-
-        Returns:
-            The record with the messages' roles renamed; what has another form is returned as it is.
-        """
+        """Puts the given roles into a dialogue of chat messages; other names stay as they are."""
         if not self.given or not isinstance(record, Mapping) or not isinstance(record.get("messages"), list):
             return record
         return {**record, "messages": [self._rename(message) for message in record["messages"]]}

@@ -61,18 +61,7 @@ class _Layout:
 
 
 def parse_columns(text: str | None) -> dict[str, str]:
-    """Reads what a user wrote of a table's columns.
-
-    Args:
-        text: Such as ``"id=call,role=speaker,content=text"``, or ``"id=1,role=2,content=3"`` for a file without a
-            header; None or nothing leaves it to the header.
-
-    Returns:
-        From what is told (a key of `COLUMNS`, or both of `PAIR`) to the column's name or number.
-
-    Raises:
-        InputError: The text has another form, or does not say enough.
-    """
+    """Reads what a user wrote of a table's columns."""
     columns: dict[str, str] = {}
     for pair in text.split(",") if text else ():
         told, equals, name = (part.strip() for part in pair.partition("="))
@@ -101,17 +90,6 @@ def find_in_table(path: Path, columns: Mapping[str, str], roles: RoleMap) -> Ite
     With the columns of `PAIR`, each row is a dialogue of two turns, user and assistant: entailment pairs, or questions
     and answers. Rows without text in any cell are passed over. A row whose id cannot be read counts to the dialogue
     before it. A dialogue's labels are those of all its rows; ``a|b`` in a cell is two labels, or two dialogue acts.
-
-    Args:
-        path: The file; its cells are separated by tabs if its name says ``.tsv``, and otherwise by commas.
-        columns: As `parse_columns` gives them.
-        roles: Roles by name.
-
-    Yields:
-        What was found under each id.
-
-    Raises:
-        InputError: The file cannot be read, its columns are not clear, or it holds no row.
     """
     remedy = "the rows of a dialogue must stand together: sort the file by id, keeping the order of the turns"
     findings = distinct(_find(path, columns, roles), remedy)

@@ -36,17 +36,7 @@ def find_in_transcripts(path: Path, roles: RoleMap) -> Iterator[Finding]:
     lines are passed over, and so are hidden files and folders. Who speaks once beside two or more others may be no
     speaker but the beginning of a sentence: that is a warning.
 
-    Args:
-        path: A ``.txt`` file, which is one dialogue, or a folder with such files at any depth. The id of a dialogue is
-            the path of its file in the folder without ``.txt``. Its label is the name of the folder that its file lies
-            in; what lies in ``path`` itself has none.
-        roles: Roles by name.
-
-    Yields:
-        What each file holds, sorted by name, and the files of a folder before its folders.
-
-    Raises:
-        InputError: The folder cannot be read, or holds no such file.
+    Yields what each file holds, sorted by name, and the files of a folder before its folders.
     """
     findings = distinct(_find(path, roles))
     if not path.is_dir():

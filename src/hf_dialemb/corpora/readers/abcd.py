@@ -30,33 +30,12 @@ _FEWEST_WORDS = 4
 
 
 def slots_of(rows: Iterable[Any]) -> list[tuple[str, str]]:
-    """Finds the slots in delexicalised rows.
-
-    Args:
-        rows: Elements of the field ``delexed``.
-
-    Returns:
-        Pairs of name and value; the rows hold no values.
-
-    Raises:
-        InputError: A row is malformed.
-    """
+    """Finds the slots in delexicalised rows."""
     return [(name.lower(), "") for row in rows for name in _MARK.findall(field(row, "text", str))]
 
 
 def intents_of(rows: Iterable[Any], text: str) -> tuple[str, ...]:
-    """Finds the intent of what a customer says.
-
-    Args:
-        rows: Elements of the field ``delexed``, one or more for what is said.
-        text: What is said.
-
-    Returns:
-        The intent, or nothing if too little is said to tell.
-
-    Raises:
-        InputError: A row is malformed.
-    """
+    """Finds the intent of what a customer says."""
     targets = [field(row, "targets", list) for row in rows]
     named = [target[0] for target in targets if target and isinstance(target[0], str) and target[0]]
     return tuple(named[:1]) if len(text.split(" ")) >= _FEWEST_WORDS else ()

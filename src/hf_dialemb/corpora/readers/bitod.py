@@ -25,17 +25,7 @@ _NO_DOMAIN = ("", "chat")
 
 
 def labels_of(actions: list[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...]]:
-    """Reads the labels of what is said.
-
-    Args:
-        actions: The field ``Actions``.
-
-    Returns:
-        Acts, slots and intents, without duplicates; intents without the mark of their language.
-
-    Raises:
-        InputError: An action is malformed.
-    """
+    """Reads the labels of what is said."""
     acts, slots, intents = [], [], []
     for action in actions:
         act, slot, values = field(action, "act", str), field(action, "slot", str), field(action, "value", list)
@@ -50,14 +40,7 @@ def labels_of(actions: list[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, str
 
 
 def domain_of(intent: str) -> tuple[str, ...]:
-    """Finds the domain of an intent.
-
-    Args:
-        intent: Such as ``"restaurants_en_US_search"``.
-
-    Returns:
-        Its domain, such as ``"restaurants"``; nothing for chat.
-    """
+    """Finds the domain of an intent."""
     domain = intent.partition("_")[0]
     return () if domain in _NO_DOMAIN else (domain,)
 

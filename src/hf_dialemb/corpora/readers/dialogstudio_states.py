@@ -52,34 +52,14 @@ class Labels(NamedTuple):
 
 
 def pair(value: Any) -> Slot:  # noqa: ANN401
-    """Takes a list of a slot's name and its value.
-
-    Args:
-        value: Such as ``["food", "thai"]``.
-
-    Returns:
-        Name and value.
-
-    Raises:
-        InputError: It is something else.
-    """
+    """Takes a list of a slot's name and its value."""
     if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], str):
         raise InputError(f"got {type(value).__name__}, expected a pair of slot and value; repair the record")
     return value[0], value[1] if isinstance(value[1], str) else str(value[1])
 
 
 def asked_or_told(items: list[Any]) -> Labels:
-    """Reads the system's acts in the manner of WOZ 2.0 and CamRest676.
-
-    Args:
-        items: Slots that the system asks for, and pairs of slot and value that it tells.
-
-    Returns:
-        The labels.
-
-    Raises:
-        InputError: An item is neither.
-    """
+    """Reads the system's acts in the manner of WOZ 2.0 and CamRest676."""
     acts, slots = [], []
     for item in items:
         name, value = (item, "") if isinstance(item, str) else pair(item)

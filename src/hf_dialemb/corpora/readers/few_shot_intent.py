@@ -27,15 +27,7 @@ _Record = tuple[str, tuple[str, ...]]  # an id; the utterance, its label and, wh
 
 
 def files_of(folder: str, *names: str) -> dict[str, tuple[str, ...]]:
-    """Lists the files of a corpus in this layout.
-
-    Args:
-        folder: The corpus's folder.
-        names: The files of each split.
-
-    Returns:
-        From each split to its files, as `Corpus.files` takes them.
-    """
+    """Lists the files of a corpus in this layout."""
     return {split: tuple(f"{folder}/{part}/{name}" for name in names) for split, part in SPLITS.items()}
 
 

@@ -39,14 +39,7 @@ class _Session(NamedTuple):
 
 
 def labels_of(cells: Iterable[str]) -> tuple[list[str], list[tuple[str, str]]]:
-    """Reads the acts of a message.
-
-    Args:
-        cells: One act each, such as ``"request(date;city={Oslo#Bergen})"``; others are passed over.
-
-    Returns:
-        Acts and slots, without duplicates; a slot that is asked for has no value.
-    """
+    """Reads the acts of a message."""
     acts: dict[str, None] = {}
     slots: dict[tuple[str, str], None] = {}
     for cell in cells:

@@ -49,19 +49,7 @@ def _dialogue(record: tuple[str, Any] | Any) -> Dialogue:  # noqa: ANN401
 
 
 def goal_and_log(key: str, raw: Any, turn: Callable[[tuple[str, Any]], Turn] | None = None) -> Dialogue:  # noqa: ANN401
-    """Converts a dialogue in MultiWOZ's own layout: ``{"goal": {domain: {...}}, "log": [turn, ...]}``.
-
-    Args:
-        key: The dialogue's id.
-        raw: The dialogue.
-        turn: Makes a turn from its role and its record; by default `text_and_acts`.
-
-    Returns:
-        The dialogue, labelled with the domains of which its goal wants something.
-
-    Raises:
-        InputError: The dialogue is malformed.
-    """
+    """Converts a dialogue in MultiWOZ's own layout: ``{"goal": {domain: {...}}, "log": [turn, ...]}``."""
     goal = field(raw, "goal", dict)
     domains = tuple(sorted(name for name, wanted in goal.items() if wanted and name not in _NO_DOMAIN))
     log = [("assistant" if index % 2 else "user", spoken) for index, spoken in enumerate(field(raw, "log", list))]
@@ -69,35 +57,14 @@ def goal_and_log(key: str, raw: Any, turn: Callable[[tuple[str, Any]], Turn] | N
 
 
 def text_and_acts(spoken: tuple[str, Any]) -> Turn:
-    """Converts a turn of MultiWOZ's own layout: ``{"text": ..., "dialog_act": {...}}``.
-
-    Args:
-        spoken: The role and the turn.
-
-    Returns:
-        The turn.
-
-    Raises:
-        InputError: The turn is malformed.
-    """
+    """Converts a turn of MultiWOZ's own layout: ``{"text": ..., "dialog_act": {...}}``."""
     role, raw = spoken
     acts, slots = labels(field(raw, "dialog_act", dict))
     return Turn(role, field(raw, "text", str), acts, slots)
 
 
 def extract_records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
-    """Reads the single-domain extract, one dialogue at a time; the ids of dev and test are all that stays in memory.
-
-    Args:
-        source: The corpus's files.
-        split: Of version 2.1, which has to be there for that.
-
-    Yields:
-        The place and the raw dialogue.
-
-    Raises:
-        MissingFilesError: A file of version 2.1 is missing.
-    """
+    """Reads the single-domain extract, one dialogue at a time; the ids of dev and test are all that stays in memory."""
     splits: dict[str, str] = {}
     for held_out, pattern in HELD_OUT.items():
         found = {identifier(key): held_out for _, (key, _) in json_members(source, pattern)}
@@ -113,17 +80,7 @@ def extract_records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
 
 
 def extract_dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
-    """Converts a dialogue of the single-domain extract.
-
-    Args:
-        raw: The parsed line.
-
-    Returns:
-        The dialogue, without the greeting that the extract puts before it.
-
-    Raises:
-        InputError: The dialogue is malformed.
-    """
+    """Converts a dialogue of the single-domain extract."""
     turns = names(raw, "turns")
     annotations = field(raw, "annotations", list) if "annotations" in raw else [{}] * len(turns)
     if len(annotations) != len(turns):
@@ -144,17 +101,7 @@ def _extract_turn(spoken: tuple[str, str, Any]) -> Turn:
 
 
 def labels(annotation: Any) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:  # noqa: ANN401
-    """Reads what a turn does, such as ``{"Hotel-Inform": [["Area", "east"]], "general-bye": [["none", "none"]]}``.
-
-    Args:
-        annotation: From an act to pairs of slot and value, or to one such pair.
-
-    Returns:
-        The acts without their domain, and the slots with their values; a requested slot has none.
-
-    Raises:
-        InputError: The annotation is malformed.
-    """
+    """Reads what a turn does, such as ``{"Hotel-Inform": [["Area", "east"]], "general-bye": [["none", "none"]]}``."""
     if not isinstance(annotation, dict):
         raise InputError(f"field dialog_act: got {type(annotation).__name__}, expected an object; repair the record")
     slots = []
@@ -173,35 +120,14 @@ def labels(annotation: Any) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...
 
 
 def identifier(key: str) -> str:
-    """The one form of an id: some releases write ``PMUL1635.json`` or another case for ``PMUL1635``.
-
-    Args:
-        key: The id.
-
-    Returns:
-        The id in upper case, without the ending of a file.
-    """
+    """The one form of an id: some releases write ``PMUL1635.json`` or another case for ``PMUL1635``."""
     return key.upper().removesuffix(".JSON")
 
 
 def members_of_split(
     source: Source, split: str, pattern: str, lists: Mapping[str, str], beside: str = ""
 ) -> Iterator[tuple[str, tuple[str, Any]]]:
-    """Reads the dialogues of one split out of a file of all of them; what no list names is train.
-
-    Args:
-        source: The corpus's files.
-        split: The split.
-        pattern: The file: an object from ids to dialogues.
-        lists: From other splits to their files of ids, a line each; they are called ``.json`` as often as ``.txt``.
-        beside: The place of a file; lists of its folder count, and those of other corpora within the source do not.
-
-    Yields:
-        The place, and the pair of id and dialogue.
-
-    Raises:
-        MissingFilesError: A list is missing.
-    """
+    """Reads the dialogues of one split out of a file of all of them; what no list names is train."""
     splits = {
         identifier(line.strip()): name
         for name, ids in lists.items()
@@ -223,15 +149,7 @@ def separate_acts(source: Source, pattern: str) -> dict[str, str]:
 
     All of it stays in memory, as JSON text, because nothing says that it has the order of the dialogues.
 
-    Args:
-        source: The corpus's files.
-        pattern: The file: an object from ids to the acts of each turn, by the turn's number.
-
-    Returns:
-        The acts by id, to be taken apart by `acts_by_turn`; none if there is no such file.
-
-    Raises:
-        InputError: The file is malformed.
+    Returns the acts by id, to be taken apart by `acts_by_turn`; none if there is no such file.
     """
     found = {}
     for place, (key, raw) in json_members(source, pattern):
@@ -245,15 +163,7 @@ def separate_acts(source: Source, pattern: str) -> dict[str, str]:
 def acts_by_turn(name: str, text: str | None) -> dict[str, Any]:
     """Takes apart what `separate_acts` found for a dialogue.
 
-    Args:
-        name: What the file is called, for error messages.
-        text: What it found; None for nothing.
-
-    Returns:
-        The acts by the turn's number.
-
-    Raises:
-        InputError: They are no object.
+    Returns the acts by the turn's number.
     """
     return field({name: parse_json(name, (text or "{}").encode())}, name, dict)
 

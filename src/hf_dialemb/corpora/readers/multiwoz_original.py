@@ -35,18 +35,7 @@ FILES = {
 
 
 def split_records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, Any]]]:
-    """Reads the dialogues of one split, from ``data.json`` or, without one, from the split's own file.
-
-    Args:
-        source: The corpus's files.
-        split: The split.
-
-    Yields:
-        The place, and the pair of id and dialogue.
-
-    Raises:
-        InputError: There is a ``data.json`` without the lists of ids, or a file is malformed.
-    """
+    """Reads the dialogues of one split, from ``data.json`` or, without one, from the split's own file."""
     place, _ = next(source.files("data.json"), ("", None))
     if place:
         yield from members_of_split(source, split, "data.json", _LISTS, beside=place)

@@ -39,18 +39,7 @@ _CALL = "api_call"
 
 
 def slots_of(segments: list[Any], *, prefixed: bool) -> tuple[tuple[str, str], ...]:
-    """Reads the slots of annotated stretches of text.
-
-    Args:
-        segments: The field ``segments``.
-        prefixed: Whether names begin with a domain, as in TM-1 and TM-2.
-
-    Returns:
-        Pairs of name and value, without duplicates: two people annotated each dialogue.
-
-    Raises:
-        InputError: A segment is malformed.
-    """
+    """Reads the slots of annotated stretches of text."""
     slots: dict[tuple[str, str], None] = {}
     for segment in segments:
         text = field(segment, "text", str)

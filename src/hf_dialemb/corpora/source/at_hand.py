@@ -21,17 +21,7 @@ def sets_at_hand(
 ) -> Iterator[str]:
     """Finds the sets that can be read.
 
-    Args:
-        data_dir: As in `iterate_dialogues`.
-        splits: Which splits to look for.
-        names: Which corpora to look for; None for all that have files.
-        skip_invalid: As in `iterate_dialogues`.
-
-    Yields:
-        Sets such as ``"sgd/test"``, sorted by corpus.
-
-    Raises:
-        InputError: The first record of a set is malformed.
+    Yields sets such as ``"sgd/test"``, sorted by corpus.
     """
     for name in sorted(CORPORA if names is None else names):
         corpus = get_corpus(name)

@@ -53,19 +53,7 @@ class Source:
         self._tar_links: set[str] = set()
 
     def files(self, pattern: str) -> Iterator[tuple[str, io.BufferedReader]]:
-        """Opens the files whose path ends as the pattern says.
-
-        Args:
-            pattern: A glob for the end of the path, such as ``"train/dialogues_*.json"``; ``*`` stops at a slash.
-
-        Yields:
-            A name for error messages (the folder or archive, and the file in it) and the open file, sorted by path: a
-            folder and an archive of it give the same order. A stream is good until the next one is asked for; reading
-            it raises `InputError` when the file is damaged.
-
-        Raises:
-            InputError: A file cannot be read, or the archive is damaged, points outside itself or unpacks without end.
-        """
+        """Opens the files whose path ends as the pattern says."""
         if self.path.is_dir():
             yield from self._folder_files(pattern)
             return
@@ -199,14 +187,7 @@ class _Part(io.RawIOBase):
 def files_within(folder: Path) -> Iterator[Path]:
     """Lists the files of a folder, those behind links too.
 
-    Args:
-        folder: The folder.
-
-    Yields:
-        The path of each, the files of a folder before its folders, both sorted by name; none that is hidden.
-
-    Raises:
-        InputError: A folder cannot be read.
+    Yields the path of each, the files of a folder before its folders, both sorted by name; none that is hidden.
     """
 
     def refuse(error: OSError) -> None:
@@ -221,14 +202,7 @@ def files_within(folder: Path) -> Iterator[Path]:
 
 
 def is_archive(path: Path) -> bool:
-    """Says whether a path is a file that a `Source` can open.
-
-    Args:
-        path: The path.
-
-    Returns:
-        Whether the file exists and its name ends as an archive's or a packed file's.
-    """
+    """Says whether a path is a file that a `Source` can open."""
     return path.name.endswith((*ARCHIVE_SUFFIXES, _GZIP)) and path.is_file()
 
 

@@ -14,19 +14,7 @@ _BLOCK = 1 << 20
 
 
 def data_hash(corpus: str, data_dir: str | Path | None = None) -> str | None:
-    """Hashes the files of a corpus.
-
-    Args:
-        corpus: A corpus's name, or a file, folder or Hub dataset of one's own.
-        data_dir: Where a corpus by name lies.
-
-    Returns:
-        64 digits, the SHA-256 of the names and contents of all files that its readers look for, packed or not; None for
-        a corpus that needs no files and for a dataset on the Hub, which has commits.
-
-    Raises:
-        InputError: The corpus is not at hand.
-    """
+    """Hashes the files of a corpus."""
     form = form_of(corpus)
     if form == OWN:
         path = Path(corpus).expanduser()

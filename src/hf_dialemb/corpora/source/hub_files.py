@@ -12,18 +12,7 @@ PREFIX = "hf://datasets/"
 
 
 def download(address: str, patterns: Iterable[str]) -> Path:
-    """Brings the files of a corpus into the Hub's cache, or finds them there.
-
-    Args:
-        address: ``hf://datasets/org/name``, with ``@revision`` if it shall not be the newest.
-        patterns: Globs for the end of the paths of the files that are wanted.
-
-    Returns:
-        The folder of the snapshot.
-
-    Raises:
-        InputError: The address is no such one, or the Hub does not give the files.
-    """
+    """Brings the files of a corpus into the Hub's cache, or finds them there."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 

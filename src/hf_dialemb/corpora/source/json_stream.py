@@ -46,18 +46,7 @@ class JsonStream:
         self._at = len(_MARK) if self._text.startswith(_MARK) else 0
 
     def children(self, path: Sequence[str], bracket: str) -> Iterator[tuple[str | int, Any]]:
-        """Reads the elements of a list or the members of an object.
-
-        Args:
-            path: The keys that lead to it; none if the file is it.
-            bracket: ``"["`` or ``"{"``.
-
-        Yields:
-            Position or key, and value.
-
-        Raises:
-            InputError: The file is not UTF-8, not JSON, or not of that form.
-        """
+        """Reads the elements of a list or the members of an object."""
         found = self._find(list(path), bracket)
         if found:
             for key in self._keys(bracket):
@@ -169,15 +158,7 @@ def _is_value(opening: str) -> bool:
 
 
 def check_encodable(value: Any, name: str) -> None:  # noqa: ANN401
-    """Refuses half characters, which JSON can spell as an escape; no tokenizer and no file can hold them.
-
-    Args:
-        value: What was parsed.
-        name: Where it stands; empty if the caller adds that.
-
-    Raises:
-        InputError: There is a lone surrogate in it.
-    """
+    """Refuses half characters, which JSON can spell as an escape; no tokenizer and no file can hold them."""
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:

@@ -19,35 +19,12 @@ LONGEST_CELL = 1 << 24
 
 
 def read_json(name: str, stream: IO[bytes]) -> Any:  # noqa: ANN401 - whatever the file holds
-    """Parses a whole JSON file; for small ones, or where a record needs all of it.
-
-    Args:
-        name: The file's name for error messages.
-        stream: The open file.
-
-    Returns:
-        The parsed value.
-
-    Raises:
-        InputError: The file is not UTF-8 or not JSON.
-    """
+    """Parses a whole JSON file; for small ones, or where a record needs all of it."""
     return parse_json(name, stream.read(), GET_AGAIN)
 
 
 def parse_json(name: str, content: bytes, remedy: str = GET_AGAIN) -> Any:  # noqa: ANN401
-    """Parses JSON text.
-
-    Args:
-        name: Where the text comes from; empty if the caller adds that.
-        content: The text, encoded as UTF-8 with or without a byte order mark.
-        remedy: What the user can do when the text is broken.
-
-    Returns:
-        The parsed value.
-
-    Raises:
-        InputError: The text is not UTF-8 or not JSON.
-    """
+    """Parses JSON text."""
     start = f"{name}: " if name else ""
     try:
         value = json.loads(content.decode("utf-8-sig"))
@@ -82,19 +59,7 @@ def json_list(source: Source, pattern: str, *path: str) -> Iterator[tuple[str, A
 
 
 def json_members(source: Source, pattern: str, *path: str) -> Iterator[tuple[str, tuple[str, Any]]]:
-    """Reads the members of an object out of JSON files, one at a time.
-
-    Args:
-        source: The corpus's files.
-        pattern: Which files.
-        path: The keys that lead to the object; none if the file is the object.
-
-    Yields:
-        The place, such as ``"data.json: record PMUL1"``, and the pair of key and value.
-
-    Raises:
-        InputError: A file is not UTF-8, not JSON, or not of that form.
-    """
+    """Reads the members of an object out of JSON files, one at a time."""
     for place, (key, value) in _children(source, pattern, path, "{"):
         yield place, (str(key), value)
 
@@ -113,18 +78,7 @@ def _children(source: Source, pattern: str, path: Sequence[str], bracket: str) -
 
 
 def json_lines(source: Source, pattern: str) -> Iterator[tuple[str, Any]]:
-    """Reads files that hold one JSON value per line; lines that are blank are passed over.
-
-    Args:
-        source: The corpus's files.
-        pattern: Which files.
-
-    Yields:
-        The place, such as ``"data.jsonl:3"``, and the value.
-
-    Raises:
-        InputError: A line is not UTF-8 or not JSON.
-    """
+    """Reads files that hold one JSON value per line; lines that are blank are passed over."""
     for name, stream in source.files(pattern):
         for number, line in enumerate(stream, start=1):
             if line.strip():
@@ -132,18 +86,7 @@ def json_lines(source: Source, pattern: str) -> Iterator[tuple[str, Any]]:
 
 
 def text_lines(source: Source, pattern: str) -> Iterator[tuple[str, str]]:
-    """Reads text files line by line, blank lines too.
-
-    Args:
-        source: The corpus's files.
-        pattern: Which files.
-
-    Yields:
-        The place, such as ``"data.txt:3"``, and the line without its end.
-
-    Raises:
-        InputError: A line is not UTF-8.
-    """
+    """Reads text files line by line, blank lines too."""
     for name, stream in source.files(pattern):
         for number, line in enumerate(stream, start=1):
             text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
@@ -154,18 +97,7 @@ def text_lines(source: Source, pattern: str) -> Iterator[tuple[str, str]]:
 
 
 def parallel_lines(source: Source, patterns: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Reads text files whose lines of one number belong together.
-
-    Args:
-        source: The corpus's files.
-        patterns: Which files.
-
-    Yields:
-        The place in the first file, such as ``"seq.in:3"``, and the line of each file.
-
-    Raises:
-        InputError: A line is not UTF-8, or a file ends before another.
-    """
+    """Reads text files whose lines of one number belong together."""
     for lines in zip_longest(*(text_lines(source, pattern) for pattern in patterns)):
         if None in lines:
             place = next(line[0] for line in lines if line is not None)
@@ -182,23 +114,7 @@ def table_rows(
     quoted: bool = True,
     names: Sequence[str] = (),
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Reads the rows of CSV or TSV files.
-
-    Args:
-        source: The corpus's files.
-        pattern: Which files.
-        columns: Columns that the header must have.
-        delimiter: What stands between cells.
-        quoted: Whether a cell may be quoted, and then hold delimiters and line ends.
-        names: The names of the columns of a file without a header.
-
-    Yields:
-        The place, such as ``"data.csv:3"`` (the row's last line), and its cells by column. Cells beyond the header's
-        are under the name ``""``, joined by the delimiter; a row that is too short lacks its last columns.
-
-    Raises:
-        InputError: A file is not UTF-8, is broken CSV, or lacks a column.
-    """
+    """Reads the rows of CSV or TSV files."""
     for name, stream in source.files(pattern):
         text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
         csv.field_size_limit(LONGEST_CELL)

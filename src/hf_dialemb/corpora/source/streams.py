@@ -45,14 +45,7 @@ class Allowance:
         self.left = _FREE + LARGEST_RATIO * path.stat().st_size
 
     def take(self, count: int) -> None:
-        """Takes note of bytes that were read.
-
-        Args:
-            count: How many.
-
-        Raises:
-            InputError: The archive holds more than its size allows.
-        """
+        """Takes note of bytes that were read."""
         self.left -= count
         if self.left < 0:
             raise InputError(
@@ -99,44 +92,17 @@ class GuardedStream(io.RawIOBase):
 
 
 def guarded(stream: IO[bytes] | io.BufferedIOBase, name: str, allowance: Allowance | None = None) -> io.BufferedReader:
-    """Wraps a stream in a `GuardedStream` with a buffer.
-
-    Args:
-        stream: The stream.
-        name: The file's name for the error.
-        allowance: What the stream's archive may still give; None for a plain file.
-
-    Returns:
-        The buffered stream.
-    """
+    """Wraps a stream in a `GuardedStream` with a buffer."""
     return io.BufferedReader(GuardedStream(stream, name, allowance), _BUFFER)
 
 
 def damaged(name: str, error: Exception) -> InputError:
-    """Makes the error for an archive or a compressed file that cannot be read.
-
-    Args:
-        name: The file.
-        error: What went wrong.
-
-    Returns:
-        An error to raise.
-    """
+    """Makes the error for an archive or a compressed file that cannot be read."""
     return InputError(f"{name}: cannot be read ({error}); it is damaged or incomplete: get it again")
 
 
 def decompressed(path: Path) -> io.BufferedReader:
-    """Opens a file; one that ends in ``.gz`` or ``.xz`` is unpacked while it is read.
-
-    Args:
-        path: The file.
-
-    Returns:
-        The stream; reading it raises `InputError` if the file is damaged.
-
-    Raises:
-        InputError: The file cannot be opened.
-    """
+    """Opens a file; one that ends in ``.gz`` or ``.xz`` is unpacked while it is read."""
     try:
         if path.name.endswith(".gz"):
             return guarded(gzip.open(path), str(path), Allowance(path))

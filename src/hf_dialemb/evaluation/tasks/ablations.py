@@ -30,17 +30,7 @@ SUM, MEAN = "sum of speakers", "mean of all tokens"
 def load_ablations(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
     """Loads the single-domain dialogues of two speakers of a corpus.
 
-    Args:
-        corpus: A corpus's name, or a file of one's own.
-        data_dir: Where the corpus lies.
-        split: Which part of it.
-        limit: At most so many dialogues, a fixed random sample; None means all.
-
-    Returns:
-        The problem of telling their domains apart by parts of them.
-
-    Raises:
-        InputError: The corpus is not found, or has too few labels, or no dialogue of two speakers.
+    Returns the problem of telling their domains apart by parts of them.
     """
     whole = load_domains(corpus, data_dir, split, limit)
     kept = [row for row, dialogue in enumerate(whole.dialogues) if len(dialogue.roles) == 2]
@@ -64,12 +54,7 @@ def load_ablations(corpus: str, data_dir: str | Path | None, split: str, limit: 
 def views(encoder: Encoder, dialogues: Sequence[Dialogue]) -> Mapping[str, NDArray[np.float32]]:
     """Embeds parts of dialogues.
 
-    Args:
-        encoder: Any encoder.
-        dialogues: N dialogues of two speakers.
-
-    Returns:
-        By setting one vector per dialogue, ``(N, D)``.
+    Returns by setting one vector per dialogue, ``(N, D)``.
     """
     inner = encoder.encoder if isinstance(encoder, RememberingEncoder) else encoder
     if not isinstance(inner, DialogueModelEncoder):

@@ -117,27 +117,7 @@ def run_act_fine_tuning(
     show_progress: bool = False,
     finished: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
-    """Measures how well rankers learn to tell the acts of the next turn.
-
-    Args:
-        rankers: By name: the members of an ensemble, or a single ranker.
-        train: What they learn from; see `hf_dialemb.evaluation.tasks.probes.run_probes`.
-        dev: What chooses the epoch.
-        test: What is measured on.
-        seeds: Repeats of the training.
-        untrained: Names of those that start from random weights, other ones for each seed.
-        targets: What is to be told; the words of the last turn too are of use for a comparison with probes.
-        settings: How they are trained.
-        bfloat16: Whether the rankers compute in bfloat16.
-        show_progress: Whether to draw a progress bar.
-        finished: Receives each outcome as soon as it is there.
-
-    Returns:
-        For each ranker and target ``dialogue-act-fine-tuning`` (or ``bag-of-words-fine-tuning``).
-
-    Raises:
-        InputError: A ranker embeds no contexts, there are no labels, or ``untrained`` names no ranker.
-    """
+    """Measures how well rankers learn to tell the acts of the next turn."""
     from tqdm.auto import tqdm
 
     check_embedding(rankers)

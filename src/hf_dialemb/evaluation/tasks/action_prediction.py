@@ -76,20 +76,7 @@ class Parts(NamedTuple):
 
 
 def load_actions(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
-    """Loads a corpus whose assistant's turns have dialogue acts.
-
-    Args:
-        corpus: Its name.
-        data_dir: Where it lies.
-        split: What is to be measured on; the examples are of train.
-        limit: At most so many turns to measure on, a fixed random sample; None means all.
-
-    Returns:
-        The problem, with both settings.
-
-    Raises:
-        InputError: The corpus is not at hand, has no train or no dialogue acts, or ``split`` is train.
-    """
+    """Loads a corpus whose assistant's turns have dialogue acts."""
     from ...corpora import REGISTERED, form_of, get_corpus, load_dialogues
 
     if form_of(corpus) != REGISTERED:
@@ -133,15 +120,7 @@ def load_actions(corpus: str, data_dir: str | Path | None, split: str, limit: in
 
 
 def assistant_turns(dialogues: Sequence[Dialogue], official: bool) -> Turns:
-    """Collects the assistant's turns that have dialogue acts.
-
-    Args:
-        dialogues: The dialogues.
-        official: Whether a context goes on with the turn itself and the user's reply to it.
-
-    Returns:
-        The turns that follow a user's turn; officially those that a user's turn follows.
-    """
+    """Collects the assistant's turns that have dialogue acts."""
     found = Turns([], [])
     for dialogue in dialogues:
         turns = dialogue.turns
@@ -156,20 +135,7 @@ def assistant_turns(dialogues: Sequence[Dialogue], official: bool) -> Turns:
 def measure(
     parts: Mapping[str, Parts], acts: Sequence[str], encoder: Encoder, seeds: Sequence[int]
 ) -> list[Measurement]:
-    """Fine-tunes a model for each setting, shot and seed, and measures how well it tells the acts.
-
-    Args:
-        parts: The turns of each setting.
-        acts: All acts that they have.
-        encoder: Its name says which model.
-        seeds: Repeats of drawing examples and of training; the first `RUNS` count.
-
-    Returns:
-        ``dialogue-action-prediction``: micro_f1 and macro_f1 for each of `SHOTS` and each setting.
-
-    Raises:
-        InputError: The model cannot be trained.
-    """
+    """Fine-tunes a model for each setting, shot and seed, and measures how well it tells the acts."""
     backbone = load_backbone(encoder.name)
     found = []
     for setting, part in parts.items():
@@ -183,19 +149,7 @@ def measure(
 
 
 def draw(acts: Sequence[frozenset[str]], shots: int, generator: np.random.Generator) -> tuple[list[int], list[int]]:
-    """Draws the turns to learn from and the turns to stop by.
-
-    Args:
-        acts: Of each turn.
-        shots: How many turns each act gets in each part, if there are so many; acts that come with others may get more.
-        generator: Makes the draw.
-
-    Returns:
-        The rows of both parts, which share none.
-
-    Raises:
-        InputError: There are too few turns for the second part.
-    """
+    """Draws the turns to learn from and the turns to stop by."""
     counts = Counter(act for each in acts for act in sorted(each))
     parts: tuple[list[int], list[int]] = ([], [])
     taken: set[int] = set()
@@ -221,15 +175,7 @@ def text_of(context: Sequence[Turn], separator: str, official: bool) -> str:
 
 
 def f1_scores(logits: NDArray[np.float32], targets: NDArray[Any]) -> dict[str, float]:
-    """Compares predicted acts, those of a probability above 0.5, with the right ones.
-
-    Args:
-        logits: ``(N, C)``.
-        targets: Zeros and ones, ``(N, C)``.
-
-    Returns:
-        ``micro_f1``, and ``macro_f1`` over the acts that occur in ``targets``, both in [0, 1].
-    """
+    """Compares predicted acts, those of a probability above 0.5, with the right ones."""
     from sklearn.metrics import f1_score
 
     predicted = logits > 0  # the logistic function is 0.5 at 0

@@ -36,18 +36,6 @@ def load_actions(corpus: str, data_dir: str | Path | None, split: str, limit: in
     The utterances of a corpus of utterances are taken as they are, with their intents for actions: so does the paper's
     own set (the corpus dialog2flow_evaluation) give them. Of a corpus of dialogues, every text is taken once, with the
     action that it has most often, and `PER_ACTION` texts are drawn for every action that has as many.
-
-    Args:
-        corpus: Its name, or a file of one's own.
-        data_dir: Where it lies.
-        split: Which part of it.
-        limit: At most so many utterances, all those of a fixed random sample of actions; None means all.
-
-    Returns:
-        The problem of telling the actions apart.
-
-    Raises:
-        InputError: The corpus is not at hand, or there are too few actions.
     """
     from ...corpora import CORPORA, get_corpus, load_dialogues
 
@@ -83,11 +71,7 @@ def load_actions(corpus: str, data_dir: str | Path | None, split: str, limit: in
 def draw_actions(dialogues: Iterable[Dialogue]) -> list[tuple[str, str]]:
     """Draws utterances for each action of a corpus, always the same ones.
 
-    Args:
-        dialogues: Their turns have dialogue acts or slots; turns with neither are passed over.
-
-    Returns:
-        Pairs of a text and its action, sorted by action: `PER_ACTION` for each that has as many distinct texts.
+    Returns pairs of a text and its action, sorted by action: `PER_ACTION` for each that has as many distinct texts.
     """
     from ...corpora.labels import unified_turn
 
@@ -112,22 +96,7 @@ def draw_actions(dialogues: Iterable[Dialogue]) -> list[tuple[str, str]]:
 def compare_actions(
     embeddings: NDArray[Any], labels: Sequence[str], seeds: Sequence[int] = range(10)
 ) -> list[Measurement]:
-    """Classifies utterances by few examples of each action, ranks them, and measures how actions lie to each other.
-
-    Args:
-        embeddings: One vector per utterance, ``(N, D)``.
-        labels: Their actions, N of them.
-        seeds: Repeats of drawing the examples.
-
-    Returns:
-        For each of `SHOTS` f1 and accuracy of the utterances that are not drawn, as percentages; ndcg10 of ranking all
-        other utterances by their cosine to the one example of an action, and by the paper's program ("official");
-        intra, inter and difference as cosines.
-
-    Raises:
-        InputError: Fewer than two actions have enough utterances.
-        ValueError: A vector is not finite.
-    """
+    """Classifies utterances by few examples of each action, ranks them, and measures how actions lie to each other."""
     from ...metrics.anisotropy.functional import anisotropy
     from ...metrics.prototype_classification.functional import prototype_classification
 

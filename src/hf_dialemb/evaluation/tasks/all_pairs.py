@@ -31,17 +31,6 @@ def pair_scores(embeddings: ArrayLike, labels: ArrayLike, block_size: int = 256)
 
     The figures are those of the two metrics, to the bit; the products and the sorting, which take nearly all of the
     time, are done once. Memory is ``O(block_size * N)``.
-
-    Args:
-        embeddings: One finite vector per dialogue, ``(N, D)``.
-        labels: One label per dialogue, strings or integers, ``(N,)``; at least two distinct ones.
-        block_size: How many dialogues are compared with all others at once; never changes the result.
-
-    Returns:
-        The scores of the queries, in the order of the dialogues.
-
-    Raises:
-        ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
     """
     from ...metrics.ranks import average_precision, reciprocal_rank
     from ...metrics.semantic_relatedness.functional import binary_spearman

@@ -98,19 +98,7 @@ def assistant_contexts(dialogues: Sequence[Dialogue]) -> Contexts:
 
 
 def context_labels(target: str, contexts: Mapping[str, Contexts], tokenizer: PreTrainedTokenizerBase) -> ContextLabels:
-    """Labels contexts.
-
-    Args:
-        target: One of `TARGETS`.
-        contexts: Those of each of `PARTS`. For acts, contexts whose next turn has no labels are left out.
-        tokenizer: Whose words count, special tokens apart.
-
-    Returns:
-        The labels.
-
-    Raises:
-        InputError: A part has no labelled context.
-    """
+    """Labels contexts."""
     names: dict[str, list[frozenset[str]]] = {}
     rows: dict[str, NDArray[np.intp]] = {}
     for part in PARTS:
@@ -147,15 +135,7 @@ def last_words(contexts: Sequence[Sequence[Turn]], tokenizer: PreTrainedTokenize
 
 
 def label_scores(predicted: Any, labels: Any) -> LabelScores:  # noqa: ANN401 - scipy's sparse arrays have no types
-    """Compares predicted classes with the right ones.
-
-    Args:
-        predicted: Sparse zeros and ones, (N, C).
-        labels: Sparse zeros and ones, (N, C).
-
-    Returns:
-        The scores; an F1 without anything predicted or to be predicted is 0.
-    """
+    """Compares predicted classes with the right ones."""
     right = predicted.multiply(labels)
     by_context = [np.asarray(found.sum(axis=1), dtype=np.int32) for found in (right, predicted, labels)]
     by_class = [np.asarray(found.sum(axis=0), dtype=np.int64) for found in (right, predicted, labels)]

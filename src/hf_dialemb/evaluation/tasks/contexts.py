@@ -50,14 +50,7 @@ class Response(NamedTuple):
 
 
 def given_choices(selections: Iterable[ResponseSelection]) -> list[Choice]:
-    """Takes the candidates that a corpus gives.
-
-    Args:
-        selections: The corpus; those without a correct response are left out.
-
-    Returns:
-        The choices, in order.
-    """
+    """Takes the candidates that a corpus gives."""
     return [
         Choice(
             " ".join(turn.content for turn in selection.context),
@@ -80,14 +73,7 @@ def responses_of(dialogues: Iterable[Dialogue]) -> list[Response]:
 
 
 def others_of(responses: list[Response]) -> list[NDArray[np.intp]]:
-    """Finds what may stand beside each response: what the same role says in other dialogues, in other words.
-
-    Args:
-        responses: N responses.
-
-    Returns:
-        For each the positions of the others.
-    """
+    """Finds what may stand beside each response: what the same role says in other dialogues, in other words."""
     dialogues = np.array([response.dialogue for response in responses])
     roles = np.unique([response.role for response in responses], return_inverse=True)[1]
     texts = np.unique([plain(response.content) for response in responses], return_inverse=True)[1]
@@ -100,17 +86,7 @@ def others_of(responses: list[Response]) -> list[NDArray[np.intp]]:
 def draw_choices(
     dialogues: list[Dialogue], responses: list[Response], others: list[NDArray[np.intp]], seed: int
 ) -> list[Choice]:
-    """Draws a response of each dialogue and `OTHERS` to stand beside it.
-
-    Args:
-        dialogues: The dialogues.
-        responses: Responses from them.
-        others: What `others_of` says of the responses; those with fewer than `OTHERS` are never drawn.
-        seed: What the draws follow from.
-
-    Returns:
-        A choice for each dialogue that has a response with enough others, in order; the true response comes first.
-    """
+    """Draws a response of each dialogue and `OTHERS` to stand beside it."""
     generator = np.random.default_rng([seed])
     turns = defaultdict(list)
     for place, response in enumerate(responses):

@@ -18,21 +18,7 @@ _NAME = "dialogue-sts"
 
 
 def load_scored_pairs(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
-    """Loads pairs of sentences that people scored.
-
-    Args:
-        corpus: A corpus of sentence pairs with scores.
-        data_dir: Where the corpus lies.
-        split: Which part of it.
-        limit: At most so many pairs, a fixed random sample; None means all.
-
-    Returns:
-        The problem. It measures Spearman's and Pearson's correlation, both as percentages. DialogueCSE's program maps
-        cosines to ``(cos + 1) / 2`` first, which changes neither. If all cosines are equal, both count as 0.
-
-    Raises:
-        InputError: The corpus is not found, or has less than two different scores.
-    """
+    """Loads pairs of sentences that people scored."""
     from ...corpora import load_examples
 
     pairs = [pair for pair in load_examples(corpus, data_dir, split) if pair.score is not None]

@@ -24,20 +24,7 @@ N_INIT = 10
 
 
 def load_domains(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
-    """Loads the single-domain dialogues of a corpus.
-
-    Args:
-        corpus: A corpus's name, or a file of one's own.
-        data_dir: Where the corpus lies.
-        split: Which part of it.
-        limit: At most so many dialogues, a fixed random sample; None means all.
-
-    Returns:
-        The problem of telling their domains apart.
-
-    Raises:
-        InputError: The corpus is not found, or has too few labels.
-    """
+    """Loads the single-domain dialogues of a corpus."""
     from ...corpora import load_dialogues, single_domain
 
     dialogues = single_domain(load_dialogues(corpus, data_dir, split))

@@ -95,15 +95,7 @@ class FineTuned(NamedTuple):
 def load_backbone(spec: str) -> Backbone:
     """Loads what is to be fine-tuned.
 
-    Args:
-        spec: As in `hf_dialemb.encoders.specs.load_encoder`. A checkpoint of this package gives the encoder inside
-            it, without tables of roles and turns; ``@dialogue`` and ``@utterances`` give the same model.
-
-    Returns:
-        The model in float32, on a GPU where there is one.
-
-    Raises:
-        InputError: The model is not found or has no weights to train.
+    Returns the model in float32, on a GPU where there is one.
     """
     import torch
     from transformers import AutoModel, AutoTokenizer
@@ -193,18 +185,6 @@ def fine_tune(
 
     The loss is cross entropy, or binary cross entropy for each class if the targets say of several classes whether
     they hold.
-
-    Args:
-        backbone: What is copied; it stays as it is.
-        train: The examples to learn from.
-        validation: The examples that say when to stop, and which weights to keep.
-        classes: How many classes there are.
-        settings: The hyper-parameters.
-        score: Of the validation part.
-        seed: Of the linear layer's first weights, of dropout and of the order of examples.
-
-    Returns:
-        The classifier with the weights of the first best score, and all scores.
     """
     import torch
     from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy

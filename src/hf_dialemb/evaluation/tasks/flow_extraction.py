@@ -68,19 +68,6 @@ def load_flows(corpus: str, data_dir: str | Path | None, split: str, limit: int 
 
     Turns without dialogue acts and slots are passed over. Where no dialogue has a domain, all are of one. Dialogues are
     brought to one order first, so that the figures do not depend on that of the corpus.
-
-    Args:
-        corpus: Its name, or a file of one's own.
-        data_dir: Where it lies.
-        split: Which part of it.
-        limit: At most so many dialogues, all those of a fixed random sample of domains, or a sample of the first of
-            these if it is larger; None means all.
-
-    Returns:
-        The problem of finding the flow of each domain.
-
-    Raises:
-        InputError: The corpus is not at hand, or no domain has enough annotated dialogues.
     """
     from ...corpora import load_dialogues, single_domain
 
@@ -128,11 +115,7 @@ def load_flows(corpus: str, data_dir: str | Path | None, split: str, limit: int 
 def annotated_flows(dialogues: Iterable[Dialogue]) -> dict[str, list[list[Utterance]]]:
     """Collects the annotated turns of dialogues of one domain each.
 
-    Args:
-        dialogues: The dialogues; turns with neither acts nor slots, and dialogues of such turns alone, are left out.
-
-    Returns:
-        The dialogues by domain; domains and dialogues in an order that does not depend on the given one.
+    Returns the dialogues by domain; domains and dialogues in an order that does not depend on the given one.
     """
     from ...corpora.labels import unified_turn
 
@@ -146,20 +129,7 @@ def annotated_flows(dialogues: Iterable[Dialogue]) -> dict[str, list[list[Uttera
 
 
 def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
-    """Clusters the utterances of each role by cosine, with average linkage, into as many clusters as it has actions.
-
-    Args:
-        flow: The dialogues of a domain, with N utterances.
-        embeddings: Their vectors in order, ``(N, D)``. A vector of zeros, which has no direction, gets that of the
-            first axis, as in the paper's program.
-
-    Returns:
-        A cluster for each utterance, N of them, counted from 0 for each role: as many as the role has actions, or
-        distinct vectors where these are fewer.
-
-    Raises:
-        ValueError: The shapes do not fit, or a vector is not finite.
-    """
+    """Clusters the utterances of each role by cosine, with average linkage, into as many clusters as it has actions."""
     turns = [turn for dialogue in flow for turn in dialogue]
     vectors = np.array(embeddings, dtype=np.float64)
     if vectors.ndim != 2 or len(vectors) != len(turns):
@@ -177,15 +147,7 @@ def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
 
 
 def compare_flow(flow: Flow, clusters: Sequence[int]) -> dict[str, float]:
-    """Compares the graph of clusters with that of actions.
-
-    Args:
-        flow: The dialogues of a domain, with N utterances.
-        clusters: A cluster for each utterance in order, N of them; those of different roles are different ones.
-
-    Returns:
-        See `hf_dialemb.flow.measures.compared_with_actions`.
-    """
+    """Compares the graph of clusters with that of actions."""
     count = sum(map(len, flow))
     if len(clusters) != count:
         raise ValueError(f"clusters: got {len(clusters)}, expected {count}: one for each utterance")

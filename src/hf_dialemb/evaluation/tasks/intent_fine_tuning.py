@@ -46,20 +46,7 @@ class Parts(NamedTuple):
 
 
 def load_fine_tuning(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
-    """Loads the utterances of a corpus that have an intent.
-
-    Args:
-        corpus: Its name.
-        data_dir: Where it lies.
-        split: What is to be classified; examples come from train.
-        limit: At most so many utterances to classify, a fixed random sample; None means all.
-
-    Returns:
-        The problem of classifying them.
-
-    Raises:
-        InputError: The corpus is not at hand or has no train, ``split`` is train, or there are too few intents.
-    """
+    """Loads the utterances of a corpus that have an intent."""
     train, loaded = load_utterances(corpus, data_dir, split)
     examples, queries = in_scope(train), fixed_sample(in_scope(loaded), limit)
     utterances = [*examples, *queries]
@@ -85,21 +72,7 @@ def load_fine_tuning(corpus: str, data_dir: str | Path | None, split: str, limit
 def classify_fine_tuned(
     texts: Sequence[str], labels: Sequence[str], examples: int, encoder: Encoder, seeds: Sequence[int]
 ) -> list[Measurement]:
-    """Fine-tunes a model for each number of shots and each seed, and classifies utterances with it.
-
-    Args:
-        texts: The utterances, N of them.
-        labels: Their intents, N of them.
-        examples: How many of them, from the first on, are only there to draw examples from.
-        encoder: Its name says which model.
-        seeds: Repeats of drawing examples and of training; only the first `RUNS` count.
-
-    Returns:
-        Accuracy for each of `SHOTS`. Utterances of intents with too few examples are left out.
-
-    Raises:
-        InputError: The model cannot be trained, or fewer than two intents have enough examples.
-    """
+    """Fine-tunes a model for each number of shots and each seed, and classifies utterances with it."""
     backbone = load_backbone(encoder.name)
     names = np.array(labels)
     found = []
@@ -118,20 +91,7 @@ def classify_fine_tuned(
 
 
 def draw_parts(labels: NDArray[Any], examples: int, shots: int, generator: np.random.Generator) -> Parts:
-    """Draws what to learn from and what to stop by.
-
-    Args:
-        labels: The intents of all utterances, ``(N,)``.
-        examples: How many of them, from the first on, are only there to draw from.
-        shots: How many of each intent go into each of the two parts.
-        generator: Where the draws come from.
-
-    Returns:
-        The parts; intents that have fewer than twice ``shots`` examples occur in none of them.
-
-    Raises:
-        InputError: Fewer than two intents have enough.
-    """
+    """Draws what to learn from and what to stop by."""
     drawn = draw_examples(labels, np.arange(examples), 2 * shots, 2 * shots, generator)
     train = draw_examples(labels, drawn, shots, shots, generator)
     queries = np.arange(examples, len(labels))

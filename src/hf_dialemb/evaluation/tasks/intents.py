@@ -20,20 +20,7 @@ OUT_OF_SCOPE = "oos"
 
 
 def load_intents(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
-    """Loads the utterances of a corpus that have an intent.
-
-    Args:
-        corpus: Its name.
-        data_dir: Where it lies.
-        split: What is to be classified; examples come from train.
-        limit: At most so many utterances to classify, a fixed random sample; None means all.
-
-    Returns:
-        The problem of classifying them.
-
-    Raises:
-        InputError: The corpus is not at hand or has no train, ``split`` is train, or there are too few intents.
-    """
+    """Loads the utterances of a corpus that have an intent."""
     train, loaded = load_utterances(corpus, data_dir, split)
     examples, queries = in_scope(train), fixed_sample(in_scope(loaded), limit)
     dialogues = [*examples, *queries]
@@ -60,21 +47,7 @@ def load_intents(corpus: str, data_dir: str | Path | None, split: str, limit: in
 def classify_intents(
     embeddings: NDArray[Any], labels: Sequence[str], examples: int, seeds: Sequence[int] = range(10)
 ) -> list[Measurement]:
-    """Classifies utterances by the means of few examples of each intent.
-
-    Args:
-        embeddings: One vector per utterance, ``(N, D)``.
-        labels: Their intents, N of them.
-        examples: How many of them, from the first on, are only there to draw examples from.
-        seeds: Repeats of drawing the examples.
-
-    Returns:
-        Accuracy as a percentage for each of `SHOTS`. Utterances of intents with too few examples are left out.
-
-    Raises:
-        InputError: Fewer than two intents have enough examples.
-        ValueError: A vector is not finite.
-    """
+    """Classifies utterances by the means of few examples of each intent."""
     from ...metrics.prototype_classification.functional import prototype_classification
 
     names, pool = np.array(labels), np.arange(examples)
@@ -96,19 +69,7 @@ def classify_intents(
 
 
 def load_utterances(corpus: str, data_dir: str | Path | None, split: str) -> tuple[list[Dialogue], list[Dialogue]]:
-    """Loads the examples of a corpus of utterances, and what is to be classified.
-
-    Args:
-        corpus: Its name.
-        data_dir: Where it lies.
-        split: What is to be classified.
-
-    Returns:
-        The utterances of train, and those of the split.
-
-    Raises:
-        InputError: The corpus is not at hand or has no train, or ``split`` is train.
-    """
+    """Loads the examples of a corpus of utterances, and what is to be classified."""
     from ...corpora import get_corpus, load_dialogues
 
     if "train" not in get_corpus(corpus).splits:

@@ -77,15 +77,7 @@ class MemberScores(NamedTuple):
 def rank_candidates(members: Sequence[MemberScores], selections: Sequence[ResponseSelection]) -> RankedCandidates:
     """Ranks the candidates of contexts.
 
-    Args:
-        members: Of the members of an ensemble, whose probabilities are averaged, or of a single ranker.
-        selections: E candidate sets, each of two candidates or more and with a correct one.
-
-    Returns:
-        Scores, and what they are worth, set by set.
-
-    Raises:
-        InputError: A set has fewer candidates or no correct one, or a score is not finite.
+    Returns scores, and what they are worth, set by set.
     """
     each = [member.scores for member in members]
     return _ranked(_averaged(each) if len(each) > 1 else each[0], selections)
@@ -96,15 +88,7 @@ def rank_candidates_by_vectors(
 ) -> RankedCandidates:
     """Ranks the candidates of contexts by the mean of the members' cosines, as a vector index does, not by equation 7.
 
-    Args:
-        members: As in `rank_candidates`; all of them embed.
-        selections: As in `rank_candidates`.
-
-    Returns:
-        Scores, and what they are worth, set by set.
-
-    Raises:
-        InputError: As in `rank_candidates`.
+    Returns scores, and what they are worth, set by set.
     """
     cosines = [member.cosines for member in members if member.cosines is not None]
     assert len(cosines) == len(members), "all members embed"
@@ -122,19 +106,7 @@ def _ranked(scores: _Scores, selections: Sequence[ResponseSelection]) -> RankedC
 def candidate_scores(
     ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool = False
 ) -> _Scores:
-    """Scores the candidates of contexts; rankers that embed read each distinct response once.
-
-    Args:
-        ranker: Any ranker.
-        selections: E candidate sets.
-        show_progress: Whether to draw a progress bar.
-
-    Returns:
-        Of each set the scores of its candidates, (K,); of an ensemble the logarithms of its probabilities.
-
-    Raises:
-        InputError: A speaker has no mark.
-    """
+    """Scores the candidates of contexts; rankers that embed read each distinct response once."""
     each = [member_scores(member, selections, show_progress).scores for member in members_of(ranker)]
     return _averaged(each) if is_ensemble(ranker) else each[0]
 
@@ -162,14 +134,7 @@ def members_of(ranker: LoadedRanker) -> list[LoadedRanker]:
 
 
 def log_of_mean_probability(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Averages probabilities over an ensemble's members (equation 7), in logarithms, so that none becomes zero.
-
-    Args:
-        scores: Of L members, (L, K).
-
-    Returns:
-        The logarithm of the mean over members of the softmax over candidates, (K,).
-    """
+    """Averages probabilities over an ensemble's members (equation 7), in logarithms, so that none becomes zero."""
     import torch
 
     from ...models.multi_granularity import log_mean_probability
@@ -179,18 +144,7 @@ def log_of_mean_probability(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def text_scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Scores:
-    """Scores candidates by the cosine of the context's text and the response.
-
-    Args:
-        encoder: Any encoder.
-        selections: E candidate sets.
-
-    Returns:
-        Of each set the cosines of its candidates, (K,).
-
-    Raises:
-        ValueError: A vector is not finite.
-    """
+    """Scores candidates by the cosine of the context's text and the response."""
     contexts = [context_text(selection.context) for selection in selections]
     said = (text for selection in selections for text in selection.responses)
     vectors = TextVectors(encoder, (*contexts, *said))
@@ -207,15 +161,7 @@ def context_text(context: Sequence[Turn]) -> str:
 
 
 def correct_candidates(selection: ResponseSelection, official: bool = False) -> NDArray[np.bool_]:
-    """Says which candidates are correct.
-
-    Args:
-        selection: A candidate set.
-        official: Whether only those are that really followed, and not those that say the same.
-
-    Returns:
-        Booleans, (K,).
-    """
+    """Says which candidates are correct."""
     if official:
         return np.isin(np.arange(len(selection.responses)), selection.correct)
     forms = {plain(selection.responses[place]) for place in selection.correct}
@@ -309,19 +255,7 @@ def _scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Score
 def member_scores(
     ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool = False
 ) -> MemberScores:
-    """Scores the candidates of contexts with a ranker that is no ensemble; one that embeds reads each response once.
-
-    Args:
-        ranker: The ranker.
-        selections: E candidate sets.
-        show_progress: Whether to draw a progress bar.
-
-    Returns:
-        Its scores, and its cosines if it embeds.
-
-    Raises:
-        InputError: A speaker has no mark.
-    """
+    """Scores the candidates of contexts with a ranker that is no ensemble; one that embeds reads each response once."""
     from ...models.dual_encoder import TowerRanker
     from ...models.ranker import RankingExample
     from ...models.ranking import encode_contexts, encode_responses, score_candidates

@@ -43,14 +43,7 @@ class Anchor(NamedTuple):
 
 
 def anchors_of(pairs: Sequence[SentencePair]) -> list[Anchor]:
-    """Gathers the pairs of each first sentence.
-
-    Args:
-        pairs: Labelled pairs.
-
-    Returns:
-        The first sentences that have second ones of both labels, in order.
-    """
+    """Gathers the pairs of each first sentence."""
     found: dict[str, dict[str, dict[str, None]]] = {}
     for pair in pairs:
         labels = found.setdefault(pair.first, {AGREES: {}, CONTRADICTS: {}})
@@ -64,20 +57,7 @@ def anchors_of(pairs: Sequence[SentencePair]) -> list[Anchor]:
 
 
 def load_anchors(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
-    """Loads sentences with what agrees and what contradicts them.
-
-    Args:
-        corpus: A corpus of sentence pairs labelled as in Dialogue NLI.
-        data_dir: Where the corpus lies.
-        split: Which part of it.
-        limit: At most so many anchors, a fixed random sample; None means all.
-
-    Returns:
-        The problem.
-
-    Raises:
-        InputError: The corpus is not found, or has no anchor.
-    """
+    """Loads sentences with what agrees and what contradicts them."""
     from ...corpora import load_examples
 
     pairs = load_examples(corpus, data_dir, split)

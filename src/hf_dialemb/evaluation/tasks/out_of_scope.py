@@ -43,21 +43,7 @@ class Parts(NamedTuple):
 
 
 def load_out_of_scope(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
-    """Loads the utterances of a corpus, those that are out of scope too.
-
-    Args:
-        corpus: Its name.
-        data_dir: Where it lies.
-        split: What is tested on. Examples come from train, the threshold from dev; from train where there is no other
-            dev.
-        limit: At most so many utterances to test on, a fixed random sample; None means all.
-
-    Returns:
-        The problem of finding those out of scope and classifying the others.
-
-    Raises:
-        InputError: The corpus is not at hand or has no train, ``split`` is train, or nothing is marked as out of scope.
-    """
+    """Loads the utterances of a corpus, those that are out of scope too."""
     from ...corpora import get_corpus, load_dialogues
 
     train, loaded = load_utterances(corpus, data_dir, split)
@@ -95,22 +81,7 @@ def load_out_of_scope(corpus: str, data_dir: str | Path | None, split: str, limi
 def detect(
     embeddings: NDArray[Any], labels: Sequence[str], parts: Parts, seeds: Sequence[int] = range(10)
 ) -> list[Measurement]:
-    """Finds what is out of scope and classifies the rest, by the means of few examples.
-
-    Args:
-        embeddings: One vector per utterance, ``(N, D)``.
-        labels: Their intents, or `OUT_OF_SCOPE`, N of them.
-        parts: Which rows are for what.
-        seeds: Repeats of drawing the examples; they are those of intent classification.
-
-    Returns:
-        Accuracy, in_accuracy, oos_accuracy and oos_recall as percentages, for each of `SHOTS` and `THRESHOLDS`, with
-        and without the settings of the paper's program.
-
-    Raises:
-        InputError: Fewer than two intents have enough examples.
-        ValueError: A vector is not finite.
-    """
+    """Finds what is out of scope and classifies the rest, by the means of few examples."""
     from ...metrics.out_of_scope.functional import out_of_scope_scores
 
     names = np.array(labels)

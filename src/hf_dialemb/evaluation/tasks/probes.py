@@ -83,27 +83,7 @@ def run_probes(
     show_progress: bool = False,
     finished: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
-    """Measures what is to be read from the vectors of rankers.
-
-    Args:
-        rankers: By name: the members of an ensemble, or a list of a single ranker. A ranker that several share is best
-            loaded once: then it embeds once.
-        train: What the layer learns from: each context that an assistant's turn follows. For acts, corpora that name
-            theirs otherwise than ``test`` does only mislead it.
-        dev: What chooses the epoch.
-        test: What is measured on.
-        seeds: Repeats of the layer's training.
-        targets: What is to be told. All rankers are asked for the words of the first one's tokenizer.
-        settings: How the layer is trained.
-        show_progress: Whether to draw progress bars.
-        finished: Receives each outcome as soon as it is there.
-
-    Returns:
-        For each ranker and target ``bag-of-words-probe`` or ``dialogue-act-probe``.
-
-    Raises:
-        InputError: A ranker embeds no contexts, or there are no labels.
-    """
+    """Measures what is to be read from the vectors of rankers."""
     from tqdm.auto import tqdm
 
     check_embedding(rankers)
@@ -128,11 +108,7 @@ def run_probes(
 
 
 def check_embedding(rankers: Mapping[str, Sequence[LoadedRanker]]) -> None:
-    """Refuses rankers that embed no contexts.
-
-    Raises:
-        InputError: There is one, or there is no ranker at all.
-    """
+    """Refuses rankers that embed no contexts."""
     if not rankers or not all(rankers.values()):
         raise InputError("rankers: got none, expected at least one for each name; name some")
     for name, members in rankers.items():

@@ -83,21 +83,7 @@ def default_tasks(corpus: str) -> tuple[str, ...]:
 
 
 def load_problem(name: str, corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
-    """Loads what a task asks of encoders on a corpus.
-
-    Args:
-        name: The task.
-        corpus: As in `default_tasks`.
-        data_dir: Where the corpus lies.
-        split: Which part of it.
-        limit: At most so many items, a fixed random sample; None means all.
-
-    Returns:
-        The problem; its config holds a hash of the corpus's files.
-
-    Raises:
-        InputError: There is no such task, the corpus is not at hand, or it is not of a kind that the task takes.
-    """
+    """Loads what a task asks of encoders on a corpus."""
     from ...corpora import CORPORA, get_corpus
     from ...corpora.source.fingerprint import data_hash
 

@@ -58,20 +58,7 @@ _Draw = Callable[[int], list[Choice]]
 
 
 def load_pairs(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
-    """Loads pairs of an utterance and the response to it.
-
-    Args:
-        corpus: A corpus of dialogues, or a file of one's own.
-        data_dir: Where the corpus lies.
-        split: Which part of it.
-        limit: At most so many pairs, a fixed random sample; None means `PAIRS`.
-
-    Returns:
-        The problem.
-
-    Raises:
-        InputError: The corpus is not found, or has too few pairs for a block.
-    """
+    """Loads pairs of an utterance and the response to it."""
     from ...corpora import load_dialogues
 
     said = [
@@ -110,21 +97,7 @@ def load_pairs(corpus: str, data_dir: str | Path | None, split: str, limit: int 
 
 
 def load_contexts(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
-    """Loads dialogues so far and responses to choose from.
-
-    Args:
-        corpus: A corpus of dialogues or of responses to choose from, or a file of one's own.
-        data_dir: Where the corpus lies.
-        split: Which part of it.
-        limit: At most so many contexts, a fixed random sample. None means all for a corpus that gives the candidates,
-            and `CONTEXTS` for one of dialogues, of which the responses to these contexts are all the candidates.
-
-    Returns:
-        The problem.
-
-    Raises:
-        InputError: The corpus is not found, or has too few responses to choose from.
-    """
+    """Loads dialogues so far and responses to choose from."""
     given = kind_of(corpus) == "response-selection"
     draw, sizes = (_given if given else _drawn)(corpus, data_dir, split, limit)
     config = {"corpus": name_of(corpus), "split": split, "limit": limit, "context_words": CONTEXT_WORDS, **sizes}

@@ -21,15 +21,7 @@ Item = TypeVar("Item")
 
 
 def fixed_sample(items: Sequence[Item], limit: int | None) -> list[Item]:
-    """Draws at most ``limit`` items, always the same ones.
-
-    Args:
-        items: The items. Corpora are often sorted by label: the first ones would be all alike.
-        limit: How many; None means all.
-
-    Returns:
-        The sample, in the order of the items.
-    """
+    """Draws at most ``limit`` items, always the same ones."""
     if limit is None or limit >= len(items):
         return list(items)
     chosen = np.sort(np.random.default_rng(0).choice(len(items), limit, replace=False))
@@ -39,21 +31,7 @@ def fixed_sample(items: Sequence[Item], limit: int | None) -> list[Item]:
 def draw_examples(
     labels: NDArray[Any], pool: NDArray[np.intp], shots: int, needed: int, generator: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Draws examples of each label that has enough of them.
-
-    Args:
-        labels: The labels of all items, ``(N,)``.
-        pool: The rows that examples are drawn from, ``(P,)``.
-        shots: How many of each label.
-        needed: How many a label must have in the pool; labels with fewer are left out.
-        generator: Where the draws come from.
-
-    Returns:
-        The rows of the examples, in ascending order.
-
-    Raises:
-        InputError: Fewer than two labels have enough.
-    """
+    """Draws examples of each label that has enough of them."""
     counts = Counter(labels[pool].tolist())
     classes = sorted(label for label, count in counts.items() if count >= needed)
     if len(classes) < 2:

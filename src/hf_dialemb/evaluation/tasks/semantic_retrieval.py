@@ -40,14 +40,7 @@ class Ranking(NamedTuple):
 
 
 def rankings_of(queries: Sequence[RetrievalQuery]) -> list[Ranking]:
-    """Leaves out what occurs twice, and queries that are left with candidates of one kind.
-
-    Args:
-        queries: Queries with their candidates.
-
-    Returns:
-        What is to be ranked, in order.
-    """
+    """Leaves out what occurs twice, and queries that are left with candidates of one kind."""
     found = []
     for query in queries:
         relevant = [text for text in dict.fromkeys(query.relevant) if text != query.text]
@@ -58,20 +51,7 @@ def rankings_of(queries: Sequence[RetrievalQuery]) -> list[Ranking]:
 
 
 def load_rankings(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
-    """Loads sentences with candidates to rank.
-
-    Args:
-        corpus: A corpus of kind retrieval, or one of dialogues or utterances with intents.
-        data_dir: Where the corpus lies.
-        split: Which part of it.
-        limit: At most so many queries, a fixed random sample; None means all.
-
-    Returns:
-        The problem.
-
-    Raises:
-        InputError: The corpus is not found, or gives no query.
-    """
+    """Loads sentences with candidates to rank."""
     from ...corpora import load_dialogues, load_examples
 
     config: dict[str, Any] = {"corpus": name_of(corpus), "split": split, "limit": limit}

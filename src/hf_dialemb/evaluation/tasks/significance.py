@@ -45,20 +45,7 @@ class Comparison:
 
 
 def paired_bootstrap(first: ArrayLike, second: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0) -> Comparison:
-    """Compares the means of two systems' scores, such as reciprocal ranks or hits.
-
-    Args:
-        first: One finite score for each example, (N,).
-        second: The other system's, of the same examples in the same order, (N,).
-        resamples: How often examples are drawn.
-        seed: Of the draws.
-
-    Returns:
-        The comparison.
-
-    Raises:
-        ValueError: The shapes do not fit, there is no example, a score is not finite, or nothing is drawn.
-    """
+    """Compares the means of two systems' scores, such as reciprocal ranks or hits."""
     ours, others = _checked("first", first, 1), _checked("second", second, 1)
     if ours.shape != others.shape:
         raise ValueError(f"second: got shape {others.shape}, expected that of first, {ours.shape}")
@@ -67,19 +54,7 @@ def paired_bootstrap(first: ArrayLike, second: ArrayLike, *, resamples: int = RE
 
 
 def mean_interval(values: ArrayLike, *, resamples: int = 1_000, seed: int = 0) -> tuple[float, float]:
-    """Computes the 95 % bootstrap interval of a mean.
-
-    Args:
-        values: One finite value for each example, (N,).
-        resamples: How often examples are drawn.
-        seed: Of the draws.
-
-    Returns:
-        The 2.5th and the 97.5th percentile of the means of all draws.
-
-    Raises:
-        ValueError: There is no example, or a value is not finite.
-    """
+    """Computes the 95 % bootstrap interval of a mean."""
     found = _checked("values", values, 1)
     means = np.concatenate([weights @ found for weights in _weights(len(found), resamples, seed)]) / len(found)
     low, high = np.quantile(means, [0.025, 0.975])
@@ -89,21 +64,7 @@ def mean_interval(values: ArrayLike, *, resamples: int = 1_000, seed: int = 0) -
 def paired_bootstrap_f1(
     first: ArrayLike, second: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> Comparison:
-    """Compares the micro F1 of two systems, in [0, 1].
-
-    Args:
-        first: True positives, false positives and false negatives of each example, (N, 3); where a system was trained
-            with several seeds, their sums over the seeds.
-        second: The other system's, of the same examples in the same order, (N, 3).
-        resamples: How often examples are drawn.
-        seed: Of the draws.
-
-    Returns:
-        The comparison; an F1 without a positive is 0.
-
-    Raises:
-        ValueError: The shapes do not fit, there is no example, a count is negative or not finite, or nothing is drawn.
-    """
+    """Compares the micro F1 of two systems, in [0, 1]."""
     ours, others = _checked("first", first, 2), _checked("second", second, 2)
     if ours.shape != others.shape or ours.shape[1] != 3:
         raise ValueError(f"counts: got shapes {ours.shape} and {others.shape}, expected (N, 3) for both")

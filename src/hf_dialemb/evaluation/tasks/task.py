@@ -77,19 +77,7 @@ class Task:
 def percentage(
     task: str, metric: str, setting: str, values: Sequence[float], items: ArrayLike | None = None
 ) -> Measurement:
-    """Makes a measurement of shares in [0, 1] as a percentage.
-
-    Args:
-        task: See `Measurement`.
-        metric: See `Measurement`.
-        setting: See `Measurement`.
-        values: One share per repeat.
-        items: What ``values`` are means of, item by item (query, context), (N,), where items are the same in all
-            repeats: the interval then is over items. None for one over repeats.
-
-    Returns:
-        The measurement, with an interval where there are two items or repeats.
-    """
+    """Makes a measurement of shares in [0, 1] as a percentage."""
     import numpy as np
 
     from .significance import mean_interval

@@ -28,11 +28,7 @@ class TextVectors:
     def of(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Looks vectors up.
 
-        Args:
-            texts: N of the texts that were given.
-
-        Returns:
-            Their vectors, ``(N, D)``.
+        Returns their vectors, ``(N, D)``.
         """
         return self._vectors[[self._places[text] for text in texts]]
 
@@ -40,15 +36,7 @@ class TextVectors:
 def row_cosines(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[np.float64]:
     """Computes the cosine of each row with the same row of another matrix.
 
-    Args:
-        first: Vectors, ``(N, D)``.
-        second: Vectors, ``(N, D)``, or ``(1, D)`` for one that all are compared with.
-
-    Returns:
-        Cosines in steps of 1e-9, ``(N,)``; that of a zero vector is 0.
-
-    Raises:
-        ValueError: A vector is not finite.
+    Returns cosines in steps of 1e-9, ``(N,)``; that of a zero vector is 0.
     """
     one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if not (np.isfinite(one).all() and np.isfinite(other).all()):

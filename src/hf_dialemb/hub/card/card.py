@@ -38,39 +38,12 @@ _TASKS = {"utterances": "sentence-similarity", "dialogues": "feature-extraction"
 def render_card(
     folder: Path, run: Path, results: Sequence[Path], repo_id: str | None = None, licences: Sequence[str] = ()
 ) -> str:
-    """Renders the card of a published folder.
-
-    Args:
-        folder: What ``dialemb export`` wrote.
-        run: The training's folder that it was exported from.
-        results: Results files with figures of the model and of what it is compared with: its backbone, or for an
-            ensemble the single ranker.
-        repo_id: Where it is to be published; by default ``org/`` and the folder's name.
-        licences: See `hf_dialemb.hub.card.record.make_record`.
-
-    Returns:
-        Markdown with the front matter that the Hub reads.
-
-    Raises:
-        InputError: A source lacks something; the sentence names file, field and the command that makes it.
-    """
+    """Renders the card of a published folder."""
     return render_record(make_record(folder, run, licences), results, repo_id)
 
 
 def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: str | None = None) -> str:
-    """Renders the card of a model whose folders are elsewhere.
-
-    Args:
-        record: See `hf_dialemb.hub.card.record.make_record`.
-        results: As in `render_card`.
-        repo_id: As in `render_card`.
-
-    Returns:
-        As in `render_card`.
-
-    Raises:
-        InputError: As in `render_card`.
-    """
+    """Renders the card of a model whose folders are elsewhere."""
     repo_id = repository(record, repo_id)
     corpora = [_corpus(name, split, record) for name, split in corpora_of(record)]
     research = any(corpus["terms"] == "research" for corpus in corpora)
@@ -110,14 +83,7 @@ def repository(record: Mapping[str, Any], repo_id: str | None = None) -> str:
 
 
 def cited(key: str) -> str:
-    """Finds an entry of ``citations.bib``.
-
-    Args:
-        key: A paper's key, or ``"hf_dialemb"`` for this software; BibTeX is returned as it is.
-
-    Returns:
-        BibTeX.
-    """
+    """Finds an entry of ``citations.bib``."""
     if key.lstrip().startswith("@"):
         return key.strip()
     entries = (_HERE / "citations.bib").read_text(encoding="utf-8").split("\n\n")
@@ -126,28 +92,14 @@ def cited(key: str) -> str:
 
 
 def recipe(training: Sequence[Mapping[str, Any]]) -> str:
-    """Writes the settings that trainings share and that are not the defaults, as ``dialemb train --config`` reads them.
-
-    Args:
-        training: ``training`` of a record: one run, or those of an ensemble's members.
-
-    Returns:
-        YAML.
-    """
+    """Writes the settings that trainings share and that are not the defaults, as YAML for ``dialemb train``."""
     several = [_chosen(each["settings"]) for each in training]
     shared = {name: value for name, value in several[0].items() if all(each.get(name) == value for each in several)}
     return yaml.safe_dump(shared, sort_keys=False, allow_unicode=True, width=10**9)
 
 
 def differing(training: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Finds the settings in which several trainings differ.
-
-    Args:
-        training: As in `recipe`.
-
-    Returns:
-        Of each run its own that are set; empty for a single one.
-    """
+    """Finds the settings in which several trainings differ."""
     names = dict.fromkeys(name for each in training for name in each["settings"])
     others = [name for name in names if len({json.dumps(each["settings"].get(name)) for each in training}) > 1]
     if not others:
@@ -240,28 +192,13 @@ def _environment() -> Environment:
 
 
 def escaped(text: object) -> str:
-    """Escapes a text for Markdown, in a table or out of it, as one line.
-
-    Args:
-        text: Anything.
-
-    Returns:
-        What shows as the text itself.
-    """
+    """Escapes a text for Markdown, in a table or out of it, as one line."""
     line = html.escape(" ".join(str(text).split()), quote=False)
     return re.sub(r"([\\`*\[\]|~$#])|(?<!\w)(_)|(_)(?!\w)", lambda found: f"\\{found[0]}", line)
 
 
 def fenced(text: str, language: str = "") -> str:
-    """Puts a text into a code block that it cannot close.
-
-    Args:
-        text: Any text.
-        language: What stands after the fence.
-
-    Returns:
-        The block.
-    """
+    """Puts a text into a code block that it cannot close."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"

@@ -95,20 +95,7 @@ def count(figures: Sequence[Figure], verdict: str) -> int:
 
 
 def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Measured:
-    """Finds a model's figures.
-
-    Args:
-        record: See `hf_dialemb.hub.card.record.make_record`.
-        files: Results files of ``dialemb evaluate`` or ``dialemb benchmark``.
-        suite: That of the model's method. If a file is of it, files of other suites are told in brief.
-
-    Returns:
-        The figures.
-
-    Raises:
-        InputError: There is no file; or one lacks the model, what it is compared with or the seeds, or measured other
-            weights.
-    """
+    """Finds a model's figures."""
     if not files:
         raise InputError(f"--results: got no file, expected figures of {record['name']}; {remedy(record)}")
     reference: str | None = record["reference"]
@@ -142,15 +129,7 @@ def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Me
 
 
 def is_measured_in(record: Mapping[str, Any], file: Path) -> bool:
-    """Says whether a results file has figures of a model.
-
-    Args:
-        record: See `hf_dialemb.hub.card.record.make_record`.
-        file: A results file.
-
-    Returns:
-        Whether it names the model.
-    """
+    """Says whether a results file has figures of a model."""
     return _spec_of(read_results(file), [each["name"] for each in record["measured_as"]], str(file)) is not None
 
 

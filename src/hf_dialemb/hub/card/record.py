@@ -35,19 +35,7 @@ _EXPORT = "write it with dialemb export"
 
 
 def make_record(folder: Path, run: Path, licences: Sequence[str] = ()) -> dict[str, Any]:
-    """Reads a published folder and its training's.
-
-    Args:
-        folder: What ``dialemb export`` wrote.
-        run: What ``dialemb train`` wrote, or one of the ensembles of ``dialemb ensemble``.
-        licences: Of corpora that are not registered, as ``NAME=TERMS:LICENCE`` (see `corpora.corpus.TERMS`).
-
-    Returns:
-        The record: JSON.
-
-    Raises:
-        InputError: A file or field is missing, or the folder was not made of this run.
-    """
+    """Reads a published folder and its training's."""
     model, settings = _model(folder)
     members = _members(run, model["method"])
     training = [_training(each) for each in _runs(run, members)]
@@ -68,17 +56,7 @@ def make_record(folder: Path, run: Path, licences: Sequence[str] = ()) -> dict[s
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """Reads a record that was kept.
-
-    Args:
-        path: Its file.
-
-    Returns:
-        What `make_record` returned.
-
-    Raises:
-        InputError: It is no such file.
-    """
+    """Reads a record that was kept."""
     record = read_object(path, "write it with dialemb card --record")
     if record.get("schema") != SCHEMA:
         got = record.get("schema")
@@ -218,14 +196,7 @@ def without_places(value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
 
 
 def corpora_of(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Lists the corpora that a model learnt from.
-
-    Args:
-        record: See `make_record`.
-
-    Yields:
-        Their names, and the splits; each pair once.
-    """
+    """Lists the corpora that a model learnt from."""
     found: dict[tuple[str, str], None] = {}
     for training in record["training"]:
         settings = training["settings"]

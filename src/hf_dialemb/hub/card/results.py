@@ -17,20 +17,7 @@ FOLDER = "results"
 
 
 def write_published_results(measured: Measured, sources: Sequence[Path], name: str, folder: Path) -> list[Path]:
-    """Writes what a card was rendered from, so that whoever reads the card can look it up.
-
-    Args:
-        measured: The card's figures.
-        sources: The files that they were read from, which stay as they are.
-        name: What the model shall be called: its id on the Hub.
-        folder: The published folder.
-
-    Returns:
-        The files, one for each results file. What an earlier card left there is replaced.
-
-    Raises:
-        InputError: A source lies where they go, and would lose the figures of other models.
-    """
+    """Writes what a card was rendered from, so that whoever reads the card can look it up."""
     within = [source for source in sources if source.resolve().parent == (folder / FOLDER).resolve()]
     if within:
         raise InputError(

@@ -13,14 +13,7 @@ from ...models.errors import InputError
 def count_weights(folder: Path) -> tuple[int, str]:
     """Counts a folder's weights.
 
-    Args:
-        folder: Of safetensors files.
-
-    Returns:
-        Their number, and the type of most of them, such as ``"float32"``.
-
-    Raises:
-        InputError: There are none.
+    Returns their number, and the type of most of them, such as ``"float32"``.
     """
     counts: dict[str, int] = {}
     for _, part in _tensors(folder):
@@ -31,15 +24,7 @@ def count_weights(folder: Path) -> tuple[int, str]:
 
 
 def check_same_weights(folder: Path, run: Path) -> None:
-    """Makes sure that a folder was published from a run.
-
-    Args:
-        folder: The published folder; a plain encoder holds the backbone alone.
-        run: The training's folder.
-
-    Raises:
-        InputError: A tensor that both have differs by more than the rounding to its precision, or they share none.
-    """
+    """Makes sure that a folder was published from a run."""
     trained = dict(_tensors(run))
     shared = 0
     for name, part in _tensors(folder):

@@ -56,16 +56,7 @@ class Conversion:
 
 
 def wordpiece(request: Request, beside: str | None, rows: int) -> PreTrainedTokenizerBase:
-    """Makes BERT's uncased tokenizer of a vocabulary.
-
-    Args:
-        request: May name the vocabulary's file.
-        beside: Text of the vocabulary that lies beside the weights, if there is one.
-        rows: Of the token table.
-
-    Raises:
-        InputError: There is no vocabulary, or it is of another size.
-    """
+    """Makes BERT's uncased tokenizer of a vocabulary."""
     if request.vocabulary is not None:
         if not request.vocabulary.is_file():
             raise InputError(f"--vocab {request.vocabulary}: got no such file, expected a vocabulary, a token a line")
@@ -89,24 +80,14 @@ def wordpiece(request: Request, beside: str | None, rows: int) -> PreTrainedToke
 
 
 def heads_of(width: int) -> int:
-    """Returns how many attention heads a width means.
-
-    Raises:
-        InputError: It is not a multiple of `HEAD_SIZE`.
-    """
+    """Returns how many attention heads a width means."""
     if width % HEAD_SIZE:
         raise InputError(f"width: got {width}, expected a multiple of {HEAD_SIZE}, the size of an attention head")
     return width // HEAD_SIZE
 
 
 def fit_vocabulary(model: BackboneModel, tokenizer: Any, report: Report) -> None:  # noqa: ANN401
-    """Gives the token table rows for tokens that the tokenizer was given beyond the vocabulary.
-
-    Args:
-        model: Its table grows by rows of zeros: markers are taken out before the table is asked.
-        tokenizer: The model's.
-        report: Told of it.
-    """
+    """Gives the token table rows for tokens that the tokenizer was given beyond the vocabulary."""
     table: Any = model.get_input_embeddings()
     rows = table.num_embeddings
     if len(tokenizer) <= rows:

@@ -30,20 +30,7 @@ REPORT_FILE = "conversion.json"
 
 
 def convert(request: Request, output: Path, partial: bool = False) -> Iterator[str]:
-    """Converts a foreign checkpoint into one of ours; nothing appears at ``output`` unless all of it holds.
-
-    Args:
-        request: What is read, and as what.
-        output: A folder that does not exist yet: config, weights, tokenizer, chat template and `REPORT_FILE`.
-        partial: Whether keys may be missing, which stay as an untrained model has them, or unexpected.
-
-    Yields:
-        A line for every key, as `Report.lines`.
-
-    Raises:
-        InputError: The checkpoint is damaged, hostile or of another kind, keys are missing or unexpected, or ``output``
-            exists.
-    """
+    """Converts a foreign checkpoint into one of ours; nothing appears at ``output`` unless all of it holds."""
     if output.exists():
         raise InputError(f"--output {output} exists already; choose a new folder or remove it")
     if request.kind not in KINDS:

@@ -55,14 +55,7 @@ class Variables(Mapping[str, Any]):
 
 
 def open_checkpoint(path: str) -> CheckpointReader:
-    """Opens a checkpoint.
-
-    Args:
-        path: A folder, or what the names of its files begin with (``model.ckpt-1000``).
-
-    Raises:
-        InputError: TensorFlow is not installed, or there is no checkpoint.
-    """
+    """Opens a checkpoint."""
     try:
         tensorflow = import_module("tensorflow")
     except ImportError:
@@ -91,15 +84,7 @@ def read(request: Request) -> Conversion:
 
 
 def build(request: Request, reader: CheckpointReader) -> Conversion:
-    """Makes a DialogueCSE model of a checkpoint's variables.
-
-    Args:
-        request: Names the source, and perhaps the vocabulary.
-        reader: The checkpoint.
-
-    Raises:
-        InputError: Variables are not those of the program.
-    """
+    """Makes a DialogueCSE model of a checkpoint's variables."""
     variables = Variables(reader)
     folder = Path(request.source) if Path(request.source).is_dir() else Path(request.source).parent
     backbone = _backbone(variables, folder / "bert_config.json")

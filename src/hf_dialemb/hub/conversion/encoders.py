@@ -38,28 +38,14 @@ _REASONS: Reasons = (
 
 
 def read_transformers(request: Request) -> Conversion:
-    """Reads a folder or Hub repository in transformers' layout, with or without sentence-transformers' files.
-
-    Args:
-        request: Its source.
-
-    Raises:
-        InputError: It is damaged, has code of its own, or embeds in a way that no checkpoint of ours does.
-    """
+    """Reads a folder or Hub repository in transformers' layout, with or without sentence-transformers' files."""
     folder = local_folder(request.source)
     layout = read_layout(folder) if (folder / "modules.json").is_file() else SentenceLayout(folder)
     return _read(request, layout)
 
 
 def read_sentence_transformers(request: Request) -> Conversion:
-    """Reads a folder or Hub repository in sentence-transformers' layout.
-
-    Args:
-        request: Its source.
-
-    Raises:
-        InputError: As `read_transformers`; or it has no ``modules.json``.
-    """
+    """Reads a folder or Hub repository in sentence-transformers' layout."""
     folder = local_folder(request.source)
     if not (folder / "modules.json").is_file():
         raise InputError(f"'{request.source}' has no modules.json, expected one; choose --from transformers")

@@ -24,26 +24,14 @@ _NAMES = "StructuredToParameterName@@"  # from the names of later versions to th
 
 
 def is_paddle(head: bytes) -> bool:
-    """Says whether a file that begins like this may hold paddle's parameters.
-
-    Args:
-        head: Its first 260 bytes.
-    """
+    """Says whether a file that begins like this may hold paddle's parameters."""
     return head[_RESERVED : _RESERVED + 4] == b"TNUM" or head[:1] == b"\x80"
 
 
 def read_paddle(stream: IO[bytes], name: str) -> dict[str, NDArray[Any]]:
     """Reads parameters.
 
-    Args:
-        stream: At the start of the file; must be seekable.
-        name: What messages call it.
-
-    Returns:
-        Arrays by the names of parameters.
-
-    Raises:
-        InputError: The file is cut off, damaged, of another kind, or asks for anything but arrays.
+    Returns arrays by the names of parameters.
     """
     head = stream.read(_RESERVED + 4)
     try:

@@ -57,18 +57,7 @@ Reasons = Sequence[tuple[str, str]]
 def place(
     tensors: Mapping[str, Any], rules: Iterable[Rule], state: Mapping[str, Tensor], reasons: Reasons, report: Report
 ) -> None:
-    """Copies tensors into a model, and tells the report of every key.
-
-    Args:
-        tensors: The foreign checkpoint: tensors or arrays, each read once at most.
-        rules: Where keys go; a rule whose source is absent leaves its targets missing.
-        state: The model's tensors, written in place; those that ``report.made`` names are left.
-        reasons: Which other keys are dropped on purpose.
-        report: Completed.
-
-    Raises:
-        InputError: A shape does not fit.
-    """
+    """Copies tensors into a model, and tells the report of every key."""
     rules = list(rules)
     for rule in rules:
         if rule.source in tensors:
@@ -105,16 +94,7 @@ def _place_one(rule: Rule, value: Any, state: Mapping[str, Tensor], report: Repo
 
 
 def size_of(tensors: Mapping[str, Any], key: str, kind: str) -> tuple[int, ...]:
-    """Returns the shape of a table that the model's sizes are read from.
-
-    Args:
-        tensors: The foreign checkpoint.
-        key: The table's name.
-        kind: What was expected, for the message.
-
-    Raises:
-        InputError: It is not there, or is no table.
-    """
+    """Returns the shape of a table that the model's sizes are read from."""
     if key not in tensors:
         some = ", ".join(sorted(tensors)[:3]) or "none"
         raise InputError(

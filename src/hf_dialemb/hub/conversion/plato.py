@@ -94,17 +94,7 @@ def read(request: Request) -> Conversion:
 
 
 def build(request: Request, tensors: Mapping[str, Any], prefix: str, beside: str | None) -> Conversion:
-    """Makes a dial2vec model of PLATO's tensors.
-
-    Args:
-        request: Names the source, and perhaps the vocabulary.
-        tensors: By the names of paddle or of the port.
-        prefix: What all keys begin with: ``Model/UnifiedTransformer_0`` means paddle.
-        beside: Text of a vocabulary that lay beside the weights.
-
-    Raises:
-        InputError: Tables or shapes do not fit.
-    """
+    """Makes a dial2vec model of PLATO's tensors."""
     paddle = prefix == _PADDLE
     tables = [prefix + row[paddle] for row in _TABLES]
     (rows, width), (positions, _), _, (turns, _) = (size_of(tensors, table, "PLATO") for table in tables[:4])

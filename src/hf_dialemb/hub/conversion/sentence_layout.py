@@ -31,15 +31,7 @@ class SentenceLayout:
 
 
 def read_layout(folder: Path) -> SentenceLayout:
-    """Reads ``modules.json`` and what it names.
-
-    Args:
-        folder: The model's.
-
-    Raises:
-        InputError: A module is there that no checkpoint of ours has: anything but a transformer and the mean of its
-            tokens.
-    """
+    """Reads ``modules.json`` and what it names."""
     modules = _json(folder / "modules.json", list)
     names = [str(module["type"]).rpartition(".")[2] for module in modules]
     if names[:2] != ["Transformer", "Pooling"]:

@@ -41,17 +41,7 @@ class _Record(metaclass=_Named):
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Reads a file of tensors by name, with torch's reader that makes nothing but tensors.
-
-    Args:
-        path: What torch.save wrote, of any version.
-
-    Returns:
-        The tensors; large files are mapped, not read.
-
-    Raises:
-        InputError: The file is damaged, or holds anything else.
-    """
+    """Reads a file of tensors by name, with torch's reader that makes nothing but tensors."""
     found = _load(path)
     if isinstance(found, Mapping) and isinstance(found.get("state_dict"), Mapping):
         found = found["state_dict"]
@@ -59,17 +49,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def read_module(path: Path) -> dict[str, Tensor]:
-    """Reads a file of tensors by name, or a whole module, whose classes are replaced by inert records.
-
-    Args:
-        path: What torch.save wrote.
-
-    Returns:
-        The tensors, named as the module's ``state_dict`` names them.
-
-    Raises:
-        InputError: The file is damaged, or would call something when it is opened as usual.
-    """
+    """Reads a file of tensors by name, or a whole module, whose classes are replaced by inert records."""
     if not _is_zip(path):
         return read_tensors(path)
     try:

@@ -16,17 +16,7 @@ _SMALL = ["*.json", "*.txt", "*.jinja", "*.model"]
 
 
 def local_folder(source: str) -> Path:
-    """Finds a model folder, and fetches it where it is a Hub id.
-
-    Args:
-        source: A folder or a Hub id.
-
-    Returns:
-        A folder.
-
-    Raises:
-        InputError: It is neither a folder nor on the Hub within reach.
-    """
+    """Finds a model folder, and fetches it where it is a Hub id."""
     if Path(source).is_dir() and (Path(source) / "modules.json").is_file():
         return Path(source)  # the transformer may lie in a folder of its own
     found = resolve_backbone(source)
@@ -46,14 +36,7 @@ def local_folder(source: str) -> Path:
 def read_weights(folder: Path) -> dict[str, Tensor]:
     """Reads all shards.
 
-    Args:
-        folder: Holds ``model.safetensors`` or ``pytorch_model.bin``, whole or in shards.
-
-    Returns:
-        Tensors by name.
-
-    Raises:
-        InputError: There are none, or a file is damaged.
+    Returns tensors by name.
     """
     for name in _FILES:
         index = folder / f"{name}.index.json"

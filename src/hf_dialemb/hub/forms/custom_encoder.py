@@ -76,14 +76,7 @@ def write(
     folder: Path,
     weights: WeightForm = AS_TRAINED,
 ) -> None:
-    """Writes weights, tokenizer, the model's code and the sentence-transformers files.
-
-    Args:
-        model: A dialogue encoder, or another model that gives ``pooler_output``.
-        tokenizer: Its tokenizer; given the chat template and the limit of the published form.
-        folder: Created if absent.
-        weights: How the weights are written.
-    """
+    """Writes weights, tokenizer, the model's code and the sentence-transformers files."""
     from transformers.dynamic_module_utils import get_relative_import_files
 
     if isinstance(model, DialogueEncoder):  # checkpoints of older versions have another template, and a limit
@@ -118,20 +111,7 @@ def verify(
     tokenizer: Any,  # noqa: ANN401
     tolerance: float = TOLERANCE,
 ) -> Iterator[str]:
-    """Loads a published folder in fresh processes, in every way of `WAYS`, and compares embeddings.
-
-    Args:
-        folder: The published form.
-        model: What it was made from.
-        tokenizer: Its tokenizer.
-        tolerance: Largest difference that passes, relative to the largest value.
-
-    Yields:
-        A line per way, with the largest difference relative to the largest value.
-
-    Raises:
-        InputError: A way fails or differs by more than that.
-    """
+    """Loads a published folder in fresh processes, in every way of `WAYS`, and compares embeddings."""
     probes = list(_PROBES)
     if model.config.role_alignment == "fixed":  # no template knows the released program's shifted roles
         probes.append(_too_long(model.config.max_tokens))

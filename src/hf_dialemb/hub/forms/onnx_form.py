@@ -33,11 +33,7 @@ _AXES = ("batch", "tokens")
 
 
 def check_onnx() -> None:
-    """Makes sure that the packages are there.
-
-    Raises:
-        InputError: One is missing.
-    """
+    """Makes sure that the packages are there."""
     for name in ("onnx", "onnxscript", "onnxruntime"):
         if find_spec(name) is None:
             raise InputError(f'ONNX: the package {name} is missing; pip install "hf-dialemb[onnx]"')
@@ -56,18 +52,7 @@ class _Embedder(nn.Module):
 
 
 def write_onnx(folder: Path, model: Any) -> Iterator[str]:  # noqa: ANN401 - any of our models that embeds
-    """Writes the graph of a model into its published folder, and runs it.
-
-    Args:
-        folder: The published form.
-        model: What it was made from; its weights enter the graph in float32.
-
-    Yields:
-        A line that names the largest difference from the model's own embeddings.
-
-    Raises:
-        InputError: The graph gives other embeddings.
-    """
+    """Writes the graph of a model into its published folder, and runs it."""
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
     model = model if model.dtype == torch.float32 else copy.deepcopy(model).float()

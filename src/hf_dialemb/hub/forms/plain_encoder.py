@@ -72,15 +72,7 @@ WAYS = {"package absent": WITHOUT_PACKAGE + _PROGRAM}
 def write(
     model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: Path, weights: WeightForm = AS_TRAINED
 ) -> None:
-    """Writes the backbone, its tokenizer, the sentence-transformers files and `SETTINGS_FILE`.
-
-    Args:
-        model: An utterance encoder; becomes float32, and so are the weights unless ``weights`` says otherwise. Its
-            heads are left out.
-        tokenizer: Its tokenizer, with chat template.
-        folder: Created if absent.
-        weights: How the weights are written.
-    """
+    """Writes the backbone, its tokenizer, the sentence-transformers files and `SETTINGS_FILE`."""
     encoder = weights.applied(model.float()).encoder  # type: ignore[no-untyped-call]
     state = {**encoder.state_dict(), **_unused_weights(encoder)}
     encoder.save_pretrained(folder, state_dict=state, **weights.save_options())
@@ -111,20 +103,7 @@ def write(
 def verify(
     folder: Path, model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, tolerance: float = TOLERANCE
 ) -> Iterator[str]:
-    """Loads a published folder in a fresh process without this package, and compares embeddings.
-
-    Args:
-        folder: The published form.
-        model: What it was made from, in float32.
-        tokenizer: Its tokenizer.
-        tolerance: Largest difference that passes, relative to the largest value.
-
-    Yields:
-        A line per way of loading, with the largest difference relative to the largest value.
-
-    Raises:
-        InputError: A way fails or differs by more than that.
-    """
+    """Loads a published folder in a fresh process without this package, and compares embeddings."""
     probes = _probes(tokenizer, model.config.max_tokens)
     [(environment, program)] = WAYS.items()
     loaded = run_afresh(environment, program, folder, probes)

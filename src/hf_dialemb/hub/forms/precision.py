@@ -42,11 +42,7 @@ class WeightForm:
 
     @classmethod
     def named(cls, dtype: str | None, max_shard_size: str | None) -> WeightForm:
-        """Reads the words of the command line.
-
-        Raises:
-            InputError: One of them is none that we know.
-        """
+        """Reads the words of the command line."""
         if dtype is not None and dtype not in DTYPES:
             raise InputError(f"--dtype: got '{dtype}', expected {', '.join(DTYPES)}; choose one")
         if max_shard_size is not None and not _SIZE.fullmatch(max_shard_size):
@@ -64,15 +60,7 @@ class WeightForm:
         return {} if self.max_shard_size is None else {"max_shard_size": self.max_shard_size}
 
     def tolerance(self, model: nn.Module, full: float) -> float:
-        """Says how far embeddings of the written weights may be from those of the model that they were made from.
-
-        Args:
-            model: What they were made from.
-            full: The tolerance where nothing is rounded.
-
-        Returns:
-            Largest difference relative to the largest value of the embeddings.
-        """
+        """Says how far embeddings of the written weights may be from those of the model that they were made from."""
         return max(full, TOLERANCES.get(self.dtype or next(model.parameters()).dtype, 0.0))
 
 

@@ -70,11 +70,7 @@ class LoadedTasks:
 
 
 def load_problems(choice: TaskChoice | None) -> LoadedTasks | None:
-    """Loads tasks, so that a wrong one is found before long work; None stays None.
-
-    Raises:
-        InputError: A task or the corpus is not found, they do not suit each other, or a task fine-tunes.
-    """
+    """Loads tasks, so that a wrong one is found before long work; None stays None."""
     if choice is None:
         return None
     from ...evaluation.tasks.registry import default_tasks, get_task, load_problem
@@ -88,19 +84,7 @@ def load_problems(choice: TaskChoice | None) -> LoadedTasks | None:
 
 
 def write_int8(folder: Path, utterances: bool, tasks: LoadedTasks | None = None) -> Iterator[str]:
-    """Quantises the graph of a published folder, and measures what that costs.
-
-    Args:
-        folder: The published form, with its graph.
-        utterances: Whether the model embeds utterances rather than dialogues.
-        tasks: Tasks to measure both graphs by.
-
-    Yields:
-        A line on sizes and cosines, and one per figure.
-
-    Raises:
-        InputError: The graph is broken, or a task cannot measure it.
-    """
+    """Quantises the graph of a published folder, and measures what that costs."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     with quietly():

@@ -62,17 +62,7 @@ def write(
     folder: Path,
     weights: WeightForm = AS_TRAINED,
 ) -> None:
-    """Writes weights, tokenizer, the model's code and the sentence-transformers files.
-
-    Args:
-        model: A ranker that embeds.
-        tokenizer: Its tokenizer; given the chat template and the limit of the published form.
-        folder: Created if absent.
-        weights: How the weights are written.
-
-    Raises:
-        InputError: The ranker embeds nothing.
-    """
+    """Writes weights, tokenizer, the model's code and the sentence-transformers files."""
     if not model.embeds:
         raise InputError(
             f"got a {model.config.model_type.removeprefix('dialemb-')} ranker, which scores a context and a response "
@@ -90,20 +80,7 @@ def verify(
     tokenizer: Any,  # noqa: ANN401
     tolerance: float = TOLERANCE,
 ) -> Iterator[str]:
-    """Loads a published folder in fresh processes, in every way of `WAYS`, and compares embeddings.
-
-    Args:
-        folder: The published form.
-        model: What it was made from.
-        tokenizer: Its tokenizer.
-        tolerance: Largest difference that passes, relative to the largest value.
-
-    Yields:
-        A line per way, library and kind of text, with the largest difference relative to the largest value.
-
-    Raises:
-        InputError: A way fails or differs by more than that.
-    """
+    """Loads a published folder in fresh processes, in every way of `WAYS`, and compares embeddings."""
     probes = _probes(model, tokenizer)
     ranker = loaded(model, tokenizer)
     turns = [Dialogue.from_messages(messages).turns for messages in probes["contexts"]]

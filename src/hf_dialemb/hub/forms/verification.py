@@ -29,17 +29,7 @@ sys.meta_path.insert(0, _Blocked())
 def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, NDArray[np.float32]]:  # noqa: ANN401
     """Runs a program in a process of its own.
 
-    Args:
-        way: What the program tries, for messages.
-        program: Python code. Its arguments are the folder, a JSON file of probes, and the ``.npz`` file to write.
-        folder: The published form.
-        probes: Anything that JSON can hold.
-
-    Returns:
-        The arrays that the program wrote, by name.
-
-    Raises:
-        InputError: The program fails.
+    Returns the arrays that the program wrote, by name.
     """
     with tempfile.TemporaryDirectory() as temporary:
         inputs, outputs = Path(temporary) / "probes.json", Path(temporary) / "vectors.npz"

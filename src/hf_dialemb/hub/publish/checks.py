@@ -53,17 +53,7 @@ class PublishedFile(NamedTuple):
 
 
 def files_of(folder: Path) -> list[PublishedFile]:
-    """Lists what would be sent, sorted; caches and version control are passed over.
-
-    Args:
-        folder: A folder. Links within it are followed.
-
-    Returns:
-        Its files. Broken links are left out; `check` tells of them.
-
-    Raises:
-        InputError: There is no such folder.
-    """
+    """Lists what would be sent, sorted; caches and version control are passed over."""
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder; give one that dialemb export wrote, a metric's or a dataset's")
     found = []
@@ -77,16 +67,7 @@ def files_of(folder: Path) -> list[PublishedFile]:
 
 
 def check(folder: Path, kind: str, name: str) -> list[str]:
-    """Finds everything that stands in the way of publishing a folder.
-
-    Args:
-        folder: What shall be published.
-        kind: One of `KINDS`.
-        name: What the repository is called, without its organisation.
-
-    Returns:
-        A sentence for each: what is wrong where, and what mends it.
-    """
+    """Finds everything that stands in the way of publishing a folder."""
     files = files_of(folder)
     problems = [*_limits(files), *_CHECKS[kind](folder, name), *_strange_entries(folder)]
     for file in files:
@@ -148,14 +129,7 @@ def _contents(file: PublishedFile, kind: str) -> Iterator[str]:
 
 
 def card_of(folder: Path) -> tuple[dict[str, Any] | None, str]:
-    """Reads a card.
-
-    Args:
-        folder: Where its ``README.md`` may be.
-
-    Returns:
-        Its front matter, None where it is damaged, and its text; both are empty where there is none.
-    """
+    """Reads a card."""
     import yaml
 
     file = folder / "README.md"

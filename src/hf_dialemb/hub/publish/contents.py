@@ -58,14 +58,7 @@ _VOCABULARY = {"vocab", "merges"}  # of tokenizer.json, where '/home' may be a w
 
 
 def pickle_in(file: Path) -> str | None:
-    """Says where a file can hold a pickle, whatever its name; loading one runs what it says.
-
-    Args:
-        file: Any file. Zips, tars and compressed files are looked into.
-
-    Returns:
-        What was found, or None.
-    """
+    """Says where a file can hold a pickle, whatever its name; loading one runs what it says."""
     if file.suffix.lower() in PICKLE_SUFFIXES:
         return f"'{file.suffix}' is a name of pickles"
     with file.open("rb") as stream:
@@ -143,14 +136,7 @@ def _is_old_pickle(stream: BinaryIO) -> bool:
 
 
 def secrets_in(file: Path) -> Iterator[tuple[int, str]]:
-    """Finds what looks like a password for machines.
-
-    Args:
-        file: Any file; what is no text is passed over, but for the header of weights.
-
-    Yields:
-        The line and the kind, the first of each kind. What was found is not repeated.
-    """
+    """Finds what looks like a password for machines."""
     seen: set[str] = set()
     for line, chunk in _text_of(file):
         for pattern, kind in _SECRETS:
@@ -180,17 +166,7 @@ def _text_of(file: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def machine_paths_in(file: Path) -> Iterator[tuple[str, str]]:
-    """Finds absolute paths: they say nothing to anyone else, and tell whose machine it was.
-
-    Args:
-        file: JSON, YAML or Markdown; or a graph, whose nodes may hold where they were recorded.
-
-    Yields:
-        Where, as ``field a.b`` or ``line 3``, and the path.
-
-    Raises:
-        ValueError: JSON or YAML that is none.
-    """
+    """Finds absolute paths: they say nothing to anyone else, and tell whose machine it was."""
     if file.suffix == ".onnx":
         yield from (("a node", found) for found in _traces_in(file))
         return

@@ -45,14 +45,7 @@ class PauseError(Exception):
 
 
 def asked_pause(response: Any) -> int | None:  # noqa: ANN401 - a response of whichever HTTP library the Hub's client has
-    """Reads how long a response asks to wait.
-
-    Args:
-        response: Any answer of the Hub.
-
-    Returns:
-        Seconds, or None where it does not say.
-    """
+    """Reads how long a response asks to wait."""
     from huggingface_hub.utils._http import parse_ratelimit_headers
 
     limit = parse_ratelimit_headers(response.headers) if response.status_code == 429 else None
@@ -87,15 +80,7 @@ def bounded_client() -> Iterator[None]:
 
 
 def pause_after(error: Exception, pause: float) -> float | None:
-    """Says how long to wait before a request is tried again that the Hub's client does not repeat itself.
-
-    Args:
-        error: What it ended with.
-        pause: Seconds to wait where the Hub says nothing.
-
-    Returns:
-        Seconds, or None if trying again is of no use.
-    """
+    """Says how long to wait before a request is tried again that the Hub's client does not repeat itself."""
     if _is_lost(error):
         return pause
     response = getattr(error, "response", None)
@@ -115,15 +100,7 @@ def _is_lost(error: BaseException) -> bool:
 
 @contextmanager
 def explained(repo_id: str) -> Iterator[None]:
-    """Turns whatever the Hub's client raises into one sentence with a remedy; the login is in none.
-
-    Args:
-        repo_id: The repository that was to be reached.
-
-    Raises:
-        InputError: The Hub refuses the login, the repository or the files.
-        ConnectionError: The Hub fails or cannot be reached.
-    """
+    """Turns whatever the Hub's client raises into one sentence with a remedy; the login is in none."""
     try:
         yield
     except InputError:

@@ -62,25 +62,7 @@ def publish(
     dry_run: bool = False,
     verify: bool = False,
 ) -> Iterator[str]:
-    """Brings a folder to the Hub in one commit.
-
-    Args:
-        folder: What `export` wrote, with a card; a metric's folder, which is brought as a Space; or a dataset's.
-        repo_id: The repository, as ``org/name``; created if absent.
-        repo_type: ``model``, ``space`` or ``dataset``.
-        private: Whether only the owners may see a repository that is created.
-        revision: A branch, created if absent; None takes the main one.
-        dry_run: List what would be sent and all that stands in the way, without any request.
-        verify: Download the commit afterwards and compare its files, and a model's embeddings, with the folder's.
-
-    Yields:
-        Lines that say what happens.
-
-    Raises:
-        InputError: Something stands in the way; a line for each has been given before. Or the Hub refuses the login,
-            the repository or the files.
-        ConnectionError: The Hub fails or cannot be reached.
-    """
+    """Brings a folder to the Hub in one commit."""
     target = _target(repo_id, repo_type, revision, private)
     with as_space(folder) as written:
         yield from _published(folder, written, target, dry_run, verify)

@@ -24,21 +24,7 @@ _DIALOGUES = [
 
 
 def verify_publication(folder: Path, files: list[PublishedFile], repo_id: str, kind: str, commit: str) -> Iterator[str]:
-    """Downloads a commit into a fresh cache and compares it with the folder that it was made from.
-
-    Args:
-        folder: What was published.
-        files: Its files.
-        repo_id: The repository.
-        kind: ``model``, ``space`` or ``dataset``.
-        commit: The commit.
-
-    Yields:
-        A line for the files, and for a model one for each way of loading, with the largest difference.
-
-    Raises:
-        InputError: A file or an embedding differs, or the download does not load.
-    """
+    """Downloads a commit into a fresh cache and compares it with the folder that it was made from."""
     from huggingface_hub import snapshot_download
 
     with tempfile.TemporaryDirectory(prefix="published-") as cache:
