@@ -59,8 +59,8 @@ def test_dialogues_in_memory_have_a_graph_states_and_a_page(dialogues, tmp_path)
     assert "where to?" in (tmp_path / "page.html").read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
     shown = found._repr_html_()
-    assert "Taxi &lt;calls&gt;" in shown
-    assert "9 dialogues, 33 utterances, 5 states" in shown
+    assert "Taxi &lt;calls&gt;: 9 dialogues, 33 utterances, 5 states" in shown
+    assert repr(found) == "Taxi <calls>: 9 dialogues, 33 utterances, 5 states"
 
 
 def test_what_is_saved_is_what_the_command_writes(sample_dialogues, tiny_bert, tmp_path, monkeypatch):

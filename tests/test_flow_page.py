@@ -17,8 +17,7 @@ from hf_dialemb.flow.comparison import Comparison, compared, graph_of
 from hf_dialemb.flow.flow import flow_of_actions, grouped, read_utterances
 from hf_dialemb.flow.graph import END, START
 from hf_dialemb.flow.page.insights import insights
-from hf_dialemb.flow.page.page import write_page
-from hf_dialemb.flow.page.record import Row, Section, kept_dialogues
+from hf_dialemb.flow.page.page import Row, Section, kept_dialogues, write_page
 from hf_dialemb.flow.paths import widest_path
 from hf_dialemb.flow.pruning import PROGRAM, Pruning, pruned
 from hf_dialemb.models.dialogue import Dialogue, Turn

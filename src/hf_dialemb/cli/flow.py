@@ -73,7 +73,7 @@ def _build(options: argparse.Namespace) -> None:
             **{name: getattr(options, name) for name in names},
         )
         selection, model = _selection(given[0], options), options.model or _MODEL
-        build_flow(selection, options.output, settings, say, model=model, vectors=options.vectors)
+        build_flow(selection, options.output, settings, say, model, options.vectors)
     except InputError as error:
         raise InputError(re.sub(r"\bfield (clusters|threshold|nodes|edges|seed)\b", r"--\1", str(error))) from None
 
@@ -122,9 +122,8 @@ def _add_next(commands: argparse._SubParsersAction[Parser]) -> None:
 def _next(options: argparse.Namespace) -> None:
     from ..flow.next import describe_next
 
-    for line in describe_next(
-        options.flow, options.input, options.top, options.output, columns=options.columns, roles=options.roles
-    ):
+    given = (getattr(options, name) for name in ("flow", "input", "top", "output", "columns", "roles"))
+    for line in describe_next(*given):
         (print if options.output is None else say)(line)
 
 

@@ -57,7 +57,7 @@ def compared(first: FlowGraph, second: FlowGraph) -> list[TransitionDifference]:
         sizes = tuple(graph.following[source].total() if source in graph.following else 0 for graph in graphs)
         if all(sizes):
             shares = one / sizes[0], other / sizes[1]
-            p = _exact_p(one, sizes[0] - one, other, sizes[1] - other)
+            p = _exact_p(one, other, sizes[0] - one, sizes[1] - other)
             found.append(TransitionDifference(source, target, (one, other), shares, shares[1] - shares[0], p, p))
         else:
             alone = (one / sizes[0] if sizes[0] else None, other / sizes[1] if sizes[1] else None)

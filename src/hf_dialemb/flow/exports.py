@@ -104,9 +104,9 @@ def _attributes(flow: Flow, state: State) -> dict[str, Any]:
         cluster = Cluster(state[1], "", state[1].strip("[]"), len(flow.trajectories))
     else:
         cluster = flow.by_state[state]
-    texts = {"role": cluster.role, "name": cluster.name}
     lists = {"phrases": " | ".join(cluster.phrases), "examples": " | ".join(cluster.examples)}
-    return {key: line_of(text) for key, text in (texts | lists).items()} | {"count": cluster.size}
+    found = {"role": cluster.role, "name": cluster.name, "count": cluster.size, **lists}
+    return {key: line_of(value) if isinstance(value, str) else value for key, value in found.items()}
 
 
 def _table(clusters: Sequence[Cluster]) -> str:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _ROWS = 20  # so many states a notebook shows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExtractedFlow:
     """A flow, and how it was found.
 
@@ -90,14 +90,17 @@ class ExtractedFlow:
         write_flow(self.stored, Path(folder))
         write_report(self.flow, self.clusterings, self.pruning, Path(folder))
 
+    def __repr__(self) -> str:
+        said, states = self.flow.utterances, len(self.flow.clusters)
+        return f"{self.flow.title}: {len(said.dialogues):,} dialogues, {len(said):,} utterances, {states:,} states"
+
     def _repr_html_(self) -> str:
-        flow, found = self.flow, sorted(self.flow.clusters, key=lambda one: -one.size)
+        found = sorted(self.flow.clusters, key=lambda one: -one.size)
         cells = ((one.id, one.name, f"{one.size:,}") for one in found[:_ROWS])
         rows = "".join(f"<tr><td>{'</td><td>'.join(map(escape, each))}</td></tr>" for each in cells)
-        counts = f"{len(flow.trajectories):,} dialogues, {len(flow.utterances):,} utterances, {len(found):,} states"
         rest = f", the {_ROWS} most frequent of which are below" if len(found) > _ROWS else ""
         head = "<tr><th>state</th><th>name</th><th>utterances</th></tr>"
-        return f"<p><b>{escape(flow.title)}</b>: {counts}{rest}</p><table>{head}{rows}</table>"
+        return f"<p>{escape(repr(self))}{rest}</p><table>{head}{rows}</table>"
 
 
 def extract_flow(

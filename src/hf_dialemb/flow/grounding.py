@@ -27,7 +27,6 @@ def policy_text(flow: Flow, graph: WeightedGraph) -> str:
     if not graph.states:
         return f"# {line_of(flow.title)}\n\nNo step is frequent enough to be followed; lower the thresholds.\n"
     following = _following(graph)
-    shares = flow.graph.shares
     parts = [
         f"# {line_of(flow.title)}",
         f"Conversations usually take the steps below; {len(flow.trajectories):,} were observed. Find the step that "
@@ -35,14 +34,14 @@ def policy_text(flow: Flow, graph: WeightedGraph) -> str:
         "none of the steps fits, answer what was said, then come back to the main path.",
         *_main_path(flow, graph),
         "## Steps",
-        "Conversations begin with:\n\n" + _list(flow, following[START], START, shares),
+        "Conversations begin with:\n\n" + _list(flow, START, following[START]),
     ]
     for state in graph.states:
         cluster = flow.by_state[state]
         examples = "".join(f"\n- {_quoted(text)}" for text in cluster.examples[:_EXAMPLES])
         parts.append(f"### {_title(flow, state)}\n\nThe {cluster.role} says something like:\n{examples}")
-        parts.append("Then usually:\n\n" + _list(flow, following[state], state, shares))
-    parts += ["## When to end", _endings(flow, graph, shares)]
+        parts.append("Then usually:\n\n" + _list(flow, state, following[state]))
+    parts += ["## When to end", _endings(flow, graph)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -88,17 +87,15 @@ def _main_path(flow: Flow, graph: WeightedGraph) -> list[str]:
     return ["## Main path", "\n".join(f"{place}. {_title(flow, state)}" for place, state in enumerate(path.states, 1))]
 
 
-def _list(flow: Flow, targets: list[State], source: State, shares: Mapping[tuple[State, State], float]) -> str:
-    return "\n".join(f"- {shares[source, target]:.0%}: {_title(flow, target)}" for target in targets)
+def _list(flow: Flow, source: State, targets: list[State]) -> str:
+    return "\n".join(f"- {flow.graph.shares[source, target]:.0%}: {_title(flow, target)}" for target in targets)
 
 
-def _endings(flow: Flow, graph: WeightedGraph, shares: Mapping[tuple[State, State], float]) -> str:
-    closing = {source: shares[source, target] for source, target in graph.edges if target == END and source != START}
+def _endings(flow: Flow, graph: WeightedGraph) -> str:
+    closing = {edge[0]: flow.graph.shares[edge] for edge in graph.edges if edge[1] == END and edge[0] != START}
     usual = [state for state, share in closing.items() if share >= _ENDS] or [max(closing, key=closing.__getitem__)]
-    lines = "\n".join(
-        f"- {_title(flow, state)} ({closing[state]:.0%} of the times that it is taken)" for state in usual
-    )
-    return f"End the conversation after:\n\n{lines}"
+    lines = [f"- {_title(flow, state)} ({closing[state]:.0%} of the times that it is taken)" for state in usual]
+    return "\n".join(["End the conversation after:\n", *lines])
 
 
 def _title(flow: Flow, state: State) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from math import log, log2
 
 import numpy as np
@@ -92,23 +93,14 @@ def next_action_perplexity(states: Sequence[Sequence[State]], actions: Sequence[
         list(zip(found, [*true[1:], END], strict=True)) for found, true in zip(states, actions, strict=True) if found
     ]
     folds = np.random.default_rng(0).permutation(len(steps)) % FOLDS
-    bits = [
-        -log2(model.probability((state,), action))
-        for fold in range(FOLDS)
-        for model in [_fitted(outcomes, [one for one, part in zip(steps, folds, strict=True) if part != fold])]
-        for one, part in zip(steps, folds, strict=True)
-        if part == fold
-        for state, action in one
-    ]
+    model, bits = TransitionModel(outcomes), []
+    model.count(chain.from_iterable(steps))
+    for fold in range(FOLDS):
+        held_out = [step for place in np.flatnonzero(folds == fold) for step in steps[place]]
+        model.count(held_out, -1)
+        bits += [-log2(model.probability((state,), action)) for state, action in held_out]
+        model.count(held_out)
     return float(2 ** np.mean(bits))
-
-
-def _fitted(outcomes: Sequence[State], dialogues: Iterable[Iterable[tuple[State, State]]]) -> TransitionModel:
-    model = TransitionModel(outcomes)
-    for steps in dialogues:
-        for state, action in steps:
-            model.add((state,), action)
-    return model
 
 
 def _check(states: Sequence[Sequence[State]], actions: Sequence[Sequence[State]]) -> None:

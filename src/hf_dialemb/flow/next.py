@@ -66,13 +66,7 @@ def next_actions(flow: Flow, history: Sequence[State], top: int = 5) -> list[Nex
 
 
 def describe_next(
-    folder: Path,
-    source: str,
-    top: int = 5,
-    output: Path | None = None,
-    *,
-    columns: str | None = None,
-    roles: str | None = None,
+    folder: Path, source: str, top: int, output: Path | None, columns: str | None, roles: str | None
 ) -> Iterator[str]:
     """Says in lines where dialogues stand in a flow, and what is likely to come next.
 

@@ -146,18 +146,13 @@ def rare_paths(flow: Flow, most: int = 20) -> list[RarePath]:
     """
     model = TransitionModel([*flow.graph.states, END])
     paths = [steps_of(states) for states in flow.trajectories]
-
-    def count(path: list[tuple[State, State]], times: int) -> None:
-        for source, target in path:
-            model.add((source,), target, times)
-
     for path in paths:
-        count(path, 1)
+        model.count(path)
     found = []
     for dialogue, path in zip(flow.utterances.dialogues, paths, strict=True):
-        count(path, -1)
+        model.count(path, -1)
         probabilities = [model.probability((source,), target) for source, target in path]
-        count(path, 1)
+        model.count(path)
         place = min(range(len(path)), key=probabilities.__getitem__)
         bits = -sum(map(log2, probabilities)) / len(path)
         found.append(RarePath(dialogue, bits, path[place], place, probabilities[place]))

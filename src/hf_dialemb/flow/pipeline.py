@@ -33,7 +33,7 @@ NEAREST, PHRASES = OWN_NAMES = ("nearest", "phrases")
 class UtteranceEncoder(Protocol):
     """Anything that turns utterances into vectors."""
 
-    def encode_utterances(self, utterances: list[str]) -> NDArray[np.float32]:
+    def encode_utterances(self, utterances: list[str], /) -> NDArray[np.float32]:
         """Returns one vector per utterance, ``(N, D)``."""
 
 
@@ -94,14 +94,8 @@ def find_flow(
     if clusterings is None or stored is None:
         found = vectors()
         if clusterings is None:
-            clusterings = cluster_by_role(
-                found,
-                said.roles,
-                clusters=settings.clusters,
-                threshold=settings.threshold,
-                seed=settings.seed,
-                progress=True,
-            )
+            asked = {name: getattr(settings, name) for name in ("clusters", "threshold", "seed")}
+            clusterings = cluster_by_role(found, said.roles, **asked, progress=True)
             if cache:
                 write_clusters(clusterings, cache, clusters_key)
         labels = {role: clustering.labels for role, clustering in clusterings.items()}

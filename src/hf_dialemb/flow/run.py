@@ -61,8 +61,7 @@ def build_flow(
     output: Path,
     settings: FlowSettings,
     say: Callable[[str], object],
-    *,
-    model: str = "all-MiniLM-L6-v2",
+    model: str,
     vectors: Path | None = None,
 ) -> None:
     """Finds the flow of conversations, writes its page, files and tables, and says in lines what is done.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from .graph import State
 
@@ -27,6 +27,11 @@ class TransitionModel:
             counts[outcome] += times
             if not counts[outcome]:
                 del counts[outcome]  # else it would count as a different outcome that was seen
+
+    def count(self, steps: Iterable[tuple[State, State]], times: int = 1) -> None:
+        """Counts what followed each of some states; see `add`."""
+        for state, outcome in steps:
+            self.add((state,), outcome, times)
 
     def probability(self, history: Sequence[State], outcome: State) -> float:
         """Computes how likely an outcome is, in ``(0, 1]``; those of all outcomes have sum 1."""

@@ -112,15 +112,10 @@ def _flow(record: dict[str, Any], columns: dict[str, list[str]]) -> Flow:
     )
     numbers = {cluster.id: number for number, cluster in enumerate(clusters)}
     ids = {name: place for place, name in enumerate(dict.fromkeys(columns["dialogue"]))}
-    utterances = Utterances(
-        tuple(ids),
-        np.array([ids[name] for name in columns["dialogue"]], dtype=np.int32),
-        tuple(columns["role"]),
-        tuple(columns["text"]),
-        tuple(columns["action"]),
-    )
+    places = np.array([ids[name] for name in columns["dialogue"]], dtype=np.int32)
+    said = Utterances(tuple(ids), places, *(tuple(columns[name]) for name in ("role", "text", "action")))
     labels = np.array([numbers[cluster] for cluster in columns["cluster"]], dtype=np.int32)
-    return Flow(record["title"], utterances, labels, clusters, record["settings"])
+    return Flow(record["title"], said, labels, clusters, record["settings"])
 
 
 def write_clusters(clusterings: Mapping[str, Clustering], folder: Path, key: str) -> None:

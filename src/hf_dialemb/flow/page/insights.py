@@ -8,7 +8,7 @@ from ..exports import line_of
 from ..flow import Flow
 from ..graph import END, START, State
 from ..paths import DropOff, Fork, Loop, RarePath, drop_offs, forks, loops, rare_paths
-from .record import Row, Section
+from .page import Row, Section
 
 MOST_ROWS = 20  # so many things of one kind are told
 LONGEST_NAME = 60  # so much of a state's name is told

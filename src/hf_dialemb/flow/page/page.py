@@ -1,4 +1,7 @@
-"""The page of a flow: one HTML file, to be opened without a network, in which a designer reads how dialogues go."""
+"""The page of a flow: one HTML file, to be opened without a network, in which a designer reads how dialogues go.
+
+It knows counts of everything, and of the dialogues so many as a page can carry.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,70 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from ...models.dialogue import ROLES
 from ...runs.files import write_text_atomically
+from ..clustering import Choice
+from ..comparison import Comparison
+from ..exports import line_of
+from ..flow import Flow
+from ..graph import END, START, State, steps_of
 from ..pruning import Pruning
-from .record import Section, page_record
-
-if TYPE_CHECKING:
-    from ..clustering import Choice
-    from ..comparison import Comparison
-    from ..flow import Flow
 
 TEMPLATE = "page.html.jinja"
-
 SCRIPTS = ("graph", "layout", "draw", "move", "make", "panel", "overview", "search", "tables")
 """The parts of the page's program, in the order in which they need each other; ``page.js`` comes last."""
+
+MOST_DIALOGUES = 2_000  # so many dialogues a page has in full
+MOST_CHARACTERS = 4_000_000  # so much text these dialogues have at most
+LONGEST_TEXT = 2_000  # so much of one text
+MOST_TEXTS = 50  # so many different texts are counted for each state
+MOST_TEXTS_OF_ALL = 20_000  # so many of all states together, about
+NAMED = 20  # so many dialogues of each thing that is told are there in full
+
+_SETTINGS = {
+    "model": "encoder, which says how alike utterances are",
+    "vectors": "",  # a fingerprint
+    "corpus": "dialogues from",
+    "split": "part of them",
+    "clusters": "states of each speaker",
+    "chosen_by": "how many states there are was decided by",
+    "names": "names of states are",
+    "seed": "number that random choices begin from",
+}
+_VALUES = {
+    "chosen": "the bend of the curve of distances",
+    "number": "the number asked for",
+    "threshold": "the distance asked for",
+    "nearest": "their most typical utterance",
+    "phrases": "their typical words",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing that is told of a flow."""
+
+    text: str  # what it is, in a sentence
+    dialogues: tuple[str, ...] = ()  # the ids of dialogues that show it, the best first
+    states: tuple[State, ...] = ()  # what it is about, in order
+
+
+@dataclass(frozen=True)
+class Section:
+    """What is told of a flow, of one kind, the most important first."""
+
+    title: str
+    explanation: str
+    rows: tuple[Row, ...]
 
 
 def write_page(
@@ -52,7 +102,7 @@ def write_page(
     from markupsafe import Markup
 
     folder = Path(__file__).parent
-    record = page_record(flow, pruning or Pruning(), comparison, choices or {}, insights, facts)
+    record = _record(flow, pruning or Pruning(), comparison, choices or {}, insights, facts)
     environment = Environment(
         loader=FileSystemLoader(folder),
         autoescape=True,
@@ -87,3 +137,164 @@ def _json(record: Mapping[str, Any]) -> str:
 
 def _hash(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def _record(
+    flow: Flow,
+    pruning: Pruning,
+    comparison: Comparison | None,
+    choices: Mapping[str, Choice],
+    insights: Sequence[Section],
+    facts: Sequence[tuple[str, str]],
+) -> dict[str, Any]:
+    """Collects what the page shows, as JSON has it.
+
+    States are numbered in the order of the flow's clusters, then come start and end; texts are numbers of their place
+    in ``texts``, so that each is there once.
+    """
+    numbers = {cluster.state: number for number, cluster in enumerate(flow.clusters)}
+    numbers |= {START: len(numbers), END: len(numbers) + 1}
+    texts: dict[str, int] = {}
+    named = [dialogue for section in insights for row in section.rows for dialogue in row.dialogues[:NAMED]]
+    kept = kept_dialogues(flow, named)
+    second = frozenset(comparison.second if comparison else ())
+    roles = {cluster.role for cluster in flow.clusters}
+    return {
+        "title": flow.title,
+        "roles": [*(role for role in ROLES if role in roles), *sorted(roles - set(ROLES))],
+        "counts": {
+            "dialogues": len(flow.utterances.dialogues),
+            "utterances": len(flow.utterances),
+            "states": len(flow.clusters),
+            "frequent": _texts_per_state(len(flow.clusters)),
+        },
+        "states": _states(flow, texts),
+        "edges": [[numbers[source], numbers[target], count] for (source, target), count in flow.graph.edges.items()],
+        "dialogues": [_dialogue(flow, place, texts, second) for place in kept],
+        "pruning": asdict(pruning),
+        "insights": [_section(section, numbers) for section in insights],
+        "comparison": _comparison(comparison, numbers) if comparison else None,
+        "choices": [_choice(role, choice) for role, choice in choices.items()],
+        "facts": [list(fact) for fact in facts],
+        "settings": _told(flow.settings),
+        "texts": list(texts),
+    }
+
+
+def kept_dialogues(
+    flow: Flow, named: Iterable[str] = (), seed: int = 0, most: int = MOST_DIALOGUES, characters: int = MOST_CHARACTERS
+) -> list[int]:
+    """Chooses the dialogues that a page has in full, and returns their places, ascending.
+
+    They are all, or those that are named by their ids, then up to half of ``most`` such as show a transition that is
+    not seen yet, then others that the seed decides. A dialogue with which there would be more characters than given, of
+    each text up to `LONGEST_TEXT`, is left out, but one is there in any case.
+    """
+    said = flow.utterances
+    places = {name: place for place, name in enumerate(said.dialogues)}
+    shuffled = np.random.default_rng([seed, len(places)]).permutation(len(places)).tolist()
+    order = dict.fromkeys(places[name] for name in named)
+    if len(places) > most:
+        seen: set[tuple[State, State]] = set()
+        for place in shuffled:
+            steps = set(steps_of(flow.trajectories[place]))
+            if len(order) < most // 2 and not steps <= seen:
+                order.setdefault(place)
+                seen |= steps
+    kept: list[int] = []
+    order |= dict.fromkeys(shuffled)
+    for place in order:
+        size = sum(min(LONGEST_TEXT, len(said.texts[row])) for row in said.rows_of(place))
+        if len(kept) < most and size <= characters:
+            kept.append(place)
+            characters -= size
+    return sorted(kept or list(order)[:1])
+
+
+def _texts_per_state(states: int) -> int:
+    return max(5, min(MOST_TEXTS, MOST_TEXTS_OF_ALL // max(1, states)))
+
+
+def _number(texts: dict[str, int], text: str) -> int:
+    return texts.setdefault(_cut(text), len(texts))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+
+
+def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
+    counts: list[Counter[str]] = [Counter() for _ in flow.clusters]
+    for label, text in zip(flow.labels.tolist(), flow.utterances.texts, strict=True):
+        counts[label][text] += 1
+    pairs = np.unique(np.stack([flow.labels, flow.utterances.places]), axis=1)
+    through = np.bincount(pairs[0], minlength=len(flow.clusters)).tolist()
+    most = _texts_per_state(len(flow.clusters))
+    return [
+        {
+            "id": cluster.id,
+            "role": cluster.role,
+            "name": _cut(line_of(cluster.name)),
+            "size": flow.graph.states.get(cluster.state, 0),
+            "through": through[label],
+            "distinct": len(counts[label]),
+            "phrases": list(cluster.phrases),
+            "examples": [_number(texts, text) for text in cluster.examples],
+            "frequent": [[_number(texts, text), count] for text, count in counts[label].most_common(most)],
+        }
+        for label, cluster in enumerate(flow.clusters)
+    ]
+
+
+def _dialogue(flow: Flow, place: int, texts: dict[str, int], second: Collection[str]) -> dict[str, Any]:
+    rows = flow.utterances.rows_of(place)
+    name = flow.utterances.dialogues[place]
+    return {
+        "id": name,
+        "states": flow.labels[rows.start : rows.stop].tolist(),
+        "texts": [_number(texts, flow.utterances.texts[row]) for row in rows],
+        **({"set": int(name in second)} if second else {}),
+    }
+
+
+def _section(section: Section, numbers: Mapping[State, int]) -> dict[str, Any]:
+    rows = []
+    for row in section.rows:
+        shown, states = row.dialogues[:NAMED], [numbers[state] for state in row.states]
+        more = len(row.dialogues) - len(shown)
+        rows.append({"text": row.text, "dialogues": shown, "more": more, "states": states})
+    return {"title": section.title, "explanation": section.explanation, "rows": rows}
+
+
+def _comparison(comparison: Comparison, numbers: Mapping[State, int]) -> dict[str, Any]:
+    edges = []
+    for one in comparison.differences:
+        source, target = numbers[one.source], numbers[one.target]
+        record = {"source": source, "target": target, "key": f"{source}>{target}", "p": one.corrected_p}
+        edges.append({**record, "counts": one.counts, "shares": one.shares, "difference": one.difference})
+    return {"names": tuple(map(line_of, comparison.names)), "dialogues": comparison.dialogues, "edges": edges}
+
+
+def _choice(role: str, choice: Choice) -> dict[str, Any]:
+    curve = [[number, threshold, score if isfinite(score) else None] for number, threshold, score in choice.curve]
+    return {"role": role, "count": choice.count, "sentence": choice.sentence, "curve": curve}
+
+
+def _told(settings: Mapping[str, Any]) -> list[list[str]]:
+    """Says by which settings a flow was made, without those that are for programs alone."""
+    found = []
+    for name, value in settings.items():
+        label = _SETTINGS.get(name, name.replace("_", " "))
+        if label and value not in (None, "", {}):
+            found.append([label, _printed(value)])
+    return found
+
+
+def _printed(value: object) -> str:
+    if isinstance(value, Mapping):
+        if value and set(map(type, value.values())) == {str} and len(set(value.values())) == 1:
+            return _printed(next(iter(value.values())))  # the same for every speaker
+        return ", ".join(f"{name}: {_printed(one)}" for name, one in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_printed, value))
+    return _VALUES.get(str(value), str(value))
