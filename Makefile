@@ -1,34 +1,52 @@
-# Two commands do everything on a fresh machine: make demo, make test. Both need only Python and make.
+# Two commands do everything on a fresh machine: make demo, make test. Both need only Python and make, and share one
+# environment. make test-all adds what takes longer: kills, browsers, oldest libraries, the wheel, whole corpora.
 PYTHON ?= python3
 BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest -rs --numprocesses 2 --dist loadfile
 
-.PHONY: demo test setup check unit oldest wheel results clean
+.PHONY: demo test test-all setup setup-all check unit slow types oldest wheel results clean
 
 demo: setup
 	$(BIN)/dialemb demo --output demo
 
 test: setup
-	$(MAKE) --jobs 2 check oldest wheel
-	$(MAKE) unit
+	$(MAKE) --jobs 2 check unit
+
+test-all: setup-all
+	$(MAKE) --jobs 2 oldest wheel
+	$(MAKE) --jobs 2 types slow
 
 setup: .venv/.ready
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip -c constraints.txt
-	$(BIN)/python -m pip install --quiet -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet -c constraints.txt --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt --editable ".[dev]"
+	touch $@
+
+# The libraries that few tests need, in the same environment.
+setup-all: .venv/.ready-all
+
+.venv/.ready-all: .venv/.ready
+	$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt --editable ".[dev-all]"
 	touch $@
 
 check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy --follow-imports silent --exclude /integrations/
 	$(BIN)/python benchmarks/render_readme.py --check
 	$(BIN)/python benchmarks/render_cards.py --check
 
 unit: setup
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(PYTEST) -m "not slow"
+
+slow: setup-all
+	$(PYTEST) -m slow
+
+# All of src: the classes for other libraries are checked against these.
+types: setup-all
+	$(BIN)/mypy
 
 # Loading, exporting, publishing and loading by id with the oldest libraries that pyproject.toml allows.
 oldest:
