@@ -220,6 +220,8 @@ def test_the_trainer_keeps_the_best_checkpoint_and_the_model_card_says_the_figur
     ],
 )
 def test_mistakes_are_told_in_one_sentence(make, sentence):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'limits'"):
+        DialogueDomainEvaluator(["a", "b", "c"], ["x", "x", "y"], limits=3)
     with pytest.raises(InputError, match=sentence):
         make()
 

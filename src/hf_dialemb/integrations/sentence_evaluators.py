@@ -44,15 +44,15 @@ class EvaluatorSettings(TypedDict, total=False):
     """What all evaluators may be told beside what they measure on."""
 
     seeds: Iterable[int]
-    """Repeats of everything that draws at random; 0 to 9 by default."""
+    """Repeats of everything that draws at random."""
     primary_metric: str
     """The figure that checkpoints are chosen by."""
     name: str
     """What figures and the CSV file are called by; may be empty."""
     batch_size: int
-    """How many texts or dialogues go through the model at once; 32 by default."""
+    """How many texts or dialogues go through the model at once."""
     write_csv: bool
-    """Whether figures are written to a file as well; by default they are."""
+    """Whether figures are written to a file as well."""
 
 
 class BenchmarkEvaluator(BaseEvaluator):
@@ -64,13 +64,20 @@ class BenchmarkEvaluator(BaseEvaluator):
         csv_file: The file, in the folder that a call names.
     """
 
-    def __init__(self, **settings: Unpack[EvaluatorSettings]) -> None:
+    def __init__(
+        self,
+        seeds: Iterable[int] = range(10),
+        primary_metric: str = "",
+        name: str = "",
+        batch_size: int = 32,
+        write_csv: bool = True,
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.seeds = list(settings.get("seeds", range(10)))
-        self.primary_metric: str = settings.get("primary_metric", "")
-        self.name = settings.get("name", "")
-        self.batch_size = settings.get("batch_size", 32)
-        self.write_csv = settings.get("write_csv", True)
+        self.seeds = list(seeds)
+        self.primary_metric: str = primary_metric
+        self.name = name
+        self.batch_size = batch_size
+        self.write_csv = write_csv
         self.greater_is_better = greater_is_better(self.primary_metric)
         self.csv_file = "_".join(filter(None, (self.description.lower().replace(" ", "_"), self.name, "results.csv")))
         self._chosen = self.primary_metric
