@@ -79,11 +79,11 @@ def test_its_vector_is_that_of_the_first_token(run):
     assert np.allclose(vectors, hidden[:, 0].numpy(), atol=1e-5)
 
 
-def test_it_is_evaluated_exported_verified_four_ways_and_gets_card_and_graph(run, tmp_path, capsys):
+def test_it_is_evaluated_exported_verified_four_ways_and_gets_card_and_graph(run, tiny_bert, tmp_path, capsys):
     folder, exported = run[0], tmp_path / "simcse"
     results = tmp_path / "results.json"
-    assert main(["evaluate", "--model", str(folder), "--corpus", "sample", "--split", "dev", "--seeds", "2", "--output",
-                 str(results)]) == 0  # fmt: skip
+    words = ["--corpus", "sample", "--split", "dev", "--seeds", "2", "--output", str(results)]
+    assert main(["evaluate", "--model", str(folder), tiny_bert, *words]) == 0
     assert main(["export", "--model", str(folder), "--output", str(exported), "--onnx"]) == 0
     told = capsys.readouterr().out
     assert sum("package absent" in line for line in told.splitlines()) >= 4
