@@ -31,7 +31,7 @@ class Evaluation(Results):
         write_results(self, path)
         return Path(path)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return table_of(self)
 
     def _repr_html_(self) -> str:
