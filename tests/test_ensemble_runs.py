@@ -46,18 +46,19 @@ def test_a_run_that_fails_is_named_with_its_own_message(tmp_path):
     (tmp_path / "runs" / "candidates").mkdir(parents=True)
     with runs_of(tmp_path, overrides=words) as runs:
         runs.begin(["baseline"])
-        with pytest.raises(InputError, match=r"run baseline failed \(dialemb: error: num_candidates: got 100000.*logs"):
+        with pytest.raises(InputError, match=r"run baseline failed \(num_candidates: got 100000.*logs"):
             runs.wait()
 
 
 def test_a_run_that_fails_is_not_blamed_on_what_failed_before(tmp_path):
-    (tmp_path / "runs" / "logs").mkdir(parents=True)
-    (tmp_path / "runs" / "logs" / "baseline.log").write_text("dialemb: error: it was mended\n")
+    (tmp_path / "runs" / "baseline").mkdir(parents=True)
+    (tmp_path / "runs" / "baseline" / "training_failure.json").write_text('{"reason": "it was mended"}')
     with runs_of(tmp_path, launch=("--no_such_option",)) as runs:
         runs.begin(["baseline"])
         with pytest.raises(InputError) as raised:
             runs.wait()
-    assert "no_such_option" in str(raised.value)
+    assert "run baseline failed (exit code 2); see" in str(raised.value)
+    assert "no_such_option" in (tmp_path / "runs" / "logs" / "baseline.log").read_text()
     assert "mended" not in str(raised.value)
 
 
@@ -131,7 +132,7 @@ def test_what_is_at_work_is_ended_with_all_that_it_started(tmp_path, monkeypatch
         with pytest.raises(KeyboardInterrupt if interrupted else InputError) as failure:
             runs.wait()
     signal.signal(signal.SIGINT, before)
-    assert interrupted or "run seed-2 failed (error: out of memory)" in str(failure.value)
+    assert interrupted or "run seed-2 failed (exit code 1)" in str(failure.value)
     processes = [int(number) for number in Path("processes").read_text().split()]
     assert len(processes) == 2
     assert not any(map(psutil.pid_exists, processes))

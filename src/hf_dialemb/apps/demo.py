@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,16 +14,14 @@ from ..hub.export import export
 from ..models.backbones import MINILM
 from ..models.errors import InputError
 from ..training.arguments import parse
+from ..training.run import train
 from .search import describe_nearest
 
 RECIPE = "dial2vec_demo"
 
 
 def run_demo(output: Path, max_steps: int | None, report: Callable[[str], None]) -> None:
-    """Trains, measures, draws, exports, reloads and searches.
-
-    Training runs in a process of its own, as a user's would; all else happens here.
-    """
+    """Trains, measures, draws, exports, reloads and searches."""
     if max_steps is not None and max_steps < 1:
         raise InputError(f"--max-steps: got {max_steps}, expected at least 1; leave it out for the recipe's own")
     started = time.perf_counter()
@@ -33,9 +29,7 @@ def run_demo(output: Path, max_steps: int | None, report: Callable[[str], None])
     overrides = ["--output_dir", str(trained), *(["--max_steps", str(max_steps)] if max_steps is not None else [])]
     settings = parse(RECIPE, overrides)
     report(f"1. Training dial2vec from {settings.run.backbone} on the synthetic corpus 'sample', without labels")
-    words = [sys.executable, "-m", "hf_dialemb.cli", "train", "--config", RECIPE, *overrides]
-    if subprocess.run(words, check=False).returncode != 0:
-        raise InputError("the training of the demo failed; its own message stands above")
+    train(settings, report)
     report("2. Measuring untrained and trained on the test split (240 dialogues, ten domains)")
     results = evaluate_models(
         ["tfidf", f"{MINILM}@utterances", MINILM, str(trained)],

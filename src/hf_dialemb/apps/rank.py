@@ -24,7 +24,6 @@ from ..corpora.source.streams import decompressed
 from ..evaluation.tasks.next_utterance import is_ensemble, log_of_mean_probability, members_of
 from ..models.backbones import resolve_backbone
 from ..models.dialogue import ROLES, Dialogue, plain
-from ..models.dual_encoder import TowerRanker
 from ..models.errors import InputError
 from ..models.ranker import RankingExample
 from ..models.ranking import LoadedRanker, encode_contexts, encode_responses, load_ranker, score_candidates
@@ -152,7 +151,7 @@ def rank_pool(
 
 
 def _check_roles(model: Any, dialogues: Sequence[Dialogue]) -> None:  # noqa: ANN401 - any ranker
-    if not isinstance(model, TowerRanker):
+    if not model.multiplies:
         return
     known = ROLES[: len(model.config.marker_ids or ()) - 1]  # the last mark is that of a response
     for number, dialogue in enumerate(dialogues):
@@ -168,7 +167,7 @@ def _scores(
     ranker: LoadedRanker, dialogues: Sequence[Dialogue], responses: Sequence[str], show_progress: bool
 ) -> Iterator[NDArray[np.float64]]:
     """Scores all responses after each dialogue, (P,)."""
-    if isinstance(ranker.model, TowerRanker):
+    if ranker.model.multiplies:
         queries, vectors = _embedded(ranker, dialogues, responses, show_progress)
         for query in queries:
             yield (vectors @ query).astype(np.float64) / ranker.model.config.loss_temperature
@@ -196,7 +195,7 @@ def _embedded(
             part = responses[start : start + _EMBEDDED]
             vectors[start : start + len(part)] = encode_responses(ranker, part)
             progress.update(len(part))
-    if isinstance(ranker.model, TowerRanker) and ranker.model.config.score == "cosine":
+    if ranker.model.multiplies and ranker.model.config.score == "cosine":
         for matrix in (queries, vectors):
             matrix /= np.linalg.norm(matrix, axis=1, keepdims=True).clip(1e-12)
     return queries, vectors
@@ -211,7 +210,7 @@ def _search(
             "--index: this ranker reads a context and a response together, and has no vectors to search; leave --index "
             "out"
         )
-    temperature = model.config.loss_temperature if isinstance(model, TowerRanker) else 1  # an ensemble's are cosines
+    temperature = model.config.loss_temperature if model.multiplies else 1  # an ensemble's are cosines
     queries, vectors = _embedded(ranker, dialogues, responses, show_progress)
     index = VectorIndex(vectors)
     del vectors

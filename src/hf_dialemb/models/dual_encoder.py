@@ -7,7 +7,7 @@ to find the true response among K. `TowerRanker` holds what any two encoders nee
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import torch
 from huggingface_hub.dataclasses import strict
@@ -56,6 +56,7 @@ class TowerRanker(Ranker):
     """An encoder of contexts and one of responses."""
 
     config: TowerRankerConfig
+    multiplies: ClassVar[bool] = True
 
     def encode_texts(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
         """Embeds texts of like length, (N, L) to (N, D).

@@ -64,6 +64,8 @@ class Ranker(MethodModel):
     config: RankerConfig
     embeds: ClassVar[bool] = True
     """Whether contexts and responses have vectors of their own; otherwise they can be scored together alone."""
+    multiplies: ClassVar[bool] = False
+    """Whether a score is the product of such vectors, divided by ``loss_temperature``."""
 
     def forward(
         self,

@@ -45,6 +45,11 @@ class RunFolder:
         return self.path / "training_report.json"
 
     @property
+    def failure_file(self) -> Path:
+        """Why the run failed, in a sentence, where another process waits for it."""
+        return self.path / "training_failure.json"
+
+    @property
     def members_file(self) -> Path:
         """What an ensemble was made of."""
         return self.path / "members.json"
@@ -61,6 +66,10 @@ class RunFolder:
     def report(self) -> dict[str, Any]:
         """Reads the report; see `read_object`."""
         return read_object(self.report_file, self.REMEDY)
+
+    def failure(self) -> str:
+        """Tells why the run failed; nothing where no process said it."""
+        return str(read_object(self.failure_file, "").get("reason", "")) if self.failure_file.is_file() else ""
 
     def checkpoints(self) -> list[Path]:
         """Lists the folders of checkpoints that were begun, the earliest first."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...corpora import CORPORA, get_corpus, load_dialogues
 from ...corpora.own.reading import is_own
 from ...models import get_method
-from ...models.config import RankerConfig
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError
 from ...models.method import Method
-from ...models.ranker import Ranker
 from ...runs.folder import BASELINE
 from ...training.arguments import parse
 from ...training.dialogues import drawn
@@ -152,13 +150,13 @@ class EnsemblePlan:
         """Finds what the recipe trains."""
         settings = parse(self.config, [*self.overrides, *self._own_words()])
         method = get_method(settings.run.method)
-        if not issubclass(method.config_class, RankerConfig):
+        if method.kind != "responses":
             raise InputError(f"method: got {method.name}, expected a ranker of responses, such as dual_encoder")
         if settings.run.checkpoint_selection == "last":
             raise InputError("checkpoint_selection: got last, expected contrastive_accuracy; set it in the recipe")
         self._check_checkpoints(settings.training)
-        model_class = method.model_class
-        if self.similarity is None and issubclass(model_class, Ranker) and not model_class.embeds:
+        model_class: Any = method.model_class
+        if self.similarity is None and not model_class.embeds:
             raise InputError(
                 f"similarity: got none, but {method.name} embeds no responses; give --similarity the folder of a "
                 "ranker that does, such as a trained dual_encoder"

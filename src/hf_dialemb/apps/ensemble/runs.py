@@ -15,6 +15,7 @@ from typing import Any, Self
 import psutil
 
 from ...models.errors import InputError
+from ...runs.files import write_json_atomically
 from ...runs.folder import RunFolder
 from .plan import EnsemblePlan
 
@@ -102,7 +103,6 @@ class Runs:
         log = plan.output / "logs" / f"{name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as lines:
-            before = lines.seek(0, os.SEEK_END)
             with self._lock:
                 if self._over:
                     return
@@ -114,17 +114,17 @@ class Runs:
             with self._lock:
                 self._at_work.discard(process)
         if code != 0:
-            lately = log.read_bytes()[before:].decode("utf-8", errors="replace")  # and not what an earlier run told
-            told = [line for line in lately.splitlines() if "error:" in line]
-            told = told or [line for line in lately.splitlines() if "Error:" in line and "CalledProcess" not in line]
-            reason = told[-1].replace("--output_dir", "--output") if told else f"exit code {code}"
+            reason = RunFolder(plan.run(name)).failure() or f"exit code {code}"
             raise InputError(f"run {name} failed ({reason}); see {log}, and run again")
 
 
 def command(plan: EnsemblePlan, name: str) -> list[str]:
-    """Returns the words that carry out a run."""
+    """Returns the words that carry out a run, and writes what they ask for; see `training.process`."""
+    request = plan.output / "logs" / f"{name}.json"
+    RunFolder(plan.run(name)).failure_file.unlink(missing_ok=True)  # of the run before
+    write_json_atomically(request, {"config": plan.config, "words": plan.words(name), "output": str(plan.run(name))})
     launch = [sys.executable, "-m", "accelerate.commands.launch", *plan.launch]
-    return [*launch, "-m", "hf_dialemb.cli", "train", "--config", plan.config, *plan.words(name)]
+    return [*launch, "-m", "hf_dialemb.training.process", str(request)]
 
 
 def is_complete(plan: EnsemblePlan, name: str) -> bool:
