@@ -45,7 +45,7 @@ def evaluate_models(
 ) -> Results:
     """Measures models on a corpus.
 
-    The request is checked before anything is loaded; the results file and its table are written anew after each model.
+    The request is checked before anything is loaded (`InputError`); files are written anew after each model.
 
     Args:
         models: Encoders, in the forms that `load_encoder` takes, or loaded.
@@ -59,9 +59,6 @@ def evaluate_models(
         limit: At most so many items, a fixed random sample; None means all.
         command: What the results file calls the run; by default the process's command line.
         cache: A folder where vectors are kept for later runs.
-
-    Raises:
-        InputError: A model, a task or the corpus is not found or too small, or no output can be written.
     """
     from tqdm import tqdm
 
