@@ -57,7 +57,7 @@ oldest:
 	  tests/test_export_rankers.py tests/test_publish_loads.py
 	rm -rf .venv-oldest
 
-# The built wheel, in an environment that holds nothing else, does the demo's steps.
+# The built wheel, in an environment that holds nothing else, does the demo's steps and the README's block on Python.
 wheel: setup
 	rm -rf dist .venv-wheel build/wheel-demo
 	$(BIN)/python -m build --wheel --outdir dist > build-wheel.log 2>&1 || (cat build-wheel.log; exit 1)
@@ -66,6 +66,7 @@ wheel: setup
 	.venv-wheel/bin/python -m pip install --quiet -c constraints.txt torch
 	.venv-wheel/bin/python -m pip install --quiet -c constraints.txt "$$(ls $(CURDIR)/dist/*.whl)[demo]"
 	cd / && $(CURDIR)/.venv-wheel/bin/dialemb demo --output $(CURDIR)/build/wheel-demo --max-steps 3
+	cd / && HF_HUB_OFFLINE=1 $(CURDIR)/.venv-wheel/bin/python $(CURDIR)/tests/interface_block.py
 	rm -rf .venv-wheel build/wheel-demo
 
 # The figures of the README and docs, from the real corpora that HF_DIALEMB_DATA names. About a day on two cores.

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import networkx
 import pytest
 
 import hf_dialemb
@@ -90,6 +91,21 @@ def test_imports_go_downwards_only(file):
             assert part == "cli", "only the command line reads the package's own names"
         else:
             assert other == part or RANKS[other] < RANKS[part], f"{name_of(file)} imports {other}"
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    """Imports within functions count; an ``__init__`` that hands on names does not."""
+    graph = networkx.DiGraph()
+    for file in FILES:
+        folder = file.relative_to(SOURCE).parent.parts
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.level and file.name != "__init__.py":
+                base = (*folder[: len(folder) - node.level + 1], *(node.module or "").split("."))
+                for path in (SOURCE.joinpath(*base, alias.name) for alias in node.names):
+                    target = next((each for each in (path, path.parent) if each.with_suffix(".py").is_file()), None)
+                    if target is not None:
+                        graph.add_edge(file.with_suffix(""), target)
+    assert [sorted(map(str, part)) for part in networkx.strongly_connected_components(graph) if len(part) > 1] == []
 
 
 def test_the_top_level_imports_nothing_but_models_when_it_is_imported():

@@ -12,7 +12,6 @@ import pytest
 from hf_dialemb import corpora
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import MissingFilesError
-from hf_dialemb.encoders.checkpoints import saved_steps
 from hf_dialemb.evaluation import (
     Row,
     benchmark,
@@ -37,7 +36,10 @@ FILES = Path(__file__).parent / "corpora_files"
 NOT_READ = {"gsim", "six corpora", "ubuntu"}
 """What this package has no corpus for: sim_m and sim_r in one, averages, and the Ubuntu corpus of version 2."""
 
-ROW = Row("ours", "sgd", "test", "action-similarity", "f1", "1-shot", 50.0, 1.0, 10)
+ROW = Row(
+    model="ours", corpus="sgd", split="test", task="action-similarity", metric="f1", setting="1-shot", mean=50.0,
+    std=1.0, n=10,
+)  # fmt: skip
 
 
 # lists
@@ -236,14 +238,6 @@ def test_what_is_not_at_hand_is_named_and_the_rest_stands_beside_the_papers_figu
     assert "| 43.12 |" in table  # banking77, 1-shot
 
 
-def test_the_same_request_again_measures_nothing(small, tmp_path):
-    output = tmp_path / "dse.json"
-    first = evaluate_suite("dse", ["one", "two"], seeds=[0], output=output)
-    again = evaluate_suite("dse", ["one", "two"], seeds=[0], output=output)
-    assert again.results == first.results
-    assert (small["one"].calls, small["two"].calls) == (2, 2)
-
-
 def test_a_run_that_was_stopped_goes_on(small, tmp_path):
     output = tmp_path / "dse.json"
     small["two"].stop_after = 1
@@ -283,38 +277,30 @@ def test_tasks_with_sizes_of_their_own_are_not_other_choices(small, tmp_path, mo
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("models", "change", "sentence"),
     [
-        ({"seeds": [0, 1]}, r"another choice of seeds \(\[0\]; asked for: \[0, 1\]\), which would be lost"),
-        ({"limit": 10}, r"holds figures of another choice of limit \(None; asked for: 10\), which would be lost"),
+        (["one"], {"seeds": [0, 1]}, r"another choice of seeds \(\[0\]; asked for: \[0, 1\]\), which would be lost"),
+        (["one"], {"limit": 10}, r"of another choice of limit \(None; asked for: 10\), which would be lost"),
+        (["two"], {}, "holds figures of one, which would be lost; name these models as well"),
+        (["one"], None, r"holds figures of snips/test, which would be lost, .* \(--data-dir\)"),
     ],
 )
-def test_figures_of_other_choices_are_not_lost(small, tmp_path, change, sentence):
-    output = tmp_path / "dse.json"
-    first = evaluate_suite("dse", ["one"], seeds=[0], output=output)
+def test_figures_that_are_not_asked_for_again_are_not_lost(small, tmp_path, monkeypatch, models, change, sentence):
+    request = {"seeds": [0], "output": tmp_path / "dse.json"}
+    first = evaluate_suite("dse", ["one"], **request)
+    if change is None:  # but a corpus is gone
+        monkeypatch.setitem(SUITES, "dse", Suite((Entry("banking77", "intent-classification"),)))
     with pytest.raises(InputError, match=sentence):
-        evaluate_suite("dse", ["one"], **{"seeds": [0], "output": output, **change})
-    assert read_results(output) == first
+        evaluate_suite("dse", models, **request | (change or {}))
+    assert read_results(request["output"]) == first
 
 
-def test_figures_that_are_not_asked_for_again_are_not_lost(small, tmp_path):
-    output = tmp_path / "dse.json"
-    first = evaluate_suite("dse", ["one"], seeds=[0], output=output)
-    with pytest.raises(InputError, match="holds figures of one, which would be lost; name these models as well"):
-        evaluate_suite("dse", ["two"], seeds=[0], output=output)
-    assert read_results(output) == first
-    both = evaluate_suite("dse", ["one", "two"], seeds=[0], output=output)
+def test_models_are_added_to_those_that_were_measured(small, tmp_path):
+    request = {"seeds": [0], "output": tmp_path / "dse.json"}
+    first = evaluate_suite("dse", ["one"], **request)
+    both = evaluate_suite("dse", ["one", "two"], **request)
     assert small["one"].calls == 2
     assert set(first.results) < set(both.results)
-
-
-def test_figures_of_a_corpus_that_is_gone_are_not_lost(small, tmp_path, monkeypatch):
-    output = tmp_path / "dse.json"
-    first = evaluate_suite("dse", ["one"], seeds=[0], output=output)
-    monkeypatch.setitem(SUITES, "dse", Suite((Entry("banking77", "intent-classification"),)))
-    with pytest.raises(InputError, match=r"holds figures of snips/test, which would be lost, .* \(--data-dir\)"):
-        evaluate_suite("dse", ["one"], seeds=[0], output=output)
-    assert read_results(output) == first
 
 
 def test_a_suite_whose_pictures_cannot_be_drawn_still_has_its_report(monkeypatch, tmp_path, caplog):
@@ -371,15 +357,6 @@ def test_a_model_without_weights_is_passed_over_where_models_are_fine_tuned(smal
     assert config["not_measured"] == {}
 
 
-def test_weights_tell_models_of_one_name_apart(tmp_path):
-    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    (tmp_path / "model.safetensors").write_bytes(b"weights")
-    first = benchmark.fingerprint(str(tmp_path))
-    assert first == benchmark.fingerprint(str(tmp_path))
-    (tmp_path / "model.safetensors").write_bytes(b"other weights")
-    assert benchmark.fingerprint(str(tmp_path)) != first
-
-
 def test_wrong_requests_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"Unknown suite 'dsee'\. Did you mean 'dse'\?"):
         evaluate_suite("dsee", ["tfidf"])
@@ -420,10 +397,11 @@ def test_the_latex_table_holds_what_the_markdown_table_does():
 # whole benchmarks
 
 
+@pytest.mark.slow
 def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(data_dir, tmp_path, capsys):
     output = tmp_path / "benchmark"
     words = ["benchmark", "--suite", "dialog2flow", "dialogue_cse", "--model", "tfidf", "lda", "--seeds", "1"]
-    words += ["--limit", "300", "--data-dir", str(data_dir), "--output", str(output)]
+    words += ["--limit", "150", "--data-dir", str(data_dir), "--output", str(output)]
     assert main(words) == 0
     printed = capsys.readouterr().out
     assert "| tfidf | lda | paper: D2F single (BERT-base) |" in printed
@@ -460,6 +438,7 @@ def test_wrong_benchmarks_are_refused_before_any_work(words, message, tmp_path, 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_whole_dialogues_draws_a_map_and_the_path_of_training(
     data_dir, tiny_checkpoint, tmp_path, monkeypatch
 ):
@@ -474,5 +453,5 @@ def test_the_benchmark_of_whole_dialogues_draws_a_map_and_the_path_of_training(
     assert drawn == {"dial2vec-figures.png", "dial2vec-map.png", "dial2vec-path.png"}
     settings = {row.setting for row in results.results if row.model == str(model) and row.task == "dialogue-retrieval"}
     assert settings == {"", "first speaker", "second speaker", "sum of speakers", "mean of all tokens"}
-    assert saved_steps(str(model)) == [(5, model / "checkpoint-5")]
-    assert saved_steps("tfidf") == []
+    assert benchmark_pictures.saved_steps(str(model)) == [(5, model / "checkpoint-5")]
+    assert benchmark_pictures.saved_steps("tfidf") == []

@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
+import transformers
 from utterance_checkpoints import save_dse
 
 from hf_dialemb.encoders.specs import find_encoder, fingerprint, has_weights, load_encoder
@@ -29,27 +30,31 @@ DIALOGUES = [
 ]
 
 
-@pytest.fixture(scope="session")
-def bert_folder(tmp_path_factory):
-    """A random BERT of two layers, 16 wide, for 16 tokens."""
-    transformers = pytest.importorskip("transformers")
-
-    folder = tmp_path_factory.mktemp("bert")
-    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]))
+def save_bert(folder, more=(), added=()):
+    """Writes a random BERT of two layers, 16 wide, for 16 tokens; returns it and its tokenizer."""
+    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *more, *WORDS]))
     tokenizer = transformers.BertTokenizerFast(str(folder / "vocab.txt"))
+    tokenizer.add_tokens(list(added))
     torch.manual_seed(0)
     config = transformers.BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=16,
-        initializer_range=0.5,
-    )
-    transformers.BertModel(config).save_pretrained(folder)
+        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=16, initializer_range=0.5,
+    )  # fmt: skip
+    model = transformers.BertModel(config).eval()
+    model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    return model, tokenizer
+
+
+@pytest.fixture(scope="session")
+def bert_folder(tmp_path_factory):
+    """A random BERT; see `save_bert`."""
+    folder = tmp_path_factory.mktemp("bert")
+    save_bert(folder)
     return folder
+
+
+TEXTS = [" ".join(turn.content for turn in item.turns) for item in DIALOGUES]
 
 
 @pytest.fixture(scope="session")
@@ -82,32 +87,27 @@ NEURAL = ["bert_folder", "sentence_folder", "utterance_folder", "published_folde
 
 
 def mean_of_tokens(folder, text):
-    """What both neural encoders should give for one short text, computed alone and without padding."""
-    import torch
-    from transformers import AutoModel, AutoTokenizer
-
-    with torch.inference_mode():
-        batch = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
-        return AutoModel.from_pretrained(folder).eval()(**batch).last_hidden_state[0].mean(dim=0).numpy()
-
-
-@pytest.mark.parametrize("kind", NEURAL)
-@pytest.mark.parametrize("level", ["", "@dialogue"])
-def test_whole_dialogues_are_the_mean_of_their_tokens(kind, level, bert_folder, request):
-    encoder = load_encoder(f"{request.getfixturevalue(kind)}{level}", batch_size=2, device="cpu")
-    vectors = encoder.encode(DIALOGUES)
-    assert vectors.dtype == np.float32
-    expected = [mean_of_tokens(bert_folder, " ".join(turn.content for turn in item.turns)) for item in DIALOGUES]
-    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    """What neural encoders should give for one short text, computed alone and without padding."""
+    model, tokenizer = (
+        transformers.AutoModel.from_pretrained(folder),
+        transformers.AutoTokenizer.from_pretrained(folder),
+    )
+    return last_hidden(model.eval(), tokenizer, text).mean(axis=0)
 
 
 @pytest.mark.parametrize("kind", NEURAL)
-def test_utterances_are_averaged_per_dialogue(kind, bert_folder, request):
-    encoder = load_encoder(f"{request.getfixturevalue(kind)}@utterances", device="cpu")
-    vectors = encoder.encode(DIALOGUES)
-    expected = [
-        np.mean([mean_of_tokens(bert_folder, turn.content) for turn in item.turns], axis=0) for item in DIALOGUES
-    ]
+def test_vectors_are_means_of_tokens_of_dialogues_and_of_utterances(kind, bert_folder, request):
+    folder = request.getfixturevalue(kind)
+    for level in ("", "@dialogue"):
+        encoder = load_encoder(f"{folder}{level}", batch_size=2, device="cpu")
+        vectors = encoder.encode(DIALOGUES)
+        assert vectors.dtype == np.float32
+        np.testing.assert_allclose(vectors, [mean_of_tokens(bert_folder, text) for text in TEXTS], atol=1e-5)
+    turns = [[turn.content for turn in item.turns] for item in DIALOGUES]
+    alone = {text: mean_of_tokens(bert_folder, text) for texts in turns for text in texts}
+    np.testing.assert_allclose(encoder.encode_utterances(list(alone)), list(alone.values()), atol=1e-5)
+    expected = [np.mean([alone[text] for text in texts], axis=0) for texts in turns]
+    vectors = load_encoder(f"{folder}@utterances", device="cpu").encode(DIALOGUES)
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
@@ -126,48 +126,45 @@ def test_truncated_utterances_are_counted(utterance_folder, caplog):
     assert "1 of 7 utterances were truncated" in caplog.text
 
 
-def test_an_utterance_encoder_and_its_published_form_are_one(utterance_folder, published_folder):
+def test_an_utterance_encoder_and_its_published_form_have_levels(utterance_folder, published_folder):
     assert find_encoder(f"{utterance_folder}@utterances")[1:4] == ("dialemb", str(utterance_folder), "utterances")
     assert find_encoder(f"{published_folder}@utterances").kind == "sentence-transformers"
-    for level in ("dialogue", "utterances"):
-        one, two = (load_encoder(f"{folder}@{level}", device="cpu") for folder in (utterance_folder, published_folder))
-        np.testing.assert_allclose(one.encode(DIALOGUES), two.encode(DIALOGUES), atol=2e-6)
 
 
 def test_half_precision_is_computed_in_float32(bert_folder, tmp_path):
     folder = save_dse(str(bert_folder), tmp_path / "half", torch.bfloat16, max_tokens=16)
     model, tokenizer = load_checkpoint(str(folder))
     vectors = load_encoder(str(folder), device="cpu").encode(DIALOGUES)
-    expected = encode_utterances(model.float(), tokenizer, [" ".join(t.content for t in d.turns) for d in DIALOGUES])
-    np.testing.assert_allclose(vectors, expected, atol=2e-6)
+    np.testing.assert_allclose(vectors, encode_utterances(model.float(), tokenizer, TEXTS), atol=2e-6)
 
 
 def test_kinds_are_told_apart(bert_folder, sentence_folder, tmp_path):
     assert find_encoder("tfidf").kind == "tfidf"
     assert find_encoder(str(bert_folder)).kind == "transformers"
-    assert find_encoder(f"{sentence_folder}@utterances")[1:4] == (
-        "sentence-transformers",
-        str(sentence_folder),
-        "utterances",
-    )
+    found = find_encoder(f"{sentence_folder}@utterances")
+    assert found[1:4] == ("sentence-transformers", str(sentence_folder), "utterances")
     (tmp_path / "config.json").write_text('{"model_type": "dialemb-dial2vec"}')
     assert find_encoder(str(tmp_path)).kind == "dialemb"
     with pytest.raises(InputError, match="reads whole dialogues"):
         find_encoder(f"{tmp_path}@utterances")
 
 
-def test_a_folder_name_may_hold_the_sign_of_a_level(tmp_path):
-    folder = tmp_path / "model@2024"
-    folder.mkdir()
-    (folder / "config.json").write_text('{"model_type": "bert"}')
-    assert find_encoder(str(folder)).level == "dialogue"
-
-
 def test_what_is_no_model_is_refused(bert_folder, tmp_path):
     with pytest.raises(InputError, match="got no model in it"):
         find_encoder(str(tmp_path))
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="neither a folder nor on the Hub within reach"):
         find_encoder(str(tmp_path / "nowhere" / "at" / "all"))
+
+
+def test_an_unfinished_training_is_refused(tiny_checkpoint, tmp_path):
+    (tmp_path / "training_settings.json").write_text("{}")
+    with pytest.raises(InputError, match=r"got a folder of an unfinished training, expected a model; run it again to"):
+        find_encoder(str(tmp_path))
+    shutil.copytree(tiny_checkpoint, tmp_path / "checkpoint-5")
+    with pytest.raises(InputError, match=r"go on, or give one of its checkpoints \(checkpoint-5\)"):
+        find_encoder(f"{tmp_path}@whitened")
+    encoder = load_encoder(str(tmp_path / "checkpoint-5"), device="cpu")
+    np.testing.assert_array_equal(encoder.encode_utterances(["book"]), encoder.encode([dialogue("book")]))
 
 
 # specs
@@ -179,6 +176,7 @@ def test_words_stand_in_any_order_after_the_last_sign(bert_folder, tmp_path):
     folder = tmp_path / "model@2024"
     shutil.copytree(bert_folder, folder)
     assert find_encoder(f"{folder}@cls")[1:] == ("transformers", str(folder), "dialogue", True, False)
+    assert find_encoder(str(folder)).level == "dialogue"
     assert find_encoder("tfidf@whitened,dialogue")[1:] == ("tfidf", "", "dialogue", False, True)
 
 
@@ -277,8 +275,6 @@ def last_hidden(encoder, tokenizer, text):
 
 def encoder_decoder(family, folder, **special):
     """Writes a tiny random T5 or Blenderbot; returns its encoder and tokenizer."""
-    import transformers
-
     special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", **special}
     words = save_words(folder, ["<pad>", "</s>", "<unk>"], **special)
     torch.manual_seed(0)
@@ -296,9 +292,6 @@ def encoder_decoder(family, folder, **special):
     return model.get_encoder(), transformers.AutoTokenizer.from_pretrained(folder)
 
 
-TEXTS = [" ".join(turn.content for turn in item.turns) for item in DIALOGUES]
-
-
 @pytest.mark.parametrize("family", ["t5", "blenderbot"])
 def test_an_encoder_decoder_is_read_by_its_encoder(family, tmp_path):
     encoder, tokenizer = encoder_decoder(family, tmp_path)
@@ -307,9 +300,8 @@ def test_an_encoder_decoder_is_read_by_its_encoder(family, tmp_path):
 
 
 def test_the_first_token_may_be_the_vector(bert_folder, tmp_path):
-    from transformers import AutoModel, AutoTokenizer
-
-    model, tokenizer = AutoModel.from_pretrained(bert_folder).eval(), AutoTokenizer.from_pretrained(bert_folder)
+    model = transformers.AutoModel.from_pretrained(bert_folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bert_folder)
     vectors = load_encoder(f"{bert_folder}@cls", device="cpu").encode(DIALOGUES)
     np.testing.assert_allclose(vectors, [last_hidden(model, tokenizer, text)[0] for text in TEXTS], atol=1e-5)
     # T5 knows distances alone, so that padding on the left moves nothing.
@@ -321,30 +313,10 @@ def test_the_first_token_may_be_the_vector(bert_folder, tmp_path):
 @pytest.mark.parametrize("marks", [("[SYS]", "[USR]"), ("[sys]", "[usr]")])
 @pytest.mark.parametrize("added", [False, True])
 def test_speakers_are_marked_where_the_vocabulary_has_their_marks(marks, added, tmp_path):
-    import transformers
-
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *([] if added else marks), *WORDS]
-    (tmp_path / "vocab.txt").write_text("\n".join(vocabulary))
-    tokenizer = transformers.BertTokenizerFast(str(tmp_path / "vocab.txt"))
-    if added:
-        tokenizer.add_tokens(list(marks))
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=len(vocabulary) + 2 * added, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=32, max_position_embeddings=16, initializer_range=0.5,
-    )  # fmt: skip
-    model = transformers.BertModel(config).eval()
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
+    model, tokenizer = save_bert(tmp_path, () if added else marks, marks if added else ())
     system, user = tokenizer.convert_tokens_to_ids(list(marks))
-    ids = [
-        2,
-        user,
-        *tokenizer.convert_tokens_to_ids(["book", "hotel"]),
-        system,
-        *tokenizer.convert_tokens_to_ids(["thanks"]),
-        3,
-    ]
+    said, answered = (tokenizer.convert_tokens_to_ids(words) for words in (["book", "hotel"], ["thanks"]))
+    ids = [2, user, *said, system, *answered, 3]
     with torch.inference_mode():
         expected = model(torch.tensor([ids])).last_hidden_state[0].mean(dim=0).numpy()
     talk = dialogue("book hotel", "thanks")

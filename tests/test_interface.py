@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from interface_block import dialogues_in_memory, run_block
 from sentence_transformers import SentenceTransformer
 from transformers import TrainingArguments
 
@@ -17,21 +18,7 @@ from hf_dialemb.cli import main
 from hf_dialemb.models.dse import DSEModel
 from hf_dialemb.models.errors import InputError
 
-DIALOGUES = [
-    {
-        "id": f"{domain}-{number}",
-        "domains": [domain],
-        "messages": [
-            {"role": "user", "content": f"I want to {wish} for {number} people on {day}"},
-            {"role": "assistant", "content": f"Of course, which {domain} do you want to {wish}?"},
-            {"role": "user", "content": f"The {domain} in the {('north', 'south')[number % 2]}, please"},
-            {"role": "assistant", "content": f"Your {domain} is booked, is there anything else on {day}?"},
-        ],
-    }
-    for domain, wish in (("hotel", "book a room"), ("taxi", "order a car"), ("restaurant", "reserve a table"))
-    for number, day in enumerate(("monday", "tuesday", "wednesday", "thursday", "friday", "sunday"), 1)
-]
-"""18 dialogues of three domains, made in memory."""
+DIALOGUES = dialogues_in_memory()
 
 
 @pytest.fixture(scope="module")
@@ -40,24 +27,8 @@ def run(tiny_bert, tmp_path_factory):
     return hf_dialemb.train("dse", DIALOGUES, backbone=tiny_bert, max_steps=3, save_steps=2, output_dir=folder)
 
 
-def test_the_block_of_the_readme(run, tiny_bert, tmp_path):
-    encoder = hf_dialemb.load_encoder(run)
-    vectors = encoder.encode(DIALOGUES)
-    assert (vectors.shape, vectors.dtype) == ((18, 16), np.float32)
-    assert encoder.encode_utterances(["may I have your number?"]).shape == (1, 16)
-    results = hf_dialemb.evaluate([encoder, tiny_bert], DIALOGUES, tasks=["domains"], seeds=range(2))
-    table = results.to_pandas()
-    assert {"model", "metric", "mean"} <= set(table.columns)
-    assert table["model"].nunique() == 2
-    results.save(tmp_path / "results.json")
-    assert json.loads((tmp_path / "results.json").read_text())["results"]
-    assert "<table" in results._repr_html_()
-    flow = hf_dialemb.extract_flow(DIALOGUES, encoder=encoder)
-    flow.page(tmp_path / "flow.html")
-    assert "<html" in (tmp_path / "flow.html").read_text()[:500]
-    assert set(flow.graph.nodes) >= set(flow.states["id"])
-    hits = hf_dialemb.search(encoder, DIALOGUES, "order a car for tomorrow", top=5)
-    assert len(hits) == len(hits.to_pandas()) == 5
+def test_the_block_of_the_readme(tiny_bert, tmp_path):
+    run_block(tmp_path, tiny_bert)
 
 
 def test_all_forms_of_a_model_give_the_same_vectors(run, tmp_path):

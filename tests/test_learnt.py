@@ -17,7 +17,10 @@ from hf_dialemb.evaluation.run import evaluate_models
 from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
 from hf_dialemb.models.errors import InputError
 
-ROW = Row("ours", "star", "test", "action-similarity", "f1", "1-shot", 95.0, 1.0, 10)
+ROW = Row(
+    model="ours", corpus="star", split="test", task="action-similarity", metric="f1", setting="1-shot", mean=95.0,
+    std=1.0, n=10,
+)  # fmt: skip
 RUN = {name: None for name in ("command", "hardware", "commit", "seconds")} | {
     "config": {}, "seeds": [0], "versions": {}
 }  # fmt: skip

@@ -64,6 +64,7 @@ np.save(output, SentenceTransformer(path, device="cpu").encode(["where is it", "
 """
 
 
+@pytest.mark.slow
 def test_a_saved_model_needs_only_sentence_transformers(tiny_bert, sample_dialogues, tmp_path):
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer

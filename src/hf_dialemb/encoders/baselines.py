@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
+from .encoder import DialogueReader, Encoder, EncoderSpec
 from .text_models import dialogue_texts
 
 WORD = r"(?u)[\u3400-\u9fff]|\b\w\w+\b"
@@ -24,14 +25,8 @@ _FEW = 100  # a word of one dialogue tells nothing about any other, but fewer di
 
 
 @dataclass(frozen=True)
-class TfidfEncoder:
-    """TF-IDF reduced by a truncated SVD: a baseline without any neural network.
-
-    Attributes:
-        name: What result tables call it.
-        components: Most dimensions of a vector; smaller vocabularies keep all of theirs.
-        seed: The random state of the SVD.
-    """
+class TfidfEncoder(DialogueReader):
+    """TF-IDF reduced by a truncated SVD to so many components; smaller vocabularies keep all of theirs."""
 
     name: str = "tfidf"
     components: int = 256
@@ -40,11 +35,7 @@ class TfidfEncoder:
     fitted_on_input: ClassVar[bool] = True
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Fits on the dialogues and returns their vectors, ``(N, D)`` float32 with D <= components.
-
-        Raises:
-            InputError: There is no dialogue, or no word to count.
-        """
+        """Fits on the dialogues and returns their vectors, ``(N, D)`` float32 with D <= components."""
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -58,17 +49,11 @@ class TfidfEncoder:
 
 
 @dataclass(frozen=True)
-class LdaEncoder:
+class LdaEncoder(DialogueReader):
     """Latent Dirichlet allocation (Blei et al., 2003): a dialogue's vector are its shares of topics, which sum to one.
 
     dial2vec compares itself with it (section 4.3) without saying how many topics there are; here they are about as many
-    as a corpus has domains.
-
-    Attributes:
-        name: What result tables call it.
-        topics: How many topics there are, the dimensions of a vector.
-        passes: How often the fit goes over the dialogues.
-        seed: Of the random start.
+    as a corpus has domains. The fit goes over the dialogues so many ``passes``.
     """
 
     name: str = "lda"
@@ -79,11 +64,7 @@ class LdaEncoder:
     fitted_on_input: ClassVar[bool] = True
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Fits on the dialogues and returns their shares of topics, ``(N, topics)`` float32 in [0, 1].
-
-        Raises:
-            InputError: There is no dialogue, or no word to count.
-        """
+        """Fits on the dialogues and returns their shares of topics, ``(N, topics)`` float32 in [0, 1]."""
         from sklearn.decomposition import LatentDirichletAllocation
         from sklearn.feature_extraction.text import CountVectorizer
 
@@ -94,17 +75,10 @@ class LdaEncoder:
 
 
 @dataclass(frozen=True)
-class Doc2VecEncoder:
+class Doc2VecEncoder(DialogueReader):
     """Vectors that predict the words of their dialogue (PV-DBOW; Le and Mikolov, 2014), by gensim.
 
-    dial2vec compares itself with it (section 4.3).
-
-    Attributes:
-        name: What result tables call it.
-        size: The dimensions of a vector.
-        passes: How often the fit goes over the dialogues.
-        negatives: Words drawn against each word of a document.
-        seed: Of vectors and draws; with the one thread that it runs on, it makes the vectors repeatable.
+    dial2vec compares itself with it (section 4.3). ``negatives`` words are drawn against each word of a document.
     """
 
     name: str = "doc2vec"
@@ -116,11 +90,7 @@ class Doc2VecEncoder:
     fitted_on_input: ClassVar[bool] = True
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Fits on the dialogues and returns their vectors, ``(N, size)`` float32, zero for one without a known word.
-
-        Raises:
-            InputError: There is no dialogue, or no word to learn from.
-        """
+        """Fits on the dialogues and returns their vectors, ``(N, size)`` float32, zero for one without a known word."""
         from gensim.models.doc2vec import Doc2Vec, TaggedDocument
 
         texts = dialogue_texts(dialogues)
@@ -130,7 +100,7 @@ class Doc2VecEncoder:
         ]
         model = Doc2Vec(
             vector_size=self.size, dm=0, negative=self.negatives, epochs=self.passes, min_count=_fewest(texts),
-            seed=self.seed, workers=1,
+            seed=self.seed, workers=1,  # more threads would make other vectors each time
         )  # fmt: skip
         model.build_vocab(documents)
         if not len(model.wv):
@@ -146,6 +116,11 @@ BASELINES: Mapping[str, type[TfidfEncoder | LdaEncoder | Doc2VecEncoder]] = {
     "doc2vec": Doc2VecEncoder,
 }
 """What a spec calls them."""
+
+
+def load_baseline(found: EncoderSpec, batch_size: int, device: str) -> Encoder:
+    """Makes a baseline, which has neither batches nor a device."""
+    return BASELINES[found.kind](found.name)
 
 
 def _fewest(texts: Sequence[str]) -> int:

@@ -29,12 +29,7 @@ Arrays = dict[str, NDArray[np.generic]]
 
 
 class Kept(NamedTuple):
-    """What a cache holds of a dialogue or of a list of them.
-
-    Attributes:
-        vectors: ``(D,)``, or ``(N, D)`` of a list; float32.
-        seconds: How long encoding took.
-    """
+    """What a cache holds of a dialogue, ``(D,)``, or of a list of them, ``(N, D)``; and how long encoding took."""
 
     vectors: NDArray[np.float32]
     seconds: float
@@ -55,14 +50,7 @@ class EmbeddingCache:
     """A folder of one model's vectors. Only keys stay in memory."""
 
     def __init__(self, folder: Path) -> None:
-        """Opens a folder, which need not exist.
-
-        Args:
-            folder: Of this model alone; see `embedding_cache`.
-
-        Raises:
-            InputError: It cannot be written.
-        """
+        """Opens the folder of a model alone, which need not exist; see `embedding_cache`."""
         check_writable(folder / "rows")
         self.folder = folder
         self._files: dict[str, Path] | None = None
@@ -80,13 +68,7 @@ class EmbeddingCache:
         return {key: kept for file, sought in wanted.items() for key, kept in self._rows(file, sought)}
 
     def add(self, keys: Sequence[str], vectors: NDArray[np.float32], seconds: float) -> None:
-        """Writes the vectors of some dialogues.
-
-        Args:
-            keys: Their keys, N of them, each once.
-            vectors: ``(N, D)`` float32.
-            seconds: How long encoding them took; each is taken to have cost the same.
-        """
+        """Writes the vectors ``(N, D)`` of N dialogues, each of which is taken to have cost the same seconds."""
         file = self.folder / f"rows-{list_key(keys)[:24]}.safetensors"
         digits = np.frombuffer(bytes.fromhex("".join(keys)), dtype=np.uint8).reshape(len(keys), -1)
         _write(file, {"keys": digits, "vectors": np.asarray(vectors, dtype=np.float32)}, seconds)
@@ -132,17 +114,8 @@ class EmbeddingCache:
 def embedding_cache(folder: Path, spec: str) -> EmbeddingCache:
     """Opens the cache of a model among those of others.
 
-    Whitening comes after what is kept: a model shares its vectors with its whitened self.
-
-    Args:
-        folder: Holds a folder for each model, named by its `fingerprint` and the version of this package.
-        spec: The model; see `hf_dialemb.encoders.specs.load_encoder`.
-
-    Returns:
-        The cache.
-
-    Raises:
-        InputError: The model is not found, or the folder cannot be written.
+    The folder holds one for each model, named by its `fingerprint` and the version of this package. Whitening comes
+    after what is kept: a model shares its vectors with its whitened self.
     """
     from importlib.metadata import version
 

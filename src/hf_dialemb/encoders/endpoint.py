@@ -1,4 +1,4 @@
-"""A server that speaks OpenAI's protocol: its address, its key, and what its refusals mean.
+"""A server that speaks OpenAI's protocol: its address, its key, what its refusals mean, and its vectors of texts.
 
 The ``openai`` package reads the key from OPENAI_API_KEY and the address from OPENAI_BASE_URL, and repeats requests that
 a server was too busy for. Neither the key nor an answer that may quote it gets into a message.
@@ -7,11 +7,17 @@ a server was too busy for. Neither the key nor an answer that may quote it gets 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..models.errors import InputError
+from .encoder import EncoderSpec
+from .text_models import TextEncoder
 
 if TYPE_CHECKING:
     import openai
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 _OPENAI = "https://api.openai.com/v1"  # where the package turns to without an address
 _LONGEST_REASON = 200
+_WANTED = "embeddings"
 
 
 def endpoint_url() -> str:
@@ -28,14 +35,7 @@ def endpoint_url() -> str:
 
 
 def check_endpoint(spec: str) -> None:
-    """Makes sure that there are the package, a key and an address; asks no server.
-
-    Args:
-        spec: What the errors shall call the model.
-
-    Raises:
-        InputError: One is missing, or cannot be right.
-    """
+    """Refuses a spec where the package, a key or an address is missing or cannot be right; asks no server."""
     if find_spec("openai") is None:
         raise InputError(f"model '{spec}': the package openai is missing; pip install \"hf-dialemb[api]\"")
     key = os.environ.get(KEY, "")
@@ -51,24 +51,12 @@ def check_endpoint(spec: str) -> None:
 
 
 def no_json(wanted: str) -> str:
-    """Says in half a sentence that an answer was not in the protocol.
-
-    Args:
-        wanted: What was asked for, such as ``"embeddings"``.
-    """
+    """Says in half a sentence that an answer was not in the protocol; ``wanted`` is such as ``"embeddings"``."""
     return f"got an answer that is no JSON, expected OpenAI's form of {wanted}; check {URL}"
 
 
 def refusal(error: openai.APIError, wanted: str) -> str:
-    """Says in half a sentence what went wrong and what to do.
-
-    Args:
-        error: What the ``openai`` package raised.
-        wanted: What was asked for, such as ``"embeddings"``.
-
-    Returns:
-        The reason, without the key.
-    """
+    """Says in half a sentence, without the key, what went wrong and what to do."""
     import openai
 
     if isinstance(error, openai.APIConnectionError):
@@ -82,3 +70,54 @@ def refusal(error: openai.APIError, wanted: str) -> str:
     if status == 429:
         return f"the server stayed too busy or the quota is used up (status 429: {said}); try again later"
     return f"got status {status} ({said}); check the model's name and the length of the texts"
+
+
+class Endpoint:
+    """Embeds texts by a model of the endpoint, so many at once."""
+
+    def __init__(self, model: str, batch_size: int) -> None:
+        self.model = model
+        self.batch_size = batch_size
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embeds N texts, at least one, as ``(N, D)`` float32; the endpoint decides how long they may be."""
+        import openai
+
+        parts: list[NDArray[np.float32]] = []
+        with openai.OpenAI() as client:
+            for start in range(0, len(texts), self.batch_size):
+                batch = list(texts[start : start + self.batch_size])
+                try:
+                    # Not every server knows base64, which the package would ask for by itself.
+                    answer = client.embeddings.create(model=self.model, input=batch, encoding_format="float")
+                except openai.APIError as error:
+                    # The original may hold the request with its key.
+                    raise self._error(refusal(error, _WANTED)) from None
+                except ValueError:
+                    raise self._error(no_json(_WANTED)) from None
+                parts.append(self._vectors(answer, len(batch)))
+                if parts[-1].shape[1] != parts[0].shape[1]:
+                    raise self._error("got vectors of different lengths, expected one length; choose another model")
+        return np.concatenate(parts)
+
+    def _vectors(self, answer: Any, count: int) -> NDArray[np.float32]:  # noqa: ANN401 - whatever a server sends
+        try:
+            found = {item.index: item.embedding for item in answer.data}
+            if len(answer.data) != count:
+                raise self._error(f"got {len(answer.data)} vectors for {count} texts, expected one each; check {URL}")
+            vectors = np.array([found[place] for place in range(count)], dtype=np.float32)
+        except InputError:
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError):
+            vectors = np.zeros(0, dtype=np.float32)
+        if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
+            raise self._error(f"got no vectors in the answer, expected OpenAI's form of embeddings; check {URL}")
+        return vectors
+
+    def _error(self, reason: str) -> InputError:
+        return InputError(f"model 'api:{self.model}': {endpoint_url()}: {reason}")
+
+
+def load_endpoint(found: EncoderSpec, batch_size: int, device: str) -> TextEncoder:
+    """Makes an encoder of a model of the endpoint, whose device is its own affair."""
+    return TextEncoder(found.name, Endpoint(found.path, batch_size), found.level)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..models.dialogue import Dialogue
 from .embedding_cache import EmbeddingCache, Kept, dialogue_key, list_key
-from .specs import Encoder, fitted_on_input
+from .encoder import Encoder, fitted_on_input
 from .whitening import InputWhitenedEncoder
 
 Result = TypeVar("Result")
@@ -27,19 +27,10 @@ class RememberingEncoder:
 
     A dialogue is known by who says what; its labels make no difference. Vectors of an encoder that is fitted on what it
     encodes depend on all dialogues of a call, and are remembered for that very list; only whitening is done anew, on
-    remembered vectors.
-
-    Attributes:
-        encoder: The encoder that does the work.
+    remembered vectors. A cache keeps vectors for later runs.
     """
 
     def __init__(self, encoder: Encoder, cache: EmbeddingCache | None = None) -> None:
-        """Remembers nothing yet.
-
-        Args:
-            encoder: The encoder.
-            cache: Where its vectors are kept for later runs; see `hf_dialemb.encoders.embedding_cache`.
-        """
         self.encoder = encoder
         self._cache = cache
         self._seconds = 0.0

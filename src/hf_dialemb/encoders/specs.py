@@ -11,95 +11,53 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, cast
+from typing import Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..models.dialogue import Dialogue
+from ..models import method_of
 from ..models.errors import InputError
 from ..runs.folder import RunFolder
-from .baselines import BASELINES
-from .endpoint import check_endpoint, endpoint_url
-from .endpoint_texts import Endpoint
-from .text_models import TextEncoder
-from .word_vectors import WordVectors
-
-Kind = Literal["tfidf", "lda", "doc2vec", "words", "api", "dialemb", "sentence-transformers", "transformers"]
+from .baselines import BASELINES, load_baseline
+from .checkpoints import checkpoint_encoder
+from .encoder import Encoder as Encoder
+from .encoder import EncoderSpec, Kind
+from .encoder import fitted_on_input as fitted_on_input
+from .endpoint import check_endpoint, endpoint_url, load_endpoint
+from .text_models import sentence_encoder, transformers_encoder
+from .whitening import InputWhitenedEncoder
+from .word_vectors import load_word_vectors
 
 _LEVELS = ("dialogue", "utterances")
 _WORDS = (*_LEVELS, "cls", "whitened")
 
 _FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "modules.json", "*token*.json", "vocab*", "merges.txt")
+_WEIGHTS = ("*.safetensors", "*.bin", "modules.json")
 _NOT_OF_IT = "response_vectors-"  # what a ranker was asked for, which lies beside it and changes nothing of it
 _MODULES = ("[0-9]_*/*", "*_[0-9]_*/*")  # where sentence-transformers keeps a model's parts, and those of a router
 
 
-class Encoder(Protocol):
-    """Anything that turns dialogues into vectors; see `fitted_on_input` for those whose vectors of a dialogue vary."""
-
-    @property
-    def name(self) -> str:
-        """What result tables call it."""
-
-    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Returns one vector per dialogue, ``(N, D)``."""
-
-
-class EncoderSpec(NamedTuple):
-    """What a spec such as ``"MODEL@utterances"`` stands for.
-
-    Attributes:
-        name: The spec itself.
-        kind: How the model loads.
-        path: A folder or Hub id, the file of ``words``, the model of ``api``; empty for the other baselines.
-        level: ``"dialogue"`` embeds the whole text at once, ``"utterances"`` averages over turns.
-        cls: Whether the first token is the vector, not the mean of all.
-        whitened: Whether vectors are whitened by what is encoded.
-    """
-
-    name: str
-    kind: Kind
-    path: str
-    level: str = "dialogue"
-    cls: bool = False
-    whitened: bool = False
-
-
-def fitted_on_input(encoder: Encoder) -> bool:
-    """Says whether a dialogue's vector depends on what else is encoded in the same call.
-
-    Args:
-        encoder: Any encoder; those of which it is so say it by an attribute ``fitted_on_input = True``.
-
-    Returns:
-        Whether its vectors hold for that very list of dialogues alone.
-    """
-    return bool(getattr(encoder, "fitted_on_input", False))
+_LOADERS: Mapping[str, Callable[[EncoderSpec, int, str], Encoder]] = {
+    **dict.fromkeys(BASELINES, load_baseline),
+    "words": load_word_vectors,
+    "api": load_endpoint,
+    "dialemb": checkpoint_encoder,
+    "sentence-transformers": sentence_encoder,
+    "transformers": transformers_encoder,
+}
+_WEIGHTLESS = (*BASELINES, "words", "api")
 
 
 def has_weights(spec: str) -> bool:
-    """Says whether a spec names a model with weights, which can be fine-tuned; looks nothing up.
-
-    Raises:
-        InputError: The words after the ``@`` are wrong.
-    """
+    """Says whether a spec names a model with weights, which can be fine-tuned; looks nothing up."""
     return _without_weights(_parted(spec)[0]) is None
 
 
 def find_encoder(spec: str) -> EncoderSpec:
     """Looks up what a spec stands for without loading weights, so that a wrong one is found before long work.
-
-    Args:
-        spec: See `load_encoder`.
-
-    Returns:
-        The model's kind and place, and what is made of it.
 
     Raises:
         InputError: The model is not found or lacks a package, a file or a key; or it does not go with the words.
@@ -110,8 +68,7 @@ def find_encoder(spec: str) -> EncoderSpec:
     if "cls" in words and kind != "transformers":
         got = "a baseline" if _without_weights(model) else f"a {kind} model, which chooses its tokens itself"
         raise InputError(f"model '{spec}': got cls for {got}, expected a plain transformers model; leave 'cls' out")
-    whole = kind in BASELINES or (kind == "dialemb" and level == "utterances" and not _reads_utterances(path))
-    if whole and level == "utterances":
+    if level == "utterances" and _reads_whole(kind, path):
         raise InputError(f"model '{spec}': this model reads whole dialogues; leave '@utterances' out")
     if kind == "api":
         check_endpoint(spec)
@@ -123,22 +80,10 @@ def find_encoder(spec: str) -> EncoderSpec:
 
 
 def with_level(spec: str, level: str) -> str:
-    """Gives a spec of a model that has levels one of them, unless it names one itself.
-
-    Args:
-        spec: See `load_encoder`.
-        level: ``dialogue`` or ``utterances``.
-
-    Returns:
-        The spec, as it is for a model that reads whole dialogues by itself.
-
-    Raises:
-        InputError: See `find_encoder`.
-    """
+    """Gives a spec of a model that has levels one of them, unless it names one itself; see `find_encoder`."""
     found = find_encoder(spec)
     words = _parted(spec)[1]
-    whole = found.kind in BASELINES or (found.kind == "dialemb" and not _reads_utterances(found.path))
-    if whole or not set(words).isdisjoint(_LEVELS):
+    if _reads_whole(found.kind, found.path) or not set(words).isdisjoint(_LEVELS):
         return spec
     return f"{spec}{',' if words else '@'}{level}"
 
@@ -154,7 +99,7 @@ def load_encoder(spec: str, *, batch_size: int = 32, device: str | None = None) 
             - ``tfidf``, ``lda``, ``doc2vec``: fitted without labels on the very dialogues that they encode, see
               `hf_dialemb.encoders.baselines`;
             - ``words:PATH``: the mean of word vectors from a file, see `hf_dialemb.encoders.word_vectors`;
-            - ``api:MODEL``: a model of an endpoint, see `hf_dialemb.encoders.endpoint_texts`;
+            - ``api:MODEL``: a model of an endpoint, see `hf_dialemb.encoders.endpoint`;
             - a folder or Hub id of one of this package's dialogue encoders, or of its rankers of responses, to which a
               dialogue is a context;
             - a folder or Hub id of an encoder of texts: one of this package's utterance encoders, a
@@ -173,26 +118,21 @@ def load_encoder(spec: str, *, batch_size: int = 32, device: str | None = None) 
     Raises:
         InputError: The model is not found, or does not have what the words ask for.
     """
-    from .whitening import InputWhitenedEncoder
-
     found = find_encoder(spec)
-    encoder = _loaded(found, batch_size, device)
+    if device is None and found.kind not in _WEIGHTLESS:
+        import torch
+
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    encoder = _LOADERS[found.kind](found, batch_size, device or "cpu")
     return InputWhitenedEncoder(encoder, spec) if found.whitened else encoder
 
 
 def fingerprint(spec: str) -> str:
-    """Tells what decides an encoder's vectors from anything else under the same name.
+    """Tells what decides an encoder's vectors from anything else under the same name, in 16 digits.
 
-    Args:
-        spec: See `load_encoder`.
-
-    Returns:
-        16 digits. They depend on the spec's words but ``whitened``, which comes after a model; on the contents of a
-        model's folder or of a file of word vectors, wherever it lies; on the commit of a model on the Hub; on the model
-        and the address of an endpoint; on the settings of the other baselines.
-
-    Raises:
-        InputError: See `find_encoder`.
+    They depend on the spec's words but ``whitened``, which comes after a model; on the contents of a model's folder or
+    of a file of word vectors, wherever it lies; on the commit of a model on the Hub; on the model and the address of an
+    endpoint; on the settings of the other baselines.
     """
     found = find_encoder(spec)
     parts = [found.kind, found.level, str(found.cls), *_source(found)]
@@ -238,12 +178,13 @@ def _kind_and_path(model: str) -> tuple[Kind, str]:
     from transformers import PretrainedConfig
 
     path = model if Path(model).is_dir() else _hub_path(model)
+    _check_finished(model)
     try:
         config, _ = PretrainedConfig.get_config_dict(path)
     except (OSError, json.JSONDecodeError):
         config = {}  # old sentence-transformers folders have none at their root
     model_type = str(config.get("model_type") or "")
-    if model_type.startswith("dialemb-"):
+    if model_type and method_of(model_type) is not None:
         return "dialemb", path
     if is_sentence_transformer_model(path):
         return "sentence-transformers", path
@@ -257,10 +198,25 @@ def _kind_and_path(model: str) -> tuple[Kind, str]:
     return "transformers", path
 
 
-def _reads_utterances(path: str) -> bool:
-    from .checkpoints import reads_utterances
+def _check_finished(model: str) -> None:
+    run = RunFolder(Path(model))
+    if not run.settings_file.is_file() or run.complete or any(map(any, (run.path.glob(each) for each in _WEIGHTS))):
+        return
+    saved = [path.name for path in run.checkpoints()]
+    remedy = f", or give one of its checkpoints ({', '.join(saved)})" if saved else ""
+    raise InputError(
+        f"model '{model}': got a folder of an unfinished training, expected a model; run it again to go on{remedy}"
+    )
 
-    return reads_utterances(path)
+
+def _reads_whole(kind: Kind, path: str) -> bool:
+    """Says whether a model reads whole dialogues by itself, and so has no levels."""
+    if kind != "dialemb":
+        return kind in BASELINES
+    from transformers import PretrainedConfig
+
+    method = method_of(PretrainedConfig.get_config_dict(path)[0]["model_type"])
+    return method is not None and method.kind != "utterances"
 
 
 @lru_cache(maxsize=64)
@@ -269,25 +225,6 @@ def _hub_path(model: str) -> str:
     from ..models.backbones import resolve_backbone
 
     return resolve_backbone(model)
-
-
-def _loaded(found: EncoderSpec, batch_size: int, device: str | None) -> Encoder:
-    if found.kind in BASELINES:
-        return BASELINES[found.kind](found.name)
-    if found.kind == "words":
-        return TextEncoder(found.name, WordVectors(found.path), found.level)
-    if found.kind == "api":
-        return TextEncoder(found.name, Endpoint(found.path, batch_size), found.level)
-    import torch
-
-    from .checkpoints import checkpoint_encoder
-    from .text_models import sentence_encoder, transformers_encoder
-
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if found.kind == "dialemb":
-        return checkpoint_encoder(found, batch_size, device)
-    load = sentence_encoder if found.kind == "sentence-transformers" else transformers_encoder
-    return load(found, batch_size, device)
 
 
 def _source(found: EncoderSpec) -> Iterator[str]:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
+from .encoder import EncoderSpec
 
 if TYPE_CHECKING:
     import torch
 
     from ..models.utterance import UtteranceEncoder
-    from .specs import EncoderSpec
 
 logger = logging.getLogger(__name__)
 
@@ -28,12 +28,7 @@ TextEmbedder = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 class SpeakerMarks(NamedTuple):
-    """Tokens that say who speaks, as TOD-BERT's models have them.
-
-    Attributes:
-        system: Stands before the turns of the role ``assistant``.
-        user: Stands before those of everybody else.
-    """
+    """Tokens before the turns of the role ``assistant``, and of everybody else, as TOD-BERT's models have them."""
 
     system: str
     user: str
@@ -60,11 +55,7 @@ class TextEncoder:
     marks: SpeakerMarks | None = None
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Returns one vector per dialogue, ``(N, D)`` float32.
-
-        Raises:
-            InputError: There is no dialogue.
-        """
+        """Returns one vector per dialogue, ``(N, D)`` float32."""
         texts = dialogue_texts(dialogues, self.marks)
         if self.level == "dialogue":
             return self.embed(texts)
@@ -79,18 +70,7 @@ class TextEncoder:
 
 
 def dialogue_texts(dialogues: Sequence[Dialogue], marks: SpeakerMarks | None = None) -> list[str]:
-    """Writes each dialogue as one text: its turns, joined by spaces.
-
-    Args:
-        dialogues: At least one.
-        marks: What stands before each turn; by default nothing does.
-
-    Returns:
-        The texts.
-
-    Raises:
-        InputError: There is no dialogue.
-    """
+    """Writes each dialogue as one text: its turns, perhaps behind marks, joined by spaces; refuses none at all."""
     if not dialogues:
         raise InputError("dialogues: got none, expected at least one; check the corpus and the split")
     if marks is None:
@@ -108,16 +88,7 @@ def embed_utterances(
     tokenizer: Any,  # noqa: ANN401 - any of transformers' classes
     batch_size: int = 32,
 ) -> TextEmbedder:
-    """Makes an embedder of texts from one of this package's utterance encoders.
-
-    Args:
-        model: The encoder; becomes float32, as in its published form.
-        tokenizer: Its tokenizer.
-        batch_size: How many texts go through the model at once.
-
-    Returns:
-        A function of texts; it warns when it cuts some at the model's limit.
-    """
+    """Makes an embedder of texts from an utterance encoder, which becomes float32, as in its published form."""
     from ..models.utterance import encode_utterances
 
     model.float()  # type: ignore[no-untyped-call]
@@ -130,16 +101,7 @@ def embed_utterances(
 
 
 def sentence_encoder(found: EncoderSpec, batch_size: int, device: str) -> TextEncoder:
-    """Loads a sentence-transformers model.
-
-    Args:
-        found: Where it is, and the level.
-        batch_size: How many texts go through the model at once.
-        device: Where it runs.
-
-    Returns:
-        The encoder; it warns when it cuts texts at the model's limit.
-    """
+    """Loads a sentence-transformers model."""
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(found.path, device=device).float()
@@ -163,15 +125,8 @@ def transformers_encoder(found: EncoderSpec, batch_size: int, device: str) -> Te
     """Loads any model that `AutoModel` loads; of an encoder-decoder, such as T5 or Blenderbot, the encoder.
 
     A text's vector is the mean of the last layer's tokens, or the first of them, as the spec has it. Where the
-    vocabulary holds a pair of `MARKS`, as TOD-BERT's does, they stand before the turns of whole dialogues.
-
-    Args:
-        found: Where it is, the level, and what becomes the vector.
-        batch_size: How many texts go through the model at once.
-        device: Where it runs.
-
-    Returns:
-        The encoder; it warns when it cuts texts at the model's limit, or at `MAX_TOKENS`.
+    vocabulary holds a pair of `MARKS`, as TOD-BERT's does, they stand before the turns of whole dialogues. Longer
+    texts than the model's limit, or than `MAX_TOKENS`, are cut with a warning.
     """
     import torch
     from transformers import AutoModel, AutoTokenizer

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from .specs import Encoder
 
 logger = logging.getLogger(__name__)
 
@@ -75,34 +74,26 @@ def apply_whitening(
 
 @dataclass(frozen=True)
 class InputWhitenedEncoder:
-    """An encoder whose vectors are whitened by what they themselves are, so that those of two calls do not compare.
+    """An encoder whose vectors are whitened by what they themselves are, so that those of two calls do not compare."""
 
-    Attributes:
-        encoder: What makes the vectors.
-        name: What result tables call it.
-    """
-
-    encoder: Encoder
+    encoder: Any  # an Encoder, perhaps of utterances too
     name: str
 
     fitted_on_input: ClassVar[bool] = True
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Returns one whitened vector per dialogue, (N, K) float32; K are the directions that the vectors vary in.
-
-        Raises:
-            InputError: There is no dialogue, or all vectors are the same.
-        """
+        """Returns one whitened vector per dialogue, (N, K) float32; K are the directions that the vectors vary in."""
         return self.whiten(self.encoder.encode(dialogues))
+
+    def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Returns one whitened vector per text, (N, K) float32."""
+        return self.whiten(self.encoder.encode_utterances(texts))
 
     def whiten(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Fits on vectors of the encoder and whitens them, (N, D) in, (N, K) out.
 
         N vectors vary in N - 1 directions at most, in which whitening puts them all equally far from each other; a
         warning says when there are no more than that.
-
-        Raises:
-            InputError: All vectors are the same.
         """
         try:
             mean, matrix = fit_whitening(vectors, only_varying=True)

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .baselines import WORD
+from .encoder import EncoderSpec
+from .text_models import TextEncoder
 
 logger = logging.getLogger(__name__)
 
@@ -18,32 +20,17 @@ class WordVectors:
     """Embeds texts as the mean over their words that a file has.
 
     A word is looked up as it is written, then in lower case. Of the file only the words that are needed are kept; it is
-    read again when a text brings new ones.
+    read again when a text brings new ones. See `hf_dialemb.models.words.read_word_vectors` for its forms.
     """
 
     def __init__(self, path: str) -> None:
-        """Reads nothing yet.
-
-        Args:
-            path: The file; see `hf_dialemb.models.words.read_word_vectors`.
-        """
         self._path = path
         self._size = 0
         self._sought: set[str] = set()
         self._found: dict[str, NDArray[np.float32]] = {}
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embeds texts.
-
-        Args:
-            texts: N of them.
-
-        Returns:
-            Vectors, ``(N, D)`` float32; zero for a text without any word of the file, and a warning counts those.
-
-        Raises:
-            InputError: The file cannot be read, or a line of it is malformed.
-        """
+        """Embeds N texts, ``(N, D)`` float32; zero for one without any word of the file, and a warning counts those."""
         written = [re.findall(WORD, text) for text in texts]
         self._look_up({form for words in written for word in words for form in (word, word.lower())})
         result = np.zeros((len(texts), self._size), dtype=np.float32)
@@ -70,3 +57,8 @@ class WordVectors:
         self._size = vectors.shape[1]
         self._sought.update(new)
         self._found.update((new[place], vectors[place]) for place in np.flatnonzero(found))
+
+
+def load_word_vectors(found: EncoderSpec, batch_size: int, device: str) -> TextEncoder:
+    """Makes an encoder of a file's words, which has neither batches nor a device."""
+    return TextEncoder(found.name, WordVectors(found.path), found.level)

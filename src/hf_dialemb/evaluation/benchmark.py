@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ from ..models.errors import InputError
 from ..runs.files import write_text_atomically
 from .results.learnt import marked
 from .results.quoted import quoted_beside, quoted_figures
-from .results.rows import Results, Row, describe_run, read_results, write_results
+from .results.rows import Results, Row, describe_run, read_results, rows_of, write_results
 from .results.tables import latex_table, paper_table
-from .run import check_request, command_line, measure, seconds_of_encoding
+from .run import check_request, command_line, measure, seconds_of
 from .suites import Place, load_suite
 from .tasks.registry import get_task
 from .tasks.task import Problem
@@ -127,7 +127,7 @@ def _measure_missing(
                     except InputError as error:  # one such cell shall not cost the others
                         failures[", ".join(cell)] = str(error)
                     else:
-                        cells[cell] = [Row(model, corpus, split, *figure) for figure in figures]
+                        cells[cell] = rows_of(model, corpus, split, figures)
                         _add_seconds(cells, (model, corpus, split, _ENCODING), encoder.seconds - before)
                     yield
                 progress.update()
@@ -135,18 +135,7 @@ def _measure_missing(
 
 
 def cached_encoder(model: str, cache: Path | None) -> RememberingEncoder:
-    """Loads an encoder that remembers.
-
-    Args:
-        model: See `load_encoder`.
-        cache: A folder where vectors of all models are kept; None keeps them in memory alone.
-
-    Returns:
-        The encoder.
-
-    Raises:
-        InputError: The model is not found, or the folder cannot be written.
-    """
+    """Loads an encoder that remembers: in a folder where vectors of all models are kept, or in memory alone."""
     kept = None if cache is None else embedding_cache(cache, model)
     return RememberingEncoder(load_encoder(model), kept)
 
@@ -155,7 +144,7 @@ def _add_seconds(cells: dict[_Cell, list[Row]], cell: _Cell, seconds: float) -> 
     model, corpus, split, _ = cell
     # An earlier run may have encoded more of the corpus than this one; what both did counts once.
     longest = max([seconds, *(row.mean for row in cells.get(cell, []))])
-    cells[cell] = [Row(model, corpus, split, *figure) for figure in seconds_of_encoding(longest)]
+    cells[cell] = rows_of(model, corpus, split, seconds_of(_ENCODING, longest, 3))
 
 
 def _order(models: Sequence[str], problems: dict[Place, Problem]) -> list[_Cell]:
@@ -170,77 +159,59 @@ def _order(models: Sequence[str], problems: dict[Place, Problem]) -> list[_Cell]
 
 
 def check_kept(output: Path | None, models: Sequence[str], fine_tune: bool, seeds: Sequence[int]) -> None:
-    """Makes sure that a results file has no figures that a request does not name, and that would be lost.
-
-    Args:
-        output: The file; it need not exist.
-        models: The request's.
-        fine_tune: The request's.
-        seeds: The request's.
-
-    Raises:
-        InputError: It has such figures, or is no results file.
-    """
-    cells = _cells_of(output)
+    """Refuses a results file with figures that a request does not name, and that would be lost."""
+    before, cells = _held(output)
     others = sorted({model for model, *_ in cells} - set(models))
     if others:
-        raise InputError(
-            f"output '{output}': holds figures of {', '.join(others)}, which would be lost; name these models as well "
-            "(what is measured is not measured again), or choose another output"
-        )
+        raise _lost(output, ", ".join(others), "name these models as well (what is measured is not measured again)")
     if not fine_tune and any(get_task(task).fine_tunes for *_, task, _ in cells if task != _ENCODING):
-        raise InputError(
-            f"output '{output}': holds figures of fine-tuning, which would be lost; ask for it again (what is measured "
-            "is not measured again), or choose another output"
-        )
-    if cells and output is not None:
-        _check_choice(output, "seeds", read_results(output).run["seeds"], list(seeds))
-
-
-def _check_choice(output: Path, name: str, before: object, now: object) -> None:
-    if before != now:
-        raise InputError(
-            f"output '{output}': holds figures of another choice of {name} ({before}; asked for: {now}), which would "
-            f"be lost; give the same --{name}, or choose another output"
-        )
-
-
-def _check_corpora_kept(output: Path | None, problems: Iterable[Place]) -> None:
-    at_hand = {place[:2] for place in problems}
-    lost = sorted({f"{corpus}/{split}" for _, corpus, split, *_ in _cells_of(output) if (corpus, split) not in at_hand})
-    if lost:
-        raise InputError(
-            f"output '{output}': holds figures of {', '.join(lost)}, which would be lost, as that is not at hand "
-            "now; give the folder that holds it (--data-dir), or choose another output"
-        )
+        raise _lost(output, "fine-tuning", "ask for it again (what is measured is not measured again)")
+    if before is not None and cells:
+        _check_choice(output, "seeds", before.run["seeds"], list(seeds))
 
 
 def _check_rest_kept(output: Path | None, problems: Mapping[Place, Problem]) -> None:
-    _check_corpora_kept(output, problems)
-    if output is None or not _cells_of(output):
-        return
-    for held in read_results(output).run["config"]["problems"]:
+    """Checks what can be told only of loaded problems: their corpora and limits."""
+    before, cells = _held(output)
+    at_hand = {place[:2] for place in problems}
+    lost = sorted({f"{corpus}/{split}" for _, corpus, split, *_ in cells if (corpus, split) not in at_hand})
+    if lost:
+        what = ", ".join(lost)
+        remedy = "give the folder that holds it (--data-dir)"
+        raise _lost(output, what, remedy, ", as that is not at hand now")
+    for held in before.run["config"]["problems"] if before is not None and cells else ():
         problem = problems.get((held["corpus"], held["split"], held["task"]))
         if problem is not None:
             _check_choice(output, "limit", held.get("limit"), problem.config.get("limit"))
 
 
-def _cells_of(output: Path | None) -> list[Any]:
+def _check_choice(output: Path | None, name: str, before: object, now: object) -> None:
+    if before != now:
+        what = f"another choice of {name} ({before}; asked for: {now})"
+        raise _lost(output, what, f"give the same --{name}")
+
+
+def _lost(output: Path | None, what: str, remedy: str, why: str = "") -> InputError:
+    return InputError(
+        f"output '{output}': holds figures of {what}, which would be lost{why}; {remedy}, or choose another output"
+    )
+
+
+def _held(output: Path | None) -> tuple[Results | None, list[Any]]:
+    """Reads a results file, and lists its cells; nothing where there is none."""
     if output is None or not output.exists():
-        return []
-    cells: list[Any] = read_results(output).run["config"].get("cells", [])
-    return cells
+        return None, []
+    before = read_results(output)
+    return before, before.run["config"].get("cells", [])
 
 
 def _measured_before(
     output: Path | None, config: dict[str, Any], seeds: Sequence[int]
 ) -> tuple[dict[_Cell, list[Row]], float]:
     """Reads the cells of a results file that need not be measured again, and how long that file took so far."""
-    if output is None or not output.exists():
-        return {}, 0.0
-    before = read_results(output)
+    before, listed = _held(output)
     now = describe_run("", config, seeds, time.perf_counter())
-    if before.run["seeds"] != now["seeds"] or _version(before.run) != _version(now):
+    if before is None or _made_with(before.run) != _made_with(now):
         return {}, 0.0
     old, new = before.run["config"], json.loads(json.dumps(config))
     models = {model for model, weights in new["weights"].items() if old.get("weights", {}).get(model) == weights}
@@ -248,11 +219,10 @@ def _measured_before(
     places = {(problem["corpus"], problem["split"], problem["task"]) for problem in known}
     places |= {(corpus, split, _ENCODING) for corpus, split, _ in places}
     rows = iter(before.results)
-    measured = {(model, *place): list(islice(rows, count)) for model, *place, count in old.get("cells", [])}
+    measured = {(model, *place): list(islice(rows, count)) for model, *place, count in listed}
     kept = {cell: found for cell, found in measured.items() if cell[0] in models and cell[1:] in places}
     return kept, float(before.run["seconds"]) if kept else 0.0
 
 
-def _version(run: Mapping[str, Any]) -> str | None:
-    version: str | None = run["versions"].get("hf-dialemb")
-    return version
+def _made_with(run: Mapping[str, Any]) -> tuple[Any, Any]:
+    return run["seeds"], run["versions"].get("hf-dialemb")

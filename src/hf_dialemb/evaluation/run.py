@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +19,14 @@ from ..encoders.remembering import RememberingEncoder
 from ..encoders.specs import Encoder, find_encoder, fingerprint, has_weights, load_encoder
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_text_atomically
+from ..runs.folder import RunFolder
 from .report.pictures.maps import scatter
 from .results.learnt import marked
 from .results.quoted import quoted_beside
-from .results.rows import Results, Row, describe_run, place_of, write_results
+from .results.rows import Results, Row, describe_run, place_of, rows_of, write_results
 from .results.tables import markdown_table, paper_table
 from .tasks.registry import default_tasks, get_task, load_problem
 from .tasks.task import Measurement, Problem
-
-TRAINING_REPORT = "training_report.json"
-"""What training leaves in a checkpoint's folder; its time goes into the table."""
 
 
 def evaluate_models(
@@ -48,31 +45,26 @@ def evaluate_models(
 ) -> Results:
     """Measures models on a corpus.
 
-    The request is checked before anything is loaded; the results file and its table are written anew after each model.
+    The request is checked before anything is loaded (`InputError`); files are written anew after each model.
 
     Args:
         models: Encoders, in the forms that `load_encoder` takes, or loaded.
-        corpus: A corpus's name, or a ``.jsonl`` file.
+        corpus: A corpus's name, or a path.
         data_dir: Where the corpus lies.
         split: Which part of it.
-        tasks: Keys of `hf_dialemb.evaluation.tasks.registry.TASKS`; none for those that suit the corpus.
+        tasks: Keys of `TASKS`; none for those that suit the corpus.
         seeds: Repeats of everything that draws at random.
         output: The results JSON to write, with a Markdown table beside it.
         plot: The PNG to draw, of the first task whose items have labels.
         limit: At most so many items, a fixed random sample; None means all.
         command: What the results file calls the run; by default the process's command line.
         cache: A folder where vectors are kept for later runs.
-
-    Returns:
-        The figures of all models, with the time that each took for encoding.
-
-    Raises:
-        InputError: A model, a task or the corpus is not found or too small for another, or no output can be written.
     """
+    from tqdm import tqdm
+
     started = time.perf_counter()
-    names_of = [model if isinstance(model, str) else model.name for model in models]
-    specs: Any = models if isinstance(models, str) else names_of
-    check_request(specs, seeds, output, plot, limit, [spec for spec in specs if spec in models])
+    specs = models if isinstance(models, str) else [each if isinstance(each, str) else each.name for each in models]
+    check_request(specs, seeds, output, plot, limit, [each for each in models if isinstance(each, str)])
     names = list(dict.fromkeys(tasks or default_tasks(corpus)))
     for name in names:
         check_models(models, name)
@@ -82,12 +74,13 @@ def evaluate_models(
     config = {"models": specs, "weights": weights, "tasks": names, **_shared_config(problems)}
     rows: list[Row] = []
     embeddings: dict[str, NDArray[np.float32]] = {}
-    for model, given in zip(_progress(specs), models, strict=True):
+    for model, given in zip(tqdm(specs, desc="models", unit="model", file=sys.stderr), models, strict=True):
         kept = None if cache is None or not isinstance(given, str) else embedding_cache(cache, given)
         encoder = RememberingEncoder(load_encoder(given) if isinstance(given, str) else given, kept)
         figures = [figure for problem in problems.values() for figure in measure(encoder, problem, seeds)]
-        figures += seconds_of_encoding(encoder.seconds) + seconds_of_training(model)
-        rows += marked([Row(model, config["corpus"], split, *figure) for figure in figures], corpus)
+        figures += seconds_of("encoding", encoder.seconds, 3)
+        figures += seconds_of("training", training_report(model).get("seconds", 0), 1)
+        rows += marked(rows_of(model, config["corpus"], split, figures), corpus)
         if drawn is not None:
             embeddings[model] = encoder.encode(drawn.dialogues)
         results = Results(describe_run(command or command_line(), config, seeds, started), tuple(rows))
@@ -105,11 +98,7 @@ def check_request(
     limit: int | None = None,
     to_load: Sequence[str] | None = None,
 ) -> None:
-    """Makes sure, before any work, that a request can be met; see `evaluate_models`.
-
-    Raises:
-        InputError: It cannot.
-    """
+    """Refuses, before any work, a request that cannot be met; see `evaluate_models`."""
     if isinstance(models, str) or not models:
         raise InputError(f"models: got {models!r}, expected a list of at least one; name a model or 'tfidf'")
     twice = [model for model, count in Counter(models).items() if count > 1]
@@ -131,11 +120,7 @@ def check_request(
 
 
 def check_models(models: Sequence[str | Encoder], task: str) -> None:
-    """Makes sure that a task can measure models.
-
-    Raises:
-        InputError: There is no such task, or it fine-tunes and a model has no weights.
-    """
+    """Refuses models without weights where a task fine-tunes, and a task that there is not."""
     if not get_task(task).fine_tunes:
         return
     for model in models:
@@ -146,19 +131,7 @@ def check_models(models: Sequence[str | Encoder], task: str) -> None:
 
 
 def measure(encoder: RememberingEncoder, problem: Problem, seeds: Sequence[int]) -> list[Measurement]:
-    """Measures an encoder on a problem.
-
-    Args:
-        encoder: The encoder.
-        problem: The problem.
-        seeds: Repeats of everything that draws at random.
-
-    Returns:
-        The figures.
-
-    Raises:
-        InputError: The encoder's vectors cannot be measured.
-    """
+    """Measures an encoder on a problem; refuses vectors that cannot be measured."""
     try:
         return problem.measure(encoder, seeds)
     except InputError:
@@ -167,29 +140,15 @@ def measure(encoder: RememberingEncoder, problem: Problem, seeds: Sequence[int])
         raise InputError(f"model {encoder.name}: {error}") from error
 
 
-def seconds_of_encoding(seconds: float) -> list[Measurement]:
-    """Makes the figure of the time that encoding took; none where nothing was encoded."""
-    return [Measurement("encoding", "seconds", "", round(seconds, 3), None, 1)] if seconds else []
+def seconds_of(task: str, seconds: float, digits: int) -> list[Measurement]:
+    """Makes the figure of the time that something took; none where it took none."""
+    return [Measurement(task, "seconds", "", round(seconds, digits), None, 1)] if seconds else []
 
 
-def seconds_of_training(model: str) -> list[Measurement]:
-    """Makes the figure of the time that training took; none where a model has no report of its training."""
-    trained = _training_report(model)
-    return [Measurement("training", "seconds", "", round(trained["seconds"], 1), None, 1)] if trained else []
-
-
-def trained_steps(model: str) -> int:
-    """Returns how many steps a model was trained; 0 where it has no report of its training."""
-    trained = _training_report(model)
-    return int(trained["steps"]) if trained else 0
-
-
-def _training_report(model: str) -> dict[str, Any]:
-    path = Path(model) / TRAINING_REPORT
-    if not path.is_file():
-        return {}
-    report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return report
+def training_report(model: str) -> dict[str, Any]:
+    """Reads what a training left in a model's folder, of which its time and steps are shown; else it is empty."""
+    run = RunFolder(Path(model))
+    return run.report() if run.complete else {}
 
 
 def command_line() -> str:
@@ -210,22 +169,10 @@ def _shared_config(problems: Mapping[str, Problem]) -> dict[str, Any]:
     configs = {name: problem.config for name, problem in problems.items()}
     first, *others = configs.values()
     shared = {
-        field: value
-        for field, value in first.items()
-        if all(field in config and config[field] == value for config in others)
+        field: value for field, value in first.items() if all(config.get(field, ...) == value for config in others)
     }
-    own = {
-        name: {field: value for field, value in config.items() if field not in shared}
-        for name, config in configs.items()
-        if others
-    }
-    return {**shared, **own}
-
-
-def _progress(models: Sequence[str]) -> Iterable[str]:
-    from tqdm import tqdm
-
-    return tqdm(models, desc="models", unit="model", file=sys.stderr)
+    own = {name: {each: config[each] for each in config if each not in shared} for name, config in configs.items()}
+    return {**shared, **own} if others else shared
 
 
 def _write(results: Results, output: Path | None) -> None:

@@ -19,13 +19,7 @@ ALL = "all"
 
 
 class Entry(NamedTuple):
-    """One thing to measure.
-
-    Attributes:
-        corpus: Its name.
-        task: A key of `hf_dialemb.evaluation.tasks.registry.TASKS`.
-        limit: At most so many items, for what would take hours; None for what the task itself takes.
-    """
+    """One thing to measure: a corpus by a task, and at most so many items where all would take hours."""
 
     corpus: str
     task: str
@@ -33,12 +27,7 @@ class Entry(NamedTuple):
 
 
 class Suite(NamedTuple):
-    """What a paper measures on.
-
-    Attributes:
-        entries: What is measured, that of a corpus one after the other.
-        fine_tuning: Further entries, whose tasks fine-tune.
-    """
+    """What a paper measures on, that of a corpus one after the other; and further entries, whose tasks fine-tune."""
 
     entries: tuple[Entry, ...]
     fine_tuning: tuple[Entry, ...] = ()
@@ -107,11 +96,7 @@ SUITES = {
 
 
 def get_suite(name: str) -> Suite:
-    """Looks a suite up.
-
-    Raises:
-        InputError: There is none of that name.
-    """
+    """Looks a suite up; refuses a name that there is not."""
     if name not in SUITES:
         raise unknown_name("suite", name, [*SUITES, ALL])
     return SUITES[name]
@@ -120,14 +105,7 @@ def get_suite(name: str) -> Suite:
 def load_suite(
     name: str, data_dir: str | Path | None, limit: int | None, fine_tune: bool, tasks: Sequence[str] = ()
 ) -> tuple[dict[Place, Problem], list[str]]:
-    """Loads the problems whose corpora are at hand.
-
-    Args:
-        name: A key of `SUITES`.
-        data_dir: Where the corpora lie.
-        limit: At most so many items of each problem; None means what each entry says.
-        fine_tune: Whether to load those too whose tasks fine-tune.
-        tasks: Only entries of these tasks; none for all.
+    """Loads the problems whose corpora are at hand, of some tasks or all.
 
     Returns:
         The problems; and the names of those that are not at hand, or with the reason why not, of those that cannot be
@@ -135,7 +113,6 @@ def load_suite(
 
     Raises:
         MissingFilesError: No problem is left.
-        InputError: There is no such suite.
     """
     suite = get_suite(name)
     problems: dict[Place, Problem] = {}

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...encoders.checkpoints import saved_steps
 from ...models.errors import InputError
+from ...runs.folder import RunFolder
 from ..benchmark import cached_encoder
 from ..results.rows import Results
-from ..run import trained_steps
+from ..run import training_report
 from ..suites import load_suite
 from ..tasks.sampling import fixed_sample
 from ..tasks.task import Problem
@@ -54,18 +54,8 @@ def draw_pictures(
     Of each suite its figures as bars. Of the first corpus at hand that has domains: a map of its dialogues by each
     model, and the path of alignment and uniformity through the saved steps of models that keep any. Of utterances with
     actions: the cells of the largest actions on the sphere and a tree of all, by each model. A picture that cannot be
-    drawn, for example of a model without vectors, is left out with a warning.
-
-    Args:
-        results: Of the suites.
-        models: Encoders, in the forms that `load_encoder` takes.
-        folder: Where the PNGs go.
-        data_dir: Where the corpora lie.
-        cache: Where vectors are kept; see `hf_dialemb.evaluation.benchmark.evaluate_suite`.
-        limit: As in `evaluate_suite`.
-
-    Returns:
-        The pictures, in the order of the suites.
+    drawn, for example of a model without vectors, is left out with a warning. PNGs go to the folder; the other
+    arguments are those of `hf_dialemb.evaluation.benchmark.evaluate_suite`.
     """
     pictures: list[Picture | None] = []
     for one in results:
@@ -120,7 +110,7 @@ def _path(problem: Problem, vectors: _Vectors, path: Path) -> Picture | None:
     for model, found in vectors.items():
         try:
             saved = saved_steps(model)
-            last = trained_steps(model) or (saved[-1][0] + 1 if saved else 0)
+            last = int(training_report(model).get("steps", 0)) or (saved[-1][0] + 1 if saved else 0)
             moments = []
             for step, folder in saved:
                 if step < last:
@@ -131,6 +121,11 @@ def _path(problem: Problem, vectors: _Vectors, path: Path) -> Picture | None:
             logger.warning("no path of %s: %s", model, error)
     caption = f"Adjusted alignment and uniformity of {len(labels)} dialogues while models learn; lower is better."
     return _drawn("Alignment and uniformity", caption, path, _drawing(alignment_uniformity_path, points, path))
+
+
+def saved_steps(model: str) -> list[tuple[int, Path]]:
+    """Finds the checkpoints that a training left in a model's folder, the earliest first, with their steps."""
+    return [(int(path.name.rpartition("-")[2]), path) for path in RunFolder(Path(model)).checkpoints()]
 
 
 def _problem(suite: str, data_dir: str | Path | None, limit: int | None) -> Problem | None:

@@ -14,7 +14,7 @@ from ...models.errors import InputError
 from ...runs.files import write_text_atomically
 from ..results.learnt import NOTE
 from ..results.rows import Results, Row, place_of
-from ..results.tables import PRINTED_DECIMALS, column_of, measured_of, printed_cells, printed_figure
+from ..results.tables import as_papers_print, column_of, measured_of, printed_cells, printed_figure
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -30,13 +30,7 @@ _Place = tuple[str, str, str, str, str]  # corpus, split, task, metric, setting
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of a report.
-
-    Attributes:
-        title: What stands above it.
-        caption: What it shows, in a sentence; it is also read out where the picture cannot be seen.
-        png: The PNG, or the file that holds it.
-    """
+    """A picture of a report: a PNG, or the file of one; the caption is also read out where it cannot be seen."""
 
     title: str
     caption: str
@@ -56,18 +50,7 @@ class Heading(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A figure as it is printed.
-
-    Attributes:
-        value: The number to sort by.
-        text: The printed figure.
-        best: Whether it is the best measured figure of its row.
-        std: The printed standard deviation; empty where there is none.
-        interval: The printed 95 % interval; empty where there is none.
-        repeats: Over how many repeats it was taken.
-        source: The number of its source in the list below the table; None for a measured figure.
-        learnt: Whether the model learnt from what it was measured on.
-    """
+    """A figure as it is printed, and the number to sort by; ``source`` counts in the list below the table."""
 
     value: float
     text: str
@@ -109,16 +92,7 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
     """Writes a report: one HTML file that needs no other file and no network.
 
     Its tables can be sorted and filtered; the page's address keeps the view, such as
-    ``report.html#sort=tfidf&direction=descending&corpus=sgd``.
-
-    Args:
-        results: The runs, one table each, such as the suites of a benchmark.
-        pictures: What to show below the tables.
-        path: The HTML file, which is written whole or not at all.
-        title: What stands above it all.
-
-    Raises:
-        InputError: There is no run with a figure, or a picture cannot be read or is no PNG.
+    ``report.html#sort=tfidf&direction=descending&corpus=sgd``. Each run has a table; pictures stand below them.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -192,26 +166,22 @@ def _facts(run: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[str, str]]
 def _line(place: _Place, rows: Sequence[Row | None], sources: Sequence[str]) -> Line:
     """Prints a figure of each model; which is the best is decided as in the Markdown tables."""
     found = [row for row in rows if row is not None]
-    column = column_of(found[0])
-    column = column._replace(decimals=max(column.decimals, PRINTED_DECIMALS))
-    printed = printed_cells(column, rows, measured_of(rows), missing="")
-    cells: list[Cell | None] = []
-    for row, text in zip(rows, printed, strict=True):
-        if row is None:
-            cells.append(None)
-            continue
-        cells.append(
-            Cell(
-                value=row.mean,
-                text=printed_figure(column, row.mean),
-                best=text.startswith("**"),
-                std="" if row.std is None else printed_figure(column, row.std),
-                interval=", ".join(printed_figure(column, end) for end in row.interval or ()),
-                repeats=row.n,
-                source=sources.index(row.quoted_from) + 1 if row.quoted_from else None,
-                learnt=row.learnt,
-            )
+    column = as_papers_print(column_of(found[0]))
+    cells = [
+        None
+        if row is None
+        else Cell(
+            value=row.mean,
+            text=printed_figure(column, row.mean),
+            best=text.startswith("**"),
+            std="" if row.std is None else printed_figure(column, row.std),
+            interval=", ".join(printed_figure(column, end) for end in row.interval or ()),
+            repeats=row.n,
+            source=sources.index(row.quoted_from) + 1 if row.quoted_from else None,
+            learnt=row.learnt,
         )
+        for row, text in zip(rows, printed_cells(column, rows, measured_of(rows), missing=""), strict=True)
+    ]
     return Line(*place, lower_is_better=column.lower_is_better, cells=cells)
 
 

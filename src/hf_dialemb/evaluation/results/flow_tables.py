@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from .rows import Row
-from .tables import column_of, escaped, learnt_note, measured_of, printed_cells
+from .tables import column_of, learnt_note, measured_of, printed_cells, table_lines
 
 TASK = "flow-extraction"
 HEADINGS = {
@@ -31,14 +31,9 @@ def is_in_short(row: Row) -> bool:
 
 
 def flow_tables(rows: Iterable[Row]) -> str:
-    """Renders the figures of flows as Markdown, a table for each metric, corpus and split.
+    """Renders the figures of flows as Markdown, a table for each metric, corpus and split; other rows are left out.
 
-    Args:
-        rows: Figures of the task flow-extraction, measured or quoted; others are left out.
-
-    Returns:
-        Markdown that ends in a line break. Sizes are those that the paper's program counts, as in Table 6; arrows say
-        where lower is better.
+    Sizes are those that the paper's program counts, as in Table 6; arrows say where lower is better.
     """
     groups: dict[tuple[str, str, str], list[Row]] = {}
     references = {}
@@ -72,15 +67,9 @@ def _table(rows: Sequence[Row]) -> str:
         columns.append(printed_cells(domains[name], figures, competing, missing="—"))
     arrow = " ↓" if next(iter(domains.values())).lower_is_better else ""
     heads = [name or f"Mean{arrow}" for name in names]
-    lines = [_line(["Model", *heads]), _line([":--", *("--:" for _ in heads)])]
-    cells = zip(*columns, strict=True)
-    lines += [_line([model, *each]) for model, each in zip(models, cells, strict=True)]
+    lines = table_lines(["Model"], heads, ([model, *each] for model, *each in zip(models, *columns, strict=True)))
     return "\n".join([*lines, *learnt_note(rows)]) + "\n"
 
 
 def _domain(row: Row) -> str:
     return row.setting.removeprefix(_OFFICIAL).removeprefix(", ")
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(escaped, cells))} |"

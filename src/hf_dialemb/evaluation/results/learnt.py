@@ -27,14 +27,9 @@ Set = tuple[str, str]
 
 
 def learnt_sets(settings: Mapping[str, Any]) -> frozenset[Set]:
-    """Says what a training read, by the names of the sets.
+    """Says what a training read, by ``corpus``, ``train_split`` and ``exclude`` in its settings.
 
-    Args:
-        settings: Its settings; ``corpus``, ``train_split`` and ``exclude`` are looked at. What ``exclude`` names was
-            left out by its texts, and does not count, whichever corpus held it.
-
-    Returns:
-        The sets.
+    What ``exclude`` names was left out by its texts, and does not count, whichever corpus held it.
     """
     given = settings.get("corpus") or []
     names = [given] if isinstance(given, str) else given
@@ -44,14 +39,10 @@ def learnt_sets(settings: Mapping[str, Any]) -> frozenset[Set]:
 
 
 def sets_behind(model: str) -> frozenset[Set]:
-    """Says what a trained model learnt from.
+    """Says what a trained model learnt from; nothing is known of what is no folder, such as a model of the Hub.
 
-    Args:
-        model: Its folder, that of a training, of one of its checkpoints or of an ensemble; or that, and what
-            `load_encoder` takes behind an ``@``.
-
-    Returns:
-        The sets, those of all its members; none for what is no such folder, such as a model of the Hub.
+    The folder is that of a training, of one of its checkpoints or of an ensemble (then the sets are those of all its
+    members), and perhaps followed by what `load_encoder` takes behind an ``@``.
     """
     folder = Path(model)
     if "@" in model and not folder.is_dir():
@@ -65,16 +56,7 @@ def sets_behind(model: str) -> frozenset[Set]:
 
 
 def is_learnt(corpus: str, split: str, sets: frozenset[Set]) -> bool:
-    """Says whether a model learnt from what is measured.
-
-    Args:
-        corpus: What is measured, as it was named.
-        split: Its split; ``"all"`` is learnt if a part is.
-        sets: See `learnt_sets`.
-
-    Returns:
-        Whether one of the sets is a part of it.
-    """
+    """Says whether one of the sets that a model learnt from is a part of what is measured, as it was named."""
     if corpus in CORPORA:
         return bool(set(_sets_of(f"{corpus}/{split}", split)) & sets)
     if is_own(corpus):
@@ -85,13 +67,7 @@ def is_learnt(corpus: str, split: str, sets: frozenset[Set]) -> bool:
 def marked(rows: Iterable[Row], corpus: str | None = None, sets: frozenset[Set] | None = None) -> list[Row]:
     """Marks figures of what a model learnt from; times are none, and what is marked stays so.
 
-    Args:
-        rows: Measured figures.
-        corpus: What was measured, where the rows call it by another name.
-        sets: What the models learnt from; None to ask their folders.
-
-    Returns:
-        The rows, in order.
+    ``corpus`` is what was measured, where the rows call it by another name; without ``sets`` models' folders are asked.
     """
     rows = list(rows)
     behind = {model: sets_behind(model) if sets is None else sets for model in {row.model for row in rows}}

@@ -8,7 +8,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from importlib import metadata
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 from ...models.errors import InputError
 from ...runs.files import write_text_atomically
 from ...runs.hardware import describe_hardware
+from ..tasks.task import Measurement
 
 SCHEMA = 1
 """The version of the file format."""
@@ -26,9 +27,33 @@ _OPTIONAL = {"interval", "learnt"}  # files of earlier versions lack it
 _RUN_FIELDS = ("command", "config", "seeds", "versions", "commit", "hardware", "seconds")
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_interval(value: object) -> bool:
+    return value is None or (isinstance(value, list | tuple) and len(value) == 2 and all(map(_is_number, value)))
+
+
+_CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(("model", "corpus", "split", "task", "metric", "setting"), (_is_text, "a string")),
+    "mean": (_is_number, "a finite number"),
+    "std": (lambda value: value is None or _is_number(value), "a finite number or null"),
+    "n": (lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number"),
+    "interval": (_is_interval, "two finite numbers or null"),
+    "quoted_from": (lambda value: value is None or _is_text(value), "a string or null"),
+    "learnt": (lambda value: isinstance(value, bool), "true or false"),
+}
+"""What each field of a row may hold, and how that is called."""
+
+
 @dataclass(frozen=True)
 class Row:
-    """One measured or quoted figure.
+    """One measured or quoted figure; it is made by keywords, of measurements by `rows_of`.
 
     Attributes:
         model: The encoder's name, as it was given.
@@ -56,44 +81,35 @@ class Row:
     metric: str
     setting: str
     mean: float
-    std: float | None
-    n: int
+    std: float | None = None
+    n: int = 1
     interval: tuple[float, float] | None = None
     quoted_from: str | None = None
     learnt: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("model", "corpus", "split", "task", "metric", "setting"):
-            if not isinstance(getattr(self, name), str):
-                raise InputError(f"field {name}: got {getattr(self, name)!r}, expected a string")
-        if not _is_number(self.mean):
-            raise InputError(f"field mean: got {self.mean!r}, expected a finite number")
-        if self.std is not None and not _is_number(self.std):
-            raise InputError(f"field std: got {self.std!r}, expected a finite number or null")
-        if isinstance(self.n, bool) or not isinstance(self.n, int):
-            raise InputError(f"field n: got {self.n!r}, expected a whole number")
+        for name, (is_right, expected) in _CHECKS.items():
+            if not is_right(getattr(self, name)):
+                raise InputError(f"field {name}: got {getattr(self, name)!r}, expected {expected}")
         if self.interval is not None:
-            ends = self.interval
-            if not isinstance(ends, list | tuple) or len(ends) != 2 or not all(map(_is_number, ends)):
-                raise InputError(f"field interval: got {ends!r}, expected two finite numbers or null")
-            object.__setattr__(self, "interval", tuple(ends))  # JSON knows lists only
-        if not isinstance(self.quoted_from, str | None):
-            raise InputError(f"field quoted_from: got {self.quoted_from!r}, expected a string or null")
-        if not isinstance(self.learnt, bool):
-            raise InputError(f"field learnt: got {self.learnt!r}, expected true or false")
+            object.__setattr__(self, "interval", tuple(self.interval))  # JSON knows lists only
 
 
 @dataclass(frozen=True)
 class Results:
-    """What a run measured.
-
-    Attributes:
-        run: How it was measured (see `describe_run`).
-        results: The figures.
-    """
+    """What a run measured: how (see `describe_run`), and the figures."""
 
     run: Mapping[str, Any]
     results: tuple[Row, ...]
+
+
+def rows_of(
+    model: str, corpus: str, split: str, measurements: Iterable[Measurement], quoted_from: str | None = None
+) -> list[Row]:
+    """Makes rows of what was measured of a model on a corpus: the one place where a measurement becomes a row."""
+    return [
+        Row(model=model, corpus=corpus, split=split, quoted_from=quoted_from, **each._asdict()) for each in measurements
+    ]
 
 
 def place_of(row: Row) -> tuple[str, str, str, str, str]:
@@ -102,12 +118,7 @@ def place_of(row: Row) -> tuple[str, str, str, str, str]:
 
 
 def write_results(results: Results, path: Path | str) -> None:
-    """Writes a results file, whole or not at all.
-
-    Args:
-        results: What to write.
-        path: The JSON file.
-    """
+    """Writes a results file, whole or not at all."""
     record = {"schema": SCHEMA, "run": dict(results.run), "results": [asdict(row) for row in results.results]}
     text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_text_atomically(Path(path), text)
@@ -146,13 +157,7 @@ def read_results(path: Path | str) -> Results:
 
 
 def merge_results(several: Iterable[Results]) -> tuple[Row, ...]:
-    """Joins the rows of several runs into one table; of two rows for the same figure the later one stays.
-
-    Args:
-        several: Runs, the latest last.
-
-    Returns:
-        Rows in the order of their first appearance.
+    """Joins the rows of several runs, in the order of their first appearance; of two for one figure the later stays.
 
     Raises:
         InputError: Two runs measured different files of one name.
@@ -169,11 +174,7 @@ def merge_results(several: Iterable[Results]) -> tuple[Row, ...]:
 def check_same_data(several: Iterable[Results]) -> None:
     """Makes sure that what has one name in several runs is one: files of one's own are called without their folder.
 
-    Args:
-        several: Runs; what they hashed of other corpora may be of another version, and is not compared.
-
-    Raises:
-        InputError: Two runs measured different files of one name.
+    What runs hashed of known corpora may be of another version, and is not compared.
     """
     from ...corpora import CORPORA
 
@@ -187,14 +188,7 @@ def check_same_data(several: Iterable[Results]) -> None:
 
 
 def data_hashes(results: Results) -> Iterator[tuple[str, str]]:
-    """Lists what a run measured, and the SHA-256 of each.
-
-    Args:
-        results: The run.
-
-    Yields:
-        The name of a corpus, and 64 digits.
-    """
+    """Yields the name of each corpus that a run measured, and its SHA-256."""
     config = results.run.get("config", {})
     of_tasks = (each for each in config.values() if isinstance(each, dict))
     for problem in (config, *config.get("problems", ()), *of_tasks):
@@ -204,17 +198,10 @@ def data_hashes(results: Results) -> Iterator[tuple[str, str]]:
 
 
 def describe_run(command: str, config: Mapping[str, Any], seeds: Sequence[int], started: float) -> dict[str, Any]:
-    """Describes the present run for its results file.
+    """Describes the present run for its results file, which began when ``time.perf_counter()`` returned ``started``.
 
-    Args:
-        command: The command line, or the call, that repeats the run.
-        config: What was measured and how; must be JSON.
-        seeds: The seeds of the repeats.
-        started: What ``time.perf_counter()`` returned when the run began.
-
-    Returns:
-        The ``run`` object: command, config, seeds, versions of the packages, commit of this package's sources (None
-        outside a checkout), hardware and seconds.
+    Beside command, config and seeds: versions of packages, the commit of this package's sources (None outside a
+    checkout), hardware and seconds.
     """
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
@@ -231,10 +218,6 @@ def describe_run(command: str, config: Mapping[str, Any], seeds: Sequence[int], 
         "hardware": describe_hardware(_used_gpu()),
         "seconds": round(time.perf_counter() - started, 2),
     }
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _row(record: Any, place: str) -> Row:  # noqa: ANN401 - whatever a JSON list holds

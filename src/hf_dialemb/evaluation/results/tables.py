@@ -18,18 +18,12 @@ HEAD = ("Corpus", "Task", "Metric", "Setting")
 PRINTED_DECIMALS = 2
 """What the papers print of percentages."""
 
+BAR = r"\|"
+"""A bar that does not end the cell of a Markdown table."""
+
 
 class Column(NamedTuple):
-    """How a figure is printed.
-
-    Attributes:
-        task: Whose figure it is.
-        metric: Its metric.
-        setting: Its setting.
-        header: What stands above it.
-        decimals: How many are printed.
-        lower_is_better: Whether the lowest is the best.
-    """
+    """How a figure of a task, metric and setting is printed: what stands above it, and with how many decimals."""
 
     task: str
     metric: str
@@ -106,93 +100,70 @@ def markdown_table(rows: Iterable[Row]) -> str:
     return "\n".join(parts)
 
 
-class Line(NamedTuple):
-    """One figure of a suite.
-
-    Attributes:
-        place: Corpus, split, task, metric and setting.
-        column: How it is printed.
-        rows: Of each model its figure, or None.
-    """
-
-    place: tuple[str, str, str, str, str]
-    column: Column
-    rows: list[Row | None]
-
-
-class Grid(NamedTuple):
-    """Figures beside those that a paper prints.
-
-    Attributes:
-        models: The columns; a quoted model's is called after the paper.
-        lines: The rows.
-        sources: Where the quoted figures stand, table by table.
-    """
+class _Grid(NamedTuple):
+    """Figures beside those that a paper prints: columns, printed rows behind `HEAD`, and where quoted ones stand."""
 
     models: list[str]
-    lines: list[Line]
-    sources: list[str]
+    lines: list[list[str]]
+    sources: str
 
 
-def paper_grid(rows: Iterable[Row]) -> Grid:
-    """Lays out figures beside those that a paper prints: a row per figure, a column per model.
-
-    Args:
-        rows: Measured figures, and quoted ones for the same corpora, tasks, metrics and settings. Times are left out.
-
-    Returns:
-        The grid, to be printed.
-    """
+def _paper_grid(rows: Iterable[Row]) -> _Grid:
+    """Lays out figures beside those that a paper prints: a row per figure, a column per model; times are left out."""
     models: dict[str, dict[tuple[str, str, str, str, str], Row]] = {}
     places: dict[tuple[str, str, str, str, str], Column] = {}
     sources: dict[str, None] = {}
     for row in rows:
         if row.metric == "seconds":
             continue
-        place = place_of(row)
-        column = column_of(row)
-        places[place] = column._replace(decimals=max(column.decimals, PRINTED_DECIMALS))
+        places[place_of(row)] = as_papers_print(column_of(row))
         name = f"paper: {row.model}" if row.quoted_from else row.model
-        models.setdefault(name, {})[place] = row
+        models.setdefault(name, {})[place_of(row)] = row
         if row.quoted_from:
             sources[row.quoted_from.rpartition(", row ")[0] or row.quoted_from] = None
-    lines = [Line(place, column, [found.get(place) for found in models.values()]) for place, column in places.items()]
-    return Grid(list(models), lines, list(sources))
+    lines = []
+    for place, column in places.items():
+        corpus, split, *words = place
+        figures = [found.get(place) for found in models.values()]
+        cells = printed_cells(column, figures, measured_of(figures), missing="—")
+        lines.append([f"{corpus}, {split}", *words, *cells])
+    return _Grid(list(models), lines, "; ".join(sources))
+
+
+def as_papers_print(column: Column) -> Column:
+    """Prints a figure with no fewer decimals than papers print of percentages."""
+    return column._replace(decimals=max(column.decimals, PRINTED_DECIMALS))
 
 
 def paper_table(rows: Iterable[Row]) -> str:
     """Renders figures beside those that a paper prints, as one table: a row per figure, a column per model.
 
     Args:
-        rows: As in `paper_grid`.
+        rows: Measured figures, and quoted ones for the same corpora, tasks, metrics and settings. Times are left out.
 
     Returns:
         Markdown that ends in a line break: the table, with a dash where a model has no figure, the best measured value
         of each row in bold, and below it where the quoted figures stand. What a model learnt from is marked.
     """
     rows = list(rows)
-    grid = paper_grid(rows)
-    lines = [_line([*HEAD, *grid.models]), _line([*(":--" for _ in HEAD), *("--:" for _ in grid.models)])]
-    for (corpus, split, *words), column, figures in grid.lines:
-        cells = printed_cells(column, figures, measured_of(figures), missing="—")
-        lines.append(_line([f"{corpus}, {split}", *words, *cells]))
-    notes = ["", f"The paper's figures are quoted from {'; '.join(grid.sources)}."] if grid.sources else []
-    return "\n".join([*lines, *learnt_note(rows), *notes]) + "\n"
+    grid = _paper_grid(rows)
+    notes = ["", f"The paper's figures are quoted from {grid.sources}."] if grid.sources else []
+    return "\n".join([*table_lines(HEAD, grid.models, grid.lines), *learnt_note(rows), *notes]) + "\n"
 
 
 def latex_table(rows: Iterable[Row], caption: str) -> str:
     """Renders what `paper_table` does for a paper of one's own, with the package booktabs.
 
     Args:
-        rows: As in `paper_grid`.
+        rows: As in `paper_table`.
         caption: What stands above the table.
 
     Returns:
         A ``table`` environment. Quoted models' columns are in italics, and the caption says where they are quoted from.
     """
     rows = list(rows)
-    grid = paper_grid(rows)
-    quoted = f" Columns in italics are quoted from {'; '.join(grid.sources)}." if grid.sources else ""
+    grid = _paper_grid(rows)
+    quoted = f" Columns in italics are quoted from {grid.sources}." if grid.sources else ""
     quoted += "".join(f" {note}" for note in learnt_note(rows) if note)
     models = [rf"\textit{{{_tex(name)}}}" if name.startswith("paper: ") else _tex(name) for name in grid.models]
     lines = [
@@ -203,11 +174,12 @@ def latex_table(rows: Iterable[Row], caption: str) -> str:
         r"\toprule",
         " & ".join([*HEAD, *models]) + r" \\",
         r"\midrule",
+        *(" & ".join(map(_tex, cells)) + r" \\" for cells in grid.lines),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
     ]
-    for (corpus, split, *words), column, figures in grid.lines:
-        cells = printed_cells(column, figures, measured_of(figures), missing="—")
-        lines.append(" & ".join(map(_tex, [f"{corpus}, {split}", *words, *cells])) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def measured_of(rows: Iterable[Row | None]) -> list[Row]:
@@ -232,11 +204,11 @@ def _table(rows: Sequence[Row]) -> str:
     found = {column: [figures.get(column) for figures in models.values()] for column in columns}
     cells = [printed_cells(column, figures, figures, missing="") for column, figures in found.items()]
     if len(columns) <= WIDEST:
-        lines = [_line(["Model", *(column.header for column in columns)]), _line([":--", *("--:" for _ in columns)])]
-        lines += [_line([model, *each]) for model, each in zip(models, zip(*cells, strict=True), strict=True)]
+        headers = [column.header for column in columns]
+        lines = table_lines(["Model"], headers, ([model, *each] for model, *each in zip(models, *cells, strict=True)))
     else:
-        lines = [_line(["Figure", *models]), _line([":--", *("--:" for _ in models)])]
-        lines += [_line([column.header, *each]) for column, each in zip(columns, cells, strict=True)]
+        shown = ([column.header, *each] for column, each in zip(columns, cells, strict=True))
+        lines = table_lines(["Figure"], list(models), shown)
     notes = [f"[{number}] Quoted from {source}.  " for number, source in enumerate(sources, 1)]
     return "\n".join([*lines, *learnt_note(rows), *([""] if notes else []), *notes]) + "\n"
 
@@ -281,16 +253,14 @@ def printed_figure(column: Column, value: float) -> str:
     return f"{value:.{column.decimals}f}"
 
 
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(escaped, cells))} |"
+def table_lines(words: Sequence[str], figures: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Returns the lines of a Markdown table: headings of words and of figures, and rows, whose bars are escaped."""
+    marks = [*(":--" for _ in words), *("--:" for _ in figures)]
+    lines = ([*words, *figures], marks, *rows)
+    return [f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |" for cells in lines]
 
 
 def _tex(text: str) -> str:
     """Escapes a text for LaTeX; what Markdown has in bold stays bold."""
     escaped = "".join(_TEX.get(letter, letter) for letter in text)
     return re.sub(r"\*\*(.+?)\*\*", r"\\textbf{\1}", escaped)
-
-
-def escaped(cell: str) -> str:
-    """Returns what stands in a cell of a Markdown table, which a bar would end."""
-    return cell.replace("|", "\\|")

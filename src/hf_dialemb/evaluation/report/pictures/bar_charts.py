@@ -13,7 +13,7 @@ from ....models.errors import InputError
 from ...results.learnt import LEARNT, NOTE
 from ...results.rows import Row, place_of
 from ...results.tables import column_of, measured_of, printed_cells, printed_figure
-from .drawing import COLOURS, DARK_GREY, GREY, RULE, note, plain_text, save, short_model, shortened, title
+from .drawing import COLOURS, DARK_GREY, GREY, note, plain_axes, plain_text, save, short_model, shortened, title
 
 MAX_PANELS = 24
 """Figures that get a panel; of more, the first of each corpus and task come before further ones."""
@@ -29,14 +29,6 @@ def bars(rows: Iterable[Row], path: Path | str, heading: str = "") -> None:
     """Draws figures as horizontal bars and writes them as a PNG, whole or not at all.
 
     A whisker is the 95 % interval where a figure has one, else the standard deviation over repeats. Times are left out.
-
-    Args:
-        rows: Measured figures, and quoted ones for the same corpora, tasks, metrics and settings.
-        path: The PNG file.
-        heading: What stands above it, such as the suite's name.
-
-    Raises:
-        InputError: There is no figure to draw, or matplotlib is not installed.
     """
     check_drawing()
     places: dict[Place, dict[tuple[str, bool], Row]] = {}
@@ -133,13 +125,10 @@ def _finish(axes: Any, row: Row, lower_is_better: bool) -> None:  # noqa: ANN401
     metric = shortened(f"{row.metric}{setting}", 54) + (" ↓" if lower_is_better else "")
     place = shortened(f"{row.corpus}, {row.split}: {row.task}", 54)
     axes.set_title(f"{place}\n{metric}", fontsize=9, loc="left", pad=5, parse_math=False)
-    axes.grid(axis="x", color=RULE, linewidth=0.6)
-    axes.set_axisbelow(True)
     axes.tick_params(axis="x", labelsize=8, length=2)
     axes.tick_params(axis="y", labelsize=8.5, length=0)
     axes.xaxis.get_major_locator().set_params(nbins=5)
-    for side in ("top", "left", "right"):
-        axes.spines[side].set_visible(False)
+    plain_axes(axes, "x", "top", "left", "right")
 
 
 def _note(shown: Sequence[dict[tuple[str, bool], Row]], count: int) -> str:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ....corpora.show import visible
 from ....runs.files import write_atomically
@@ -23,14 +27,7 @@ _POINTS_PER_INCH = 13.0  # letters of a note that fit into an inch
 
 
 def style(index: int) -> tuple[str, str]:
-    """Gives the colour and the shape of the label or model at a place in a list.
-
-    Args:
-        index: From 0; after ``len(COLOURS) * len(MARKERS)`` they come again.
-
-    Returns:
-        The colour and the marker, in matplotlib's words.
-    """
+    """Gives the colour and the shape of the label or model at a place in a list; at its end they come again."""
     rounds, colour = divmod(index, len(COLOURS))
     return COLOURS[colour], MARKERS[rounds % len(MARKERS)]
 
@@ -46,6 +43,29 @@ def short_model(name: str, length: int = 40) -> str:
     name = visible(name)
     short = name if len(name) <= length else name.rstrip("/").rsplit("/", 1)[-1]
     return short if len(short) <= length else f"…{short[-(length - 1) :]}"
+
+
+def sampled(rows: Sequence[int], most: int) -> NDArray[np.intp]:
+    """Draws at most so many rows, always the same, in their order."""
+    if len(rows) <= most:
+        return np.array(rows, dtype=np.intp)
+    return np.sort(np.random.default_rng(0).choice(rows, most, replace=False)).astype(np.intp)
+
+
+def plain_axes(axes: Any, grid: str, *hidden: str) -> None:  # noqa: ANN401
+    """Draws thin lines below what is shown, along an axis or both, and hides sides of the frame."""
+    axes.grid(axis=grid, color=RULE, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[list(hidden)].set_visible(False)
+
+
+def legend(figure: Any, names: Sequence[str], styles: Sequence[tuple[str, str]], marker: int, font: int) -> None:  # noqa: ANN401
+    """Writes names of colours and shapes at the right of a figure."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], marker=shape, linestyle="", markersize=marker, color=colour) for colour, shape in styles]
+    shown = figure.legend(handles, names, loc="outside right upper", frameon=False, fontsize=font, handletextpad=0.3)
+    plain_text(shown.get_texts())
 
 
 def title(figure: Any, text: str) -> None:  # noqa: ANN401 - matplotlib has no types here

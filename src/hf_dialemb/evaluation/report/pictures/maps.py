@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ....corpora.audit.histograms import check_drawing, new_figure
 from ....models.errors import InputError
 from .centroids import largest_labels
-from .drawing import DARK_GREY, GREY, MARKERS, RULE, note, plain_text, save, short_model, shortened, style
+from .drawing import DARK_GREY, GREY, MARKERS, RULE, legend, note, sampled, save, short_model, shortened, style
 from .projections import METHODS, project
 
 MAX_POINTS = 2000
@@ -33,18 +33,9 @@ def scatter(
     captions: Mapping[str, str] | None = None,
     method: str = "tsne",
 ) -> None:
-    """Draws a map of the dialogues for each model and writes it as a PNG, whole or not at all.
+    """Draws a map of the same N dialogues for each model and writes it as a PNG, whole or not at all.
 
-    Args:
-        embeddings_by_model: From a model's name to its vectors ``(N, D)``; all of the same N dialogues.
-        labels: One label per dialogue, N of them; it decides the colour.
-        path: The PNG file.
-        captions: From a model's name to a line below its title, such as its scores.
-        method: How vectors come onto the plane, see `project`.
-
-    Raises:
-        InputError: There is no model, numbers of vectors and labels differ, there is no such method, or it or
-            matplotlib is not installed.
+    A dialogue's label decides its colour; a caption stands below a model's title; see `project` for methods.
     """
     check_drawing()
     if not embeddings_by_model:
@@ -52,7 +43,7 @@ def scatter(
     for model, vectors in embeddings_by_model.items():
         if vectors.ndim != 2 or len(vectors) != len(labels):
             raise InputError(f"model {model}: got vectors {vectors.shape}, expected ({len(labels)}, D): one per label")
-    chosen = _sample(len(labels))
+    chosen = sampled(range(len(labels)), MAX_POINTS)
     kept = [labels[row] for row in chosen]
     styles = _styles(labels)
     columns = 2 if len(embeddings_by_model) == 4 else min(3, len(embeddings_by_model))
@@ -64,15 +55,11 @@ def scatter(
         _title(axes, model, (captions or {}).get(model, ""))
     for axes in grid[len(embeddings_by_model) :]:
         axes.set_visible(False)
-    _legend(figure, styles, others=len(set(labels)) - len(styles))
+    others = len(set(labels)) - len(styles)
+    names = [*(shortened(name, 28) for name in styles), *([f"{others} more"] if others else [])]
+    legend(figure, names, [*styles.values(), _OTHERS][: len(names)], 6, 8)
     note(figure, _note(method, len(kept), len(labels)))
     save(figure, path)
-
-
-def _sample(count: int) -> NDArray[np.intp]:
-    if count <= MAX_POINTS:
-        return np.arange(count)
-    return np.sort(np.random.default_rng(0).choice(count, MAX_POINTS, replace=False))
 
 
 def _styles(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -104,18 +91,6 @@ def _title(axes: Any, model: str, caption: str) -> None:  # noqa: ANN401
     axes.set_title(short_model(model), fontsize=10, fontweight="bold", pad=20 if caption else 8, parse_math=False)
     if caption:
         axes.text(0.5, 1.02, caption, transform=axes.transAxes, ha="center", va="bottom", fontsize=9, color=DARK_GREY)
-
-
-def _legend(figure: Any, styles: Mapping[str, tuple[str, str]], others: int) -> None:  # noqa: ANN401
-    from matplotlib.lines import Line2D
-
-    entries = [*styles.items(), *([(f"{others} more", _OTHERS)] if others else [])]
-    handles = [
-        Line2D([], [], marker=marker, linestyle="", markersize=6, color=colour) for _, (colour, marker) in entries
-    ]
-    names = [shortened(name, 28) for name, _ in entries]
-    legend = figure.legend(handles, names, loc="outside right upper", frameon=False, fontsize=8, handletextpad=0.3)
-    plain_text(legend.get_texts())
 
 
 def _note(method: str, shown: int, count: int) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ....corpora.audit.histograms import check_drawing, new_figure
 from ....models.errors import InputError
-from .drawing import COLOURS, DARK_GREY, RULE, note, save, short_model, style
+from .drawing import COLOURS, DARK_GREY, note, plain_axes, plain_text, save, short_model, style
 
 MAX_MODELS = 2 * len(COLOURS)
 """Paths of one picture: each colour with two shapes."""
@@ -20,13 +20,7 @@ _WIDTH, _HEIGHT = 8.6, 5.4  # inches
 
 
 class PathPoint(NamedTuple):
-    """A moment of training.
-
-    Attributes:
-        step: The training step, from 0 for the model before training.
-        alignment: Adjusted alignment, equation 8; lower is better.
-        uniformity: Uniformity, equation 9; lower is better.
-    """
+    """A step of training, from 0; adjusted alignment (equation 8) and uniformity (equation 9), lower is better."""
 
     step: int
     alignment: float
@@ -34,19 +28,7 @@ class PathPoint(NamedTuple):
 
 
 def measured_point(step: int, embeddings: NDArray[Any], labels: Sequence[str]) -> PathPoint:
-    """Measures a checkpoint's vectors.
-
-    Args:
-        step: The checkpoint's training step.
-        embeddings: One vector per dialogue, ``(N, D)``.
-        labels: One label per dialogue.
-
-    Returns:
-        The point.
-
-    Raises:
-        ValueError: As in `hf_dialemb.metrics.alignment_uniformity`.
-    """
+    """Measures the vectors ``(N, D)`` of a checkpoint; raises as `hf_dialemb.metrics.alignment_uniformity`."""
     from ....metrics.alignment_uniformity.functional import alignment_uniformity
 
     scores = alignment_uniformity(embeddings, list(labels))
@@ -56,13 +38,7 @@ def measured_point(step: int, embeddings: NDArray[Any], labels: Sequence[str]) -
 def alignment_uniformity_path(points_by_model: Mapping[str, Sequence[PathPoint]], path: Path | str) -> None:
     """Draws where models move while they learn and writes it as a PNG, whole or not at all.
 
-    Args:
-        points_by_model: From a model's name to its points, in any order; a model that does not learn has one.
-        path: The PNG file.
-
-    Raises:
-        InputError: There is no model, a model has no point or two of one step, there are more models than
-            `MAX_MODELS`, or matplotlib is not installed.
+    Points come in any order; a model that does not learn has one.
     """
     check_drawing()
     _check(points_by_model)
@@ -73,11 +49,9 @@ def alignment_uniformity_path(points_by_model: Mapping[str, Sequence[PathPoint]]
     axes.set_xlabel("uniformity  (← lower: more evenly spread)", fontsize=11)
     axes.set_ylabel("adjusted alignment  (↓ lower: alike lie closer)", fontsize=11)
     axes.margins(0.1)
-    axes.grid(color=RULE, linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    _legend(figure, axes)
+    plain_axes(axes, "both", "top", "right")
+    names = figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False, fontsize=9)
+    plain_text(names.get_texts())
     note(
         figure,
         "Both axes: lower is better, so the best place is at the bottom left. Arrows follow training; the hollow mark "
@@ -126,9 +100,3 @@ def _draw(axes: Any, model: str, points: Sequence[PathPoint], colour: str, marke
     axes.plot(
         *places[-1], marker, color=colour, markersize=9, markeredgecolor="white", label=short_model(model), zorder=4
     )
-
-
-def _legend(figure: Any, axes: Any) -> None:  # noqa: ANN401
-    legend = figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False, fontsize=9)
-    for text in legend.get_texts():
-        text.set_parse_math(False)

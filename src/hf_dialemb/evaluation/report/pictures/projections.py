@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....models.errors import InputError
+from .centroids import directions
 
 METHODS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
 """The ways to project, with what they are called."""
@@ -40,7 +41,7 @@ def project(embeddings: NDArray[Any], method: str = "tsne") -> NDArray[np.float6
         InputError: There is no such method, or UMAP is not installed.
     """
     _check(method)
-    vectors = _directions(embeddings)
+    vectors = directions(embeddings)
     if _constant(vectors):
         return np.zeros((len(vectors), 2))
     if method == "pca" or len(vectors) < FEWEST:
@@ -64,11 +65,11 @@ def project_to_sphere(embeddings: NDArray[Any], method: str = "pca") -> NDArray[
         InputError: There is no such method for the sphere, or UMAP is not installed.
     """
     _check(method, ("umap", "pca"))
-    vectors = _directions(embeddings)
+    vectors = directions(embeddings)
     if _constant(vectors):
         return np.tile([0.0, 0.0, 1.0], (len(vectors), 1))
     if method == "pca" or len(vectors) < FEWEST:
-        points = _directions(_principal(vectors, 3))
+        points = directions(_principal(vectors, 3))
         points[~points.any(axis=1)] = (0.0, 0.0, 1.0)  # a vector at the mean has no direction
         return points
     polar, azimuth = _umap(vectors, "haversine").T
@@ -82,13 +83,6 @@ def _check(method: str, known: tuple[str, ...] = tuple(METHODS)) -> None:
         raise InputError(f"method: got {method!r}, expected {' or '.join(known)}; choose one of them")
     if method == "umap" and umap_or_pca() != "umap":
         raise InputError('method: got umap, which is not installed; run: pip install "hf-dialemb[umap]", or choose pca')
-
-
-def _directions(embeddings: NDArray[Any]) -> NDArray[np.float64]:
-    vectors = np.asarray(embeddings, dtype=np.float64)
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    directions: NDArray[np.float64] = vectors / np.where(norms > 0, norms, 1.0)
-    return directions
 
 
 def _constant(vectors: NDArray[np.float64]) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ....corpora.audit.histograms import check_drawing, new_figure
 from ....models.errors import InputError
 from .centroids import check_labelled, largest_labels, mean_directions
-from .drawing import COLOURS, RULE, note, plain_text, save, shortened, title
+from .drawing import COLOURS, note, plain_axes, plain_text, save, shortened, title
 
 MAX_LEAVES = 100
 """Labels that the tree shows; the smaller ones are left out, which its note says."""
@@ -21,17 +21,9 @@ _LEAF_HEIGHT, _MARGIN, _WIDTH = 0.21, 1.4, 9.0  # inches
 
 
 def dendrogram(embeddings: NDArray[Any], labels: Sequence[str], path: Path | str, heading: str = "") -> None:
-    """Draws the tree of the labels' centroids and writes it as a PNG, whole or not at all.
+    """Draws the tree of at least two labels' centroids and writes it as a PNG, whole or not at all.
 
-    Args:
-        embeddings: Vectors ``(N, D)``; they are L2-normalised first.
-        labels: One label per vector.
-        path: The PNG file.
-        heading: What stands above it, such as the model's name.
-
-    Raises:
-        InputError: There are fewer than two labels, vectors and labels do not fit each other, the vectors of a label
-            have no common direction, or matplotlib is not installed.
+    The vectors ``(N, D)`` are L2-normalised first.
     """
     from scipy.cluster import hierarchy
 
@@ -56,10 +48,7 @@ def dendrogram(embeddings: NDArray[Any], labels: Sequence[str], path: Path | str
     )
     axes.set_xlabel("cosine distance at which labels join", fontsize=10)
     axes.tick_params(axis="x", labelsize=9)
-    axes.grid(axis="x", color=RULE, linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "left", "right"):
-        axes.spines[side].set_visible(False)
+    plain_axes(axes, "x", "top", "left", "right")
     plain_text(axes.get_yticklabels())
     title(figure, heading)
     note(figure, _note(len(names), len(counts)))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ....corpora.audit.histograms import check_drawing, new_figure
 from ....models.errors import InputError
 from .centroids import check_labelled, largest_labels, mean_directions
-from .drawing import COLOURS, DARK_GREY, note, save, shortened, style, title
+from .drawing import COLOURS, DARK_GREY, legend, note, sampled, save, shortened, style, title
 from .projections import METHODS, project_to_sphere, umap_or_pca
 
 MAX_CELLS = 12
@@ -37,21 +37,13 @@ def spherical_voronoi(
 ) -> None:
     """Draws the Voronoi cells of the largest labels on the sphere, from both sides, and writes them as a PNG.
 
-    Args:
-        embeddings: Vectors ``(N, D)`` of utterances.
-        labels: One label per vector, such as its action.
-        path: The PNG file, which is written whole or not at all.
-        heading: What stands above it, such as the model's name.
-        method: How vectors come onto the sphere, see `project_to_sphere`; UMAP where it is installed, else PCA.
-
-    Raises:
-        InputError: There are fewer than four labels, vectors and labels do not fit each other, the labels' centroids
-            do not divide the sphere (equal ones, or all in one plane), or matplotlib is not installed.
+    Vectors ``(N, D)`` come onto the sphere as in `project_to_sphere`, by UMAP where it is installed, else by PCA. The
+    centroids of at least four labels must divide it: they are refused if equal, or all in one plane.
     """
     check_drawing()
     check_labelled(embeddings, labels)
     counts, largest = Counter(labels), set(largest_labels(labels, MAX_CELLS))
-    rows = _sample([row for row, label in enumerate(labels) if label in largest])
+    rows = sampled([row for row, label in enumerate(labels) if label in largest], MAX_POINTS)
     kept = [labels[row] for row in rows]
     names = largest_labels(kept, MAX_CELLS)  # the sample can miss a label that is far smaller than the others
     if len(names) < _FEWEST_CELLS:
@@ -69,16 +61,11 @@ def spherical_voronoi(
         _draw_points(axes, points, [names.index(label) for label in kept], side)
         _draw_centroids(axes, centroids, side)
         axes.set_title(name, fontsize=10, color=DARK_GREY)
-    _legend(figure, [f"{shortened(name, 40)} ({counts[name]:,})" for name in names])
+    listed = [f"{number}  {shortened(name, 40)} ({counts[name]:,})" for number, name in enumerate(names, 1)]
+    legend(figure, listed, [_style(index) for index in range(len(names))], 7, 9)
     title(figure, heading)
     note(figure, _note(method, len(kept), sum(counts[name] for name in largest), len(names), len(counts)))
     save(figure, path)
-
-
-def _sample(rows: list[int]) -> NDArray[np.intp]:
-    if len(rows) <= MAX_POINTS:
-        return np.array(rows, dtype=np.intp)
-    return np.sort(np.random.default_rng(0).choice(rows, MAX_POINTS, replace=False)).astype(np.intp)
 
 
 def _edges(centroids: Sphere) -> list[Sphere]:
@@ -172,17 +159,6 @@ def _draw_centroids(axes: Any, centroids: Sphere, side: Sphere) -> None:  # noqa
                     "linewidth": 2,
                 },
             )
-
-
-def _legend(figure: Any, names: Sequence[str]) -> None:  # noqa: ANN401
-    from matplotlib.lines import Line2D
-
-    styles = [_style(index) for index in range(len(names))]
-    handles = [Line2D([], [], marker=marker, linestyle="", markersize=7, color=colour) for colour, marker in styles]
-    numbered = [f"{number}  {name}" for number, name in enumerate(names, 1)]
-    legend = figure.legend(handles, numbered, loc="outside right upper", frameon=False, fontsize=9, handletextpad=0.3)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
 
 
 def _style(index: int) -> tuple[str, str]:

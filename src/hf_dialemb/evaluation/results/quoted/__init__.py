@@ -13,21 +13,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..rows import Row, place_of
+from ...tasks.task import Measurement
+from ..rows import Row, place_of, rows_of
 
 SPLIT = "test"
 """The split that all quoted figures are of."""
 
 
 class Quoted(NamedTuple):
-    """What is quoted of a paper.
-
-    Attributes:
-        paper: Authors and year.
-        rows: Its figures; ``quoted_from`` names paper, table and row.
-        shown: The models that are shown beside measured ones, of all that the rows are of.
-        notes: What to know before comparing, a sentence each.
-    """
+    """What is quoted of a paper: who wrote it when, its figures, which models are shown, and what to know before."""
 
     paper: str
     rows: tuple[Row, ...]
@@ -36,14 +30,7 @@ class Quoted(NamedTuple):
 
 
 def quoted_figures(suite: str) -> Quoted:
-    """Reads the figures of a suite's paper.
-
-    Args:
-        suite: A key of `hf_dialemb.evaluation.suites.SUITES`.
-
-    Returns:
-        Its figures, in the order of its tables.
-    """
+    """Reads the figures of a suite's paper, in the order of its tables."""
     record = json.loads(Path(__file__).with_name(f"{suite}.json").read_text(encoding="utf-8"))
     rows = []
     for table in record["tables"]:
@@ -51,22 +38,13 @@ def quoted_figures(suite: str) -> Quoted:
             source = f"{record['paper']}, {table['table']}, row {line['row']}"
             for (corpus, task, metric, setting), figure in zip(table["columns"], line["figures"], strict=True):
                 mean, std = figure if isinstance(figure, list) else (figure, None)
-                rows.append(
-                    Row(line["model"], corpus, SPLIT, task, metric, setting, mean, std, table["n"], quoted_from=source)
-                )
+                measured = Measurement(task, metric, setting, mean, std, table["n"])
+                rows += rows_of(line["model"], corpus, SPLIT, [measured], quoted_from=source)
     return Quoted(str(record["paper"]), tuple(rows), tuple(record["shown"]), tuple(record["notes"]))
 
 
 def quoted_beside(rows: Iterable[Row], suites: Sequence[str] = ()) -> list[Row]:
-    """Finds what papers print for the tasks that were measured.
-
-    Args:
-        rows: Measured figures.
-        suites: Whose papers; none for all.
-
-    Returns:
-        The papers' figures of the same corpora, splits, tasks, metrics and settings, model by model.
-    """
+    """Finds what papers (those of suites, or all) print for the same places as measured figures, model by model."""
     measured = set(map(place_of, rows))
     found = []
     for suite in suites or sorted(file.stem for file in Path(__file__).parent.glob("*.json")):

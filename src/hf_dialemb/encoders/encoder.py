@@ -1,0 +1,65 @@
+"""What an encoder is, and what the spec of one stands for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..models.dialogue import Dialogue, Turn
+
+Kind = Literal["tfidf", "lda", "doc2vec", "words", "api", "dialemb", "sentence-transformers", "transformers"]
+
+
+class Encoder(Protocol):
+    """Anything that turns dialogues into vectors; see `fitted_on_input` for those whose vectors of a dialogue vary."""
+
+    @property
+    def name(self) -> str:
+        """What result tables call it."""
+
+    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        """Returns one vector per dialogue, ``(N, D)``."""
+
+
+class DialogueReader(ABC):
+    """An encoder that knows dialogues alone: to it an utterance is a dialogue of one turn, the user's."""
+
+    @abstractmethod
+    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        """Returns one vector per dialogue, ``(N, D)`` float32."""
+
+    def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Returns one vector per text, ``(N, D)`` float32."""
+        return self.encode([Dialogue((Turn("user", text),)) for text in texts])
+
+
+class EncoderSpec(NamedTuple):
+    """What a spec such as ``"MODEL@utterances"`` stands for.
+
+    Attributes:
+        name: The spec itself.
+        kind: How the model loads.
+        path: A folder or Hub id, the file of ``words``, the model of ``api``; empty for the other baselines.
+        level: ``"dialogue"`` embeds the whole text at once, ``"utterances"`` averages over turns.
+        cls: Whether the first token is the vector, not the mean of all.
+        whitened: Whether vectors are whitened by what is encoded.
+    """
+
+    name: str
+    kind: Kind
+    path: str
+    level: str = "dialogue"
+    cls: bool = False
+    whitened: bool = False
+
+
+def fitted_on_input(encoder: Encoder) -> bool:
+    """Says whether a dialogue's vector depends on what else is encoded in the same call.
+
+    Encoders of which it is so say it by an attribute ``fitted_on_input = True``.
+    """
+    return bool(getattr(encoder, "fitted_on_input", False))

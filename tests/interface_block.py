@@ -1,0 +1,54 @@
+"""The block of the README on Python, on dialogues made in memory; it is run from the installed wheel as well."""
+
+import tempfile
+from pathlib import Path
+
+import hf_dialemb
+
+WISHES = {"hotel": "book a room", "taxi": "order a car", "restaurant": "reserve a table"}
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "sunday")
+
+
+def dialogues_in_memory() -> list[dict]:
+    """18 dialogues of three domains."""
+    return [
+        {
+            "id": f"{domain}-{number}",
+            "domains": [domain],
+            "messages": [
+                {"role": "user", "content": f"I want to {wish} for {number} people on {day}"},
+                {"role": "assistant", "content": f"Of course, which {domain} do you want to {wish}?"},
+                {"role": "user", "content": f"The {domain} in the {('north', 'south')[number % 2]}, please"},
+                {"role": "assistant", "content": f"Your {domain} is booked, is there anything else on {day}?"},
+            ],
+        }
+        for domain, wish in WISHES.items()
+        for number, day in enumerate(DAYS, 1)
+    ]
+
+
+def run_block(folder: Path, backbone: str) -> None:
+    """Does every line of the block, and looks at what comes out."""
+    dialogues = dialogues_in_memory()
+    run = hf_dialemb.train("dse", dialogues, backbone=backbone, max_steps=3, save_steps=2, output_dir=folder / "mine")
+    encoder = hf_dialemb.load_encoder(folder / "mine")
+    vectors = encoder.encode(dialogues)
+    assert (len(vectors), vectors.dtype.name) == (18, "float32")
+    assert encoder.encode_utterances(["may I have your number?"]).shape == (1, vectors.shape[1])
+    results = hf_dialemb.evaluate([encoder, backbone], dialogues, tasks=["domains"], seeds=range(2))
+    table = results.to_pandas()
+    assert {"model", "metric", "mean"} <= set(table.columns)
+    assert table["model"].nunique() == 2
+    assert results.save(folder / "results.json").is_file()
+    assert "<table" in results._repr_html_()
+    flow = hf_dialemb.extract_flow(dialogues, encoder=encoder)
+    flow.page(folder / "flow.html")
+    assert "<html" in (folder / "flow.html").read_text(encoding="utf-8")[:500]
+    assert set(flow.graph.nodes) >= set(flow.states["id"])
+    hits = hf_dialemb.search(run, dialogues, "order a car for tomorrow", top=5)
+    assert len(hits) == len(hits.to_pandas()) == 5
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as place:
+        run_block(Path(place), "all-MiniLM-L6-v2")
