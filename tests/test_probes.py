@@ -167,6 +167,7 @@ def test_the_epoch_that_is_best_on_dev_is_measured():
     assert found.epoch == 1  # the more is learned, the worse
 
 
+@pytest.mark.slow
 def test_probes_are_repeatable_and_leave_the_rankers_alone(dialogues, rankers):
     before = [{name: value.clone() for name, value in each.model.state_dict().items()} for each in rankers]
     systems = {"single": rankers[:1], "ensemble": rankers}
@@ -207,6 +208,7 @@ def test_encoders_that_learn_embed_as_rankers_do(dialogues, rankers):
         assert model.response.words.weight.grad is None
 
 
+@pytest.mark.slow
 def test_fine_tuning_learns_what_the_acts_hang_on_and_leaves_the_rankers_alone(rankers):
     answers = {"room": "request", "pounds": "inform", "thank you": "bye", "card": "request inform"}
     asked = [talk(("user", word, ""), ("assistant", "Yes.", acts)) for word, acts in answers.items()]
@@ -254,6 +256,7 @@ def test_wrong_requests_are_told(dialogues, rankers):
         run_act_fine_tuning({"single": rankers[:1]}, **dialogues, seeds=(0,), untrained=("other",))
 
 
+@pytest.mark.slow
 def test_multiwoz_has_acts_on_nearly_all_of_the_assistants_turns(data_dir):
     found = assistant_contexts(load_dialogues("multiwoz", data_dir, "train"))
     assert (len(found.acts), sum(map(bool, found.acts))) == (10_982, 10_777)
