@@ -2,7 +2,7 @@
 # environment. make test-all adds what takes longer: kills, browsers, oldest libraries, the wheel, whole corpora.
 PYTHON ?= python3
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest -rs --numprocesses 2 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -rfEs --numprocesses 2 --dist loadfile
 
 .PHONY: demo test test-all setup setup-all check unit slow types oldest wheel results clean
 

@@ -180,7 +180,7 @@ def test_an_interrupted_command_says_whether_it_will_go_on(monkeypatch, capsys, 
     def interrupted(options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"hf_dialemb.cli.{'_embed' if command == 'embed' else 'corpus._list'}", interrupted)
+    monkeypatch.setattr(f"hf_dialemb.cli.{'embed._run' if command == 'embed' else 'corpus._list'}", interrupted)
     words = {"embed": ["--model", "m", "--input", "i.jsonl", "--output", "o.parquet"], "corpus": ["list"]}
     assert main([command, *words[command]]) == 130
     assert capsys.readouterr().err == f"dialemb: error: interrupted; run the same command again {end}\n"
