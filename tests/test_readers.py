@@ -97,8 +97,9 @@ def test_a_truncated_archive_is_an_error(name, tmp_path):
             read(name, path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_malformed_file_gives_items_or_one_clear_sentence(name, data, tmp_path_factory):
     folder = tmp_path_factory.mktemp(name) / folder_of(name).name
