@@ -147,7 +147,7 @@ def test_truncated_or_corrupt_archive(tmp_path, suffix):
     corrupt = content[:middle] + bytes(byte ^ 0x5A for byte in content[middle : middle + 64]) + content[middle + 64 :]
     for broken in (*(content[: int(len(content) * kept)] for kept in (0.0, 0.1, 0.5, 0.9, 0.98)), corrupt):
         path.write_bytes(broken)
-        with pytest.raises(InputError, match="cannot be read .* get it again") as raised:
+        with pytest.raises(InputError, match=r"cannot be read .* get it again") as raised:
             listed(Source(path))
         assert str(raised.value).startswith(str(path))
 
