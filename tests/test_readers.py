@@ -2,11 +2,11 @@
 
 import dataclasses
 import gzip
-import io
 import json
 import shutil
 import tarfile
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -99,7 +99,7 @@ def test_a_truncated_archive_is_an_error(name, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_malformed_file_gives_items_or_one_clear_sentence(name, data, tmp_path_factory):
     folder = tmp_path_factory.mktemp(name) / folder_of(name).name
@@ -126,14 +126,11 @@ def test_a_malformed_file_gives_items_or_one_clear_sentence(name, data, tmp_path
 def mutated(content, draw):
     """A file as it should not be: JSON with a value changed, lost or twice; lines likewise; bytes lost or broken."""
     documents = parsed(content)
-    kind = draw(
-        st.sampled_from(["json", "json", "json", "lines", "bytes"] if documents else ["lines", "lines", "bytes"])
-    )
+    kind = draw(st.sampled_from(["json"] * 3 + ["lines", "bytes"] if documents else ["lines", "lines", "bytes"]))
     if kind == "json":
-        changed_documents, join = documents
-        document = draw(st.integers(0, len(changed_documents) - 1))
-        changed_documents[document] = mutated_value(changed_documents[document], draw)
-        return join(changed_documents)
+        document = draw(st.integers(0, len(documents) - 1))
+        documents[document] = mutated_value(documents[document], draw)
+        return "\n".join(map(json.dumps, documents)).encode()
     if kind == "lines":
         lines = content.split(b"\n")
         position = draw(st.integers(0, len(lines) - 1))
@@ -146,25 +143,18 @@ def mutated(content, draw):
 
 
 def parsed(content):
-    """The JSON documents of a file and how to put them together again; None for a file of another format."""
-    try:
-        return [json.loads(content)], lambda documents: json.dumps(documents[0]).encode()
-    except ValueError:
-        pass
-    try:
-        lines = [json.loads(line) for line in io.BytesIO(content) if line.strip()]
-    except ValueError:
-        return None
-    return (lines, lambda documents: "\n".join(map(json.dumps, documents)).encode()) if lines else None
+    """The JSON documents of a file, one or one a line; none for a file of another format."""
+    for texts in ([content], [line for line in content.splitlines() if line.strip()]):
+        with suppress(ValueError):
+            return [json.loads(text) for text in texts]
+    return []
 
 
 def mutated_value(value, draw):
     """Changes one value somewhere inside; deep ones are as likely as shallow ones."""
     children = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
     if not children or draw(st.integers(0, 4)) == 0:
-        return draw(
-            st.sampled_from([None, "", "?", " ", 0, -1.5, True, [], {}, [[]], [None], {"": None}, LONG, "\ud800"])
-        )
+        return draw(st.sampled_from(WRONG))
     key = draw(st.sampled_from(children))
     how = draw(st.sampled_from(["inside", "inside", "inside", "lost", "twice"]))
     if how == "inside":

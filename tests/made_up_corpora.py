@@ -1,0 +1,38 @@
+"""Corpora made up for a test: files written in the format of a corpus, and what its reader says of them."""
+
+import json
+
+import pytest
+
+from hf_dialemb.corpora import load_examples
+from hf_dialemb.models.errors import InputError
+
+
+def write(folder, files):
+    """Writes files below a folder; what is neither text nor bytes is written as JSON. Returns the folder."""
+    for path, content in files.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not isinstance(content, bytes):
+            content = (content if isinstance(content, str) else json.dumps(content)).encode()
+        file.write_bytes(content)
+    return folder
+
+
+def read(folder, corpus, files, split="all", **options):
+    """What the reader of a corpus makes of files."""
+    return load_examples(corpus, write(folder / corpus, files), split, **options)
+
+
+def read_one(folder, corpus, files, split="all"):
+    """The only item that the reader makes of files."""
+    (item,) = read(folder, corpus, files, split)
+    return item
+
+
+def refused(folder, corpus, files, split="all", **options):
+    """The sentence of the error, without the folder that it begins with."""
+    with pytest.raises(InputError) as raised:
+        read(folder, corpus, files, split, **options)
+    assert str(raised.value).startswith(f"{folder / corpus}")
+    return str(raised.value).removeprefix(f"{folder / corpus}").lstrip("/")

@@ -1,0 +1,529 @@
+"""What readers make of what is rare in their formats; the whole of a format is in ``corpora_files``."""
+
+import gzip
+import json
+
+import pytest
+from made_up_corpora import read, read_one, refused, write
+
+from hf_dialemb.corpora import load_dialogues, load_examples
+from hf_dialemb.corpora.readers import taskmaster
+from hf_dialemb.corpora.readers.multiwoz import identifier, labels
+from hf_dialemb.corpora.readers.unmet import bitod, msdc
+from hf_dialemb.corpora.records import hashed_split
+from hf_dialemb.models.dialogue import Turn
+from hf_dialemb.models.errors import InputError
+
+SPLITS = ("train", "dev", "test")
+
+
+def ids(folder, corpus, files, split="all"):
+    return [item.id for item in read(folder, corpus, files, split)]
+
+
+def contents(dialogue):
+    return [turn.content for turn in dialogue.turns]
+
+
+def annotated(dialogue, role="user"):
+    return [(turn.dialogue_acts, turn.slots) for turn in dialogue.turns if turn.role == role]
+
+
+# Files that stand in for others, and what makes the splits.
+
+
+def conversation(name, text="Hi"):
+    utterances = [{"speaker": "USER", "text": text}]
+    return {"conversation_id": name, "instruction_id": "auto-repair-appt-1", "utterances": utterances}
+
+
+def test_taskmaster1_has_an_official_split_for_some_a_hash_for_the_others_and_a_sample(tmp_path):
+    listed, others = [f"dlg-{n}" for n in range(9)], [f"dlg-other-{n}" for n in range(40)]
+    lists = {f"TM-1-2019/train-dev-test/{split}.csv": "".join(f"{each},\n" for each in listed[number::3])
+             for number, split in enumerate(SPLITS)}  # fmt: skip
+    sample = {"TM-1-2019/sample.json": conversation("dlg-1")}
+    assert ids(tmp_path, "taskmaster1", {**lists, **sample}, "dev") == ["dlg-1"]
+    names = {"TM-1-2019/self-dialogs.json": listed, "TM-1-2019/woz-dialogs.json": others}
+    files = {file: [conversation(each) for each in found] for file, found in names.items()}
+    for number, split in enumerate(SPLITS):
+        hashed = [each for each in others if hashed_split(each) == split]
+        assert ids(tmp_path, "taskmaster1", files, split) == [*listed[number::3], *hashed]
+
+
+def test_the_sample_of_abcd_is_read_where_the_release_is_missing(tmp_path):
+    row = {"speaker": "agent", "text": "hi", "targets": []}
+    record = {"convo_id": 2, "scenario": {"flow": "account"}, "original": [["agent", "Hi"]], "delexed": [row]}
+    assert ids(tmp_path, "abcd", {"abcd_sample.json": [record]}, "train") == ["2"]
+    content = json.dumps({"train": [{**record, "convo_id": 3}], "dev": [], "test": []})
+    assert ids(tmp_path, "abcd", {"abcd_v1.1.json.gz": gzip.compress(content.encode())}, "train") == ["3"]
+
+
+def log(text="hi", **acts):
+    said = {"text": text, "metadata": {}, "dialog_act": {name.replace("_", "-"): value for name, value in acts.items()}}
+    return {"goal": {"hotel": {"info": {}}, "bus": {}, "message": "go", "profile": {"name": "A"}}, "log": [said]}
+
+
+@pytest.mark.parametrize(
+    ("corpus", "ending"), [("multiwoz21", "txt"), ("multiwoz24", "json"), ("disambiguation", "txt")]
+)
+def test_lists_of_ids_make_the_splits_of_multiwoz(tmp_path, corpus, ending):
+    files = {"any/data.json": {"SNG1.json": log(), "sng2.json": log(), "SNG3": log(), "MUL4.json": log()}}
+    files |= {f"titan_903/{name}ListFile.json": "SNG1" for name in ("val", "test")}  # those of another corpus
+    files[f"any/valListFile.{ending}"] = "SNG2.json\n"
+    assert "data.json needs testListFile.* too" in refused(tmp_path, corpus, files, "train")
+    files[f"any/testListFile.{ending}"] = "SNG3.json\r\n\r\n"
+    assert [ids(tmp_path, corpus, files, split) for split in SPLITS] == [["SNG1", "MUL4"], ["SNG2"], ["SNG3"]]
+    assert {dialogue.domains for dialogue in read(tmp_path, corpus, files)} == {("hotel",)}
+
+
+def test_split_files_of_multiwoz_read_as_one_file_with_lists(tmp_path):
+    files = {f"{name}.json": {name: log()} for name in ("train", "val", "test")}
+    assert [ids(tmp_path, "multiwoz21", files, split) for split in SPLITS] == [["TRAIN"], ["VAL"], ["TEST"]]
+
+
+def test_the_domains_of_metalwoz_that_were_held_out_are_test(tmp_path):
+    def line(name):
+        return json.dumps({"id": name, "domain": "TIDE_TABLE", "turns": ["Hi", "Hi"]}) + "\n"
+
+    names = [f"t{n}" for n in range(50)]
+    files = {"dialogues/TIDE_TABLE.txt": "".join(map(line, names)), "dialogues/hotel.txt": line("PMUL1")}
+    files["dstc8_metalwoz_heldout/dialogues/KITES.txt"] = "".join(line(f"h{n}") for n in range(50))
+    for split in SPLITS:
+        expected = {name for name in names if hashed_split(name) == split}
+        expected |= {f"h{n}" for n in range(50)} if split == "test" else set()
+        assert set(ids(tmp_path, "metalwoz", files, split)) == expected
+
+
+def test_self_dialogue_split_is_fixed_and_complete(tmp_path):
+    rows = [f"id{number:03d},W,Hi," for number in range(205)][::-1]
+    files = {"corpus/pop/batch.csv": "\n".join(["AssignmentId,WorkerId,Answer.sentence1,Reject", *rows])}
+    splits = [ids(tmp_path, "self_dialogue", files, split) for split in SPLITS]
+    assert [len(split) for split in splits] == [164, 20, 21]
+    assert len({name for split in splits for name in split}) == 205
+    assert splits[1][:4] == sorted(splits[1])[:4]
+
+
+def test_self_dialogue_leaves_out_what_its_authors_leave_out(tmp_path):
+    columns = "AssignmentId,WorkerId,Answer.sentence1,Answer.sentence2,Answer.sentence10,Reject"
+    rows = [
+        "a,W,One,Two,Ten,",
+        "gap,W,One,{},Ten,",
+        "no,W,One,,,x",
+        "blocked,B,One,,,",
+        "nothing,W, ,{},,",
+        "again,W,Old,,,",
+    ]
+    files = {
+        "corpus/fashion/batch.csv": "\n".join([columns, *rows]),
+        "corpus/fashion/later.csv": f'{columns}\nagain,W,"New,\n""so""",,,\nbytes,W,Caf\xe9,,,\n'.encode("latin-1"),
+        "corpus/transition_music_movies/batch.csv": f"{columns}\nmixed,W,Hi,,,\n",
+        "blocked_workers.txt": "B\n",
+    }
+    found = {dialogue.id: dialogue for dialogue in read(tmp_path, "self_dialogue", files)}
+    said = {"a": ["One", "Two", "Ten"], "gap": ["One", "Ten"], "again": ['New,\n"so"'], "bytes": ["Caf\ufffd"]}
+    assert {name: contents(dialogue) for name, dialogue in found.items()} == {**said, "mixed": ["Hi"]}
+    assert [turn.role for turn in found["gap"].turns] == ["user", "assistant"]
+    assert found["mixed"].domains == ("music", "movies")
+
+
+def test_amazonqa_every_line_is_in_one_split_and_may_be_a_dump(tmp_path):
+    lines = [f"text:q{n}\tlabels:a\\n{n}\tepisode_done:True" if n % 2 else f"text:q{n}\ta\\n{n}" for n in range(50)]
+    found = read(tmp_path, "amazonqa", {"amazonqa.txt": "\n".join(lines) + "\n \n"})
+    dialogues = {int(dialogue.id.split("/")[1]): dialogue for dialogue in found}
+    assert sorted(dialogues) == list(range(50))
+    assert contents(dialogues[7]) == ["q7", "a 7"]
+    assert contents(dialogues[8]) == ["text:q8", "a\\n8"]
+
+
+def test_star_leaves_out_dialogues_that_broke_off_in_silence(tmp_path):
+    events = [{"Agent": "UserGuide", "Action": "instruct", "Text": "Ask"}]
+    files = {f"dialogues/{number}.json": {"Events": events} for number in range(30)}
+    with pytest.raises(InputError, match="gave nothing"):
+        load_examples("star", write(tmp_path / "star", files), "all")
+
+
+# Labels.
+
+
+def test_star_names_the_task_of_a_dialogue_with_one(tmp_path):
+    def dialogue(tasks, several):
+        scenario = {"Domains": ["bank", None, "ride"], "MultiTask": several, "WizardCapabilities": tasks}
+        said = [{"Agent": agent, "Action": "utter", "Text": "Hi"} for agent in ("Wizard", "User", "User")]
+        record = {"DialogueID": 5, "CompletionLevel": "Complete", "Events": said, "Scenario": scenario}
+        return read_one(tmp_path, "star", {"dialogues/5.json": record})
+
+    balance = {"Domain": "bank", "Task": "bank_balance"}
+    assert [turn.intents for turn in dialogue([balance], several=False).turns] == [(), ("bank_balance",), ()]
+    for tasks, several in (([balance], True), ([balance] * 2, False)):
+        assert not any(turn.intents for turn in dialogue(tasks, several).turns)
+    assert dialogue([balance], several=False).domains == ("bank", "ride")
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "slots"),
+    [
+        ("i am ada king here", "O O name name O", (("name", "ada king"),)),
+        ("ada to bo", "name O Name", (("name", "ada"), ("name", "bo"))),
+        ("ada 12 king", "name zip name", (("name", "ada"), ("zip", "12"), ("name", "king"))),
+        ("two words", "name", (("name", ""),)),
+        ("one", "name O zip", (("name", ""), ("zip", ""))),
+        ("no slot", "O O O", ()),
+        ('"cell \n with ""quotes"""', "O O zip", (("zip", '"quotes"'),)),
+    ],
+)
+def test_muldogo_words_in_a_row_with_one_tag_are_one_value(tmp_path, text, tags, slots):
+    header, row = "conversationId\tutterance\tslot-labels\tintent", f"c\t{text}\t{tags}\tseat<div>Book"
+    files = {"splits_annotated_at_turn_level/media/dev.tsv": f"{header}\n{row}\nc\t \tO\t\n"}
+    (turn,) = read_one(tmp_path, "muldogo", files, "dev").turns
+    assert (turn.slots, turn.intents) == (slots, ("seat", "book"))
+
+
+def kvret(folder, *said):
+    turns = []
+    for text, *annotation in said:
+        data = {"utterance": text}
+        if annotation:
+            slots, flags = annotation
+            data |= {"slots": slots, "requested": {"poi": "poi" in flags, "Date": "Date" in flags}}
+        turns.append({"turn": "assistant" if annotation else "driver", "data": data})
+    record = {"dialogue": turns, "scenario": {"task": {"intent": "navigate"}, "uuid": "k1"}}
+    return read_one(folder, "kvret", {"kvret_dev_public.json": [record]}, "dev")
+
+
+@pytest.mark.parametrize(
+    ("slots", "flags", "acts", "expected"),
+    [
+        ({"Poi": "Bar "}, ["poi"], ("inform", "request"), (("poi", "Bar"), ("poi", ""))),
+        ({"poi": "Bar "}, ["poi"], ("inform",), (("poi", "Bar"),)),
+        ({"poi": "bar"}, ["Date"], ("inform", "request"), (("poi", "bar"), ("date", ""))),
+        ({}, [], (), ()),
+    ],
+)
+def test_kvret_a_flag_without_a_value_is_a_request(tmp_path, slots, flags, acts, expected):
+    assert annotated(kvret(tmp_path, ["go"], ["ok", slots, flags])) == [(acts, expected)]
+
+
+def test_kvret_labels_belong_to_the_turn_right_before_and_are_new(tmp_path):
+    said = [["a"], ["b", {"poi": "Bar"}, []], ["c"], ["d", {"poi": "bar "}, []], ["e"], [" ", {"poi": "x"}, []]]
+    found = annotated(kvret(tmp_path, *said, [" "], ["f", {"poi": "y"}, []]))
+    assert [slots for _, slots in found] == [(("poi", "Bar"),), (), (("poi", "x"),)]
+    found = annotated(kvret(tmp_path, ["a"], ["b"], ["c", {}, ["Date"]], ["d", {}, ["poi"]]))
+    assert [acts for acts, _ in found] == [(), ("request",)]
+
+
+def camrest(folder, *slus, answer=()):
+    said = [{"usr": {"transcript": "hi", "slu": [{"act": act, "slots": [pair]} for act, pair in slu]},
+             "sys": {"sent": "ok", "DA": list(answer)}} for slu in slus]  # fmt: skip
+    return read_one(folder, "camrest676", {"CamRest676.json": [{"dialogue_id": 0, "dial": said}]})
+
+
+def test_camrest_turn_informs_of_what_the_turn_before_did_not_list_and_requests_again(tmp_path):
+    thai, north, phone = ("inform", ["food", "thai"]), ("Inform", ["Area", "north"]), ("request", ["slot", "phone"])
+    turns = camrest(tmp_path, [phone, thai], [north, thai, phone], [thai], [thai, north, ("request", ["area", "any"])])
+    assert annotated(turns) == [
+        (("request", "inform"), (("phone", ""), ("food", "thai"))),
+        (("inform", "request"), (("area", "north"), ("phone", ""))),
+        ((), ()),
+        (("inform", "request"), (("area", "north"), ("area", "any"))),
+    ]
+    system = camrest(tmp_path, [], answer=["food", ["area, centre"], ["area", "north"], ""])
+    expected = (("request", "inform"), (("food", ""), ("area", "centre"), ("area", "north")))
+    assert annotated(system, "assistant") == [expected]
+
+
+@pytest.mark.parametrize(
+    ("name", "prefixed", "slot"),
+    [
+        ("pizza_ordering.name.pizza", True, "name.pizza"),
+        ("pizza_ordering.name.pizza.Accept", True, "name.pizza"),
+        ("coffee_ordering.preference.reject", True, "preference"),
+        ("pizza_ordering.accept", True, "accept"),
+        ("hotel_search. num.beds", True, "num.beds"),
+        ("movie_search.time.end.", True, "time.end"),
+        ("music.describes_type.music.more", True, "describes_type.music"),
+        ("date.showing", False, "date.showing"),
+        ("Location", False, "location"),
+        ("pizza_ordering", True, None),
+    ],
+)
+def test_names_of_slots_in_taskmaster(name, prefixed, slot):
+    segment = {"text": "x", "annotations": [{"name": name}, {"name": name}]}
+    assert taskmaster.slots_of([segment, segment], prefixed=prefixed) == (((slot, "x"),) if slot else ())
+
+
+def test_labels_of_bitod():
+    actions = [
+        *(("inform_intent", "intent", "hotels_en_US_booking"), ("inform_intent", "intent", "HKMTR_en")),
+        *(("inform", "Rating", 9, 10), ("Request", "name"), ("affirm", ""), ("inform", "rating", 9)),
+        *(("inform_intent", "intent"), ("negate_intent", "intent", "weather_en")),
+    ]
+    raw = [{"act": act, "slot": slot, "relation": "", "value": values} for act, slot, *values in actions]
+    expected = (("inform", "request", "affirm"), (("rating", "9"), ("name", "")), ("hotels_booking", "HKMTR"))
+    assert bitod.labels_of(raw) == expected
+    assert [bitod.domain_of(intent) for intent in ("hotels_en_US_booking", "chat")] == [("hotels",), ()]
+
+
+@pytest.mark.parametrize(
+    ("cells", "acts", "slots"),
+    [
+        (["inform(city=Oslo;date=today)"], ["inform"], [("city", "Oslo"), ("date", "today")]),
+        (["request(ticket;city=Oslo)"], ["request", "inform"], [("ticket", ""), ("city", "Oslo")]),
+        (["Request( City ; date )"], ["request"], [("city", ""), ("date", "")]),
+        (["inform(city={Oslo# Bergen})"], ["inform"], [("city", "Oslo"), ("city", "Bergen")]),
+        (["inform(result={})", "inform(result={)"], ["inform"], [("result", ""), ("result", "{")]),
+        (["greeting(greeting=hi)"], ["greeting"], []),
+        (["thanks()", "", "closing()"], ["thanks", "closing"], []),
+        (['"inform(city=Oslo)" '], ["inform"], [("city", "Oslo")]),
+        (["inform(name=Owl (east)"], ["inform"], [("name", "Owl (east")]),
+        (["inform(city=Oslo"], ["inform"], [("city", "Oslo")]),
+        (["inform(a=b=c;;x y=1)"], ["inform"], [("a", "b=c")]),
+        (["no act", "(x)", "??"], [], []),
+        (["inform(city=Oslo)", "inform(city=Oslo)"], ["inform"], [("city", "Oslo")]),
+    ],
+)
+def test_acts_of_msdc(cells, acts, slots):
+    assert msdc.labels_of(cells) == (acts, slots)
+
+
+def test_a_session_of_msdc_is_its_rows_in_the_order_of_their_numbers(tmp_path):
+    rows = [
+        ["session.ID", "Message.ID", "Message.Timestamp", "Message.From", "Message.Text", "Dialog-Acts", "", ""],
+        ["1", "10", "t", "agent", '"Ask for ""Owl"", please" ', "inform(name=Owl)", "thanks()", ""],
+        [" 1", " 9", "t", "user", "To whom?", "request(name)", "", ""],
+        ["2", "1", "t", "user", 'A 5" pizza'],
+        ["2", "2", "t", "agent", '"'],
+    ]
+    files = {"taxi_all.tsv": "\ufeff" + "".join("\t".join(row) + "\n" for row in rows)}
+    found = {dialogue.id: dialogue for dialogue in read(tmp_path, "msdc", files)}
+    assert found["taxi/1"].turns == (
+        Turn("user", "To whom?", ("request",), (("name", ""),)),
+        Turn("assistant", 'Ask for "Owl", please', ("inform", "thanks"), (("name", "Owl"),)),
+    )
+    assert contents(found["taxi/2"]) == ['A 5" pizza', '"']
+    assert {dialogue.domains for dialogue in found.values()} == {("taxi",)}
+
+
+@pytest.mark.parametrize(
+    ("annotation", "acts", "slots"),
+    [
+        ({}, (), ()),
+        ({"general-bye": [["none", "none"], ["None", "x"]], "backchannel": []}, ("bye", "backchannel"), ()),
+        ({"A-Inform": [["Area", "East"]], "B-Inform": [["Area", "?"]]}, ("inform",), (("area", "East"), ("area", ""))),
+        ({"Hotel-NoOffer-Relevant": ["Stars", "none"]}, ("nooffer-relevant",), (("stars", ""),)),
+    ],
+)
+def test_labels_of_multiwoz_lose_their_domain_and_nothing_else(annotation, acts, slots):
+    assert labels(annotation) == (acts, slots)
+    assert {identifier(key) for key in ("PMUL1", "pmul1.json", "PMUL1.JSON", "Pmul1.json")} == {"PMUL1"}
+
+
+def test_acts_in_a_file_of_their_own_count_the_turns_of_the_system(tmp_path):
+    bare = {"goal": {}, "log": [{"text": text, "metadata": {}} for text in ("hi", "who?", "me", "ok")]}
+    acts = {"1": "No Annotation", "2": {"Hotel-Inform": [["Area", "east"]]}}
+    own = {"goal": {}, "log": [*bare["log"][:1], *log(Hotel_Bye=[])["log"]]}
+    files = {"train.json": {"A.json": bare, "B": own, "C": bare}, "dialogue_acts.json": {"A": acts, "B": acts}}
+    found = read(tmp_path, "multiwoz24", files, "train")
+    inform = (("inform",), (("area", "east"),))
+    assert [annotated(each, "assistant") for each in found] == [[((), ()), inform], [(("bye",), ())], [((), ())] * 2]
+    assert not any(acts for each in found for acts, _ in annotated(each))
+
+
+FUNCTIONS = ["inform", "request", "recommend", "book", "select", "sorry"]
+ARGUMENTS = [
+    *("pricerange", "id", "address", "postcode", "type", "food", "phone", "name", "area", "choice", "price", "time"),
+    *("reference", "none", "parking", "stars", "internet", "day", "arriveby", "departure", "destination", "leaveat"),
+    *("duration", "trainid", "people", "department", "stay"),
+]
+TOPICS = ["restaurant", "hotel", "attraction", "train", "taxi", "hospital", "police", "bus"]
+
+
+def hdsa(folder, *vectors, more=()):
+    lines = [("A", str(number), "", f"said {number}", "hi", json.dumps([int(place in ones) for place in range(44)]))
+             for number, ones in enumerate(vectors)]  # fmt: skip
+    files = {
+        "dev.tsv": "".join("\t".join(line) + "\n" for line in lines),
+        "val_reference_nondelex.json": {"A": ["bye"]},
+    }
+    return read_one(folder, "hdsa", files | dict(more), "dev")
+
+
+def test_hdsa_vectors_name_domains_functions_and_arguments(tmp_path):
+    every = hdsa(tmp_path, range(44))
+    assert every.turns[1].dialogue_acts == tuple(FUNCTIONS)
+    assert every.turns[1].slots == tuple((name, "") for name in ARGUMENTS if name != "none")
+    assert every.domains == tuple(sorted(TOPICS))
+    assert hdsa(tmp_path, [1, 9], [8], [4]).domains == ("hotel", "taxi")
+    assert contents(hdsa(tmp_path, [], [], [])) == ["hi", "said 1", "hi", "said 2", "hi", "bye"]
+
+
+def test_hdsa_prefers_json_where_users_inform_of_what_is_new(tmp_path):
+    def exchange(state, acts):
+        return {"user": "[x]", "sys": "[x]", "user_orig": "u", "sys_orig": "s", "BS": state, "act": acts}
+
+    east, west = [["Area", "east"]], [["area", "west"]]
+    both = {"hotel": east, "taxi": west}
+    info = [
+        exchange({"hotel": east}, {"hotel-inform-stars": "4", "hotel-request-area": "?", "general-none-none": "none"}),
+        exchange(both, {"booking-inform-none": "none"}),
+        exchange(both, {"taxi-sorry-area": "none"}),
+        exchange({"hotel": west}, {}),
+    ]
+    found = hdsa(tmp_path, [0], more={"val.json": [{"file": "Mul1.json", "info": info}]}.items())
+    inform = ("inform",)
+    changes = [(inform, (("area", "east"),)), (inform, (("area", "west"),)), ((), ()), (inform, (("area", "west"),))]
+    assert annotated(found) == changes
+    system = [(("inform", "request"), (("stars", "4"), ("area", ""))), (inform, ()), (("sorry",), (("area", ""),))]
+    assert annotated(found, "assistant") == [*system, ((), ())]
+    assert (found.id, found.domains) == ("MUL1", ("hotel", "taxi"))
+
+
+@pytest.mark.parametrize(
+    ("line", "links"),
+    [
+        ("[10:03] <c> it is", [(0, 1), (1, 2), (2, 3)]),  # three nicks
+        ("[10:03] <a> it is", [(0, 2), (2, 3)]),  # one nick
+        ("[10:03] <a> it is", [(0, 1), (2, 3)]),  # two messages
+        ("=== c has joined #ubuntu", [(1, 2), (2, 3)]),  # two messages and what the system says
+        ("[10:03] <b> ", [(1, 2), (2, 3)]),  # two messages with text
+    ],
+)
+def test_ubuntu_irc_leaves_out_what_is_no_conversation_of_two(tmp_path, line, links):
+    def files(last, replies):
+        lines = ["[10:00] <a> is it on?", "[10:01] <b> yes", "[10:02]  * a nods <slowly>", last]
+        annotation = "".join(f"{one} {other} -\n" for one, other in replies)
+        return {"dev/log.ascii.txt": "\n".join(lines), "dev/log.annotation.txt": annotation}
+
+    with pytest.raises(InputError, match="gave nothing"):
+        read(tmp_path, "ubuntu_irc", files(line, links), "dev")
+    found = read_one(tmp_path, "ubuntu_irc", files(line, [(1, 2), (3, 3), (1, 0)]), "dev")  # in any order and direction
+    turns = (Turn("user", "is it on?"), Turn("assistant", "yes"), Turn("user", "nods <slowly>"))
+    assert (found.id, found.turns) == ("dev/log/0", turns)
+
+
+# Utterances, and responses to choose from.
+
+
+def test_jddc2018_takes_one_comma_off_and_leaves_out_a_reply_that_says_nothing(tmp_path):
+    one, other = read(
+        tmp_path, "jddc2018", {"devQuestions.txt": "到了吗,,\n好,\n", "devAnswers.txt": "还没,请稍等,\n, ,\n"}, "dev"
+    )
+    assert contents(one) == ["到了吗,", "还没,请稍等"]
+    assert contents(other) == ["好"]
+
+
+def test_snips_reads_characters_spelled_as_surrogates(tmp_path):
+    content = b'{"A": [{"data": [{"text": "owl "}, {"text": "\xed\xa0\xbd\xed\xb8\x80 ", "entity": "moodName"}]}]}'
+    dialogue = read_one(tmp_path, "snips", {"A/train_A_full.json": content}, "train")
+    assert (contents(dialogue), dialogue.turns[0].slots) == (["owl 😀"], (("moodname", "😀"),))
+
+
+def test_few_shot_intent_slots_are_runs_of_words(tmp_path):
+    lines = {
+        "seq.in": " to new york or york via oslo \n",
+        "label": "a#b\n",
+        "seq.out": "O B-To I-To O B-To I-by B-by\n",
+    }
+    files = {f"ATIS/train/{name}": line for name, line in lines.items()}
+    (turn,) = read_one(tmp_path, "few_shot_atis", files, "train").turns
+    slots = (("to", "new york"), ("to", "york"), ("by", "via"), ("by", "oslo"))
+    assert turn == Turn("user", "to new york or york via oslo", (), slots, ("a", "b"))
+
+
+def test_ubuntu_speakers_change_at_the_end_of_a_turn_even_an_empty_one(tmp_path):
+    said = "a __eou__ b __eou__ __eot__ __eou__ __eot__ c __eou__ __eot__ d __eot__"
+    rows = [f"{said},e __eou__ f __eou__,1", "a,b,0", "a,b,1.0", "a,b,0.0"]
+    found = read(tmp_path, "ubuntu", {"train.csv": "\n".join(["Context,Utterance,Label", *rows])}, "train")
+    spoken = [("user", "a"), ("user", "b"), ("user", "c"), ("assistant", "d")]
+    assert [(turn.role, turn.content) for turn in found[0].context] == spoken
+    assert found[0].responses == ("e f",)
+    assert [item.correct for item in found] == [(0,), (), (0,), ()]
+
+
+def test_dstc7_answers_of_test_may_come_from_a_file_of_their_own(tmp_path):
+    options = [{"candidate-id": name, "utterance": f"say {name}"} for name in "AB"]
+    said = [{"speaker": "participant_2", "utterance": "hi"}]
+    record = {"example-id": 7, "messages-so-far": said, "options-for-next": options}
+    answers = {"ubuntu_responses_subtask_1.tsv": "6\tA\tno\n7\tB,A\tyes\n"}
+
+    def correct(split, **more):
+        files = {f"ubuntu_{split}_subtask_1.json": [record | more], **answers}
+        return read_one(tmp_path, "dstc7_ubuntu", files, split).correct
+
+    assert correct("test") == (1, 0)
+    assert correct("test", **{"options-for-correct-answers": options[1:]}) == (1,)
+    assert correct("dev", **{"options-for-correct-answers": []}) == ()
+
+
+def test_ecommerce_lines_of_one_context_are_one_example_of_at_most_ten(tmp_path):
+    lines = ["1\ta\tb", *["0\ta\tc\tb"] * 10, "1\ta\tc\td"]
+    one, more, rest = read(tmp_path, "ecommerce", {"ECD_sample/train": "\n".join(lines) + "\n\n"}, "train")
+    assert (one.responses, one.correct, len(one.context)) == (("b",), (0,), 1)
+    assert [(turn.role, turn.content) for turn in more.context] == [("user", "a"), ("assistant", "c")]
+    assert (more.responses, more.correct) == (("b",) * 10, ())
+    assert (rest.responses, rest.correct, rest.id) == (("d",), (0,), "train/2")
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("as_lines", [False, True])
+def test_dialogue_nli_as_a_list_and_as_lines(tmp_path, as_lines, mark):
+    pairs = [{"sentence1": "i sing .", "sentence2": f"i am {n} .", "label": "neutral"} for n in range(3)]
+    content = mark + ("\n".join(map(json.dumps, pairs)) if as_lines else json.dumps(pairs, indent=1))
+    found = read(tmp_path, "dialogue_nli", {"dialogue_nli_test.jsonl": content}, "test")
+    assert [(pair.second, pair.label, pair.id) for pair in found] == [
+        (f"i am {n} .", "neutral", f"test/{n}") for n in range(3)
+    ]
+
+
+# DialogStudio.
+
+
+def exchange(user, system, user_info=None, system_info=None, **more):
+    sides = {"original user side information": user_info or {}, "original system side information": system_info or {}}
+    return {"user utterance": user, "system response": system, **sides, **more}
+
+
+def studio(folder, dataset, *exchanges, **about):
+    record = {"original dialog info": about, "log": list(exchanges)}
+    write(folder / dataset, {"train.json": {f"{dataset}--train--1": record}})
+    (dialogue,) = load_dialogues("dialogstudio", folder / dataset)  # the folder of one dataset does as well
+    return dialogue
+
+
+def test_dialogstudio_reads_a_dataset_beyond_the_twenty_without_labels(tmp_path):
+    dialogue = studio(
+        tmp_path, "STAR", exchange("Hi", "Hello", "{ not looked at", {"frames": 3}), exchange("", "Still?")
+    )
+    assert dialogue.turns == (Turn("user", "Hi"), Turn("assistant", "Hello"), Turn("assistant", "Still?"))
+    assert dialogue.domains == ()
+
+
+@pytest.mark.parametrize(
+    ("dataset", "user", "expected", "intents"),
+    [
+        ("GECOR", {"slu": [{"act": "request", "slots": [["slot", "phone"], ["area", "north"]]}]},
+         (("request",), (("phone", ""), ("north", ""))), ()),
+        ("GECOR", {"slu": [{"act": "inform", "slots": [["slot", "phone"], ["stars", 4]]}]},
+         (("inform",), (("phone", ""), ("stars", "4"))), ()),
+        ("MULTIWOZ2_2", {"frames": [{"state": {"requested_slots": ["taxi-phone"], "slot_values": {"taxi-day": []}}}]},
+         (("inform", "request"), (("day", ""), ("phone", ""))), ("find_taxi", "NONE")),
+        ("DSTC2-Clean", {"turn_label": [["request", "phone"], ["", "any"]]}, (("request",), (("phone", ""),)), ()),
+        ("MultiWOZ_2.1", {"dialog_act": {"Hotel-Inform": [["None", "none"]], "Booking-Inform": [], "general-bye": []}},
+         (("inform", "bye"), ()), ("find_taxi", "NONE")),
+        ("MulDoGO", {"slot-labels": ["O name name O", None], "intent": ["greeting<div>book", None]},
+         ((), (("name", ""),)), ("greeting", "book")),
+        ("SimJointMovie", {}, ((), ()), ()),
+    ],
+)  # fmt: skip
+def test_what_users_say_in_dialogstudio(tmp_path, dataset, user, expected, intents):
+    dialogue = studio(tmp_path, dataset, exchange("So", "ok", user, intent="find_taxi , NONE"), domain="airline")
+    assert annotated(dialogue) == [expected]
+    assert dialogue.turns[0].intents == intents
+
+
+def test_system_acts_of_hdsa_in_dialogstudio(tmp_path):
+    acts = {"hotel-inform-area": "north", "hotel-inform-parking": "none", "booking-request-day": "?"}
+    acts["general-reqmore-none"] = "none"
+    dialogue = studio(tmp_path, "HDSA-Dialog", exchange("", "x", {}, {"sys_orig": "Which day?", "act": acts}))
+    expected = (("inform", "request", "reqmore"), (("area", "north"), ("parking", ""), ("day", "")))
+    assert (annotated(dialogue, "assistant"), contents(dialogue)) == ([expected], ["Which day?"])
+    assert dialogue.domains == ("hotel",)
