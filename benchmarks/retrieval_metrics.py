@@ -45,7 +45,7 @@ def make_vectors(folder: Path, count: int, seed: int) -> None:
 
 def run_ours(vectors: Any, labels: Any) -> list[float]:
     """Returns MAP, MRR and the mean correlation."""
-    from hf_dialemb.evaluation.tasks.all_pairs import pair_scores
+    from hf_dialemb.evaluation.tasks.domains import pair_scores
 
     found = pair_scores(vectors, labels)
     return [float(each.mean()) for each in found[:3]]
@@ -90,7 +90,7 @@ def measure(folder: Path, side: str) -> dict[str, Any]:
 
     import numpy as np
 
-    import hf_dialemb.evaluation.tasks.all_pairs  # noqa: F401 - what takes time is measured without what it imports
+    import hf_dialemb.evaluation.tasks.domains  # noqa: F401 - what takes time is measured without what it imports
 
     vectors, labels = np.load(folder / "vectors.npy"), np.load(folder / "labels.npy")
     start, processor = time.perf_counter(), time.process_time()

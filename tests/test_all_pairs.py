@@ -9,8 +9,8 @@ from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
 
 from hf_dialemb.encoders.specs import load_encoder
-from hf_dialemb.evaluation.tasks.all_pairs import pair_scores
-from hf_dialemb.evaluation.tasks.domains import evaluate_embeddings, load_domains
+from hf_dialemb.evaluation.tasks.domains import evaluate_embeddings, load_domains, pair_scores
+from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.metrics.dialogue_retrieval.functional import retrieval_scores
 from hf_dialemb.metrics.semantic_relatedness.functional import query_relatedness
 
@@ -36,7 +36,7 @@ def test_undefined_correlations_count_as_zero():
 
 @pytest.mark.slow
 def test_the_protocol_on_real_dialogues_agrees_with_a_plain_script(data_dir):
-    problem = load_domains("sgd", data_dir, "test", 400)
+    problem = load_domains(CorpusPart("sgd", data_dir, "test", 400))
     vectors = load_encoder("tfidf").encode(problem.dialogues).astype(np.float64)
     labels = np.array(problem.labels)
     figures = {row[:3]: row.mean for row in evaluate_embeddings(vectors, problem.labels, seeds=[0])}

@@ -12,6 +12,7 @@ from hf_dialemb.evaluation import evaluate_models
 from hf_dialemb.evaluation.tasks import context_probes
 from hf_dialemb.evaluation.tasks.context_labels import ACTS, WORDS
 from hf_dialemb.evaluation.tasks.registry import get_task, load_problem
+from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
@@ -51,7 +52,7 @@ class Telling:
 
 @pytest.mark.parametrize("target", [WORDS, ACTS])
 def test_a_layer_reads_what_the_vectors_say_and_guesses_otherwise(small, target):
-    problem = context_probes.load("multiwoz", None, "test", None, target)
+    problem = context_probes.load(CorpusPart("multiwoz", None, "test", None), target)
     assert problem.config["contexts"] == {"train": 40, "dev": 8, "test": 12}
     told = {row.metric: row for row in problem.measure(Telling(True), [0, 1, 2, 3])}
     guessed = {row.metric: row for row in problem.measure(Telling(False), [0, 1, 2, 3])}
@@ -62,14 +63,14 @@ def test_a_layer_reads_what_the_vectors_say_and_guesses_otherwise(small, target)
 
 
 def test_a_limit_is_a_sample_of_every_part(small):
-    problem = context_probes.load("multiwoz", None, "test", 10, ACTS)
+    problem = context_probes.load(CorpusPart("multiwoz", None, "test", 10), ACTS)
     assert problem.config["contexts"] == {"train": 10, "dev": 8, "test": 10}
 
 
 @pytest.mark.parametrize("split", ["train", "dev", "all"])
 def test_what_the_layer_learns_from_is_not_measured_on(small, split):
     with pytest.raises(InputError, match=f"got split {split}, which the layer learns from"):
-        context_probes.load("multiwoz", None, split, None, ACTS)
+        context_probes.load(CorpusPart("multiwoz", None, split, None), ACTS)
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from hf_dialemb.evaluation import (
     write_results,
 )
 from hf_dialemb.evaluation.run import _caption
-from hf_dialemb.evaluation.tasks.all_pairs import pair_scores
+from hf_dialemb.evaluation.tasks.domains import pair_scores
 from hf_dialemb.metrics.alignment_uniformity.functional import alignment_uniformity
 from hf_dialemb.metrics.purity.functional import cluster_purity
 from hf_dialemb.models.dialogue import Dialogue

@@ -8,6 +8,7 @@ import pytest
 from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.encoders.specs import load_encoder
 from hf_dialemb.evaluation.tasks.ablations import FIRST, MEAN, SECOND, SUM, load_ablations, views
+from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
@@ -58,7 +59,7 @@ def test_one_voice_is_left_out_and_all_settings_are_measured(tmp_path):
     trains = [Dialogue((Turn("user", "train"), Turn("assistant", f"at {n}")), f"t{n}", ("train",)) for n in range(4)]
     alone = Dialogue((Turn("user", "well"),), "alone", ("hotel",))
     write_jsonl([*rooms, *trains, alone], tmp_path / "mine.jsonl")
-    problem = load_ablations(str(tmp_path / "mine.jsonl"), None, "test", None)
+    problem = load_ablations(CorpusPart(str(tmp_path / "mine.jsonl")))
     assert (problem.config["dialogues"], problem.config["labels"]) == (8, 2)
     figures = {row[:3]: row.mean for row in problem.measure(load_encoder("tfidf"), [0])}
     assert figures["dialogue-retrieval", "map", FIRST] == pytest.approx(100)
@@ -73,4 +74,4 @@ def test_one_voice_is_left_out_and_all_settings_are_measured(tmp_path):
     }
     write_jsonl([rooms[0], trains[0], alone], tmp_path / "alone.jsonl")
     with pytest.raises(InputError, match="got 2 dialogues of two speakers with 2 distinct labels"):
-        load_ablations(str(tmp_path / "alone.jsonl"), None, "test", None)
+        load_ablations(CorpusPart(str(tmp_path / "alone.jsonl")))

@@ -9,6 +9,7 @@ import pytest
 from hf_dialemb.encoders.baselines import TfidfEncoder
 from hf_dialemb.evaluation.tasks.intents import OUT_OF_SCOPE
 from hf_dialemb.evaluation.tasks.out_of_scope import Parts, detect, load_out_of_scope
+from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.metrics.out_of_scope.functional import (
     detect_out_of_scope,
     out_of_scope_scores,
@@ -140,15 +141,15 @@ def test_without_dev_the_threshold_comes_from_the_examples_that_are_not_drawn(in
 
 def test_other_corpora_are_refused():
     with pytest.raises(InputError, match="got 0 utterances out of scope to train on"):
-        load_out_of_scope("banking77", FILES, "test", None)
+        load_out_of_scope(CorpusPart("banking77", FILES, "test", None))
     with pytest.raises(InputError, match="choose dev or test"):
-        load_out_of_scope("clinc150", FILES, "train", None)
+        load_out_of_scope(CorpusPart("clinc150", FILES, "train", None))
 
 
 @pytest.mark.slow
 @real
 def test_the_real_corpus():
-    problem = load_out_of_scope("clinc150", None, "test", 600)
+    problem = load_out_of_scope(CorpusPart("clinc150", None, "test", 600))
     assert (problem.config["utterances"], problem.config["labels"], problem.config["threshold_from"]) == (
         600,
         150,
@@ -157,4 +158,4 @@ def test_the_real_corpus():
     found = figures(problem.measure(TfidfEncoder(), [0]))
     assert found["oos_recall", "5-shot mean-std"] < found["oos_recall", "5-shot mean"]
     assert found["in_accuracy", "5-shot mean-std"] > found["in_accuracy", "5-shot mean"]
-    assert load_out_of_scope("clinc150", None, "dev", None).config["threshold_from"] == "train"
+    assert load_out_of_scope(CorpusPart("clinc150", None, "dev", None)).config["threshold_from"] == "train"

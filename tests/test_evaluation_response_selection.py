@@ -10,13 +10,15 @@ from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.corpora.examples import ResponseSelection
 from hf_dialemb.encoders.baselines import TfidfEncoder
 from hf_dialemb.evaluation.tasks import contexts, response_selection
+from hf_dialemb.evaluation.tasks.registry import get_task
+from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.evaluation.tasks.texts import TextVectors, first_words, last_words, row_cosines
 from hf_dialemb.models.dialogue import Dialogue, Turn, plain
 from hf_dialemb.models.errors import InputError
 
 FILES = Path(__file__).parent / "corpora_files"
 real = pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="HF_DIALEMB_DATA does not name the corpora")
-UTTERANCE, DIALOGUE = response_selection.TASKS
+UTTERANCE, DIALOGUE = get_task("response-selection"), get_task("dialogue-response-selection")
 
 
 class Recorded:
@@ -61,7 +63,7 @@ def figures(found):
 def test_a_response_is_the_very_next_turn_of_another_role(tmp_path):
     chat = [("u", "one 1"), ("u", "two 2"), ("a", "three 3"), ("3", "four 4"), ("u", "five 5")]
     filler = [[("u", f"q {n}"), ("a", f"a {n}")] for n in range(100)]
-    problem = UTTERANCE.load(write(tmp_path, chat, *filler), None, "all", None)
+    problem = UTTERANCE.load(CorpusPart(write(tmp_path, chat, *filler)))
     encoder = Recorded(numbered)
     problem.measure(encoder, [0])
     assert problem.config == {
@@ -76,16 +78,16 @@ def test_everything_is_encoded_once_in_one_call(tmp_path):
         tmp_path,
         *[[("u", f"q {n}"), ("a", f"a {n % 7} {n}"), ("u", f"c {n % 9} {n}"), ("a", "bye")] for n in range(120)],
     )
-    for task in response_selection.TASKS:
+    for task in (UTTERANCE, DIALOGUE):
         encoder = Recorded(hashed)
-        task.load(corpus, None, "all", None).measure(encoder, range(3))
+        task.load(CorpusPart(corpus)).measure(encoder, range(3))
         assert len(encoder.calls) == 1
         assert len(set(encoder.calls[0])) == len(encoder.calls[0])
 
 
 def test_whoever_tells_pairs_apart_gets_a_hundred_percent(tmp_path):
     problem = UTTERANCE.load(
-        write(tmp_path, *[[("u", f"q {n}"), ("a", f"a {n}")] for n in range(250)]), None, "all", None
+        CorpusPart(write(tmp_path, *[[("u", f"q {n}"), ("a", f"a {n}")] for n in range(250)]), None, "all", None)
     )
     found = problem.measure(Recorded(numbered), [0, 1])
     assert set(figures(found).values()) == {100}
@@ -98,7 +100,7 @@ def test_whoever_tells_pairs_apart_gets_a_hundred_percent(tmp_path):
 
 def test_whoever_does_not_guesses(tmp_path):
     problem = UTTERANCE.load(
-        write(tmp_path, *[[("u", f"q {n}"), ("a", f"a {n}")] for n in range(300)]), None, "all", None
+        CorpusPart(write(tmp_path, *[[("u", f"q {n}"), ("a", f"a {n}")] for n in range(300)]), None, "all", None)
     )
     found = figures(problem.measure(Recorded(lambda text: [1.0, 0.0]), [0]))
     assert [found[f"top{k}", setting] for k in (1, 3, 10) for setting in ("", "official")] == pytest.approx(
@@ -112,7 +114,7 @@ def test_equal_texts_are_correct_but_not_officially(tmp_path):
     # Ten responses of each block are the same but for case and spaces, and every query knows that it wants them.
     pairs = [[("u", f"q 7 no {n} 7"), ("a", " Thank  you 7" if n % 2 else "thank you 7")] for n in range(10)]
     others = [[("u", f"q {n}"), ("a", f"a {n}")] for n in range(10, 100)]
-    problem = UTTERANCE.load(write(tmp_path, *pairs, *others), None, "all", None)
+    problem = UTTERANCE.load(CorpusPart(write(tmp_path, *pairs, *others)))
     found = figures(problem.measure(Recorded(numbered), [0]))
     assert found["top1", ""] == found["mrr", ""] == 100
     assert found["top1", "official"] == pytest.approx(90 + 10 / 10)
@@ -121,7 +123,7 @@ def test_equal_texts_are_correct_but_not_officially(tmp_path):
 
 def test_a_query_is_not_among_its_candidates_but_officially_it_is(tmp_path):
     chats = [[("u", f"q {n}"), ("a", f"a {n}"), ("u", f"b {n}")] for n in range(50)]
-    problem = UTTERANCE.load(write(tmp_path, *chats), None, "all", None)
+    problem = UTTERANCE.load(CorpusPart(write(tmp_path, *chats)))
     found = figures(problem.measure(Recorded(numbered), [0]))
     # All of a dialogue is alike: to each first turn two responses are, to each second one its own and itself.
     assert found["top1", ""] == 100 * (0.5 + 1) / 2
@@ -130,7 +132,7 @@ def test_a_query_is_not_among_its_candidates_but_officially_it_is(tmp_path):
 
 def test_repeated_pairs_count_once_but_not_officially(tmp_path):
     chats = [[("u", f"q {n}"), ("a", f"a {n}")] for n in (*([0] * 60), *range(60, 300))]
-    problem = UTTERANCE.load(write(tmp_path, *chats), None, "all", None)
+    problem = UTTERANCE.load(CorpusPart(write(tmp_path, *chats)))
     assert problem.config["pairs"] == 241
     found = figures(problem.measure(Recorded(numbered), [0]))
     assert found["top1", ""] == 100
@@ -140,24 +142,24 @@ def test_repeated_pairs_count_once_but_not_officially(tmp_path):
 def test_official_blocks_follow_the_files(tmp_path):
     # In the files, blocks are of one subject each; shuffled, hardly anybody shares one's subject.
     chats = [[("u", f"q no {n} {n // 100}"), ("a", f"a no {n} {n // 100}")] for n in range(300)]
-    found = figures(UTTERANCE.load(write(tmp_path, *chats), None, "all", None).measure(Recorded(numbered), range(3)))
+    found = figures(UTTERANCE.load(CorpusPart(write(tmp_path, *chats))).measure(Recorded(numbered), range(3)))
     assert found["top1", "official"] == pytest.approx(1)
     assert found["top1", ""] == pytest.approx(3, abs=0.3)
 
 
 def test_the_limit_counts_pairs(tmp_path):
     corpus = write(tmp_path, *[[("u", f"q {n}"), ("a", f"a {n}")] for n in range(250)])
-    problem = UTTERANCE.load(corpus, None, "all", 120)
+    problem = UTTERANCE.load(CorpusPart(corpus, None, "all", 120))
     assert (problem.config["pairs"], problem.config["pairs_of_the_split"], problem.config["limit"]) == (120, 250, 120)
     with pytest.raises(InputError, match="got 99 pairs of an utterance and a response, expected at least 100"):
-        UTTERANCE.load(corpus, None, "all", 99)
+        UTTERANCE.load(CorpusPart(corpus, None, "all", 99))
 
 
 def test_seeds_decide_and_repeat(tmp_path):
     chats = [[("u", f"q {n}"), ("a", f"a {n} b"), ("u", f"c {n}"), ("a", f"d {n}")] for n in range(150)]
     corpus = write(tmp_path, *chats)
-    for task in response_selection.TASKS:
-        problem = task.load(corpus, None, "all", None)
+    for task in (UTTERANCE, DIALOGUE):
+        problem = task.load(CorpusPart(corpus))
         once, again, other = (problem.measure(Recorded(hashed), [seed]) for seed in (3, 3, 4))
         assert once == again
         assert once != other
@@ -194,7 +196,7 @@ def test_what_stands_beside_a_response_is_of_its_role_and_from_elsewhere(tmp_pat
 
 
 def test_a_dialogue_so_far_finds_its_response(tmp_path):
-    problem = DIALOGUE.load(write(tmp_path, *long_chats(150)), None, "all", None)
+    problem = DIALOGUE.load(CorpusPart(write(tmp_path, *long_chats(150))))
     assert problem.config["contexts"] == problem.config["contexts_of_the_split"] == 300
     assert (problem.config["contexts_per_repeat"], problem.config["candidates"]) == (150, 100)
     found = problem.measure(Recorded(numbered), range(3))
@@ -209,7 +211,7 @@ def test_a_dialogue_so_far_finds_its_response(tmp_path):
 
 
 def test_of_a_long_context_the_end_is_kept_but_the_beginning_officially(tmp_path):
-    problem = DIALOGUE.load(write(tmp_path, *long_chats(150, words=200)), None, "all", None)
+    problem = DIALOGUE.load(CorpusPart(write(tmp_path, *long_chats(150, words=200))))
     encoder = Recorded(numbered)
     problem.measure(encoder, [0])
     cut = [text for text in encoder.calls[0] if len(text.split()) == problem.config["context_words"]]
@@ -222,15 +224,15 @@ def test_too_few_responses_are_refused(tmp_path):
     with pytest.raises(
         InputError, match="got 198 responses after 2 turns or more, none with 99 of its role that say something else"
     ):
-        DIALOGUE.load(write(tmp_path, *long_chats(99)), None, "all", None)
+        DIALOGUE.load(CorpusPart(write(tmp_path, *long_chats(99))))
     with pytest.raises(InputError, match="got 50 responses"):
-        DIALOGUE.load(write(tmp_path, *long_chats(150)), None, "all", 50)
+        DIALOGUE.load(CorpusPart(write(tmp_path, *long_chats(150)), None, "all", 50))
     with pytest.raises(InputError, match="got 0 responses"):
-        DIALOGUE.load(write(tmp_path, [("u", "hi"), ("a", "hi")]), None, "all", None)
+        DIALOGUE.load(CorpusPart(write(tmp_path, [("u", "hi"), ("a", "hi")])))
 
 
 def test_given_candidates_are_taken_and_the_true_one_comes_twice_officially():
-    problem = DIALOGUE.load("dstc7_ubuntu", FILES, "test", None)
+    problem = DIALOGUE.load(CorpusPart("dstc7_ubuntu", FILES, "test", None))
     selections = load_examples("dstc7_ubuntu", FILES, "test")
     assert problem.config["contexts"] == len(selections)
     assert problem.config["fewest_candidates"] == problem.config["most_candidates"] == 3
@@ -271,8 +273,8 @@ def test_cosines_of_rows():
 @pytest.mark.slow
 @real
 def test_real_chats():
-    for task, least in zip(response_selection.TASKS, (5, 30), strict=True):
-        problem = task.load("ubuntu_irc", None, "test", 400)
+    for task, least in zip((UTTERANCE, DIALOGUE), (5, 30), strict=True):
+        problem = task.load(CorpusPart("ubuntu_irc", None, "test", 400))
         found = figures(problem.measure(TfidfEncoder(), [0, 1]))
         assert least < found["top1", ""] < found["top3", ""] < found["top10", ""] < 80
         assert found["top1", "official"] < found["top1", ""]

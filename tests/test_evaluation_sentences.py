@@ -16,6 +16,7 @@ from hf_dialemb.corpora.examples import RetrievalQuery, SentencePair
 from hf_dialemb.corpora.retrieval_sets import retrieval_queries
 from hf_dialemb.encoders.baselines import TfidfEncoder
 from hf_dialemb.evaluation.tasks import dialogue_sts, nli, semantic_retrieval
+from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
@@ -128,7 +129,7 @@ def test_equal_texts_are_one_candidate_and_the_query_is_none():
 
 def test_map_and_mrr_of_a_corpus_with_intents(tmp_path):
     write_jsonl(INTENTS, tmp_path / "mine.jsonl")
-    problem = semantic_retrieval.TASK.load(str(tmp_path / "mine.jsonl"), None, "all", None)
+    problem = semantic_retrieval.load_rankings(CorpusPart(str(tmp_path / "mine.jsonl")))
     knowing = Given(lambda text: np.eye(3)[["book", "cancel", "find"].index(text.split()[0])])
     assert figures(problem.measure(knowing, [0, 1])) == {("map", ""): 100, ("mrr", ""): 100}
     assert [sorted(call) for call in knowing.calls] == [sorted(WORDS)]
@@ -141,17 +142,20 @@ def test_map_and_mrr_of_a_corpus_with_intents(tmp_path):
         labels = [[True] * len(query.relevant) + [False] * len(query.other)]
         expected.append(label_ranking_average_precision_score(labels, cosines))
     assert found["map", ""] == pytest.approx(100 * np.mean(expected), abs=1e-4)
-    assert semantic_retrieval.TASK.load(str(tmp_path / "mine.jsonl"), None, "all", 10).config["queries"] == 10
+    assert (
+        semantic_retrieval.load_rankings(CorpusPart(str(tmp_path / "mine.jsonl"), None, "all", 10)).config["queries"]
+        == 10
+    )
     write_jsonl(said(("a room", "find")), tmp_path / "one.jsonl")
     with pytest.raises(InputError, match="got no query with relevant and other candidates"):
-        semantic_retrieval.TASK.load(str(tmp_path / "one.jsonl"), None, "all", None)
+        semantic_retrieval.load_rankings(CorpusPart(str(tmp_path / "one.jsonl")))
 
 
 @pytest.fixture
 def scored(monkeypatch):
     def give(pairs):
         monkeypatch.setattr("hf_dialemb.corpora.load_examples", lambda *_: pairs)
-        return dialogue_sts.TASK.load("jddc_sts", None, "test", None)
+        return dialogue_sts.load_scored_pairs(CorpusPart("jddc_sts"))
 
     return give
 
@@ -191,7 +195,7 @@ def entailment(tmp_path, *rows):
     folder.mkdir(exist_ok=True)
     records = [{"sentence1": first, "sentence2": second, "label": label} for first, second, label in rows]
     (folder / "dialogue_nli_test.jsonl").write_text(json.dumps(records), encoding="utf-8")
-    return nli.TASK.load("dialogue_nli", tmp_path, "test", None)
+    return nli.load_anchors(CorpusPart("dialogue_nli", tmp_path, "test", None))
 
 
 ROWS = [
@@ -244,18 +248,18 @@ def test_without_anchors_there_is_nothing_to_ask(tmp_path):
 def test_the_papers_sets():
     queries = load_examples("jddc_retrieval", None, "test")
     assert len(semantic_retrieval.rankings_of(queries)) == len(queries) == 6_970
-    problem = semantic_retrieval.TASK.load("jddc_retrieval", None, "dev", 50)
+    problem = semantic_retrieval.load_rankings(CorpusPart("jddc_retrieval", None, "dev", 50))
     assert (problem.config["relevant_per_query"], problem.config["candidates_per_query"]) == (30, 70)
     found = figures(problem.measure(Given(hashed), [0]))
     assert 40 < found["map", ""] < 55
-    pairs = dialogue_sts.TASK.load("jddc_sts", None, "test", None)
+    pairs = dialogue_sts.load_scored_pairs(CorpusPart("jddc_sts"))
     assert pairs.config["pairs"] == 2_000
     assert abs(figures(pairs.measure(Given(hashed), [0]))["spearman", ""]) < 7
 
 
 @real
 def test_a_set_of_a_corpus_with_intents():
-    problem = semantic_retrieval.TASK.load("banking77", None, "test", 200)
+    problem = semantic_retrieval.load_rankings(CorpusPart("banking77", None, "test", 200))
     assert (problem.config["sentences"], problem.config["queries"]) == (7_000, 200)
     found = figures(problem.measure(TfidfEncoder(), [0]))
     assert 35 < found["map", ""] < 60

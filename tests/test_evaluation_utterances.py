@@ -16,6 +16,7 @@ from hf_dialemb.encoders.baselines import TfidfEncoder
 from hf_dialemb.evaluation.run import evaluate_models
 from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions, load_actions
 from hf_dialemb.evaluation.tasks.intents import classify_intents, load_intents
+from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.metrics.anisotropy.functional import anisotropy, mean_cosine
 from hf_dialemb.metrics.ndcg.functional import ndcg, official_ndcg
 from hf_dialemb.metrics.prototype_classification.functional import prototype_classification
@@ -205,15 +206,15 @@ def test_the_same_seed_draws_the_same_examples(random):
 
 
 def test_out_of_scope_utterances_are_no_class():
-    found = load_intents("clinc150", FILES, "test", None)
+    found = load_intents(CorpusPart("clinc150", FILES, "test", None))
     assert "oos" not in found.labels
     assert found.config["out_of_scope"] > 0
     assert found.config["examples_from"] == "train"
     assert 0 < found.config["utterances"] < len(found.labels)
     with pytest.raises(InputError, match="choose dev or test"):
-        load_intents("clinc150", FILES, "train", None)
+        load_intents(CorpusPart("clinc150", FILES, "train", None))
     with pytest.raises(InputError, match="got no split train to draw examples from"):
-        load_intents("dialog2flow_evaluation", FILES, "test", None)
+        load_intents(CorpusPart("dialog2flow_evaluation", FILES, "test", None))
 
 
 def test_examples_of_actions_are_not_classified():
@@ -278,21 +279,21 @@ def test_similarity_of_actions_of_a_file_of_ones_own(tmp_path):
         for number in range(16)
     ]
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    problem = load_actions(str(path), None, "test", None)
+    problem = load_actions(CorpusPart(str(path)))
     assert (problem.config["corpus"], problem.config["utterances"], problem.config["labels"]) == ("mine.jsonl", 45, 3)
     assert {each.task for each in problem.measure(TfidfEncoder(), [0])} == {"action-similarity"}
-    limited = load_actions(str(path), None, "test", 40)
+    limited = load_actions(CorpusPart(str(path), None, "test", 40))
     assert Counter(Counter(limited.labels).values()) == {15: 2}  # whole actions
     with pytest.raises(InputError, match="got 1 actions with 15 distinct utterances"):
-        load_actions(str(path), None, "test", 16)
+        load_actions(CorpusPart(str(path), None, "test", 16))
 
 
 @pytest.mark.slow
 @real
 def test_the_sets_of_the_papers(tmp_path):
-    actions = load_actions("dialog2flow_evaluation", None, "test", None)
+    actions = load_actions(CorpusPart("dialog2flow_evaluation"))
     assert (actions.config["utterances"], actions.config["labels"]) == (4_695, 313)
-    intents = load_intents("clinc150", None, "test", None)
+    intents = load_intents(CorpusPart("clinc150"))
     assert (intents.config["utterances"], intents.config["labels"], len(intents.labels)) == (4_500, 150, 19_500)
     output = tmp_path / "results.json"
     results = evaluate_models(["tfidf"], "dialog2flow_evaluation", None, "test", seeds=[0], output=output)
@@ -304,6 +305,6 @@ def test_the_sets_of_the_papers(tmp_path):
 
 @real
 def test_actions_of_the_development_split_of_a_corpus():
-    problem = load_actions("sim_m", None, "dev", None)
+    problem = load_actions(CorpusPart("sim_m", None, "dev", None))
     assert set(Counter(problem.labels).values()) == {15}
     assert problem.config["labels"] > 10

@@ -14,10 +14,13 @@ from hf_dialemb.evaluation.tasks import action_prediction, intent_fine_tuning
 from hf_dialemb.evaluation.tasks.action_prediction import assistant_turns, draw, f1_scores, text_of
 from hf_dialemb.evaluation.tasks.fine_tuning import RUNS
 from hf_dialemb.evaluation.tasks.intent_fine_tuning import draw_parts
+from hf_dialemb.evaluation.tasks.registry import TASKS
+from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
 FILES = Path(__file__).parent / "corpora_files"
+INTENTS, ACTIONS = TASKS["intent-fine-tuning"], TASKS["dialogue-action-prediction"]
 TEXTS = {"book": "a table for two", "play": "a song by them", "sum": "what is 1 plus 1"}
 
 
@@ -71,7 +74,7 @@ def task_dialogue(number: int) -> Dialogue:
 
 
 def figures(task, encoder, seeds=(3,), limit=None):
-    problem = task.load("snips" if task is intent_fine_tuning.TASK else "sim_m", None, "test", limit)
+    problem = task.load(CorpusPart("snips" if task is INTENTS else "sim_m", None, "test", limit))
     return problem.measure(SimpleNamespace(name=encoder), list(seeds))
 
 
@@ -91,14 +94,14 @@ def test_the_parts_of_intents_are_disjoint_and_even(random):
 def test_intents_are_classified_with_as_many_repeats_as_the_task_has(tuned, corpora, tiny_bert):
     corpora["train"] = [utterance(intent, number) for intent in [*TEXTS, "oos"] for number in range(10)]
     corpora["test"] = [utterance(intent, number) for intent in [*TEXTS, "oos"] for number in range(20, 25)]
-    found = figures(intent_fine_tuning.TASK, tiny_bert, range(RUNS + 2))
+    found = figures(INTENTS, tiny_bert, range(RUNS + 2))
     assert [(row.task, row.metric, row.setting, row.n) for row in found] == [
         ("intent-classification", "accuracy", "1-shot fine-tuned", RUNS),
         ("intent-classification", "accuracy", "5-shot fine-tuned", RUNS),
     ]
     assert all(0 <= row.mean <= 100 for row in found)
     assert all(len(weights["head.1.bias"]) == 3 for weights in tuned)
-    problem = intent_fine_tuning.TASK.load("clinc150", None, "test", 6)
+    problem = INTENTS.load(CorpusPart("clinc150", None, "test", 6))
     assert (problem.config["utterances"], problem.config["labels"], problem.config["out_of_scope"]) == (6, 3, 5)
     assert problem.config["fine_tuning"]["learning_rate"] == 1e-3
 
@@ -113,7 +116,7 @@ def test_labels_of_the_test_do_not_change_the_weights(tuned, corpora, tiny_bert)
     ]
     found = []
     for corpora["test"] in (queries, swapped):
-        found.append(figures(intent_fine_tuning.TASK, tiny_bert))
+        found.append(figures(INTENTS, tiny_bert))
     half = len(tuned) // 2
     for first, second in zip(tuned[:half], tuned[half:], strict=True):
         assert all(first[name].equal(second[name]) for name in first)
@@ -136,7 +139,7 @@ def test_acts_of_the_test_do_not_change_the_weights(tuned, corpora, tiny_bert):
     ]
     found = []
     for corpora["test"] in (dialogues, swapped):
-        found.append(figures(action_prediction.TASK, tiny_bert))
+        found.append(figures(ACTIONS, tiny_bert))
     half = len(tuned) // 2
     assert half == 4
     for first, second in zip(tuned[:half], tuned[half:], strict=True):
@@ -148,10 +151,10 @@ def test_acts_are_predicted_from_what_comes_before_and_officially_recognised():
     dialogue = task_dialogue(1)
     right, official = (assistant_turns([dialogue], official) for official in (False, True))
     assert right.acts == [{"request"}, {"inform", "offer"}]
-    assert right.contexts == [dialogue.turns[:2], dialogue.turns[:4]]
+    assert right.turns == [dialogue.turns[:2], dialogue.turns[:4]]
     assert official.acts == [{"greet"}, {"request"}]
-    assert official.contexts == [dialogue.turns[:2], dialogue.turns[:4]]
-    for contexts, number in ((right.contexts, 2), (official.contexts, 0)):
+    assert official.turns == [dialogue.turns[:2], dialogue.turns[:4]]
+    for contexts, number in ((right.turns, 2), (official.turns, 0)):
         assert (dialogue.turns[number] in contexts[0]) is (number == 0)  # only officially the turn itself is read
     twice = Dialogue((*dialogue.turns[:3], *dialogue.turns[2:]))
     assert assistant_turns([twice], False).acts == right.acts  # a turn that follows the assistant's own is left out
@@ -195,7 +198,7 @@ def test_f1_agrees_with_scikit_learn_and_leaves_acts_out_that_do_not_occur(rando
 def test_both_settings_of_acts_are_measured(tuned, corpora, tiny_bert):
     corpora["train"] = [task_dialogue(number) for number in range(30)]
     corpora["test"] = [task_dialogue(number) for number in range(30, 40)]
-    problem = action_prediction.TASK.load("sim_m", None, "test", 7)
+    problem = ACTIONS.load(CorpusPart("sim_m", None, "test", 7))
     assert (problem.config["turns"], problem.config["turns_official"]) == (7, 7)
     assert problem.config["acts"] == ["fail", "greet", "inform", "offer", "request"]
     found = problem.measure(SimpleNamespace(name=tiny_bert), [0, 1])
@@ -208,28 +211,28 @@ def test_both_settings_of_acts_are_measured(tuned, corpora, tiny_bert):
 
 
 @pytest.mark.parametrize(
-    ("module", "corpus", "split", "message"),
+    ("task", "corpus", "split", "message"),
     [
-        (intent_fine_tuning, "clinc150", "train", "choose dev or test"),
-        (action_prediction, "sim_m", "train", "choose dev or test, or another corpus"),
-        (action_prediction, "sim_m", "all", "got split all"),
-        (action_prediction, "sim_m", "test", "choose a corpus with dialogue acts"),
-        (action_prediction, "simm", "test", "Did you mean 'sim_m'"),
+        (INTENTS, "clinc150", "train", "choose dev or test"),
+        (ACTIONS, "sim_m", "train", "choose dev or test, or another corpus"),
+        (ACTIONS, "sim_m", "all", "got split all"),
+        (ACTIONS, "sim_m", "test", "choose a corpus with dialogue acts"),
+        (ACTIONS, "simm", "test", "Did you mean 'sim_m'"),
     ],
 )
-def test_what_cannot_be_fine_tuned_on_is_refused(module, corpus, split, message):
+def test_what_cannot_be_fine_tuned_on_is_refused(task, corpus, split, message):
     with pytest.raises(InputError, match=message):
-        module.TASK.load(corpus, FILES, split, None)
+        task.load(CorpusPart(corpus, FILES, split))
 
 
 def test_tfidf_is_refused(corpora):
     corpora["train"] = corpora["test"] = [task_dialogue(number) for number in range(4)]
     with pytest.raises(InputError, match="leave it out"):
-        figures(action_prediction.TASK, "tfidf")
+        figures(ACTIONS, "tfidf")
 
 
 def test_the_shots_of_the_paper(data_dir, random):
-    problem = action_prediction.TASK.load("sim_m", data_dir, "test", None)
+    problem = ACTIONS.load(CorpusPart("sim_m", data_dir, "test", None))
     assert (problem.config["turns"], problem.config["turns_official"], len(problem.config["acts"])) == (1100, 1100, 7)
     train = assistant_turns(hf_dialemb.corpora.load_dialogues("sim_m", data_dir, "train"), False)
     for shots, turns in ((10, 60), (20, 120)):

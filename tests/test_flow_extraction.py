@@ -13,13 +13,14 @@ from hf_dialemb.evaluation.results.rows import Row
 from hf_dialemb.evaluation.results.tables import column_of
 from hf_dialemb.evaluation.tasks import flow_extraction
 from hf_dialemb.evaluation.tasks.flow_extraction import (
-    TASK,
+    NAME,
     Utterance,
     annotated_flows,
     cluster_utterances,
     compare_flow,
     load_flows,
 )
+from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.flow.graph import END, START, edge_f1, official_size, renamed, transition_graph, without_noise
 from hf_dialemb.metrics.graph_size_difference.functional import graph_size_difference
 from hf_dialemb.models.dialogue import Dialogue, Turn
@@ -287,7 +288,7 @@ def test_flows_are_annotated_turns_by_domain_in_an_order_of_their_own():
 
 def test_figures_of_a_file(tmp_path):
     lines = domain("train", 60) + domain("bus", 50) + domain("taxi", 49)
-    problem = load_flows(written(tmp_path / "own.jsonl", lines), None, "test", None)
+    problem = load_flows(CorpusPart(written(tmp_path / "own.jsonl", lines)))
     sizes = {"actions": 3, "nodes": 3, "official_nodes": 5}
     assert problem.config["corpus"] == "own.jsonl"
     assert problem.config["domains"] == {
@@ -308,7 +309,7 @@ def test_figures_of_a_file(tmp_path):
             assert measurement.mean == np.mean([found[metric, name].mean for name in ("bus", "train")])
         expected = 1 if metric in perplexities else 0 if metric in lower else 100
         assert measurement.mean == pytest.approx(expected, rel=0.1), (metric, setting)
-        row = Row("m", "c", "test", TASK.name, metric, setting, measurement.mean, None, 1)
+        row = Row("m", "c", "test", NAME, metric, setting, measurement.mean, None, 1)
         assert column_of(row).lower_is_better == (metric in lower)
 
 
@@ -317,7 +318,8 @@ def test_the_order_of_dialogues_does_not_matter(tmp_path):
     shuffled = [lines[row] for row in np.random.default_rng(0).permutation(len(lines))]
     for limit in (None, 60, 40):
         one, other = (
-            load_flows(written(tmp_path / "own.jsonl", order), None, "test", limit) for order in (lines, shuffled)
+            load_flows(CorpusPart(written(tmp_path / "own.jsonl", order), None, "test", limit))
+            for order in (lines, shuffled)
         )
         assert one.config == other.config
         assert figures(one) == figures(other)
@@ -326,7 +328,7 @@ def test_the_order_of_dialogues_does_not_matter(tmp_path):
 def test_a_limit_keeps_whole_domains_or_a_sample_of_the_first(tmp_path):
     path = written(tmp_path / "own.jsonl", [line for name in "abc" for line in domain(name, 50)])
     counts = [
-        [sizes["dialogues"] for sizes in load_flows(path, None, "test", limit).config["domains"].values()]
+        [sizes["dialogues"] for sizes in load_flows(CorpusPart(path, None, "test", limit)).config["domains"].values()]
         for limit in (1, 50, 99, 100, 150, None)
     ]
     assert counts == [[1], [50], [50], [50, 50], [50, 50, 50], [50, 50, 50]]
@@ -335,7 +337,7 @@ def test_a_limit_keeps_whole_domains_or_a_sample_of_the_first(tmp_path):
 def test_large_domains_are_cut_to_what_clustering_can_hold(tmp_path, monkeypatch):
     path = written(tmp_path / "own.jsonl", domain("train", 60))
     monkeypatch.setattr(flow_extraction, "MOST_UTTERANCES", 41)
-    config = load_flows(path, None, "test", None).config
+    config = load_flows(CorpusPart(path)).config
     assert config["domains"]["train"]["dialogues"] == 20  # the user speaks twice in each
     assert config["most_utterances"] == 41
 
@@ -348,31 +350,33 @@ def test_everything_is_encoded_in_one_call(tmp_path):
             calls.append(len(dialogues))
             return super().encode(dialogues)
 
-    problem = load_flows(written(tmp_path / "own.jsonl", domain("a", 50) + domain("b", 50)), None, "test", None)
+    problem = load_flows(
+        CorpusPart(written(tmp_path / "own.jsonl", domain("a", 50) + domain("b", 50)), None, "test", None)
+    )
     figures(problem, Recording())
     assert calls == [problem.config["texts"]]
 
 
 def test_too_few_dialogues_are_refused(tmp_path):
     with pytest.raises(InputError, match="got 49 dialogues in the largest domain, expected at least 50"):
-        load_flows(written(tmp_path / "own.jsonl", domain("train", 49)), None, "test", None)
+        load_flows(CorpusPart(written(tmp_path / "own.jsonl", domain("train", 49))))
     plain = [{**line, "domains": ["train", "bus"]} for line in domain("train", 60)]
     with pytest.raises(InputError, match="got 0 dialogues in the largest domain"):
-        load_flows(written(tmp_path / "own.jsonl", plain), None, "test", None)
+        load_flows(CorpusPart(written(tmp_path / "own.jsonl", plain)))
 
 
 def test_where_no_dialogue_has_a_domain_all_are_of_one(tmp_path):
     lines = domain("train", 50)
-    within = figures(load_flows(written(tmp_path / "with.jsonl", lines), None, "test", None))
+    within = figures(load_flows(CorpusPart(written(tmp_path / "with.jsonl", lines))))
     without = [{name: value for name, value in line.items() if name != "domains"} for line in lines]
-    problem = load_flows(written(tmp_path / "without.jsonl", without), None, "test", None)
+    problem = load_flows(CorpusPart(written(tmp_path / "without.jsonl", without)))
     assert list(problem.config["domains"]) == ["all"]
     assert figures(problem)["v_measure", ""].mean == within["v_measure", ""].mean
 
 
 @real
 def test_the_evaluation_file_of_the_paper_is_a_set_of_single_utterances(data_dir):
-    problem = load_flows("dialog2flow_evaluation", data_dir, "test", None)
+    problem = load_flows(CorpusPart("dialog2flow_evaluation", data_dir, "test", None))
     # Its 313 labels name 282 actions: some differ in the order of acts or slots alone.
     sizes = {"dialogues": 4695, "utterances": 4695, "actions": 282, "nodes": 282, "official_nodes": 284}
     assert problem.config["domains"] == {"all": sizes}
@@ -381,7 +385,7 @@ def test_the_evaluation_file_of_the_paper_is_a_set_of_single_utterances(data_dir
 @pytest.mark.slow
 @real
 def test_figures_on_multiwoz(data_dir):
-    problem = load_flows("multiwoz", data_dir, "test", None)
+    problem = load_flows(CorpusPart("multiwoz", data_dir, "test", None))
     sizes = problem.config["domains"]
     assert {name: found["dialogues"] for name, found in sizes.items()} == {"hotel": 67, "restaurant": 62, "taxi": 52}
     assert sizes["taxi"] == {"dialogues": 52, "utterances": 377, "actions": 47, "nodes": 29, "official_nodes": 31}
@@ -395,4 +399,3 @@ def test_figures_on_multiwoz(data_dir):
     reference = found["reference_next_action_perplexity", ""].mean
     assert 5 < reference < found["next_action_perplexity", ""].mean < 60
     assert figures(problem) == found
-    assert TASK.kinds == ("dialogues", "utterances")

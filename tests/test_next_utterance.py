@@ -19,11 +19,11 @@ from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.encoders.specs import find_encoder, load_encoder
 from hf_dialemb.evaluation import default_tasks, read_results
 from hf_dialemb.evaluation.tasks import next_utterance
+from hf_dialemb.evaluation.tasks.contexts import correct_candidates
 from hf_dialemb.evaluation.tasks.next_utterance import (
-    TASK,
     candidate_scores,
     context_text,
-    correct_candidates,
+    load_selections,
     log_of_mean_probability,
     member_scores,
     members_of,
@@ -32,6 +32,7 @@ from hf_dialemb.evaluation.tasks.next_utterance import (
 )
 from hf_dialemb.evaluation.tasks.registry import load_problem
 from hf_dialemb.evaluation.tasks.sampling import fixed_sample
+from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.metrics.next_utterance.functional import KS, OFFICIAL, example_scores, next_utterance_scores
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
@@ -268,18 +269,19 @@ def test_a_context_is_its_turns_with_their_roles_and_of_a_long_one_the_end():
 
 
 def test_candidates_are_drawn_among_what_the_assistant_says(corpus):
-    problem = TASK.load(corpus, None, "all", None)
+    problem = load_selections(CorpusPart(corpus))
     assert problem.config == {
-        "corpus": "mine.jsonl", "split": "all", "limit": None, "contexts": 60, "contexts_of_the_split": 60,
+        "contexts": 60, "contexts_of_the_split": 60,
         "context_words": 160, "candidates": 20, "responses": "assistant", "draw_seed": 13,
     }  # fmt: skip
     encoder = load_problem("next-utterance-retrieval", corpus, None, "all", None)
-    assert encoder.config == problem.config | {"data_sha256": data_hash(corpus)}
+    named = {"corpus": "mine.jsonl", "split": "all", "limit": None, "data_sha256": data_hash(corpus)}
+    assert encoder.config == problem.config | named
     assert default_tasks(corpus) == ("domains",)
 
 
 def test_everything_is_encoded_once_in_one_call(corpus):
-    problem, read = TASK.load(corpus, None, "all", None), []
+    problem, read = load_selections(CorpusPart(corpus)), []
 
     class Recorded:
         name = "recorded"
@@ -299,7 +301,7 @@ def test_everything_is_encoded_once_in_one_call(corpus):
 
 def test_whoever_knows_the_dialogue_finds_one_of_its_responses(tmp_path):
     write_jsonl([Dialogue(each.turns[:2], each.id) for each in chats(30)], tmp_path / "short.jsonl")
-    problem = TASK.load(str(tmp_path / "short.jsonl"), None, "all", None)
+    problem = load_selections(CorpusPart(str(tmp_path / "short.jsonl")))
 
     class Numbered:
         name = "numbered"
@@ -316,7 +318,7 @@ def test_the_limit_leaves_candidates_as_they_are(corpus, monkeypatch):
     monkeypatch.setattr(next_utterance, "_scores", lambda encoder, sets: seen.append(sets) or [np.arange(20.0)] * 60)
     monkeypatch.setattr(next_utterance, "example_scores", lambda *arguments: {})
     for limit in (None, 7):
-        TASK.load(corpus, None, "all", limit).measure(None, [0])
+        load_selections(CorpusPart(corpus, None, "all", limit)).measure(None, [0])
     assert len(seen[1]) == 7
     assert set(seen[1]) <= set(seen[0])
 
@@ -326,25 +328,25 @@ def test_a_corpus_of_users_alone_has_any_turn_as_a_response(tmp_path):
         [Dialogue((Turn("user", f"a {n}"), Turn("speaker_3", f"b {n}")), str(n)) for n in range(25)],
         tmp_path / "mine.jsonl",
     )
-    assert TASK.load(str(tmp_path / "mine.jsonl"), None, "all", None).config["responses"] == "any"
+    assert load_selections(CorpusPart(str(tmp_path / "mine.jsonl"))).config["responses"] == "any"
 
 
 def test_too_few_responses_are_told_with_the_corpus(tmp_path):
     write_jsonl(chats(5), tmp_path / "mine.jsonl")
     with pytest.raises(InputError, match=r"corpus .*mine\.jsonl, split all: candidates: got 10 different responses"):
-        TASK.load(str(tmp_path / "mine.jsonl"), None, "all", None)
+        load_selections(CorpusPart(str(tmp_path / "mine.jsonl")))
 
 
 FILES = Path(__file__).parent / "corpora_files"
 
 
 def test_given_candidates_are_taken(tmp_path):
-    problem = TASK.load("ubuntu", FILES, "test", None)
+    problem = load_selections(CorpusPart("ubuntu", FILES, "test", None))
     assert problem.config["fewest_candidates"] == problem.config["most_candidates"] == 10
     found = problem.measure(TfidfEncoder(), [0])
     assert {each.metric for each in found} == {"mrr", "hits1", "r2@1", "r10@1", "r10@2", "r10@5"}
     with pytest.raises(InputError, match="split train: got a context with one response, expected two"):
-        TASK.load("ubuntu", FILES, "train", None)
+        load_selections(CorpusPart("ubuntu", FILES, "train", None))
 
 
 def test_rankers_and_encoders_of_texts_stand_in_one_table(folders, tiny_bert, tmp_path, capsys):
@@ -360,7 +362,7 @@ def test_rankers_and_encoders_of_texts_stand_in_one_table(folders, tiny_bert, tm
 
 
 def test_a_rankers_figures_are_those_of_its_own_scores(folders, towers):
-    problem = TASK.load("sample", None, "dev", 12)
+    problem = load_selections(CorpusPart("sample", None, "dev", 12))
     found = {(each.metric, each.setting): each.mean for each in problem.measure(load_encoder(folders[0]), [0])}
     again = problem.measure(RememberingEncoder(RankerEncoder("own", towers[0])), [0])
     assert found == {(each.metric, each.setting): each.mean for each in again}
@@ -374,7 +376,7 @@ def test_a_rankers_figures_are_those_of_its_own_scores(folders, towers):
 
 def test_officially_equal_scores_put_the_correct_response_first_and_otherwise_in_the_middle(corpus):
     same = type("Same", (), {"name": "same", "encode": lambda self, dialogues: np.ones((len(dialogues), 2))})
-    measured = TASK.load(corpus, None, "all", None).measure(same(), [0])
+    measured = load_selections(CorpusPart(corpus)).measure(same(), [0])
     found = {(each.metric, each.setting): each.mean for each in measured}
     assert found["hits1", "official"] == 100
     assert found["hits1", ""] == pytest.approx(5)

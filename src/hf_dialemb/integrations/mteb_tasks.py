@@ -20,18 +20,20 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from datasets import Dataset, DatasetDict
 
-from ..corpora import CORPORA, get_corpus, load_dialogues, load_examples
-from ..evaluation.tasks.contexts import Choice, draw_choices, given_choices, others_of, responses_of
+from ..corpora import CORPORA, get_corpus
+from ..corpora.examples import ResponseSelection as Selection
+from ..evaluation.tasks.contexts import answered, correct_candidates, draw_selections, others_of, responses_of
 from ..evaluation.tasks.domains import load_domains
 from ..evaluation.tasks.intents import load_intents
 from ..evaluation.tasks.response_selection import CONTEXT_WORDS, CONTEXTS
 from ..evaluation.tasks.sampling import SHOTS, fixed_sample
-from ..evaluation.tasks.texts import kind_of, last_words, name_of
-from ..models.dialogue import Dialogue, Turn, plain
+from ..evaluation.tasks.task import CorpusPart
+from ..evaluation.tasks.texts import last_words
+from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError, unknown_name
 
 try:
@@ -51,15 +53,6 @@ def _kind(type_: str, category: str, main_score: str, subtype: str, description:
     return {**whole, "task_subtypes": [subtype]}
 
 
-class Source(NamedTuple):
-    """Where a task's data come from, see `dialogue_tasks`."""
-
-    corpus: str
-    data_dir: str | Path | None
-    split: str
-    limit: int | None
-
-
 class _AtHand(AbsTask):
     """A task whose data lie in memory; `dialogue_tasks` makes a class of it for each corpus, as MTEB wants it."""
 
@@ -68,7 +61,7 @@ class _AtHand(AbsTask):
     split: ClassVar[str]
 
     @staticmethod
-    def read(source: Source) -> Columns:
+    def read(source: CorpusPart) -> Columns:
         """Reads what the task asks of a corpus."""
         raise NotImplementedError
 
@@ -83,8 +76,8 @@ class _AtHand(AbsTask):
         raise NotImplementedError
 
 
-def _read_domains(source: Source) -> Columns:
-    problem = load_domains(*source)
+def _read_domains(source: CorpusPart) -> Columns:
+    problem = load_domains(source)
     return {**_inputs(problem.dialogues), "labels": list(problem.labels)}
 
 
@@ -136,23 +129,19 @@ class ResponseSelection(_AtHand, AbsTaskRetrieval):
     k_values = (1, 3, 10, 100)
 
     @staticmethod
-    def read(source: Source) -> Columns:
+    def read(source: CorpusPart) -> Columns:
         """Reads contexts with their candidates: those that the corpus gives, or drawn from its dialogues."""
-        given = kind_of(source.corpus) == "response-selection"
-        choices, turns = (_given if given else _drawn)(source)
-        if not choices:
-            raise InputError(
-                f"corpus {source.corpus}, split {source.split}: got no context with responses to choose from; "
-                "choose another corpus or raise the limit"
-            )
-        contexts = [Dialogue(last_turns(turns[choice.context], CONTEXT_WORDS)) for choice in choices]
-        candidates = [_numbered(choice.responses) for choice in choices]
+        selections = (_given if source.kind == "response-selection" else _drawn)(source)
+        if not selections:
+            raise source.error("got no context with responses to choose from; choose another corpus or raise the limit")
+        contexts = [Dialogue(last_turns(selection.context, CONTEXT_WORDS)) for selection in selections]
+        candidates = [_numbered(selection.responses) for selection in selections]
         return {
             **_inputs(contexts),
             "candidates": candidates,
             "correct": [
-                [each for each in offered if plain(each[0]) in map(plain, choice.correct)]
-                for choice, offered in zip(choices, candidates, strict=True)
+                [each for each, right in zip(offered, correct_candidates(selection), strict=True) if right]
+                for selection, offered in zip(selections, candidates, strict=True)
             ],
         }
 
@@ -185,9 +174,9 @@ class IntentClassification(_AtHand, AbsTaskClassification):
     samples_per_label = SHOTS[-1]
 
     @staticmethod
-    def read(source: Source) -> Columns:
+    def read(source: CorpusPart) -> Columns:
         """Reads utterances and their intents; the examples are of train."""
-        problem = load_intents(*source)
+        problem = load_intents(source)
         names = sorted(set(problem.labels))
         return {
             "text": [dialogue.turns[0].content for dialogue in problem.dialogues],
@@ -240,18 +229,19 @@ def dialogue_tasks(
     Raises:
         InputError: The corpus is not at hand, lacks the labels, or does not suit a task.
     """
-    suitable = OF_KIND.get(kind_of(corpus), ())
+    source = CorpusPart(corpus, data_dir, split, limit)
+    suitable = OF_KIND.get(source.kind, ())
     for task in tasks:
         if task not in TASKS:
             raise unknown_name("task", task, TASKS)
     chosen = list(dict.fromkeys(tasks or suitable))
     if not chosen or not set(chosen) <= set(suitable):
         raise InputError(
-            f"tasks: got {' '.join(tasks) or 'none'} for corpus {corpus}, which holds {kind_of(corpus)}, expected "
+            f"tasks: got {' '.join(tasks) or 'none'} for corpus {corpus}, which holds {source.kind}, expected "
             f"{' or '.join(suitable) or 'dialogues, utterances or responses to choose from'}; choose another task or "
             "corpus"
         )
-    return [_task(TASKS[name], Source(corpus, data_dir, split, limit), languages) for name in chosen]
+    return [_task(TASKS[name], source, languages) for name in chosen]
 
 
 def last_turns(turns: Sequence[Turn], words: int) -> tuple[Turn, ...]:
@@ -273,9 +263,9 @@ def last_turns(turns: Sequence[Turn], words: int) -> tuple[Turn, ...]:
     return kept
 
 
-def _task(task: type[_AtHand], source: Source, languages: Sequence[str]) -> AbsTask:
+def _task(task: type[_AtHand], source: CorpusPart, languages: Sequence[str]) -> AbsTask:
     columns, (corpus, _, split, _) = task.read(source), source
-    name = "-".join((name_of(corpus).replace("/", "--"), task.__name__, *([] if split == "test" else [split])))
+    name = "-".join((source.name.replace("/", "--"), task.__name__, *([] if split == "test" else [split])))
     kind = {**task.kind, "description": f"{task.kind['description']} ({corpus}, {split})."}
     metadata = TaskMetadata(
         name=name,
@@ -302,19 +292,15 @@ def _inputs(dialogues: Sequence[Dialogue]) -> Columns:
     }
 
 
-def _given(source: Source) -> tuple[list[Choice], dict[str, tuple[Turn, ...]]]:
-    selections = load_examples(*source[:3])
-    turns = {_joined(each.context): each.context for each in selections}
-    return fixed_sample(given_choices(selections), source.limit), turns
+def _given(source: CorpusPart) -> list[Selection]:
+    return source.sample(answered(source.examples()))
 
 
-def _drawn(source: Source) -> tuple[list[Choice], dict[str, tuple[Turn, ...]]]:
+def _drawn(source: CorpusPart) -> list[Selection]:
     """Draws what the first repeat of ``dialogue-response-selection`` draws."""
-    dialogues = load_dialogues(*source[:3])
+    dialogues = source.dialogues()
     responses = fixed_sample(responses_of(dialogues), CONTEXTS if source.limit is None else source.limit)
-    contexts = (dialogues[response.dialogue].turns[: response.turn] for response in responses)
-    turns = {_joined(context): context for context in contexts}
-    return draw_choices(dialogues, responses, others_of(responses), seed=0), turns
+    return draw_selections(dialogues, responses, others_of(responses), seed=0)
 
 
 def _with_ids(columns: Columns, ids: list[str]) -> Dataset:

@@ -8,63 +8,46 @@ other encoder has no such parts: it is given what one speaker says alone, and th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...encoders.checkpoints import DialogueModelEncoder
-from ...encoders.remembering import RememberingEncoder
-from ...encoders.specs import Encoder
+from ...encoders.encoder import Encoder
 from ...models.dialogue import ROLES, Dialogue
-from ...models.errors import InputError
-from .all_pairs import pair_scores
-from .domains import N_INIT, load_domains
-from .task import Measurement, Problem, Task, percentage
+from .domains import N_INIT, load_domains, pair_scores
+from .task import CorpusPart, Measurement, Problem, ask_encoder, item_percentage, percentage
 
 FIRST, SECOND = "first speaker", "second speaker"
 SUM, MEAN = "sum of speakers", "mean of all tokens"
 """The settings; the first speaker is who starts the conversation."""
 
 
-def load_ablations(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
-    """Loads the single-domain dialogues of two speakers of a corpus.
-
-    Returns the problem of telling their domains apart by parts of them.
-    """
-    whole = load_domains(corpus, data_dir, split, limit)
+def load_ablations(part: CorpusPart) -> Problem:
+    """Loads the single-domain dialogues of two speakers of a corpus, to be told apart by parts of them."""
+    whole = load_domains(part)
     kept = [row for row, dialogue in enumerate(whole.dialogues) if len(dialogue.roles) == 2]
     dialogues, labels = [whole.dialogues[row] for row in kept], [whole.labels[row] for row in kept]
     if len(set(labels)) < 2 or len(set(labels)) == len(labels):
-        raise InputError(
-            f"corpus {corpus}, split {split}: got {len(labels)} dialogues of two speakers with {len(set(labels))} "
-            "distinct labels, expected at least two labels and two dialogues of one of them; choose another corpus"
+        raise part.error(
+            f"got {len(labels)} dialogues of two speakers with {len(set(labels))} distinct labels, expected at least "
+            "two labels and two dialogues of one of them; choose another corpus"
         )
-    config = {**whole.config, "dialogues": len(labels), "labels": len(set(labels))}
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
-        found = []
-        for setting, vectors in views(encoder, dialogues).items():
-            found += _figures(setting, vectors, labels, seeds)
-        return found
+        found = views(encoder, dialogues)
+        return [row for setting, vectors in found.items() for row in _figures(setting, vectors, labels, seeds)]
 
-    return Problem(config, measure)
+    return Problem({**whole.config, "dialogues": len(labels), "labels": len(set(labels))}, measure)
 
 
 def views(encoder: Encoder, dialogues: Sequence[Dialogue]) -> Mapping[str, NDArray[np.float32]]:
-    """Embeds parts of dialogues.
-
-    Returns by setting one vector per dialogue, ``(N, D)``.
-    """
-    inner = encoder.encoder if isinstance(encoder, RememberingEncoder) else encoder
-    if not isinstance(inner, DialogueModelEncoder):
+    """Embeds parts of dialogues: by setting one vector per dialogue, ``(N, D)``."""
+    found = ask_encoder(encoder, "encode_speakers", lambda encode_speakers: encode_speakers(dialogues))
+    if found is None:
         parts = [_said_by(dialogue, place) for place in (0, 1) for dialogue in dialogues]
         vectors = encoder.encode(parts)  # in one call, for encoders that are fitted on what they encode
         return {FIRST: vectors[: len(dialogues)], SECOND: vectors[len(dialogues) :]}
-    if not isinstance(encoder, RememberingEncoder):
-        speakers, tokens = inner.encode_speakers(dialogues)
-    else:
-        speakers, tokens = encoder.timed(lambda: inner.encode_speakers(dialogues))
+    speakers, tokens = found
     rows = np.arange(len(dialogues))
     first, second = (np.array([ROLES.index(dialogue.roles[place]) for dialogue in dialogues]) for place in (0, 1))
     shares = tokens / tokens.sum(axis=1, keepdims=True)
@@ -89,13 +72,8 @@ def _figures(
 
     pairs = pair_scores(vectors, labels)
     purities = cluster_purity(vectors, labels, list(seeds), n_init=N_INIT)["purity"]
-    found = [percentage("domain-categorization", "purity", setting, purities)]
-    for task, metric, name, values in (
-        ("semantic-relatedness", "spearman", f"per-query, {setting}", pairs.spearman),
-        ("dialogue-retrieval", "map", setting, pairs.average_precision),
-    ):
-        found.append(percentage(task, metric, name, [float(values.mean())], values))
-    return found
-
-
-TASK = Task("ablations", load_ablations, "dial2vec, sections 5.3.1 and 5.3.2", kinds=("dialogues",))
+    return [
+        percentage("domain-categorization", "purity", setting, purities),
+        item_percentage("semantic-relatedness", "spearman", f"per-query, {setting}", pairs.spearman),
+        item_percentage("dialogue-retrieval", "map", setting, pairs.average_precision),
+    ]

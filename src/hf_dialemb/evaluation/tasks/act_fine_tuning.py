@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError
-from .context_labels import ACTS, PARTS, Contexts, assistant_contexts, context_labels
-from .linear_layer import Fitted, LayerSettings, Outcome, fit, outcome
-from .probes import check_embedding, describe
+from .context_labels import ACTS, PARTS, Contexts
+from .linear_layer import LayerSettings, Outcome
+from .probes import Rankers, System, check_embedding, measure_rankers
 
 if TYPE_CHECKING:
     import torch
@@ -105,7 +105,7 @@ class LearningEncoders:
 
 
 def run_act_fine_tuning(
-    rankers: Mapping[str, Sequence[LoadedRanker]],
+    rankers: Rankers,
     train: Sequence[Dialogue],
     dev: Sequence[Dialogue],
     test: Sequence[Dialogue],
@@ -117,32 +117,21 @@ def run_act_fine_tuning(
     show_progress: bool = False,
     finished: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
-    """Measures how well rankers learn to tell the acts of the next turn."""
-    from tqdm.auto import tqdm
-
+    """Measures how well rankers learn to tell the acts of the next turn; untrained ones start from random weights."""
     check_embedding(rankers)
     for name in set(untrained) - set(rankers):
         raise InputError(f"untrained: got {name}, expected one of {', '.join(rankers)}; name the ranker as it is above")
-    contexts = {part: assistant_contexts(given) for part, given in zip(PARTS, (train, dev, test), strict=True)}
-    tokenizer = next(iter(rankers.values()))[0].tokenizer
-    labels = {target: context_labels(target, contexts, tokenizer) for target in targets}
-    total = len(rankers) * len(labels) * len(seeds)
-    found = []
-    with tqdm(total=total, desc="fine-tune", unit="model", disable=not show_progress) as progress:
-        for name, members in rankers.items():
-            trained = name not in untrained
-            tokens = [{part: lay_out(member, contexts[part]) for part in PARTS} for member in members]
-            for target, wanted in labels.items():
-                fitted: list[Fitted] = []
-                for seed in seeds:
-                    source = LearningEncoders(members, tokens, seed=seed, trained=trained, bfloat16=bfloat16)
-                    fitted.append(fit(source, wanted, settings, seed=seed))
-                    progress.update()
-                how = {"trained": trained, "precision": "bfloat16" if bfloat16 else "float32"}
-                config = describe(members, settings, seeds) | how | wanted.describe()
-                found.append(outcome(name, f"{target}-fine-tuning", config, fitted))
-                finished(found[-1])
-    return found
+
+    def system_of(members: Sequence[LoadedRanker], contexts: Mapping[str, Contexts], name: str) -> System:
+        trained = name not in untrained
+        tokens = [{part: lay_out(member, contexts[part]) for part in PARTS} for member in members]
+        return System(
+            lambda seed: LearningEncoders(members, tokens, seed=seed, trained=trained, bfloat16=bfloat16),
+            {"trained": trained, "precision": "bfloat16" if bfloat16 else "float32"},
+        )
+
+    parts = (train, dev, test)
+    return measure_rankers("fine-tuning", rankers, parts, seeds, targets, settings, system_of, show_progress, finished)
 
 
 def lay_out(member: LoadedRanker, contexts: Contexts) -> ContextTokens:

@@ -18,21 +18,19 @@ A seed takes all-MiniLM-L6-v2 about ten minutes of one core on sim_m, two to fou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
-from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...encoders.specs import Encoder
+from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
+from .context_labels import Contexts, label_scores
 from .fine_tuning import RUNS, Backbone, Examples, FineTuning, fine_tune, load_backbone, precision
-from .sampling import fixed_sample
-from .task import Measurement, Problem, Task, percentage
+from .task import CorpusPart, Measurement, Problem, percentage
 
 SHOTS = (10, 20)
 """How many turns of each act there are to learn from, as in the paper."""
@@ -56,57 +54,35 @@ OFFICIAL_SHARE = 0.9
 """How many words of a text the official setting keeps, as a share of the most tokens."""
 
 
-class Turns(NamedTuple):
-    """Turns of an assistant.
-
-    Attributes:
-        contexts: What is read for each of them.
-        acts: Its dialogue acts, at least one.
-    """
-
-    contexts: list[tuple[Turn, ...]]
-    acts: list[frozenset[str]]
-
-
 class Parts(NamedTuple):
-    """The turns to draw examples from, and those to be measured on."""
+    """The turns of the assistant to draw examples from, and those to be measured on: what is read, and their acts."""
 
-    train: Turns
-    queries: Turns
+    train: Contexts
+    queries: Contexts
 
 
-def load_actions(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
+def load_acts(part: CorpusPart) -> Problem:
     """Loads a corpus whose assistant's turns have dialogue acts."""
-    from ...corpora import REGISTERED, form_of, get_corpus, load_dialogues
+    from ...corpora import get_corpus
 
-    if form_of(corpus) != REGISTERED:
+    part.check_of_catalogue("train split examples are drawn from")
+    if part.split in ("train", "all") or "train" not in get_corpus(part.corpus).splits:
         raise InputError(
-            f"corpus {corpus}: got one's own or the Hub's, expected one of the catalogue (dialemb corpus list), whose "
-            "train split examples are drawn from; choose one"
+            f"corpus {part.corpus}: got split {part.split}, expected one beside train, which examples are drawn from; "
+            "choose dev or test, or another corpus"
         )
-    if split in ("train", "all") or "train" not in get_corpus(corpus).splits:
-        raise InputError(
-            f"corpus {corpus}: got split {split}, expected one beside train, which examples are drawn from; choose dev "
-            "or test, or another corpus"
-        )
-    drawn_from, measured_on = (load_dialogues(corpus, data_dir, each) for each in ("train", split))
-    parts = {
-        setting: Parts(
-            assistant_turns(drawn_from, setting == OFFICIAL),
-            _sample(assistant_turns(measured_on, setting == OFFICIAL), limit),
-        )
-        for setting in ("", OFFICIAL)
-    }
-    acts = sorted({act for part in parts.values() for turns in part for each in turns.acts for act in each})
-    if len(acts) < 2 or not all(turns.acts for part in parts.values() for turns in part):
-        raise InputError(
-            f"corpus {corpus}, split {split}: got {len(acts)} dialogue acts of the assistant after a user's turn, "
-            "expected at least two, in train and in the split; choose a corpus with dialogue acts"
+    drawn_from, measured_on = part.dialogues("train"), part.dialogues()
+    parts = {}
+    for setting in ("", OFFICIAL):
+        train, queries = (assistant_turns(each, setting == OFFICIAL) for each in (drawn_from, measured_on))
+        parts[setting] = Parts(train, queries.at(part.sample(range(len(queries.acts)))))
+    acts = sorted({act for each in parts.values() for turns in each for found in turns.acts for act in found})
+    if len(acts) < 2 or not all(turns.acts for each in parts.values() for turns in each):
+        raise part.error(
+            f"got {len(acts)} dialogue acts of the assistant after a user's turn, expected at least two, in train and "
+            "in the split; choose a corpus with dialogue acts"
         )
     config = {
-        "corpus": corpus,
-        "split": split,
-        "limit": limit,
         "acts": acts,
         "turns": len(parts[""].queries.acts),
         "turns_official": len(parts[OFFICIAL].queries.acts),
@@ -116,35 +92,32 @@ def load_actions(corpus: str, data_dir: str | Path | None, split: str, limit: in
         "fine_tuning": asdict(SETTINGS),
         "official_share": OFFICIAL_SHARE,
     }
-    return Problem(config, partial(measure, parts, acts))
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+        backbone = load_backbone(encoder.name)
+        found = []
+        for setting, each in parts.items():
+            for shots in SHOTS:
+                name = f"{shots}-shot {setting}".strip()
+                figures = [_run(backbone, each, acts, setting == OFFICIAL, shots, seed) for seed in seeds[:RUNS]]
+                for metric in ("micro_f1", "macro_f1"):
+                    values = [figure[metric] for figure in figures]
+                    found.append(percentage("dialogue-action-prediction", metric, name, values))
+        return found
+
+    return Problem(config, measure)
 
 
-def assistant_turns(dialogues: Sequence[Dialogue], official: bool) -> Turns:
-    """Collects the assistant's turns that have dialogue acts."""
-    found = Turns([], [])
+def assistant_turns(dialogues: Sequence[Dialogue], official: bool) -> Contexts:
+    """Collects the assistant's turns that have dialogue acts, with what is read for each."""
+    found = Contexts([], [])
     for dialogue in dialogues:
         turns = dialogue.turns
         for place, turn in enumerate(turns):
             beside = turns[place + 1 : place + 2] if official else turns[max(place - 1, 0) : place]
             if turn.role == "assistant" and turn.dialogue_acts and [other.role for other in beside] == ["user"]:
-                found.contexts.append(turns[: place + 2] if official else turns[:place])
+                found.turns.append(turns[: place + 2] if official else turns[:place])
                 found.acts.append(frozenset(turn.dialogue_acts))
-    return found
-
-
-def measure(
-    parts: Mapping[str, Parts], acts: Sequence[str], encoder: Encoder, seeds: Sequence[int]
-) -> list[Measurement]:
-    """Fine-tunes a model for each setting, shot and seed, and measures how well it tells the acts."""
-    backbone = load_backbone(encoder.name)
-    found = []
-    for setting, part in parts.items():
-        for shots in SHOTS:
-            figures = [_run(backbone, part, acts, setting == OFFICIAL, shots, seed) for seed in seeds[:RUNS]]
-            found += [
-                percentage(TASK.name, metric, f"{shots}-shot {setting}".strip(), [figure[metric] for figure in figures])
-                for metric in ("micro_f1", "macro_f1")
-            ]
     return found
 
 
@@ -176,14 +149,11 @@ def text_of(context: Sequence[Turn], separator: str, official: bool) -> str:
 
 def f1_scores(logits: NDArray[np.float32], targets: NDArray[Any]) -> dict[str, float]:
     """Compares predicted acts, those of a probability above 0.5, with the right ones."""
-    from sklearn.metrics import f1_score
+    from scipy.sparse import csr_array
 
-    predicted = logits > 0  # the logistic function is 0.5 at 0
-    occurring = np.flatnonzero(targets.any(axis=0))
-    return {
-        "micro_f1": float(f1_score(targets, predicted, average="micro", zero_division=0)),
-        "macro_f1": float(f1_score(targets, predicted, average="macro", labels=occurring, zero_division=0)),
-    }
+    predicted = csr_array((logits > 0).astype(np.int32))  # the logistic function is 0.5 at 0
+    scores = label_scores(predicted, csr_array(targets.astype(np.int32)))
+    return {"micro_f1": scores.micro_f1, "macro_f1": scores.macro_f1}
 
 
 def _run(
@@ -192,9 +162,9 @@ def _run(
     settings = replace(SETTINGS, truncation_side="right") if official else SETTINGS
     separator = backbone.tokenizer.sep_token or backbone.tokenizer.eos_token or ""
 
-    def examples(turns: Turns, rows: Sequence[int]) -> Examples:
-        texts = [text_of(turns.contexts[row], separator, official) for row in rows]
-        return Examples(texts, np.array([[act in turns.acts[row] for act in acts] for row in rows]))
+    def examples(found: Contexts, rows: Sequence[int]) -> Examples:
+        texts = [text_of(found.turns[row], separator, official) for row in rows]
+        return Examples(texts, np.array([[act in found.acts[row] for act in acts] for row in rows]))
 
     rows, others = draw(parts.train.acts, shots, np.random.default_rng([seed, shots]))
     train, validation = examples(parts.train, rows), examples(parts.train, others)
@@ -205,16 +175,3 @@ def _run(
 
 def _mean_f1(logits: NDArray[np.float32], targets: NDArray[Any]) -> float:
     return sum(f1_scores(logits, targets).values()) / 2
-
-
-def _sample(turns: Turns, limit: int | None) -> Turns:
-    rows = fixed_sample(range(len(turns.acts)), limit)
-    return Turns([turns.contexts[row] for row in rows], [turns.acts[row] for row in rows])
-
-
-TASK = Task(
-    "dialogue-action-prediction",
-    load_actions,
-    "DSE, section 4.2.2 and appendix B; TOD-BERT, section 5",
-    fine_tunes=True,
-)

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...encoders.specs import Encoder
+from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
-from .sampling import SHOTS, UNIT_PROTOTYPES, draw_examples
-from .task import Measurement, Problem, Task, percentage
-from .texts import name_of
+from .sampling import SHOTS, UNIT_PROTOTYPES, draw_examples, running_totals
+from .task import CorpusPart, Measurement, Problem, percentage
+
+NAME = "action-similarity"
 
 PER_ACTION = 15
 """How many utterances of each action are drawn; actions with fewer are left out."""
@@ -30,33 +29,28 @@ RANKS = 10
 _MARGIN = 5  # the program leaves labels out that have fewer than five utterances besides the examples
 
 
-def load_actions(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
+def load_actions(part: CorpusPart) -> Problem:
     """Loads utterances and their actions.
 
     The utterances of a corpus of utterances are taken as they are, with their intents for actions: so does the paper's
     own set (the corpus dialog2flow_evaluation) give them. Of a corpus of dialogues, every text is taken once, with the
     action that it has most often, and `PER_ACTION` texts are drawn for every action that has as many.
     """
-    from ...corpora import CORPORA, get_corpus, load_dialogues
-
-    loaded = load_dialogues(corpus, data_dir, split)
-    ready = corpus in CORPORA and get_corpus(corpus).kind == "utterances"
-    pairs = _labelled(loaded) if ready else draw_actions(loaded)
-    pairs = _limited(pairs, limit)
+    ready, loaded = part.kind == "utterances", part.dialogues()
+    first = [dialogue.turns[0] for dialogue in loaded]
+    pairs = [(turn.content, turn.intents[0]) for turn in first if turn.intents] if ready else draw_actions(loaded)
+    pairs = _limited(pairs, part.limit)
     labels = [label for _, label in pairs]
     if len(set(labels)) < 2:
-        raise InputError(
-            f"corpus {corpus}, split {split}: got {len(set(labels))} actions with {PER_ACTION} distinct utterances, "
-            "expected at least two; give turns dialogue acts and slots, add dialogues or raise the limit"
+        raise part.error(
+            f"got {len(set(labels))} actions with {PER_ACTION} distinct utterances, expected at least two; give turns "
+            "dialogue acts and slots, add dialogues or raise the limit"
         )
     dialogues = [Dialogue((Turn("user", text),)) for text, _ in pairs]
     config = {
-        "corpus": name_of(corpus),
-        "split": split,
-        "limit": limit,
         "utterances": len(dialogues),
         "labels": len(set(labels)),
-        "examples_from": split,
+        "examples_from": part.split,
         "drawn_per_action": None if ready else PER_ACTION,
         "shots": list(SHOTS),
         "ranks": RANKS,
@@ -77,10 +71,9 @@ def draw_actions(dialogues: Iterable[Dialogue]) -> list[tuple[str, str]]:
 
     actions: dict[str, Counter[str]] = defaultdict(Counter)
     for dialogue in dialogues:
-        for turn in dialogue.turns:
-            unified = unified_turn(turn)
-            if unified.action and unified.text:
-                actions[unified.text][unified.action] += 1
+        for turn in map(unified_turn, dialogue.turns):
+            if turn.action and turn.text:
+                actions[turn.text][turn.action] += 1
     texts: dict[str, list[str]] = defaultdict(list)
     for text, counts in actions.items():
         texts[min(counts, key=lambda action: (-counts[action], action))].append(text)
@@ -115,11 +108,11 @@ def compare_actions(
         for place, ending in enumerate(("", UNIT_PROTOTYPES)[: 1 + (shots > 1)]):
             for metric, key in (("f1", "macro_f1"), ("accuracy", "accuracy")):
                 shares = [figure[place][key] for figure in figures]
-                found.append(percentage(TASK.name, metric, f"{shots}-shot{ending}", shares))
+                found.append(percentage(NAME, metric, f"{shots}-shot{ending}", shares))
     for setting, values in zip(("", "official"), zip(*ranked, strict=True), strict=True):
-        found.append(percentage(TASK.name, f"ndcg{RANKS}", setting, values))
+        found.append(percentage(NAME, f"ndcg{RANKS}", setting, values))
     spread = anisotropy(embeddings, names)
-    return found + [Measurement(TASK.name, metric, "", value, None, 1) for metric, value in spread.items()]
+    return found + [Measurement(NAME, metric, "", value, None, 1) for metric, value in spread.items()]
 
 
 def _ranking(
@@ -138,23 +131,7 @@ def _ranking(
     return ndcg(cosines, relevant, RANKS), official_ndcg(cosines[:, : len(queries)], relevant[:, : len(queries)], RANKS)
 
 
-def _labelled(utterances: Iterable[Dialogue]) -> list[tuple[str, str]]:
-    turns = [dialogue.turns[0] for dialogue in utterances]
-    return [(turn.content, turn.intents[0]) for turn in turns if turn.intents]
-
-
 def _limited(pairs: list[tuple[str, str]], limit: int | None) -> list[tuple[str, str]]:
-    if limit is None or limit >= len(pairs):
-        return pairs
-    counts = Counter(label for _, label in pairs)
-    order = np.random.default_rng(0).permutation(sorted(counts)).tolist()
-    kept, total = set(), 0
-    for label in order:
-        total += counts[label]
-        if total > limit:
-            break
-        kept.add(label)
-    return [pair for pair in pairs if pair[1] in kept]
-
-
-TASK = Task("action-similarity", load_actions, "Dialog2Flow, section 5.1", kinds=("dialogues", "utterances"))
+    """Keeps the utterances of as many actions as have no more together than the limit."""
+    totals = running_totals(Counter(action for _, action in pairs))
+    return [pair for pair in pairs if limit is None or totals[pair[1]] <= limit]

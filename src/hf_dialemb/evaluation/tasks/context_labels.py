@@ -42,6 +42,10 @@ class Contexts(NamedTuple):
     turns: list[tuple[Turn, ...]]
     acts: list[frozenset[str]]
 
+    def at(self, rows: Sequence[int]) -> Contexts:
+        """Returns some of them."""
+        return Contexts([self.turns[row] for row in rows], [self.acts[row] for row in rows])
+
 
 @dataclass(frozen=True)
 class ContextLabels:

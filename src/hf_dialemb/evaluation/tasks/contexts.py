@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,29 +19,8 @@ FEWEST_TURNS = 2
 """A context has at least so many turns: one alone is a single utterance."""
 
 
-class Choice(NamedTuple):
-    """A dialogue so far, with responses to choose from.
-
-    Attributes:
-        context: The text of its turns, joined by blanks.
-        responses: The candidates.
-        correct: Those of them that really followed; at least one.
-    """
-
-    context: str
-    responses: tuple[str, ...]
-    correct: tuple[str, ...]
-
-
 class Response(NamedTuple):
-    """A turn that answers another role, in its dialogue.
-
-    Attributes:
-        dialogue: The position of the dialogue.
-        turn: The position of the turn in it.
-        role: Who speaks.
-        content: What is said.
-    """
+    """A turn that answers another role: the position of its dialogue and its own there, who speaks, and what."""
 
     dialogue: int
     turn: int
@@ -49,17 +28,23 @@ class Response(NamedTuple):
     content: str
 
 
-def given_choices(selections: Iterable[ResponseSelection]) -> list[Choice]:
-    """Takes the candidates that a corpus gives."""
-    return [
-        Choice(
-            " ".join(turn.content for turn in selection.context),
-            selection.responses,
-            tuple(selection.responses[position] for position in selection.correct),
-        )
-        for selection in selections
-        if selection.correct
-    ]
+def answered(selections: Iterable[ResponseSelection]) -> list[ResponseSelection]:
+    """Keeps those of a corpus's selections of which a response really followed."""
+    return [selection for selection in selections if selection.correct]
+
+
+def sizes_of(selections: Sequence[ResponseSelection], unanswered: int) -> dict[str, Any]:
+    """Says how many candidates selections have, and how many selections were left out."""
+    counts = [len(selection.responses) for selection in selections]
+    return {"without_correct_response": unanswered, "fewest_candidates": min(counts), "most_candidates": max(counts)}
+
+
+def correct_candidates(selection: ResponseSelection, official: bool = False) -> NDArray[np.bool_]:
+    """Says which candidates are correct: what says the same as what followed as well, but not officially."""
+    if official:
+        return np.isin(np.arange(len(selection.responses)), selection.correct)
+    forms = {plain(selection.responses[place]) for place in selection.correct}
+    return np.array([plain(text) in forms for text in selection.responses])
 
 
 def responses_of(dialogues: Iterable[Dialogue]) -> list[Response]:
@@ -83,20 +68,19 @@ def others_of(responses: list[Response]) -> list[NDArray[np.intp]]:
     ]
 
 
-def draw_choices(
+def draw_selections(
     dialogues: list[Dialogue], responses: list[Response], others: list[NDArray[np.intp]], seed: int
-) -> list[Choice]:
-    """Draws a response of each dialogue and `OTHERS` to stand beside it."""
+) -> list[ResponseSelection]:
+    """Draws a response of each dialogue and `OTHERS` to stand beside it; the true one comes first."""
     generator = np.random.default_rng([seed])
     turns = defaultdict(list)
     for place, response in enumerate(responses):
         if len(others[place]) >= OTHERS:
             turns[response.dialogue].append(place)
-    choices = []
+    selections = []
     for row, places in turns.items():
         place = places[generator.integers(len(places))]
         drawn = generator.choice(others[place], OTHERS, replace=False)
-        true = responses[place]
-        context = " ".join(turn.content for turn in dialogues[row].turns[: true.turn])
-        choices.append(Choice(context, (true.content, *(responses[other].content for other in drawn)), (true.content,)))
-    return choices
+        offered = tuple(responses[each].content for each in (place, *drawn))
+        selections.append(ResponseSelection(dialogues[row].turns[: responses[place].turn], offered, (0,)))
+    return selections

@@ -5,17 +5,13 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from ...encoders.specs import Encoder
-from ...models.errors import InputError
-from .all_pairs import pair_scores
-from .sampling import fixed_sample
-from .task import Measurement, Problem, Task, percentage
-from .texts import name_of
+from ...encoders.encoder import Encoder
+from .task import CorpusPart, Measurement, Problem, item_percentage, percentage
 
 logger = logging.getLogger(__name__)
 
@@ -23,28 +19,42 @@ N_INIT = 10
 """Random starts of each k-means, as in the papers' time (see `hf_dialemb.metrics.purity.functional.cluster_purity`)."""
 
 
-def load_domains(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
-    """Loads the single-domain dialogues of a corpus."""
-    from ...corpora import load_dialogues, single_domain
+class PairScores(NamedTuple):
+    """What each query is worth; a query is a dialogue whose label another one carries.
 
-    dialogues = single_domain(load_dialogues(corpus, data_dir, split))
-    if not dialogues:
-        raise InputError(
-            f"corpus {corpus}, split {split}: no dialogue of it has exactly one domain label; "
-            "give the dialogues a 'domains' list of one name"
+    Attributes:
+        average_precision: (Q,), see `hf_dialemb.metrics.ranks.average_precision`.
+        reciprocal_rank: (Q,), see `hf_dialemb.metrics.ranks.reciprocal_rank`.
+        spearman: (Q,), see `hf_dialemb.metrics.semantic_relatedness.functional.binary_spearman`; 0 where undefined.
+        undefined: How many of them are.
+        skipped: How many dialogues are no query.
+    """
+
+    average_precision: NDArray[np.float64]
+    reciprocal_rank: NDArray[np.float64]
+    spearman: NDArray[np.float64]
+    undefined: int
+    skipped: int
+
+
+def load_domains(part: CorpusPart) -> Problem:
+    """Loads the single-domain dialogues of a corpus."""
+    from ...corpora import single_domain
+
+    found = single_domain(part.dialogues())
+    if not found:
+        raise part.error(
+            "no dialogue of it has exactly one domain label; give the dialogues a 'domains' list of one name"
         )
-    dialogues = fixed_sample(dialogues, limit)
+    dialogues = part.sample(found)
     labels = [dialogue.domains[0] for dialogue in dialogues]
     counts = Counter(labels)
     if len(counts) < 2 or max(counts.values()) < 2:
-        raise InputError(
-            f"corpus {corpus}, split {split}: got {len(dialogues)} dialogues with {len(counts)} distinct labels, "
-            "expected at least two labels and two dialogues of one of them; add dialogues or raise the limit"
+        raise part.error(
+            f"got {len(dialogues)} dialogues with {len(counts)} distinct labels, expected at least two labels and two "
+            "dialogues of one of them; add dialogues or raise the limit"
         )
     config = {
-        "corpus": name_of(corpus),
-        "split": split,
-        "limit": limit,
         "dialogues": len(dialogues),
         "labels": len(counts),
         "labels_of_one_dialogue": sum(count == 1 for count in counts.values()),
@@ -93,21 +103,35 @@ def evaluate_embeddings(
             queries.undefined,
         )
     return [
-        percentage("domain-categorization", "purity", "", clusters["purity"]),
-        percentage("domain-categorization", "nmi", "", clusters["nmi"]),
-        percentage("domain-categorization", "ari", "", clusters["ari"]),
+        *(percentage("domain-categorization", metric, "", clusters[metric]) for metric in ("purity", "nmi", "ari")),
         percentage("semantic-relatedness", "spearman", "pairs", pairs["spearman"]),
+        item_percentage("semantic-relatedness", "spearman", "per-query", queries.spearman),
+        item_percentage("dialogue-retrieval", "map", "", queries.average_precision),
+        item_percentage("dialogue-retrieval", "mrr", "", queries.reciprocal_rank),
         *(
-            percentage(task, metric, setting, [float(values.mean())], values)
-            for task, metric, setting, values in (
-                ("semantic-relatedness", "spearman", "per-query", queries.spearman),
-                ("dialogue-retrieval", "map", "", queries.average_precision),
-                ("dialogue-retrieval", "mrr", "", queries.reciprocal_rank),
-            )
+            Measurement("alignment-uniformity", metric, "", geometry[metric], None, 1)
+            for metric in ("adjusted_alignment", "uniformity")
         ),
-        Measurement("alignment-uniformity", "adjusted_alignment", "", geometry["adjusted_alignment"], None, 1),
-        Measurement("alignment-uniformity", "uniformity", "", geometry["uniformity"], None, 1),
     ]
 
 
-TASK = Task("domains", load_domains, "dial2vec, sections 4.1 and 5.3.3", kinds=("dialogues",))
+def pair_scores(embeddings: ArrayLike, labels: ArrayLike, block_size: int = 256) -> PairScores:
+    """Ranks all other dialogues for each dialogue by cosine; those of its label are relevant.
+
+    The figures are those of the metrics of retrieval and relatedness, to the bit; the products and the sorting, which
+    take nearly all of the time, are done once. Memory is ``O(block_size * N)``.
+    """
+    from ...metrics.ranks import average_precision, reciprocal_rank
+    from ...metrics.semantic_relatedness.functional import binary_spearman
+    from ...metrics.vectors import sorted_queries
+
+    scores = (average_precision, reciprocal_rank, binary_spearman)
+    found = [
+        [score(ordered, positives) for score in scores]
+        for _, ordered, positives in sorted_queries(embeddings, labels, block_size)
+    ]
+    precision, reciprocal, correlation = zip(*found, strict=True)
+    undefined = sum(value is None for value in correlation)
+    spearman = np.array([value or 0.0 for value in correlation])
+    skipped = len(np.asarray(labels)) - len(found)
+    return PairScores(np.array(precision), np.array(reciprocal), spearman, undefined, skipped)

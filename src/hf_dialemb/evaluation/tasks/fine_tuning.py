@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ...encoders.specs import find_encoder, has_weights
 from ...models.errors import InputError
+from . import early_stopping
 
 if TYPE_CHECKING:
     import torch
@@ -93,10 +94,7 @@ class FineTuned(NamedTuple):
 
 
 def load_backbone(spec: str) -> Backbone:
-    """Loads what is to be fine-tuned.
-
-    Returns the model in float32, on a GPU where there is one.
-    """
+    """Loads what is to be fine-tuned: a model in float32, on a GPU where there is one."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -121,11 +119,7 @@ def load_backbone(spec: str) -> Backbone:
 
 
 class Classifier:
-    """A copy of a backbone, the mean of its token vectors, dropout, and a linear layer.
-
-    Attributes:
-        layers: The modules with weights.
-    """
+    """A copy of a backbone, the mean of its token vectors, dropout, and a linear layer."""
 
     def __init__(self, backbone: Backbone, classes: int, settings: FineTuning) -> None:
         from torch import nn
@@ -139,9 +133,8 @@ class Classifier:
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Returns the token ids of each text, cut to the settings' length."""
         self.tokenizer.truncation_side = self.settings.truncation_side
-        ids: list[list[int]] = self.tokenizer(list(texts), truncation=True, max_length=self.settings.max_length)[
-            "input_ids"
-        ]
+        found = self.tokenizer(list(texts), truncation=True, max_length=self.settings.max_length)
+        ids: list[list[int]] = found["input_ids"]
         return ids
 
     def logits(self, token_ids: Sequence[list[int]]) -> torch.Tensor:
@@ -188,44 +181,36 @@ def fine_tune(
     """
     import torch
     from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+    from transformers import get_linear_schedule_with_warmup
 
     several = train.targets.ndim == 2
     loss_of = binary_cross_entropy_with_logits if several else cross_entropy
     steps = settings.epochs * math.ceil(len(train.texts) / settings.batch_size)
-    scores: dict[int, float] = {}
-    best: dict[str, torch.Tensor] = {}
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         classifier = Classifier(backbone, classes, settings)
         targets = torch.from_numpy(train.targets.astype(np.float32 if several else np.int64)).to(classifier.device)
         token_ids = classifier.token_ids(train.texts)
-        optimizer, schedule = _optimiser(classifier, settings, steps)
+        parameters = classifier.layers.parameters()
+        optimiser = torch.optim.AdamW(parameters, settings.learning_rate, weight_decay=0, fused=True)
         batches = _batches(len(token_ids), settings.batch_size, np.random.default_rng(seed))
-        for step in range(steps + 1):
-            if step % settings.evaluate_every == 0 or step == steps:
-                scores[step] = score(classifier.predict(validation.texts), validation.targets)
-                if _is_best(scores):
-                    best = copy.deepcopy(classifier.layers.state_dict())
-                if _is_over(scores, settings.patience) or step == steps:
-                    break
+
+        def loss() -> torch.Tensor:
             rows = next(batches)
-            classifier.layers.train()
-            loss_of(classifier.logits([token_ids[row] for row in rows]), targets[rows]).backward()
-            optimizer.step()
-            schedule.step()
-            optimizer.zero_grad()
-    classifier.layers.load_state_dict(best)
-    logger.info("seed %d: best of %d scores after %d steps: %.4f", seed, len(scores), step, max(scores.values()))
+            return loss_of(classifier.logits([token_ids[row] for row in rows]), targets[rows])
+
+        scores = early_stopping.train(
+            classifier.layers,
+            loss,
+            optimiser,
+            lambda: score(classifier.predict(validation.texts), validation.targets),
+            sorted({*range(0, steps, settings.evaluate_every), steps}),
+            settings.patience,
+            schedule=get_linear_schedule_with_warmup(optimiser, round(settings.warmup * steps), steps),
+        )
+    best = max(scores.values())
+    logger.info("seed %d: best of %d scores after %d steps: %.4f", seed, len(scores), max(scores), best)
     return FineTuned(classifier, scores)
-
-
-def _optimiser(classifier: Classifier, settings: FineTuning, steps: int) -> tuple[Any, Any]:
-    import torch
-    from transformers import get_linear_schedule_with_warmup
-
-    parameters = classifier.layers.parameters()
-    optimizer = torch.optim.AdamW(parameters, settings.learning_rate, weight_decay=0, fused=True)
-    return optimizer, get_linear_schedule_with_warmup(optimizer, round(settings.warmup * steps), steps)
 
 
 def precision() -> str:
@@ -253,13 +238,3 @@ def _batches(count: int, size: int, generator: np.random.Generator) -> Iterator[
         order = generator.permutation(count)
         for start in range(0, count, size):
             yield order[start : start + size]
-
-
-def _is_best(scores: dict[int, float]) -> bool:
-    *before, last = scores.values()
-    return not before or last > max(before)
-
-
-def _is_over(scores: dict[int, float], patience: int) -> bool:
-    values = list(scores.values())
-    return len(values) - 1 - values.index(max(values)) >= patience

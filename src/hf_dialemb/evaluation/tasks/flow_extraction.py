@@ -13,21 +13,22 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...encoders.specs import Encoder
+from ...encoders.encoder import Encoder
 from ...flow.clustering import cluster
 from ...flow.graph import NOISE, OFFICIAL_EDGES, OFFICIAL_NODES, State, official_size, transition_graph, without_noise
 from ...flow.measures import FOLDS, compared_with_actions
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
-from .sampling import fixed_sample
-from .task import Measurement, Problem, Task, percentage
-from .texts import name_of
+from ...models.dialogue import Dialogue
+from .sampling import fixed_sample, running_totals
+from .significance import mean_interval
+from .task import CorpusPart, Measurement, Problem, item_percentage
+from .texts import TextVectors
+
+NAME = "flow-extraction"
 
 FEWEST_DIALOGUES = 50
 """A domain has at least so many dialogues of its own; the smallest of the paper has 58. What occurs once is noise only
@@ -63,31 +64,27 @@ Flow = Sequence[Sequence[Utterance]]
 """The dialogues of one domain, each as its annotated turns."""
 
 
-def load_flows(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
+def load_flows(part: CorpusPart) -> Problem:
     """Loads the annotated dialogues of each domain.
 
     Turns without dialogue acts and slots are passed over. Where no dialogue has a domain, all are of one. Dialogues are
     brought to one order first, so that the figures do not depend on that of the corpus.
     """
-    from ...corpora import load_dialogues, single_domain
+    from ...corpora import single_domain
 
-    dialogues = load_dialogues(corpus, data_dir, split)
+    dialogues = part.dialogues()
     if not any(dialogue.domains for dialogue in dialogues):
         dialogues = [replace(dialogue, domains=(WHOLE,)) for dialogue in dialogues]
     flows = annotated_flows(single_domain(dialogues))
     large = {name: flow for name, flow in flows.items() if len(flow) >= FEWEST_DIALOGUES}
     if not large:
-        raise InputError(
-            f"corpus {corpus}, split {split}: got {max(map(len, flows.values()), default=0)} dialogues in the largest "
-            f"domain, expected at least {FEWEST_DIALOGUES} of that domain alone that have dialogue acts or slots; "
-            "annotate turns or add dialogues"
+        raise part.error(
+            f"got {max(map(len, flows.values()), default=0)} dialogues in the largest domain, expected at least "
+            f"{FEWEST_DIALOGUES} of that domain alone that have dialogue acts or slots; annotate turns or add dialogues"
         )
-    kept = {name: _capped(flow) for name, flow in _limited(large, limit).items()}
+    kept = {name: _capped(flow) for name, flow in _limited(large, part.limit).items()}
     texts = sorted({turn.text for flow in kept.values() for turns in flow for turn in turns})
     config = {
-        "corpus": name_of(corpus),
-        "split": split,
-        "limit": limit,
         "texts": len(texts),
         "domains": {name: _sizes(flow) for name, flow in kept.items()},
         "smaller_domains": len(flows) - len(large),
@@ -99,13 +96,12 @@ def load_flows(corpus: str, data_dir: str | Path | None, split: str, limit: int 
         "official_edges": OFFICIAL_EDGES,
         "folds": FOLDS,
     }
-    rows = {text: row for row, text in enumerate(texts)}
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
-        vectors = encoder.encode([Dialogue((Turn("user", text),)) for text in texts])
+        vectors = TextVectors(encoder, texts)
         found = {}
         for name, flow in kept.items():
-            embeddings = vectors[[rows[turn.text] for turns in flow for turn in turns]]
+            embeddings = vectors.of([turn.text for turns in flow for turn in turns])
             found[name] = compare_flow(flow, cluster_utterances(flow, embeddings))
         return _measurements(found)
 
@@ -152,7 +148,7 @@ def compare_flow(flow: Flow, clusters: Sequence[int]) -> dict[str, float]:
     if len(clusters) != count:
         raise ValueError(f"clusters: got {len(clusters)}, expected {count}: one for each utterance")
     codes = {cluster: f"cluster {place}" for place, cluster in enumerate(dict.fromkeys(clusters))}
-    return compared_with_actions(_states(flow, [codes[cluster] for cluster in clusters]), _actions(flow))
+    return compared_with_actions(_states(flow, [codes[cluster] for cluster in clusters]), _states(flow))
 
 
 def _measurements(found: Mapping[str, Mapping[str, float]]) -> list[Measurement]:
@@ -165,22 +161,20 @@ def _measurements(found: Mapping[str, Mapping[str, float]]) -> list[Measurement]
             figures["size_difference", setting][domain] = graph_size_difference(*sizes)["size_difference"]
         for metric in (*_SHARES, *_NO_SHARES):
             figures[metric, ""][domain] = values[metric]
-    means, others = [], []
-    for (metric, setting), by_domain in figures.items():
-        means.append(_figure(metric, setting, list(by_domain.values())))
-        for domain, value in by_domain.items():
-            others.append(_figure(metric, ", ".join(filter(None, (setting, domain))), [value]))
-    return means + others
+    means = [_figure(metric, setting, [*by_domain.values()]) for (metric, setting), by_domain in figures.items()]
+    return means + [
+        _figure(metric, ", ".join(filter(None, (setting, domain))), [value])
+        for (metric, setting), by_domain in figures.items()
+        for domain, value in by_domain.items()
+    ]
 
 
 def _figure(metric: str, setting: str, values: Sequence[float]) -> Measurement:
     """Makes the measurement of a mean over domains."""
-    from .significance import mean_interval
-
-    mean = float(np.mean(values))
     if metric not in _NO_SHARES:
-        return percentage(TASK.name, metric, setting, [mean], values)
-    return Measurement(TASK.name, metric, setting, mean, None, 1, mean_interval(values) if len(values) > 1 else None)
+        return item_percentage(NAME, metric, setting, values)
+    interval = mean_interval(values) if len(values) > 1 else None
+    return Measurement(NAME, metric, setting, float(np.mean(values)), None, 1, interval)
 
 
 def _by_role(flow: Flow) -> dict[str, list[int]]:
@@ -190,18 +184,15 @@ def _by_role(flow: Flow) -> dict[str, list[int]]:
     return {role: places[role] for role in sorted(places)}
 
 
-def _states(flow: Flow, names: Sequence[str]) -> list[list[State]]:
-    remaining = iter(names)
-    return [[(turn.role, next(remaining)) for turn in dialogue] for dialogue in flow]
-
-
-def _actions(flow: Flow) -> list[list[State]]:
-    return [[(turn.role, turn.action) for turn in dialogue] for dialogue in flow]
+def _states(flow: Flow, names: Iterable[str] | None = None) -> list[list[State]]:
+    """Returns the states of each dialogue: roles with the actions, or with other names of them in order."""
+    named = iter(names if names is not None else (turn.action for dialogue in flow for turn in dialogue))
+    return [[(turn.role, next(named)) for turn in dialogue] for dialogue in flow]
 
 
 def _sizes(flow: Flow) -> dict[str, int]:
     states = Counter((turn.role, turn.action) for dialogue in flow for turn in dialogue)
-    reference = transition_graph(_actions(flow))
+    reference = transition_graph(_states(flow))
     return {
         "dialogues": len(flow),
         "utterances": states.total(),
@@ -212,17 +203,13 @@ def _sizes(flow: Flow) -> dict[str, int]:
 
 
 def _limited(flows: Mapping[str, Flow], limit: int | None) -> dict[str, Flow]:
+    """Keeps whole domains in a random order up to the limit; of the first at least a sample."""
     if limit is None:
         return dict(flows)
-    order = np.random.default_rng(0).permutation(sorted(flows)).tolist()
-    kept = {order[0]: fixed_sample(flows[order[0]], limit)}
-    total = len(kept[order[0]])
-    for name in order[1:]:
-        total += len(flows[name])
-        if total > limit:
-            break
-        kept[name] = list(flows[name])
-    return {name: kept[name] for name in sorted(kept)}
+    totals = running_totals({name: len(flow) for name, flow in flows.items()})
+    first = next(iter(totals))
+    kept = {name: flows[name] for name in sorted(flows) if totals[name] <= limit}
+    return kept or {first: fixed_sample(flows[first], limit)}
 
 
 def _capped(flow: Flow) -> Flow:
@@ -235,6 +222,3 @@ def _capped(flow: Flow) -> Flow:
             break
         kept.append(row)
     return [flow[row] for row in sorted(kept)]
-
-
-TASK = Task("flow-extraction", load_flows, "Dialog2Flow, section 7", kinds=("dialogues", "utterances"))

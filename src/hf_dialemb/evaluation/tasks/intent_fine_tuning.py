@@ -11,19 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...encoders.specs import Encoder
-from ...models.errors import InputError
+from ...encoders.encoder import Encoder
 from .fine_tuning import RUNS, Examples, FineTuning, fine_tune, load_backbone, precision
-from .intents import in_scope, intent, load_utterances
-from .sampling import SHOTS, draw_examples, fixed_sample
-from .task import Measurement, Problem, Task, percentage
+from .intents import NAME, load_intents
+from .sampling import SHOTS, draw_examples
+from .task import CorpusPart, Measurement, Problem, percentage
 
 SETTINGS = FineTuning(
     learning_rate=3e-5, epochs=50, batch_size=16, evaluate_every=10, patience=5, max_length=64, dropout=0.1
@@ -45,49 +42,31 @@ class Parts(NamedTuple):
     queries: NDArray[np.intp]
 
 
-def load_fine_tuning(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
+def load_fine_tuning(part: CorpusPart) -> Problem:
     """Loads the utterances of a corpus that have an intent."""
-    train, loaded = load_utterances(corpus, data_dir, split)
-    examples, queries = in_scope(train), fixed_sample(in_scope(loaded), limit)
-    utterances = [*examples, *queries]
-    texts, labels = [each.turns[0].content for each in utterances], [intent(each) for each in utterances]
-    if len(set(labels)) < 2:
-        raise InputError(f"corpus {corpus}, split {split}: got {len(set(labels))} intents, expected at least two")
-    config = {
-        "corpus": corpus,
-        "split": split,
-        "limit": limit,
-        "utterances": len(queries),
-        "labels": len(set(labels)),
-        "examples_from": "train",
-        "out_of_scope": len(loaded) - len(in_scope(loaded)),
-        "shots": list(SHOTS),
-        "runs": RUNS,
-        "precision": precision(),
-        "fine_tuning": asdict(SETTINGS),
-    }
-    return Problem(config, partial(classify_fine_tuned, texts, labels, len(examples)))
+    whole = load_intents(part)
+    texts, labels = [each.turns[0].content for each in whole.dialogues], np.array(whole.labels)
+    examples = len(labels) - whole.config["utterances"]
 
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+        backbone = load_backbone(encoder.name)
 
-def classify_fine_tuned(
-    texts: Sequence[str], labels: Sequence[str], examples: int, encoder: Encoder, seeds: Sequence[int]
-) -> list[Measurement]:
-    """Fine-tunes a model for each number of shots and each seed, and classifies utterances with it."""
-    backbone = load_backbone(encoder.name)
-    names = np.array(labels)
-    found = []
-    for shots in SHOTS:
-        accuracies = []
-        for seed in seeds[:RUNS]:
-            parts = draw_parts(names, examples, shots, np.random.default_rng([seed, shots]))
-            intents = np.unique(names[parts.train])
+        def run(shots: int, seed: int) -> float:
+            parts = draw_parts(labels, examples, shots, np.random.default_rng([seed, shots]))
+            intents = np.unique(labels[parts.train])
             train, validation, queries = (
-                Examples([texts[row] for row in rows], np.searchsorted(intents, names[rows])) for rows in parts
+                Examples([texts[row] for row in rows], np.searchsorted(intents, labels[rows])) for rows in parts
             )
             tuned = fine_tune(backbone, train, validation, len(intents), SETTINGS, accuracy, seed=seed)
-            accuracies.append(accuracy(tuned.classifier.predict(queries.texts), queries.targets))
-        found.append(percentage("intent-classification", "accuracy", f"{shots}-shot fine-tuned", accuracies))
-    return found
+            return accuracy(tuned.classifier.predict(queries.texts), queries.targets)
+
+        return [
+            percentage(NAME, "accuracy", f"{shots}-shot fine-tuned", [run(shots, seed) for seed in seeds[:RUNS]])
+            for shots in SHOTS
+        ]
+
+    how = {"runs": RUNS, "precision": precision(), "fine_tuning": asdict(SETTINGS)}
+    return Problem({**whole.config, **how}, measure)
 
 
 def draw_parts(labels: NDArray[Any], examples: int, shots: int, generator: np.random.Generator) -> Parts:
@@ -101,8 +80,3 @@ def draw_parts(labels: NDArray[Any], examples: int, shots: int, generator: np.ra
 def accuracy(logits: NDArray[np.float32], targets: NDArray[Any]) -> float:
     """Returns the share of utterances ``(N, C)`` whose highest logit is that of their class ``(N,)``."""
     return float((logits.argmax(axis=1) == targets).mean())
-
-
-TASK = Task(
-    "intent-fine-tuning", load_fine_tuning, "DSE, section 4.2.1 and appendix C", kinds=("utterances",), fine_tunes=True
-)

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...encoders.specs import Encoder
+from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError
-from .sampling import SHOTS, UNIT_PROTOTYPES, draw_examples, fixed_sample
-from .task import Measurement, Problem, Task, percentage
+from .sampling import SHOTS, UNIT_PROTOTYPES, draw_examples
+from .task import CorpusPart, Measurement, Problem, percentage
+
+NAME = "intent-classification"
 
 OUT_OF_SCOPE = "oos"
 """The intent of utterances that belong to none; for this task they are no class."""
 
 
-def load_intents(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
-    """Loads the utterances of a corpus that have an intent."""
-    train, loaded = load_utterances(corpus, data_dir, split)
-    examples, queries = in_scope(train), fixed_sample(in_scope(loaded), limit)
+def load_intents(part: CorpusPart) -> Problem:
+    """Loads the utterances of a corpus that have an intent: first the examples, then what is to be classified."""
+    train, loaded = load_utterances(part)
+    examples, queries = in_scope(train), part.sample(in_scope(loaded))
     dialogues = [*examples, *queries]
     labels = [intent(dialogue) for dialogue in dialogues]
     if len(set(labels)) < 2:
-        raise InputError(f"corpus {corpus}, split {split}: got {len(set(labels))} intents, expected at least two")
+        raise part.error(f"got {len(set(labels))} intents, expected at least two")
     config = {
-        "corpus": corpus,
-        "split": split,
-        "limit": limit,
         "utterances": len(queries),
         "labels": len(set(labels)),
         "examples_from": "train",
@@ -47,7 +45,7 @@ def load_intents(corpus: str, data_dir: str | Path | None, split: str, limit: in
 def classify_intents(
     embeddings: NDArray[Any], labels: Sequence[str], examples: int, seeds: Sequence[int] = range(10)
 ) -> list[Measurement]:
-    """Classifies utterances by the means of few examples of each intent."""
+    """Classifies utterances by the means of few of the first ``examples`` rows of each intent."""
     from ...metrics.prototype_classification.functional import prototype_classification
 
     names, pool = np.array(labels), np.arange(examples)
@@ -61,24 +59,24 @@ def classify_intents(
             accuracies.append(
                 [prototype_classification(*parts, unit_prototypes=unit)["accuracy"] for unit in (False, True)]
             )
-        for ending, values in zip(
-            ("", UNIT_PROTOTYPES)[: 1 + (shots > 1)], zip(*accuracies, strict=True), strict=False
-        ):
-            found.append(percentage(TASK.name, "accuracy", f"{shots}-shot{ending}", values))
+        endings = ("", UNIT_PROTOTYPES)[: 1 + (shots > 1)]
+        for ending, values in zip(endings, zip(*accuracies, strict=True), strict=False):
+            found.append(percentage(NAME, "accuracy", f"{shots}-shot{ending}", values))
     return found
 
 
-def load_utterances(corpus: str, data_dir: str | Path | None, split: str) -> tuple[list[Dialogue], list[Dialogue]]:
+def load_utterances(part: CorpusPart) -> tuple[list[Dialogue], list[Dialogue]]:
     """Loads the examples of a corpus of utterances, and what is to be classified."""
-    from ...corpora import get_corpus, load_dialogues
+    from ...corpora import get_corpus
 
+    corpus, _, split, _ = part
     if "train" not in get_corpus(corpus).splits:
         raise InputError(
             f"corpus {corpus}: got no split train to draw examples from, expected one; choose another task or corpus"
         )
     if split in ("train", "all"):
         raise InputError(f"corpus {corpus}: got split {split}, which examples are drawn from; choose dev or test")
-    return load_dialogues(corpus, data_dir, "train"), load_dialogues(corpus, data_dir, split)
+    return part.dialogues("train"), part.dialogues()
 
 
 def in_scope(utterances: Sequence[Dialogue]) -> list[Dialogue]:
@@ -94,6 +92,3 @@ def out_of_scope(utterances: Sequence[Dialogue]) -> list[Dialogue]:
 def intent(utterance: Dialogue) -> str:
     """Returns the first intent of an utterance that has one."""
     return utterance.turns[0].intents[0]
-
-
-TASK = Task("intent-classification", load_intents, "DSE, section 4.2.2", kinds=("utterances",))

@@ -7,8 +7,8 @@ on test.
 
 from __future__ import annotations
 
-import copy
 import logging
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from . import early_stopping
 from .context_labels import DEV, TEST, TRAIN, ContextLabels, LabelScores, label_scores
 from .task import Measurement, percentage
 
@@ -114,39 +115,44 @@ def outcome(system: str, task: str, config: dict[str, Any], fitted: Sequence[Fit
 
 
 def fit(source: VectorSource, labels: ContextLabels, settings: LayerSettings, *, seed: int) -> Fitted:
-    """Trains a layer, and what learns along with it.
+    """Trains a layer, and what learns along with it, and measures the weights of the epoch that was best on dev.
 
-    Args:
-        source: Of the vectors.
-        labels: What is to be told.
-        settings: How it is trained.
-        seed: Of the layer's first weights, of the order of contexts and of dropout in encoders.
-
-    Returns:
-        The scores on test, with the weights of the first epoch that was best on dev.
+    The seed decides the layer's first weights, the order of contexts, and dropout in encoders.
     """
     import torch
+    from torch.nn.functional import binary_cross_entropy_with_logits
 
+    rows, marks = labels.rows[TRAIN], labels.labels[TRAIN]
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         layer = torch.nn.Linear(source.width, labels.learned).to(source.device)
         modules = torch.nn.ModuleList([layer, source.layers])
-        optimiser = _optimiser(layer, source.layers, settings)
-        generator = np.random.default_rng(seed)
-        best: Fitted | None = None
-        weights: dict[str, torch.Tensor] = {}
-        for epoch in range(1, settings.epochs + 1):
-            _train_epoch(source, labels, modules, optimiser, settings, generator)
-            scores = label_scores(_predict(source, labels, modules, DEV), labels.labels[DEV])
-            if best is None or scores.micro_f1 > best.dev:
-                best, weights = Fitted(scores, epoch, scores.micro_f1), copy.deepcopy(modules.state_dict())
-            elif epoch - best.epoch >= settings.patience:
-                break
-        assert best is not None, "there is at least one epoch"
-        modules.load_state_dict(weights)
-        scores = label_scores(_predict(source, labels, modules, TEST), labels.labels[TEST])
-    logger.info("%s, seed %d: best of %d epochs is %d: %.4f on dev", labels.target, seed, epoch, best.epoch, best.dev)
-    return best._replace(scores=scores)
+        batches = _batches(source.lengths(TRAIN)[rows], settings.batch_size, np.random.default_rng(seed))
+
+        def loss() -> torch.Tensor:
+            batch = next(batches)
+            targets = torch.from_numpy(marks[batch].toarray()[:, : labels.learned].astype(np.float32))
+            logits = layer(source.vectors(TRAIN, rows[batch]))
+            return binary_cross_entropy_with_logits(logits, targets.to(source.device))
+
+        def scores(part: str) -> LabelScores:
+            return label_scores(_predict(source, labels, modules, part), labels.labels[part])
+
+        length = math.ceil(len(rows) / settings.batch_size)  # of an epoch, in steps
+        found = early_stopping.train(
+            modules,
+            loss,
+            _optimiser(layer, source.layers, settings),
+            lambda: scores(DEV).micro_f1,
+            range(length, settings.epochs * length + 1, length),
+            settings.patience,
+            max_grad_norm=settings.max_grad_norm,
+        )
+        on_test = scores(TEST)
+    best = max(found, key=lambda step: found[step])
+    fitted = Fitted(on_test, best // length, found[best])
+    logger.info("%s, seed %d: best of %d epochs is %d: %.4f on dev", labels.target, seed, len(found), *fitted[1:])
+    return fitted
 
 
 def _optimiser(layer: torch.nn.Module, encoders: torch.nn.Module, settings: LayerSettings) -> torch.optim.Optimizer:
@@ -158,28 +164,6 @@ def _optimiser(layer: torch.nn.Module, encoders: torch.nn.Module, settings: Laye
         rate = settings.encoder_learning_rate
         groups.append({"params": learning, "lr": settings.learning_rate if rate is None else rate})
     return torch.optim.Adam(groups, settings.learning_rate, fused=True)
-
-
-def _train_epoch(
-    source: VectorSource,
-    labels: ContextLabels,
-    modules: torch.nn.ModuleList,
-    optimiser: torch.optim.Optimizer,
-    settings: LayerSettings,
-    generator: np.random.Generator,
-) -> None:
-    import torch
-    from torch.nn.functional import binary_cross_entropy_with_logits
-
-    rows, marks = labels.rows[TRAIN], labels.labels[TRAIN]
-    modules.train()
-    for batch in _batches(source.lengths(TRAIN)[rows], settings.batch_size, generator):
-        targets = torch.from_numpy(marks[batch].toarray()[:, : labels.learned].astype(np.float32))
-        logits = modules[0](source.vectors(TRAIN, rows[batch]))
-        binary_cross_entropy_with_logits(logits, targets.to(source.device)).backward()
-        torch.nn.utils.clip_grad_norm_(modules.parameters(), settings.max_grad_norm)
-        optimiser.step()
-        optimiser.zero_grad()
 
 
 def _predict(source: VectorSource, labels: ContextLabels, modules: torch.nn.ModuleList, part: str) -> Any:  # noqa: ANN401
@@ -201,12 +185,13 @@ def _predict(source: VectorSource, labels: ContextLabels, modules: torch.nn.Modu
 
 
 def _batches(lengths: NDArray[np.intp], size: int, generator: np.random.Generator) -> Iterator[NDArray[np.intp]]:
-    """Yields all rows in random batches of like length."""
-    order = generator.permutation(len(lengths))
-    batches = []
-    for start in range(0, len(order), _POOL * size):
-        pool = order[start : start + _POOL * size]
-        pool = pool[np.argsort(lengths[pool], kind="stable")]
-        batches += [pool[at : at + size] for at in range(0, len(pool), size)]
-    for place in generator.permutation(len(batches)):
-        yield batches[place]
+    """Yields all rows in random batches of like length, epoch after epoch."""
+    while True:
+        order = generator.permutation(len(lengths))
+        batches = []
+        for start in range(0, len(order), _POOL * size):
+            pool = order[start : start + _POOL * size]
+            pool = pool[np.argsort(lengths[pool], kind="stable")]
+            batches += [pool[at : at + size] for at in range(0, len(pool), size)]
+        for place in generator.permutation(len(batches)):
+            yield batches[place]

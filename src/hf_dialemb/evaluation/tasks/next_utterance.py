@@ -12,22 +12,19 @@ in the released program of Deep Attention Matching.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...corpora.examples import ResponseSelection
-from ...encoders.checkpoints import RankerEncoder
-from ...encoders.remembering import RememberingEncoder
-from ...encoders.specs import Encoder
+from ...encoders.encoder import Encoder
 from ...metrics.next_utterance.functional import EXPECTED, OFFICIAL, example_scores
-from ...models.dialogue import Turn, plain
+from ...models.dialogue import Turn
 from ...models.errors import InputError
-from .sampling import fixed_sample
-from .task import Measurement, Problem, Task, percentage
-from .texts import TextVectors, kind_of, last_words, name_of, row_cosines
+from .contexts import answered, correct_candidates, sizes_of
+from .task import CorpusPart, Measurement, Problem, ask_encoder, item_percentage
+from .texts import TextVectors, last_words, row_cosines
 
 if TYPE_CHECKING:
     from ...models.ranking import LoadedRanker
@@ -74,11 +71,72 @@ class MemberScores(NamedTuple):
     cosines: _Scores | None
 
 
-def rank_candidates(members: Sequence[MemberScores], selections: Sequence[ResponseSelection]) -> RankedCandidates:
-    """Ranks the candidates of contexts.
+def load_selections(part: CorpusPart) -> Problem:
+    """Loads dialogues so far and responses to choose from; candidates are the same whatever the limit."""
+    found, config = (_given if part.kind == "response-selection" else _drawn)(part)
+    selections = part.sample(found)
 
-    Returns scores, and what they are worth, set by set.
-    """
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+        scores = _scores(encoder, selections)
+        measurements = []
+        for setting, ties in (("", EXPECTED), (OFFICIAL, OFFICIAL)):
+            correct = [correct_candidates(selection, setting == OFFICIAL) for selection in selections]
+            for metric, values in example_scores(scores, correct, ties).items():
+                measurements.append(item_percentage(NAME, metric, setting, values))
+        return measurements
+
+    sizes = {"contexts": len(selections), "contexts_of_the_split": len(found), "context_words": CONTEXT_WORDS}
+    return Problem({**sizes, **config}, measure)
+
+
+def _given(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:
+    every = part.examples()
+    selections = answered(every)
+    if not selections or min(len(selection.responses) for selection in selections) < 2:
+        got = "a context with one response" if selections else f"{len(every)} contexts, none with a correct response"
+        raise part.error(
+            f"got {got}, expected two responses or more to choose from, one of them correct; choose another split"
+        )
+    return selections, sizes_of(selections, len(every) - len(selections))
+
+
+def _drawn(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:
+    from ...corpora.candidates import draw_candidates
+
+    dialogues = part.dialogues()
+    assisted = any(turn.role == "assistant" for dialogue in dialogues for turn in dialogue.turns)
+    responses = "assistant" if assisted else "any"
+    try:
+        selections = draw_candidates(dialogues, CANDIDATES, responses, SEED)
+    except InputError as error:
+        raise part.error(str(error)) from None
+    return selections, {"candidates": CANDIDATES, "responses": responses, "draw_seed": SEED}
+
+
+def _scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Scores:
+    ranked = ask_encoder(encoder, "ranker", lambda ranker: candidate_scores(ranker, selections, show_progress=True))
+    return text_scores(encoder, selections) if ranked is None else ranked
+
+
+def text_scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Scores:
+    """Scores candidates by the cosine of the context's text and the response."""
+    contexts = [context_text(selection.context) for selection in selections]
+    said = (text for selection in selections for text in selection.responses)
+    vectors = TextVectors(encoder, (*contexts, *said))
+    return [
+        row_cosines(vectors.of(selection.responses), vectors.of([context]))
+        for context, selection in zip(contexts, selections, strict=True)
+    ]
+
+
+def context_text(context: Sequence[Turn]) -> str:
+    """Writes a context as one text, each turn after its speaker's role, and keeps its last `CONTEXT_WORDS` words."""
+    text = " ".join(f"{turn.role.replace('_', ' ')}: {turn.content}" for turn in context)
+    return last_words(text, CONTEXT_WORDS)
+
+
+def rank_candidates(members: Sequence[MemberScores], selections: Sequence[ResponseSelection]) -> RankedCandidates:
+    """Ranks the candidates of contexts by a ranker, or by the members of an ensemble (equation 7)."""
     each = [member.scores for member in members]
     return _ranked(_averaged(each) if len(each) > 1 else each[0], selections)
 
@@ -88,7 +146,7 @@ def rank_candidates_by_vectors(
 ) -> RankedCandidates:
     """Ranks the candidates of contexts by the mean of the members' cosines, as a vector index does, not by equation 7.
 
-    Returns scores, and what they are worth, set by set.
+    All members embed.
     """
     cosines = [member.cosines for member in members if member.cosines is not None]
     assert len(cosines) == len(members), "all members embed"
@@ -143,115 +201,6 @@ def log_of_mean_probability(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def text_scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Scores:
-    """Scores candidates by the cosine of the context's text and the response."""
-    contexts = [context_text(selection.context) for selection in selections]
-    said = (text for selection in selections for text in selection.responses)
-    vectors = TextVectors(encoder, (*contexts, *said))
-    return [
-        row_cosines(vectors.of(selection.responses), vectors.of([context]))
-        for context, selection in zip(contexts, selections, strict=True)
-    ]
-
-
-def context_text(context: Sequence[Turn]) -> str:
-    """Writes a context as one text, each turn after its speaker's role, and keeps its last `CONTEXT_WORDS` words."""
-    text = " ".join(f"{turn.role.replace('_', ' ')}: {turn.content}" for turn in context)
-    return last_words(text, CONTEXT_WORDS)
-
-
-def correct_candidates(selection: ResponseSelection, official: bool = False) -> NDArray[np.bool_]:
-    """Says which candidates are correct."""
-    if official:
-        return np.isin(np.arange(len(selection.responses)), selection.correct)
-    forms = {plain(selection.responses[place]) for place in selection.correct}
-    return np.array([plain(text) in forms for text in selection.responses])
-
-
-def load(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
-    """Loads dialogues so far and responses to choose from.
-
-    Args:
-        corpus: A corpus of dialogues or of responses to choose from, or a file of one's own.
-        data_dir: Where the corpus lies.
-        split: Which part of it.
-        limit: At most so many contexts, a fixed random sample; None means all. Their candidates are the same whatever
-            the limit.
-
-    Returns:
-        The problem.
-
-    Raises:
-        InputError: The corpus is not found, or has too few responses to choose from.
-    """
-    given = kind_of(corpus) == "response-selection"
-    found, config = (_given if given else _drawn)(corpus, data_dir, split)
-    selections = fixed_sample(found, limit)
-    config = {
-        "corpus": name_of(corpus),
-        "split": split,
-        "limit": limit,
-        "contexts": len(selections),
-        "contexts_of_the_split": len(found),
-        "context_words": CONTEXT_WORDS,
-        **config,
-    }
-
-    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
-        scores = _scores(encoder, selections)
-        measurements = []
-        for setting, ties in (("", EXPECTED), (OFFICIAL, OFFICIAL)):
-            correct = [correct_candidates(selection, setting == OFFICIAL) for selection in selections]
-            for metric, values in example_scores(scores, correct, ties).items():
-                measurements.append(percentage(NAME, metric, setting, [float(values.mean())], values))
-        return measurements
-
-    return Problem(config, measure)
-
-
-def _given(corpus: str, data_dir: str | Path | None, split: str) -> tuple[list[ResponseSelection], dict[str, Any]]:
-    from ...corpora import load_examples
-
-    selections: list[ResponseSelection] = load_examples(corpus, data_dir, split)
-    answered = [selection for selection in selections if selection.correct]
-    counts = [len(selection.responses) for selection in answered]
-    if not answered or min(counts) < 2:
-        got = "a context with one response" if answered else f"{len(selections)} contexts, none with a correct response"
-        raise InputError(
-            f"corpus {corpus}, split {split}: got {got}, expected two responses or more to choose from, one of them "
-            "correct; choose another split"
-        )
-    return answered, {
-        "without_correct_response": len(selections) - len(answered),
-        "fewest_candidates": min(counts),
-        "most_candidates": max(counts),
-    }
-
-
-def _drawn(corpus: str, data_dir: str | Path | None, split: str) -> tuple[list[ResponseSelection], dict[str, Any]]:
-    from ...corpora import load_dialogues
-    from ...corpora.candidates import draw_candidates
-
-    dialogues = load_dialogues(corpus, data_dir, split)
-    assisted = any(turn.role == "assistant" for dialogue in dialogues for turn in dialogue.turns)
-    responses = "assistant" if assisted else "any"
-    try:
-        selections = draw_candidates(dialogues, CANDIDATES, responses, SEED)
-    except InputError as error:
-        raise InputError(f"corpus {corpus}, split {split}: {error}") from None
-    return selections, {"candidates": CANDIDATES, "responses": responses, "draw_seed": SEED}
-
-
-def _scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Scores:
-    inner = encoder.encoder if isinstance(encoder, RememberingEncoder) else encoder
-    if not isinstance(inner, RankerEncoder):
-        return text_scores(encoder, selections)
-    ranker = inner.ranker
-    if not isinstance(encoder, RememberingEncoder):
-        return candidate_scores(ranker, selections, show_progress=True)
-    return encoder.timed(lambda: candidate_scores(ranker, selections, show_progress=True))
-
-
 def member_scores(
     ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool = False
 ) -> MemberScores:
@@ -276,6 +225,3 @@ def member_scores(
         scores.append(model.product(context[None], responses[chosen][None])[0].double().numpy())
         cosines.append(torch.cosine_similarity(context[None], responses[chosen]).double().numpy())
     return MemberScores(scores, cosines)
-
-
-TASK = Task(NAME, load, "Mehri and Eskenazi (2019), section 4", kinds=("dialogues", "response-selection"))

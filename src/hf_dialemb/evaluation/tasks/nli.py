@@ -10,32 +10,21 @@ share of all triples, in which anchors of many sentences count more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ...corpora.examples import SentencePair
-from ...encoders.specs import Encoder
-from ...models.errors import InputError
-from .sampling import fixed_sample
-from .task import Measurement, Problem, Task, percentage
-from .texts import TextVectors, name_of, row_cosines
+from ...encoders.encoder import Encoder
+from .task import CorpusPart, Measurement, Problem, percentage
+from .texts import TextVectors, row_cosines
 
 AGREES, CONTRADICTS = "positive", "negative"
 """How Dialogue NLI labels pairs."""
 
-_NAME = "dialogue-nli"
-
 
 class Anchor(NamedTuple):
-    """A sentence with some that agree and some that contradict it.
-
-    Attributes:
-        text: The sentence.
-        agreeing: Distinct sentences, at least one.
-        contradicting: Distinct sentences, at least one.
-    """
+    """A sentence with some that agree and some that contradict it, distinct ones and at least one of each."""
 
     text: str
     agreeing: tuple[str, ...]
@@ -49,48 +38,31 @@ def anchors_of(pairs: Sequence[SentencePair]) -> list[Anchor]:
         labels = found.setdefault(pair.first, {AGREES: {}, CONTRADICTS: {}})
         if pair.label in labels:
             labels[pair.label][pair.second] = None
-    return [
-        Anchor(text, tuple(labels[AGREES]), tuple(labels[CONTRADICTS]))
-        for text, labels in found.items()
-        if labels[AGREES] and labels[CONTRADICTS]
-    ]
+    anchors = [Anchor(text, tuple(labels[AGREES]), tuple(labels[CONTRADICTS])) for text, labels in found.items()]
+    return [anchor for anchor in anchors if anchor.agreeing and anchor.contradicting]
 
 
-def load_anchors(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
+def load_anchors(part: CorpusPart) -> Problem:
     """Loads sentences with what agrees and what contradicts them."""
-    from ...corpora import load_examples
-
-    pairs = load_examples(corpus, data_dir, split)
-    anchors = fixed_sample(anchors_of(pairs), limit)
+    pairs = part.examples()
+    anchors = part.sample(anchors_of(pairs))
     if not anchors:
-        raise InputError(
-            f"corpus {corpus}, split {split}: got no first sentence with pairs labelled {AGREES} and {CONTRADICTS} "
-            f"among {len(pairs)} pairs, expected at least one; choose another corpus or split"
+        raise part.error(
+            f"got no first sentence with pairs labelled {AGREES} and {CONTRADICTS} among {len(pairs)} pairs, expected "
+            "at least one; choose another corpus or split"
         )
-    config = {
-        "corpus": name_of(corpus),
-        "split": split,
-        "limit": limit,
-        "anchors": len(anchors),
-        "triples": sum(len(anchor.agreeing) * len(anchor.contradicting) for anchor in anchors),
-    }
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
-        vectors = TextVectors(
-            encoder, (text for anchor in anchors for text in (anchor.text, *anchor.agreeing, *anchor.contradicting))
-        )
+        vectors = TextVectors(encoder, (text for each in anchors for text in (each[0], *each[1], *each[2])))
         right = []
         for anchor in anchors:
             asked = vectors.of([anchor.text])
-            agreeing = row_cosines(vectors.of(anchor.agreeing), asked)
-            contradicting = row_cosines(vectors.of(anchor.contradicting), asked)
+            agreeing, contradicting = (row_cosines(vectors.of(texts), asked) for texts in anchor[1:])
             right.append((agreeing[:, None] > contradicting).ravel())
         return [
-            percentage(_NAME, "accuracy", "", [float(np.mean([each.mean() for each in right]))]),
-            percentage(_NAME, "accuracy", "triples", [float(np.concatenate(right).mean())]),
+            percentage("dialogue-nli", "accuracy", setting, [float(np.mean(shares))])
+            for setting, shares in (("", [each.mean() for each in right]), ("triples", np.concatenate(right)))
         ]
 
-    return Problem(config, measure)
-
-
-TASK = Task(_NAME, load_anchors, "DSE, section 4.5", kinds=("sentence-pairs",))
+    triples = sum(len(anchor.agreeing) * len(anchor.contradicting) for anchor in anchors)
+    return Problem({"anchors": len(anchors), "triples": triples}, measure)

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...encoders.specs import Encoder
-from ...models.errors import InputError
 from .intents import OUT_OF_SCOPE, in_scope, intent, load_utterances, out_of_scope
-from .sampling import SHOTS, draw_examples, fixed_sample
-from .task import Measurement, Problem, Task, percentage
+from .sampling import SHOTS, draw_examples
+from .task import CorpusPart, Measurement, Problem, percentage
 
 THRESHOLDS = {"mean-std": -1.0, "mean": 0.0}
 """From the name of a threshold to the number of standard deviations that are added to the mean similarity."""
@@ -42,28 +39,24 @@ class Parts(NamedTuple):
     tested: NDArray[np.intp]
 
 
-def load_out_of_scope(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
+def load_out_of_scope(part: CorpusPart) -> Problem:
     """Loads the utterances of a corpus, those that are out of scope too."""
-    from ...corpora import get_corpus, load_dialogues
+    from ...corpora import get_corpus
 
-    train, loaded = load_utterances(corpus, data_dir, split)
-    separate = "dev" in get_corpus(corpus).splits and split != "dev"
-    reference = in_scope(load_dialogues(corpus, data_dir, "dev")) if separate else []
-    tested = fixed_sample([each for each in loaded if each.turns[0].intents], limit)
+    train, loaded = load_utterances(part)
+    separate = "dev" in get_corpus(part.corpus).splits and part.split != "dev"
+    reference = in_scope(part.dialogues("dev")) if separate else []
+    tested = part.sample([each for each in loaded if each.turns[0].intents])
     groups = (in_scope(train), out_of_scope(train), reference, tested)
     if not groups[1] or not out_of_scope(tested) or not in_scope(tested):
-        raise InputError(
-            f"corpus {corpus}, split {split}: got {len(groups[1])} utterances out of scope to train on and "
-            f"{len(out_of_scope(tested))} of {len(tested)} to test on, expected some of each kind; choose clinc150"
+        raise part.error(
+            f"got {len(groups[1])} utterances out of scope to train on and {len(out_of_scope(tested))} of "
+            f"{len(tested)} to test on, expected some of each kind; choose clinc150"
         )
     dialogues = [each for group in groups for each in group]
     labels = [OUT_OF_SCOPE if OUT_OF_SCOPE in each.turns[0].intents else intent(each) for each in dialogues]
-    ends = np.cumsum([len(group) for group in groups])
-    parts = Parts(*(np.arange(end - len(group), end) for group, end in zip(groups, ends, strict=True)))
+    parts = Parts(*np.split(np.arange(len(dialogues)), np.cumsum([len(group) for group in groups])[:-1]))
     config = {
-        "corpus": corpus,
-        "split": split,
-        "limit": limit,
         "utterances": len(tested),
         "out_of_scope": len(out_of_scope(tested)),
         "labels": len(set(labels) - {OUT_OF_SCOPE}),
@@ -71,11 +64,7 @@ def load_out_of_scope(corpus: str, data_dir: str | Path | None, split: str, limi
         "threshold_from": "dev" if separate else "train",
         "shots": list(SHOTS),
     }
-
-    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
-        return detect(encoder.encode(dialogues), labels, parts, seeds)
-
-    return Problem(config, measure)
+    return Problem(config, lambda encoder, seeds: detect(encoder.encode(dialogues), labels, parts, seeds))
 
 
 def detect(
@@ -92,7 +81,7 @@ def detect(
                 scores = out_of_scope_scores(guessed, names[parts.tested], OUT_OF_SCOPE)
                 for metric, share in scores.items():
                     shares[metric, setting].append(share)
-    return [percentage(TASK.name, metric, setting, values) for (metric, setting), values in shares.items()]
+    return [percentage("out-of-scope-detection", *figure, values) for figure, values in shares.items()]
 
 
 def _guesses(
@@ -109,17 +98,14 @@ def _guesses(
     classes, products = prototype_similarities(
         embeddings[drawn], names[drawn], embeddings[np.concatenate([rest, parts.tested])]
     )
-    largest, products = products[: len(rest)].max(axis=1), products[len(rest) :]
-    for name, deviations in THRESHOLDS.items():
-        threshold = score_threshold(largest, deviations)
-        yield f"{shots}-shot {name}", detect_out_of_scope(products, classes, threshold, OUT_OF_SCOPE)
     strangers = generator.choice(parts.strangers, min(shots, len(parts.strangers)), replace=False)
     drawn = np.concatenate([drawn, strangers])
-    classes, products = prototype_similarities(embeddings[drawn], names[drawn], embeddings[parts.tested])
-    products = normalize(products)
-    for name, deviations in THRESHOLDS.items():
-        threshold = score_threshold(products.max(axis=1), deviations)
-        yield f"{shots}-shot {name} official", detect_out_of_scope(products, classes, threshold, OUT_OF_SCOPE)
-
-
-TASK = Task("out-of-scope-detection", load_out_of_scope, "DSE, section 4.2.2", kinds=("utterances",))
+    official_classes, official = prototype_similarities(embeddings[drawn], names[drawn], embeddings[parts.tested])
+    official = normalize(official)
+    for ending, known, scored, reference in (
+        ("", classes, products[len(rest) :], products[: len(rest)]),
+        (" official", official_classes, official, official),
+    ):
+        for name, deviations in THRESHOLDS.items():
+            threshold = score_threshold(reference.max(axis=1), deviations)
+            yield f"{shots}-shot {name}{ending}", detect_out_of_scope(scored, known, threshold, OUT_OF_SCOPE)

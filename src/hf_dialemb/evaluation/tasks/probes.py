@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,15 @@ from numpy.typing import NDArray
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError
 from .context_labels import PARTS, TARGETS, TRAIN, Contexts, assistant_contexts, context_labels
-from .linear_layer import LayerSettings, Outcome, fit, outcome
+from .linear_layer import LayerSettings, Outcome, VectorSource, fit, outcome
 
 if TYPE_CHECKING:
     import torch
 
     from ...models.ranking import LoadedRanker
+
+Rankers = Mapping[str, Sequence["LoadedRanker"]]
+"""Systems by name: the members of each, one or several."""
 
 SETTINGS = LayerSettings(learning_rate=0.05, batch_size=64, epochs=60, patience=10)
 """Ours, as the paper names none."""
@@ -72,8 +75,15 @@ class FrozenVectors:
         return self._parts[part][torch.from_numpy(rows).to(self.device)]
 
 
+class System(NamedTuple):
+    """What a layer is trained on: for a seed the source of vectors; and what an outcome says of it."""
+
+    source: Callable[[int], VectorSource]
+    config: dict[str, Any]
+
+
 def run_probes(
-    rankers: Mapping[str, Sequence[LoadedRanker]],
+    rankers: Rankers,
     train: Sequence[Dialogue],
     dev: Sequence[Dialogue],
     test: Sequence[Dialogue],
@@ -84,30 +94,58 @@ def run_probes(
     finished: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
     """Measures what is to be read from the vectors of rankers."""
+    known: dict[int, dict[str, NDArray[np.float32]]] = {}
+
+    def system_of(members: Sequence[LoadedRanker], contexts: Mapping[str, Contexts], name: str) -> System:
+        source = FrozenVectors(_vectors(members, contexts, known), members[0].model.device)
+        return System(lambda seed: source, {})
+
+    parts = (train, dev, test)
+    return measure_rankers("probe", rankers, parts, seeds, targets, settings, system_of, show_progress, finished)
+
+
+def measure_rankers(
+    kind: str,
+    rankers: Rankers,
+    parts: Sequence[Sequence[Dialogue]],
+    seeds: Sequence[int],
+    targets: Sequence[str],
+    settings: LayerSettings,
+    system_of: Callable[[Sequence[LoadedRanker], Mapping[str, Contexts], str], System],
+    show_progress: bool,
+    finished: Callable[[Outcome], None],
+) -> list[Outcome]:
+    """Trains a layer on each system of rankers, for each target and seed; each outcome goes to ``finished`` at once."""
     from tqdm.auto import tqdm
 
     check_embedding(rankers)
-    contexts = {part: assistant_contexts(given) for part, given in zip(PARTS, (train, dev, test), strict=True)}
+    contexts = {part: assistant_contexts(given) for part, given in zip(PARTS, parts, strict=True)}
     tokenizer = next(iter(rankers.values()))[0].tokenizer
     labels = {target: context_labels(target, contexts, tokenizer) for target in targets}
-    known: dict[int, dict[str, NDArray[np.float32]]] = {}
-    found = []
     total = len(rankers) * len(labels) * len(seeds)
-    with tqdm(total=total, desc="probe", unit="layer", disable=not show_progress) as progress:
+    found = []
+    with tqdm(total=total, desc=kind, unit="training", disable=not show_progress) as progress:
         for name, members in rankers.items():
-            source = FrozenVectors(_vectors(members, contexts, known), members[0].model.device)
+            system = system_of(members, contexts, name)
             for target, wanted in labels.items():
                 fitted = []
                 for seed in seeds:
-                    fitted.append(fit(source, wanted, settings, seed=seed))
+                    fitted.append(fit(system.source(seed), wanted, settings, seed=seed))
                     progress.update()
-                config = describe(members, settings, seeds) | wanted.describe()
-                found.append(outcome(name, f"{target}-probe", config, fitted))
+                config = {
+                    "members": len(members),
+                    "width": sum(member.model.config.hidden_size for member in members),
+                    "seeds": list(seeds),
+                    "layer": asdict(settings),
+                    **system.config,
+                    **wanted.describe(),
+                }
+                found.append(outcome(name, f"{target}-{kind}", config, fitted))
                 finished(found[-1])
     return found
 
 
-def check_embedding(rankers: Mapping[str, Sequence[LoadedRanker]]) -> None:
+def check_embedding(rankers: Rankers) -> None:
     """Refuses rankers that embed no contexts."""
     if not rankers or not all(rankers.values()):
         raise InputError("rankers: got none, expected at least one for each name; name some")
@@ -118,16 +156,6 @@ def check_embedding(rankers: Mapping[str, Sequence[LoadedRanker]]) -> None:
                     f"ranker {name}: got {type(member.model).__name__}, which embeds no contexts, expected a dual "
                     "encoder; leave it out"
                 )
-
-
-def describe(members: Sequence[LoadedRanker], settings: LayerSettings, seeds: Sequence[int]) -> dict[str, Any]:
-    """Returns what a results file says of a system and of how the layer on it was trained."""
-    return {
-        "members": len(members),
-        "width": sum(member.model.config.hidden_size for member in members),
-        "seeds": list(seeds),
-        "layer": asdict(settings),
-    }
 
 
 def _vectors(

@@ -1,44 +1,66 @@
-"""The tasks, by name: from a name to the module that defines it, and which of them a corpus is measured by."""
+"""The tasks, by name, and which of them a corpus is measured by; importing this loads none of them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 from ...models.errors import InputError, unknown_name
-from .task import Problem, Task
+from .task import CorpusPart, Problem, Task
 
-TASKS: dict[str, str] = {
-    "domains": "domains",
-    "ablations": "ablations",
-    "intent-classification": "intents",
-    "out-of-scope-detection": "out_of_scope",
-    "action-similarity": "actions",
-    "flow-extraction": "flow_extraction",
-    "response-selection": "response_selection",
-    "dialogue-response-selection": "response_selection",
-    "next-utterance-retrieval": "next_utterance",
-    "bag-of-words-probe": "context_probes",
-    "dialogue-act-probe": "context_probes",
-    "semantic-retrieval": "semantic_retrieval",
-    "dialogue-sts": "dialogue_sts",
-    "dialogue-nli": "nli",
-    "intent-fine-tuning": "intent_fine_tuning",
-    "dialogue-action-prediction": "action_prediction",
-}
-"""Task name to the module of this folder that defines it as ``TASK``, or among its ``TASKS``.
+_DIALOGUES, _UTTERANCES, _PAIRS = "dialogues", "utterances", "sentence-pairs"
+_RESPONSES, _RETRIEVAL = "response-selection", "retrieval"
 
-A further task is one file that ends in ``TASK = Task(...)`` and one line here. The figures of most carry the task's
-name; "domains" gives all those of the dial2vec benchmark, and fine-tuned intents are figures of intent classification.
+# fmt: off
+_ALL = (
+    Task("domains", "do dialogues of one domain lie together: clusters, relatedness and retrieval",
+         "domains.load_domains", "dial2vec, sections 4.1 and 5.3.3"),
+    Task("ablations", "the same of each speaker alone, and of speakers put together",
+         "ablations.load_ablations", "dial2vec, sections 5.3.1 and 5.3.2"),
+    Task("intent-classification", "intents of utterances, from few examples of each",
+         "intents.load_intents", "DSE, section 4.2.2", (_UTTERANCES,)),
+    Task("out-of-scope-detection", "which utterances belong to no intent, from few examples of each",
+         "out_of_scope.load_out_of_scope", "DSE, section 4.2.2", (_UTTERANCES,)),
+    Task("action-similarity", "do utterances that do the same lie together",
+         "actions.load_actions", "Dialog2Flow, section 5.1", (_DIALOGUES, _UTTERANCES)),
+    Task("flow-extraction", "is the graph of clusters of utterances like that of their annotated actions",
+         "flow_extraction.load_flows", "Dialog2Flow, section 7", (_DIALOGUES, _UTTERANCES)),
+    Task("response-selection", "which of 100 responses follows an utterance",
+         "response_selection.load_pairs", "DSE, section 4.2.2"),
+    Task("dialogue-response-selection", "which of 100 responses follows a dialogue so far",
+         "response_selection.load_contexts", "DSE, section 4.2.2", (_DIALOGUES, _RESPONSES)),
+    Task("next-utterance-retrieval", "which of 20 responses follows a dialogue so far, for rankers of responses too",
+         "next_utterance.load_selections", "Mehri and Eskenazi (2019), section 4", (_DIALOGUES, _RESPONSES)),
+    Task("bag-of-words-probe", "what a linear layer reads from the vector of a dialogue so far: its last turn's words",
+         "context_probes.load_words", "Mehri and Eskenazi (2019), section 5.2"),
+    Task("dialogue-act-probe", "what a linear layer reads from the vector of a dialogue so far: the next turn's acts",
+         "context_probes.load_acts", "Mehri and Eskenazi (2019), section 5.2"),
+    Task("semantic-retrieval", "does a sentence find others of its intent among those that share words with it",
+         "semantic_retrieval.load_rankings", "DialogueCSE, section 5.1.2", (_RETRIEVAL, _DIALOGUES, _UTTERANCES)),
+    Task("dialogue-sts", "are sentences as similar as people say",
+         "dialogue_sts.load_scored_pairs", "DialogueCSE, section 5.1.2", (_PAIRS,)),
+    Task("dialogue-nli", "is a sentence closer to what agrees with it than to what contradicts it",
+         "nli.load_anchors", "DSE, section 4.5", (_PAIRS,)),
+    Task("intent-fine-tuning", "intents of utterances, by a copy of the model that learns from few examples of each",
+         "intent_fine_tuning.load_fine_tuning", "DSE, section 4.2.1 and appendix C", (_UTTERANCES,), fine_tunes=True),
+    Task("dialogue-action-prediction", "what the assistant does next, by a copy of the model that learns from examples",
+         "action_prediction.load_acts", "DSE, section 4.2.2 and appendix B; TOD-BERT, section 5", fine_tunes=True),
+)
+# fmt: on
+
+TASKS: dict[str, Task] = {task.name: task for task in _ALL}
+"""The tasks. A further one is a module with a function that loads it, and an entry above.
+
+The figures of most carry the task's name; "domains" gives all those of the dial2vec benchmark, and fine-tuned intents
+are figures of intent classification.
 """
 
 _OF_KIND = {
-    "dialogues": ("domains",),
-    "utterances": ("intent-classification",),
-    "retrieval": ("semantic-retrieval",),
-    "sentence-pairs": ("dialogue-sts",),
-    "response-selection": ("dialogue-response-selection",),
+    _DIALOGUES: ("domains",),
+    _UTTERANCES: ("intent-classification",),
+    _RETRIEVAL: ("semantic-retrieval",),
+    _PAIRS: ("dialogue-sts",),
+    _RESPONSES: ("dialogue-response-selection",),
 }
 _OF_CORPUS = {
     "clinc150": ("intent-classification", "out-of-scope-detection"),
@@ -48,7 +70,7 @@ _OF_CORPUS = {
 
 
 def get_task(name: str) -> Task:
-    """Imports a task.
+    """Looks a task of `TASKS` up.
 
     Args:
         name: A key of `TASKS`.
@@ -61,9 +83,7 @@ def get_task(name: str) -> Task:
     """
     if name not in TASKS:
         raise unknown_name("task", name, TASKS)
-    module = import_module(f"{__package__}.{TASKS[name]}")
-    tasks: tuple[Task, ...] = module.TASKS if hasattr(module, "TASKS") else (module.TASK,)
-    return next(task for task in tasks if task.name == name)
+    return TASKS[name]
 
 
 def default_tasks(corpus: str) -> tuple[str, ...]:
@@ -75,24 +95,19 @@ def default_tasks(corpus: str) -> tuple[str, ...]:
     Returns:
         Keys of `TASKS`.
     """
-    from ...corpora import CORPORA, get_corpus
-
-    if corpus in _OF_CORPUS:
-        return _OF_CORPUS[corpus]
-    return _OF_KIND[get_corpus(corpus).kind if corpus in CORPORA else "dialogues"]
+    return _OF_CORPUS.get(corpus) or _OF_KIND[CorpusPart(corpus).kind]
 
 
 def load_problem(name: str, corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
-    """Loads what a task asks of encoders on a corpus."""
-    from ...corpora import CORPORA, get_corpus
+    """Loads what a task asks of encoders on a part of a corpus, which its configuration names."""
     from ...corpora.source.fingerprint import data_hash
 
-    task = get_task(name)
-    kind = get_corpus(corpus).kind if corpus in CORPORA else "dialogues"
-    if kind not in task.kinds:
+    task, part = get_task(name), CorpusPart(corpus, data_dir, split, limit)
+    if part.kind not in task.kinds:
         raise InputError(
-            f"task {name}: got corpus {corpus}, which holds {kind}, expected {' or '.join(task.kinds)}; "
+            f"task {name}: got corpus {corpus}, which holds {part.kind}, expected {' or '.join(task.kinds)}; "
             f"choose another corpus, or the task {' or '.join(default_tasks(corpus))}"
         )
-    problem = task.load(corpus, data_dir, split, limit)
-    return replace(problem, config={**problem.config, "data_sha256": data_hash(corpus, data_dir)})
+    problem = task.load(part)
+    whole = {"corpus": part.name, "split": split, "limit": limit, **problem.config}
+    return replace(problem, config={**whole, "data_sha256": data_hash(corpus, data_dir)})

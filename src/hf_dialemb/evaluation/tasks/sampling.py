@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,14 +25,19 @@ def fixed_sample(items: Sequence[Item], limit: int | None) -> list[Item]:
     """Draws at most ``limit`` items, always the same ones."""
     if limit is None or limit >= len(items):
         return list(items)
-    chosen = np.sort(np.random.default_rng(0).choice(len(items), limit, replace=False))
-    return [items[row] for row in chosen]
+    return [items[row] for row in np.sort(np.random.default_rng(0).choice(len(items), limit, replace=False))]
+
+
+def running_totals(sizes: Mapping[str, int]) -> dict[str, int]:
+    """Puts names into a random order, always the same one, each with the size of all up to it."""
+    order = np.random.default_rng(0).permutation(sorted(sizes)).tolist()
+    return dict(zip(order, accumulate(sizes[name] for name in order), strict=True))
 
 
 def draw_examples(
     labels: NDArray[Any], pool: NDArray[np.intp], shots: int, needed: int, generator: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Draws examples of each label that has enough of them."""
+    """Draws rows of examples of each label of which the pool of rows holds as many as are needed."""
     counts = Counter(labels[pool].tolist())
     classes = sorted(label for label, count in counts.items() if count >= needed)
     if len(classes) < 2:

@@ -8,21 +8,16 @@ query itself is none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...corpora import retrieval_sets
 from ...corpora.examples import RetrievalQuery
-from ...encoders.specs import Encoder
+from ...encoders.encoder import Encoder
 from ...metrics.ranking.functional import ranking_scores
-from ...models.errors import InputError
-from .sampling import fixed_sample
-from .task import Measurement, Problem, Task, percentage
-from .texts import TextVectors, kind_of, name_of
-
-_NAME = "semantic-retrieval"
+from .task import CorpusPart, Measurement, Problem, item_percentage
+from .texts import TextVectors
 
 
 class Ranking(NamedTuple):
@@ -50,26 +45,24 @@ def rankings_of(queries: Sequence[RetrievalQuery]) -> list[Ranking]:
     return found
 
 
-def load_rankings(corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
+def load_rankings(part: CorpusPart) -> Problem:
     """Loads sentences with candidates to rank."""
-    from ...corpora import load_dialogues, load_examples
-
-    config: dict[str, Any] = {"corpus": name_of(corpus), "split": split, "limit": limit}
-    if kind_of(corpus) == "retrieval":
-        queries = load_examples(corpus, data_dir, split)
+    config: dict[str, Any] = {}
+    if part.kind == "retrieval":
+        queries = part.examples()
     else:
-        queries = retrieval_sets.retrieval_queries(load_dialogues(corpus, data_dir, split))
-        config |= {
+        queries = retrieval_sets.retrieval_queries(part.dialogues())
+        config = {
             "sentences": retrieval_sets.SENTENCES,
             "hits": retrieval_sets.HITS,
             "most_relevant": retrieval_sets.RELEVANT,
             "most_other": retrieval_sets.OTHER,
         }
-    rankings = fixed_sample(rankings_of(queries), limit)
+    rankings = part.sample(rankings_of(queries))
     if not rankings:
-        raise InputError(
-            f"corpus {corpus}, split {split}: got no query with relevant and other candidates, expected sentences of "
-            "at least two intents; choose another corpus"
+        raise part.error(
+            "got no query with relevant and other candidates, expected sentences of at least two intents; choose "
+            "another corpus"
         )
     config |= {
         "queries": len(rankings),
@@ -86,14 +79,8 @@ def load_rankings(corpus: str, data_dir: str | Path | None, split: str, limit: i
             for each in rankings
         ]
         return [
-            percentage(_NAME, metric, "", [float(np.mean(values))], values)
-            for metric, values in (
-                ("map", [each["average_precision"] for each in scores]),
-                ("mrr", [each["reciprocal_rank"] for each in scores]),
-            )
+            item_percentage("semantic-retrieval", metric, "", [each[name] for each in scores])
+            for metric, name in (("map", "average_precision"), ("mrr", "reciprocal_rank"))
         ]
 
     return Problem(config, measure)
-
-
-TASK = Task(_NAME, load_rankings, "DialogueCSE, section 5.1.2", kinds=("retrieval", "dialogues", "utterances"))

@@ -1,17 +1,24 @@
-"""The contract of a task: it loads a problem from a corpus, and the problem measures an encoder."""
+"""The contract of a task: it loads a problem from a part of a corpus, and the problem measures an encoder."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from ...encoders.specs import Encoder
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue
+from ...models.errors import InputError
+from .sampling import fixed_sample
+from .significance import mean_interval
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class Measurement(NamedTuple):
@@ -41,7 +48,8 @@ class Problem:
     """What is asked of an encoder on one split of one corpus.
 
     Attributes:
-        config: What the results file says of it: corpus, split, limit, sizes, and every choice that decides a figure.
+        config: What the results file says of it: sizes, and every choice that decides a figure. Which part of which
+            corpus it is, `hf_dialemb.evaluation.tasks.registry.load_problem` adds.
         measure: Encoder and seeds in, figures out. It encodes everything in one call of ``encode``, so that a baseline
             that is fitted on what it encodes can serve.
         dialogues: What a picture shows, in order; empty for none.
@@ -54,36 +62,116 @@ class Problem:
     labels: Sequence[str] = ()
 
 
+class CorpusPart(NamedTuple):
+    """What is measured on.
+
+    Attributes:
+        corpus: A name in `hf_dialemb.corpora.CORPORA`, or a file, folder or Hub dataset of one's own.
+        data_dir: Where it lies.
+        split: Which part of it.
+        limit: At most so many items, a fixed random sample; None means all.
+    """
+
+    corpus: str
+    data_dir: str | Path | None = None
+    split: str = "test"
+    limit: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What a results file calls the corpus: its name, of one's own files without their folder."""
+        from ...corpora import CORPORA
+        from ...corpora.own.reading import is_own
+
+        return Path(self.corpus).name if self.corpus not in CORPORA and is_own(self.corpus) else str(self.corpus)
+
+    @property
+    def kind(self) -> str:
+        """What the corpus holds, one of `hf_dialemb.corpora.corpus.KINDS`; one's own hold dialogues."""
+        from ...corpora import CORPORA, get_corpus
+
+        return get_corpus(self.corpus).kind if self.corpus in CORPORA else "dialogues"
+
+    def dialogues(self, split: str | None = None) -> list[Dialogue]:
+        """Loads the dialogues or utterances, or those of another split."""
+        from ...corpora import load_dialogues
+
+        return load_dialogues(self.corpus, self.data_dir, split or self.split)
+
+    def examples(self) -> list[Any]:
+        """Loads the items of a corpus of another kind."""
+        from ...corpora import load_examples
+
+        return load_examples(self.corpus, self.data_dir, self.split)
+
+    def sample(self, items: Sequence[Item]) -> list[Item]:
+        """Keeps as many items as the limit says, always the same ones."""
+        return fixed_sample(items, self.limit)
+
+    def error(self, sentence: str) -> InputError:
+        """Says of which part of which corpus something is wrong."""
+        return InputError(f"corpus {self.corpus}, split {self.split}: {sentence}")
+
+    def check_of_catalogue(self, use: str) -> None:
+        """Refuses what is one's own or the Hub's, which has no other splits; ``use`` says what for."""
+        from ...corpora import REGISTERED, form_of
+
+        if form_of(self.corpus) != REGISTERED:
+            raise InputError(
+                f"corpus {self.corpus}: got one's own or the Hub's, expected one of the catalogue (dialemb corpus "
+                f"list), whose {use}; choose one"
+            )
+
+
 @dataclass(frozen=True)
 class Task:
     """A task of the benchmark.
 
     Attributes:
         name: What result tables and the command line call it.
-        load: Makes the problem: ``load(corpus, data_dir, split, limit)``; ``limit`` is the most items to measure on, a
-            fixed random sample of them, None for all.
+        title: What it asks, in a line.
+        loader: The function of this folder that makes a `Problem` of a `CorpusPart`, as ``"module.function"``; it is
+            imported when it is called.
         source: The paper and section that defines it.
         kinds: The kinds of corpora that it takes (see `hf_dialemb.corpora.corpus.KINDS`).
         fine_tunes: Whether it trains a copy of the model, and so takes minutes rather than seconds.
     """
 
     name: str
-    load: Callable[[str, str | Path | None, str, int | None], Problem]
+    title: str
+    loader: str
     source: str
-    kinds: tuple[str, ...] = field(default=("dialogues",))
+    kinds: tuple[str, ...] = ("dialogues",)
     fine_tunes: bool = False
 
+    def load(self, part: CorpusPart) -> Problem:
+        """Loads what the task asks of encoders."""
+        module, _, function = self.loader.partition(".")
+        problem: Problem = getattr(import_module(f"{__package__}.{module}"), function)(part)
+        return problem
 
-def percentage(
-    task: str, metric: str, setting: str, values: Sequence[float], items: ArrayLike | None = None
-) -> Measurement:
-    """Makes a measurement of shares in [0, 1] as a percentage."""
-    import numpy as np
 
-    from .significance import mean_interval
-
+def percentage(task: str, metric: str, setting: str, values: ArrayLike, items: ArrayLike | None = None) -> Measurement:
+    """Makes a measurement of shares in [0, 1] as a percentage, its interval over repeats or, if given, over items."""
     shares = 100 * np.asarray(values, dtype=np.float64)
     std = float(shares.std(ddof=1)) if len(shares) > 1 else None
     drawn = shares if items is None else 100 * np.asarray(items, dtype=np.float64)
     interval = mean_interval(drawn) if len(drawn) > 1 else None
     return Measurement(task, metric, setting, float(shares.mean()), std, len(shares), interval)
+
+
+def item_percentage(task: str, metric: str, setting: str, items: Sequence[float] | NDArray[np.float64]) -> Measurement:
+    """Makes a measurement of one repeat, the mean of the items' shares in [0, 1], as a percentage."""
+    return percentage(task, metric, setting, [float(np.mean(items))], items)
+
+
+def ask_encoder(encoder: Encoder, attribute: str, work: Callable[[Any], Result]) -> Result | None:
+    """Has an encoder do what it can beside vectors, such as rank by its ``ranker``; None if it lacks the attribute.
+
+    Of an encoder that remembers, which has ``timed``, the one inside is asked, and the time is counted.
+    """
+    timed: Callable[[Callable[[], Result]], Result] | None = getattr(encoder, "timed", None)
+    found = getattr(encoder if timed is None else encoder.encoder, attribute, None)  # type: ignore[attr-defined]
+    if found is None:
+        return None
+    return work(found) if timed is None else timed(lambda: work(found))

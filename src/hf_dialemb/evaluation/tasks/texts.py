@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...encoders.specs import Encoder
+from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue, Turn
 
 COSINE_STEPS = 1_000_000_000
@@ -26,17 +25,14 @@ class TextVectors:
         self._vectors = encoder.encode([Dialogue((Turn("user", text),)) for text in self._places])
 
     def of(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Looks vectors up.
-
-        Returns their vectors, ``(N, D)``.
-        """
+        """Returns the vectors of some of them, ``(N, D)``."""
         return self._vectors[[self._places[text] for text in texts]]
 
 
 def row_cosines(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Computes the cosine of each row with the same row of another matrix.
+    """Returns the cosine of each row with the same row, or the only row, of another matrix.
 
-    Returns cosines in steps of 1e-9, ``(N,)``; that of a zero vector is 0.
+    They are in steps of 1e-9, ``(N,)``; that of a zero vector is 0.
     """
     one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
@@ -56,18 +52,3 @@ def last_words(text: str, count: int) -> str:
     """Keeps the end of a text, at most so many words; a Chinese character counts as a word."""
     words = list(_WORD.finditer(text))
     return text if len(words) <= count else text[words[-count].start() :]
-
-
-def kind_of(corpus: str) -> str:
-    """Says what a corpus holds, one of `hf_dialemb.corpora.corpus.KINDS`; one's own files hold dialogues."""
-    from ...corpora import REGISTERED, form_of, get_corpus
-
-    return get_corpus(corpus).kind if form_of(corpus) == REGISTERED else "dialogues"
-
-
-def name_of(corpus: str) -> str:
-    """Says what a results file calls a corpus: its name, of one's own files without their folder."""
-    from ...corpora import CORPORA
-    from ...corpora.own.reading import is_own
-
-    return Path(corpus).name if corpus not in CORPORA and is_own(corpus) else str(corpus)
