@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hf_dialemb import corpora
 from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.corpora.examples import ResponseSelection
 from hf_dialemb.encoders.baselines import TfidfEncoder
-from hf_dialemb.evaluation.tasks import contexts, response_selection
+from hf_dialemb.evaluation.tasks import contexts
 from hf_dialemb.evaluation.tasks.registry import get_task
 from hf_dialemb.evaluation.tasks.task import CorpusPart
-from hf_dialemb.evaluation.tasks.texts import TextVectors, first_words, last_words, row_cosines
+from hf_dialemb.evaluation.tasks.texts import first_words, last_words, row_cosines
 from hf_dialemb.models.dialogue import Dialogue, Turn, plain
 from hf_dialemb.models.errors import InputError
 
@@ -66,10 +67,7 @@ def test_a_response_is_the_very_next_turn_of_another_role(tmp_path):
     problem = UTTERANCE.load(CorpusPart(write(tmp_path, chat, *filler)))
     encoder = Recorded(numbered)
     problem.measure(encoder, [0])
-    assert problem.config == {
-        "corpus": "mine.jsonl", "split": "all", "limit": None, "pairs": 103, "pairs_of_the_split": 103,
-        "candidates": 100,
-    }  # fmt: skip
+    assert problem.config == {"pairs": 103, "pairs_of_the_split": 103, "candidates": 100}
     assert encoder.calls[0][:4] == ["two 2", "three 3", "four 4", "five 5"]
 
 
@@ -150,7 +148,7 @@ def test_official_blocks_follow_the_files(tmp_path):
 def test_the_limit_counts_pairs(tmp_path):
     corpus = write(tmp_path, *[[("u", f"q {n}"), ("a", f"a {n}")] for n in range(250)])
     problem = UTTERANCE.load(CorpusPart(corpus, None, "all", 120))
-    assert (problem.config["pairs"], problem.config["pairs_of_the_split"], problem.config["limit"]) == (120, 250, 120)
+    assert (problem.config["pairs"], problem.config["pairs_of_the_split"]) == (120, 250)
     with pytest.raises(InputError, match="got 99 pairs of an utterance and a response, expected at least 100"):
         UTTERANCE.load(CorpusPart(corpus, None, "all", 99))
 
@@ -182,15 +180,15 @@ def test_what_stands_beside_a_response_is_of_its_role_and_from_elsewhere(tmp_pat
     others = contexts.others_of(responses)
     seen = set()
     for seed in range(4):
-        choices = contexts.draw_choices(dialogues, responses, others, seed)
-        assert len(choices) == 131
-        for choice in choices:
-            true, *rest = choice.responses
-            assert choice.correct == (true,)
+        selections = contexts.draw_selections(dialogues, responses, others, seed)
+        assert len(selections) == 131
+        for selection in selections:
+            true, *rest = selection.responses
+            assert selection.correct == (0,)
             assert len(rest) == 99
             assert plain(true) not in {plain(text) for text in rest}
             assert {text[0] for text in rest} <= ({"c", "T"} if true[0] in "cT" else {"d", "D"})
-            assert choice.context.startswith(("q", "hello"))
+            assert selection.context[0].content.startswith(("q", "hello"))
             seen.add(true)
     assert {"c 7", "d 7"} <= seen
 
@@ -244,16 +242,17 @@ def test_given_candidates_are_taken_and_the_true_one_comes_twice_officially():
     assert figures(found)["top1", "official"] == pytest.approx(100 / 4)
 
 
-def test_each_given_example_in_closed_form():
+def test_each_given_example_in_closed_form(monkeypatch):
     context = (Turn("user", "a"), Turn("assistant", "b"))
-    selections = [ResponseSelection(context, ("no", "yes", "Yes"), (1,)), ResponseSelection(context, ("no",), ())]
-    (choice,) = contexts.given_choices(selections)
-    assert choice == ("a b", ("no", "yes", "Yes"), ("yes",))
+    given = [ResponseSelection(context, ("no", "yes", "Yes"), (1,)), ResponseSelection(context, ("no",), ())]
+    monkeypatch.setattr(corpora, "load_examples", lambda *_: given)
+    problem = DIALOGUE.load(CorpusPart("dstc7_ubuntu"))
+    assert (problem.config["contexts"], problem.config["without_correct_response"]) == (1, 1)
     encoder = Recorded(lambda text: [0.0, 1.0] if text == "no" else [1.0, 0.0])
-    vectors = TextVectors(encoder, ("a b", *choice.responses))
-    assert response_selection._ranked(vectors, choice) == {"top1": 1, "top3": 1, "top10": 1, "mrr": 1}
-    third = pytest.approx(1 / 3)
-    assert response_selection._officially(vectors, choice)["top1"] == third
+    found = figures(problem.measure(encoder, [0]))
+    assert encoder.calls == [["a b", "no", "yes", "Yes"]]
+    assert [found[metric, ""] for metric in ("top1", "top3", "top10", "mrr")] == [100] * 4
+    assert found["top1", "official"] == pytest.approx(100 / 3)
 
 
 def test_words_are_cut_at_either_end():

@@ -280,7 +280,7 @@ def test_similarity_of_actions_of_a_file_of_ones_own(tmp_path):
     ]
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     problem = load_actions(CorpusPart(str(path)))
-    assert (problem.config["corpus"], problem.config["utterances"], problem.config["labels"]) == ("mine.jsonl", 45, 3)
+    assert (problem.config["utterances"], problem.config["labels"]) == (45, 3)
     assert {each.task for each in problem.measure(TfidfEncoder(), [0])} == {"action-similarity"}
     limited = load_actions(CorpusPart(str(path), None, "test", 40))
     assert Counter(Counter(limited.labels).values()) == {15: 2}  # whole actions

@@ -290,7 +290,6 @@ def test_figures_of_a_file(tmp_path):
     lines = domain("train", 60) + domain("bus", 50) + domain("taxi", 49)
     problem = load_flows(CorpusPart(written(tmp_path / "own.jsonl", lines)))
     sizes = {"actions": 3, "nodes": 3, "official_nodes": 5}
-    assert problem.config["corpus"] == "own.jsonl"
     assert problem.config["domains"] == {
         "bus": {"dialogues": 50, "utterances": 150, **sizes}, "train": {"dialogues": 60, "utterances": 180, **sizes},
     }  # fmt: skip

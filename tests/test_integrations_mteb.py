@@ -14,6 +14,7 @@ from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.evaluation.tasks import contexts
 from hf_dialemb.evaluation.tasks.domains import load_domains
 from hf_dialemb.evaluation.tasks.registry import load_problem
+from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.evaluation.tasks.texts import last_words
 from hf_dialemb.models.dialogue import Turn
 from hf_dialemb.models.errors import InputError
@@ -119,7 +120,7 @@ def test_models_that_read_turns_get_them_and_others_the_text(sample_dialogues):
     encoder = Recorded()
     task = dialogue_tasks("sample", split="dev", tasks=["DomainRetrieval"], limit=20)[0]
     scores(DialembEncoder(encoder), [task])
-    asked = load_domains("sample", None, "dev", 20).dialogues
+    asked = load_domains(CorpusPart("sample", None, "dev", 20)).dialogues
     assert [each.to_messages() for each in encoder.seen[-20:]] == [each.to_messages() for each in asked]
     lonely = [list(task.columns["labels"]).count(label) == 1 for label in task.columns["labels"]]
     assert [each.to_messages() for each in encoder.seen[:-20]] == [

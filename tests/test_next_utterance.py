@@ -333,7 +333,7 @@ def test_a_corpus_of_users_alone_has_any_turn_as_a_response(tmp_path):
 
 def test_too_few_responses_are_told_with_the_corpus(tmp_path):
     write_jsonl(chats(5), tmp_path / "mine.jsonl")
-    with pytest.raises(InputError, match=r"corpus .*mine\.jsonl, split all: candidates: got 10 different responses"):
+    with pytest.raises(InputError, match=r"corpus .*mine\.jsonl, split test: candidates: got 10 different responses"):
         load_selections(CorpusPart(str(tmp_path / "mine.jsonl")))
 
 
