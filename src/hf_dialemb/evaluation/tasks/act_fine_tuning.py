@@ -31,12 +31,7 @@ SETTINGS = LayerSettings(learning_rate=0.005, batch_size=32, epochs=20, patience
 
 
 class ContextTokens:
-    """Contexts as token ids; each member of an ensemble has its own.
-
-    Args:
-        ids: (N, L) int64, padded on the right.
-        mask: 1 for real tokens, (N, L).
-    """
+    """Contexts as token ids, (N, L) and padded on the right; each member of an ensemble has its own."""
 
     def __init__(self, ids: torch.Tensor, mask: torch.Tensor) -> None:
         self.ids = ids.int()  # half the memory

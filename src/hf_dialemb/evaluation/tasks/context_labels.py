@@ -32,12 +32,7 @@ TARGETS = (WORDS, ACTS)
 
 
 class Contexts(NamedTuple):
-    """Contexts that an assistant's turn follows.
-
-    Attributes:
-        turns: All turns so far, N contexts.
-        acts: The dialogue acts of the turn that follows, N sets, empty where it has no labels.
-    """
+    """Contexts, each all turns so far, and the acts of the assistant's turn that is asked for; empty without labels."""
 
     turns: list[tuple[Turn, ...]]
     acts: list[frozenset[str]]
@@ -78,12 +73,9 @@ class ContextLabels:
 
 
 class LabelScores(NamedTuple):
-    """How well classes were told.
+    """How well classes were told: F1 in [0, 1], of all pairs of a context and a class, and as mean over classes.
 
-    Attributes:
-        micro_f1: Of all pairs of a context and a class, in [0, 1].
-        macro_f1: The mean over the classes that occur, in [0, 1].
-        counts: True positives, false positives and false negatives of each context, (N, 3).
+    The counts are true positives, false positives and false negatives of each context, (N, 3).
     """
 
     micro_f1: float

@@ -20,14 +20,9 @@ N_INIT = 10
 
 
 class PairScores(NamedTuple):
-    """What each query is worth; a query is a dialogue whose label another one carries.
+    """What each query is worth, (Q,); a query is a dialogue whose label another one carries.
 
-    Attributes:
-        average_precision: (Q,), see `hf_dialemb.metrics.ranks.average_precision`.
-        reciprocal_rank: (Q,), see `hf_dialemb.metrics.ranks.reciprocal_rank`.
-        spearman: (Q,), see `hf_dialemb.metrics.semantic_relatedness.functional.binary_spearman`; 0 where undefined.
-        undefined: How many of them are.
-        skipped: How many dialogues are no query.
+    Spearman is 0 for so many as are ``undefined``; ``skipped`` dialogues are no query.
     """
 
     average_precision: NDArray[np.float64]

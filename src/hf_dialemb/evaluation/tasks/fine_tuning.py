@@ -70,24 +70,14 @@ class Backbone(NamedTuple):
 
 
 class Examples(NamedTuple):
-    """Labelled texts.
-
-    Attributes:
-        texts: N of them.
-        targets: Of which class each is, ``(N,)`` whole numbers; or of which classes, ``(N, C)`` zeros and ones.
-    """
+    """Texts, and of which class each is, ``(N,)`` whole numbers; or of which classes, ``(N, C)`` zeros and ones."""
 
     texts: Sequence[str]
     targets: NDArray[Any]
 
 
 class FineTuned(NamedTuple):
-    """What a fine-tuning leaves.
-
-    Attributes:
-        classifier: With the weights of the best score.
-        scores: The score of the validation part by step, the first at step 0.
-    """
+    """A classifier with the weights of the best score, and the scores of the validation part by step, from 0 on."""
 
     classifier: Classifier
     scores: dict[int, float]

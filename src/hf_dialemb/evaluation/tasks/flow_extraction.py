@@ -47,13 +47,7 @@ _NO_SHARES = ("transition_divergence", "next_action_perplexity", "reference_next
 
 
 class Utterance(NamedTuple):
-    """A turn with annotations.
-
-    Attributes:
-        role: Who speaks.
-        text: What is said.
-        action: What it does, from its dialogue acts and slots (see `hf_dialemb.corpora.labels.unified_turn`).
-    """
+    """A turn, and what it does, from its dialogue acts and slots (see `hf_dialemb.corpora.labels.unified_turn`)."""
 
     role: str
     text: str
@@ -109,10 +103,7 @@ def load_flows(part: CorpusPart) -> Problem:
 
 
 def annotated_flows(dialogues: Iterable[Dialogue]) -> dict[str, list[list[Utterance]]]:
-    """Collects the annotated turns of dialogues of one domain each.
-
-    Returns the dialogues by domain; domains and dialogues in an order that does not depend on the given one.
-    """
+    """Collects the annotated turns of dialogues of one domain each, in an order that does not depend on theirs."""
     from ...corpora.labels import unified_turn
 
     flows = defaultdict(list)
@@ -133,9 +124,9 @@ def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
     if not np.isfinite(vectors).all():
         raise ValueError("embeddings: got a vector with NaN or infinity, expected finite numbers; look at the encoder")
     clusters = np.zeros(len(turns), dtype=np.intp)
-    for role, places in _by_role(flow).items():
-        of_role = vectors[places]
-        actions = {turn.action for turn in turns if turn.role == role}
+    for role in sorted({turn.role for turn in turns}):
+        places = [place for place, turn in enumerate(turns) if turn.role == role]
+        of_role, actions = vectors[places], {turns[place].action for place in places}
         # What has one vector is in one cluster, even where it does different things.
         number = min(len(actions), len({vector.tobytes() for vector in of_role}))
         clusters[places] = cluster(of_role, clusters=number).labels
@@ -175,13 +166,6 @@ def _figure(metric: str, setting: str, values: Sequence[float]) -> Measurement:
         return item_percentage(NAME, metric, setting, values)
     interval = mean_interval(values) if len(values) > 1 else None
     return Measurement(NAME, metric, setting, float(np.mean(values)), None, 1, interval)
-
-
-def _by_role(flow: Flow) -> dict[str, list[int]]:
-    places = defaultdict(list)
-    for place, turn in enumerate(turn for dialogue in flow for turn in dialogue):
-        places[turn.role].append(place)
-    return {role: places[role] for role in sorted(places)}
 
 
 def _states(flow: Flow, names: Iterable[str] | None = None) -> list[list[State]]:

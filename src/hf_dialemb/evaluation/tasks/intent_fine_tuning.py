@@ -29,13 +29,7 @@ SETTINGS = FineTuning(
 
 
 class Parts(NamedTuple):
-    """Rows of utterances.
-
-    Attributes:
-        train: k of each intent.
-        validation: k others of each intent.
-        queries: What is to be classified.
-    """
+    """Rows of utterances: k of each intent, k others of each to stop by, and what is to be classified."""
 
     train: NDArray[np.intp]
     validation: NDArray[np.intp]

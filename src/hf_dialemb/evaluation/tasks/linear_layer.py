@@ -71,13 +71,7 @@ class VectorSource(Protocol):
 
 
 class Fitted(NamedTuple):
-    """What one training came to.
-
-    Attributes:
-        scores: On test.
-        epoch: The best one, from 1 on.
-        dev: Its micro F1 on dev, in [0, 1].
-    """
+    """What one training came to: scores on test, the best epoch, from 1 on, and its micro F1 on dev, in [0, 1]."""
 
     scores: LabelScores
     epoch: int
@@ -159,8 +153,7 @@ def _optimiser(layer: torch.nn.Module, encoders: torch.nn.Module, settings: Laye
     import torch
 
     groups: list[dict[str, Any]] = [{"params": list(layer.parameters())}]
-    learning = list(encoders.parameters())
-    if learning:
+    if learning := list(encoders.parameters()):
         rate = settings.encoder_learning_rate
         groups.append({"params": learning, "lr": settings.learning_rate if rate is None else rate})
     return torch.optim.Adam(groups, settings.learning_rate, fused=True)

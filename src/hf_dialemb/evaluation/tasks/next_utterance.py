@@ -60,12 +60,7 @@ class RankedCandidates(NamedTuple):
 
 
 class MemberScores(NamedTuple):
-    """What one ranker, alone or as a member of ensembles, makes of candidate sets.
-
-    Attributes:
-        scores: Of each of E sets the scores of its candidates, (K,).
-        cosines: And those of the context with each candidate, (K,); None if the ranker embeds nothing.
-    """
+    """What a ranker that is no ensemble makes of each set: scores, (K,), and cosines with the context if it embeds."""
 
     scores: _Scores
     cosines: _Scores | None

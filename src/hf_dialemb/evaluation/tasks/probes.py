@@ -38,15 +38,7 @@ _CONSTANT = 1e-6  # smaller deviations are a rounding
 
 
 class FrozenVectors:
-    """Vectors that were computed once, standardised; see `hf_dialemb.evaluation.tasks.linear_layer.VectorSource`.
-
-    Args:
-        parts: By part (N, W) float32.
-        device: Where the layer is trained.
-
-    Raises:
-        ValueError: A number is not finite.
-    """
+    """Vectors that were computed once, by part (N, W) float32, standardised; a `VectorSource`."""
 
     def __init__(self, parts: Mapping[str, NDArray[np.float32]], device: torch.device) -> None:
         import torch

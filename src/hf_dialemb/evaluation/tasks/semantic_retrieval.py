@@ -21,13 +21,7 @@ from .texts import TextVectors
 
 
 class Ranking(NamedTuple):
-    """A query with what it ranks.
-
-    Attributes:
-        text: The query.
-        candidates: Distinct sentences, the relevant ones first.
-        relevant: How many of them are relevant; at least one is and one is not.
-    """
+    """A query and what it ranks: distinct sentences, first the relevant ones; at least one is and one is not."""
 
     text: str
     candidates: tuple[str, ...]

@@ -23,16 +23,9 @@ _ROUNDING = 1e-12  # differences closer than this are one
 
 @dataclass(frozen=True)
 class Comparison:
-    """How much better the first of two systems is.
+    """How much better the first of two systems is: the difference, its 95 % interval, and a two-sided p in (0, 1].
 
-    Attributes:
-        difference: The first system's score less the second's.
-        low: Where the 95 % interval of the difference begins, the 2.5th percentile of all draws.
-        high: Where it ends, the 97.5th.
-        p_value: Two-sided, in (0, 1].
-        examples: N.
-        resamples: B.
-        seed: Of the draws.
+    The interval is that of the 2.5th and the 97.5th percentile of all draws.
     """
 
     difference: float
