@@ -57,6 +57,10 @@ def write(tmp_path, *dialogues):
     return str(tmp_path / "mine.jsonl")
 
 
+def pairs(tmp_path, count):
+    return CorpusPart(write(tmp_path, *[[("u", f"q {n}"), ("a", f"a {n}")] for n in range(count)]))
+
+
 def figures(found):
     return {(each.metric, each.setting): each.mean for each in found}
 
@@ -110,9 +114,9 @@ def test_whoever_does_not_guesses(tmp_path):
 
 def test_equal_texts_are_correct_but_not_officially(tmp_path):
     # Ten responses of each block are the same but for case and spaces, and every query knows that it wants them.
-    pairs = [[("u", f"q 7 no {n} 7"), ("a", " Thank  you 7" if n % 2 else "thank you 7")] for n in range(10)]
+    same = [[("u", f"q 7 no {n} 7"), ("a", " Thank  you 7" if n % 2 else "thank you 7")] for n in range(10)]
     others = [[("u", f"q {n}"), ("a", f"a {n}")] for n in range(10, 100)]
-    problem = UTTERANCE.load(CorpusPart(write(tmp_path, *pairs, *others)))
+    problem = UTTERANCE.load(CorpusPart(write(tmp_path, *same, *others)))
     found = figures(problem.measure(Recorded(numbered), [0]))
     assert found["top1", ""] == found["mrr", ""] == 100
     assert found["top1", "official"] == pytest.approx(90 + 10 / 10)
@@ -146,11 +150,11 @@ def test_official_blocks_follow_the_files(tmp_path):
 
 
 def test_the_limit_counts_pairs(tmp_path):
-    corpus = write(tmp_path, *[[("u", f"q {n}"), ("a", f"a {n}")] for n in range(250)])
-    problem = UTTERANCE.load(CorpusPart(corpus, None, "all", 120))
+    part = pairs(tmp_path, 250)
+    problem = UTTERANCE.load(part._replace(limit=120))
     assert (problem.config["pairs"], problem.config["pairs_of_the_split"]) == (120, 250)
     with pytest.raises(InputError, match="got 99 pairs of an utterance and a response, expected at least 100"):
-        UTTERANCE.load(CorpusPart(corpus, None, "all", 99))
+        UTTERANCE.load(part._replace(limit=99))
 
 
 def test_seeds_decide_and_repeat(tmp_path):

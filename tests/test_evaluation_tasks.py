@@ -2,7 +2,9 @@
 
 import json
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,9 +15,11 @@ from hf_dialemb.corpora.corpus import KINDS
 from hf_dialemb.encoders.baselines import TfidfEncoder
 from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.encoders.text_models import TextEncoder
+from hf_dialemb.encoders.whitening import InputWhitenedEncoder
 from hf_dialemb.evaluation import TASKS, default_tasks, evaluate_models, get_task, read_results, run
 from hf_dialemb.evaluation.tasks.registry import load_problem
 from hf_dialemb.evaluation.tasks.sampling import draw_examples, fixed_sample
+from hf_dialemb.evaluation.tasks.task import ask_encoder
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
@@ -49,11 +53,25 @@ class CountingEncoder:
 @pytest.mark.parametrize("name", TASKS)
 def test_every_task_is_there(name):
     task = get_task(name)
+    module, _, function = task.loader.partition(".")
+    assert callable(getattr(import_module(f"hf_dialemb.evaluation.tasks.{module}"), function))
     assert task.name == name
     assert task.source
-    assert task.kinds
-    assert set(task.kinds) <= set(KINDS)
+    assert 0 < len(task.title) < 100
+    assert set() < set(task.kinds) <= set(KINDS)
     assert task.fine_tunes == (name in ("intent-fine-tuning", "dialogue-action-prediction"))
+
+
+def test_what_an_encoder_can_beside_vectors_is_asked_of_the_one_that_is_remembered():
+    ranker = SimpleNamespace(name="ranker", ranker="scores", encode=len)
+    for encoder, found in (
+        (ranker, "scores"),
+        (RememberingEncoder(ranker), "scores"),
+        (InputWhitenedEncoder(ranker, "whitened"), None),  # has vectors of its own
+        (CountingEncoder(), None),
+        (RememberingEncoder(CountingEncoder()), None),
+    ):
+        assert ask_encoder(encoder, "ranker", str) == found
 
 
 def test_a_wrong_name_is_told_with_the_nearest():

@@ -95,22 +95,11 @@ def test_differences_are_shares_of_the_reference():
     assert graph_size_difference([0, 20], [4, 5])["size_difference"] == 2
 
 
-@pytest.mark.parametrize(
-    ("predicted", "reference", "sentence"),
-    [
-        ([1, 2], [1], r"shapes \(2,\) and \(1,\)"),
-        ([], [], r"G > 0"),
-        ([[1]], [[1]], r"expected both \(G,\)"),
-        ([1], [0], "reference: got 0, expected whole numbers from 1 on"),
-        ([-1], [1], "predicted: got -1, expected whole numbers from 0 on"),
-        ([1.5], [1], "predicted: got 1.5"),
-        ([float("nan")], [1], "predicted: got nan"),
-        (["a"], [1], "count the nodes"),
-    ],
-)
-def test_what_is_no_size_is_refused(predicted, reference, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        graph_size_difference(predicted, reference)
+def test_what_is_no_size_is_refused():
+    with pytest.raises(ValueError, match="predicted: got -1, expected whole numbers from 0 on"):
+        graph_size_difference([-1], [1])
+    with pytest.raises(ValueError, match=r"expected both \(G,\)"):
+        graph_size_difference([[1]], [[1]])
 
 
 def test_a_graph_counts_states_and_what_follows_them():
@@ -200,16 +189,6 @@ def test_true_clusters_give_the_reference_graph():
     assert found["adjusted_rand"] == found["edge_f1"] == 1
     assert found["transition_divergence"] == 0
     assert found["next_action_perplexity"] == found["reference_next_action_perplexity"]
-
-
-def test_names_of_clusters_do_not_matter():
-    generator = np.random.default_rng(1)
-    flow = random_flow(generator)
-    clusters = generator.integers(0, 8, sum(map(len, flow)))
-    roles = np.array([turn.role for turns in flow for turn in turns])
-    names = {role: generator.permutation(8) for role in ("user", "assistant")}
-    other = [int(names[role][cluster]) for role, cluster in zip(roles, clusters, strict=True)]
-    assert compare_flow(flow, other) == pytest.approx(compare_flow(flow, clusters.tolist()), abs=1e-12)
 
 
 def test_one_cluster_for_all_is_too_small_a_graph():
