@@ -319,6 +319,7 @@ def test_a_model_without_numbers_costs_the_others_no_picture(monkeypatch, tmp_pa
 
     models = {"one": OneHot("one"), "diverged": Diverged()}
     monkeypatch.setattr(benchmark_pictures, "cached_encoder", lambda model, cache: models[model])
+    monkeypatch.setattr(benchmark_pictures, "umap_or_pca", lambda: "pca")
     texts = [f"{word} {number}" for word in ("card", "loan") for number in range(12)]
     dialogues = [Dialogue((Turn("user", text),)) for text in texts]
     problem = Problem({"corpus": "mine"}, lambda encoder, seeds: [], dialogues, [text.split()[0] for text in texts])
@@ -397,8 +398,16 @@ def test_the_latex_table_holds_what_the_markdown_table_does():
 # whole benchmarks
 
 
+SMALLER = {
+    "dialog2flow": [("dialog2flow_evaluation", "action-similarity"), ("spokenwoz", "flow-extraction")],
+    "dialogue_cse": [("jddc_sts", "dialogue-sts")],
+}
+
+
 @pytest.mark.slow
-def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(data_dir, tmp_path, capsys):
+def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(data_dir, tmp_path, capsys, monkeypatch):
+    for suite, entries in SMALLER.items():
+        monkeypatch.setitem(SUITES, suite, Suite(tuple(Entry(*entry) for entry in entries)))
     output = tmp_path / "benchmark"
     words = ["benchmark", "--suite", "dialog2flow", "dialogue_cse", "--model", "tfidf", "lda", "--seeds", "1"]
     words += ["--limit", "150", "--data-dir", str(data_dir), "--output", str(output)]

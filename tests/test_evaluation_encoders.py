@@ -88,11 +88,8 @@ NEURAL = ["bert_folder", "sentence_folder", "utterance_folder", "published_folde
 
 def mean_of_tokens(folder, text):
     """What neural encoders should give for one short text, computed alone and without padding."""
-    model, tokenizer = (
-        transformers.AutoModel.from_pretrained(folder),
-        transformers.AutoTokenizer.from_pretrained(folder),
-    )
-    return last_hidden(model.eval(), tokenizer, text).mean(axis=0)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    return last_hidden(model, transformers.AutoTokenizer.from_pretrained(folder), text).mean(axis=0)
 
 
 @pytest.mark.parametrize("kind", NEURAL)
