@@ -34,6 +34,7 @@ def test_undefined_correlations_count_as_zero():
     assert (found.undefined, found.skipped, found.spearman.tolist()) == (4, 1, [0.0] * 4)
 
 
+@pytest.mark.slow
 def test_the_protocol_on_real_dialogues_agrees_with_a_plain_script(data_dir):
     problem = load_domains("sgd", data_dir, "test", 400)
     vectors = load_encoder("tfidf").encode(problem.dialogues).astype(np.float64)

@@ -213,6 +213,7 @@ LOADERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loader", LOADERS)
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_importing_the_package_is_enough_for_every_loader(published, order, loader):

@@ -50,6 +50,7 @@ def separated(vectors):
 FITTED = ["tfidf", "lda", "doc2vec"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", FITTED)
 def test_what_shares_words_lies_together_and_a_fit_is_repeatable(spec):
     if spec == "doc2vec":

@@ -307,6 +307,7 @@ def test_a_suite_whose_pictures_cannot_be_drawn_still_has_its_report(monkeypatch
     assert "no pictures of the suite dialog2flow: no corpus of the map" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_model_without_numbers_costs_the_others_no_picture(monkeypatch, tmp_path, caplog):
     class Diverged:
         def encode(self, dialogues):

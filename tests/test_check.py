@@ -271,6 +271,7 @@ def files(draw):
     return draw(st.sampled_from([content, content, content, draw(st.binary(max_size=60))])), ending
 
 
+@pytest.mark.slow
 @given(file=files())
 @settings(max_examples=400, deadline=None)
 @example(file=(b"\xff\xfe", "txt"))

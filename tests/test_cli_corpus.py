@@ -35,6 +35,7 @@ def test_list_has_every_corpus(capsys):
     assert all(f"| {name} " in table for name in CORPORA)
 
 
+@pytest.mark.slow
 def test_stats_counts_draws_and_writes_what_it_read(capsys, tmp_path):
     output, plot, report = tmp_path / "sample.jsonl.gz", tmp_path / "sample.png", tmp_path / "sample.json"
     words = ("--split", "all", "--output", output, "--plot", plot, "--report", report)
@@ -88,6 +89,7 @@ def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_pat
     assert "sample: errors: 0" in run(capsys, "check", "sample")
 
 
+@pytest.mark.slow
 def test_unify_writes_the_folder_and_prints_its_table(capsys, tmp_path):
     table = run(capsys, "unify", "sample", "--output", tmp_path / "unified")
     assert "| sample |" in table

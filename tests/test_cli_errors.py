@@ -257,6 +257,7 @@ def test_a_backbone_without_a_tokenizer_is_told(tiny_bert, tmp_path, capsys):
     assert "tokenizer" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.5, 1.5], ids=["in the weights", "in the optimizer's state"])
 def test_a_disk_that_fills_up_is_told_and_leaves_nothing_that_looks_whole(tiny_bert, tmp_path, share):
     largest = int(share * (Path(tiny_bert) / "model.safetensors").stat().st_size)
@@ -276,6 +277,7 @@ def test_a_disk_that_fills_up_is_told_and_leaves_nothing_that_looks_whole(tiny_b
     assert load_file(tmp_path / "run" / "model.safetensors")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("buffered", ["", "1"])
 def test_a_reader_that_leaves_changes_neither_the_exit_code_nor_what_is_written(tmp_path, buffered):
     bad, good, report = tmp_path / "bad.jsonl", tmp_path / "good.jsonl", tmp_path / "report.json"

@@ -72,6 +72,7 @@ def test_what_the_layer_learns_from_is_not_measured_on(small, split):
         context_probes.load("multiwoz", None, split, None, ACTS)
 
 
+@pytest.mark.slow
 def test_real_contexts_are_told_better_than_by_chance(data_dir):
     problem = load_problem("dialogue-act-probe", "multiwoz", data_dir, "test", 300)
     found = {row.metric: row.mean for row in problem.measure(load_encoder("tfidf"), [0])}

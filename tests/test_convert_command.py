@@ -41,6 +41,7 @@ assert model(**batch).pooler_output.shape == (1, 128)
 """
 
 
+@pytest.mark.slow
 def test_importing_the_package_is_enough_to_load_what_it_writes(plato, tmp_path, capsys):
     dialemb("--from", "plato", *plato)
     printed = capsys.readouterr().out.splitlines()

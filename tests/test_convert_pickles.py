@@ -215,6 +215,7 @@ def damaged(content: bytes, seed: int) -> bytes:
     return bytes(changed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["pickle", "binary", "torch", "module"])
 def test_damage_is_always_told(form, tmp_path):
     arrays = {"Model/a": np.ones((2, 3), np.float32), "b": np.arange(4, dtype=np.float32)}

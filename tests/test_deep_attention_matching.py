@@ -286,6 +286,7 @@ def build(**settings: object):
     return DeepAttentionMatchingModel.build(None, DIALOGUES, **{**small, **settings})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["candidates", "pairs"])
 def test_training_finds_the_response_that_repeats_the_words(objective):
     model, tokenizer = build(num_candidates=4, responses="last", objective=objective)

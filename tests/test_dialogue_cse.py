@@ -315,6 +315,7 @@ def test_other_backbones_learn_too(tiny_backbones, family):
     assert any(parameter.grad is not None and parameter.grad.abs().max() > 0 for parameter in model.parameters())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [{}, {"turn_aggregation": "official", "chunk_size": 8}, {"context": "siamese_multi_turn", "projection_size": 16}],

@@ -100,6 +100,7 @@ def test_of_a_text_of_one_turn_that_is_too_long_the_start_stays(tiny_bert):
     assert tokenizer.decode(batch["input_ids"][0, 0]) == "[CLS] 1 2 3 4 5 6 [SEP]"
 
 
+@pytest.mark.slow
 def test_pairs_of_a_real_corpus(data_dir):
     dialogues = load_dialogues("kvret", data_dir, "train")
     found, _ = pairs(dialogues)

@@ -36,6 +36,7 @@ def test_a_run_tells_its_machine_and_measures_no_energy_unasked(tmp_path, monkey
     assert report["resumed_from"] is None
 
 
+@pytest.mark.slow
 def test_a_run_that_is_asked_to_measures_its_energy(tmp_path, monkeypatch):
     pytest.importorskip("codecarbon")
     monkeypatch.setenv(COUNTRY, "DEU")

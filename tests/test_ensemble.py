@@ -92,6 +92,7 @@ def weights(folder):
     return load_file(folder / "model.safetensors")
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_at_its_stage_and_ends_in_the_same_ensemble(tmp_path, in_process, monkeypatch, capsys):
     whole = train_ensemble(plan_in(tmp_path / "whole"), lambda line: None)
     assert in_process == ["baseline", "granularity-1", "granularity-2", "seed-2"]
@@ -120,6 +121,7 @@ def test_a_killed_run_goes_on_at_its_stage_and_ends_in_the_same_ensemble(tmp_pat
     assert in_process == []
 
 
+@pytest.mark.slow
 def test_the_whole_command_measures_and_prints_the_papers_tables(tmp_path, in_process, capsys):
     plan_in(tmp_path)
     words = ["ensemble", "--config", str(tmp_path / "recipe.yaml"), "--corpus", "sample", "--size", "2"]
@@ -132,6 +134,7 @@ def test_the_whole_command_measures_and_prints_the_papers_tables(tmp_path, in_pr
     assert (tmp_path / "runs" / "results.md").read_text().strip() in printed
 
 
+@pytest.mark.slow
 def test_dev_candidates_and_probes_keep_to_the_dialogues_that_are_asked_for(tmp_path, in_process):
     words = ("--max_dev_dialogues", "7", "--num_train_epochs", "1", "--save_strategy", "steps", "--save_steps", "1")
     plan = plan_in(tmp_path, overrides=words, analysis_dialogues=10)
@@ -161,6 +164,7 @@ ALL_SYSTEMS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_killed_probes_go_on_where_they_were(tmp_path, in_process, monkeypatch):
     plan = plan_in(tmp_path, overrides=("--max_dialogues", "20"), test_dialogues=20)
     train_ensemble(plan, lambda line: None)
@@ -255,6 +259,7 @@ def test_too_few_checkpoints_are_known_before_anything_is_trained(tmp_path, in_p
     assert replace(plan, size=2).method().name == "dual_encoder"
 
 
+@pytest.mark.slow
 def test_too_few_checkpoints_are_found_after_the_baseline(tmp_path, in_process):
     rare = ("--save_strategy", "steps", "--save_steps", "100000")  # how many steps there are is known after reading
     with pytest.raises(InputError, match="got 1 checkpoints, expected 3"):
@@ -283,6 +288,7 @@ def test_an_ensemble_is_made_again_when_its_members_change(tmp_path, sample_dial
     assert len(told) == 3  # once nothing had changed
 
 
+@pytest.mark.slow
 def test_candidates_that_chose_checkpoints_stay(tmp_path, in_process):
     plan = plan_in(tmp_path)
     train_ensemble(plan, lambda line: None)
@@ -292,6 +298,7 @@ def test_candidates_that_chose_checkpoints_stay(tmp_path, in_process):
     assert plan.candidate_file("dev").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_dialogues_that_changed_meanwhile_are_not_mixed_with_others(
     tmp_path, in_process, sample_dialogues, monkeypatch
 ):
@@ -324,6 +331,7 @@ def test_two_commands_do_not_write_into_one_folder(tmp_path, in_process):
     assert in_process == []
 
 
+@pytest.mark.slow
 def test_an_ensemble_of_ones_own_dialogues(tmp_path, in_process, sample_dialogues, monkeypatch, capsys):
     plan_in(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -388,6 +396,7 @@ def ubuntu(folder):
         (folder / "ubuntu" / f"{split}.csv").write_text(text)
 
 
+@pytest.mark.slow
 def test_the_ubuntu_corpus_gives_contexts_with_one_answer_and_its_own_candidates(tmp_path, in_process):
     ubuntu(tmp_path)
     recipe = RECIPE.replace("[sample]", "[ubuntu/train]").replace(

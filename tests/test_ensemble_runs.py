@@ -41,6 +41,7 @@ def runs_of(folder, jobs=1, **changes):
     return Runs(plan, tqdm(disable=True), lambda line: None)
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_is_named_with_its_own_message(tmp_path):
     words = ("--corpus", "sample", "--exclude", "none", "--max_dialogues", "20", "--num_candidates", "100000")
     (tmp_path / "runs" / "candidates").mkdir(parents=True)
@@ -50,6 +51,7 @@ def test_a_run_that_fails_is_named_with_its_own_message(tmp_path):
             runs.wait()
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_is_not_blamed_on_what_failed_before(tmp_path):
     (tmp_path / "runs" / "baseline").mkdir(parents=True)
     (tmp_path / "runs" / "baseline" / "training_failure.json").write_text('{"reason": "it was mended"}')
@@ -110,6 +112,7 @@ def test_after_one_that_fails_no_other_is_begun(tmp_path, monkeypatch):
     assert begun == ["granularity-1"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes")
 @pytest.mark.parametrize("interrupted", [None, signal.SIGINT, signal.SIGTERM])
 def test_what_is_at_work_is_ended_with_all_that_it_started(tmp_path, monkeypatch, interrupted):

@@ -245,6 +245,7 @@ def test_missing_matplotlib_is_told_before_any_work(small_corpus, tmp_path, monk
         evaluate_models(["tfidf"], "small", None, "test", plot=tmp_path / "map.png")
 
 
+@pytest.mark.slow
 def test_evaluate_models_writes_results_table_and_picture(small_corpus, tmp_path, capsys):
     output, plot = tmp_path / "out" / "results.json", tmp_path / "out" / "map.png"
     request = {"seeds": [0, 1], "output": output, "plot": plot}

@@ -145,6 +145,7 @@ def test_other_corpora_are_refused():
         load_out_of_scope("clinc150", FILES, "train", None)
 
 
+@pytest.mark.slow
 @real
 def test_the_real_corpus():
     problem = load_out_of_scope("clinc150", None, "test", 600)

@@ -40,6 +40,7 @@ def groups(count, size=8, width=6):
     return np.tile(random.normal(size=(count, width)), (size, 1)) + random.normal(0, 0.2, (count * size, width)), labels
 
 
+@pytest.mark.slow
 def test_scatter_draws_a_png_of_several_colours(tmp_path):
     random = np.random.default_rng(0)
     labels = [f"label {row % 25}" for row in range(75)]
@@ -56,6 +57,7 @@ def test_projection_of_few_or_equal_vectors_is_finite():
     assert np.isfinite(project(np.random.default_rng(0).normal(size=(12, 1)), "pca")).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["tsne", "pca", pytest.param("umap", marks=with_umap)])
 def test_projection_is_repeatable_and_keeps_groups_together(method):
     vectors, labels = groups(3, 14)
@@ -70,6 +72,7 @@ def test_projection_does_not_depend_on_length():
     np.testing.assert_allclose(project(vectors, "pca"), project(vectors * 7, "pca"), atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["pca", pytest.param("umap", marks=with_umap)])
 def test_projection_to_the_sphere_has_length_one(method):
     points = project_to_sphere(groups(4)[0], method)
@@ -98,6 +101,7 @@ def test_scatter_refuses_vectors_that_do_not_fit_the_labels(tmp_path):
         scatter({"one": np.eye(3)}, ["a", "b", "c"], tmp_path / "map.png", method="lle")
 
 
+@pytest.mark.slow
 def test_a_sphere_of_cells_is_drawn_and_is_the_same_again(tmp_path):
     vectors, labels = groups(14)
     spherical_voronoi(vectors, labels, tmp_path / "one.png", "a model", "pca")
@@ -135,6 +139,7 @@ def test_borders_of_cells_are_as_far_from_two_centroids_and_nearer_to_no_other()
     assert len(_edges(centroids)) == 3 * 9 - 6  # Euler's formula
 
 
+@pytest.mark.slow
 def test_a_tree_of_labels_grows_with_them_and_is_capped(tmp_path, monkeypatch):
     from matplotlib.image import imread
 
@@ -154,6 +159,7 @@ def test_a_tree_of_labels_grows_with_them_and_is_capped(tmp_path, monkeypatch):
             dendrogram(vectors, labels, tmp_path / "tree.png")
 
 
+@pytest.mark.slow
 def test_a_path_of_training_is_drawn_whatever_the_order_of_its_points(tmp_path):
     points = [PathPoint(0, -0.1, -1.0), PathPoint(10, -0.4, -2.0), PathPoint(20, -0.5, -1.8)]
     for name, order in (("one", points), ("two", points[::-1])):

@@ -268,6 +268,7 @@ def test_cosines_of_rows():
         row_cosines(np.array([[np.nan]]), np.array([[1.0]]))
 
 
+@pytest.mark.slow
 @real
 def test_real_chats():
     for task, least in zip(response_selection.TASKS, (5, 30), strict=True):

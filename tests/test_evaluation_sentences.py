@@ -239,6 +239,7 @@ def test_without_anchors_there_is_nothing_to_ask(tmp_path):
         entailment(tmp_path, *ROWS[-2:])
 
 
+@pytest.mark.slow
 @real
 def test_the_papers_sets():
     queries = load_examples("jddc_retrieval", None, "test")

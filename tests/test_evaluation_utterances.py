@@ -287,6 +287,7 @@ def test_similarity_of_actions_of_a_file_of_ones_own(tmp_path):
         load_actions(str(path), None, "test", 16)
 
 
+@pytest.mark.slow
 @real
 def test_the_sets_of_the_papers(tmp_path):
     actions = load_actions("dialog2flow_evaluation", None, "test", None)

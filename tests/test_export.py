@@ -21,6 +21,8 @@ from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.encoder import encode
 from hf_dialemb.models.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def exported(tiny_checkpoint, tmp_path_factory) -> tuple[Path, list[str]]:

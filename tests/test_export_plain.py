@@ -28,6 +28,8 @@ from hf_dialemb.models.dse import DSEModel
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.utterance import encode_utterances
 
+pytestmark = pytest.mark.slow
+
 WAYS = ["AutoModel, strings", "AutoModel, messages", "SentenceTransformer, strings", "SentenceTransformer, messages"]
 TEXTS = ["i need a hotel", "Hello [SEP] [MASK] [unused3] </s>!", "", " a\t taxi,\n please ", "a room " * 40]
 

@@ -24,6 +24,8 @@ from hf_dialemb.models.multi_granularity import MultiGranularityModel
 from hf_dialemb.models.ranking import encode_contexts, encode_responses, load_ranker
 from hf_dialemb.models.transformer_dual_encoder import TransformerDualEncoderConfig, TransformerDualEncoderModel
 
+pytestmark = pytest.mark.slow
+
 LIMITS = {"max_context_tokens": 24, "max_response_tokens": 10}
 CONTEXTS = [
     [("user", "I need a cheap hotel in the north."), ("assistant", "For how many nights?")],

@@ -61,6 +61,7 @@ def test_one_class_of_three_is_learnt(backbone):
     assert found.scores[0] < 0.7
 
 
+@pytest.mark.slow
 def test_several_classes_at_once_are_learnt(backbone):
     unseen = turns(90, 3)
     settings = replace(QUICK, max_length=32)
@@ -72,6 +73,7 @@ def test_several_classes_at_once_are_learnt(backbone):
     assert score(found.classifier.predict(unseen.texts), unseen.targets) > 0.9
 
 
+@pytest.mark.slow
 def test_a_seed_gives_the_same_figures_twice_and_leaves_everything_else_alone(backbone):
     weights = {name: value.clone() for name, value in backbone.model.state_dict().items()}
     torch.manual_seed(7)

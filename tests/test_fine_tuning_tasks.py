@@ -87,6 +87,7 @@ def test_the_parts_of_intents_are_disjoint_and_even(random):
         draw_parts(labels, 39, 7, random)
 
 
+@pytest.mark.slow
 def test_intents_are_classified_with_as_many_repeats_as_the_task_has(tuned, corpora, tiny_bert):
     corpora["train"] = [utterance(intent, number) for intent in [*TEXTS, "oos"] for number in range(10)]
     corpora["test"] = [utterance(intent, number) for intent in [*TEXTS, "oos"] for number in range(20, 25)]
@@ -119,6 +120,7 @@ def test_labels_of_the_test_do_not_change_the_weights(tuned, corpora, tiny_bert)
     assert found[0] != found[1]
 
 
+@pytest.mark.slow
 def test_acts_of_the_test_do_not_change_the_weights(tuned, corpora, tiny_bert):
     corpora["train"] = [task_dialogue(number) for number in range(30)]
     dialogues = [task_dialogue(number) for number in range(30, 40)]
@@ -189,6 +191,7 @@ def test_f1_agrees_with_scikit_learn_and_leaves_acts_out_that_do_not_occur(rando
     assert f1_scores(np.full((40, 5), -1.0), targets) == {"micro_f1": 0.0, "macro_f1": 0.0}
 
 
+@pytest.mark.slow
 def test_both_settings_of_acts_are_measured(tuned, corpora, tiny_bert):
     corpora["train"] = [task_dialogue(number) for number in range(30)]
     corpora["test"] = [task_dialogue(number) for number in range(30, 40)]

@@ -271,6 +271,7 @@ def test_vectors_that_no_middle_parts_are_parted_all_the_same(monkeypatch):
     assert (len(means), sizes.sum(), sorted(set(group))) == (20, 170, list(range(20)))
 
 
+@pytest.mark.slow
 def test_real_utterances_are_clustered_as_by_scikit_learn_and_named_by_their_own_words(data_dir):
     from itertools import islice
 

@@ -114,5 +114,5 @@ def test_what_is_wrong_is_one_sentence(dialogues, monkeypatch):
     with pytest.raises(InputError, match=r"model 'Wrong': got vectors of shape \(2, 2\)"):
         extract_flow(dialogues, Wrong(np.ones((2, 2))))
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match="states: needs pandas, which is not installed; pip install pandas"):
+    with pytest.raises(InputError, match="pandas is not installed; pip install pandas"):
         _ = extract_flow(dialogues, ByWords()).states

@@ -378,6 +378,7 @@ def test_the_evaluation_file_of_the_paper_is_a_set_of_single_utterances(data_dir
     assert problem.config["domains"] == {"all": sizes}
 
 
+@pytest.mark.slow
 @real
 def test_figures_on_multiwoz(data_dir):
     problem = load_flows("multiwoz", data_dir, "test", None)

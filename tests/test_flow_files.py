@@ -163,6 +163,7 @@ def is_picture(path):
     return path.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_matplotlib_draws_quietly_where_graphviz_is_not(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -240,6 +240,7 @@ def test_what_is_shown_at_first_can_be_read(states, seed):
     assert chosen.nodes in (NOISE, *(part / 20 for part in range(1, 11)))
 
 
+@pytest.mark.slow
 def test_thresholds_that_are_given_stay_and_states_that_are_about_as_frequent():
     graph = random_graph(200, 0)
     assert readable(graph, nodes=0.3, edges=0.7, weights="prob-out") == Pruning(0.3, 0.7, "prob-out")

@@ -159,6 +159,7 @@ def test_the_page_prunes_and_finds_the_main_path_as_the_package_does(opened, see
     assert {len(pruned(flow.graph, setting).nodes) for setting in SETTINGS} > {2}  # one setting leaves nothing
 
 
+@pytest.mark.slow
 @in_a_browser
 def test_a_real_domain_is_pruned_clicked_searched_and_walked_through(opened, data_dir):
     dialogues = [one for one in load_dialogues("sgd", data_dir, "test") if one.domains == ("Hotels_2",)]
@@ -347,6 +348,7 @@ def test_search_finds_states_utterances_and_dialogues(opened):
         assert {name: page.run(f"page.view.{name}") for name in view} == view
 
 
+@pytest.mark.slow
 @in_a_browser
 def test_sliders_change_what_is_shown_and_the_address_keeps_it(opened):
     page = opened(random_flow())
@@ -391,6 +393,7 @@ def test_thresholds_that_leave_nothing_are_told(opened):
     assert count_of(page, ".node.state") == 5
 
 
+@pytest.mark.slow
 @in_a_browser
 @pytest.mark.parametrize("states", [1, 3, 30, 100])
 def test_the_layout_keeps_states_apart_and_has_start_first_and_end_last(opened, states):
@@ -411,6 +414,7 @@ def test_the_layout_keeps_states_apart_and_has_start_first_and_end_last(opened, 
         assert flat or heights == sorted(heights, reverse=back)
 
 
+@pytest.mark.slow
 @in_a_browser
 def test_a_dialogue_of_ten_thousand_turns_opens(opened):
     turns = [("user" if turn % 2 else "assistant", f"state {turn % 7}", f"turn {turn}") for turn in range(10_000)]
@@ -419,6 +423,7 @@ def test_a_dialogue_of_ten_thousand_turns_opens(opened):
     assert text_of(page, "[aria-current=step] .said") == "turn 9998"
 
 
+@pytest.mark.slow
 @in_a_browser
 def test_two_sets_are_compared_in_colours_and_in_a_table(opened):
     made = {f"a{number}": ORDER["d1"] for number in range(40)} | {f"b{number}": ORDER["d4"] for number in range(40)}
@@ -573,6 +578,7 @@ def test_a_page_of_a_hundred_thousand_utterances_is_under_twelve_megabytes(tmp_p
     assert len(record["dialogues"]) == 2000
 
 
+@pytest.mark.slow
 @in_a_browser
 def test_a_page_of_a_hundred_thousand_utterances_opens_and_answers(opened):
     page = opened(hundred_thousand())

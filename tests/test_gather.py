@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 import torch
 
 from hf_dialemb.models.gather import gather_rows
@@ -67,6 +68,7 @@ print("equal")
 """
 
 
+@pytest.mark.slow
 def test_two_processes_have_the_gradients_of_one(tiny_bert, tmp_path):
     words = [sys.executable, "-c", PROGRAM]
     runs = [

@@ -38,6 +38,7 @@ def folder_of(path, **splits):
     return path
 
 
+@pytest.mark.slow
 def test_over_http(tmp_path, sample_dialogues):
     folder_of(
         tmp_path / "root/org/calls",

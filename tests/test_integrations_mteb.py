@@ -84,6 +84,7 @@ def intents(tmp_path_factory) -> Path:
     return folder.parent
 
 
+@pytest.mark.slow
 def test_figures_agree_with_the_benchmark_and_between_our_wrapper_and_theirs(plain, wrapped, monkeypatch):
     monkeypatch.setattr(contexts, "OTHERS", 5)  # candidates beside the true one
     found = scores(wrapped, dialogue_tasks("sample", split="dev", limit=24))
@@ -103,6 +104,7 @@ def test_figures_agree_with_the_benchmark_and_between_our_wrapper_and_theirs(pla
     )
 
 
+@pytest.mark.slow
 def test_intents_are_told_from_five_examples(plain, wrapped, intents):
     (task,) = dialogue_tasks("banking77", intents)
     assert task.metadata.name == "banking77-IntentClassification"

@@ -78,6 +78,7 @@ def test_vectors_are_those_of_the_encoder_in_every_form_of_input(tiny_bert, dial
     np.testing.assert_allclose(DialogueVectorizer(tiny_bert).fit_transform(dialogues[:4]), expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_clones_copies_and_pickles_hold_no_weights(vectorizer, dialogues, tmp_path):
     expected = vectorizer.fit(dialogues).transform(dialogues)
     assert clone(vectorizer).get_params() == vectorizer.get_params()
@@ -120,6 +121,7 @@ def test_beside_other_encoders_and_columns(vectorizer, tiny_bert, dialogues):
         ColumnTransformer([("vector", vectorizer, ["dialogue"])]).fit(table)
 
 
+@pytest.mark.slow
 def test_in_a_search_over_models(tiny_bert, dialogues, tmp_path):
     labels = [dialogue.domains[0] for dialogue in dialogues]
     pipeline = make_pipeline(DialogueVectorizer(), LogisticRegression(max_iter=500), memory=str(tmp_path))

@@ -75,6 +75,7 @@ def close(figures, measurements):
     assert figures == pytest.approx(expected, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_figures_on_domains_are_those_of_the_benchmark(plain, own_encoder, dialogues, labels):
     expected = evaluate_embeddings(own_encoder.encode(dialogues), labels, seeds=SEEDS)
     texts = [" ".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
@@ -134,6 +135,7 @@ def test_a_task_of_the_benchmark_is_an_evaluator(plain, own_encoder, task, limit
     assert evaluator.get_config_dict()["corpus"] == "sample"
 
 
+@pytest.mark.slow
 def test_of_what_the_trainer_keeps_more_or_less_is_better(plain, monkeypatch):
     monkeypatch.setattr("hf_dialemb.evaluation.tasks.flow_extraction.FEWEST_DIALOGUES", 5)
     flows = TaskEvaluator("flow-extraction", "sample", split="dev", seeds=SEEDS, name="")
@@ -155,6 +157,7 @@ def test_figures_that_would_be_named_alike_get_their_task():
     assert named_figures([*found, other]) == names
 
 
+@pytest.mark.slow
 def test_names_files_and_the_primary_figure(published, dialogues, labels, tmp_path):
     evaluator = DialogueDomainEvaluator(dialogues, labels, seeds=SEEDS, name="dev", primary_metric="uniformity")
     assert not evaluator.greater_is_better
@@ -175,6 +178,7 @@ def test_names_files_and_the_primary_figure(published, dialogues, labels, tmp_pa
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_the_trainer_keeps_the_best_checkpoint_and_the_model_card_says_the_figures(
     tiny_bert, dialogues, labels, tmp_path
 ):
@@ -226,6 +230,7 @@ def test_mistakes_are_told_in_one_sentence(make, sentence):
         make()
 
 
+@pytest.mark.slow
 @weights
 def test_on_real_actions(data_dir):
     model, encoder = SentenceTransformer(resolve_backbone(MINILM), device="cpu"), load_encoder("all-MiniLM-L6-v2")

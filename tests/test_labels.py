@@ -156,6 +156,7 @@ def test_cleaning(label, cleaned):
     assert clean_label(label) == cleaned
 
 
+@pytest.mark.slow
 @given(st.text(max_size=20))
 def test_a_cleaned_label_is_words_in_lower_case(label):
     assert re.fullmatch("([a-z]+( [a-z]+)*)?", clean_label(label))

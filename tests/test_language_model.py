@@ -56,6 +56,7 @@ def test_it_is_an_ordinary_checkpoint_with_its_tokenizer(tiny_bert, adapted):
     assert all(entry["loss"] > 0 for entry in report["log"] if "loss" in entry)
 
 
+@pytest.mark.slow
 def test_epochs_count_passes_over_the_utterances(tiny_bert, tmp_path, sample_dialogues):
     count = sum(len(dialogue.turns) for dialogue in sample_dialogues[:20])
     folder = adapt(settings(tiny_bert, tmp_path, language_model_epochs=1.5), sample_dialogues[:20])
@@ -63,6 +64,7 @@ def test_epochs_count_passes_over_the_utterances(tiny_bert, tmp_path, sample_dia
     assert steps == math.ceil(1.5 * math.ceil(count / 50))
 
 
+@pytest.mark.slow
 def test_killed_and_run_again_it_ends_in_the_same_weights(tiny_bert, tmp_path, sample_dialogues, adapted, monkeypatch):
     wanted = settings(tiny_bert, tmp_path, language_model_steps=4)
 
@@ -81,6 +83,7 @@ def test_killed_and_run_again_it_ends_in_the_same_weights(tiny_bert, tmp_path, s
     assert all(torch.equal(one[name], two[name]) for name in one)
 
 
+@pytest.mark.slow
 def test_what_is_complete_is_not_done_again_and_another_setting_is_not_mistaken_for_it(
     tiny_bert, tmp_path, sample_dialogues
 ):
@@ -98,6 +101,7 @@ def test_what_is_complete_is_not_done_again_and_another_setting_is_not_mistaken_
     assert json.loads((adapt(again, sample_dialogues) / "language_model_report.json").read_text())["steps"] == 2
 
 
+@pytest.mark.slow
 def test_the_method_starts_from_it(tiny_bert, tmp_path):
     # A learning rate of nothing: what comes out is what the method started from.
     wanted = settings(
@@ -130,6 +134,7 @@ def test_a_backbone_without_a_mask_token_is_refused(tiny_bert, tmp_path, sample_
         adapt(settings(str(folder), tmp_path / "run", language_model_steps=1), sample_dialogues)
 
 
+@pytest.mark.slow
 def test_as_many_other_utterances_are_another_language_model(tiny_bert, tmp_path, sample_dialogues):
     wanted = settings(tiny_bert, tmp_path, language_model_steps=1)
     adapt(wanted, sample_dialogues[:4])

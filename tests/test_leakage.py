@@ -229,6 +229,7 @@ def pool():
     return [dialogue(spoken(generator), f"d{number}") for number in range(30)]
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_any_evaluation_dialogue_is_found_whatever_its_case_and_punctuation(data, pool):
     evaluation = index(*pool)
@@ -276,6 +277,7 @@ def all_runs(each):
     return {text[start : start + 8] for start in range(len(text) - 7)}
 
 
+@pytest.mark.slow
 def test_near_dialogues_are_those_of_a_comparison_of_all_pairs():
     evaluation, training = variations(200)
     runs = {each.id: all_runs(each) for each in evaluation}
@@ -405,6 +407,7 @@ def files(tmp_path):
     return held_out, train, utterances
 
 
+@pytest.mark.slow
 def test_sets_are_read_and_the_report_is_written(files, tmp_path):
     held_out, train, utterances = files
     output = tmp_path / "leakage.json"
@@ -430,6 +433,7 @@ def test_an_index_of_sets_cleans_a_stream(files):
     assert "x" not in {each.id for each in left}
 
 
+@pytest.mark.slow
 def test_other_processes_find_the_same(files, tmp_path):
     program = (
         "import sys; from hf_dialemb.corpora.audit.leakage import find_leakage as f; f(*[[a] for a in sys.argv[1:]]"
@@ -489,6 +493,7 @@ def multiwoz():
     return build_index(["multiwoz/dev", "multiwoz/test"])
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(("corpus", "same"), [("hdsa", 1999), ("titan", 182), ("multiwoz20_single_domain", 430)])
 def test_copies_of_multiwoz_are_found_under_their_ids(multiwoz, corpus, same):
@@ -504,6 +509,7 @@ def test_copies_of_multiwoz_are_found_under_their_ids(multiwoz, corpus, same):
     assert others <= 13
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     ("training", "evaluation", "exact", "near"),

@@ -107,6 +107,7 @@ def test_the_mark_is_kept_in_the_results_file_and_older_files_have_none(tmp_path
         replace(ROW, learnt="yes")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("corpus", "expected"), [("sample/train", False), ("sample/all", True)])
 def test_evaluation_marks_the_model_that_learnt_from_the_corpus_and_no_other(
     tiny_checkpoint, tmp_path, corpus, expected

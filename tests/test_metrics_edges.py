@@ -96,6 +96,7 @@ def test_inputs_stay_as_they_were(random):
     np.testing.assert_array_equal(vectors, before)
 
 
+@pytest.mark.slow
 def test_no_matrix_of_all_pairs_is_ever_made(random):
     count = 6_000
     vectors = random.normal(size=(count, 64)).astype(np.float32)

@@ -104,6 +104,7 @@ for block in blocks["with"]:
 """
 
 
+@pytest.mark.slow
 def test_every_python_block_runs(made, tmp_path):
     found = [block.replace(REPO, str(made.folder)) for block in blocks(made.card, "python")]
     packaged = [block for block in found if "import hf_dialemb" in block]
@@ -123,6 +124,7 @@ def test_every_python_block_runs(made, tmp_path):
         assert re.search(rf"[(\[]{shape},?[)\]]", run.stdout), shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["dse", "dial2vec"])
 def test_the_block_for_onnx_runs_and_eight_bits_are_told(tiny_bert, sample_dialogues, tmp_path, method):
     for package in ("onnxscript", "onnxruntime"):

@@ -186,6 +186,7 @@ with torch.inference_mode():
 """
 
 
+@pytest.mark.slow
 def test_it_is_saved_as_one_file_and_loads_in_a_fresh_process(ensemble, examples, tmp_path):
     folder, batch = save(ensemble, tmp_path / "ensemble"), batch_of(ensemble, examples)
     assert [path.name for path in (tmp_path / "ensemble").glob("*.safetensors")] == ["model.safetensors"]

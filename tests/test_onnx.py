@@ -27,6 +27,8 @@ from hf_dialemb.models.encoder import encode
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.utterance import UtteranceEncoder, encode_utterances
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("onnxscript")
 pytest.importorskip("onnxruntime")
 

@@ -100,6 +100,7 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
 turns = st.lists(st.builds(Turn, st.sampled_from(ROLES), texts), min_size=1, max_size=4).map(tuple)
 
 
+@pytest.mark.slow
 @given(conversations=st.lists(turns, min_size=1, max_size=4), delimiter=st.sampled_from(",\t"))
 @settings(max_examples=60, deadline=None)
 def test_any_text_survives_a_table_and_json_lines(tmp_path_factory, conversations, delimiter):

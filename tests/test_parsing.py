@@ -91,6 +91,7 @@ def test_table_rows(tmp_path):
     assert "broken UTF-8" in error(table_rows(source(tmp_path, b"a\n\xff\n", "c.csv"), "c.csv"))
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path):
     record = json.dumps({"text": "word " * 200, "turns": [{"n": number} for number in range(20)]}).encode()
 

@@ -24,6 +24,7 @@ from hf_dialemb.evaluation.tasks.context_labels import (
     label_scores,
     last_words,
 )
+from hf_dialemb.evaluation.tasks.fine_tuning import precision
 from hf_dialemb.evaluation.tasks.linear_layer import LayerSettings, fit
 from hf_dialemb.evaluation.tasks.probes import FrozenVectors, run_probes
 from hf_dialemb.models import get_method
@@ -167,6 +168,7 @@ def test_the_epoch_that_is_best_on_dev_is_measured():
     assert found.epoch == 1  # the more is learned, the worse
 
 
+@pytest.mark.slow
 def test_probes_are_repeatable_and_leave_the_rankers_alone(dialogues, rankers):
     before = [{name: value.clone() for name, value in each.model.state_dict().items()} for each in rankers]
     systems = {"single": rankers[:1], "ensemble": rankers}
@@ -198,15 +200,17 @@ def test_encoders_that_learn_embed_as_rankers_do(dialogues, rankers):
     vectors = source.vectors("dev", rows)
     wanted = [encode_contexts(each, [contexts["dev"].turns[row] for row in rows]) for each in rankers]
     np.testing.assert_allclose(vectors.detach().numpy(), np.concatenate(wanted, axis=1), atol=1e-6)
-    rounded = LearningEncoders(rankers, tokens, seed=0, bfloat16=True).vectors("dev", rows)
-    assert rounded.dtype == torch.float32
-    assert 0 < (rounded - vectors).abs().max() < 0.05
+    if precision() == "bfloat16":  # torch's LSTM refuses it elsewhere
+        rounded = LearningEncoders(rankers, tokens, seed=0, bfloat16=True).vectors("dev", rows)
+        assert rounded.dtype == torch.float32
+        assert 0 < (rounded - vectors).abs().max() < 0.05
     vectors.sum().backward()
     for model in source.layers:
         assert model.context.words.weight.grad.abs().sum() > 0
         assert model.response.words.weight.grad is None
 
 
+@pytest.mark.slow
 def test_fine_tuning_learns_what_the_acts_hang_on_and_leaves_the_rankers_alone(rankers):
     answers = {"room": "request", "pounds": "inform", "thank you": "bye", "card": "request inform"}
     asked = [talk(("user", word, ""), ("assistant", "Yes.", acts)) for word, acts in answers.items()]
@@ -254,6 +258,7 @@ def test_wrong_requests_are_told(dialogues, rankers):
         run_act_fine_tuning({"single": rankers[:1]}, **dialogues, seeds=(0,), untrained=("other",))
 
 
+@pytest.mark.slow
 def test_multiwoz_has_acts_on_nearly_all_of_the_assistants_turns(data_dir):
     found = assistant_contexts(load_dialogues("multiwoz", data_dir, "train"))
     assert (len(found.acts), sum(map(bool, found.acts))) == (10_982, 10_777)

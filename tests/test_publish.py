@@ -140,6 +140,7 @@ FOREVER = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", FOREVER)
 def test_what_fails_for_good_is_one_sentence_and_leaves_what_was_there(reached, tmp_path, folder, what):
     hub, pauses = reached
@@ -164,6 +165,7 @@ def test_what_fails_for_good_is_one_sentence_and_leaves_what_was_there(reached, 
     assert len(hub.history("models", NAME)) == 3
 
 
+@pytest.mark.slow
 def test_however_early_the_hub_goes_away_the_old_commit_stays_and_a_rerun_completes(hub, tmp_path):
     before, after = (model_folder(tmp_path / name, seed, parts=2) for seed, name in enumerate(("before", "after")))
     list(publish(before, NAME))

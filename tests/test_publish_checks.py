@@ -228,6 +228,7 @@ def test_other_words_are_no_paths(tmp_path, text):
     assert list(machine_paths_in(tmp_path / "config.json")) == []
 
 
+@pytest.mark.slow
 def test_what_is_whole_passes(folder, tmp_path):
     assert check(folder, "model", "small") == []
     assert check(dataset_folder(tmp_path / "calls"), "dataset", "calls") == []

@@ -15,6 +15,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from hub_server import TOKEN, run_hub
 from publish_folders import contents, model_folder
 
@@ -70,6 +71,7 @@ def seen(hub) -> dict[str, bytes]:
     return {path: content for path, content in hub.files("models", NAME).items() if path != ".gitattributes"}
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_moment_leaves_the_old_commit_or_the_new_one(tmp_path, record_testsuite_property):
     draw = random.Random(7)
     folders = [model_folder(tmp_path / name, seed, parts=2 + seed) for seed, name in enumerate(("old", "new"))]

@@ -32,6 +32,8 @@ from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.ranking import encode_contexts, load_ranker
 from hf_dialemb.models.utterance import encode_utterances
 
+pytestmark = pytest.mark.slow
+
 DIALOGUES = [
     Dialogue((Turn("user", "i need a cheap hotel"), Turn("assistant", "for how many nights?"), Turn("user", "two"))),
     Dialogue((Turn("assistant", "hello, how can i help?"), Turn("user", "a taxi please"))),

@@ -244,6 +244,7 @@ def test_rank_prints_and_writes(folders, towers, dialogues, responses, files, tm
     assert printed.count(" rank ") == len(dialogues)
 
 
+@pytest.mark.slow
 def test_what_is_asked_for_is_written_though_nobody_reads_the_lines(folders, files, dialogues, tmp_path):
     output = tmp_path / "ranked.jsonl"
     words = [sys.executable, "-m", "hf_dialemb.cli", "rank", "--model", folders[0], *files, "--output", str(output)]

@@ -97,6 +97,7 @@ def test_a_truncated_archive_is_an_error(name, tmp_path):
             read(name, path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())

@@ -7,7 +7,8 @@ import os
 import pytest
 
 from hf_dialemb.corpora import get_corpus, load_dialogues
-from hf_dialemb.corpora.readers import bitod, msdc, taskmaster
+from hf_dialemb.corpora.readers import taskmaster
+from hf_dialemb.corpora.readers.unmet import bitod, msdc
 from hf_dialemb.corpora.records import hashed_split
 from hf_dialemb.models.dialogue import Turn
 from hf_dialemb.models.errors import InputError

@@ -329,6 +329,7 @@ def wording(one):
     return tuple("".join(filter(str.isalnum, turn.content.lower())) for turn in one.turns)
 
 
+@pytest.mark.slow
 @real
 def test_real_extracts(held_out):
     single, counts = found_and_counts("multiwoz20_single_domain")
@@ -345,6 +346,7 @@ def test_real_extracts(held_out):
     assert not {one.id for one in text} & {one.id for one in held_out}
 
 
+@pytest.mark.slow
 @real
 def test_real_titan(held_out):
     found, counts = found_and_counts("titan")
@@ -354,6 +356,7 @@ def test_real_titan(held_out):
     assert [len({one.id for one in dialogues} & known) for dialogues in found] == [141, 22, 19]
 
 
+@pytest.mark.slow
 @real
 def test_real_dev_and_test_of_2_1_and_what_hdsa_makes_of_them(held_out):
     assert [one for split in ("dev", "test") for one in load_dialogues("multiwoz21", None, split)] == held_out

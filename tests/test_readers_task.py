@@ -368,6 +368,7 @@ def real(name):
     return [load_dialogues(name, None, split) for split in get_corpus(name).splits]
 
 
+@pytest.mark.slow
 @needs_corpora
 @pytest.mark.parametrize("name", REAL)
 def test_real_counts_ids_roles_and_labels(name):

@@ -259,6 +259,7 @@ def test_reading_gives_a_dialogue_before_it_has_read_the_rest(name, tmp_path):
 real = pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="HF_DIALEMB_DATA does not name the corpora")
 
 
+@pytest.mark.slow
 @real
 @pytest.mark.parametrize(
     ("name", "expected"),
@@ -279,6 +280,7 @@ def test_sizes_of_dialogues(name, expected):
     assert {role for dialogue in dialogues for role in dialogue.roles} == {"user", "assistant"}
 
 
+@pytest.mark.slow
 @real
 @pytest.mark.parametrize(
     ("name", "expected"),
@@ -302,6 +304,7 @@ def test_sizes_and_labels_of_utterances(name, expected):
     assert {turn.role for split in turns for turn in split} == {"user"}
 
 
+@pytest.mark.slow
 @real
 def test_labels_of_the_real_files():
     daily = load_dialogues("dailydialog", None, "test")

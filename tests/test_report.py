@@ -209,6 +209,7 @@ def test_an_address_filters_rows_and_columns(tmp_path):
     assert "3 of 4 rows" in html
 
 
+@pytest.mark.slow
 @in_a_browser
 def test_a_head_is_a_button_that_sorts_turns_round_and_keeps_the_filter(tmp_path):
     click = "document.querySelector('[data-key=\"b\"] button').click();"

@@ -19,6 +19,8 @@ from browser import BROWSER, Browser
 
 from hf_dialemb import Dialogue, InputError, Turn
 
+pytestmark = pytest.mark.slow
+
 SPACE = Path(__file__).parents[1] / "examples" / "space"
 HOSTILE = "<img src=x onerror=\"document.title='taken'\"> ${document.title='taken'} {{1+1}}"
 

@@ -163,6 +163,7 @@ def drawn(tmp_path):
     return draw
 
 
+@pytest.mark.slow
 def test_the_picture_is_a_png_that_grows_with_the_number_of_bars(drawn):
     def height(bars):
         return 150 * (4.4 + 1.2 + 0.26 * bars)
@@ -181,6 +182,7 @@ def test_text_of_the_corpus_is_drawn_as_it_stands(drawn):
     assert png_size(drawn(dialogues, title="$\\broken{ title$"))[0] == 2250
 
 
+@pytest.mark.slow
 def test_different_corpora_give_different_pictures(drawn):
     assert drawn(DIALOGUES).read_bytes() != drawn(DIALOGUES[:3]).read_bytes()
     assert drawn(DIALOGUES).read_bytes() == drawn(DIALOGUES[::-1]).read_bytes()
@@ -196,6 +198,7 @@ def test_a_picture_needs_a_dialogue_and_matplotlib(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_sgd_as_published(data_dir):
     counts = Statistics.of(load_dialogues("sgd", data_dir, "dev")).to_json()
     assert (counts["dialogues"], counts["turns"], counts["words"]) == (2_482, 48_726, 470_873)

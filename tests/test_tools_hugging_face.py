@@ -59,6 +59,7 @@ def test_the_pipeline_gives_the_vectors_of_sentence_transformers(published, meth
     assert np.shape(tokens) == ((1, 16) if method == "dial2vec" else (1, np.shape(tokens)[1], 16))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["dial2vec", "dse"])
 def test_few_examples_train_an_encoder_of_messages(published, method, monkeypatch, capsys):
     found = run("few_shot_classifier.py", monkeypatch, published[method])
@@ -82,6 +83,7 @@ def test_a_dataset_is_mapped_by_two_processes(published, tmp_path):
     assert float(deviation) == pytest.approx(expected.std(), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_the_cache_knows_the_encoder_used_or_not_and_knows_other_weights(published, tmp_path, sample_dialogues):
     folder = tmp_path / "model"
     AutoModel.from_pretrained(published["dse"]).save_pretrained(folder)

@@ -85,6 +85,7 @@ def assert_same_weights(folder: Path, expected: dict[str, torch.Tensor]) -> None
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
 
 
+@pytest.mark.slow
 def test_killed_at_random_steps_and_resumed_it_ends_in_the_same_weights(tiny_bert, tmp_path, uninterrupted):
     words = settings(tiny_bert, tmp_path)
     steps = sorted(np.random.default_rng(0).choice(np.arange(1, 14), size=3, replace=False).tolist())
@@ -94,6 +95,7 @@ def test_killed_at_random_steps_and_resumed_it_ends_in_the_same_weights(tiny_ber
     assert_same_weights(tmp_path, uninterrupted)
 
 
+@pytest.mark.slow
 def test_killed_while_writing_a_checkpoint_it_goes_on_from_the_whole_one_before(tiny_bert, tmp_path, uninterrupted):
     words = settings(tiny_bert, tmp_path)
     run([sys.executable, "-c", KILLED_AT_STEP, "8", "save", *words], -9)
@@ -113,6 +115,7 @@ def test_training_changes_the_weights_and_tells_what_it_did(tiny_bert, tmp_path,
     assert uninterrupted["turn_embeddings.weight"].abs().max() > 0  # the tables started at zero
 
 
+@pytest.mark.slow
 def test_another_setting_is_not_mistaken_for_the_same_run(tiny_bert, tmp_path):
     train(settings(tiny_bert, tmp_path, max_steps=2, save_steps=1))
     result = train(settings(tiny_bert, tmp_path, max_steps=2, save_steps=1, learning_rate=0.02), expected=2)
@@ -137,6 +140,7 @@ def accelerate(words: list[str]) -> subprocess.CompletedProcess[str]:
     return result
 
 
+@pytest.mark.slow
 def test_two_processes_have_the_gradients_of_one(tiny_bert, tmp_path):
     # One plain gradient step of size 1: the difference of the weights is the gradient.
     step = {
@@ -157,6 +161,7 @@ def test_two_processes_have_the_gradients_of_one(tiny_bert, tmp_path):
     assert (one[f"encoder.{name}"] - start[name]).abs().max() > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signal", ["contrastive_loss", "contrastive_accuracy", "uniformity", "dev_purity"])
 def test_a_checkpoint_is_chosen_by_the_signal(tiny_bert, tmp_path, signal):
     words = settings(
@@ -178,6 +183,7 @@ def test_a_checkpoint_is_chosen_by_the_signal(tiny_bert, tmp_path, signal):
     assert_same_weights(tmp_path, load_file(tmp_path / report["checkpoint"] / "model.safetensors"))
 
 
+@pytest.mark.slow
 def test_the_average_with_the_backbone_lies_between_both(tiny_bert, tmp_path, uninterrupted):
     train(settings(tiny_bert, tmp_path, average_with_backbone=0.25))
     averaged = load_file(tmp_path / "model.safetensors")
@@ -188,6 +194,7 @@ def test_the_average_with_the_backbone_lies_between_both(tiny_bert, tmp_path, un
     assert torch.allclose(averaged[table], 0.75 * uninterrupted[table], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_centre_is_the_mean_of_the_training_dialogues(tiny_bert, tmp_path, uninterrupted, sample_dialogues):
     train(settings(tiny_bert, tmp_path, center=True))
     weights = load_file(tmp_path / "model.safetensors")
@@ -199,12 +206,14 @@ def test_the_centre_is_the_mean_of_the_training_dialogues(tiny_bert, tmp_path, u
     assert weights["center"].abs().max() > 0.1
 
 
+@pytest.mark.slow
 def test_the_whole_share_of_the_backbone_gives_the_backbone_back(tiny_bert, tmp_path):
     train(settings(tiny_bert, tmp_path, average_with_backbone=1, max_steps=2))
     weights, start = load_file(tmp_path / "model.safetensors"), AutoModel.from_pretrained(tiny_bert).state_dict()
     assert all(torch.equal(weights[f"encoder.{name}"], start[name]) for name in start if not name.startswith("pooler"))
 
 
+@pytest.mark.slow
 def test_the_official_schedule_counts_examples(tiny_bert, tmp_path):
     train(settings(tiny_bert, tmp_path, learning_rate_schedule="official", logging_steps=1, max_steps=24))
     report = json.loads((tmp_path / "training_report.json").read_text())
@@ -299,6 +308,7 @@ def test_wrong_settings_end_in_one_sentence(tmp_path, text, words, sentence):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_training_on_real_dialogues_lowers_the_loss(tiny_bert, tmp_path, data_dir):
     words = settings(tiny_bert, tmp_path, corpus="multiwoz", data_dir=data_dir, train_split="train", max_steps=30,
                      logging_steps=5, max_dialogues=300, dropout=0, save_steps=30)  # fmt: skip
@@ -312,6 +322,7 @@ def test_training_on_real_dialogues_lowers_the_loss(tiny_bert, tmp_path, data_di
     assert np.isfinite(encode(model, tokenizer, dialogues)).all()
 
 
+@pytest.mark.slow
 def test_what_an_evaluation_set_holds_is_left_out_of_training(tiny_bert, tmp_path):
     mine = tmp_path / "mine.jsonl"
     write_jsonl([*load_dialogues("sample", None, "dev")[:5], *load_dialogues("sample", None, "train")[:7]], mine)
@@ -322,11 +333,13 @@ def test_what_an_evaluation_set_holds_is_left_out_of_training(tiny_bert, tmp_pat
     assert "Left out" not in train([*words, "--output_dir", str(tmp_path / "all"), "--exclude", "none"]).stdout
 
 
+@pytest.mark.slow
 def test_a_corpus_is_kept_from_its_own_other_splits(tiny_bert, tmp_path):
     told = train(settings(tiny_bert, tmp_path, max_steps=1)).stdout
     assert "as sample/train, sample/test hold them or nearly so: 0 dialogues" in told
 
 
+@pytest.mark.slow
 def test_training_on_transcripts_of_ones_own(tiny_bert, tmp_path):
     for number in range(6):
         lines = (f"Ana: I would like room {number}", "Desk: For how many nights?", f"Ana: For {number + 1}")

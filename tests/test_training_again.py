@@ -54,6 +54,7 @@ def same(first, second) -> bool:
     return all(first[name].equal(second[name]) for name in first)
 
 
+@pytest.mark.slow
 def test_a_complete_run_given_again_is_left_as_it_is(request_, tmp_path):
     folder, told = train(request_()), []
     before, report = weights(folder), RunFolder(folder).report_file.read_bytes()
@@ -65,6 +66,7 @@ def test_a_complete_run_given_again_is_left_as_it_is(request_, tmp_path):
     assert (kept["save_strategy"], kept["save_steps"]) == ("steps", 1)  # as a recipe would say it
 
 
+@pytest.mark.slow
 def test_what_was_cut_is_said_to_be_of_the_resumed_part(request_, tmp_path):
     train(request_())
     shutil.rmtree(tmp_path / "run" / "checkpoint-3")
@@ -75,6 +77,7 @@ def test_what_was_cut_is_said_to_be_of_the_resumed_part(request_, tmp_path):
     assert told["truncation"].endswith("; counted since the run was resumed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", [{}, {"checkpoint_selection": "contrastive_loss", "dev_split": "dev"}])
 def test_killed_after_its_last_step_a_run_takes_no_step_more(request_, tmp_path, choice, sample_dialogues):
     if choice:
@@ -90,6 +93,7 @@ def test_killed_after_its_last_step_a_run_takes_no_step_more(request_, tmp_path,
     assert not (folder / "checkpoint-4").exists()
 
 
+@pytest.mark.slow
 def test_killed_before_its_centre_a_run_of_half_precision_ends_with_the_same_one(request_):
     choice = {"bf16": True, "center": True}
     folder = train(request_(**choice))
@@ -101,6 +105,7 @@ def test_killed_before_its_centre_a_run_of_half_precision_ends_with_the_same_one
     assert same(before, weights(folder))
 
 
+@pytest.mark.slow
 def test_a_run_without_gain_stops_when_its_patience_ends_and_is_then_complete(request_, tmp_path, sample_dialogues):
     write_jsonl(sample_dialogues[30:40], tmp_path / "dev.jsonl")
     choice = {
@@ -140,6 +145,7 @@ def test_patience_counts_measurements_since_the_best(values, selection, patience
     )
 
 
+@pytest.mark.slow
 def test_the_best_checkpoint_of_a_killed_run_is_found_where_the_run_is(request_, tmp_path, sample_dialogues):
     write_jsonl(sample_dialogues[30:40], tmp_path / "dev.jsonl")
     choice = {"checkpoint_selection": "contrastive_loss", "dev_split": tmp_path / "dev.jsonl"}
@@ -157,6 +163,7 @@ def test_the_best_checkpoint_of_a_killed_run_is_found_where_the_run_is(request_,
         train(request_(**choice))
 
 
+@pytest.mark.slow
 def test_other_dialogues_under_the_same_name_are_another_run(request_, tmp_path, sample_dialogues):
     folder = train(request_())
     RunFolder(folder).report_file.unlink()
@@ -175,6 +182,7 @@ def test_other_dialogues_under_the_same_name_are_another_run(request_, tmp_path,
     train(request_())
 
 
+@pytest.mark.slow
 def test_other_dev_dialogues_or_batches_of_them_are_another_run(request_, tmp_path, sample_dialogues):
     write_jsonl(sample_dialogues[30:40], tmp_path / "dev.jsonl")
     choice = {"checkpoint_selection": "contrastive_loss", "dev_split": tmp_path / "dev.jsonl"}
@@ -187,6 +195,7 @@ def test_other_dev_dialogues_or_batches_of_them_are_another_run(request_, tmp_pa
         train(request_(**choice))
 
 
+@pytest.mark.slow
 def test_what_is_cut_of_dev_dialogues_is_not_counted(request_, tmp_path, sample_dialogues):
     write_jsonl(sample_dialogues[30:40], tmp_path / "dev.jsonl")
     choice = {"checkpoint_selection": "contrastive_loss", "dev_split": tmp_path / "dev.jsonl"}
@@ -270,6 +279,7 @@ def test_a_speaker_too_many_is_found_before_anything_is_learnt(request_, tmp_pat
         train(request_())
 
 
+@pytest.mark.slow
 def test_what_other_processes_cut_is_not_counted_and_that_is_told(request_):
     folder = train(request_(dataloader_num_workers=1))
     assert json.loads(RunFolder(folder).report_file.read_text())["truncation"].startswith("truncation was not counted")
@@ -332,6 +342,7 @@ def test_word_vectors_of_another_width_than_states_are_refused(tiny_bert):
         Dial2VecModel(config)
 
 
+@pytest.mark.slow
 def test_signals_of_dev_dialogues_are_what_their_names_say(request_, tmp_path, sample_dialogues):
     dev = sample_dialogues[30:37]
     write_jsonl(dev, tmp_path / "dev.jsonl")

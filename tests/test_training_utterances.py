@@ -60,6 +60,7 @@ class KillAt(TrainerCallback):
             raise KilledError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_killed_and_resumed_it_ends_in_the_same_weights(tiny_bert, tmp_path, method, monkeypatch):
     expected, _ = train(tiny_bert, tmp_path / "whole", **METHODS[method])
@@ -74,6 +75,7 @@ def test_killed_and_resumed_it_ends_in_the_same_weights(tiny_bert, tmp_path, met
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
 
 
+@pytest.mark.slow
 def test_heads_have_a_learning_rate_of_their_own(tiny_bert, tmp_path):
     step = {"max_steps": 1, "optim": "sgd", "lr_scheduler_type": "constant", "max_grad_norm": 0, "dropout": 0}
     rates = {"slow": 0.5, "fast": 1.0}
@@ -91,6 +93,7 @@ def test_heads_have_a_learning_rate_of_their_own(tiny_bert, tmp_path):
     assert torch.allclose(fast, 2 * slow, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_heads_stay_out_of_the_average_with_the_backbone(tiny_bert, tmp_path):
     weights, _ = train(tiny_bert, tmp_path / "one", method="dse", max_steps=2)
     back, _ = train(tiny_bert, tmp_path / "two", method="dse", max_steps=2, average_with_backbone=1.0)
@@ -135,6 +138,7 @@ def test_labels_that_a_method_needs_and_a_corpus_lacks(tiny_bert, tmp_path):
         train(tiny_bert, tmp_path / "run", corpus=mine, **METHODS["dialog2flow"])
 
 
+@pytest.mark.slow
 def test_rare_labels_are_left_out_and_told(tiny_bert, tmp_path):
     _, lines = train(tiny_bert, tmp_path / "run", max_steps=1, **METHODS["dialog2flow"], min_utterances=50)
     assert any("acts: fewer than 50 utterances each" in line for line in lines)
@@ -159,6 +163,7 @@ def test_what_cannot_be_trained_is_told(tiny_bert, tmp_path, settings, message):
         train(tiny_bert, tmp_path, **{"method": "dse", **settings})
 
 
+@pytest.mark.slow
 def test_a_dev_split_can_choose_the_checkpoint(tiny_bert, tmp_path):
     train(
         tiny_bert, tmp_path, **METHODS["dialog2flow"], train_split="train", dev_split="dev", max_steps=4, save_steps=2,

@@ -364,6 +364,7 @@ def test_a_corpus_without_labels_gives_valid_files(data, tmp_path):
     assert len(list(read_jsonl(data / "chat/train.jsonl"))) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="HF_DIALEMB_DATA does not name the corpora")
 def test_woz_has_the_labels_that_the_paper_counts(tmp_path):
     """The paper's ten slots hold "areas" beside "area", of which one turn speaks."""

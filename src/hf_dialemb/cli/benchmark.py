@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .parser import Parser, add_command, say
 
-_HELP = """suites: dial2vec, dse, dialog2flow, dialogue_cse, mgt, or all.
+_HELP = """suites: {suites}, or all.
 
 Models are checkpoint folders, Hub ids, or baselines: tfidf, lda, doc2vec, words:FILE (GloVe or word2vec text),
 api:MODEL (an OpenAI-compatible endpoint; OPENAI_BASE_URL and OPENAI_API_KEY). After a model, @ and words parted by
@@ -22,7 +22,9 @@ example: dialemb benchmark --suite dialog2flow dse --model all-MiniLM-L6-v2 runs
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
     """Adds the command."""
-    parser = add_command(commands, "benchmark", "Compare encoders on all that papers measure on, in one report.", _HELP)
+    parser = add_command(
+        commands, "benchmark", "Compare encoders on all that papers measure on, in one report.", _HELP, suites=_suites
+    )
     parser.add_argument("--suite", nargs="+", required=True, help="see below")
     parser.add_argument("--model", nargs="+", required=True, help="see below")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
@@ -46,3 +48,9 @@ def _run(options: argparse.Namespace) -> None:
         fine_tune=options.fine_tune,
         report=say,
     )
+
+
+def _suites() -> list[str]:
+    from ..evaluation.suites import SUITES
+
+    return list(SUITES)

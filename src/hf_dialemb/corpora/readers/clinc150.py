@@ -10,7 +10,6 @@ with the split and ``oos``, and they have no domain.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
@@ -19,16 +18,16 @@ from ..corpus import Corpus
 from ..records import names
 from ..source.files import MissingFilesError, Source
 from ..source.parsing import json_list, json_members
+from ..source.splits import Records
 
+_SOURCE = "https://github.com/clinc/oos-eval"
 _DATA, _DOMAINS = "data_full.json", "domains.json"
 _LISTS = {"train": "train", "dev": "val", "test": "test"}
-_FILES = {split: (_DATA, _DOMAINS) for split in _LISTS}
+_FILES = dict.fromkeys(_LISTS, (_DATA, _DOMAINS))
 _OUT_OF_SCOPE = "oos"
 
-_Record = tuple[str, Any, dict[str, str]]
 
-
-def _records(source: Source, split: str) -> Iterator[tuple[str, _Record]]:
+def _records(source: Source, split: str) -> Records:
     domain_of = _domains(source)
     listed = _LISTS[split]
     for prefix, name in ((split, listed), (f"{split}/{_OUT_OF_SCOPE}", f"{_OUT_OF_SCOPE}_{listed}")):
@@ -50,7 +49,7 @@ def _domains(source: Source) -> dict[str, str]:
     return found
 
 
-def _dialogue(record: _Record) -> Dialogue:
+def _dialogue(record: tuple[str, Any, dict[str, str]]) -> Dialogue:
     identifier, raw, domain_of = record
     pair = names({"pair": raw}, "pair")
     if len(pair) != 2:
@@ -62,15 +61,4 @@ def _dialogue(record: _Record) -> Dialogue:
     return Dialogue((Turn("user", text, intents=(intent,)),), identifier, domains)
 
 
-CORPORA = (
-    Corpus(
-        "clinc150",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/clinc/oos-eval",
-        licence="CC BY 3.0",
-        terms="permissive",
-        kind="utterances",
-    ),
-)
+CORPORA = (Corpus("clinc150", _FILES, _records, _dialogue, _SOURCE, "CC BY 3.0", "permissive", kind="utterances"),)

@@ -9,49 +9,32 @@ The label of a dialogue is its topic, such as ``Ordinary Life``. Emotions are le
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
-from ..records import convert_each, field, names, one_of
-from ..source.files import Source
+from ..records import field, names, one_of
 from ..source.parsing import json_list
+from ..source.splits import named_by, out_of_all
+from .turns import distinct, turns_of
 
-_FILES = {split: ("data/dialogues.json",) for split in SPLITS}
-_SPLITS = {"train": "train", "dev": "validation", "test": "test"}
+_SOURCE = "http://yanran.li/dailydialog"
+_DIALOGUES = "data/dialogues.json"
+_SPLITS = {"train": "train", "validation": "dev", "test": "test"}
+_RECORDS = out_of_all(json_list, _DIALOGUES, named_by("data_split", _SPLITS))
 _ROLES = {"user": "user", "system": "assistant"}
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
-    others = tuple(name for other, name in _SPLITS.items() if other != split)
-    for place, raw in json_list(source, _FILES[split][0]):
-        # What names no split is malformed, whichever split is read.
-        if not isinstance(raw, dict) or raw.get("data_split") not in others:
-            yield place, raw
-
-
 def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
-    one_of(raw, "data_split", _SPLITS.values())
-    turns = convert_each(field(raw, "turns", list), "turns", _turn)
-    return Dialogue(turns, field(raw, "dialogue_id", str), names(raw, "domains"))
+    one_of(raw, "data_split", _SPLITS)
+    return Dialogue(turns_of(raw, "turns", _turn), field(raw, "dialogue_id", str), names(raw, "domains"))
 
 
 def _turn(raw: Any) -> Turn:  # noqa: ANN401
     role = _ROLES[one_of(raw, "speaker", _ROLES)]
     labels = field(field(raw, "dialogue_acts", dict), "binary", list)
-    acts = dict.fromkeys(field(label, "intent", str).lower() for label in labels)
-    return Turn(role, field(raw, "utterance", str), tuple(acts))
+    return Turn(role, field(raw, "utterance", str), distinct(field(label, "intent", str) for label in labels))
 
 
-CORPORA = (
-    Corpus(
-        "dailydialog",
-        _FILES,
-        _records,
-        _dialogue,
-        source="http://yanran.li/dailydialog",
-        licence="CC BY-NC-SA 4.0",
-        terms="research",
-    ),
-)
+_FILES = dict.fromkeys(SPLITS, (_DIALOGUES,))
+CORPORA = (Corpus("dailydialog", _FILES, _RECORDS, _dialogue, _SOURCE, "CC BY-NC-SA 4.0", "research"),)

@@ -9,28 +9,20 @@ the action itself is the intent, so that the authors' own classes are at hand. W
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
 from ..labels import parse_action
 from ..records import field
-from ..source.files import Source
 from ..source.parsing import table_rows
+from ..source.splits import numbered, split_files
 
+_SOURCE, _FOLDER = "https://github.com/idiap/dialog2flow", "d2f_evaluation"
 _FILES = {"test": ("train/data/val.csv",)}
-
-_Record = tuple[str, dict[str, str]]
-
-
-def _records(source: Source, split: str) -> Iterator[tuple[str, _Record]]:
-    rows = table_rows(source, _FILES[split][0], names=("text", "action"))
-    for number, (place, row) in enumerate(rows):
-        yield place, (f"{split}/{number}", row)
+_RECORDS = numbered(split_files(table_rows, _FILES, names=("text", "action")))
 
 
-def _dialogue(record: _Record) -> Dialogue:
+def _dialogue(record: tuple[str, dict[str, str]]) -> Dialogue:
     identifier, row = record
     action = field(row, "action", str)
     if not action or "" in row:
@@ -41,15 +33,5 @@ def _dialogue(record: _Record) -> Dialogue:
 
 
 CORPORA = (
-    Corpus(
-        "dialog2flow_evaluation",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/idiap/dialog2flow",
-        licence="MIT",
-        terms="permissive",
-        kind="utterances",
-        folder="d2f_evaluation",
-    ),
+    Corpus("dialog2flow_evaluation", _FILES, _RECORDS, _dialogue, _SOURCE, "MIT", "permissive", "utterances", _FOLDER),
 )

@@ -14,7 +14,6 @@ natural-language-understanding whose "response" is the label of an utterance, ar
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
@@ -23,6 +22,7 @@ from ..corpus import Corpus
 from ..records import field
 from ..source.files import Source
 from ..source.parsing import json_members
+from ..source.splits import Records
 from .dialogstudio_labels import LABELS
 from .dialogstudio_states import Exchange, Labels
 
@@ -42,7 +42,7 @@ _SAID = {
 }
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, Any]]]:
+def _records(source: Source, split: str) -> Records:
     complete = set()
     for pattern in _FILES[split]:
         for place, (key, raw) in json_members(source, pattern):
@@ -121,14 +121,8 @@ def _turn(dataset: str, log: Any, exchange: Exchange, role: str) -> tuple[Turn |
 
 CORPORA = (
     Corpus(
-        "dialogstudio",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/salesforce/DialogStudio",
-        licence="Apache 2.0 for the collection; each dataset keeps its own",
-        terms="research",
-        folder="dialogstudio_samples",
+        "dialogstudio", _FILES, _records, _dialogue, "https://github.com/salesforce/DialogStudio",
+        "Apache 2.0 for the collection; each dataset keeps its own", "research", folder="dialogstudio_samples",
         extract="5 dialogues of each of 26 datasets",
     ),
-)
+)  # fmt: skip

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..records import field, names
-from . import abcd, bitod, msdc, taskmaster
+from . import abcd, taskmaster
 from .dialogstudio_states import (
     NO_DOMAIN,
     Exchange,
@@ -23,6 +23,7 @@ from .dialogstudio_states import (
     pair,
     simulated_gen,
 )
+from .unmet import bitod, msdc
 
 
 def _abcd(exchange: Exchange, role: str) -> Labels:

@@ -16,7 +16,6 @@ select.txt are held in memory to resolve the ids; an id that is listed twice cou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from math import isfinite
 from typing import Any
 
@@ -26,19 +25,15 @@ from ..corpus import Corpus
 from ..examples import RetrievalQuery, SentencePair
 from ..source.files import Source
 from ..source.parsing import text_lines
+from ..source.splits import Files, Reading, Records, numbered, split_files
 
-_TRAIN: dict[str, tuple[str, ...]] = {"train": ("train/train_data.txt*",)}
-_PAIRS: dict[str, tuple[str, ...]] = {"dev": ("dev/sts.txt",), "test": ("test/sts.txt",)}
-_QUERIES: dict[str, tuple[str, ...]] = {"dev": ("dev/select.txt",), "test": ("test/select.txt",)}
+_SOURCE = "https://github.com/wangruicn/DialogueCSE"
+_QUERIES: Files = {split: (f"{split}/select.txt",) for split in ("dev", "test")}
+_PAIRS: Files = {split: (f"{split}/sts.txt",) for split in ("dev", "test")}
+_TRAIN: Files = {"train": ("train/train_data.txt*",)}
 _ROLES = {"0": "user", "1": "assistant"}
 
 _Numbered = tuple[str, str]  # an id and a line
-_Query = tuple[str, str, dict[str, str]]  # a split, a line, and the sentences of all lines by id
-
-
-def _lines(files: dict[str, tuple[str, ...]], source: Source, split: str) -> Iterator[tuple[str, _Numbered]]:
-    for number, (place, line) in enumerate(text_lines(source, files[split][0])):
-        yield place, (f"{split}/{number}", line)
 
 
 def _cells(line: str, expected: int) -> list[str]:
@@ -89,8 +84,8 @@ def _score(text: str) -> float:
     return score
 
 
-def _queries(source: Source, split: str) -> Iterator[tuple[str, _Query]]:
-    pattern = _QUERIES[split][0]
+def _queries(source: Source, split: str) -> Records:
+    (pattern,) = _QUERIES[split]
     sentences: dict[str, str] = {}
     for _, line in text_lines(source, pattern):
         identifier, _, rest = line.partition("\t")
@@ -99,7 +94,7 @@ def _queries(source: Source, split: str) -> Iterator[tuple[str, _Query]]:
         yield place, (split, line, sentences)
 
 
-def _query(record: _Query) -> RetrievalQuery:
+def _query(record: tuple[str, str, dict[str, str]]) -> RetrievalQuery:
     split, line, sentences = record
     identifier, text, topic, relevant, other = _cells(line, 5)
     found = (_resolved("relevant", relevant, sentences), _resolved("other", other, sentences))
@@ -114,29 +109,20 @@ def _resolved(field: str, listed: str, sentences: dict[str, str]) -> tuple[str, 
     return tuple(sentences[identifier] for identifier in identifiers)
 
 
-def _corpora(shop: str, folder: str, licence: str, terms: str) -> Iterator[Corpus]:
-    for name, files, records, convert, kind in _SETS:
-        yield Corpus(
-            f"{shop}_{name}",
-            files,
-            records,
-            convert,
-            source="https://github.com/wangruicn/DialogueCSE",
-            licence=licence,
-            terms=terms,
-            kind=kind,
-            folder=folder,
-            real=f"{shop}_{name}" != "jddc_dialogues",
-            extract=_EXTRACTS.get(f"{shop}_{name}", ""),
-        )
-
-
-_SETS: tuple[tuple[str, dict[str, tuple[str, ...]], Callable[[Source, str], Any], Callable[[Any], Any], str], ...] = (
-    ("dialogues", _TRAIN, partial(_lines, _TRAIN), _dialogue, "dialogues"),
-    ("sts", _PAIRS, partial(_lines, _PAIRS), _pair, "sentence-pairs"),
-    ("retrieval", _QUERIES, _queries, _query, "retrieval"),
-)
+_SETS: dict[str, tuple[str, Files, Reading, Callable[[Any], Any]]] = {
+    "dialogues": ("dialogues", _TRAIN, numbered(split_files(text_lines, _TRAIN)), _dialogue),
+    "sts": ("sentence-pairs", _PAIRS, numbered(split_files(text_lines, _PAIRS)), _pair),
+    "retrieval": ("retrieval", _QUERIES, _queries, _query),
+}
 _EXTRACTS = {"ecommerce_dialogues": "a sample of 1,000 lines", "ecommerce_sts": "dev", "ecommerce_retrieval": "dev"}
+
+
+def _corpora(shop: str, folder: str, licence: str, terms: str) -> Iterator[Corpus]:
+    for ending, (kind, files, records, convert) in _SETS.items():
+        name = f"{shop}_{ending}"
+        real, extract = name != "jddc_dialogues", _EXTRACTS.get(name, "")
+        yield Corpus(name, files, records, convert, _SOURCE, licence, terms, kind, folder, real, extract=extract)
+
 
 CORPORA = (
     *_corpora("ecommerce", "edc", "none stated", "research"),

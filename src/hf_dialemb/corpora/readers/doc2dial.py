@@ -10,21 +10,24 @@ One role may speak several turns on end; they stay apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
-from ..records import convert_each, field, one_of
+from ..records import field, one_of
 from ..source.files import Source
 from ..source.parsing import json_members
+from ..source.splits import Records
+from .turns import turns_of
 
+_SOURCE, _LICENCE = "https://doc2dial.github.io", "CC BY 3.0 (dataset card; the repositories state none)"
 _FILES = {"train": ("*dial_train.json",), "dev": ("*dial_validation.json",), "test": ("*dial_finaltest.json",)}
+_EXTRACT = "the test dialogues of the shared task"
 _ROLES = {"user": "user", "agent": "assistant"}
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+def _records(source: Source, split: str) -> Records:
     for place, (domain, documents) in json_members(source, _FILES[split][0], "dial_data"):
         try:
             for document in field({domain: documents}, domain, dict):
@@ -35,8 +38,7 @@ def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
 
 
 def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
-    turns = convert_each(field(raw, "turns", list), "turns", _turn)
-    return Dialogue(turns, field(raw, "dial_id", str), (field(raw, "domain", str),))
+    return Dialogue(turns_of(raw, "turns", _turn), field(raw, "dial_id", str), (field(raw, "domain", str),))
 
 
 def _turn(raw: Any) -> Turn:  # noqa: ANN401
@@ -45,15 +47,4 @@ def _turn(raw: Any) -> Turn:  # noqa: ANN401
     return Turn(_ROLES[role], field(raw, "utterance", str), (act,) if act else ())
 
 
-CORPORA = (
-    Corpus(
-        "doc2dial",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://doc2dial.github.io",
-        licence="CC BY 3.0 (dataset card; the repositories state none)",
-        terms="permissive",
-        extract="the test dialogues of the shared task",
-    ),
-)
+CORPORA = (Corpus("doc2dial", _FILES, _records, _dialogue, _SOURCE, _LICENCE, "permissive", extract=_EXTRACT),)

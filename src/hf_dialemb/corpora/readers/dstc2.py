@@ -16,58 +16,51 @@ silences only stand beside the greeting or the reply after a query. That leaves 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
-from ..corpus import Corpus
+from ..corpus import SPLITS, Corpus
 from ..records import convert_each, field, one_of
 from ..source.files import Source
 from ..source.parsing import json_list, text_lines
+from ..source.splits import Records, named_by, numbered, out_of_all
+from .turns import turns_of
 
-_SPLITS = {"train": "train", "dev": "val", "test": "test"}
+_SOURCE, _BABI_SOURCE = "https://github.com/zqwerty/ToDDAPT", "https://github.com/voicy-ai/DialogStateTracking"
 _TRANSCRIPTS = "data.json"
+_SPLITS = {"train": "train", "val": "dev", "test": "test"}
+_RECORDS = out_of_all(json_list, _TRANSCRIPTS, named_by("data_split", _SPLITS))
 _ROLES = {"user": "user", "system": "assistant"}
 _DOMAINS = ("restaurant",)
 
-_BABI_FILES = {
-    split: (f"dialog-babi-task6-dstc2-{part}.txt",)
-    for split, part in {"train": "trn", "dev": "dev", "test": "tst"}.items()
-}
+_PARTS = {"train": "trn", "dev": "dev", "test": "tst"}
+_BABI_FILES = {split: (f"dialog-babi-task6-dstc2-{part}.txt",) for split, part in _PARTS.items()}
 _SILENCE, _QUERY = "<SILENCE>", "api_call"
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
-    for place, raw in json_list(source, _TRANSCRIPTS):
-        part = raw.get("data_split") if isinstance(raw, dict) else None
-        # Where a record belongs to no split, every split says so.
-        if part == _SPLITS[split] or part not in tuple(_SPLITS.values()):
-            yield place, raw
-
-
 def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
-    one_of(raw, "data_split", _SPLITS.values())
-    turns = convert_each(field(raw, "turns", list), "turns", _turn)
-    return Dialogue(turns, field(raw, "dialogue_id", str), _DOMAINS)
+    one_of(raw, "data_split", _SPLITS)
+    return Dialogue(turns_of(raw, "turns", _turn), field(raw, "dialogue_id", str), _DOMAINS)
 
 
 def _turn(raw: Any) -> Turn:  # noqa: ANN401
     return Turn(_ROLES[one_of(raw, "speaker", _ROLES)], field(raw, "utterance", str))
 
 
-def _babi_records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, list[str]]]]:
-    start, count = "", 0
+@numbered
+def _babi_records(source: Source, split: str) -> Records:
+    start = ""
     lines: list[str] = []
     for place, line in text_lines(source, _BABI_FILES[split][0]):
         if line.strip():
             start = start if lines else place
             lines.append(line)
         elif lines:
-            yield start, (f"{split}/{count}", lines)
-            lines, count = [], count + 1
+            yield start, lines
+            lines = []
     if lines:
-        yield start, (f"{split}/{count}", lines)
+        yield start, lines
 
 
 def _babi_dialogue(record: tuple[str, list[str]]) -> Dialogue:
@@ -76,41 +69,21 @@ def _babi_dialogue(record: tuple[str, list[str]]) -> Dialogue:
     return Dialogue(tuple(turn for turns in exchanges for turn in turns), identifier, _DOMAINS)
 
 
-def _exchange(numbered: tuple[int, str]) -> list[Turn]:
-    expected, line = numbered
+def _exchange(numbered_line: tuple[int, str]) -> list[Turn]:
+    expected, line = numbered_line
     number, _, content = line.partition(" ")
     if number != str(expected):
         raise InputError(f"got {line[:40]!r}, expected a line that begins with {expected}; get the file again")
     if "\t" not in content:
         return []
     user, _, system = (part.strip() for part in content.partition("\t"))
-    turns = []
-    if user not in ("", _SILENCE):
-        turns.append(Turn("user", user))
-    if system.partition(" ")[0] != _QUERY:
-        turns.append(Turn("assistant", system))
-    return turns
+    turns = [Turn("user", user)] if user not in ("", _SILENCE) else []
+    return turns if system.partition(" ")[0] == _QUERY else [*turns, Turn("assistant", system)]
 
 
+_FILES = dict.fromkeys(SPLITS, (_TRANSCRIPTS,))
+_TERMS = ("none stated", "research")
 CORPORA = (
-    Corpus(
-        "dstc2",
-        {split: (_TRANSCRIPTS,) for split in _SPLITS},
-        _records,
-        _dialogue,
-        source="https://github.com/zqwerty/ToDDAPT",
-        licence="none stated",
-        terms="research",
-        extract="transcripts without the labels",
-    ),
-    Corpus(
-        "dstc2_babi",
-        _BABI_FILES,
-        _babi_records,
-        _babi_dialogue,
-        source="https://github.com/voicy-ai/DialogStateTracking",
-        licence="none stated",
-        terms="research",
-        folder="dstc2",
-    ),
+    Corpus("dstc2", _FILES, _RECORDS, _dialogue, _SOURCE, *_TERMS, extract="transcripts without the labels"),
+    Corpus("dstc2_babi", _BABI_FILES, _babi_records, _babi_dialogue, _BABI_SOURCE, *_TERMS, folder="dstc2"),
 )

@@ -11,7 +11,6 @@ Dev of the authors' sample is a copy of its train.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import groupby, islice
 
 from ...models.dialogue import Turn
@@ -21,26 +20,25 @@ from ..examples import ResponseSelection
 from ..records import convert_each
 from ..source.files import Source
 from ..source.parsing import text_lines
+from ..source.splits import Records, numbered
 
+_SOURCE, _SAMPLE = "https://github.com/cooelf/DeepUtteranceAggregation", "the authors' sample"
 _FILES = {"train": ("ECD*/train*",), "dev": ("ECD*/valid*",), "test": ("ECD*/test*",)}
 _MOST_CANDIDATES = 10
 _FEWEST_CELLS = 3
 _LABELS = ("0", "1")
 _ROLES = ("user", "assistant")
 
-_Record = tuple[str, list[list[str]]]
 
-
-def _records(source: Source, split: str) -> Iterator[tuple[str, _Record]]:
+@numbered
+def _records(source: Source, split: str) -> Records:
     lines = ((place, line.split("\t")) for place, line in text_lines(source, _FILES[split][0]) if line)
-    number = 0
     for _, group in groupby(lines, key=lambda line: line[1][1:-1]):
         while same := list(islice(group, _MOST_CANDIDATES)):
-            yield same[0][0], (f"{split}/{number}", [cells for _, cells in same])
-            number += 1
+            yield same[0][0], [cells for _, cells in same]
 
 
-def _selection(record: _Record) -> ResponseSelection:
+def _selection(record: tuple[str, list[list[str]]]) -> ResponseSelection:
     identifier, lines = record
     labelled = convert_each(lines, "lines", _labelled)
     context = tuple(Turn(_ROLES[index % 2], text) for index, text in enumerate(lines[0][1:-1]))
@@ -56,17 +54,7 @@ def _labelled(cells: list[str]) -> tuple[str, str]:
     return cells[0], cells[-1]
 
 
+_READING = (_FILES, _records, _selection)
 CORPORA = (
-    Corpus(
-        "ecommerce",
-        _FILES,
-        _records,
-        _selection,
-        source="https://github.com/cooelf/DeepUtteranceAggregation",
-        licence="none stated",
-        terms="research",
-        kind="response-selection",
-        folder="edc",
-        extract="the authors' sample",
-    ),
+    Corpus("ecommerce", *_READING, _SOURCE, "none stated", "research", "response-selection", "edc", extract=_SAMPLE),
 )

@@ -9,34 +9,26 @@ several intents of one utterance by ``#``. The samples of 5 and 10 utterances an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
-from ..source.files import Source
 from ..source.parsing import parallel_lines
-
-SPLITS = {"train": "train", "dev": "valid", "test": "test"}
-"""From a split to what its folder is called."""
+from ..source.splits import Files, Reading, numbered
+from .turns import Slots
 
 _SOURCE = "https://github.com/jianguoz/Few-Shot-Intent-Detection"
-
-_Record = tuple[str, tuple[str, ...]]  # an id; the utterance, its label and, where there are tags, those
-
-
-def files_of(folder: str, *names: str) -> dict[str, tuple[str, ...]]:
-    """Lists the files of a corpus in this layout."""
-    return {split: tuple(f"{folder}/{part}/{name}" for name in names) for split, part in SPLITS.items()}
+_PARTS = {"train": "train", "dev": "valid", "test": "test"}
+FOLDER = "few_shot_intent"
+"""Where these corpora lie."""
 
 
-def _records(files: dict[str, tuple[str, ...]], source: Source, split: str) -> Iterator[tuple[str, _Record]]:
-    for number, (place, lines) in enumerate(parallel_lines(source, files[split])):
-        yield place, (f"{split}/{number}", lines)
+def reading(folder: str, *names: str) -> tuple[Files, Reading]:
+    """Gives the files of a corpus in this layout, and what reads their lines."""
+    files = {split: tuple(f"{folder}/{part}/{name}" for name in names) for split, part in _PARTS.items()}
+    return files, numbered(lambda source, split: parallel_lines(source, files[split]))
 
 
-def _dialogue(record: _Record) -> Dialogue:
+def _dialogue(record: tuple[str, tuple[str, ...]]) -> Dialogue:
     identifier, (text, label, *tags) = record
     if not label:
         raise InputError("field label: got an empty line, expected an intent; repair the line")
@@ -44,7 +36,7 @@ def _dialogue(record: _Record) -> Dialogue:
     return Dialogue((Turn("user", text.strip(), slots=slots, intents=tuple(label.split("#"))),), identifier)
 
 
-def _slots(words: list[str], tags: list[str]) -> tuple[tuple[str, str], ...]:
+def _slots(words: list[str], tags: list[str]) -> Slots:
     if len(words) != len(tags):
         raise InputError(f"field tags: got {len(tags)}, expected one for each of {len(words)} words; repair the line")
     found: list[tuple[str, list[str]]] = []
@@ -62,18 +54,9 @@ def _slots(words: list[str], tags: list[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _corpus(name: str, folder: str, licence: str, *more_files: str) -> Corpus:
-    files = files_of(folder, "seq.in", "label", *more_files)
-    return Corpus(
-        name,
-        files,
-        partial(_records, files),
-        _dialogue,
-        source=_SOURCE,
-        licence=f"none stated for the splits; {licence}",
-        terms="research",
-        kind="utterances",
-        folder="few_shot_intent",
-    )
+    files, records = reading(folder, "seq.in", "label", *more_files)
+    licence = f"none stated for the splits; {licence}"
+    return Corpus(name, files, records, _dialogue, _SOURCE, licence, "research", kind="utterances", folder=FOLDER)
 
 
 CORPORA = (

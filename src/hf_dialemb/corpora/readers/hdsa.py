@@ -16,9 +16,7 @@ one is in the reference, of which the last replies are kept in memory. Ids are M
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator
 from functools import lru_cache
-from itertools import groupby
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
@@ -27,8 +25,11 @@ from ..corpus import Corpus
 from ..records import convert_each, field, names, strings
 from ..source.files import MissingFilesError, Source
 from ..source.parsing import json_list, json_members, parse_json, table_rows
+from ..source.splits import Records, grouped
 from .multiwoz import identifier
+from .turns import Slots, exchanges_of
 
+_SOURCE = "https://github.com/wenhuchen/HDSA-Dialog"
 _FILES = {
     "train": ("train.json",),
     "dev": ("val.json", "dev.tsv", "val_reference_nondelex.json"),
@@ -49,7 +50,7 @@ _NOTHING, _NO_VALUE = "none", ("?", "none")
 _Rows = list[dict[str, str]]
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+def _records(source: Source, split: str) -> Records:
     parsed, *table = _FILES[split]
     if not table or next(source.files(parsed), None):
         yield from json_list(source, parsed)
@@ -57,15 +58,14 @@ def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
         yield from _table_records(source, *table)
 
 
-def _table_records(source: Source, table: str, reference: str) -> Iterator[tuple[str, tuple[_Rows, Any]]]:
+def _table_records(source: Source, table: str, reference: str) -> Records:
     replies = json_members(source, reference)
     last = {key: found[-1:] if isinstance(found, list) else found for _, (key, found) in replies}
     if not last:
         raise MissingFilesError(f"{source.path}: {table} needs {reference} too, for the last replies; add the file")
     rows = table_rows(source, table, delimiter="\t", quoted=False, names=_COLUMNS)
-    for key, group in groupby(rows, lambda row: row[1][_COLUMNS[0]]):
-        placed = list(group)
-        yield placed[0][0], ([row for _, row in placed], last.get(key))
+    for place, dialogue in grouped(rows, lambda row: row[1][_COLUMNS[0]]):
+        yield place, (dialogue, last.get(dialogue[0][_COLUMNS[0]]))
 
 
 def _dialogue(record: Any) -> Dialogue:  # noqa: ANN401
@@ -88,9 +88,7 @@ def _json_dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
             Turn("assistant", field(both, "sys_orig", str), acts, slots),
         )
 
-    exchanges = convert_each(field(raw, "info", list), "info", exchange)
-    turns = tuple(turn for both in exchanges for turn in both)
-    return Dialogue(turns, identifier(field(raw, "file", str)), _topics(topics))
+    return Dialogue(exchanges_of(raw, "info", exchange), identifier(field(raw, "file", str)), _topics(topics))
 
 
 def _state(raw: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -102,7 +100,7 @@ def _state(raw: dict[str, Any]) -> list[tuple[str, str, str]]:
     return found
 
 
-def _acts(raw: dict[str, Any]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...], set[str]]:
+def _acts(raw: dict[str, Any]) -> tuple[tuple[str, ...], Slots, set[str]]:
     acts, slots, domains = [], [], set()
     for name in raw:
         value = field(raw, name, str)
@@ -138,7 +136,7 @@ def _table_dialogue(rows: _Rows, last: Any) -> Dialogue:  # noqa: ANN401
 
 
 @lru_cache(maxsize=1 << 14)  # a few thousand vectors come again and again
-def _vector(text: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
+def _vector(text: str) -> tuple[tuple[str, ...], tuple[str, ...], Slots]:
     """Reads the vector of a reply as the names of its domains, acts and slots."""
     vector = parse_json("field acts", text.encode(), "repair the line")
     if not isinstance(vector, list) or len(vector) != len(_NAMES) or not all(bit in (0, 1) for bit in vector):
@@ -153,14 +151,5 @@ def _topics(domains: set[str]) -> tuple[str, ...]:
 
 
 CORPORA = (
-    Corpus(
-        "hdsa",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/wenhuchen/HDSA-Dialog",
-        licence="MIT",
-        terms="permissive",
-        extract="dev and test, as tables",
-    ),
+    Corpus("hdsa", _FILES, _records, _dialogue, _SOURCE, "MIT", "permissive", extract="dev and test, as tables"),
 )

@@ -10,24 +10,17 @@ context is the only turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import Corpus
-from ..source.files import Source
 from ..source.parsing import parallel_lines
+from ..source.splits import numbered
 
+_SOURCE = "https://github.com/SimonJYang/JDDC-Baseline-TFIDF"
 _FILES = {split: (f"{split}Questions.txt", f"{split}Answers.txt") for split in ("train", "dev")}
-
-_Record = tuple[str, tuple[str, ...]]
-
-
-def _records(source: Source, split: str) -> Iterator[tuple[str, _Record]]:
-    for number, (place, lines) in enumerate(parallel_lines(source, _FILES[split])):
-        yield place, (f"{split}/{number}", lines)
+_RECORDS = numbered(lambda source, split: parallel_lines(source, _FILES[split]))
 
 
-def _dialogue(record: _Record) -> Dialogue:
+def _dialogue(record: tuple[str, tuple[str, ...]]) -> Dialogue:
     identifier, (context, reply) = record
     turns = [Turn("user", context.removesuffix(","))]
     if reply.strip(" ,"):
@@ -35,15 +28,4 @@ def _dialogue(record: _Record) -> Dialogue:
     return Dialogue(tuple(turns), identifier)
 
 
-CORPORA = (
-    Corpus(
-        "jddc2018",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/SimonJYang/JDDC-Baseline-TFIDF",
-        licence="none stated",
-        terms="research",
-        folder="jddc",
-    ),
-)
+CORPORA = (Corpus("jddc2018", _FILES, _RECORDS, _dialogue, _SOURCE, "none stated", "research", folder="jddc"),)

@@ -12,7 +12,6 @@ turns have no text and are left out, as is the one dialogue that has no turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
@@ -20,12 +19,16 @@ from ..corpus import SPLITS, Corpus
 from ..records import convert_each, field, one_of
 from ..source.files import Source
 from ..source.parsing import json_list
+from ..source.splits import Records
 
+_SOURCE = "https://nlp.stanford.edu/blog/a-new-multi-turn-multi-domain-task-oriented-dialogue-dataset"
 _FILES = {split: (f"kvret_{split}_public.json",) for split in SPLITS}
 _ROLES = {"driver": "user", "assistant": "assistant"}
 
+_Said = tuple[str, str, dict[str, str], list[str]]  # role, text, values, flagged slots
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+
+def _records(source: Source, split: str) -> Records:
     for place, raw in json_list(source, _FILES[split][0]):
         if not isinstance(raw, dict) or raw.get("dialogue") != []:
             yield place, raw
@@ -38,8 +41,7 @@ def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
     return Dialogue(tuple(turns), field(scenario, "uuid", str), (intent,))
 
 
-def _said(raw: Any) -> tuple[str, str, dict[str, str], list[str]]:  # noqa: ANN401
-    """The role, the text, the values and the flagged slots."""
+def _said(raw: Any) -> _Said:  # noqa: ANN401
     role = _ROLES[one_of(raw, "turn", _ROLES)]
     data = field(raw, "data", dict)
     text = field(data, "utterance", str)
@@ -50,7 +52,7 @@ def _said(raw: Any) -> tuple[str, str, dict[str, str], list[str]]:  # noqa: ANN4
     return role, text, values, [slot for slot in requested if field(requested, slot, bool)]
 
 
-def _turns(said: tuple[tuple[str, str, dict[str, str], list[str]], ...]) -> list[Turn]:
+def _turns(said: tuple[_Said, ...]) -> list[Turn]:
     turns: list[Turn] = []
     known: dict[str, str] = {}
     asker = ""  # what the driver has just said
@@ -70,18 +72,8 @@ def _turns(said: tuple[tuple[str, str, dict[str, str], list[str]], ...]) -> list
 def _labelled(turn: Turn, values: dict[str, str], flagged: list[str], known: dict[str, str]) -> Turn:
     informed = [(slot.lower(), value) for slot, value in values.items() if known.get(slot) != value.lower()]
     requested = [(slot.lower(), "") for slot in flagged if slot not in values and slot not in known]
-    acts = (*(["inform"] if informed else []), *(["request"] if requested else []))
-    return Turn(turn.role, turn.content, acts, (*informed, *requested))
+    acts = ["inform"] * bool(informed) + ["request"] * bool(requested)
+    return Turn(turn.role, turn.content, tuple(acts), (*informed, *requested))
 
 
-CORPORA = (
-    Corpus(
-        "kvret",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://nlp.stanford.edu/blog/a-new-multi-turn-multi-domain-task-oriented-dialogue-dataset",
-        licence="none stated",
-        terms="research",
-    ),
-)
+CORPORA = (Corpus("kvret", _FILES, _records, _dialogue, _SOURCE, "none stated", "research"),)

@@ -11,7 +11,6 @@ and where tags and words do not pair up the value stays empty. A turn may have s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Any
@@ -19,67 +18,50 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import SPLITS, Corpus
-from ..records import convert_each, field
+from ..records import field
 from ..source.files import Source
 from ..source.parsing import table_rows
+from ..source.splits import Records, grouped
+from .turns import Slots, exchanges_of
 
+_SOURCE = "https://github.com/awslabs/multi-domain-goal-oriented-dialogues-dataset"
+_LICENCE, _EXTRACT = "CDLA-Permissive 1.0", "the customers' turns, which are what is annotated"
 _FILES = {split: (f"splits_annotated_at_turn_level/*/{split}.tsv",) for split in SPLITS}
 _COLUMNS = ("conversationId", "utterance", "slot-labels", "intent")
 _OUTSIDE, _SEPARATOR = "O", "<div>"
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+def _records(source: Source, split: str) -> Records:
     rows = table_rows(source, _FILES[split][0], _COLUMNS, delimiter="\t")
-    for (file, identifier), group in groupby(rows, _conversation):
-        turns = list(group)
-        yield turns[0][0], (PurePosixPath(file).parent.name, identifier, [row for _, row in turns])
+    for place, turns in grouped(rows, lambda row: (row[0].rpartition(":")[0], row[1].get("conversationId"))):
+        yield place, {"domain": PurePosixPath(place.rpartition(":")[0]).parent.name, "rows": turns}
 
 
-def _conversation(located: tuple[str, dict[str, str]]) -> tuple[str, str | None]:
-    place, row = located
-    return place.rpartition(":")[0], row.get("conversationId")
-
-
-def _dialogue(record: tuple[str, str | None, list[dict[str, str]]]) -> Dialogue:
-    domain, identifier, rows = record
+def _dialogue(record: dict[str, Any]) -> Dialogue:
+    identifier = record["rows"][0].get("conversationId")
     if not identifier:
         raise InputError("field conversationId: got an empty cell, expected the dialogue's id; repair the row")
-    turns = convert_each(rows, "rows", _turn)
-    return Dialogue(tuple(turn for turn in turns if turn), identifier, (domain,))
+    return Dialogue(exchanges_of(record, "rows", _turns), identifier, (record["domain"],))
 
 
-def _turn(row: dict[str, str]) -> Turn | None:
+def _turns(row: dict[str, str]) -> list[Turn]:
     if "" in row:
         raise InputError(f"got a row with more than {len(row) - 1} cells, expected one per column; get the file again")
     text, labels, intent = field(row, "utterance", str), field(row, "slot-labels", str), field(row, "intent", str)
     if not text.strip():
-        return None
+        return []
     intents = tuple(name for name in intent.lower().split(_SEPARATOR) if name)
-    return Turn("user", text, slots=_slots(text.split(), labels.split()), intents=intents)
+    return [Turn("user", text, slots=_slots(text.split(), labels.split()), intents=intents)]
 
 
-def _slots(words: list[str], labels: list[str]) -> tuple[tuple[str, str], ...]:
+def _slots(words: list[str], labels: list[str]) -> Slots:
     if labels.count(_OUTSIDE) == len(labels):
         return ()
     if len(words) != len(labels):
         words = [""] * len(labels)
-    runs = ((name, " ".join(word for _, word in run)) for name, run in groupby(zip(labels, words, strict=True), _name))
-    return tuple((name.lower(), value.strip()) for name, value in runs if name != _OUTSIDE)
+    runs = groupby(zip(labels, words, strict=True), lambda labelled: labelled[0])
+    values = ((name, " ".join(word for _, word in run)) for name, run in runs)
+    return tuple((name.lower(), value.strip()) for name, value in values if name != _OUTSIDE)
 
 
-def _name(labelled: tuple[str, str]) -> str:
-    return labelled[0]
-
-
-CORPORA = (
-    Corpus(
-        "muldogo",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/awslabs/multi-domain-goal-oriented-dialogues-dataset",
-        licence="CDLA-Permissive 1.0",
-        terms="permissive",
-        extract="the customers' turns, which are what is annotated",
-    ),
-)
+CORPORA = (Corpus("muldogo", _FILES, _records, _dialogue, _SOURCE, _LICENCE, "permissive", extract=_EXTRACT),)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import reprlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -24,6 +24,8 @@ from ..corpus import Corpus
 from ..records import convert_each, field, names
 from ..source.files import MissingFilesError, Source
 from ..source.parsing import json_lines, json_members, parse_json, text_lines
+from ..source.splits import Records
+from .turns import Slots
 
 HELD_OUT = {"dev": "multiwoz2.1_convlab2/val.json", "test": "multiwoz2.1_convlab2/test.json"}
 """The files of version 2.1 that say which dialogues are dev and test."""
@@ -40,7 +42,7 @@ _NO_DOMAIN = ("message", "topic", "eod", "messageLen", "profile")  # what goals 
 _NO_SLOT, _NO_VALUE = "none", ("?", "none")
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+def _records(source: Source, split: str) -> Records:
     return extract_records(source, split) if split == "train" else json_members(source, HELD_OUT[split])
 
 
@@ -63,7 +65,7 @@ def text_and_acts(spoken: tuple[str, Any]) -> Turn:
     return Turn(role, field(raw, "text", str), acts, slots)
 
 
-def extract_records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+def extract_records(source: Source, split: str) -> Records:
     """Reads the single-domain extract, one dialogue at a time; the ids of dev and test are all that stays in memory."""
     splits: dict[str, str] = {}
     for held_out, pattern in HELD_OUT.items():
@@ -100,7 +102,7 @@ def _extract_turn(spoken: tuple[str, str, Any]) -> Turn:
     return Turn(role, text, acts, slots)
 
 
-def labels(annotation: Any) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:  # noqa: ANN401
+def labels(annotation: Any) -> tuple[tuple[str, ...], Slots]:  # noqa: ANN401
     """Reads what a turn does, such as ``{"Hotel-Inform": [["Area", "east"]], "general-bye": [["none", "none"]]}``."""
     if not isinstance(annotation, dict):
         raise InputError(f"field dialog_act: got {type(annotation).__name__}, expected an object; repair the record")
@@ -124,9 +126,7 @@ def identifier(key: str) -> str:
     return key.upper().removesuffix(".JSON")
 
 
-def members_of_split(
-    source: Source, split: str, pattern: str, lists: Mapping[str, str], beside: str = ""
-) -> Iterator[tuple[str, tuple[str, Any]]]:
+def members_of_split(source: Source, split: str, pattern: str, lists: Mapping[str, str], beside: str = "") -> Records:
     """Reads the dialogues of one split out of a file of all of them; what no list names is train."""
     splits = {
         identifier(line.strip()): name
@@ -170,14 +170,8 @@ def acts_by_turn(name: str, text: str | None) -> dict[str, Any]:
 
 CORPORA = (
     Corpus(
-        "multiwoz",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/budzianowski/multiwoz",
-        licence="MIT; the single-domain extract CC BY 4.0",
-        terms="permissive",
-        part_of="multiwoz21",
+        "multiwoz", _FILES, _records, _dialogue, "https://github.com/budzianowski/multiwoz",
+        "MIT; the single-domain extract CC BY 4.0", "permissive", part_of="multiwoz21",
         extract="train is the single-domain extract of version 2.0",
     ),
-)
+)  # fmt: skip

@@ -21,17 +21,17 @@ Licences: MultiWOZ is MIT; the last two copies state none.
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator
-from itertools import groupby
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import SPLITS, Corpus
-from ..records import convert_each, field, hashed_split, one_of
+from ..records import field, hashed_split, one_of
 from ..source.files import Source
 from ..source.parsing import json_list, table_rows
+from ..source.splits import Records, grouped
 from .multiwoz import HELD_OUT, SINGLE_DOMAIN, extract_dialogue, extract_records, goal_and_log, identifier
+from .turns import turns_of
 
 _RESTAURANTS = "multiwoz2.1_restaurant_only/restaurants.json"
 _TEXT = "multiwoz2.2_train_001_text/*.tsv"
@@ -40,7 +40,7 @@ _ROLES = {"USER": "user", "SYSTEM": "assistant"}
 _NO_SERVICE, _OPEN, _CLOSE = "None", "['", "']"
 
 
-def _restaurant_records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, Any]]]:
+def _restaurant_records(source: Source, split: str) -> Records:
     for index, (place, raw) in enumerate(json_list(source, _RESTAURANTS)):
         key = f"restaurant/{index}"
         if hashed_split(key) == split:
@@ -53,15 +53,13 @@ def _restaurant_dialogue(record: tuple[str, Any]) -> Dialogue:
     return Dialogue(dialogue.turns, key, dialogue.domains)
 
 
-def _text_records(source: Source, split: str) -> Iterator[tuple[str, list[dict[str, str]]]]:
+def _text_records(source: Source, split: str) -> Records:
     rows = table_rows(source, _TEXT, delimiter="\t", quoted=False, names=_COLUMNS)
-    for _, group in groupby(rows, lambda row: row[1][_COLUMNS[0]]):
-        placed = list(group)
-        yield placed[0][0], [row for _, row in placed]
+    return grouped(rows, lambda row: row[1][_COLUMNS[0]])
 
 
 def _text_dialogue(rows: list[dict[str, str]]) -> Dialogue:
-    turns = convert_each(rows, "turns", _text_turn)
+    turns = turns_of({"turns": rows}, "turns", _text_turn)
     return Dialogue(turns, identifier(rows[0][_COLUMNS[0]]), _services(rows[0]))
 
 
@@ -87,37 +85,18 @@ def _services(row: dict[str, str]) -> tuple[str, ...]:
 
 CORPORA = (
     Corpus(
-        "multiwoz20_single_domain",
-        dict.fromkeys(SPLITS, (SINGLE_DOMAIN, *HELD_OUT.values())),
-        extract_records,
-        extract_dialogue,
-        source="https://github.com/thu-coai/ConvLab-2",
-        licence="CC BY 4.0",
-        terms="permissive",
-        folder="multiwoz",
-        part_of="multiwoz",
-        extract="the single-domain dialogues of version 2.0",
+        "multiwoz20_single_domain", dict.fromkeys(SPLITS, (SINGLE_DOMAIN, *HELD_OUT.values())), extract_records,
+        extract_dialogue, "https://github.com/thu-coai/ConvLab-2", "CC BY 4.0", "permissive", folder="multiwoz",
+        part_of="multiwoz", extract="the single-domain dialogues of version 2.0",
     ),
     Corpus(
-        "multiwoz21_restaurant",
-        dict.fromkeys(SPLITS, (_RESTAURANTS,)),
-        _restaurant_records,
-        _restaurant_dialogue,
-        source="https://github.com/vbursztyn/multiwoz-to-rasa",
-        licence="none stated; a part of MultiWOZ 2.1, MIT",
-        terms="research",
-        folder="multiwoz",
-        extract="442 dialogues about restaurants",
+        "multiwoz21_restaurant", dict.fromkeys(SPLITS, (_RESTAURANTS,)), _restaurant_records, _restaurant_dialogue,
+        "https://github.com/vbursztyn/multiwoz-to-rasa", "none stated; a part of MultiWOZ 2.1, MIT", "research",
+        folder="multiwoz", extract="442 dialogues about restaurants",
     ),
     Corpus(
-        "multiwoz22_text",
-        {"train": (_TEXT,)},
-        _text_records,
-        _text_dialogue,
-        source="https://github.com/XavierXinchi/Slot-Extraction-from-MultiWOZ",
-        licence="none stated; a part of MultiWOZ 2.2, MIT",
-        terms="research",
-        folder="multiwoz",
-        extract="text and services of 512 dialogues of train",
+        "multiwoz22_text", {"train": (_TEXT,)}, _text_records, _text_dialogue,
+        "https://github.com/XavierXinchi/Slot-Extraction-from-MultiWOZ", "none stated; a part of MultiWOZ 2.2, MIT",
+        "research", folder="multiwoz", extract="text and services of 512 dialogues of train",
     ),
-)
+)  # fmt: skip

@@ -13,7 +13,6 @@ is kept in memory, as text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
@@ -21,6 +20,7 @@ from ..corpus import Corpus
 from ..records import field
 from ..source.files import Source
 from ..source.parsing import json_members
+from ..source.splits import Records
 from .multiwoz import acts_by_turn, goal_and_log, identifier, labels, members_of_split, separate_acts
 
 _LISTS = {"dev": "valListFile.*", "test": "testListFile.*"}
@@ -34,7 +34,7 @@ FILES = {
 """The files of either layout."""
 
 
-def split_records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, Any]]]:
+def split_records(source: Source, split: str) -> Records:
     """Reads the dialogues of one split, from ``data.json`` or, without one, from the split's own file."""
     place, _ = next(source.files("data.json"), ("", None))
     if place:
@@ -43,7 +43,7 @@ def split_records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, 
         yield from json_members(source, FILES[split][-1])
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, Any, str | None]]]:
+def _records(source: Source, split: str) -> Records:
     acts = separate_acts(source, _ACTS)
     for place, (key, raw) in split_records(source, split):
         yield place, (key, raw, acts.get(identifier(key)))
@@ -68,27 +68,12 @@ def _turn(spoken: tuple[str, Any]) -> Turn:
 
 CORPORA = (
     Corpus(
-        "multiwoz21",
-        FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/budzianowski/multiwoz",
-        licence="MIT",
-        terms="permissive",
-        folder="multiwoz",
-        part_of="multiwoz",
-        shared=("dev", "test"),
+        "multiwoz21", FILES, _records, _dialogue, "https://github.com/budzianowski/multiwoz", "MIT", "permissive",
+        folder="multiwoz", part_of="multiwoz", shared=("dev", "test"),
         extract="dev and test, in the layout of ConvLab-2",
     ),
     Corpus(
-        "multiwoz24",
-        FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/smartyfh/MultiWOZ2.4",
-        licence="MIT",
-        terms="permissive",
-        part_of="multiwoz21",
-        real=False,
+        "multiwoz24", FILES, _records, _dialogue, "https://github.com/smartyfh/MultiWOZ2.4", "MIT", "permissive",
+        part_of="multiwoz21", real=False,
     ),
-)
+)  # fmt: skip

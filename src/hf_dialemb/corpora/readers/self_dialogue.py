@@ -26,10 +26,11 @@ from ..corpus import SPLITS, Corpus
 from ..records import field
 from ..source.files import Source
 from ..source.parsing import LONGEST_CELL
+from ..source.splits import Records
 
+_SOURCE = "https://github.com/jfainberg/self_dialogue_corpus"
 _BLOCKED = "blocked_workers.txt"
-_FILES = {split: ("corpus/*/*.csv", _BLOCKED) for split in SPLITS}
-
+_DIALOGUES = "corpus/*/*.csv"
 _SENTENCE = "Answer.sentence"
 _SENTENCE_COLUMN = re.compile(r"Answer\.sentence(\d{1,4})")
 _NOTHING_SAID = ("", "{}")
@@ -44,12 +45,12 @@ class _Row(NamedTuple):
     cells: dict[str, Any]
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, _Row]]:
+def _records(source: Source, split: str) -> Records:
     blocked = {
         line.strip() for _, stream in source.files(_BLOCKED) for line in io.TextIOWrapper(stream, "utf-8", "replace")
     }
     rows: dict[str, _Row] = {}
-    for name, stream in source.files(_FILES[split][0]):
+    for name, stream in source.files(_DIALOGUES):
         for row in _rows(name, stream):
             if row.cells.get("Reject") or row.cells.get("WorkerId") in blocked:
                 continue
@@ -109,14 +110,5 @@ def _dialogue(row: _Row) -> Dialogue:
     return Dialogue(tuple(turns), identifier, _MIXED.get(row.topic, (row.topic,)))
 
 
-CORPORA = (
-    Corpus(
-        "self_dialogue",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/jfainberg/self_dialogue_corpus",
-        licence="BSD 3-Clause",
-        terms="permissive",
-    ),
-)
+_FILES = dict.fromkeys(SPLITS, (_DIALOGUES, _BLOCKED))
+CORPORA = (Corpus("self_dialogue", _FILES, _records, _dialogue, _SOURCE, "BSD 3-Clause", "permissive"),)

@@ -9,26 +9,25 @@ without text; nothing was said there, so that turn is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
 from ..records import convert_each, field, names, one_of
-from ..source.files import Source
 from ..source.parsing import json_list
+from ..source.splits import split_files, with_split
+from .turns import distinct
 
+_SOURCE = "https://github.com/google-research-datasets/dstc8-schema-guided-dialogue"
 _FILES = {split: (f"{split}/dialogues_*.json",) for split in SPLITS}
+_RECORDS = with_split(split_files(json_list, _FILES))
+_EXTRACT = "14,734 of the 16,142 dialogues of train"
 _ROLES = {"USER": "user", "SYSTEM": "assistant"}
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, Any]]]:
-    for place, raw in json_list(source, _FILES[split][0]):
-        yield place, (split, raw)
-
-
-def _dialogue(record: tuple[str, Any]) -> Dialogue:
-    split, raw = record  # ids repeat between splits in the files
+def dialogue_of(record: tuple[str, Any]) -> Dialogue:
+    """Converts a dialogue and its split; ids repeat between the splits."""
+    split, raw = record
     identifier = field(raw, "dialogue_id", str)
     turns = field(raw, "turns", list)
     if turns and field(turns[-1], "utterance", str) == "":
@@ -43,26 +42,14 @@ def _turn(raw: Any) -> Turn:  # noqa: ANN401
     intents: list[str] = []
     for frame in field(raw, "frames", list):
         for action in field(frame, "actions", list):
-            acts.append(field(action, "act", str).lower())
+            acts.append(field(action, "act", str))
             slot, values = field(action, "slot", str), field(action, "values", list)
             if slot:
                 slots.append((slot, str(values[0]) if values else ""))
         if "state" in frame:
             intents.append(field(frame["state"], "active_intent", str))
     wanted = tuple(dict.fromkeys(intent for intent in intents if intent != "NONE"))
-    utterance = field(raw, "utterance", str)
-    return Turn(_ROLES[speaker], utterance, tuple(dict.fromkeys(acts)), tuple(slots), wanted)
+    return Turn(_ROLES[speaker], field(raw, "utterance", str), distinct(acts), tuple(slots), wanted)
 
 
-CORPORA = (
-    Corpus(
-        "sgd",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/google-research-datasets/dstc8-schema-guided-dialogue",
-        licence="CC BY-SA 4.0",
-        terms="share-alike",
-        extract="14,734 of the 16,142 dialogues of train",
-    ),
-)
+CORPORA = (Corpus("sgd", _FILES, _RECORDS, dialogue_of, _SOURCE, "CC BY-SA 4.0", "share-alike", extract=_EXTRACT),)

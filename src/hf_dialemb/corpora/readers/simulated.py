@@ -10,27 +10,21 @@ user act seldom does, so a user's slots are those that are marked in the utteran
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
-from ..records import convert_each, field, names
-from ..source.files import Source
+from ..records import field, names
 from ..source.parsing import json_list
+from ..source.splits import split_files
+from .turns import Slots, distinct, exchanges_of, marked
+
+_SOURCE = "https://github.com/google-research-datasets/simulated-dialogue"
 
 
-def _reader(folder: str) -> Callable[[Source, str], Iterator[tuple[str, Any]]]:
-    return lambda source, split: json_list(source, f"{folder}/{split}.json")
-
-
-def _converter(domain: str) -> Callable[[Any], Dialogue]:
-    def dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
-        exchanges = convert_each(field(raw, "turns", list), "turns", _exchange)
-        turns = tuple(turn for exchange in exchanges for turn in exchange)
-        return Dialogue(turns, field(raw, "dialogue_id", str), (domain,))
-
-    return dialogue
+def _dialogue(raw: Any, domain: str) -> Dialogue:  # noqa: ANN401
+    return Dialogue(exchanges_of(raw, "turns", _exchange), field(raw, "dialogue_id", str), (domain,))
 
 
 def _exchange(raw: Any) -> list[Turn]:  # noqa: ANN401
@@ -39,46 +33,25 @@ def _exchange(raw: Any) -> list[Turn]:  # noqa: ANN401
     if "system_utterance" in raw:
         acts, slots = _system_labels(field(raw, "system_acts", list))
         turns.append(Turn("assistant", field(field(raw, "system_utterance", dict), "text", str), acts, slots))
-    acts = tuple(dict.fromkeys(field(act, "type", str).lower() for act in field(raw, "user_acts", list)))
+    acts = distinct(field(act, "type", str) for act in field(raw, "user_acts", list))
     intents = names(raw, "user_intents") if "user_intents" in raw else ()
-    turns.append(Turn("user", field(utterance, "text", str), acts, _marked(utterance), intents))
+    turns.append(Turn("user", field(utterance, "text", str), acts, marked(utterance), intents))
     return turns
 
 
-def _system_labels(acts: list[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+def _system_labels(acts: list[Any]) -> tuple[tuple[str, ...], Slots]:
     types, slots = [], []
     for act in acts:
-        types.append(field(act, "type", str).lower())
+        types.append(field(act, "type", str))
         if "slot" in act:
             slots.append((field(act, "slot", str).lower(), field(act, "value", str) if "value" in act else ""))
-    return tuple(dict.fromkeys(types)), tuple(slots)
-
-
-def _marked(utterance: Any) -> tuple[tuple[str, str], ...]:  # noqa: ANN401
-    spans = field(utterance, "slots", list)
-    if not spans:
-        return ()
-    tokens = names(utterance, "tokens")
-    return tuple(
-        (
-            field(span, "slot", str).lower(),
-            " ".join(tokens[field(span, "start", int) : field(span, "exclusive_end", int)]),
-        )
-        for span in spans
-    )
+    return distinct(types), tuple(slots)
 
 
 def _corpus(name: str, folder: str, domain: str, *, real: bool) -> Corpus:
-    return Corpus(
-        name,
-        {split: (f"{folder}/{split}.json",) for split in SPLITS},
-        _reader(folder),
-        _converter(domain),
-        source="https://github.com/google-research-datasets/simulated-dialogue",
-        licence="none stated",
-        terms="research",
-        real=real,
-    )
+    files = {split: (f"{folder}/{split}.json",) for split in SPLITS}
+    records, dialogue = split_files(json_list, files), partial(_dialogue, domain=domain)
+    return Corpus(name, files, records, dialogue, _SOURCE, "none stated", "research", real=real)
 
 
 CORPORA = (_corpus("sim_m", "sim-M", "movie", real=True), _corpus("sim_r", "sim-R", "restaurant", real=False))

@@ -13,7 +13,6 @@ held in memory while it is read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
@@ -22,15 +21,14 @@ from ..corpus import Corpus
 from ..records import convert_each, field
 from ..source.files import Source
 from ..source.parsing import parse_json
+from ..source.splits import Records
 
+_SOURCE = "https://github.com/sonos/nlu-benchmark"
 _FILES = {"train": ("train_*_full.json",), "test": ("validate_*.json",)}
-
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf]")
 
-_Record = tuple[str, str, Any]
 
-
-def _records(source: Source, split: str) -> Iterator[tuple[str, _Record]]:
+def _records(source: Source, split: str) -> Records:
     for name, stream in source.files(_FILES[split][0]):
         found = parse_json(name, _repaired(stream.read()))
         if not isinstance(found, dict) or len(found) != 1:
@@ -51,7 +49,7 @@ def _repaired(content: bytes) -> bytes:
         return content
 
 
-def _dialogue(record: _Record) -> Dialogue:
+def _dialogue(record: tuple[str, str, Any]) -> Dialogue:
     identifier, intent, raw = record
     pieces = convert_each(field(raw, "data", list), "data", _piece)
     text = "".join(text for text, _ in pieces).strip()
@@ -63,15 +61,4 @@ def _piece(raw: Any) -> tuple[str, str]:  # noqa: ANN401
     return field(raw, "text", str), field(raw, "entity", str) if "entity" in raw else ""
 
 
-CORPORA = (
-    Corpus(
-        "snips",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/sonos/nlu-benchmark",
-        licence="CC0 1.0",
-        terms="permissive",
-        kind="utterances",
-    ),
-)
+CORPORA = (Corpus("snips", _FILES, _records, _dialogue, _SOURCE, "CC0 1.0", "permissive", kind="utterances"),)

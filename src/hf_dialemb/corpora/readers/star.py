@@ -15,7 +15,6 @@ split; the number decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -26,15 +25,17 @@ from ..corpus import SPLITS, Corpus
 from ..records import convert_each, field, hashed_split, one_of
 from ..source.files import Source
 from ..source.parsing import read_json
+from ..source.splits import Records
 
-_FILES = {split: ("dialogues/*.json",) for split in SPLITS}
+_SOURCE = "https://github.com/RasaHQ/STAR"
+_DIALOGUES = "dialogues/*.json"
 _ROLES = {"User": "user", "Wizard": "assistant"}
 _AGENTS = (*_ROLES, "UserGuide", "KnowledgeBase")
 _SAID = ("utter", "pick_suggestion")
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
-    for name, stream in source.files(_FILES[split][0]):
+def _records(source: Source, split: str) -> Records:
+    for name, stream in source.files(_DIALOGUES):
         if hashed_split(PurePosixPath(name).stem) == split:
             raw = read_json(name, stream)
             if not _is_silent(raw):
@@ -87,8 +88,5 @@ def _domains(scenario: Any) -> tuple[str, ...]:  # noqa: ANN401
     return tuple(named)
 
 
-CORPORA = (
-    Corpus(
-        "star", _FILES, _records, _dialogue, source="https://github.com/RasaHQ/STAR", licence="MIT", terms="permissive"
-    ),
-)
+_FILES = dict.fromkeys(SPLITS, (_DIALOGUES,))
+CORPORA = (Corpus("star", _FILES, _records, _dialogue, _SOURCE, "MIT", "permissive"),)

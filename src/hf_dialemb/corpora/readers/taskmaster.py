@@ -16,14 +16,15 @@ training examples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
-from ..records import convert_each, field, hashed_split, one_of
+from ..records import field, hashed_split, one_of
 from ..source.files import Source
 from ..source.parsing import json_list, read_json, text_lines
+from ..source.splits import Files, Reading, Records, hashed_by, out_of_all
+from .turns import Slots, exchanges_of
 
 _FIRST = ("TM-1-2019/self-dialogs.json", "TM-1-2019/woz-dialogs.json")
 _SAMPLE = "TM-1-2019/sample.json"
@@ -38,7 +39,7 @@ _STATUS = ("accept", "reject")
 _CALL = "api_call"
 
 
-def slots_of(segments: list[Any], *, prefixed: bool) -> tuple[tuple[str, str], ...]:
+def slots_of(segments: list[Any], *, prefixed: bool) -> Slots:
     """Reads the slots of annotated stretches of text."""
     slots: dict[tuple[str, str], None] = {}
     for segment in segments:
@@ -55,19 +56,19 @@ def slots_of(segments: list[Any], *, prefixed: bool) -> tuple[tuple[str, str], .
     return tuple(slots)
 
 
-def _first_records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+def _first_records(source: Source, split: str) -> Records:
     official = {
         line.partition(",")[0].strip(): listed
         for listed, pattern in _OFFICIAL.items()
         for _, line in text_lines(source, pattern)
     }
     for place, raw in _first_files(source):
-        identifier = _identifier(raw)
-        if split == (official.get(identifier) or hashed_split(identifier)) and _has_turns(raw):
+        identifier = str(raw.get("conversation_id")) if isinstance(raw, dict) else ""
+        if split == (official.get(identifier) or hashed_split(identifier)):
             yield place, raw
 
 
-def _first_files(source: Source) -> Iterator[tuple[str, Any]]:
+def _first_files(source: Source) -> Records:
     found = False
     for pattern in _FIRST:
         for record in json_list(source, pattern):
@@ -78,26 +79,22 @@ def _first_files(source: Source) -> Iterator[tuple[str, Any]]:
             yield name, read_json(name, stream)
 
 
-def _hashed_records(pattern: str) -> Callable[[Source, str], Iterator[tuple[str, Any]]]:
-    def records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
-        for place, raw in json_list(source, pattern):
-            if split == hashed_split(_identifier(raw)) and _has_turns(raw):
-                yield place, raw
-
-    return records
-
-
-def _second_records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, Any]]]:
-    for place, raw in _hashed_records(_SECOND)(source, split):
+def _second_records(source: Source, split: str) -> Records:
+    for place, raw in _hashed(_SECOND)(source, split):
         yield place, (place.rpartition(": record ")[0].rpartition("/")[2].removesuffix(".json"), raw)
 
 
-def _identifier(raw: Any) -> str:  # noqa: ANN401
-    return str(raw.get("conversation_id")) if isinstance(raw, dict) else ""
+def _hashed(pattern: str) -> Reading:
+    return _with_turns(out_of_all(json_list, pattern, hashed_by("conversation_id")))
 
 
-def _has_turns(raw: Any) -> bool:  # noqa: ANN401
-    return not isinstance(raw, dict) or raw.get("utterances") != []
+def _with_turns(records: Reading) -> Reading:
+    def talking(source: Source, split: str) -> Records:
+        for place, raw in records(source, split):
+            if not isinstance(raw, dict) or raw.get("utterances") != []:
+                yield place, raw
+
+    return talking
 
 
 def _first_dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
@@ -114,15 +111,14 @@ def _later_dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
 
 
 def _dialogue(raw: Any, domain: str, *, prefixed: bool) -> Dialogue:  # noqa: ANN401
-    utterances = field(raw, "utterances", list)
-    turns = convert_each(utterances, "utterances", lambda utterance: _turn(utterance, prefixed=prefixed))
-    return Dialogue(tuple(turn for turn in turns if turn), field(raw, "conversation_id", str), (domain,))
+    turns = exchanges_of(raw, "utterances", lambda utterance: _turns(utterance, prefixed=prefixed))
+    return Dialogue(turns, field(raw, "conversation_id", str), (domain,))
 
 
-def _turn(raw: Any, *, prefixed: bool) -> Turn | None:  # noqa: ANN401
+def _turns(raw: Any, *, prefixed: bool) -> list[Turn]:  # noqa: ANN401
     text = field(raw, "text", str)
     if text == _NOT_SAID:
-        return None
+        return []
     slots = slots_of(field(raw, "segments", list), prefixed=prefixed) if "segments" in raw else ()
     calls = [
         field(annotation, "value", str)
@@ -130,33 +126,21 @@ def _turn(raw: Any, *, prefixed: bool) -> Turn | None:  # noqa: ANN401
         if field(annotation, "name", str) == _CALL
     ]
     acts = ("inform",) if slots else ()
-    return Turn(_ROLES[one_of(raw, "speaker", _ROLES)], text, acts, slots, tuple(dict.fromkeys(calls)))
+    return [Turn(_ROLES[one_of(raw, "speaker", _ROLES)], text, acts, slots, tuple(dict.fromkeys(calls)))]
 
 
-def _corpus(number: int, **reading: Any) -> Corpus:  # noqa: ANN401 - the fields of a corpus
-    return Corpus(
-        name=f"taskmaster{number}",
-        source="https://github.com/google-research-datasets/Taskmaster",
-        licence="CC BY 4.0",
-        terms="permissive",
-        folder="taskmaster",
-        **reading,
-    )
+def _corpus(number: int, files: Files, records: Reading, convert: Any, **more: Any) -> Corpus:  # noqa: ANN401
+    source, name = "https://github.com/google-research-datasets/Taskmaster", f"taskmaster{number}"
+    return Corpus(name, files, records, convert, source, "CC BY 4.0", "permissive", folder="taskmaster", **more)
+
+
+def _of_files(pattern: str) -> Files:
+    return dict.fromkeys(SPLITS, (pattern,))
 
 
 CORPORA = (
-    _corpus(
-        1, files=_FIRST_FILES, records=_first_records, convert=_first_dialogue, extract="the sample of one dialogue"
-    ),
-    _corpus(2, files=dict.fromkeys(SPLITS, (_SECOND,)), records=_second_records, convert=_second_dialogue, real=False),
-    _corpus(
-        3, files=dict.fromkeys(SPLITS, (_THIRD,)), records=_hashed_records(_THIRD), convert=_later_dialogue, real=False
-    ),
-    _corpus(
-        4,
-        files=dict.fromkeys(SPLITS, (_FOURTH,)),
-        records=_hashed_records(_FOURTH),
-        convert=_later_dialogue,
-        extract="710 of the 6,500 dialogues",
-    ),
+    _corpus(1, _FIRST_FILES, _with_turns(_first_records), _first_dialogue, extract="the sample of one dialogue"),
+    _corpus(2, _of_files(_SECOND), _second_records, _second_dialogue, real=False),
+    _corpus(3, _of_files(_THIRD), _hashed(_THIRD), _later_dialogue, real=False),
+    _corpus(4, _of_files(_FOURTH), _hashed(_FOURTH), _later_dialogue, extract="710 of the 6,500 dialogues"),
 )

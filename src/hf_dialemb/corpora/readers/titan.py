@@ -12,19 +12,19 @@ again, only the first dialogue is read, and so the ids stay in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ...models.dialogue import Dialogue
 from ..corpus import SPLITS, Corpus
 from ..source.files import Source
+from ..source.splits import Records
 from .multiwoz import goal_and_log, members_of_split
 
 _DIALOGUES = "titan_903/annotated_user_da_with_span_full.json"
 _LISTS = {"dev": "titan_903/valListFile.json", "test": "titan_903/testListFile.json"}
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, Any]]]:
+def _records(source: Source, split: str) -> Records:
     seen: set[str] = set()
     for place, (key, raw) in members_of_split(source, split, _DIALOGUES, _LISTS):
         if key not in seen:
@@ -36,15 +36,6 @@ def _dialogue(record: tuple[str, Any]) -> Dialogue:
     return goal_and_log(*record)
 
 
-CORPORA = (
-    Corpus(
-        "titan",
-        dict.fromkeys(SPLITS, (_DIALOGUES, *_LISTS.values())),
-        _records,
-        _dialogue,
-        source="https://github.com/styanXDU/TITAN",
-        licence="none stated; made from MultiWOZ, MIT",
-        terms="research",
-        folder="multiwoz",
-    ),
-)
+_SOURCE, _LICENCE = "https://github.com/styanXDU/TITAN", "none stated; made from MultiWOZ, MIT"
+_FILES = dict.fromkeys(SPLITS, (_DIALOGUES, *_LISTS.values()))
+CORPORA = (Corpus("titan", _FILES, _records, _dialogue, _SOURCE, _LICENCE, "research", folder="multiwoz"),)

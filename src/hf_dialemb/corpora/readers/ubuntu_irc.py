@@ -14,8 +14,7 @@ read.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import groupby
 
 from ...models.dialogue import Dialogue, Turn
@@ -23,7 +22,9 @@ from ...models.errors import InputError
 from ..corpus import SPLITS, Corpus
 from ..source.files import Source
 from ..source.parsing import text_lines
+from ..source.splits import Records
 
+_SOURCE = "https://github.com/jkkummerfeld/irc-disentanglement"
 _LINKS, _MESSAGES = ".annotation.txt", ".ascii.txt"
 _FILES = {split: (f"{split}/*{_LINKS}", f"{split}/*{_MESSAGES}") for split in SPLITS}
 _MESSAGE = re.compile(r"\[\d\d:\d\d\] (?:<([^>]+)>| \* (\S+)) +(.*\S)")
@@ -33,7 +34,7 @@ _FEWEST_MESSAGES = 3
 _Conversation = tuple[str, list[tuple[str, str]]]  # an id, and the nick and text of each message
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, _Conversation]]:
+def _records(source: Source, split: str) -> Records:
     # Both files of a log in one pass: sorted by path, the replies come right before the messages.
     lines = text_lines(source, f"{split}/*.a*.txt")
     replies: tuple[str, list[tuple[int, int]]] | None = None
@@ -63,9 +64,7 @@ def _link(place: str, text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def _conversations(
-    name: str, log: str, lines: list[str], replies: list[tuple[int, int]]
-) -> Iterator[tuple[str, _Conversation]]:
+def _conversations(name: str, log: str, lines: list[str], replies: list[tuple[int, int]]) -> Records:
     last = max((max(link) for link in replies), default=0)
     if last >= len(lines):
         raise InputError(f"{name}: got {len(lines)} messages, expected message {last} too; get the file again")
@@ -78,20 +77,9 @@ def _conversations(
 
 def _components(links: Iterable[tuple[int, int]]) -> list[list[int]]:
     """The connected components of a graph: the sorted numbers of each, ordered by their first."""
-    parents: dict[int, int] = {}
+    import networkx
 
-    def root(number: int) -> int:
-        parents.setdefault(number, number)
-        while parents[number] != number:
-            parents[number] = number = parents[parents[number]]
-        return number
-
-    for one, other in links:
-        parents[root(other)] = root(one)
-    found = defaultdict(list)
-    for number in sorted(parents):
-        found[root(number)].append(number)
-    return list(found.values())
+    return sorted(sorted(numbers) for numbers in networkx.connected_components(networkx.Graph(links)))
 
 
 def _spoken(name: str, number: int, line: str) -> tuple[str, str] | None:
@@ -110,14 +98,4 @@ def _dialogue(conversation: _Conversation) -> Dialogue:
     return Dialogue(turns, identifier)
 
 
-CORPORA = (
-    Corpus(
-        "ubuntu_irc",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/jkkummerfeld/irc-disentanglement",
-        licence="CC BY 4.0",
-        terms="permissive",
-    ),
-)
+CORPORA = (Corpus("ubuntu_irc", _FILES, _records, _dialogue, _SOURCE, "CC BY 4.0", "permissive"),)

@@ -12,90 +12,55 @@ calls begin with the system's greeting, which the first turn of many callers onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import Corpus
 from ..records import convert_each, field, strings
-from ..source.files import Source
 from ..source.parsing import json_list
+from ..source.splits import split_files, with_split
+from .turns import Label, labelled
 
 _PARTS = {"train": "train", "dev": "validate", "test": "test"}
 _DOMAINS = ("restaurant",)
 _REQUEST = "request"
 
-_Label = tuple[str, str, str]  # act, slot, value
-
-
-def _files(prefix: str) -> dict[str, tuple[str, ...]]:
-    return {split: (f"{prefix}_{part}_en.json",) for split, part in _PARTS.items()}
-
-
-def _reader(prefix: str) -> Callable[[Source, str], Iterator[tuple[str, Any]]]:
-    def records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
-        for place, raw in json_list(source, f"{prefix}_{_PARTS[split]}_en.json"):
-            yield place, (split, raw)
-
-    return records
-
 
 def _dialogue(record: tuple[str, Any]) -> Dialogue:
     split, raw = record  # DSTC2 numbers its dialogues from 0 in every file
-    exchanges = list(enumerate(field(raw, "dialogue", list)))
-    turns = convert_each(exchanges, "dialogue", _exchange)
+    exchanges = convert_each(list(enumerate(field(raw, "dialogue", list))), "dialogue", _exchange)
     identifier = f"{split}/{field(raw, 'dialogue_idx', int)}"
-    return Dialogue(tuple(turn for pair in turns for turn in pair), identifier, _DOMAINS)
+    return Dialogue(tuple(turn for turns in exchanges for turn in turns), identifier, _DOMAINS)
 
 
 def _exchange(numbered: tuple[int, Any]) -> list[Turn]:
     index, raw = numbered
-    turns = []
     said = field(raw, "system_transcript", str)
     acts = convert_each(field(raw, "system_acts", list), "system_acts", _system_label)
-    if index or said:
-        turns.append(_labelled("assistant", said, acts))
+    turns = [labelled("assistant", said, acts)] if index or said else []
     labels = convert_each(field(raw, "turn_label", list), "turn_label", _user_label)
-    turns.append(_labelled("user", field(raw, "transcript", str), labels))
-    return turns
+    return [*turns, labelled("user", field(raw, "transcript", str), labels)]
 
 
-def _labelled(role: str, text: str, labels: tuple[_Label, ...]) -> Turn:
-    named = [label for label in labels if label[1]]
-    acts = tuple(dict.fromkeys(act for act, _, _ in named))
-    return Turn(role, text, acts, tuple((slot.lower(), value) for _, slot, value in named))
-
-
-def _user_label(raw: Any) -> _Label:  # noqa: ANN401
+def _user_label(raw: Any) -> Label:  # noqa: ANN401
     slot, value = strings(raw, 2)
     return (_REQUEST, value, "") if slot == _REQUEST else ("inform", slot, value)
 
 
-def _system_label(raw: Any) -> _Label:  # noqa: ANN401
+def _system_label(raw: Any) -> Label:  # noqa: ANN401
     if isinstance(raw, str):
         return _REQUEST, raw, ""
     slot, value = strings(raw, 2)
     return "inform", slot, value
 
 
+def _corpus(name: str, prefix: str, repository: str, licence: str, terms: str, *, real: bool) -> Corpus:
+    files = {split: (f"{prefix}_{part}_en.json",) for split, part in _PARTS.items()}
+    records, source = with_split(split_files(json_list, files)), f"https://github.com/{repository}"
+    return Corpus(name, files, records, _dialogue, source, licence, terms, real=real)
+
+
 CORPORA = (
-    Corpus(
-        "woz2",
-        _files("woz"),
-        _reader("woz"),
-        _dialogue,
-        source="https://github.com/nmrksic/neural-belief-tracker",
-        licence="Apache 2.0",
-        terms="permissive",
-    ),
-    Corpus(
-        "dstc2_clean",
-        _files("dstc2"),
-        _reader("dstc2"),
-        _dialogue,
-        source="https://github.com/guanlinchao/bert-dst",
-        licence="GPL 3",
-        terms="share-alike",
-        real=False,
-    ),
+    _corpus("woz2", "woz", "nmrksic/neural-belief-tracker", "Apache 2.0", "permissive", real=True),
+    _corpus("dstc2_clean", "dstc2", "guanlinchao/bert-dst", "GPL 3", "share-alike", real=False),
 )

@@ -30,14 +30,9 @@ class MissingFilesError(InputError):
 
 
 class Source:
-    """The files of one corpus, wherever they lie.
+    """The files of one corpus: a folder, an archive as in `ARCHIVE_SUFFIXES`, or a single file that ends in ``.gz``.
 
-    Args:
-        path: A folder, an archive that ends in one of `ARCHIVE_SUFFIXES`, or a single file that ends in ``.gz``. A file
-            in a folder may be packed by itself: ``data.json.gz`` is read as ``data.json``.
-
-    Raises:
-        InputError: There is no such folder or archive.
+    A file in a folder may be packed by itself: ``data.json.gz`` is read as ``data.json``.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -53,7 +48,7 @@ class Source:
         self._tar_links: set[str] = set()
 
     def files(self, pattern: str) -> Iterator[tuple[str, io.BufferedReader]]:
-        """Opens the files whose path ends as the pattern says."""
+        """Opens the files whose path ends as the pattern says, sorted by name; a stream is good until the next one."""
         if self.path.is_dir():
             yield from self._folder_files(pattern)
             return

@@ -10,8 +10,6 @@ from .. import OWN, REGISTERED, find_source, form_of, get_corpus
 from ..own.transcripts import ENDING
 from .files import Source, files_within
 
-_BLOCK = 1 << 20
-
 
 def data_hash(corpus: str, data_dir: str | Path | None = None) -> str | None:
     """Hashes the files of a corpus."""
@@ -33,8 +31,7 @@ def _hash_source(path: Path, patterns: tuple[str, ...]) -> str:
     for pattern in patterns:
         for place, stream in source.files(pattern):
             digest.update(PurePosixPath(place).name.encode())
-            while block := stream.read(_BLOCK):
-                digest.update(block)
+            hashlib.file_digest(stream, lambda: digest)
     return digest.hexdigest()
 
 
@@ -50,6 +47,4 @@ def _hash_transcripts(folder: Path) -> str:
 def _hash_file(file: Path) -> str:
     digest = hashlib.sha256(file.name.encode(errors="surrogateescape"))
     with file.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, lambda: digest).hexdigest()

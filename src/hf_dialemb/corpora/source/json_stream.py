@@ -27,12 +27,7 @@ _FORMS = {"[": "a list", "{": "an object"}
 
 
 class JsonStream:
-    """One JSON file, read from its beginning.
-
-    Args:
-        name: The file's name for errors.
-        stream: The open file, UTF-8 with or without a byte order mark.
-    """
+    """One JSON file, read from its beginning: UTF-8 with or without a byte order mark; errors begin with its name."""
 
     def __init__(self, name: str, stream: IO[bytes]) -> None:
         self.name = name

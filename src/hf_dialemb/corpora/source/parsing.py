@@ -41,19 +41,7 @@ def parse_json(name: str, content: bytes, remedy: str = GET_AGAIN) -> Any:  # no
 
 
 def json_list(source: Source, pattern: str, *path: str) -> Iterator[tuple[str, Any]]:
-    """Reads the elements of a list out of JSON files, one at a time.
-
-    Args:
-        source: The corpus's files.
-        pattern: Which files.
-        path: The keys that lead to the list; none if the file is the list.
-
-    Yields:
-        The place, such as ``"data.json: record 3"``, and the element.
-
-    Raises:
-        InputError: A file is not UTF-8, not JSON, or not of that form.
-    """
+    """Reads the elements of a list out of JSON files, one at a time; `path` are the keys that lead to the list."""
     for place, (_, element) in _children(source, pattern, path, "["):
         yield place, element
 

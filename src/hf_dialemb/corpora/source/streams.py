@@ -34,11 +34,7 @@ _BUFFER = 1 << 18
 
 
 class Allowance:
-    """Counts the bytes that come out of one archive, and refuses what no corpus holds.
-
-    Args:
-        path: The archive.
-    """
+    """Counts the bytes that come out of one archive, and refuses what no corpus holds."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -55,22 +51,14 @@ class Allowance:
 
 
 class GuardedStream(io.RawIOBase):
-    """Reads another stream, counts its bytes, and turns what goes wrong into an `InputError`.
-
-    Args:
-        stream: The stream, such as a member of an archive.
-        name: The file's name for the error.
-        allowance: What the stream's archive may still give; None for a plain file.
-    """
+    """Reads another stream, counts its bytes, and turns what goes wrong into an `InputError` that names it."""
 
     def __init__(self, stream: IO[bytes] | io.BufferedIOBase, name: str, allowance: Allowance | None = None) -> None:
         super().__init__()
-        self.name = name
-        self._stream = stream
-        self._allowance = allowance
+        self.name, self._stream, self._allowance = name, stream, allowance
 
     def readable(self) -> bool:
-        """Says that it can be read."""
+        """Says so."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]

@@ -10,29 +10,27 @@ There is no official split: a hash of the line's number decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from ....models.dialogue import Dialogue, Turn
+from ....models.errors import InputError
+from ...corpus import SPLITS, Corpus
+from ...records import hashed_split
+from ...source.files import Source
+from ...source.parsing import text_lines
+from ...source.splits import Records
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
-from ..corpus import SPLITS, Corpus
-from ..records import hashed_split
-from ..source.files import Source
-from ..source.parsing import text_lines
-
-_FILES = {split: ("amazonqa.txt",) for split in SPLITS}
+_SOURCE = "https://jmcauley.ucsd.edu/data/amazon/qa/"
+_FILE = "amazonqa.txt"
 _QUESTION, _ANSWER = "text:", "labels:"
 _LINE_END = "\\n"
 
-_Record = tuple[str, str]
 
-
-def _records(source: Source, split: str) -> Iterator[tuple[str, _Record]]:
-    for number, (place, line) in enumerate(text_lines(source, _FILES[split][0])):
+def _records(source: Source, split: str) -> Records:
+    for number, (place, line) in enumerate(text_lines(source, _FILE)):
         if line.strip() and hashed_split(str(number)) == split:
             yield place, (f"{split}/{number}", line)
 
 
-def _dialogue(record: _Record) -> Dialogue:
+def _dialogue(record: tuple[str, str]) -> Dialogue:
     identifier, line = record
     question, tab, rest = line.partition("\t")
     if not tab:
@@ -44,15 +42,5 @@ def _dialogue(record: _Record) -> Dialogue:
     return Dialogue((Turn("user", question), Turn("assistant", answer)), identifier)
 
 
-CORPORA = (
-    Corpus(
-        "amazonqa",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://jmcauley.ucsd.edu/data/amazon/qa/",
-        licence="none stated",
-        terms="research",
-        real=False,
-    ),
-)
+_FILES = dict.fromkeys(SPLITS, (_FILE,))
+CORPORA = (Corpus("amazonqa", _FILES, _records, _dialogue, _SOURCE, "none stated", "research", real=False),)

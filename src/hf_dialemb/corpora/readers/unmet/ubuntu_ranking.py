@@ -11,16 +11,16 @@ In train each context has one answer; where that is from elsewhere, none is corr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from ....models.dialogue import Turn
+from ....models.errors import InputError
+from ...corpus import Corpus
+from ...examples import ResponseSelection
+from ...records import field, one_of
+from ...source.files import Source
+from ...source.parsing import table_rows
+from ...source.splits import Records, numbered
 
-from ...models.dialogue import Turn
-from ...models.errors import InputError
-from ..corpus import Corpus
-from ..examples import ResponseSelection
-from ..records import field, one_of
-from ..source.files import Source
-from ..source.parsing import table_rows
-
+_SOURCE = "https://github.com/rkadlec/ubuntu-ranking-dataset-creator"
 _FILES = {"train": ("train.csv",), "dev": ("valid.csv",), "test": ("test.csv",)}
 _TRUE = "Ground Truth Utterance"
 _ANSWERS = (_TRUE, *(f"Distractor_{number}" for number in range(9)))
@@ -30,10 +30,9 @@ _ROLES = ("user", "assistant")
 _END_OF_UTTERANCE, _END_OF_TURN = "__eou__", "__eot__"
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, dict[str, str]]]]:
-    columns = _COLUMNS.get(split, ("Context", *_ANSWERS))
-    for number, (place, row) in enumerate(table_rows(source, _FILES[split][0], columns)):
-        yield place, (f"{split}/{number}", row)
+@numbered
+def _records(source: Source, split: str) -> Records:
+    return table_rows(source, _FILES[split][0], _COLUMNS.get(split, ("Context", *_ANSWERS)))
 
 
 def _selection(record: tuple[str, dict[str, str]]) -> ResponseSelection:
@@ -60,16 +59,5 @@ def _utterances(turn: str) -> list[str]:
     return [text for text in map(str.strip, turn.split(_END_OF_UTTERANCE)) if text]
 
 
-CORPORA = (
-    Corpus(
-        "ubuntu",
-        _FILES,
-        _records,
-        _selection,
-        source="https://github.com/rkadlec/ubuntu-ranking-dataset-creator",
-        licence="none stated",
-        terms="research",
-        kind="response-selection",
-        real=False,
-    ),
-)
+_READING = (_FILES, _records, _selection)
+CORPORA = (Corpus("ubuntu", *_READING, _SOURCE, "none stated", "research", kind="response-selection", real=False),)

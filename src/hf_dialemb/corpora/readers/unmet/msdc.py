@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from typing import Any, NamedTuple
 
-from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError
-from ..corpus import SPLITS, Corpus
-from ..records import convert_each, field, hashed_split, one_of
-from ..source.files import Source
-from ..source.parsing import table_rows
+from ....models.dialogue import Dialogue, Turn
+from ....models.errors import InputError
+from ...corpus import SPLITS, Corpus
+from ...records import convert_each, field, hashed_split, one_of
+from ...source.files import Source
+from ...source.parsing import table_rows
+from ...source.splits import Records, grouped
 
+_SOURCE, _LICENCE = "https://github.com/xiul-msr/e2e_dialog_challenge", "terms of its own; may not be passed on"
 _MESSAGES = "*_all.tsv"
 _SESSION, _NUMBER, _SPEAKER, _TEXT = "session.ID", "Message.ID", "Message.From", "Message.Text"
 _COLUMNS = (_SESSION, _NUMBER, "Message.Timestamp", _SPEAKER, _TEXT)
@@ -57,26 +58,19 @@ def labels_of(cells: Iterable[str]) -> tuple[list[str], list[tuple[str, str]]]:
 
 def _arguments(text: str) -> Iterator[tuple[str, str]]:
     for argument in text.rstrip(' "').removesuffix(")").split(";"):
-        name, _, value = argument.partition("=")
-        name, value = name.strip().lower(), value.strip()
-        if not _SLOT.fullmatch(name):
-            continue
-        values = value[1:-1].split("#") if value.startswith("{") and value.endswith("}") else [value]
-        for each in values:
-            yield name, each.strip()
+        name, _, value = (part.strip() for part in argument.partition("="))
+        if _SLOT.fullmatch(name):
+            values = value[1:-1].split("#") if value.startswith("{") and value.endswith("}") else [value]
+            yield from ((name.lower(), each.strip()) for each in values)
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, _Session]]:
+def _records(source: Source, split: str) -> Records:
     rows = table_rows(source, _MESSAGES, delimiter="\t", quoted=False, names=_COLUMNS)
-    for (file, identifier), group in groupby(rows, _file_and_session):
-        domain = file.replace(":", "/").rpartition("/")[2].partition("_")[0]
+    for place, session in grouped(rows, lambda row: (row[0].rpartition(":")[0], row[1][_SESSION].strip())):
+        domain = place.rpartition(":")[0].replace(":", "/").rpartition("/")[2].partition("_")[0]
+        identifier = session[0][_SESSION].strip()
         if identifier != _SESSION and split == hashed_split(f"{domain}/{identifier}"):
-            placed = list(group)
-            yield placed[0][0], _Session(domain, identifier, [row for _, row in placed])
-
-
-def _file_and_session(placed: tuple[str, dict[str, str]]) -> tuple[str, str]:
-    return placed[0].rpartition(":")[0], placed[1][_SESSION].strip()
+            yield place, _Session(domain, identifier, session)
 
 
 def _dialogue(session: _Session) -> Dialogue:
@@ -102,15 +96,5 @@ def _turn(row: Any) -> Turn:  # noqa: ANN401
     return Turn(role, text, tuple(acts), tuple(slots))
 
 
-CORPORA = (
-    Corpus(
-        "msdc",
-        dict.fromkeys(SPLITS, (_MESSAGES,)),
-        _records,
-        _dialogue,
-        source="https://github.com/xiul-msr/e2e_dialog_challenge",
-        licence="terms of its own; may not be passed on",
-        terms="research",
-        real=False,
-    ),
-)
+_FILES = dict.fromkeys(SPLITS, (_MESSAGES,))
+CORPORA = (Corpus("msdc", _FILES, _records, _dialogue, _SOURCE, _LICENCE, "research", real=False),)

@@ -12,21 +12,23 @@ present.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from ...models.dialogue import Dialogue, Turn
-from ..corpus import SPLITS, Corpus
-from ..records import convert_each, field, hashed_split, names
-from ..source.files import Source
-from ..source.parsing import json_lines
+from ....models.dialogue import Dialogue, Turn
+from ...corpus import SPLITS, Corpus
+from ...records import convert_each, field, hashed_split, names
+from ...source.files import Source
+from ...source.parsing import json_lines
+from ...source.splits import Records
 
+_SOURCE = "https://www.microsoft.com/en-us/research/project/metalwoz"
+_LICENCE = "Microsoft Research Data License Agreement"
 _DIALOGUES = "dialogues/[A-Z]*.txt"
 _HELD_OUT = "dstc8_metalwoz_heldout/"
 _GREETING = "Hello how may I help you?"
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, Any]]:
+def _records(source: Source, split: str) -> Records:
     for place, raw in json_lines(source, _DIALOGUES):
         identifier = str(raw.get("id")) if isinstance(raw, dict) else ""
         if split == ("test" if _HELD_OUT in place else hashed_split(identifier)):
@@ -37,20 +39,9 @@ def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
     spoken = [("user" if index % 2 else "assistant", text) for index, text in enumerate(names(raw, "turns"))]
     if spoken and spoken[0][1] == _GREETING:
         spoken = spoken[1:]
-    return Dialogue(
-        convert_each(spoken, "turns", lambda turn: Turn(*turn)), field(raw, "id", str), (field(raw, "domain", str),)
-    )
+    turns = convert_each(spoken, "turns", lambda turn: Turn(*turn))
+    return Dialogue(turns, field(raw, "id", str), (field(raw, "domain", str),))
 
 
-CORPORA = (
-    Corpus(
-        "metalwoz",
-        dict.fromkeys(SPLITS, (_DIALOGUES,)),
-        _records,
-        _dialogue,
-        source="https://www.microsoft.com/en-us/research/project/metalwoz",
-        licence="Microsoft Research Data License Agreement",
-        terms="research",
-        real=False,
-    ),
-)
+_FILES = dict.fromkeys(SPLITS, (_DIALOGUES,))
+CORPORA = (Corpus("metalwoz", _FILES, _records, _dialogue, _SOURCE, _LICENCE, "research", real=False),)

@@ -7,25 +7,25 @@ as well. The label is ``positive``, ``neutral`` or ``negative``. The verified pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from ..corpus import SPLITS, Corpus
-from ..examples import SentencePair
-from ..records import field
-from ..source.files import Source
-from ..source.parsing import json_lines, json_list
+from ...corpus import SPLITS, Corpus
+from ...examples import SentencePair
+from ...records import field
+from ...source.files import Source
+from ...source.parsing import json_lines, json_list
+from ...source.splits import Records, numbered
 
+_SOURCE = "https://wellecks.github.io/dialogue_nli/"
 _FILES = {split: (f"dialogue_nli_{split}.jsonl",) for split in SPLITS}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, Any]]]:
-    pattern = _FILES[split][0]
+@numbered
+def _records(source: Source, split: str) -> Records:
+    (pattern,) = _FILES[split]
     starts = [stream.peek(64).removeprefix(_BYTE_ORDER_MARK).lstrip()[:1] for _, stream in source.files(pattern)]
-    read = json_list if starts == [b"["] else json_lines
-    for number, (place, raw) in enumerate(read(source, pattern)):
-        yield place, (f"{split}/{number}", raw)
+    return (json_list if starts == [b"["] else json_lines)(source, pattern)
 
 
 def _pair(record: tuple[str, Any]) -> SentencePair:
@@ -35,15 +35,5 @@ def _pair(record: tuple[str, Any]) -> SentencePair:
 
 
 CORPORA = (
-    Corpus(
-        "dialogue_nli",
-        _FILES,
-        _records,
-        _pair,
-        source="https://wellecks.github.io/dialogue_nli/",
-        licence="none stated",
-        terms="research",
-        kind="sentence-pairs",
-        real=False,
-    ),
+    Corpus("dialogue_nli", _FILES, _records, _pair, _SOURCE, "none stated", "research", "sentence-pairs", real=False),
 )

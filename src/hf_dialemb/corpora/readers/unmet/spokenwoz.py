@@ -10,22 +10,24 @@ as ``backchannel`` stay; whoever wants flows leaves them out there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from ...models.dialogue import Dialogue, Turn
-from ..corpus import Corpus
-from ..records import one_of
-from ..source.files import Source
-from ..source.parsing import json_members
-from .multiwoz import goal_and_log, members_of_split, text_and_acts
+from ....models.dialogue import Dialogue, Turn
+from ...corpus import Corpus
+from ...records import one_of
+from ...source.files import Source
+from ...source.parsing import json_members
+from ...source.splits import Records
+from ..multiwoz import goal_and_log, members_of_split, text_and_acts
 
+_SOURCE = "https://spokenwoz.github.io/SpokenWOZ-github.io"
 _TRAIN_DEV, _TEST = "text_5700_train_dev/data.json", "text_5700_test/data.json"
 _DEV_IDS = "text_5700_train_dev/valListFile.json"
+_FILES = {"train": (_TRAIN_DEV, _DEV_IDS), "dev": (_TRAIN_DEV, _DEV_IDS), "test": (_TEST,)}
 _ROLES = {"user": "user", "system": "assistant"}
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, Any]]]:
+def _records(source: Source, split: str) -> Records:
     if split == "test":
         return json_members(source, _TEST)
     return members_of_split(source, split, _TRAIN_DEV, {"dev": _DEV_IDS})
@@ -40,15 +42,4 @@ def _turn(spoken: tuple[str, Any]) -> Turn:
     return text_and_acts((_ROLES[one_of(raw, "tag", _ROLES)], raw))
 
 
-CORPORA = (
-    Corpus(
-        "spokenwoz",
-        {"train": (_TRAIN_DEV, _DEV_IDS), "dev": (_TRAIN_DEV, _DEV_IDS), "test": (_TEST,)},
-        _records,
-        _dialogue,
-        source="https://spokenwoz.github.io/SpokenWOZ-github.io",
-        licence="CC BY-NC 4.0",
-        terms="research",
-        real=False,
-    ),
-)
+CORPORA = (Corpus("spokenwoz", _FILES, _records, _dialogue, _SOURCE, "CC BY-NC 4.0", "research", real=False),)

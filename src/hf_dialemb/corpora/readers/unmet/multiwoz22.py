@@ -12,16 +12,18 @@ versions; SNG01862 was taken out of this one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from ...models.dialogue import Dialogue, Turn
-from ..corpus import SPLITS, Corpus
-from ..records import convert_each, field, names, one_of
-from ..source.files import Source
-from ..source.parsing import json_list
-from .multiwoz import acts_by_turn, identifier, labels, separate_acts
+from ....models.dialogue import Dialogue, Turn
+from ...corpus import SPLITS, Corpus
+from ...records import field, names, one_of
+from ...source.files import Source
+from ...source.parsing import json_list
+from ...source.splits import Records
+from ..multiwoz import acts_by_turn, identifier, labels, separate_acts
+from ..turns import turns_of
 
+_SOURCE = "https://github.com/budzianowski/multiwoz/tree/master/data/MultiWOZ_2.2"
 _ACTS = "dialog_acts.json"
 _FILES = {split: (f"{split}/dialogues_*.json", _ACTS) for split in SPLITS}
 _ROLES = {"USER": "user", "SYSTEM": "assistant"}
@@ -29,7 +31,7 @@ _NO_INTENT = "NONE"
 _State = dict[str, tuple[str, ...]]
 
 
-def _records(source: Source, split: str) -> Iterator[tuple[str, tuple[Any, str | None]]]:
+def _records(source: Source, split: str) -> Records:
     acts = separate_acts(source, _ACTS)
     for place, raw in json_list(source, _FILES[split][0]):
         key = raw.get("dialogue_id") if isinstance(raw, dict) else None
@@ -56,39 +58,26 @@ def _dialogue(record: tuple[Any, str | None]) -> Dialogue:
         slots += tuple((_slot(name), "") for name in requested)
         return Turn(role, utterance, tuple(dict.fromkeys((*shown, *done))), slots, intents)
 
-    turns = convert_each(field(raw, "turns", list), "turns", turn)
+    turns = turns_of(raw, "turns", turn)
     return Dialogue(turns, identifier(field(raw, "dialogue_id", str)), names(raw, "services"))
 
 
 def _user_frames(frames: list[Any]) -> tuple[_State, tuple[str, ...], tuple[str, ...]]:
     """Puts the frames of all services together: the values of slots, the requested slots, the intents."""
-    slots = _State()
-    requested: list[str] = []
-    intents: list[str] = []
-    for frame in frames:
-        state = field(frame, "state", dict)
-        values = field(state, "slot_values", dict)
-        for name in values:
-            slots[name] = names(values, name)
-        requested += names(state, "requested_slots")
-        intents.append(field(state, "active_intent", str))
-    wanted = tuple(dict.fromkeys(intent for intent in intents if intent != _NO_INTENT))
-    return slots, tuple(dict.fromkeys(requested)), wanted
+    states = [field(frame, "state", dict) for frame in frames]
+    slots = {
+        name: names(values, name)
+        for state in states
+        for values in [field(state, "slot_values", dict)]
+        for name in values
+    }
+    requested = dict.fromkeys(name for state in states for name in names(state, "requested_slots"))
+    intents = dict.fromkeys(field(state, "active_intent", str) for state in states)
+    return slots, tuple(requested), tuple(intent for intent in intents if intent != _NO_INTENT)
 
 
 def _slot(name: str) -> str:
     return (name.partition("-")[2] or name).lower()
 
 
-CORPORA = (
-    Corpus(
-        "multiwoz22",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/budzianowski/multiwoz/tree/master/data/MultiWOZ_2.2",
-        licence="MIT",
-        terms="permissive",
-        real=False,
-    ),
-)
+CORPORA = (Corpus("multiwoz22", _FILES, _records, _dialogue, _SOURCE, "MIT", "permissive", real=False),)

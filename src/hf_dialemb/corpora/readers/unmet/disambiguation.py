@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...models.dialogue import Dialogue, Turn
-from ..corpus import Corpus
-from ..records import field
-from .multiwoz import goal_and_log, text_and_acts
-from .multiwoz_original import FILES, split_records
+from ....models.dialogue import Dialogue, Turn
+from ...corpus import Corpus
+from ...records import field
+from ..multiwoz import goal_and_log, text_and_acts
+from ..multiwoz_original import FILES, split_records
 
+_SOURCE = "https://aclanthology.org/2022.naacl-main.85"
 _MARK = " <conj> "
 
 
@@ -31,15 +32,4 @@ def _turn(spoken: tuple[str, Any]) -> Turn:
     return text_and_acts((role, {**raw, "text": text}))
 
 
-CORPORA = (
-    Corpus(
-        "disambiguation",
-        FILES,
-        split_records,
-        _dialogue,
-        source="https://aclanthology.org/2022.naacl-main.85",
-        licence="MIT",
-        terms="permissive",
-        real=False,
-    ),
-)
+CORPORA = (Corpus("disambiguation", FILES, split_records, _dialogue, _SOURCE, "MIT", "permissive", real=False),)

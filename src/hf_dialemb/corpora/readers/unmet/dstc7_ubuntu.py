@@ -9,27 +9,27 @@ participant_1, who asks, is the user. Candidates keep their order; correct ones 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from ...models.dialogue import Turn
-from ...models.errors import InputError
-from ..corpus import SPLITS, Corpus
-from ..examples import ResponseSelection
-from ..records import convert_each, field, one_of
-from ..source.files import Source
-from ..source.parsing import json_list, text_lines
+from ....models.dialogue import Turn
+from ....models.errors import InputError
+from ...corpus import SPLITS, Corpus
+from ...examples import ResponseSelection
+from ...records import convert_each, field, one_of
+from ...source.files import Source
+from ...source.parsing import json_list, text_lines
+from ...source.splits import Records
+from ..turns import turns_of
 
+_SOURCE, _LICENCE = "https://github.com/IBM/dstc-noesis", "none stated for the data (the repository is MIT)"
 _ANSWERS = "ubuntu_responses_subtask_1.tsv"
 _FILES: dict[str, tuple[str, ...]] = {split: (f"ubuntu_{split}_subtask_1.json",) for split in SPLITS}
 _FILES["test"] += (_ANSWERS,)
 _ROLES = {"participant_1": "user", "participant_2": "assistant"}
 _INLINE = "options-for-correct-answers"
 
-_Record = tuple[str, Any, dict[str, list[str]]]
 
-
-def _records(source: Source, split: str) -> Iterator[tuple[str, _Record]]:
+def _records(source: Source, split: str) -> Records:
     answers: dict[str, list[str]] = {}
     if split == "test":
         for place, line in text_lines(source, _ANSWERS):
@@ -41,10 +41,10 @@ def _records(source: Source, split: str) -> Iterator[tuple[str, _Record]]:
         yield place, (split, raw, answers)
 
 
-def _selection(record: _Record) -> ResponseSelection:
+def _selection(record: tuple[str, Any, dict[str, list[str]]]) -> ResponseSelection:
     split, raw, answers = record
     example = str(field(raw, "example-id", int))
-    context = convert_each(field(raw, "messages-so-far", list), "messages-so-far", _turn)
+    context = turns_of(raw, "messages-so-far", _turn)
     candidates = convert_each(field(raw, "options-for-next", list), "options-for-next", _candidate)
     if _INLINE in raw or split != "test":
         found = convert_each(field(raw, _INLINE, list), _INLINE, lambda answer: field(answer, "candidate-id", str))
@@ -67,16 +67,5 @@ def _candidate(raw: Any) -> tuple[str, str]:  # noqa: ANN401
     return field(raw, "candidate-id", str), field(raw, "utterance", str)
 
 
-CORPORA = (
-    Corpus(
-        "dstc7_ubuntu",
-        _FILES,
-        _records,
-        _selection,
-        source="https://github.com/IBM/dstc-noesis",
-        licence="none stated for the data (the repository is MIT)",
-        terms="research",
-        kind="response-selection",
-        real=False,
-    ),
-)
+_READING = (_FILES, _records, _selection)
+CORPORA = (Corpus("dstc7_ubuntu", *_READING, _SOURCE, _LICENCE, "research", kind="response-selection", real=False),)

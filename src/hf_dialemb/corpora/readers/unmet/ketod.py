@@ -10,45 +10,29 @@ They do not list their services here; their domains are the services of their tu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from ...models.dialogue import Dialogue
-from ..corpus import SPLITS, Corpus
-from ..records import convert_each, field
-from ..source.files import Source
-from ..source.parsing import json_list
-from .sgd import CORPORA as _SGD
+from ....models.dialogue import Dialogue
+from ...corpus import SPLITS, Corpus
+from ...records import convert_each, field
+from ...source.parsing import json_list
+from ...source.splits import split_files, with_split
+from ..sgd import dialogue_of
 
+_SOURCE, _LICENCE = "https://github.com/facebookresearch/ketod", "MIT; the dialogues are SGD's, CC BY-SA 4.0"
 _FILES = {split: (f"{split}.json",) for split in SPLITS}
-
-
-def _records(source: Source, split: str) -> Iterator[tuple[str, tuple[str, Any]]]:
-    for place, raw in json_list(source, _FILES[split][0]):
-        yield place, (split, raw)
+_RECORDS = with_split(split_files(json_list, _FILES))
 
 
 def _dialogue(record: tuple[str, Any]) -> Dialogue:
     split, raw = record
     services = convert_each(field(raw, "turns", list), "turns", _services)
     domains = list(dict.fromkeys(service for of_turn in services for service in of_turn))
-    dialogue: Dialogue = _SGD[0].convert((split, {**raw, "services": domains}))
-    return dialogue
+    return dialogue_of((split, {**raw, "services": domains}))
 
 
 def _services(turn: Any) -> list[str]:  # noqa: ANN401
     return [field(frame, "service", str) for frame in field(turn, "frames", list)]
 
 
-CORPORA = (
-    Corpus(
-        "ketod",
-        _FILES,
-        _records,
-        _dialogue,
-        source="https://github.com/facebookresearch/ketod",
-        licence="MIT; the dialogues are SGD's, CC BY-SA 4.0",
-        terms="share-alike",
-        real=False,
-    ),
-)
+CORPORA = (Corpus("ketod", _FILES, _RECORDS, _dialogue, _SOURCE, _LICENCE, "share-alike", real=False),)

@@ -1,0 +1,27 @@
+"""The command ``dialemb demo``: every step on a synthetic corpus."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .parser import Parser, add_command, say
+
+
+def add(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "demo",
+        "Train dial2vec from MiniLM on the synthetic sample corpus, measure it, export it, reload it, search with it.",
+        "example: dialemb demo --output demo",
+    )
+    parser.add_argument("--output", type=Path, default=Path("demo"), help="folder for everything the demo writes")
+    parser.add_argument("--max-steps", type=int, default=None, help="shorten the training (default: the recipe's)")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from ..apps.demo import run_demo
+
+    run_demo(options.output, options.max_steps, say)

@@ -1,0 +1,68 @@
+"""The command ``dialemb evaluate``: encoders on a labelled corpus."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..runs.files import check_not_read
+from .parser import Parser, add_command, split_option
+
+_HELP = """tasks: {tasks};
+and those that fine-tune, which takes long: {fine_tuning}
+
+example: dialemb evaluate --model runs/dial2vec-minilm all-MiniLM-L6-v2@utterances tfidf --corpus sgd --data-dir data
+For whole papers and several at once see dialemb benchmark."""
+
+
+def add(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands, "evaluate", "Compare encoders on a labelled corpus.", _HELP, tasks=_tasks, fine_tuning=_fine_tuning
+    )
+    parser.add_argument(
+        "--model", nargs="+", required=True, help="checkpoint folders, Hub ids, or baselines; see dialemb benchmark"
+    )
+    parser.add_argument("--corpus", required=True, help="a corpus name, or a file, folder or Hub dataset of your own")
+    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+    split_option(parser, "test")
+    parser.add_argument("--task", nargs="+", default=[], help="tasks, see below (default: what suits the corpus)")
+    parser.add_argument(
+        "--output", type=Path, default=Path("results.json"), help="results file (default: results.json)"
+    )
+    parser.add_argument("--plot", type=Path, help="draw a map of its items into this PNG")
+    parser.add_argument("--limit", type=int, help="measure on a fixed random sample of so many items")
+    parser.add_argument("--seeds", type=int, default=10, help="repeats of all that draws at random (default: 10)")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from ..evaluation.run import evaluate_models, table_of
+
+    for path in filter(None, (options.output, options.plot)):
+        check_not_read(path, options.corpus)
+    results = evaluate_models(
+        options.model,
+        options.corpus,
+        options.data_dir,
+        options.split,
+        tasks=options.task,
+        seeds=range(options.seeds),
+        output=options.output,
+        plot=options.plot,
+        limit=options.limit,
+    )
+    print(table_of(results))
+    print(f"Wrote {options.output}" + (f" and {options.plot}" if options.plot else ""))
+
+
+def _tasks() -> list[str]:
+    from ..evaluation.tasks.registry import TASKS, get_task
+
+    return [name for name in TASKS if not get_task(name).fine_tunes]
+
+
+def _fine_tuning() -> list[str]:
+    from ..evaluation.tasks.registry import TASKS, get_task
+
+    return [name for name in TASKS if get_task(name).fine_tunes]
