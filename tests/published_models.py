@@ -9,7 +9,8 @@ from pathlib import Path
 import torch
 
 from hf_dialemb.apps.ensemble.training import assemble
-from hf_dialemb.evaluation.results.rows import Results, Row, describe_run, write_results
+from hf_dialemb.evaluation.results.rows import Results, describe_run, rows_of, write_results
+from hf_dialemb.evaluation.tasks.task import Measurement
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.models import get_method
 from hf_dialemb.training.arguments import parse
@@ -67,18 +68,18 @@ def publish(run: Path, folder: Path) -> Path:
 
 def measure(path: Path, model: Path | str, reference: Path | str | None, **run: object) -> Path:
     """Writes a results file: of the model, of what it is compared with, and quoted figures that are none of its own."""
-    rows = [
-        Row(str(model), "sgd", "test", "domain-categorization", "purity", "", 81.23456, 1.98765, 10, (80.111, 82.222)),
-        Row(str(model), "sgd", "test", "alignment-uniformity", "uniformity", "", -2.34567, None, 1),
-        Row(str(model), "sgd", "test", "semantic-relatedness", "spearman", "per-query", 38.3, None, 1),
-        Row(str(model), "sgd", "test", "encoding", "seconds", "", 17.5, None, 1),
-        Row("dial2vec (PLATO)", "sgd", "test", "domain-categorization", "purity", "", 99.875, None, 1, None, "a table"),
+    purity, uniformity = ("domain-categorization", "purity", ""), ("alignment-uniformity", "uniformity", "")
+    measured = [
+        Measurement(*purity, 81.23456, 1.98765, 10, (80.111, 82.222)),
+        Measurement(*uniformity, -2.34567, None, 1),
+        Measurement("semantic-relatedness", "spearman", "per-query", 38.3, None, 1),
+        Measurement("encoding", "seconds", "", 17.5, None, 1),
     ]
+    rows = rows_of(str(model), "sgd", "test", measured)
+    rows += rows_of("dial2vec (PLATO)", "sgd", "test", [Measurement(*purity, 99.875, None, 1)], quoted_from="a table")
     if reference is not None:
-        rows += [
-            Row(str(reference), "sgd", "test", "domain-categorization", "purity", "", 83.5, 0.7, 10),
-            Row(str(reference), "sgd", "test", "alignment-uniformity", "uniformity", "", -1.5, None, 1),
-        ]
+        measured = [Measurement(*purity, 83.5, 0.7, 10), Measurement(*uniformity, -1.5, None, 1)]
+        rows += rows_of(str(reference), "sgd", "test", measured)
     command = f"dialemb benchmark --data-dir {path.parent} --output benchmark"
     described = describe_run(command, {"models": [str(model)]}, [0, 1, 2], time.perf_counter())
     write_results(Results(described | run, tuple(rows)), path)

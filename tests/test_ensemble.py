@@ -352,14 +352,17 @@ def test_an_ensemble_of_ones_own_dialogues(tmp_path, in_process, sample_dialogue
     assert {row["corpus"] for row in rows} == {"test.jsonl"}
 
 
-ROW = Row("Dual Encoder", "multiwoz", "test", "next-utterance-retrieval", "mrr", "", 70.123, None, 1)
+ROW = Row(
+    model="Dual Encoder", corpus="multiwoz", split="test", task="next-utterance-retrieval", metric="mrr", setting="",
+    mean=70.123,
+)  # fmt: skip
 
 
 def test_tables_hold_measured_figures_beside_printed_ones():
     rows = (
         ROW,
         replace(ROW, mean=79.55, quoted_from="P, Table 2, row Dual Encoder"),
-        Row("granularity 1", "multiwoz", "test", "dialogue-act-probe", "micro_f1", "", 15.5, 0.25, 3),
+        replace(ROW, model="granularity 1", task="dialogue-act-probe", metric="micro_f1", mean=15.5, std=0.25, n=3),
     )
     text = ensemble_tables(Results({"config": {}}, rows))
     assert "| Dual Encoder | 70.12 | 79.55 | — | — |" in text

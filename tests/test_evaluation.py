@@ -27,6 +27,7 @@ from hf_dialemb.evaluation.run import _caption
 from hf_dialemb.evaluation.tasks.domains import pair_scores
 from hf_dialemb.metrics.alignment_uniformity.functional import alignment_uniformity
 from hf_dialemb.metrics.purity.functional import cluster_purity
+from hf_dialemb.metrics.semantic_relatedness.functional import pair_relatedness
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.runs.files import check_writable, write_atomically
@@ -56,35 +57,29 @@ def small_corpus(monkeypatch):
 # tasks
 
 
-def test_evaluate_embeddings_covers_every_task_in_percent():
-    labels = ["a"] * 5 + ["b"] * 5
-    figures = {
-        figure[:3]: figure[3:6] for figure in evaluate_embeddings(np.eye(2)[[0] * 5 + [1] * 5], labels, seeds=[0, 1])
-    }
-    assert figures["domain-categorization", "purity", ""] == (100.0, 0.0, 2)
-    assert figures["domain-categorization", "nmi", ""] == (pytest.approx(100.0), pytest.approx(0.0), 2)
-    assert figures["semantic-relatedness", "spearman", "pairs"] == (pytest.approx(100.0), pytest.approx(0.0), 2)
-    assert figures["semantic-relatedness", "spearman", "per-query"] == (pytest.approx(100.0), None, 1)
-    assert figures["dialogue-retrieval", "map", ""] == (100.0, None, 1)
-    assert figures["dialogue-retrieval", "mrr", ""] == (100.0, None, 1)
-    assert figures["alignment-uniformity", "adjusted_alignment", ""] == (pytest.approx(-2.0), None, 1)
-    assert figures["domain-categorization", "ari", ""] == (pytest.approx(100.0), pytest.approx(0.0), 2)
-    assert len(figures) == 9
-
-
-def test_every_figure_stands_under_its_own_name():
+def test_every_figure_stands_under_its_own_name_in_percent():
     labels = ["a"] * 12 + ["b"] * 8
     vectors = np.random.default_rng(0).normal(size=(20, 3)) + np.array([[0.9, 0, 0]] * 12 + [[0, 0.9, 0]] * 8)
-    figures = {figure[:3]: figure.mean for figure in evaluate_embeddings(vectors, labels, seeds=[0, 1])}
+    figures = {(each.metric, each.setting): each for each in evaluate_embeddings(vectors, labels, seeds=[0, 1])}
     clusters = cluster_purity(vectors, labels, [0, 1])
     queries, geometry = pair_scores(vectors, labels), alignment_uniformity(vectors, labels)
-    expected = {name: 100 * np.mean(clusters[name]) for name in ("purity", "nmi", "ari")}
-    expected |= {"map": 100 * queries.average_precision.mean(), "mrr": 100 * queries.reciprocal_rank.mean()}
-    expected |= {name: geometry[name] for name in ("adjusted_alignment", "uniformity")}
+    expected = {(name, ""): 100 * np.mean(clusters[name]) for name in ("purity", "nmi", "ari")}
+    expected |= {("map", ""): 100 * queries.average_precision.mean(), ("mrr", ""): 100 * queries.reciprocal_rank.mean()}
+    expected |= {("spearman", "per-query"): 100 * queries.spearman.mean()}
+    expected |= {("spearman", "pairs"): 100 * np.mean(pair_relatedness(vectors, labels, [0, 1])["spearman"])}
+    expected |= {(name, ""): geometry[name] for name in ("adjusted_alignment", "uniformity")}
     assert len({round(value, 3) for value in expected.values()}) == len(expected)
-    for name, value in expected.items():
-        (found,) = (figure for (_, metric, _), figure in figures.items() if metric == name)
-        assert found == pytest.approx(value), name
+    assert {place: each.mean for place, each in figures.items()} == pytest.approx(expected)
+    repeated = {"purity", "nmi", "ari", "pairs"}
+    for (metric, setting), each in figures.items():
+        assert (each.n, each.std is None) == ((2, False) if {metric, setting} & repeated else (1, True))
+
+
+def test_vectors_that_tell_domains_apart_have_the_best_figures():
+    found = evaluate_embeddings(np.eye(2)[[0] * 5 + [1] * 5], ["a"] * 5 + ["b"] * 5, seeds=[0, 1])
+    assert np.allclose([each.mean for each in found if each.task != "alignment-uniformity"], 100.0)
+    assert [each.mean for each in found if each.metric == "adjusted_alignment"] == [pytest.approx(-2.0)]
+    assert len(found) == 9
 
 
 def test_what_was_left_out_is_logged(caplog):

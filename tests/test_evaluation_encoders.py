@@ -88,11 +88,8 @@ NEURAL = ["bert_folder", "sentence_folder", "utterance_folder", "published_folde
 
 def mean_of_tokens(folder, text):
     """What neural encoders should give for one short text, computed alone and without padding."""
-    model, tokenizer = (
-        transformers.AutoModel.from_pretrained(folder),
-        transformers.AutoTokenizer.from_pretrained(folder),
-    )
-    return last_hidden(model.eval(), tokenizer, text).mean(axis=0)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    return last_hidden(model, transformers.AutoTokenizer.from_pretrained(folder), text).mean(axis=0)
 
 
 @pytest.mark.parametrize("kind", NEURAL)
@@ -111,24 +108,19 @@ def test_vectors_are_means_of_tokens_of_dialogues_and_of_utterances(kind, bert_f
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["bert_folder", "sentence_folder"])
-def test_truncated_texts_are_counted(kind, request, caplog):
-    encoder = load_encoder(str(request.getfixturevalue(kind)), device="cpu")
-    with caplog.at_level(logging.WARNING, logger="hf_dialemb"):
-        vectors = encoder.encode([*DIALOGUES, dialogue("hotel " * 15), dialogue("taxi " * 14)])
-    assert vectors.shape == (6, 16)
-    assert "1 of 6 texts are longer than the model's 16 tokens" in caplog.text  # 14 words and [CLS], [SEP] just fit
-
-
-def test_truncated_utterances_are_counted(utterance_folder, caplog):
-    with caplog.at_level(logging.WARNING, logger="hf_dialemb"):
-        load_encoder(f"{utterance_folder}@utterances", device="cpu").encode([*DIALOGUES, dialogue("hotel " * 15)])
-    assert "1 of 7 utterances were truncated" in caplog.text
-
-
-def test_an_utterance_encoder_and_its_published_form_have_levels(utterance_folder, published_folder):
-    assert find_encoder(f"{utterance_folder}@utterances")[1:4] == ("dialemb", str(utterance_folder), "utterances")
-    assert find_encoder(f"{published_folder}@utterances").kind == "sentence-transformers"
+@pytest.mark.parametrize(
+    ("kind", "level", "said"),
+    [
+        ("bert_folder", "dialogue", "1 of 6 texts are longer than the model's 16 tokens"),
+        ("sentence_folder", "dialogue", "1 of 6 texts are longer than the model's 16 tokens"),
+        ("utterance_folder", "utterances", "1 of 8 utterances were truncated"),
+    ],
+)
+def test_what_is_cut_is_counted(kind, level, said, request, caplog):
+    encoder = load_encoder(f"{request.getfixturevalue(kind)}@{level}", device="cpu")
+    with caplog.at_level(logging.WARNING, logger="hf_dialemb"):  # 14 words and [CLS], [SEP] just fit
+        encoder.encode([*DIALOGUES, dialogue("hotel " * 15), dialogue("taxi " * 14)])
+    assert said in caplog.text
 
 
 def test_half_precision_is_computed_in_float32(bert_folder, tmp_path):
@@ -138,15 +130,13 @@ def test_half_precision_is_computed_in_float32(bert_folder, tmp_path):
     np.testing.assert_allclose(vectors, encode_utterances(model.float(), tokenizer, TEXTS), atol=2e-6)
 
 
-def test_kinds_are_told_apart(bert_folder, sentence_folder, tmp_path):
-    assert find_encoder("tfidf").kind == "tfidf"
-    assert find_encoder(str(bert_folder)).kind == "transformers"
-    found = find_encoder(f"{sentence_folder}@utterances")
-    assert found[1:4] == ("sentence-transformers", str(sentence_folder), "utterances")
-    (tmp_path / "config.json").write_text('{"model_type": "dialemb-dial2vec"}')
-    assert find_encoder(str(tmp_path)).kind == "dialemb"
-    with pytest.raises(InputError, match="reads whole dialogues"):
-        find_encoder(f"{tmp_path}@utterances")
+def test_kinds_are_told_apart(request, tiny_checkpoint):
+    for name, kind in zip(
+        NEURAL, ("transformers", "sentence-transformers", "dialemb", "sentence-transformers"), strict=True
+    ):
+        folder = str(request.getfixturevalue(name))
+        assert find_encoder(f"{folder}@utterances")[1:4] == (kind, folder, "utterances")
+    assert find_encoder(str(tiny_checkpoint)).kind == "dialemb"
 
 
 def test_what_is_no_model_is_refused(bert_folder, tmp_path):
@@ -196,14 +186,15 @@ def test_wrong_words_are_refused_before_anything_is_looked_up(words, reason):
             work(f"no/such model@{words}")
 
 
-def test_words_that_do_not_go_with_a_model_are_refused(sentence_folder, utterance_folder):
+def test_words_that_do_not_go_with_a_model_are_refused(sentence_folder, utterance_folder, tiny_checkpoint):
     for model in (sentence_folder, utterance_folder):
         with pytest.raises(InputError, match="expected a plain transformers model; leave 'cls' out"):
             find_encoder(f"{model}@cls")
     with pytest.raises(InputError, match="got cls for a baseline"):
         find_encoder("lda@cls")
-    with pytest.raises(InputError, match="reads whole dialogues; leave '@utterances' out"):
-        find_encoder("tfidf@utterances")
+    for model in ("tfidf", tiny_checkpoint):
+        with pytest.raises(InputError, match="reads whole dialogues; leave '@utterances' out"):
+            find_encoder(f"{model}@utterances")
 
 
 def test_only_models_have_weights(bert_folder):

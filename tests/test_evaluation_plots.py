@@ -10,11 +10,13 @@ from hf_dialemb.evaluation.report.pictures import (
     alignment_uniformity_path,
     bars,
     dendrogram,
+    drawing,
     measured_point,
     project,
     project_to_sphere,
     spherical_voronoi,
     umap_or_pca,
+    voronoi,
 )
 from hf_dialemb.evaluation.report.pictures.maps import scatter
 from hf_dialemb.evaluation.results.rows import Row
@@ -23,6 +25,13 @@ from hf_dialemb.models.errors import InputError
 pytest.importorskip("matplotlib")
 
 with_umap = (pytest.mark.slow, pytest.mark.skipif(find_spec("umap") is None, reason="umap-learn is not installed"))
+
+
+@pytest.fixture(autouse=True)
+def small_pictures(monkeypatch):
+    """Fewer pixels, which take less time and show the same."""
+    monkeypatch.setattr(drawing, "DPI", 50)
+    monkeypatch.setattr(voronoi, "_PIXELS", 200)
 
 
 def colours(path):
@@ -130,13 +139,11 @@ def test_a_sphere_needs_four_centroids_that_divide_it(vectors, labels, message, 
 
 
 def test_borders_of_cells_are_as_far_from_two_centroids_and_nearer_to_no_other():
-    from hf_dialemb.evaluation.report.pictures.voronoi import _edges
-
     centroids = np.random.default_rng(0).normal(size=(9, 3))
     centroids /= np.linalg.norm(centroids, axis=1, keepdims=True)
-    nearest = np.sort(np.concatenate(_edges(centroids)) @ centroids.T, axis=1)
+    nearest = np.sort(np.concatenate(voronoi._edges(centroids)) @ centroids.T, axis=1)
     np.testing.assert_allclose(nearest[:, -1], nearest[:, -2], atol=1e-9)
-    assert len(_edges(centroids)) == 3 * 9 - 6  # Euler's formula
+    assert len(voronoi._edges(centroids)) == 3 * 9 - 6  # Euler's formula
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hf_dialemb.encoders.baselines import TfidfEncoder
-from hf_dialemb.evaluation.results.rows import Row
+from hf_dialemb.evaluation.results.rows import rows_of
 from hf_dialemb.evaluation.results.tables import column_of
 from hf_dialemb.evaluation.tasks import flow_extraction
 from hf_dialemb.evaluation.tasks.flow_extraction import (
@@ -287,7 +287,7 @@ def test_figures_of_a_file(tmp_path):
             assert measurement.mean == np.mean([found[metric, name].mean for name in ("bus", "train")])
         expected = 1 if metric in perplexities else 0 if metric in lower else 100
         assert measurement.mean == pytest.approx(expected, rel=0.1), (metric, setting)
-        row = Row("m", "c", "test", NAME, metric, setting, measurement.mean, None, 1)
+        (row,) = rows_of("m", "c", "test", [measurement])
         assert column_of(row).lower_is_better == (metric in lower)
 
 

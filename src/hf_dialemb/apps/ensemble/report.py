@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from ...corpora.candidates import read_candidates
 from ...evaluation.results.quoted import quoted_figures
-from ...evaluation.results.rows import Results, Row, describe_run, write_results
+from ...evaluation.results.rows import Results, Row, describe_run, rows_of, write_results
 from ...evaluation.run import command_line
 from ...evaluation.tasks.linear_layer import Outcome
 from ...evaluation.tasks.next_utterance import (
@@ -172,7 +172,7 @@ def _figures(name: str, plan: EnsemblePlan, found: RankedCandidates) -> list[Row
 
 
 def _row(plan: EnsemblePlan, system: str, measured: Measurement) -> Row:
-    return Row(system, plan.source("test"), "test", *measured)
+    return rows_of(system, plan.source("test"), "test", [measured])[0]
 
 
 def _compare(outcomes: Sequence[Outcome], names: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -51,9 +51,9 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 """What each field of a row may hold, and how that is called."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
-    """One measured or quoted figure; it is made by keywords, of measurements by `rows_of`.
+    """One measured or quoted figure; `rows_of` makes it of a measurement.
 
     Attributes:
         model: The encoder's name, as it was given.
