@@ -10,7 +10,6 @@ import torch
 from torch.nn.functional import cosine_similarity
 from transformers import AutoModel, AutoTokenizer
 
-from hf_dialemb.models import get_method
 from hf_dialemb.models.context_matching import matching_guided, mean_of_turns, turn_weights
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.dialogue_cse import DialogueCSEConfig, DialogueCSEModel, collate
@@ -152,15 +151,6 @@ def test_gradient_caching_gives_the_same_gradients(tiny_bert, aggregation):
     assert gradients[0].keys() == gradients[1].keys()
     assert len(gradients[0]) > 20
     assert all(torch.allclose(gradients[0][name], gradients[1][name], atol=1e-12) for name in gradients[0])
-
-
-def test_frozen_layers_have_no_gradient(tiny_bert):
-    model, tokenizer = make(tiny_bert, frozen_layers=1)
-    model.freeze_lower_layers()
-    model(**batch_of(model, tokenizer)).loss.backward()
-    learning = {name for name, parameter in model.named_parameters() if parameter.grad is not None}
-    assert learning
-    assert all(".layer.1." in name for name in learning)
 
 
 def test_the_official_scale_divides_the_loss_by_the_candidates(tiny_bert):
@@ -335,7 +325,3 @@ def test_training_ends_in_a_checkpoint_that_loads(tiny_bert, tmp_path, settings)
     batch = batch_of(model, tokenizer, [EXAMPLES[0]._replace(negatives=("ok",) * 9)])
     assert model.eval()(**batch).similarities.shape == (1, 10, 1)
     assert np.isfinite(model(**batch).loss.item())
-
-
-def test_it_is_registered():
-    assert get_method("dialogue_cse").model_class is DialogueCSEModel

@@ -53,12 +53,8 @@ def test_queries_of_several_utterances(turns, count):
     assert found[-1] == (query, "In which part of town")
 
 
-def test_the_words_of_a_query_of_several_utterances_count_together():
-    found, _ = pairs(TALK[:1], query_turns="2")
-    assert found == [("For how many nights then Yes", "In which part of town")]
-
-
-def test_dropout_pairs_are_an_utterance_and_itself():
+def test_the_words_of_a_query_count_together_and_dropout_pairs_are_an_utterance_and_itself():
+    assert pairs(TALK[:1], query_turns="2")[0] == [("For how many nights then Yes", "In which part of town")]
     found, _ = pairs(TALK, positives="dropout")
     assert len(found) == 5
     assert all(first == second for first, second in found)
@@ -88,16 +84,11 @@ def test_the_loss_of_a_batch_is_that_of_the_formula(tiny_bert, form):
     assert torch.allclose(output.similarities[:, 0, 0], (sides[0] * sides[1]).sum(-1))
 
 
-def test_of_a_query_that_is_too_long_the_end_stays(tiny_bert):
-    model, tokenizer = DSEModel.from_backbone(tiny_bert, query_turns="2", max_tokens=8)
+@pytest.mark.parametrize(("turns", "kept"), [("1", "1 2 3 4 5 6"), ("2", "4 5 6 7 8 9")])
+def test_of_a_text_too_long_the_start_stays_and_of_several_turns_the_end(tiny_bert, turns, kept):
+    model, tokenizer = DSEModel.from_backbone(tiny_bert, query_turns=turns, max_tokens=8)
     batch = collate([("1 2 3 4 5 6 7 8 9", "1 2 3")], tokenizer, model.config, Truncation())
-    assert tokenizer.decode(batch["input_ids"][0, 0]) == "[CLS] 4 5 6 7 8 9 [SEP]"
-
-
-def test_of_a_text_of_one_turn_that_is_too_long_the_start_stays(tiny_bert):
-    model, tokenizer = DSEModel.from_backbone(tiny_bert, max_tokens=8)
-    batch = collate([("1 2 3 4 5 6 7 8 9", "1 2 3")], tokenizer, model.config, Truncation())
-    assert tokenizer.decode(batch["input_ids"][0, 0]) == "[CLS] 1 2 3 4 5 6 [SEP]"
+    assert tokenizer.decode(batch["input_ids"][0, 0]) == f"[CLS] {kept} [SEP]"
 
 
 @pytest.mark.slow

@@ -12,25 +12,14 @@ from contrastive_reference import unit
 from hf_dialemb.models.losses import hard_targets, nt_xent, pair_contrastive, soft_targets, target_contrastive
 
 
-def test_equal_similarities_give_log_n_per_speaker():
-    loss = nt_xent(torch.zeros(4, 10, 2), torch.ones(4, 2, dtype=torch.bool), 0.2)
-    assert math.isclose(loss.item(), 2 * math.log(10), rel_tol=1e-6)
-
-
-def test_absent_speakers_do_not_count():
-    present = torch.tensor([[True, False]])
-    assert math.isclose(nt_xent(torch.zeros(1, 7, 2), present, 0.2).item(), math.log(7), rel_tol=1e-6)
-
-
-def test_matches_the_formula_term_by_term():
+@pytest.mark.parametrize("absent", [False, True])
+def test_the_loss_of_speakers_is_that_of_the_formula(absent):
     similarities = torch.rand(3, 5, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    expected = 0.0
-    for b in range(3):
-        for r in range(2):
-            e = [math.exp(similarities[b, n, r].item() / 0.3) for n in range(5)]
-            expected -= math.log(e[0] / sum(e)) / 3
-    loss = nt_xent(similarities, torch.ones(3, 2, dtype=torch.bool), 0.3)
-    assert math.isclose(loss.item(), expected, rel_tol=1e-12)
+    present = torch.tensor([[True, not absent]] * 3)
+    logs = torch.log_softmax(similarities / 0.3, dim=1)[:, 0]
+    assert math.isclose(nt_xent(similarities, present, 0.3).item(), -(logs * present).sum(1).mean(), rel_tol=1e-12)
+    alike = nt_xent(torch.zeros(4, 10, 2), present[:1].expand(4, 2), 0.2)
+    assert math.isclose(alike.item(), (1 if absent else 2) * math.log(10), rel_tol=1e-6)
 
 
 def test_the_programs_scale_is_a_division_by_the_number_of_samples():
@@ -82,22 +71,17 @@ def test_a_single_pair_has_no_negative_and_no_loss():
     assert pairs_loss(unit(1, 4, 0), unit(1, 4, 1), "hard").item() == 0
 
 
-def test_soft_targets_match_the_formula_term_by_term():
-    anchors, positives, labels = unit(7, 5, 0), unit(7, 5, 1), unit(7, 3, 2)
-    own = torch.eye(7, dtype=torch.bool)
-    targets = soft_targets(labels @ labels.T, own, 0.35)
+@pytest.mark.parametrize("contrast", ["soft", "hard"])
+def test_targets_match_the_formula_term_by_term(contrast):
+    anchors, positives, labels = unit(6, 5, 0), unit(6, 5, 1), unit(6, 3, 2)
+    if contrast == "soft":
+        targets = soft_targets(labels @ labels.T, torch.eye(6, dtype=torch.bool), 0.35)
+        expected = reference.dialog2flow_soft(anchors, positives, labels, 0.2, 0.35)
+    else:
+        names = ["a", "b", "a", "c", "b", "a"]
+        targets = hard_targets(torch.tensor([[one == other for other in names] for one in names]), anchors)
+        expected = reference.dialog2flow_hard(anchors, positives, names, 0.2)
     found = [target_contrastive(a @ b.T, targets, 0.2) for a, b in ((anchors, positives), (positives, anchors))]
-    expected = reference.dialog2flow_soft(anchors, positives, labels, 0.2, 0.35)
-    assert math.isclose(torch.stack(found).mean().item(), expected, rel_tol=1e-10)
-
-
-def test_hard_targets_match_the_formula_term_by_term():
-    names = ["a", "b", "a", "c", "b", "a"]
-    anchors, positives = unit(6, 5, 0), unit(6, 5, 1)
-    shared = torch.tensor([[first == second for second in names] for first in names])
-    targets = hard_targets(shared, anchors)
-    found = [target_contrastive(a @ b.T, targets, 0.2) for a, b in ((anchors, positives), (positives, anchors))]
-    expected = reference.dialog2flow_hard(anchors, positives, names, 0.2)
     assert math.isclose(torch.stack(found).mean().item(), expected, rel_tol=1e-10)
 
 

@@ -55,28 +55,16 @@ def test_one_sided_dialogues_have_exactly_zero_cross_representations(num_roles):
     assert torch.equal(own[:, 1:], torch.zeros_like(own[:, 1:]))
 
 
-def test_padding_changes_nothing():
+def test_padding_and_numbering_backwards_change_nothing_and_swapped_speakers_swap():
     hidden, mask, role_ids, turn_ids = random_batch(2)
-    short = [tensor[1:2, :20] for tensor in (hidden, mask, role_ids, turn_ids)]
-    alone = speaker_representations(*short, 2, 3)
-    padded = speaker_representations(hidden, mask, role_ids, turn_ids, 2, 3)
-    assert relative(alone[0], padded[0][1:2]) < 1e-12
-    assert relative(alone[1], padded[1][1:2]) < 1e-12
-
-
-def test_swapping_the_speakers_swaps_the_representations():
-    hidden, mask, role_ids, turn_ids = random_batch(2)
-    own, cross, _ = speaker_representations(hidden, mask, role_ids, turn_ids, 2, 4)
-    own_swapped, cross_swapped, _ = speaker_representations(hidden, mask, 1 - role_ids, turn_ids, 2, 4)
-    assert torch.allclose(own, own_swapped.flip(1), atol=1e-12)
-    assert torch.allclose(cross, cross_swapped.flip(1), atol=1e-12)
-
-
-def test_numbering_turns_backwards_changes_nothing():
-    hidden, mask, role_ids, turn_ids = random_batch(2)
-    _, cross, _ = speaker_representations(hidden, mask, role_ids, turn_ids, 2, 2)
-    _, backwards, _ = speaker_representations(hidden, mask, role_ids, turn_ids.max() - turn_ids, 2, 2)
-    assert relative(cross, backwards) < 1e-10
+    whole = speaker_representations(hidden, mask, role_ids, turn_ids, 2, 3)
+    short = speaker_representations(*(each[1:2, :20] for each in (hidden, mask, role_ids, turn_ids)), 2, 3)
+    backwards = speaker_representations(hidden, mask, role_ids, turn_ids.max() - turn_ids, 2, 3)
+    swapped = speaker_representations(hidden, mask, 1 - role_ids, turn_ids, 2, 3)
+    for kind in (0, 1):
+        assert relative(short[kind], whole[kind][1:2]) < 1e-12
+        assert relative(backwards[kind], whole[kind]) < 1e-10
+        assert torch.allclose(whole[kind], swapped[kind].flip(1), atol=1e-12)
 
 
 def test_memory_and_time_do_not_hold_n_by_n_matrices():

@@ -121,14 +121,6 @@ def test_scores_far_apart_stay_finite():
     assert torch.allclose(logits, torch.tensor([[1 / 3, 2 / 3], [1.0, 0.0]]).log().clamp(min=-3e4))
 
 
-def test_gradients_reach_every_member(ensemble, examples):
-    model = ensemble[0]
-    model.zero_grad()
-    model(**batch_of(ensemble, examples)).loss.backward()
-    assert all(any(p.grad is not None and p.grad.any() for p in member.parameters()) for member in model.members)
-    model.zero_grad()
-
-
 def test_the_order_of_members_does_not_matter_and_that_of_candidates_is_kept(ensemble, folders, examples):
     scores = np.stack(score_candidates(ranker_of(ensemble), examples))
     other = MultiGranularityModel.from_members([folders[name] for name in "tba"])
@@ -228,11 +220,6 @@ def test_matchers_make_an_ensemble_that_ranks_but_does_not_embed(folders, exampl
     ):
         with pytest.raises(InputError, match="embeds neither; rank candidates with it"):
             attempt()
-
-
-def test_the_embedding_switch_belongs_to_the_instance(ensemble):
-    assert ensemble[0].embeds
-    assert MultiGranularityModel.embeds
 
 
 def refused(paths) -> str:

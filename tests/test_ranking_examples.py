@@ -13,7 +13,7 @@ from hf_dialemb.models.config import RankerConfig
 from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn, plain
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.ranking_examples import RankingExamples
-from hf_dialemb.training.candidate_sets import given_examples, ranking_example
+from hf_dialemb.training.candidate_sets import given_examples
 
 
 def talk(number, *texts):
@@ -38,6 +38,7 @@ def test_a_context_is_all_that_was_said_before_and_its_true_response_comes_first
     assert [turn.content for turn in found.context] == ["ask 0", "answer 0", "again 0"]
     assert found.candidates[0] == "You're  Welcome"
     assert len(found.candidates) == 5
+    assert examples().response_texts == []  # no vectors are asked for without a granularity
 
 
 def test_no_other_says_what_the_true_response_says_and_none_comes_twice():
@@ -81,10 +82,6 @@ def test_others_of_a_granularity_come_from_their_segment():
             assert all((level - 1) * 8 <= other - 1 < level * 8 for other in others)
 
 
-def test_no_vectors_are_asked_for_without_a_granularity():
-    assert examples().response_texts == []
-
-
 @pytest.mark.parametrize(
     ("dialogues", "settings", "reason"),
     [
@@ -116,17 +113,15 @@ def test_candidate_sets_hold_the_true_response_once_at_a_drawn_place():
     assert drawn[0].responses[drawn[0].correct[0]] == "answer 0"
     assert drawn == draw_candidates(DIALOGUES, 10, "assistant", seed=3)
     assert drawn != draw_candidates(DIALOGUES, 10, "assistant", seed=4)
+    with pytest.raises(InputError, match="got 3 different responses, expected at least 5"):
+        draw_candidates(DIALOGUES[:2], 5, "assistant", seed=0)
 
 
-def test_a_file_of_candidates_says_how_they_were_drawn(tmp_path):
-    drawn = draw_candidates(DIALOGUES, 10, "any", seed=3)
-    write_candidates(tmp_path / "c.jsonl", drawn, {"seed": 3})
-    assert read_candidates(tmp_path / "c.jsonl") == ({"seed": 3}, drawn)
-
-
-def test_the_true_response_of_a_set_comes_first_in_an_example():
-    selection = ResponseSelection((Turn("user", "hello"),), ("a", "b", "c"), (1,))
-    assert ranking_example(selection).candidates == ("b", "a", "c")
+def test_a_file_of_candidates_says_how_they_were_drawn_and_keeps_other_line_breaks(tmp_path):
+    turns = (Turn("user", "one\u2028two\x85three\x0bfour"),)
+    sets = [*draw_candidates(DIALOGUES, 10, "any", seed=3), ResponseSelection(turns, ("a\u2029b", "c"), (0,), "x")]
+    write_candidates(tmp_path / "c.jsonl", sets, {"seed": 3})
+    assert read_candidates(tmp_path / "c.jsonl") == ({"seed": 3}, sets)
 
 
 @pytest.mark.parametrize(
@@ -148,18 +143,6 @@ def test_a_malformed_set_is_named_by_its_line(tmp_path, line, reason):
         read_candidates(file)
     with pytest.raises(InputError, match="expected a file of candidates"):
         read_candidates(tmp_path / "none.jsonl")
-
-
-def test_too_few_responses_for_a_set():
-    with pytest.raises(InputError, match="got 3 different responses, expected at least 5"):
-        draw_candidates(DIALOGUES[:2], 5, "assistant", seed=0)
-
-
-def test_texts_with_other_line_breaks_are_read_back(tmp_path):
-    turns = (Turn("user", "one\u2028two\x85three\x0bfour"),)
-    write_candidates(tmp_path / "sets.jsonl", [ResponseSelection(turns, ("a\u2029b", "c"), (0,), "x")], {"seed": 1})
-    _, found = read_candidates(tmp_path / "sets.jsonl")
-    assert (found[0].context, found[0].responses) == (turns, ("a\u2029b", "c"))
 
 
 def test_what_is_correct_too_is_no_false_response_and_all_sets_keep_as_many(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
 
@@ -33,12 +34,6 @@ def tokens(tokenizer, texts, **more):
     return tokenize_utterances(texts, tokenizer, more.pop("max_tokens", 32), more.pop("count", Truncation()), **more)
 
 
-def test_the_embedding_is_the_mean_of_the_tokens(encoder):
-    model, tokenizer = encoder
-    output = model(**tokens(tokenizer, TEXTS[:1]))
-    assert torch.allclose(output.pooler_output[0], output.last_hidden_state[0].mean(0), atol=1e-6)
-
-
 def test_rows_without_tokens_are_zero():
     hidden, mask = torch.randn(2, 3, 4), torch.tensor([[1, 1, 0], [0, 0, 0]])
     pooled = mean_of_tokens(hidden, mask)
@@ -47,12 +42,8 @@ def test_rows_without_tokens_are_zero():
 
 
 def test_padding_and_the_order_of_a_batch_do_not_matter(encoder):
-    model, tokenizer = encoder
-    together = encode_utterances(model, tokenizer, TEXTS)
-    for row, text in enumerate(TEXTS):
-        assert torch.allclose(
-            torch.from_numpy(encode_utterances(model, tokenizer, [text])[0]), torch.from_numpy(together[row]), atol=1e-5
-        )
+    together = encode_utterances(*encoder, TEXTS)
+    assert together == pytest.approx(np.concatenate([encode_utterances(*encoder, [text]) for text in TEXTS]), abs=1e-5)
 
 
 def test_parts_of_like_length_are_put_back_in_order(encoder):
@@ -134,31 +125,6 @@ def test_one_message_reads_as_its_text_alone(encoder):
 def test_the_positive_comes_first():
     similarities = torch.arange(9.0).view(3, 3)
     assert positives_first(similarities)[:, :, 0].tolist() == [[0, 1, 2], [4, 3, 5], [8, 6, 7]]
-
-
-def test_frozen_layers_do_not_learn(tiny_bert):
-    model, tokenizer = DSEModel.from_backbone(tiny_bert, frozen_layers=1)
-    model.freeze_lower_layers()
-    model.train()
-    model(
-        **collate([(TEXTS[0], TEXTS[2]), (TEXTS[3], TEXTS[4])], tokenizer, model.config, Truncation())
-    ).loss.backward()
-    learning = {name for name, parameter in model.named_parameters() if parameter.grad is not None}
-    assert learning
-    assert all(name.startswith(("encoder.encoder.layer.1.", "heads.")) for name in learning)
-
-
-def test_a_saved_encoder_loads_as_it_was(encoder, tmp_path):
-    from transformers import AutoModel, AutoTokenizer
-
-    model, tokenizer = encoder
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    again = AutoModel.from_pretrained(tmp_path)
-    assert type(again) is DSEModel
-    assert all(torch.equal(value, again.state_dict()[name]) for name, value in model.state_dict().items())
-    expected = encode_utterances(model, tokenizer, TEXTS)
-    assert (encode_utterances(again, AutoTokenizer.from_pretrained(tmp_path), TEXTS) == expected).all()
 
 
 @pytest.mark.parametrize(
