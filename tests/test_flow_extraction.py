@@ -13,7 +13,6 @@ from hf_dialemb.evaluation.results.rows import rows_of
 from hf_dialemb.evaluation.results.tables import column_of
 from hf_dialemb.evaluation.tasks import flow_extraction
 from hf_dialemb.evaluation.tasks.flow_extraction import (
-    NAME,
     Utterance,
     annotated_flows,
     cluster_utterances,
