@@ -275,5 +275,5 @@ def test_it_is_not_trained_but_assembled(tmp_path, capsys):
     assert main(words) == 2
     errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("dialemb: error: ")]
     assert len(errors) == 1
-    assert "train them one by one and assemble them with MultiGranularityModel.from_members" in errors[0]
+    assert "train them one by one, then put them together with dialemb ensemble" in errors[0]
     assert not (tmp_path / "run").exists()

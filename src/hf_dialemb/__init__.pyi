@@ -1,5 +1,6 @@
 """The public names, each with its place: what ``import hf_dialemb`` offers, read by it and by type checkers alike."""
 
+from .apps.merge import merge as merge
 from .apps.search import search as search
 from .corpora import load_dialogues as load_dialogues
 from .encoders.loading import load_encoder as load_encoder
@@ -22,6 +23,8 @@ from .models.dual_encoder import DualEncoderConfig as DualEncoderConfig
 from .models.dual_encoder import DualEncoderModel as DualEncoderModel
 from .models.encoder import encode as encode
 from .models.errors import InputError as InputError
+from .models.merged import MergedConfig as MergedConfig
+from .models.merged import MergedModel as MergedModel
 from .models.method import Method as Method
 from .models.multi_granularity import MultiGranularityConfig as MultiGranularityConfig
 from .models.multi_granularity import MultiGranularityModel as MultiGranularityModel

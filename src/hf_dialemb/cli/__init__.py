@@ -24,6 +24,7 @@ from . import (
     evaluate,
     export,
     flow,
+    merge,
     publish,
     rank,
     search,
@@ -32,7 +33,8 @@ from . import (
 from .parser import Parser, check_split
 
 _COMMANDS = (
-    demo, train, evaluate, embed, search, benchmark, card, convert, corpus, ensemble, export, flow, publish, rank,
+    demo, train, evaluate, embed, search, benchmark, card, convert, corpus, ensemble, export, flow, merge, publish,
+    rank,
 )  # fmt: skip
 """The modules of the commands, in the order of the help; each adds its own."""
 

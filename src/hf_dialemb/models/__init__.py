@@ -27,6 +27,7 @@ METHODS: dict[str, str | Method] = {
     "transformer_dual_encoder": "hf_dialemb.models.transformer_dual_encoder",
     "deep_attention_matching": "hf_dialemb.models.deep_attention_matching",
     "multi_granularity": "hf_dialemb.models.multi_granularity",
+    "merged": "hf_dialemb.models.merged",
 }
 """Method name to the method, or to the module that defines it as ``METHOD`` (``module:NAME`` under another name)."""
 

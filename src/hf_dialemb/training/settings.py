@@ -135,8 +135,8 @@ class RunArguments:
         self.dev_split = None if self.dev_split == "none" else self.dev_split
         if not get_method(self.method).trained:
             raise InputError(
-                f"method: got {self.method}, whose members are trained; train them one by one and assemble them with "
-                "MultiGranularityModel.from_members, or let dialemb ensemble do both"
+                f"method: got {self.method}, whose members are trained; train them one by one, then put them together "
+                "with dialemb ensemble (rankers) or dialemb merge (encoders)"
             )
         check_range("max_dialogues", self.max_dialogues, 2)
         check_range("max_dev_dialogues", self.max_dev_dialogues, 2)

@@ -27,7 +27,7 @@ from .weights import check_same_weights, count_weights
 SCHEMA = 1
 """The version of the record's format."""
 
-ENSEMBLE = "multi_granularity"
+ENSEMBLE, MERGED = "multi_granularity", "merged"
 
 _REPORTED = ("steps", "dialogues", "examples", "processes", "seconds", "truncation", "checkpoint")
 _OPTIONAL = ("hardware", "energy", "resumed_from")  # reports of earlier versions lack them
@@ -38,8 +38,8 @@ def make_record(folder: Path, run: Path, licences: Sequence[str] = ()) -> dict[s
     """Reads a published folder and its training's."""
     model, settings = _model(folder)
     members = _members(run, model["method"])
-    training = [_training(each) for each in _runs(run, members)]
-    if model["method"] != ENSEMBLE:
+    training = [each for path in _runs(run, members) for each in trainings_behind(path)]
+    if get_method(model["method"]).trained:
         _check_settings(folder, run, {"method": model["method"], **settings}, training[0]["settings"])
     check_same_weights(folder, run)
     return {
@@ -48,7 +48,7 @@ def make_record(folder: Path, run: Path, licences: Sequence[str] = ()) -> dict[s
         "model": model,
         "measured_as": [{"name": _given(path), "weights": fingerprint(str(path))} for path in (run, folder)],
         "members": members,
-        "reference": _reference(run, model["method"], training[0]["settings"]),
+        "reference": _reference(run, model["method"]),
         "training": training,
         "licences": dict(_licence(each) for each in licences),
         "quantisation": _quantisation(folder / QUANTISATION),
@@ -98,7 +98,9 @@ def _model(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _members(run: Path, method: str) -> list[str]:
-    """Names what an ensemble was made of; nothing for any other model."""
+    """Names what an ensemble or a merged encoder was made of; nothing for any other model."""
+    if method == MERGED:
+        return [f"{Path(part).name} x {weight:g}" for part, weight in RunFolder(run).settings()["parts"].items()]
     if method != ENSEMBLE:
         return []
     if RunFolder(run / GRANULARITIES).members_file.is_file():
@@ -108,7 +110,7 @@ def _members(run: Path, method: str) -> list[str]:
 
 def _runs(run: Path, members: Sequence[str]) -> list[Path]:
     """Finds the trainings behind a run: itself, or those of an ensemble's members and what told them similarity."""
-    if not members:
+    if not members or not RunFolder(run).members_file.is_file():
         return [run]
     beside = run.resolve().parent
     names = dict.fromkeys(Path(member).parts[0] for member in members)
@@ -117,10 +119,27 @@ def _runs(run: Path, members: Sequence[str]) -> list[Path]:
     return [beside / name for name in names]
 
 
-def _training(run: Path) -> dict[str, Any]:
-    """Reads what a training left, without its log and without places on the machine."""
-    folder = RunFolder(run)
-    report, settings = folder.report(), folder.settings()
+def trainings_behind(run: Path) -> list[dict[str, Any]]:
+    """Reads what a training left, or those whose sum a merged encoder is.
+
+    Raises:
+        InputError: The run has no record, or a part of it had none.
+    """
+    folder = RunFolder(run.parent if run.name.startswith("checkpoint-") else run)
+    report = folder.report()
+    if "trainings" not in report:
+        return [_training(folder, report)]
+    if report["unrecorded"]:
+        raise InputError(
+            f"{run}: got no record of how {', '.join(report['unrecorded'])} was trained, expected its "
+            "data and licences; merge the folder of its run"
+        )
+    return list(report["trainings"])
+
+
+def _training(folder: RunFolder, report: Mapping[str, Any]) -> dict[str, Any]:
+    """Describes a training without its log and without places on the machine."""
+    run, settings = folder.path, folder.settings()
     for name in ("method", "corpus", "checkpoint_selection", "seed"):
         field_of(settings, name, str(folder.settings_file), folder.REMEDY)
     kept = {name: field_of(report, name, str(folder.report_file), folder.REMEDY) for name in _REPORTED}
@@ -145,11 +164,11 @@ def _check_settings(folder: Path, run: Path, published: Mapping[str, Any], setti
             )
 
 
-def _reference(run: Path, method: str, settings: Mapping[str, Any]) -> str | None:
+def _reference(run: Path, method: str) -> str | None:
     """Names what a model is compared with: its backbone, or for an ensemble the single ranker."""
     if method == ENSEMBLE:
         return _given(run.parent / BASELINE)
-    backbone = settings.get("backbone")
+    backbone = without_places(RunFolder(run).settings().get("backbone"))
     return None if get_method(method).from_scratch or backbone is None else str(backbone)
 
 

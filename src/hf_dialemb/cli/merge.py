@@ -1,0 +1,47 @@
+"""The command ``dialemb merge``: several trainings of one backbone become one encoder."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..models.errors import InputError
+from .parser import Parser, add_command
+
+_HELP = """What each training moved, times its weight, is added to the backbone. The result is a run folder like any
+other. With --rank a LoRA adapter lies beside the merged weights.
+
+example: dialemb merge --backbone all-MiniLM-L6-v2 --model runs/dse=1 runs/dialogue-cse=1 --output runs/both
+example: dialemb merge --backbone all-MiniLM-L6-v2 --model runs/dse runs/dialogue-cse runs/flow --output runs/best
+         --choose-by sgd/dev multiwoz/dev"""
+
+
+def add(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Adds the command."""
+    parser = add_command(commands, "merge", "Merge trainings of one backbone into one encoder.", _HELP)
+    parser.add_argument("--backbone", required=True, help="folder or Hub id of what all of them began with")
+    parser.add_argument("--model", nargs="+", required=True, help="each as FOLDER=WEIGHT, or FOLDER for a weight of 1")
+    parser.add_argument("--rank", type=int, help="cut what is added to so many singular values, as a LoRA adapter")
+    parser.add_argument("--max-tokens", type=int, default=512, help="where texts are cut (default: 512)")
+    parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    parts = dict(map(_weighted, options.model))
+    if len(parts) < len(options.model):
+        raise InputError("--model: got one folder twice, expected each once; add their weights")
+    from ..apps.merge import merge
+
+    run = merge(options.backbone, parts, options.rank, output_dir=options.output, max_tokens=options.max_tokens)
+    print(f"Wrote {run.path}")
+
+
+def _weighted(given: str) -> tuple[str, float]:
+    path, _, weight = given.rpartition("=")
+    if not path:
+        return given, 1.0
+    try:
+        return path, float(weight)
+    except ValueError:
+        raise InputError(f"--model {given}: got the weight {weight!r}, expected a number, as in {path}=0.5") from None

@@ -1,0 +1,175 @@
+"""Merging: what trainings moved, added to their backbone; weights, adapters, folders and refusals."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from interface_block import dialogues_in_memory
+from safetensors.torch import load_file
+from sentence_transformers import SentenceTransformer
+from transformers import AutoModel
+
+import hf_dialemb
+from hf_dialemb.cli import main
+from hf_dialemb.evaluation.results.learnt import sets_behind
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.merged import MergedModel, factors
+
+DIALOGUES = dialogues_in_memory()
+LAYER = "encoder.layer.0.attention.self.query.weight"
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_bert, tmp_path_factory):
+    """Two trainings of one backbone: of utterances, and of dialogues, whose markers are further words."""
+    folder = tmp_path_factory.mktemp("trained")
+    options = {"backbone": tiny_bert, "max_steps": 3, "learning_rate": 0.01, "save_steps": 3}
+    return [
+        hf_dialemb.train(method, DIALOGUES if method == "dse" else "sample", output_dir=folder / method, **options).path
+        for method in ("dse", "dial2vec")
+    ]
+
+
+def weights(backbone, parts, rank=None):
+    return MergedModel.from_parts(str(backbone), {str(path): weight for path, weight in parts.items()}, rank)[0]
+
+
+def test_it_is_the_backbone_and_what_each_training_moved(tiny_bert, trained):
+    start = AutoModel.from_pretrained(tiny_bert).state_dict()
+    first, second = (load_file(path / "model.safetensors") for path in trained)
+    found = weights(tiny_bert, {trained[0]: 0.5, trained[1]: 2}).encoder.state_dict()
+    for name in found:
+        expected = start[name] + 0.5 * (first[f"encoder.{name}"] - start[name])
+        expected += 2 * (second[f"encoder.{name}"][: len(expected)] - start[name])
+        assert torch.allclose(found[name], expected, atol=1e-6), name
+    swapped = weights(tiny_bert, {trained[1]: 2, trained[0]: 0.5}).encoder.state_dict()
+    assert all(torch.allclose(found[name], swapped[name], atol=1e-6) for name in found)
+    assert torch.allclose(weights(tiny_bert, {trained[0]: 1}).encoder.state_dict()[LAYER], first[f"encoder.{LAYER}"])
+
+
+def test_a_rank_cuts_each_linear_layer_and_leaves_the_rest(tiny_bert, trained):
+    start = AutoModel.from_pretrained(tiny_bert).state_dict()
+    whole, cut = weights(tiny_bert, {trained[0]: 1}), weights(tiny_bert, {trained[0]: 1}, rank=2)
+    assert set(cut.adapter) == {
+        name.removesuffix(".weight") for name, value in start.items()
+        if name.startswith("encoder.") and value.dim() == 2
+    }  # fmt: skip
+    for name, value in cut.encoder.state_dict().items():
+        moved, all_of_it = value - start[name], whole.encoder.state_dict()[name] - start[name]
+        if name.removesuffix(".weight") in cut.adapter and value.dim() == 2:
+            left, values, right = np.linalg.svd(all_of_it.double().numpy())
+            best = left[:, :2] * values[:2] @ right[:2]
+            assert np.abs(moved.numpy() - best).max() <= 0.01 * np.abs(best).max()  # bfloat16
+        else:
+            assert torch.equal(value, start[name]), name
+    random = torch.randn(6, 4)
+    assert torch.allclose(torch.mm(*reversed(factors(random, 4))), random, atol=0.05)
+
+
+def test_the_result_is_a_run_like_any_other(tiny_bert, trained, tmp_path, capsys):
+    parts = {str(trained[0]): 1.0, trained[1]: 0.3}
+    run = hf_dialemb.merge(tiny_bert, parts, output_dir=tmp_path / "both")
+    vectors = run.encoder().encode(DIALOGUES)
+    texts = [" ".join(turn["content"] for turn in dialogue["messages"]) for dialogue in DIALOGUES]
+    assert np.allclose(run.encoder().encode_utterances(texts), vectors, atol=1e-5)  # a dialogue is one text
+    assert np.allclose(SentenceTransformer(str(run.path), device="cpu").encode(texts), vectors, atol=1e-5)
+    assert sets_behind(str(run.path)) == sets_behind(str(trained[1])) == {("sample", "train")}
+    assert main(["merge", "--backbone", tiny_bert, "--model", str(trained[0]), f"{trained[1]}=0.3", "--output",
+                 str(tmp_path / "again")]) == 0  # fmt: skip
+    assert (tmp_path / "again/model.safetensors").read_bytes() == (run.path / "model.safetensors").read_bytes()
+    assert capsys.readouterr().out == f"Wrote {tmp_path / 'again'}\n"
+    more = hf_dialemb.merge(tiny_bert, {run: 2}, output_dir=tmp_path / "more")  # a merged one is a training too
+    assert len(more.report()["trainings"]) == 2
+
+
+@pytest.mark.slow
+def test_it_is_published_with_a_card_that_names_its_parts(trained, tiny_bert, tmp_path):
+    run = hf_dialemb.merge(tiny_bert, {trained[1]: 1.0}, output_dir=tmp_path / "merged")
+    assert main(["export", "--model", str(run.path), "--output", str(tmp_path / "published")]) == 0
+    stock = SentenceTransformer(str(tmp_path / "published"), device="cpu").encode(["hello there"])
+    assert np.allclose(stock, run.encoder().encode_utterances(["hello there"]), atol=1e-6)
+    results = tmp_path / "results.json"
+    assert main(["evaluate", "--model", str(run.path), tiny_bert, "--corpus", "sample", "--seeds", "1", "--output",
+                 str(results)]) == 0  # fmt: skip
+    assert (
+        main(["card", "--model", str(tmp_path / "published"), "--run", str(run.path), "--results", str(results)]) == 0
+    )
+    card = (tmp_path / "published/README.md").read_text()
+    for fact in ("| Parts | dial2vec x 1 |", "| Method | Merged trainings |", "| sample | train |", "2212.04089"):
+        assert fact in card
+
+
+ADAPTED = """
+import json, sys
+import numpy as np
+from sentence_transformers import SentenceTransformer
+from transformers import AutoModel, AutoTokenizer
+folder, backbone, output = sys.argv[1:]
+plain, loaded = SentenceTransformer(folder, device="cpu"), AutoModel.from_pretrained(backbone)
+loaded.load_adapter(folder)
+batch = AutoTokenizer.from_pretrained(folder)(["hello there"], return_tensors="pt")
+np.savez(output, plain=plain.encode(["hello there"]), loaded=loaded(**batch).last_hidden_state.detach().mean(1).numpy())
+"""
+
+
+@pytest.mark.slow
+def test_the_adapter_gives_the_merged_vectors_in_a_fresh_process(tiny_bert, trained, tmp_path):
+    pytest.importorskip("peft", reason="peft reads adapters")
+    run = hf_dialemb.merge(tiny_bert, {trained[0]: 1}, rank=4, output_dir=tmp_path / "cut")
+    folder, found = run.path / "adapter", tmp_path / "found.npz"
+    subprocess.run([sys.executable, "-c", ADAPTED, folder, tiny_bert, found], check=True)
+    expected = run.encoder().encode_utterances(["hello there"])
+    for way, vectors in np.load(found).items():
+        assert np.allclose(vectors, expected, atol=1e-5), way
+    assert json.loads((folder / "adapter_config.json").read_text())["r"] == 4
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({}, "parts: got none"),
+        ({"dse": float("nan")}, "got the weight nan for .*dse', expected a number"),
+        ({"dse": "much"}, "got the weight 'much'"),
+        ({"start": 1}, "moved nothing of .* leave it out"),
+        ({"other": 1}, r"is \d+% of its length away from .* merge trainings of one backbone"),
+        ({"wider": 1}, r"has \(\d+, 8\) for embeddings.* expected the \(\d+, 16\)"),
+        ({"roberta": 1}, "has "),
+        ({"static": 1}, "got a static encoder, .*static', expected a training"),
+    ],
+)
+def test_what_cannot_be_merged_is_refused(parts, message, tiny_bert, tiny_backbones, trained, tmp_path):
+    from transformers import BertConfig, BertModel
+
+    folders = {"start": tiny_bert, "dse": trained[0], "roberta": tiny_backbones["roberta"]}
+    for name, size in (("other", 16), ("wider", 8)):
+        config = BertConfig.from_pretrained(tiny_bert, hidden_size=size)
+        model = BertModel(config)
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter)
+        folders[name] = tmp_path / name
+        model.save_pretrained(folders[name])
+        for file in ("tokenizer.json", "tokenizer_config.json"):
+            (folders[name] / file).write_bytes((trained[0] / file).read_bytes())
+    folders["static"] = tmp_path / "static"
+    (folders["static"] / "0_StaticEmbedding").mkdir(parents=True)
+    with pytest.raises(InputError, match=message):
+        hf_dialemb.merge(
+            tiny_bert, {folders[name]: weight for name, weight in parts.items()}, output_dir=tmp_path / "x"
+        )
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_command_says_what_is_wrong(tiny_bert, trained, tmp_path, capsys):
+    words = ["merge", "--backbone", tiny_bert, "--output", str(tmp_path), "--model"]
+    for parts, message in [
+        ([f"{trained[0]}=half"], "got the weight 'half', expected a number"),
+        ([f"{trained[0]}=1", f"{trained[0]}=2"], "got one folder twice"),
+        ([str(trained[0])], f"{tmp_path} exists already"),
+    ]:
+        assert main([*words, *parts]) == 2
+        assert message in capsys.readouterr().err
