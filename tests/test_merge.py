@@ -15,7 +15,9 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
 import hf_dialemb
+from hf_dialemb.apps.merge_search import Search
 from hf_dialemb.cli import main
+from hf_dialemb.corpora.own.jsonl import write_jsonl
 from hf_dialemb.evaluation.results.learnt import sets_behind
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.merged import MergedModel, factors
@@ -25,12 +27,12 @@ LAYER = "encoder.layer.0.attention.self.query.weight"
 
 
 @pytest.fixture(scope="module")
-def trained(tiny_bert, tmp_path_factory):
+def trained(tiny_bert, sample_dialogues, tmp_path_factory):
     """Two trainings of one backbone: of utterances, and of dialogues, whose markers are further words."""
     folder = tmp_path_factory.mktemp("trained")
     options = {"backbone": tiny_bert, "max_steps": 3, "learning_rate": 0.01, "save_steps": 3}
     return [
-        hf_dialemb.train(method, DIALOGUES if method == "dse" else "sample", output_dir=folder / method, **options).path
+        hf_dialemb.train(method, sample_dialogues[:20], output_dir=folder / method, **options).path
         for method in ("dse", "dial2vec")
     ]
 
@@ -78,7 +80,7 @@ def test_the_result_is_a_run_like_any_other(tiny_bert, trained, tmp_path, capsys
     texts = [" ".join(turn["content"] for turn in dialogue["messages"]) for dialogue in DIALOGUES]
     assert np.allclose(run.encoder().encode_utterances(texts), vectors, atol=1e-5)  # a dialogue is one text
     assert np.allclose(SentenceTransformer(str(run.path), device="cpu").encode(texts), vectors, atol=1e-5)
-    assert sets_behind(str(run.path)) == sets_behind(str(trained[1])) == {("sample", "train")}
+    assert sets_behind(str(run.path)) == sets_behind(str(trained[1])) == frozenset()
     assert main(["merge", "--backbone", tiny_bert, "--model", str(trained[0]), f"{trained[1]}=0.3", "--output",
                  str(tmp_path / "again")]) == 0  # fmt: skip
     assert (tmp_path / "again/model.safetensors").read_bytes() == (run.path / "model.safetensors").read_bytes()
@@ -173,3 +175,22 @@ def test_the_command_says_what_is_wrong(tiny_bert, trained, tmp_path, capsys):
     ]:
         assert main([*words, *parts]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_weights_are_chosen_on_dev_sets_and_each_try_is_kept(
+    tiny_bert, trained, sample_dialogues, tmp_path, capsys, monkeypatch
+):
+    dev = str(tmp_path / "dev.jsonl")
+    write_jsonl(sample_dialogues[:12], dev)
+    words = ["merge", "--backbone", tiny_bert, "--output", str(tmp_path / "best"), "--model", *map(str, trained)]
+    assert main([*words, "--choose-by", "sgd/test"]) == 2
+    assert "expected a dev or train split; what is tested chooses nothing" in capsys.readouterr().err
+    assert main([*words, "--choose-by", dev, f"speakers:{dev}"]) == 0
+    log = json.loads((tmp_path / "best-search.json").read_text())
+    best = max(log["tries"], key=lambda each: each["mean"])
+    parts = json.loads((tmp_path / "best/training_settings.json").read_text())["parts"]
+    assert parts == {path: weight for path, weight in best["weights"].items() if weight}
+    assert {*best["figures"]} == {dev, f"speakers:{dev}"}
+    monkeypatch.setattr(Search, "_figures", None)  # the search goes on from its log
+    again = Search(tiny_bert, [*map(str, trained)], log["search"]["by"], tmp_path / "best-search.json")
+    assert again.best() == parts

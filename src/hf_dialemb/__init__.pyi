@@ -7,6 +7,7 @@ from .encoders.loading import load_encoder as load_encoder
 from .evaluation.evaluate import evaluate as evaluate
 from .flow.extract import extract_flow as extract_flow
 from .models import register as register
+from .models.backbones import weights as weights
 from .models.deep_attention_matching import DeepAttentionMatchingConfig as DeepAttentionMatchingConfig
 from .models.deep_attention_matching import DeepAttentionMatchingModel as DeepAttentionMatchingModel
 from .models.dial2vec import Dial2VecConfig as Dial2VecConfig

@@ -19,6 +19,7 @@ from . import (
     convert,
     corpus,
     demo,
+    distil,
     embed,
     ensemble,
     evaluate,
@@ -33,8 +34,8 @@ from . import (
 from .parser import Parser, check_split
 
 _COMMANDS = (
-    demo, train, evaluate, embed, search, benchmark, card, convert, corpus, ensemble, export, flow, merge, publish,
-    rank,
+    demo, train, evaluate, embed, search, benchmark, card, convert, corpus, ensemble, export, flow, merge, distil,
+    publish, rank,
 )  # fmt: skip
 """The modules of the commands, in the order of the help; each adds its own."""
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..models.errors import InputError
-from .parser import Parser, add_command
+from .parser import Parser, add_command, say
 
 _HELP = """What each training moved, times its weight, is added to the backbone. The result is a run folder like any
 other. With --rank a LoRA adapter lies beside the merged weights.
@@ -22,6 +22,9 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--backbone", required=True, help="folder or Hub id of what all of them began with")
     parser.add_argument("--model", nargs="+", required=True, help="each as FOLDER=WEIGHT, or FOLDER for a weight of 1")
     parser.add_argument("--rank", type=int, help="cut what is added to so many singular values, as a LoRA adapter")
+    parser.add_argument("--choose-by", nargs="+", help="choose weights on these sets, such as sgd/dev (by labels) or "
+                        "speakers:sgd/dev (without); each try is kept in OUTPUT-search.json")  # fmt: skip
+    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     parser.add_argument("--max-tokens", type=int, default=512, help="where texts are cut (default: 512)")
     parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
     parser.set_defaults(run=_run)
@@ -33,6 +36,14 @@ def _run(options: argparse.Namespace) -> None:
         raise InputError("--model: got one folder twice, expected each once; add their weights")
     from ..apps.merge import merge
 
+    if options.choose_by:
+        if any(path + "=" in given for path, given in zip(parts, options.model, strict=True)):
+            raise InputError("--choose-by: got weights in --model too; leave them out")
+        from ..apps.merge_search import Search
+
+        log = options.output.with_name(f"{options.output.name}-search.json")
+        parts = Search(options.backbone, [*parts], options.choose_by, log, options.rank, options.data_dir).best()
+        say("Chosen: " + " ".join(f"{path}={weight:g}" for path, weight in parts.items()))
     run = merge(options.backbone, parts, options.rank, output_dir=options.output, max_tokens=options.max_tokens)
     print(f"Wrote {run.path}")
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..models.dialogue import Dialogue, Turn
 
-Kind = Literal["tfidf", "lda", "doc2vec", "words", "api", "dialemb", "sentence-transformers", "transformers"]
+Kind = Literal["tfidf", "lda", "doc2vec", "words", "api", "static", "dialemb", "sentence-transformers", "transformers"]
 
 
 class Encoder(Protocol):

@@ -27,6 +27,7 @@ from .encoder import Encoder as Encoder
 from .encoder import EncoderSpec, Kind
 from .encoder import fitted_on_input as fitted_on_input
 from .endpoint import check_endpoint, endpoint_url, load_endpoint
+from .static import is_static, load_static
 from .text_models import sentence_encoder, transformers_encoder
 from .whitening import InputWhitenedEncoder
 from .word_vectors import load_word_vectors
@@ -44,11 +45,12 @@ _LOADERS: Mapping[str, Callable[[EncoderSpec, int, str], Encoder]] = {
     **dict.fromkeys(BASELINES, load_baseline),
     "words": load_word_vectors,
     "api": load_endpoint,
+    "static": load_static,
     "dialemb": checkpoint_encoder,
     "sentence-transformers": sentence_encoder,
     "transformers": transformers_encoder,
 }
-_WEIGHTLESS = (*BASELINES, "words", "api")
+_WEIGHTLESS = (*BASELINES, "words", "api", "static")
 
 
 def has_weights(spec: str) -> bool:
@@ -100,6 +102,7 @@ def load_encoder(spec: str, *, batch_size: int = 32, device: str | None = None) 
               `hf_dialemb.encoders.baselines`;
             - ``words:PATH``: the mean of word vectors from a file, see `hf_dialemb.encoders.word_vectors`;
             - ``api:MODEL``: a model of an endpoint, see `hf_dialemb.encoders.endpoint`;
+            - ``dialogue-minilm`` or another encoder that comes with the package, see `hf_dialemb.weights`;
             - a folder or Hub id of one of this package's dialogue encoders, or of its rankers of responses, to which a
               dialogue is a context;
             - a folder or Hub id of an encoder of texts: one of this package's utterance encoders, a
@@ -174,10 +177,12 @@ def _without_weights(model: str) -> tuple[Kind, str] | None:
 
 
 def _kind_and_path(model: str) -> tuple[Kind, str]:
+    path = model if Path(model).is_dir() else _hub_path(model)
+    if is_static(path):
+        return "static", path
     from sentence_transformers.util import is_sentence_transformer_model
     from transformers import PretrainedConfig
 
-    path = model if Path(model).is_dir() else _hub_path(model)
     _check_finished(model)
     try:
         config, _ = PretrainedConfig.get_config_dict(path)

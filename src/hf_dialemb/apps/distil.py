@@ -1,0 +1,199 @@
+"""Distilling an encoder of texts into a table of word vectors: a lookup and a mean in place of a transformer.
+
+A table begins with what the teacher makes of each word piece alone, is brought to its vectors of real texts by ridge
+regression, and learns on those to agree with it, as model2vec's tokenlearn does. The file is sentence-transformers'
+``StaticEmbedding`` in model2vec's form: whole numbers of eight bits, and a scale for each word piece.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from ..corpora import CORPORA, load_dialogues
+from ..encoders.loading import VectorEncoder, load_encoder
+from ..evaluation.results.learnt import sets_behind
+from ..hub.card.record import trainings_behind, without_places
+from ..models.dialogue import Dialogue
+from ..models.errors import InputError
+from ..runs.files import write_json_atomically
+from ..runs.folder import RunFolder
+from ..runs.sentence_files import write_record
+
+Vectors = NDArray[np.float32]
+
+UTTERANCES, RUNS = 40_000, 4_500
+"""How many texts of each kind the teacher reads: utterances, and runs of turns of one dialogue."""
+
+_RARE = 1e-3  # word pieces more frequent than this count less to begin with (smooth inverse frequency)
+_TEMPERATURE, _CONTRAST, _BATCH, _RATE = 0.07, 0.3, 512, 5e-3
+
+
+class DistilledRun(RunFolder):
+    """The folder of a distilled encoder; goes wherever a model's folder goes, such as into `load_encoder`."""
+
+    def encoder(self, **options: Any) -> VectorEncoder:  # noqa: ANN401 - those of load_encoder
+        """Loads it; see `load_encoder` for the options."""
+        return load_encoder(self, **options)
+
+
+def distil(
+    teacher: str,
+    corpora: Sequence[str],
+    *,
+    output_dir: str | Path,
+    data_dir: str | Path | None = None,
+    dimensions: int = 256,
+    passes: int = 12,
+    seed: int = 0,
+) -> DistilledRun:
+    """Makes a table of word vectors that agrees with an encoder of texts.
+
+    Args:
+        teacher: Folder or Hub id of a transformer encoder of texts with a WordPiece or BPE tokenizer.
+        corpora: What it reads, as ``sgd/train``; labels are not read.
+        output_dir: The folder to write; must not exist yet.
+        data_dir: Where the corpora lie.
+        dimensions: Width of the vectors.
+        passes: How often the table sees each text.
+        seed: Draws the texts, and their order.
+
+    Returns:
+        The run's folder, which ``SentenceTransformer`` loads as it stands.
+
+    Raises:
+        InputError: The folder exists, or the corpora or the teacher cannot be used.
+    """
+    output, started = Path(output_dir), time.time()
+    if output.exists():
+        raise InputError(f"output_dir: {output} exists already; choose a new folder or remove it")
+    dialogues = [each for name in corpora for each in load_dialogues(*_parted(name, data_dir))]
+    texts = sample_texts(dialogues, seed)
+    encoder = load_encoder(teacher)
+    tokenizer = _tokenizer(teacher)
+    words = [tokenizer.id_to_token(row).removeprefix("##") for row in range(tokenizer.get_vocab_size())]
+    alone, vectors = encoder.encode_utterances(words), encoder.encode_utterances(texts)
+    tokens = [each.ids for each in tokenizer.encode_batch(texts, add_special_tokens=False)]
+    kept = [row for row, ids in enumerate(tokens) if ids]
+    table = learn_table(alone, [tokens[row] for row in kept], vectors[kept], dimensions, passes, seed)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
+        run = RunFolder(Path(temporary) / "run")
+        write_static(run.path, table, tokenizer)
+        learnt = {"/".join(filter(None, each)) for each in sets_behind(teacher)} | set(corpora)
+        settings: dict[str, Any] = {
+            "method": "distilled",
+            "backbone": teacher,
+            "corpus": sorted(learnt),
+            "train_split": "all",
+        }
+        settings |= {"dimensions": dimensions, "passes": passes, "seed": seed, "checkpoint_selection": "last"}
+        write_json_atomically(run.settings_file, without_places(settings))
+        behind = trainings_behind(Path(teacher)) if RunFolder(Path(teacher)).complete else []
+        report = {"seconds": time.time() - started, "texts": len(kept), "trainings": behind, "unrecorded": []}
+        write_json_atomically(run.report_file, report)
+        run.path.replace(output)
+    return DistilledRun(output)
+
+
+def sample_texts(dialogues: Sequence[Dialogue], seed: int) -> list[str]:
+    """Draws distinct utterances, and runs of two turns or more, of which every length is as likely."""
+    random = np.random.default_rng(seed)
+    utterances = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
+    drawn = [utterances[row] for row in random.permutation(len(utterances))[:UTTERANCES]]
+    for row in random.permutation(len(dialogues))[:RUNS]:
+        turns = dialogues[row].turns
+        length = int(random.integers(min(2, len(turns)), len(turns), endpoint=True))
+        first = int(random.integers(0, len(turns) - length, endpoint=True))
+        drawn.append(" ".join(turn.content for turn in turns[first : first + length]))
+    return drawn
+
+
+def learn_table(
+    alone: Vectors, tokens: Sequence[Sequence[int]], vectors: Vectors, dimensions: int, passes: int, seed: int
+) -> Vectors:
+    """Learns the table, (V, dimensions): from the word pieces' own vectors (V, E), and texts with theirs, (N, E)."""
+    import torch
+    from torch.nn.functional import cross_entropy, embedding_bag, normalize
+
+    counts = np.bincount(np.concatenate([*map(np.asarray, tokens)]), minlength=len(alone))
+    scale = _RARE / (_RARE + counts / counts.sum())
+    start = _unit(alone) * scale[:, None]
+    means = np.stack([start[list(ids)].mean(axis=0) for ids in tokens])
+    centred = _unit(vectors)
+    _, _, axes = np.linalg.svd(centred.T @ centred)  # not centred: cosines are kept as they are
+    target = centred @ axes[:dimensions].T  # (N, dimensions)
+    gram = means.T @ means
+    ridge = np.linalg.solve(gram + 1e-3 * np.trace(gram) / len(gram) * np.eye(len(gram)), means.T @ target)
+    torch.manual_seed(seed)
+    table = torch.nn.Parameter(torch.from_numpy((start @ ridge).astype(np.float32)))
+    weights = torch.nn.Parameter(torch.zeros(len(alone)))
+    goal = normalize(torch.from_numpy(target.astype(np.float32)), dim=1)
+    optimizer = torch.optim.Adam([table, weights], lr=_RATE)
+    steps = passes * -(-len(tokens) // _BATCH)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=steps)
+    for _ in tqdm(range(passes), desc="Distilling", unit="pass"):
+        for rows in torch.randperm(len(tokens)).split(_BATCH):
+            ids = [torch.as_tensor(tokens[row]) for row in rows]
+            offsets = torch.tensor([0, *map(len, ids)])[:-1].cumsum(0)
+            flat = torch.cat(ids)
+            found = embedding_bag(flat, table, offsets, mode="sum", per_sample_weights=weights[flat].exp())
+            found, wanted = normalize(found, dim=1), goal[rows]
+            contrast = cross_entropy(found @ wanted.T / _TEMPERATURE, torch.arange(len(rows)))
+            loss = 1 - (found * wanted).sum(1).mean() + _CONTRAST * contrast
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+    learnt: Vectors = (table * weights.exp()[:, None]).detach().numpy()
+    return learnt
+
+
+def write_static(folder: Path, table: Vectors, tokenizer: Any) -> None:  # noqa: ANN401 - tokenizers.Tokenizer
+    """Writes the model, with each row of the table in eight bits and a scale of its own; the folder is made."""
+    from safetensors.numpy import save_file
+
+    scale = np.abs(table).max(axis=1).clip(1e-12) / 127
+    inner = folder / "0_StaticEmbedding"
+    inner.mkdir(parents=True)
+    rounded = np.rint(table / scale[:, None]).astype(np.int8)
+    save_file({"embeddings": rounded, "weights": scale.astype(np.float32)}, inner / "model.safetensors")
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.save(str(inner / "tokenizer.json"))
+    kind = "sentence_transformers.models.StaticEmbedding"
+    write_record(folder / "modules.json", [{"idx": 0, "name": "0", "path": inner.name, "type": kind}])
+    settings = {"model_type": "SentenceTransformer", "prompts": {}, "similarity_fn_name": "cosine"}
+    write_record(folder / "config_sentence_transformers.json", settings)
+
+
+def _tokenizer(teacher: str) -> Any:  # noqa: ANN401 - tokenizers.Tokenizer
+    from tokenizers import Tokenizer
+
+    from ..models.backbones import resolve_backbone
+
+    file = Path(resolve_backbone(teacher)) / "tokenizer.json"
+    if not file.is_file():
+        raise InputError(f"teacher: {teacher} has no tokenizer.json, expected an encoder with a fast tokenizer")
+    tokenizer = Tokenizer.from_file(str(file))
+    plain = json.loads(tokenizer.to_str())
+    plain["padding"] = plain["truncation"] = None
+    return Tokenizer.from_str(json.dumps(plain))
+
+
+def _parted(name: str, data_dir: str | Path | None) -> tuple[str, str | Path | None, str]:
+    corpus, _, split = name.partition("/")
+    return (corpus, data_dir, split or "train") if corpus in CORPORA else (name, data_dir, "all")
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    units: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12)
+    return units

@@ -1,0 +1,41 @@
+"""The command ``dialemb distil``: an encoder of texts becomes a table of word vectors."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .parser import Parser, add_command
+
+
+def add(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "distil",
+        "Distil an encoder of texts into a table of word vectors: hundreds of times as fast, 8 MB. No label is read.",
+        "example: dialemb distil --teacher runs/merged --corpus sgd/train multiwoz/train --output runs/static",
+    )
+    parser.add_argument("--teacher", required=True, help="folder or Hub id of an encoder of texts")
+    parser.add_argument("--corpus", nargs="+", required=True, help="what it reads: names, as sgd/train, or files")
+    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+    parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
+    parser.add_argument("--dimensions", type=int, default=256, help="width of the vectors (default: 256)")
+    parser.add_argument("--passes", type=int, default=12, help="how often it sees each text (default: 12)")
+    parser.add_argument("--seed", type=int, default=0, help="draws the texts and their order (default: 0)")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from ..apps.distil import distil
+
+    run = distil(
+        options.teacher,
+        options.corpus,
+        output_dir=options.output,
+        data_dir=options.data_dir,
+        dimensions=options.dimensions,
+        passes=options.passes,
+        seed=options.seed,
+    )
+    print(f"Wrote {run.path}")

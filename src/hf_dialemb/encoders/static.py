@@ -1,0 +1,67 @@
+"""Tables of word vectors in sentence-transformers' form: a lookup and a mean, without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..models.errors import InputError
+from .encoder import EncoderSpec
+from .text_models import TextEncoder
+
+_MODULE = "0_StaticEmbedding"
+_PART = 2_000  # texts that are tokenized at once
+
+
+class StaticVectors:
+    """Embeds texts as the mean over their word pieces, of whole numbers of eight bits with a scale for each piece."""
+
+    def __init__(self, folder: Path) -> None:
+        from safetensors.numpy import load_file
+        from tokenizers import Tokenizer
+
+        try:
+            tensors = load_file(folder / _MODULE / "model.safetensors")
+            self._tokenizer = Tokenizer.from_file(str(folder / _MODULE / "tokenizer.json"))
+        except Exception as error:  # the libraries below are of Rust, and raise what they like
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise InputError(f"'{folder}' cannot be read ({reason[:300]}); fetch or make the model again") from None
+        self._table = tensors["embeddings"].astype(np.float32) * tensors["weights"][:, None]
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embeds N texts, ``(N, D)`` float32; zero for one without a word piece."""
+        parts = [texts[start : start + _PART] for start in range(0, len(texts), _PART)]
+        return np.concatenate([*map(self._embed, parts)])
+
+    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        result = np.zeros((len(texts), self._table.shape[1]), dtype=np.float32)
+        for row, ids in self._tokens(texts):
+            result[row] = self._table[ids].mean(axis=0)
+        return result
+
+    def _tokens(self, texts: Sequence[str]) -> Iterator[tuple[int, list[int]]]:
+        for row, encoded in enumerate(self._tokenizer.encode_batch(list(texts), add_special_tokens=False)):
+            if encoded.ids:
+                yield row, encoded.ids
+
+
+def is_static(path: str) -> bool:
+    """Says whether a folder holds such a table; other static models are left to sentence-transformers."""
+    file = Path(path) / _MODULE / "model.safetensors"
+    if not file.is_file():
+        return False
+    from safetensors import safe_open
+
+    try:
+        with safe_open(str(file), framework="np") as tensors:
+            return {"embeddings", "weights"} == set(tensors.keys())
+    except Exception:  # StaticVectors says what is wrong with it
+        return True
+
+
+def load_static(found: EncoderSpec, batch_size: int, device: str) -> TextEncoder:
+    """Makes an encoder of a table, which has neither batches nor a device."""
+    return TextEncoder(found.name, StaticVectors(Path(found.path)), found.level)

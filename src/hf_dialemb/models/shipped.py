@@ -1,0 +1,92 @@
+"""The encoders that come with the package, by name: tables of word vectors, and adapters over a backbone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .errors import InputError
+
+FOLDER = Path(__file__).parents[1] / "weights"
+RECORD = "weights.json"
+"""In the folder of each: the digests of its files, and of the backbone's weights that an adapter belongs to."""
+
+_REINSTALL = "install hf_dialemb again"
+
+
+def shipped() -> list[str]:
+    """Names the encoders that come with the package."""
+    return sorted(file.parent.name for file in FOLDER.glob(f"*/{RECORD}"))
+
+
+def shipped_folder(name: str, find: Callable[[str], str]) -> Path:
+    """Finds the folder of an encoder, whose backbone ``find`` finds; see `hf_dialemb.models.backbones.weights`."""
+    folder = FOLDER / name
+    if name not in shipped():
+        raise InputError(f"weights: got {name!r}, expected one of {', '.join(shipped())}; check the name")
+    record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    for file, digest in record["files"].items():
+        if not (folder / file).is_file() or sha256(folder / file) != digest:
+            raise InputError(f"{name}: the file {file} that came with the package is missing or damaged; {_REINSTALL}")
+    return folder if record["backbone"] is None else _merged(name, folder, record, find)
+
+
+def sha256(file: Path) -> str:
+    """Computes the digest of a file."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _merged(name: str, folder: Path, record: dict[str, Any], find: Callable[[str], str]) -> Path:
+    """Adds an adapter to its backbone, unless that was done before."""
+    from huggingface_hub.constants import HF_HOME
+
+    digest = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:16]
+    made = Path(HF_HOME) / "hf_dialemb" / f"{name}-{digest}"
+    if (made / "model.safetensors").is_file():
+        return made
+    backbone = _backbone_weights(name, record, find)
+    try:
+        made.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=made.parent) as temporary:
+            new = Path(temporary) / name
+            shutil.copytree(folder, new, ignore=shutil.ignore_patterns("adapter_*", RECORD))
+            _add(backbone, folder / "adapter_model.safetensors", new / "model.safetensors")
+            if not made.exists():  # by another process, meanwhile
+                new.replace(made)
+    except OSError as error:
+        raise InputError(
+            f"{name}: its weights cannot be written to {made.parent} ({error.strerror or error}); free space, or set "
+            "HF_HOME to a folder that can be written"
+        ) from None
+    return made
+
+
+def _backbone_weights(name: str, record: dict[str, Any], find: Callable[[str], str]) -> Path:
+    from huggingface_hub import hf_hub_download
+
+    found = find(record["backbone"])
+    folder = Path(found)
+    file = folder / "model.safetensors" if folder.is_dir() else Path(hf_hub_download(found, "model.safetensors"))
+    if sha256(file) != record["backbone_sha256"]:
+        raise InputError(
+            f"{name}: got other weights of {record['backbone']} than it was made for; fetch that model again"
+        )
+    return file
+
+
+def _add(backbone: Path, adapter: Path, output: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    tensors, added = load_file(backbone), load_file(adapter)
+    before, after = "base_model.model.", ".lora_A.weight"
+    for key in [key for key in added if key.endswith(after)]:
+        layer = key.removeprefix(before).removesuffix(after)
+        up, down = added[f"{before}{layer}.lora_B.weight"].float(), added[key].float()
+        tensors[f"{layer}.weight"] = tensors[f"{layer}.weight"] + up @ down
+    save_file(tensors, output, metadata={"format": "pt"})
