@@ -27,13 +27,12 @@ LAYER = "encoder.layer.0.attention.self.query.weight"
 
 
 @pytest.fixture(scope="module")
-def trained(tiny_bert, sample_dialogues, tmp_path_factory):
+def trained(tiny_bert, tmp_path_factory):
     """Two trainings of one backbone: of utterances, and of dialogues, whose markers are further words."""
     folder = tmp_path_factory.mktemp("trained")
-    options = {"backbone": tiny_bert, "max_steps": 3, "learning_rate": 0.01, "save_steps": 3}
+    options = {"backbone": tiny_bert, "max_steps": 3, "learning_rate": 0.01, "save_steps": 3, "max_dialogues": 20}
     return [
-        hf_dialemb.train(method, sample_dialogues[:20], output_dir=folder / method, **options).path
-        for method in ("dse", "dial2vec")
+        hf_dialemb.train(method, "sample", output_dir=folder / method, **options).path for method in ("dse", "dial2vec")
     ]
 
 
@@ -80,7 +79,7 @@ def test_the_result_is_a_run_like_any_other(tiny_bert, trained, tmp_path, capsys
     texts = [" ".join(turn["content"] for turn in dialogue["messages"]) for dialogue in DIALOGUES]
     assert np.allclose(run.encoder().encode_utterances(texts), vectors, atol=1e-5)  # a dialogue is one text
     assert np.allclose(SentenceTransformer(str(run.path), device="cpu").encode(texts), vectors, atol=1e-5)
-    assert sets_behind(str(run.path)) == sets_behind(str(trained[1])) == frozenset()
+    assert sets_behind(str(run.path)) == sets_behind(str(trained[1])) == {("sample", "train")}
     assert main(["merge", "--backbone", tiny_bert, "--model", str(trained[0]), f"{trained[1]}=0.3", "--output",
                  str(tmp_path / "again")]) == 0  # fmt: skip
     assert (tmp_path / "again/model.safetensors").read_bytes() == (run.path / "model.safetensors").read_bytes()

@@ -1,0 +1,67 @@
+"""How an encoder comes to lie in the package: the smallest files of it, with their digests, and its card."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..models.backbones import resolve_backbone
+from ..models.errors import InputError
+from ..models.shipped import FOLDER, RECORD, sha256
+from ..runs.files import write_json_atomically
+from ..runs.folder import RunFolder
+from .card.shipped_card import shipped_card
+from .export import load_checkpoint, write_checkpoint
+from .forms.adapter import FOLDER as ADAPTER
+
+_STATIC = ("modules.json", "config_sentence_transformers.json", "0_StaticEmbedding")
+_UNUSED = ("model.safetensors", "training_args.bin")
+
+
+def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -> Path:
+    """Writes the folder of an encoder that comes with the package.
+
+    Args:
+        run: What `hf_dialemb.merge` wrote with a rank, or `hf_dialemb.apps.distil.distil`.
+        name: What it is to be called.
+        results: Results files, for its card.
+        output: The folder of all of them.
+
+    Raises:
+        InputError: The run has no small form.
+    """
+    with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=output) as temporary:
+        folder = Path(temporary) / name
+        backbone = None
+        if (run / ADAPTER).is_dir():
+            backbone = str(RunFolder(run).settings()["backbone"])
+            write_checkpoint(*load_checkpoint(str(run)), folder)
+            for unused in _UNUSED:
+                (folder / unused).unlink(missing_ok=True)
+            for adapter in (run / ADAPTER).glob("adapter_*"):
+                shutil.copy(adapter, folder)
+        elif (run / _STATIC[-1]).is_dir():
+            folder.mkdir()
+            for part in _STATIC:
+                source = run / part
+                (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / part)
+        else:
+            raise InputError(f"{run}: got a run without an adapter or a table; merge with --rank")
+        (folder / "README.md").write_text(shipped_card(run, name, results), encoding="utf-8")
+        files = sorted(file for file in folder.rglob("*") if file.is_file())
+        record = {
+            "backbone": backbone,
+            "backbone_sha256": None if backbone is None else sha256(_weights_of(backbone)),
+            "files": {file.relative_to(folder).as_posix(): sha256(file) for file in files},
+        }
+        write_json_atomically(folder / RECORD, record)
+        if (output / name).exists():
+            shutil.rmtree(output / name)
+        folder.replace(output / name)
+    return output / name
+
+
+def _weights_of(backbone: str) -> Path:
+    return Path(resolve_backbone(backbone)) / "model.safetensors"
