@@ -22,7 +22,7 @@ from ..runs.files import write_json_atomically
 
 logger = logging.getLogger(__name__)
 
-GRID = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+GRID = (0.0, 0.5, 1.0, 1.5, 2.0)
 """The weights that each part may get."""
 
 WITHOUT_LABELS = "speakers:"
@@ -52,7 +52,7 @@ class Search:
     log_file: Path
     rank: int | None = None
     data_dir: str | Path | None = None
-    limit: int = 600
+    limit: int = 300
     tries: list[dict[str, Any]] = field(default_factory=list)
 
     def best(self) -> dict[str, float]:

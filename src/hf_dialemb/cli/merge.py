@@ -25,6 +25,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--choose-by", nargs="+", help="choose weights on these sets, such as sgd/dev (by labels) or "
                         "speakers:sgd/dev (without); each try is kept in OUTPUT-search.json")  # fmt: skip
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+    parser.add_argument("--limit", type=int, default=300, help="at most so many dialogues of each set (default: 300)")
     parser.add_argument("--max-tokens", type=int, default=512, help="where texts are cut (default: 512)")
     parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
     parser.set_defaults(run=_run)
@@ -42,7 +43,10 @@ def _run(options: argparse.Namespace) -> None:
         from ..apps.merge_search import Search
 
         log = options.output.with_name(f"{options.output.name}-search.json")
-        parts = Search(options.backbone, [*parts], options.choose_by, log, options.rank, options.data_dir).best()
+        search = Search(
+            options.backbone, [*parts], options.choose_by, log, options.rank, options.data_dir, options.limit
+        )
+        parts = search.best()
         say("Chosen: " + " ".join(f"{path}={weight:g}" for path, weight in parts.items()))
     run = merge(options.backbone, parts, options.rank, output_dir=options.output, max_tokens=options.max_tokens)
     print(f"Wrote {run.path}")
