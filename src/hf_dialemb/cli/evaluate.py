@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..runs.files import check_not_read
-from .parser import Parser, add_command, split_option
+from .parser import Parser, add_command, chosen_model, model_option, split_option
 
 _HELP = """tasks: {tasks};
 and those that fine-tune, which takes long: {fine_tuning}
@@ -20,9 +20,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands, "evaluate", "Compare encoders on a labelled corpus.", _HELP, tasks=_tasks, fine_tuning=_fine_tuning
     )
-    parser.add_argument(
-        "--model", nargs="+", required=True, help="checkpoint folders, Hub ids, or baselines; see dialemb benchmark"
-    )
+    model_option(parser, nargs="+")
     parser.add_argument("--corpus", required=True, help="a corpus name, or a file, folder or Hub dataset of your own")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(parser, "test")
@@ -42,7 +40,7 @@ def _run(options: argparse.Namespace) -> None:
     for path in filter(None, (options.output, options.plot)):
         check_not_read(path, options.corpus)
     results = evaluate_models(
-        options.model,
+        options.model or [chosen_model(None)],
         options.corpus,
         options.data_dir,
         options.split,

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .parser import Parser, add_command, corpus_options, own_options, say, split_option
+from .parser import Parser, add_command, chosen_model, corpus_options, model_option, own_options, say, split_option
 
 if TYPE_CHECKING:
     from ..flow.run import Selection
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 COMMANDS = ("flow next", "flow compare", "flow measure")
 """Those whose name is two words."""
 
-_MODEL = "all-MiniLM-L6-v2"
 _NAMES = "nearest (the typical utterance), phrases, api:MODEL, or a language model's folder or id (default nearest)"
 
 
@@ -39,7 +38,7 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("input", nargs="?", help="folder of .txt transcripts, .jsonl, .csv, .parquet, or a corpus name")
     parser.add_argument("--input", dest="named_input", metavar="INPUT", help="the same")
     parser.add_argument("--output", type=Path, default=Path("flow"), help="folder to write (default: flow)")
-    parser.add_argument("--model", help=f"encoder of utterances (default: {_MODEL})")
+    model_option(parser)
     parser.add_argument("--vectors", type=Path, help="vectors of your own (.npy), one for each utterance in order")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(parser, "all")
@@ -72,7 +71,10 @@ def _build(options: argparse.Namespace) -> None:
             threshold=_by_role("threshold", options.threshold, float),
             **{name: getattr(options, name) for name in names},
         )
-        selection, model = _selection(given[0], options), options.model or _MODEL
+        selection, model = (
+            _selection(given[0], options),
+            "" if options.vectors else chosen_model(options.model, "action"),
+        )
         build_flow(selection, options.output, settings, say, model, options.vectors)
     except InputError as error:
         raise InputError(re.sub(r"\bfield (clusters|threshold|nodes|edges|seed)\b", r"--\1", str(error))) from None

@@ -7,7 +7,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ..models.errors import InputError
 
@@ -57,6 +57,23 @@ def corpus_options(parser: argparse.ArgumentParser, split: str = "test") -> None
     parser.add_argument("--corpus", required=True, help="a corpus name, or a file, folder or Hub dataset of your own")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(parser, split)
+
+
+def model_option(parser: argparse._ActionsContainer, **options: Any) -> None:  # noqa: ANN401 - of add_argument
+    """Adds the option that names a model, which may be left out; see `chosen_model`."""
+    told = "checkpoint folder, Hub id, or dialogue-minilm and the like, which come with the package (default: the best "
+    parser.add_argument("--model", help=told + "of those that is at hand)", **options)
+
+
+def chosen_model(given: str | None, of: str = "dialogue") -> str:
+    """Takes the model that was named, or chooses one and says which."""
+    if given:
+        return given
+    from ..models.backbones import default_encoder
+
+    name = default_encoder(of)
+    print(f"Model: {name} (choose another with --model)", file=sys.stderr)
+    return name
 
 
 def split_option(parser: argparse._ActionsContainer, split: str, default: str | None = None) -> None:

