@@ -157,7 +157,7 @@ def test_a_wrong_setting_of_a_training_is_told(tiny_bert, tmp_path, capsys, more
         (["export", "--model", "m", "--output", "o", "--split", "dev"], "--split: got it without --int8"),
         (["train", "--method", "multi_granularity"], "whose members are trained; train them one by one"),
         (["demo", "--max-steps", "0"], "--max-steps: got 0, expected at least 1"),
-        (["search", "--corpus", "sample"], "the following arguments are required: --model, --id"),
+        (["search", "--corpus", "sample"], "the following arguments are required: --id"),
         (
             ["evaluate", "--model", "no/such", "--corpus", "sample"],
             "Model 'no/such' is neither a folder nor on the Hub",

@@ -34,14 +34,18 @@ def cache(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_it_loads_by_name_and_as_a_folder_and_gives_the_same_vectors(name, cache):
+def test_it_loads_by_name_and_as_a_folder_and_gives_the_same_vectors(name, cache, tmp_path):
     encoder = hf_dialemb.load_encoder(name)
     vectors = encoder.encode_utterances(TEXTS)
     plain = SentenceTransformer(str(hf_dialemb.weights(name)), device="cpu")
     assert np.allclose(plain.encode(TEXTS), vectors, atol=1e-6)
-    whole = [" ".join(turn["content"] for turn in each["messages"]) for each in dialogues_in_memory()]
-    assert np.allclose(plain.encode(whole), encoder.encode(dialogues_in_memory()), atol=1e-5)
+    texts = [" ".join(turn["content"] for turn in each["messages"]) for each in dialogues_in_memory()]
+    assert np.allclose(plain.encode(texts), encoder.encode(dialogues_in_memory()), atol=1e-5)
     assert plain.max_seq_length >= 512
+    assert main(["export", "--model", name, "--output", str(tmp_path / "whole")]) == 0
+    whole = SentenceTransformer(str(tmp_path / "whole"), device="cpu").encode(TEXTS)
+    assert np.array_equal(whole, plain.encode(TEXTS))
+    assert main(["export", "--model", name, "--output", str(tmp_path / "x"), "--onnx"]) == 2
 
 
 @pytest.mark.parametrize("name", shipped())

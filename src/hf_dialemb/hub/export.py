@@ -8,6 +8,7 @@ integers (`quantisation`), may go beside them.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +16,11 @@ from typing import Any
 
 from ..models import METHODS, method_of, register
 from ..models.backbones import load_pretrained, resolve_backbone
+from ..models.backbones import weights as shipped_folder
 from ..models.encoder import DialogueEncoder
 from ..models.errors import InputError
 from ..models.ranker import Ranker
+from ..models.shipped import RECORD, shipped
 from ..models.utterance import UtteranceEncoder
 from .forms import custom_encoder, plain_encoder, ranker_form
 from .forms.onnx_form import check_onnx, write_onnx
@@ -71,6 +74,11 @@ def export(
     """Writes and verifies the published form of a checkpoint; nothing appears at ``output`` unless all of it holds."""
     if output.exists():
         raise InputError(f"--output {output} exists already; choose a new folder or remove it")
+    if source in shipped():
+        if onnx or int8 or weights != AS_TRAINED:
+            raise InputError(f"--model {source}: is exported as it is; leave --onnx, --int8, --dtype and shards out")
+        yield from _export_shipped(source, output)
+        return
     if onnx or int8:
         check_onnx()
     problems = load_problems(measured_on)
@@ -84,6 +92,15 @@ def export(
             yield from write_onnx(folder, model)
         if int8:
             yield from write_int8(folder, model.config.kind == "utterances", problems)
+        folder.replace(output)
+
+
+def _export_shipped(name: str, output: Path) -> Iterator[str]:
+    """Writes the whole form of an encoder that comes with the package; it needs nothing of ours."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
+        folder = Path(shutil.copytree(shipped_folder(name), Path(temporary) / name, ignore=lambda *_: {RECORD}))
+        yield f"{name}: the digests are those that came with the package"
         folder.replace(output)
 
 
