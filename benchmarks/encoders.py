@@ -56,10 +56,8 @@ def rate(model: str, folder: Path) -> dict[str, float]:
     encoder = hf_dialemb.load_encoder(model)
     encoder.encode(dialogues[:4])
     rates = {}
-    for name, encode, items in (
-        ("utterances", encoder.encode_utterances, texts),
-        ("dialogues", encoder.encode, dialogues),
-    ):
+    work = {"utterances": (encoder.encode_utterances, texts), "dialogues": (encoder.encode, dialogues)}
+    for name, (encode, items) in work.items():
         started = time.perf_counter()
         encode(items)
         rates[name] = len(items) / (time.perf_counter() - started)
@@ -105,11 +103,9 @@ def main() -> None:
     for model in options.model:
         lines.append(line(model, options.seeds, folder))
         print("\n".join(table(lines)[-1:]), flush=True)
-    shown = table(lines)
-    write_json_atomically(
-        options.output, {"machine": describe_machine(), "limit": LIMIT, "lines": lines, "table": shown}
-    )
-    print("\n".join(shown))
+    record = {"machine": describe_machine(), "limit": LIMIT, "lines": lines, "table": table(lines)}
+    write_json_atomically(options.output, record)
+    print("\n".join(table(lines)))
 
 
 if __name__ == "__main__":
