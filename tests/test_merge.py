@@ -186,7 +186,9 @@ def test_weights_are_chosen_on_dev_sets_and_each_try_is_kept(
     assert "expected a dev or train split; what is tested chooses nothing" in capsys.readouterr().err
     assert main([*words, "--choose-by", dev, f"speakers:{dev}"]) == 0
     log = json.loads((tmp_path / "best-search.json").read_text())
-    best = max(log["tries"], key=lambda each: each["mean"])
+    figures = [each["mean"] for each in log["tries"]]
+    good = [each for each in log["tries"] if each["mean"] >= max(figures) - 0.1 * (max(figures) - min(figures))]
+    best = min(good, key=lambda each: sum(each["weights"].values()))  # leaves the backbone the least
     parts = json.loads((tmp_path / "best/training_settings.json").read_text())["parts"]
     assert parts == {path: weight for path, weight in best["weights"].items() if weight}
     assert {*best["figures"]} == {dev, f"speakers:{dev}"}
