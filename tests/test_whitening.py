@@ -40,16 +40,14 @@ def test_the_first_dimensions_are_those_of_the_greatest_variance():
 
 def test_moving_and_mixing_all_embeddings_changes_no_cosine():
     vectors = embeddings()
-    moved = vectors @ np.random.default_rng(2).normal(size=(6, 6)) - 3
-    one, two = (whitened(each) for each in (vectors, moved))
+    one, two = whitened(vectors), whitened(vectors @ np.random.default_rng(2).normal(size=(6, 6)) - 3)
     assert np.allclose(one @ one.T, two @ two.T, atol=1e-3)
 
 
 def test_few_embeddings_carry_few_dimensions():
-    vectors = embeddings(4)
     with pytest.raises(InputError, match="4 embeddings vary in 3 directions; give more texts"):
-        fit_whitening(vectors)
-    assert whitened(vectors, 3).shape == (4, 3)
+        fit_whitening(embeddings(4))
+    assert whitened(embeddings(4), 3).shape == (4, 3)
     with pytest.raises(InputError, match="dimensions: got 9, expected 1 to 6"):
         fit_whitening(embeddings(), 9)
 
@@ -69,8 +67,7 @@ def test_a_saved_model_needs_only_sentence_transformers(tiny_bert, sample_dialog
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
-    transformer = Transformer(tiny_bert)
-    model = SentenceTransformer(modules=[transformer, Pooling(16)], device="cpu")
+    model = SentenceTransformer(modules=[Transformer(tiny_bert), Pooling(16)], device="cpu")
     texts = [turn.content for dialogue in sample_dialogues[:10] for turn in dialogue.turns]
     mean, matrix = fit_whitening(model.encode(texts), 8)
     expected = apply_whitening(model.encode(["where is it", "goodbye"]), mean, matrix)
