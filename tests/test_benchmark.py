@@ -13,21 +13,12 @@ from hf_dialemb import corpora
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import MissingFilesError
 from hf_dialemb.corpora.source import fingerprint
-from hf_dialemb.evaluation import (
-    Row,
-    benchmark,
-    evaluate_suite,
-    get_task,
-    latex_table,
-    markdown_table,
-    paper_table,
-    read_results,
-    run_benchmark,
-)
+from hf_dialemb.evaluation import benchmark, evaluate_suite, get_task, read_results, run_benchmark
 from hf_dialemb.evaluation.report import benchmark_pictures
 from hf_dialemb.evaluation.report.pictures import projections
 from hf_dialemb.evaluation.results.quoted import quoted_beside, quoted_figures
-from hf_dialemb.evaluation.results.rows import Results
+from hf_dialemb.evaluation.results.rows import Results, Row
+from hf_dialemb.evaluation.results.tables import latex_table, markdown_table, paper_table
 from hf_dialemb.evaluation.run import _write
 from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
 from hf_dialemb.evaluation.tasks.task import Problem

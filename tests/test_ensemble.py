@@ -30,27 +30,12 @@ from hf_dialemb.models.ranking import load_ranker
 from hf_dialemb.training.dialogues import training_dialogues
 from hf_dialemb.training.run import train
 
-RECIPE = """
-method: dual_encoder
-corpus: [sample]
-exclude: [none]
-responses: assistant
-vocabulary_size: 300
-embedding_size: 8
-hidden_size: 8
-num_candidates: 4
-learning_rate: 0.01
-lr_scheduler_type: constant
-weight_decay: 0.0
-per_device_train_batch_size: 128
-per_device_eval_batch_size: 512
-max_dialogues: 60
-num_train_epochs: 2
-save_strategy: epoch
-checkpoint_selection: contrastive_accuracy
-dev_split: dev
-seed: 3
-"""
+RECIPE = """{
+    method: dual_encoder, corpus: [sample], exclude: [none], responses: assistant, vocabulary_size: 300, seed: 3,
+    embedding_size: 8, hidden_size: 8, num_candidates: 4, learning_rate: 0.01, lr_scheduler_type: constant,
+    weight_decay: 0.0, per_device_train_batch_size: 128, per_device_eval_batch_size: 512, max_dialogues: 60,
+    num_train_epochs: 2, save_strategy: epoch, checkpoint_selection: contrastive_accuracy, dev_split: dev,
+}"""
 SINGLE = ("granularity 1", "granularity 2")
 SYSTEMS = ("Dual Encoder", "Ensemble (2)", "Ensemble of seeds", "Multi-Granularity (2)", *SINGLE)
 
@@ -293,7 +278,7 @@ def test_dialogues_that_changed_meanwhile_are_not_mixed_with_others(
     tmp_path, in_process, sample_dialogues, monkeypatch
 ):
     files = {name: str(tmp_path / f"{name}.jsonl") for name in ("dev", "test")}
-    recipe = RECIPE.replace("max_dialogues: 60\n", "")
+    recipe = RECIPE.replace("max_dialogues: 60,", "")
     plan = plan_in(tmp_path, str(tmp_path / "train.jsonl"), recipe, **files)
     write_own(tmp_path, sample_dialogues)
     monkeypatch.setattr(ensemble, "response_vectors", lambda *arguments: {}["stopped after the baseline"])
@@ -320,7 +305,7 @@ def test_two_commands_do_not_write_into_one_folder(tmp_path, in_process):
 @pytest.mark.slow
 def test_an_ensemble_of_ones_own_dialogues(tmp_path, in_process, sample_dialogues, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    recipe = RECIPE.replace("max_dialogues: 60\n", "").replace("[none]", "[sgd/test]")
+    recipe = RECIPE.replace("max_dialogues: 60,", "").replace("[none]", "[sgd/test]")
     plan = plan_in(tmp_path, recipe=recipe)
     write_own(tmp_path, sample_dialogues)
     words = ["ensemble", "--config", "recipe.yaml", "--corpus", "train.jsonl", "--size", "2", "--output", "runs"]

@@ -12,17 +12,8 @@ import pytest
 
 from hf_dialemb import corpora
 from hf_dialemb.corpora.source import fingerprint
-from hf_dialemb.evaluation import (
-    Results,
-    Row,
-    describe_run,
-    evaluate_embeddings,
-    evaluate_models,
-    markdown_table,
-    merge_results,
-    read_results,
-    write_results,
-)
+from hf_dialemb.evaluation import evaluate_embeddings, evaluate_models, markdown_table
+from hf_dialemb.evaluation.results.rows import Results, Row, describe_run, merge_results, read_results, write_results
 from hf_dialemb.evaluation.run import _caption
 from hf_dialemb.evaluation.tasks.domains import pair_scores
 from hf_dialemb.metrics.alignment_uniformity.functional import alignment_uniformity
