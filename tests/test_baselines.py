@@ -1,4 +1,4 @@
-"""Baselines: TF-IDF, topics, document vectors, averaged word vectors, and whitening by what is encoded."""
+"""Baselines: TF-IDF, topics, document vectors and averaged word vectors; and whitening, of any model's vectors."""
 
 from __future__ import annotations
 
@@ -11,26 +11,14 @@ import sys
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import cosine_similarity
+from talks import DIALOGUES, dialogue
 
 from hf_dialemb.encoders import specs as encoders
 from hf_dialemb.encoders.baselines import Doc2VecEncoder, LdaEncoder, TfidfEncoder
 from hf_dialemb.encoders.specs import find_encoder, fingerprint, fitted_on_input, load_encoder
 from hf_dialemb.encoders.text_models import TextEncoder
-from hf_dialemb.encoders.whitening import InputWhitenedEncoder
-from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.encoders.whitening import InputWhitenedEncoder, add_whitening, apply_whitening, fit_whitening
 from hf_dialemb.models.errors import InputError
-
-
-def dialogue(*contents):
-    return Dialogue(tuple(Turn(("user", "assistant")[place % 2], content) for place, content in enumerate(contents)))
-
-
-DIALOGUES = [
-    dialogue("book hotel", "cheap hotel"),
-    dialogue("taxi north please"),
-    dialogue("book hotel", "thanks", "book hotel"),
-    dialogue("train north", "train north please"),
-]
 
 
 def two_themes(count=60):
@@ -40,26 +28,17 @@ def two_themes(count=60):
     return [dialogue(" ".join(generator.choice(words[place % 2], 60))) for place in range(count)]
 
 
-def separated(vectors):
-    """How often the nearest other dialogue is of the same kind."""
-    cosines = cosine_similarity(vectors)
-    np.fill_diagonal(cosines, -1)
-    return np.mean(cosines.argmax(axis=1) % 2 == np.arange(len(vectors)) % 2)
-
-
-FITTED = ["tfidf", "lda", "doc2vec"]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", FITTED)
+@pytest.mark.parametrize("spec", ["tfidf", "lda", "doc2vec"])
 def test_what_shares_words_lies_together_and_a_fit_is_repeatable(spec):
     if spec == "doc2vec":
         pytest.importorskip("gensim")
     encoder = load_encoder(spec)
     vectors = encoder.encode(two_themes())
-    assert vectors.dtype == np.float32
-    assert len(vectors) == 60
-    assert separated(vectors) > 0.9
+    assert (vectors.dtype, len(vectors)) == (np.float32, 60)
+    cosines = cosine_similarity(vectors)
+    np.fill_diagonal(cosines, -1)
+    assert np.mean(cosines.argmax(axis=1) % 2 == np.arange(60) % 2) > 0.9  # the nearest other is of the same kind
     np.testing.assert_array_equal(vectors, load_encoder(spec).encode(two_themes()))
     assert fitted_on_input(encoder)
     assert encoder.name == spec
@@ -107,22 +86,15 @@ def test_shares_of_topics_sum_to_one():
     np.testing.assert_allclose(vectors.sum(axis=1), 1, rtol=1e-5)
 
 
-def test_tfidf_separates_what_shares_no_word():
+def test_tfidf_separates_what_shares_no_word_or_chinese_character_and_is_reduced_where_words_are_many():
     vectors = TfidfEncoder().encode(DIALOGUES)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-6)
     assert vectors[0] @ vectors[1] == 0 < vectors[0] @ vectors[2]
-
-
-def test_tfidf_of_a_large_vocabulary_is_reduced():
+    cosines = cosine_similarity(TfidfEncoder().encode(list(map(dialogue, ["我要退货", "怎么退货", "今天天气好"]))))
+    assert cosines[0, 1] > cosines[0, 2] == 0
     random = np.random.default_rng(0)
     dialogues = [dialogue(" ".join(f"word{number}" for number in random.integers(0, 400, 30))) for _ in range(120)]
     assert TfidfEncoder(components=20).encode(dialogues).shape == (120, 20)
-
-
-def test_tfidf_counts_chinese_characters():
-    texts = ["我要退货", "怎么退货", "今天天气好", "天气怎么样"]
-    cosines = cosine_similarity(TfidfEncoder().encode([dialogue(text) for text in texts]))
-    assert cosines[0, 1] > cosines[0, 2] == 0
 
 
 # word vectors
@@ -151,50 +123,121 @@ def test_a_dialogue_is_the_mean_of_its_words(glove, caplog):
     np.testing.assert_array_equal(by_turns.encode([dialogue("book hotel", "hotel")]), [[0.25, 1.5, 0]])
 
 
-@pytest.mark.parametrize("form", ["header", "packed", "sign"])
-def test_files_of_word_vectors_have_several_forms(form, glove, tmp_path):
-    file = tmp_path / {"header": "w2v.txt", "packed": "glove.txt.gz", "sign": "glove@cls"}[form]
-    if form == "packed":
-        with gzip.open(file, "wt") as stream:
-            stream.write(GLOVE)
-    else:
-        file.write_text(("4 3\n" if form == "header" else "") + GLOVE)
+@pytest.mark.parametrize("name", ["w2v.txt", "glove.txt.gz", "glove@cls"])
+def test_files_of_word_vectors_have_several_forms(name, glove, tmp_path):
+    content = f"4 3\n{GLOVE}".encode() if name == "w2v.txt" else GLOVE.encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     expected = load_encoder(f"words:{glove}").encode(DIALOGUES)
-    np.testing.assert_array_equal(load_encoder(f"words:{file}").encode(DIALOGUES), expected)
-    assert fingerprint(f"words:{file}") != fingerprint(f"words:{glove}") or form == "sign"
+    np.testing.assert_array_equal(load_encoder(f"words:{tmp_path / name}").encode(DIALOGUES), expected)
+    assert fingerprint(f"words:{tmp_path / name}") != fingerprint(f"words:{glove}") or name == "glove@cls"
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("content", "reason"),
     [
-        ("book 1 2\nhotel 1 2 3\n", "line 2: got 3 numbers, expected 2"),
-        ("book 1 2\nhotel 1\n", "line 2: got 1 numbers"),
-        ("book 1 2\nhotel 1 inf\n", "line 2: got something that is no finite number"),
-        ("book 1 2\n\nhotel 1 2\n", "line 2: got 0 numbers"),
-        ("book\n", "line 1: got 0 numbers, expected a word and numbers"),
-        ("2 3\n", "got no vector"),
-        ("", "got no vector"),
+        (b"book 1 2\nhotel 1 2 3\n", "line 2: got 3 numbers, expected 2"),
+        (b"book 1 2\nhotel 1\n", "line 2: got 1 numbers"),
+        (b"book 1 2\nhotel 1 inf\n", "line 2: got something that is no finite number"),
+        (b"book 1 2\n\nhotel 1 2\n", "line 2: got 0 numbers"),
+        (b"book\n", "line 1: got 0 numbers, expected a word and numbers"),
+        (b"2 3\n", "got no vector"),
+        (b"", "got no vector"),
+        (None, ".*; expected a text file of word vectors"),
+        (gzip.compress(b"book 1 2\n" * 500)[:-9], ".*; expected a text file of word vectors"),
     ],
 )
-def test_a_malformed_file_of_word_vectors_is_one_sentence(text, reason, tmp_path):
-    (tmp_path / "vectors.txt").write_text(text)
-    with pytest.raises(InputError, match=f"vectors.txt: {reason}"):
-        load_encoder(f"words:{tmp_path / 'vectors.txt'}").encode(DIALOGUES)
+def test_a_malformed_file_of_word_vectors_is_one_sentence(content, reason, tmp_path):
+    packed = content is None or content.startswith(b"\x1f")
+    file = tmp_path / ("vectors.gz" if packed else "vectors.txt")
+    file.write_bytes(b"book 1 2\n" if content is None else content)
+    with pytest.raises(InputError, match=f"{file.name}: {reason}"):
+        load_encoder(f"words:{file}").encode(DIALOGUES)
 
 
-def test_a_missing_or_cut_file_of_word_vectors_is_one_sentence(tmp_path):
+def test_a_missing_file_of_word_vectors_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match=r"got no file '.*nowhere.txt', expected a text file of word vectors"):
         find_encoder(f"words:{tmp_path / 'nowhere.txt'}")
     with pytest.raises(InputError, match="got nothing after the colon"):
         find_encoder("words:")
-    whole = gzip.compress(b"book 1 2\n" * 500)
-    for name, content in (("plain.gz", b"book 1 2\n"), ("cut.gz", whole[:-9])):
-        (tmp_path / name).write_bytes(content)
-        with pytest.raises(InputError, match=f"{name}: .*; expected a text file of word vectors"):
-            load_encoder(f"words:{tmp_path / name}").encode(DIALOGUES)
 
 
 # whitened
+
+
+def embeddings(count=400, width=6):
+    generator = np.random.default_rng(0)
+    return generator.normal(size=(count, width)) @ generator.normal(size=(width, width)) + 5
+
+
+def whitened(vectors, dimensions=None):
+    return apply_whitening(vectors, *fit_whitening(vectors, dimensions))
+
+
+@pytest.mark.parametrize("dimensions", [None, 1, 3])
+def test_the_covariance_is_the_identity(dimensions):
+    result = whitened(embeddings(), dimensions)
+    assert result.dtype == np.float32
+    assert np.abs(result.mean(axis=0)).max() < 1e-6
+    covariance = np.cov(result.T, bias=True).reshape(result.shape[1], -1)
+    assert np.abs(covariance - np.eye(dimensions or 6)).max() < 1e-5
+
+
+def test_the_first_dimensions_are_those_of_the_greatest_variance():
+    vectors = np.random.default_rng(1).normal(size=(5000, 3)) * [1.0, 9.0, 3.0]
+    _, matrix = fit_whitening(vectors, 2)
+    assert np.abs(matrix).argmax(axis=0).tolist() == [1, 2]
+    assert np.allclose(np.abs(matrix).max(axis=0), [1 / 9, 1 / 3], rtol=0.05)
+    assert np.allclose(np.abs(whitened(vectors, 3)[:, :2]), np.abs(whitened(vectors, 2)), atol=1e-5)
+
+
+def test_moving_and_mixing_all_embeddings_changes_no_cosine():
+    vectors = embeddings()
+    one, two = whitened(vectors), whitened(vectors @ np.random.default_rng(2).normal(size=(6, 6)) - 3)
+    assert np.allclose(one @ one.T, two @ two.T, atol=1e-3)
+
+
+def test_few_embeddings_carry_few_dimensions():
+    with pytest.raises(InputError, match="4 embeddings vary in 3 directions; give more texts"):
+        fit_whitening(embeddings(4))
+    assert whitened(embeddings(4), 3).shape == (4, 3)
+    with pytest.raises(InputError, match="dimensions: got 9, expected 1 to 6"):
+        fit_whitening(embeddings(), 9)
+
+
+LOAD_WHITENED = """
+import sys
+import numpy as np
+sys.modules["hf_dialemb"] = None
+from sentence_transformers import SentenceTransformer
+path, output = sys.argv[1:]
+np.save(output, SentenceTransformer(path, device="cpu").encode(["where is it", "goodbye"]))
+"""
+
+
+@pytest.mark.slow
+def test_a_saved_model_needs_only_sentence_transformers(tiny_bert, sample_dialogues, tmp_path):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    model = SentenceTransformer(modules=[Transformer(tiny_bert), Pooling(16)], device="cpu")
+    texts = [turn.content for dialogue in sample_dialogues[:10] for turn in dialogue.turns]
+    mean, matrix = fit_whitening(model.encode(texts), 8)
+    expected = apply_whitening(model.encode(["where is it", "goodbye"]), mean, matrix)
+    add_whitening(model, mean, matrix)
+    assert np.abs(np.cov(model.encode(texts).T, bias=True) - np.eye(8)).max() < 1e-3
+    model.save_pretrained(str(tmp_path / "model"))
+    words = [
+        sys.executable,
+        "-W",
+        "error::UserWarning",
+        "-c",
+        LOAD_WHITENED,
+        str(tmp_path / "model"),
+        str(tmp_path / "out.npy"),
+    ]
+    run = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr[-2000:]
+    assert np.abs(np.load(tmp_path / "out.npy") - expected).max() < 1e-3
 
 
 def test_any_model_can_be_whitened_by_what_it_encodes(glove):
@@ -209,13 +252,10 @@ def test_any_model_can_be_whitened_by_what_it_encodes(glove):
     np.testing.assert_allclose(np.cov(vectors.T, bias=True), np.eye(2), atol=1e-5)
 
 
-def test_what_does_not_vary_cannot_be_whitened():
+def test_what_does_not_vary_cannot_be_whitened_and_too_few_vectors_are_told(caplog):
     encoder = InputWhitenedEncoder(TextEncoder("one", lambda texts: np.ones((len(texts), 3))), "one@whitened")
     with pytest.raises(InputError, match="model 'one@whitened': got vectors that are all the same"):
         encoder.encode(DIALOGUES)
-
-
-def test_too_few_vectors_to_whiten_are_told(caplog):
     vectors = InputWhitenedEncoder(TfidfEncoder(), "tfidf@whitened").encode(DIALOGUES)
     distances = np.linalg.norm(vectors[:, None] - vectors[None], axis=2)[np.triu_indices(4, 1)]
     np.testing.assert_allclose(distances, distances[0], rtol=1e-4)

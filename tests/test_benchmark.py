@@ -12,21 +12,13 @@ import pytest
 from hf_dialemb import corpora
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import MissingFilesError
-from hf_dialemb.evaluation import (
-    Row,
-    benchmark,
-    evaluate_suite,
-    get_task,
-    latex_table,
-    markdown_table,
-    paper_table,
-    read_results,
-    run_benchmark,
-)
+from hf_dialemb.corpora.source import fingerprint
+from hf_dialemb.evaluation import benchmark, evaluate_suite, get_task, read_results, run_benchmark
 from hf_dialemb.evaluation.report import benchmark_pictures
 from hf_dialemb.evaluation.report.pictures import projections
 from hf_dialemb.evaluation.results.quoted import quoted_beside, quoted_figures
-from hf_dialemb.evaluation.results.rows import Results
+from hf_dialemb.evaluation.results.rows import Results, Row
+from hf_dialemb.evaluation.results.tables import latex_table, markdown_table, paper_table
 from hf_dialemb.evaluation.run import _write
 from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
 from hf_dialemb.evaluation.tasks.task import Problem
@@ -51,29 +43,21 @@ ROW = Row(
     model="ours", corpus="sgd", split="test", task="action-similarity", metric="f1", setting="1-shot", mean=50.0,
     std=1.0, n=10,
 )  # fmt: skip
+QUOTED = replace(ROW, model="DSE", mean=70.0, quoted_from="Paper (A et al., 2022), Table 2, row DSE (ours)")
 
-
-# lists
+# lists and quoted figures
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_lists_are_of_corpora_and_tasks_that_suit_each_other(suite):
+def test_a_suite_lists_what_suits_each_other_and_quotes_paper_table_and_row_of_all_its_problems(suite):
     for fine_tunes, entries in enumerate(SUITES[suite]):
         assert len(set(entries)) == len(entries)
         for entry in entries:
-            task = get_task(entry.task)
-            assert corpora.get_corpus(entry.corpus).kind in task.kinds
-            assert task.fine_tunes == bool(fine_tunes)
+            assert corpora.get_corpus(entry.corpus).kind in get_task(entry.task).kinds
+            assert get_task(entry.task).fine_tunes == bool(fine_tunes)
         names = [entry.corpus for entry in entries]
         changes = sum(one != other for one, other in pairwise(names))
         assert changes == max(len(set(names)) - 1, 0)  # all that is measured on a corpus comes one after the other
-
-
-# quoted figures
-
-
-@pytest.mark.parametrize("suite", SUITES)
-def test_quoted_figures_name_paper_table_and_row_and_are_of_all_problems(suite):
     quoted = quoted_figures(suite)
     for row in quoted.rows:
         source = r".+ \(.+( et al\.| and \w+), 20\d\d\), (Table \d+|section 4\.5).*, row \S.*"
@@ -81,8 +65,7 @@ def test_quoted_figures_name_paper_table_and_row_and_are_of_all_problems(suite):
         assert row.corpus in {*corpora.CORPORA, *NOT_READ}
         assert row.split == "test"
         assert (row.n > 1) or row.std is None
-    keys = [(row.model, row.corpus, row.task, row.metric, row.setting) for row in quoted.rows]
-    assert len(set(keys)) == len(keys)
+    assert len({(row.model, row.corpus, row.task, row.metric, row.setting) for row in quoted.rows}) == len(quoted.rows)
     assert set(quoted.shown) <= {row.model for row in quoted.rows}
     assert quoted.notes
     figures = {(row.corpus, row.task) for row in quoted.rows}
@@ -122,11 +105,8 @@ def test_quoted_figures_name_paper_table_and_row_and_are_of_all_problems(suite):
     ],
 )
 def test_quoted_figures_are_those_of_the_papers(suite, model, corpus, metric, setting, mean, where):
-    (row,) = [
-        row
-        for row in quoted_figures(suite).rows
-        if (row.model, row.metric, row.setting) == (model, metric, setting) and corpus in (row.corpus, None)
-    ]
+    of_model = [row for row in quoted_figures(suite).rows if row.model == model and corpus in (row.corpus, None)]
+    (row,) = [row for row in of_model if (row.metric, row.setting) == (metric, setting)]
     assert row.mean == mean
     assert where in row.quoted_from
 
@@ -135,14 +115,10 @@ def test_quoted_figures_are_those_of_the_papers(suite, model, corpus, metric, se
 
 
 def test_the_table_has_a_row_per_figure_and_labelled_columns_of_the_paper():
-    rows = [
-        ROW,
-        replace(ROW, model="a|b", mean=60.0),
-        replace(ROW, metric="intra", setting="", mean=0.5, std=None),
-        replace(ROW, task="encoding", metric="seconds", setting="", std=None),
-        replace(ROW, model="DSE", mean=70.0, quoted_from="Paper (A et al., 2022), Table 2, row DSE (ours)"),
-        replace(ROW, model="BERT", metric="intra", setting="", mean=0.25, std=None, quoted_from="Paper, Table 3"),
-    ]
+    plain = {"metric": "intra", "setting": "", "std": None}
+    rows = [ROW, replace(ROW, model="a|b", mean=60.0), replace(ROW, mean=0.5, **plain)]
+    rows += [replace(ROW, task="encoding", metric="seconds", setting="", std=None), QUOTED]
+    rows += [replace(ROW, model="BERT", mean=0.25, quoted_from="Paper, Table 3", **plain)]
     assert paper_table(rows).splitlines() == [
         "| Corpus | Task | Metric | Setting | ours | a\\|b | paper: DSE | paper: BERT |",
         "| :-- | :-- | :-- | :-- | --: | --: | --: | --: |",
@@ -151,13 +127,28 @@ def test_the_table_has_a_row_per_figure_and_labelled_columns_of_the_paper():
         "",
         "The paper's figures are quoted from Paper (A et al., 2022), Table 2; Paper, Table 3.",
     ]
+    rows = [ROW, replace(ROW, model="runs/a_b&c", mean=60.0), QUOTED]
+    assert latex_table(rows, "100 % measured.").splitlines() == [
+        r"\begin{table}",
+        r"\centering",
+        r"\caption{100 \% measured. Columns in italics are quoted from Paper (A et al., 2022), Table 2.}",
+        r"\begin{tabular}{llllrrr}",
+        r"\toprule",
+        r"Corpus & Task & Metric & Setting & ours & runs/a\_b\&c & \textit{paper: DSE} \\",
+        r"\midrule",
+        r"sgd, test & action-similarity & f1 & 1-shot & 50.00 $\pm$ 1.00 & "
+        r"\textbf{60.00} $\pm$ 1.00 & 70.00 $\pm$ 1.00 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
 
 
 def test_a_single_task_has_the_papers_figures_beside_it_and_the_results_file_only_what_was_measured(tmp_path):
     rows = (replace(ROW, corpus="dialog2flow_evaluation"), replace(ROW, corpus="calls.jsonl", mean=40.0))
     output = tmp_path / "results.json"
-    results = Results({"command": "c", "config": {}, "seeds": [0], "versions": {}} | dict.fromkeys(
-        ("commit", "hardware", "seconds")), rows)  # fmt: skip
+    run = {"command": "c", "config": {}, "seeds": [0], "versions": {}}
+    results = Results(run | dict.fromkeys(("commit", "hardware", "seconds")), rows)
     _write(results, output)
     assert read_results(output).results == rows
     own, beside = output.with_suffix(".md").read_text().split("\n**Beside what papers print**\n\n")
@@ -191,73 +182,63 @@ class OneHot:
         return vectors
 
 
+def said(text, *intents):
+    return Dialogue((Turn("user", text, intents=intents),))
+
+
 @pytest.fixture
 def small(monkeypatch):
     """A paper of three problems, of which one is not at hand, with two models."""
-    utterances = {
-        corpus: [
-            Dialogue((Turn("user", f"{corpus} {word} number {number}", intents=(word,)),))
-            for word in ("card", "loan")
-            for number in range(12)
-        ]
-        for corpus in ("banking77", "snips")
-    }
+    words = [(word, number) for word in ("card", "loan") for number in range(12)]
+    at_hand = {name: [said(f"{name} {word} number {n}", word) for word, n in words] for name in ("banking77", "snips")}
 
     def load(corpus, data_dir, split):
-        if corpus not in utterances:
+        if corpus not in at_hand:
             raise MissingFilesError(f"{corpus} is not here")
-        return utterances[corpus]
+        return at_hand[corpus]
 
     models = {name: OneHot(name) for name in ("one", "two")}
     problems = [Entry(corpus, "intent-classification") for corpus in ("banking77", "snips", "hwu64")]
     monkeypatch.setitem(SUITES, "dse", Suite(tuple(problems)))
     monkeypatch.setattr(corpora, "load_dialogues", load)
+    monkeypatch.setattr(fingerprint, "data_hash", lambda corpus, data_dir: None)
     monkeypatch.setattr(benchmark, "check_request", lambda *arguments, **settings: None)
     monkeypatch.setattr(benchmark, "load_encoder", models.__getitem__)
     monkeypatch.setattr(benchmark, "fingerprint", lambda model: f"weights of {model}")
     return models
 
 
-def test_what_is_not_at_hand_is_named_and_the_rest_stands_beside_the_papers_figures(small, tmp_path):
+def run(output, *models, **more):
+    return evaluate_suite("dse", models, **{"seeds": [0], "output": output, **more})
+
+
+def test_a_run_that_was_stopped_goes_on_and_other_weights_are_measured_anew(small, tmp_path, monkeypatch):
     output = tmp_path / "out" / "dse.json"
-    results = evaluate_suite("dse", ["one", "two"], seeds=[0, 1], output=output)
-    assert read_results(output) == results
-    assert results.run["config"]["left_out"] == ["hwu64 (intent-classification)"]
-    assert [problem["corpus"] for problem in results.run["config"]["problems"]] == ["banking77", "snips"]
-    measured = [row for row in results.results if row.quoted_from is None]
-    assert {(row.model, row.corpus, row.task) for row in measured} == {
-        (model, corpus, task)
-        for model in ("one", "two")
-        for corpus in ("banking77", "snips")
-        for task in ("intent-classification", "encoding")
-    }
-    table = output.with_suffix(".md").read_text()
-    assert table == paper_table(results.results)
-    assert "| Setting | one | two | paper: DSE (BERT-base) |" in table
-    assert "| 43.12 |" in table  # banking77, 1-shot
-
-
-def test_a_run_that_was_stopped_goes_on(small, tmp_path):
-    output = tmp_path / "dse.json"
     small["two"].stop_after = 1
     with pytest.raises(KeyboardInterrupt):
-        evaluate_suite("dse", ["one", "two"], seeds=[0], output=output)
+        run(output, "one", "two")
     kept = [row for row in read_results(output).results if row.quoted_from is None]
     assert {(row.model, row.corpus) for row in kept} == {("one", "banking77"), ("one", "snips"), ("two", "banking77")}
     small["two"].stop_after = 99
-    results = evaluate_suite("dse", ["two", "one"], seeds=[0], output=output).results  # in any order
+    results = run(output, "two", "one")  # in any order
+    assert set(kept) < set(results.results)
+    assert read_results(output) == results
+    run(output, "one", "two")
     assert (small["one"].calls, small["two"].calls) == (2, 2)
-    assert set(kept) < set(results)
-
-
-def test_other_weights_are_measured_anew(small, tmp_path, monkeypatch):
-    request = {"seeds": [0], "output": tmp_path / "dse.json"}
-    evaluate_suite("dse", ["one", "two"], **request)
-    evaluate_suite("dse", ["one", "two"], **request)
-    assert (small["one"].calls, small["two"].calls) == (2, 2)
+    config = results.run["config"]
+    assert config["left_out"] == ["hwu64 (intent-classification)"]
+    assert [problem["corpus"] for problem in config["problems"]] == ["banking77", "snips"]
+    tasks = ("intent-classification", "encoding")
+    measured = {(row.model, row.corpus, row.task) for row in results.results if row.quoted_from is None}
+    assert measured == {
+        (model, at, task) for model in ("one", "two") for at in ("banking77", "snips") for task in tasks
+    }
     monkeypatch.setattr(benchmark, "fingerprint", lambda model: "new" if model == "one" else f"weights of {model}")
-    evaluate_suite("dse", ["one", "two"], **request)
+    table = paper_table(run(output, "one", "two").results)
     assert (small["one"].calls, small["two"].calls) == (4, 2)
+    assert output.with_suffix(".md").read_text() == table
+    assert "| Setting | one | two | paper: DSE (BERT-base) |" in table
+    assert "| 43.12 |" in table  # banking77, 1-shot
 
 
 def test_tasks_with_sizes_of_their_own_are_not_other_choices(small, tmp_path, monkeypatch):
@@ -269,36 +250,61 @@ def test_tasks_with_sizes_of_their_own_are_not_other_choices(small, tmp_path, mo
         return {**problems, place: replace(problem, config={**problem.config, "limit": 20})}, left_out
 
     monkeypatch.setattr(benchmark, "load_suite", sized)
-    first = evaluate_suite("dse", ["one"], seeds=[0], output=tmp_path / "dse.json")
+    first = run(tmp_path / "dse.json", "one")
     assert len({problem.get("limit") for problem in first.run["config"]["problems"]}) == 2
-    assert evaluate_suite("dse", ["one"], seeds=[0], output=tmp_path / "dse.json").results == first.results
+    assert run(tmp_path / "dse.json", "one").results == first.results
     assert small["one"].calls == 2
 
 
 @pytest.mark.parametrize(
-    ("models", "change", "sentence"),
+    ("model", "change", "sentence"),
     [
-        (["one"], {"seeds": [0, 1]}, r"another choice of seeds \(\[0\]; asked for: \[0, 1\]\), which would be lost"),
-        (["one"], {"limit": 10}, r"of another choice of limit \(None; asked for: 10\), which would be lost"),
-        (["two"], {}, "holds figures of one, which would be lost; name these models as well"),
-        (["one"], None, r"holds figures of snips/test, which would be lost, .* \(--data-dir\)"),
+        ("one", {"seeds": [0, 1]}, r"another choice of seeds \(\[0\]; asked for: \[0, 1\]\), which would be lost"),
+        ("one", {"limit": 10}, r"of another choice of limit \(None; asked for: 10\), which would be lost"),
+        ("two", {}, "holds figures of one, which would be lost; name these models as well"),
+        ("one", None, r"holds figures of snips/test, which would be lost, .* \(--data-dir\)"),
     ],
 )
-def test_figures_that_are_not_asked_for_again_are_not_lost(small, tmp_path, monkeypatch, models, change, sentence):
-    request, before = {"seeds": [0], "output": tmp_path / "dse.json"}, SUITES["dse"]
-    first = evaluate_suite("dse", ["one"], **request)
+def test_figures_that_are_not_asked_for_again_are_not_lost(small, tmp_path, monkeypatch, model, change, sentence):
+    output, before = tmp_path / "dse.json", SUITES["dse"]
+    first = run(output, "one")
     if change is None:  # but a corpus is gone
         monkeypatch.setitem(SUITES, "dse", Suite((Entry("banking77", "intent-classification"),)))
     with pytest.raises(InputError, match=sentence):
-        evaluate_suite("dse", models, **request | (change or {}))
-    assert read_results(request["output"]) == first
+        run(output, model, **change or {})
+    assert read_results(output) == first
     monkeypatch.setitem(SUITES, "dse", before)
-    both = evaluate_suite("dse", ["one", "two"], **request)  # more can be asked for
+    assert set(first.results) < set(run(output, "one", "two").results)  # more can be asked for
     assert small["one"].calls == 2
-    assert set(first.results) < set(both.results)
 
 
-def test_a_suite_whose_pictures_cannot_be_drawn_still_has_its_report(monkeypatch, tmp_path, caplog):
+def test_one_failure_does_not_cost_the_others(small, tmp_path, monkeypatch):
+    def encode(dialogues):
+        if "snips" in dialogues[0].turns[0].content:
+            raise InputError("no words")
+        return np.eye(len(dialogues))
+
+    monkeypatch.setattr(small["one"], "encode", encode)
+    config = run(tmp_path / "dse.json", "one", "two").run["config"]
+    assert config["not_measured"] == {"one, snips, test, intent-classification": "no words"}
+    measured = [cell[:2] for cell in config["cells"] if cell[3] != "encoding"]
+    assert measured == [["one", "banking77"], ["two", "banking77"], ["two", "snips"]]
+
+
+def test_a_model_without_weights_is_passed_over_where_models_are_fine_tuned(small, monkeypatch):
+    tasks = ["intent-classification", "intent-fine-tuning"]
+    monkeypatch.setitem(SUITES, "dse", Suite(*((Entry("banking77", task),) for task in tasks)))
+    small["tfidf"] = OneHot("tfidf")
+    config = run(None, "tfidf", fine_tune=True).run["config"]
+    assert [problem["task"] for problem in config["problems"]] == tasks
+    assert [cell[3] for cell in config["cells"]] == ["intent-classification", "encoding"]
+    assert config["not_measured"] == {}
+
+
+# pictures
+
+
+def test_a_suite_whose_pictures_cannot_be_drawn_still_has_its_report(monkeypatch, caplog):
     def missing(*arguments, **options):
         raise MissingFilesError("no corpus of the map")
 
@@ -316,81 +322,15 @@ def test_a_model_without_numbers_costs_the_others_no_picture(monkeypatch, tmp_pa
     models = {"one": OneHot("one"), "diverged": Diverged()}
     monkeypatch.setattr(benchmark_pictures, "cached_encoder", lambda model, cache: models[model])
     monkeypatch.setattr(projections, "find_spec", lambda name: None)
-    texts = [f"{word} {number}" for word in ("card", "loan") for number in range(12)]
-    dialogues = [Dialogue((Turn("user", text),)) for text in texts]
-    problem = Problem({"corpus": "mine"}, lambda encoder, seeds: [], dialogues, [text.split()[0] for text in texts])
-    pictures = list(benchmark_pictures._of_items("dialog2flow", problem, list(models), tmp_path, None))
+    labels = ["card", "loan"] * 12
+    dialogues = [said(f"{label} {number}") for number, label in enumerate(labels)]
+    problem = Problem({"corpus": "mine"}, lambda encoder, seeds: [], dialogues, labels)
+    pictures = benchmark_pictures._of_items("dialog2flow", problem, list(models), tmp_path, None)
+    assert [picture.title for picture in pictures if picture] == ["mine: a map", "mine: tree by one"]
     assert "no picture of diverged: it gives vectors with NaN or infinity" in caplog.text
-    titles = [picture.title for picture in pictures if picture]
-    assert titles == ["mine: a map", "mine: tree by one"]
-
-
-def test_one_failure_does_not_cost_the_others(small, tmp_path, monkeypatch):
-    def encode(dialogues):
-        if "snips" in dialogues[0].turns[0].content:
-            raise InputError("no words")
-        return np.eye(len(dialogues))
-
-    monkeypatch.setattr(small["one"], "encode", encode)
-    config = evaluate_suite("dse", ["one", "two"], seeds=[0], output=tmp_path / "dse.json").run["config"]
-    assert config["not_measured"] == {"one, snips, test, intent-classification": "no words"}
-    assert [cell[:2] for cell in config["cells"] if cell[3] != "encoding"] == [
-        ["one", "banking77"],
-        ["two", "banking77"],
-        ["two", "snips"],
-    ]
-
-
-def test_a_model_without_weights_is_passed_over_where_models_are_fine_tuned(small, monkeypatch):
-    monkeypatch.setitem(
-        SUITES,
-        "dse",
-        Suite((Entry("banking77", "intent-classification"),), (Entry("banking77", "intent-fine-tuning"),)),
-    )
-    small["tfidf"] = OneHot("tfidf")
-    config = evaluate_suite("dse", ["tfidf"], seeds=[0], fine_tune=True).run["config"]
-    assert [problem["task"] for problem in config["problems"]] == ["intent-classification", "intent-fine-tuning"]
-    assert [cell[3] for cell in config["cells"]] == ["intent-classification", "encoding"]
-    assert config["not_measured"] == {}
-
-
-def test_wrong_requests_are_refused(tmp_path):
-    with pytest.raises(
-        InputError, match=r"got none of its corpora \(dialog2flow_evaluation \(action-similarity\), star"
-    ):
-        evaluate_suite("dialog2flow", ["tfidf"], tmp_path)
-    (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(InputError, match="field schema: got None"):
-        evaluate_suite("dialog2flow", ["tfidf"], FILES, output=tmp_path / "other.json")
-
-
-# LaTeX
-
-
-def test_the_latex_table_holds_what_the_markdown_table_does():
-    rows = [
-        ROW,
-        replace(ROW, model="runs/a_b&c", mean=60.0),
-        replace(ROW, model="DSE", mean=70.0, quoted_from="Paper (A et al., 2022), Table 2, row DSE (ours)"),
-    ]
-    assert latex_table(rows, "100 % measured.").splitlines() == [
-        r"\begin{table}",
-        r"\centering",
-        r"\caption{100 \% measured. Columns in italics are quoted from Paper (A et al., 2022), Table 2.}",
-        r"\begin{tabular}{llllrrr}",
-        r"\toprule",
-        r"Corpus & Task & Metric & Setting & ours & runs/a\_b\&c & \textit{paper: DSE} \\",
-        r"\midrule",
-        r"sgd, test & action-similarity & f1 & 1-shot & 50.00 $\pm$ 1.00 & "
-        r"\textbf{60.00} $\pm$ 1.00 & 70.00 $\pm$ 1.00 \\",
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
 
 
 # whole benchmarks
-
 
 SMALLER = {
     "dialog2flow": [("dialog2flow_evaluation", "action-similarity"), ("spokenwoz", "flow-extraction")],
@@ -406,12 +346,16 @@ def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(data_dir, tmp_p
     output = tmp_path / "benchmark"
     words = ["benchmark", "--suite", "dialog2flow", "dialogue_cse", "--model", "tfidf", "lda", "--seeds", "1"]
     words += ["--limit", "150", "--data-dir", str(data_dir), "--output", str(output)]
+
+    def vectors():
+        return {path: path.stat().st_mtime_ns for path in (output / "embeddings").rglob("*") if path.is_file()}
+
     assert main(words) == 0
     printed = capsys.readouterr().out
     assert "| tfidf | lda | paper: D2F single (BERT-base) |" in printed
     assert "313 actions that are published" in printed
     assert "Left out: spokenwoz (flow-extraction)" in printed
-    for suite in ("dialog2flow", "dialogue_cse"):
+    for suite in SMALLER:
         results = read_results(output / f"{suite}.json")
         assert all(problem["data_sha256"] for problem in results.run["config"]["problems"])
         assert (output / f"{suite}.md").read_text() == paper_table(results.results)
@@ -419,10 +363,9 @@ def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(data_dir, tmp_p
     page = (output / "report.html").read_text()
     assert page.count("data:image/png;base64") >= 5
     assert "quoted" in page
-    before = {path: path.stat().st_mtime_ns for path in (output / "embeddings").rglob("*") if path.is_file()}
-    figures = read_results(output / "dialog2flow.json").results
+    before, figures = vectors(), read_results(output / "dialog2flow.json").results
     assert main(words) == 0
-    assert before == {path: path.stat().st_mtime_ns for path in (output / "embeddings").rglob("*") if path.is_file()}
+    assert vectors() == before
     assert read_results(output / "dialog2flow.json").results == figures
 
 
@@ -436,10 +379,18 @@ def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(data_dir, tmp_p
     ],
 )
 def test_wrong_benchmarks_are_refused_before_any_work(words, message, tmp_path, capsys):
-    words = words if "--model" in words else [*words, "--model", "tfidf"]
-    assert main(["benchmark", "--output", str(tmp_path / "out"), *words]) == 2
+    assert main(["benchmark", "--output", str(tmp_path / "out"), "--model", "tfidf", *words]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_no_corpus_and_another_file_are_refused(tmp_path):
+    none = r"got none of its corpora \(dialog2flow_evaluation \(action-similarity\), star"
+    with pytest.raises(InputError, match=none):
+        evaluate_suite("dialog2flow", ["tfidf"], tmp_path)
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(InputError, match="field schema: got None"):
+        evaluate_suite("dialog2flow", ["tfidf"], FILES, output=tmp_path / "other.json")
 
 
 @pytest.mark.slow
@@ -448,10 +399,9 @@ def test_the_benchmark_of_whole_dialogues_draws_a_map_and_the_path_of_training(
 ):
     entries = tuple(entry for entry in SUITES["dial2vec"].entries if entry.corpus == "multiwoz")
     monkeypatch.setitem(SUITES, "dial2vec", Suite(entries))
-    model = tmp_path / "run"
+    model, output = tmp_path / "run", tmp_path / "benchmark"
     shutil.copytree(tiny_checkpoint, model)
     shutil.copytree(tiny_checkpoint, model / "checkpoint-5")
-    output = tmp_path / "benchmark"
     (results,) = run_benchmark(["dial2vec"], [str(model), "tfidf"], output, data_dir, seeds=[0], limit=40)
     drawn = {path.name for path in (output / "pictures").iterdir()}
     assert drawn == {"dial2vec-figures.png", "dial2vec-map.png", "dial2vec-path.png"}

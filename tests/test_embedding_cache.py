@@ -29,9 +29,8 @@ class CountingEncoder:
 
     name = "counting"
 
-    def __init__(self, calls=100):
-        self.asked = Counter()
-        self.calls = calls
+    def __init__(self, calls=100, fitted_on_input=False):
+        self.asked, self.calls, self.fitted_on_input = Counter(), calls, fitted_on_input
 
     def encode(self, dialogues):
         self.calls -= 1
@@ -43,106 +42,91 @@ class CountingEncoder:
         return np.stack([np.random.default_rng(seed).normal(size=5) for seed in seeds]).astype(np.float32)
 
 
-def vectors_of(dialogues):
-    return CountingEncoder().encode(dialogues)
+def gives(encoder, talks, like=None):
+    np.testing.assert_array_equal(encoder.encode(talks), (like or CountingEncoder()).encode(talks))
 
 
 @pytest.fixture
-def small_parts(monkeypatch):
+def kept(tmp_path, monkeypatch):
+    """Remembers what an encoder gives in one folder, in parts of three."""
     monkeypatch.setattr(remembering, "PART", 3)
+    return lambda encoder: RememberingEncoder(encoder, EmbeddingCache(tmp_path))
 
 
-def test_a_second_run_encodes_nothing_and_reports_the_first_ones_time(tmp_path, small_parts):
-    first = RememberingEncoder(CountingEncoder(), EmbeddingCache(tmp_path))
-    np.testing.assert_array_equal(first.encode(TALKS), vectors_of(TALKS))
+def test_a_second_run_encodes_nothing_and_reports_the_first_ones_time(kept):
+    first = kept(CountingEncoder())
+    gives(first, TALKS)
     counting = CountingEncoder(calls=0)
-    second = RememberingEncoder(counting, EmbeddingCache(tmp_path))
-    vectors = second.encode([*TALKS[::-1], TALKS[2]])
-    np.testing.assert_array_equal(vectors, vectors_of([*TALKS[::-1], TALKS[2]]))
-    assert vectors.dtype == np.float32
+    second = kept(counting)
+    gives(second, [*TALKS[::-1], TALKS[2]])
+    assert second.encode(TALKS[:2]).dtype == np.float32
     assert second.seconds == pytest.approx(first.seconds)
-    second.encode(TALKS[:2])
-    assert second.seconds == pytest.approx(first.seconds)
-    third = RememberingEncoder(counting, EmbeddingCache(tmp_path))
+    third = kept(counting)
     third.encode(TALKS[:2])
     assert 0 < third.seconds < first.seconds
 
 
-def test_a_stopped_run_keeps_its_parts(tmp_path, small_parts):
+def test_a_stopped_run_keeps_its_parts(kept, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        RememberingEncoder(CountingEncoder(calls=2), EmbeddingCache(tmp_path)).encode(TALKS)
+        kept(CountingEncoder(calls=2)).encode(TALKS)
     (tmp_path / ".rows-0.safetensors.1.tmp").write_bytes(b"half of a file")
     counting = CountingEncoder()
-    encoder = RememberingEncoder(counting, EmbeddingCache(tmp_path))
-    np.testing.assert_array_equal(encoder.encode(TALKS), vectors_of(TALKS))
-    assert counting.asked.total() == 1  # only what is new
-    encoder.forget()
-    np.testing.assert_array_equal(encoder.encode(TALKS), vectors_of(TALKS))
-    assert counting.asked.total() == 1
+    encoder = kept(counting)
+    for _ in range(2):
+        gives(encoder, TALKS)
+        assert counting.asked.total() == 1  # only what is new
+        encoder.forget()
 
 
 @pytest.mark.parametrize("damage", ["cut", "cut to nothing", "changed"])
-def test_what_is_damaged_is_told_and_encoded_again(damage, tmp_path, small_parts, caplog):
-    RememberingEncoder(CountingEncoder(), EmbeddingCache(tmp_path)).encode(TALKS)
-    file = sorted(tmp_path.glob("rows-*"))[0]
+def test_what_is_damaged_is_told_and_encoded_again(damage, kept, tmp_path, caplog):
+    kept(CountingEncoder()).encode(TALKS)
+    file = min(tmp_path.glob("rows-*"))
     content = file.read_bytes()
     file.write_bytes({"cut": content[:-7], "cut to nothing": b"", "changed": content[:-7] + b"another"}[damage])
     counting = CountingEncoder()
     with caplog.at_level(logging.WARNING):
-        vectors = RememberingEncoder(counting, EmbeddingCache(tmp_path)).encode(TALKS)
-    np.testing.assert_array_equal(vectors, vectors_of(TALKS))
+        gives(kept(counting), TALKS)
     assert caplog.text.count("is damaged") == 1
     assert 0 < counting.asked.total() <= 3
-    RememberingEncoder(CountingEncoder(calls=0), EmbeddingCache(tmp_path)).encode(TALKS)
+    kept(CountingEncoder(calls=0)).encode(TALKS)
 
 
 def test_a_dialogue_is_known_by_who_says_what():
-    talks = [
-        dialogue("one", "two"),
-        dialogue("one two"),
-        dialogue("one", "two", role="assistant"),
-        dialogue('one"], ["user", "two'),
-        dialogue("two", "one"),
-        dialogue("one \ud800"),
-    ]
+    others = [("one two",), ('one"], ["user", "two',), ("two", "one"), ("one \ud800",)]
+    talks = [dialogue("one", "two"), dialogue("one", "two", role="assistant"), *(dialogue(*words) for words in others)]
     assert len({dialogue_key(talk) for talk in talks}) == len(talks)
     labelled = Dialogue((Turn("user", "one", intents=("greet",)), Turn("user", "two")), id="7", domains=("hotel",))
     assert dialogue_key(labelled) == dialogue_key(talks[0])
     assert list_key(["a", "b"]) != list_key(["b", "a"])
 
 
-def test_what_is_fitted_on_its_input_is_kept_by_the_whole_list(tmp_path):
+def test_what_is_fitted_on_its_input_is_kept_by_the_whole_list(kept, tmp_path):
     talks = [dialogue("red car"), dialogue("red bus"), dialogue("old car")]
-    first = RememberingEncoder(TfidfEncoder(), EmbeddingCache(tmp_path))
-    for some in (talks[:2], talks, talks[::-1]):
-        np.testing.assert_array_equal(first.encode(some), TfidfEncoder().encode(some))
+    first, second = kept(TfidfEncoder()), kept(CountingEncoder(calls=0, fitted_on_input=True))
+    for encoder in (first, second):
+        for some in (talks[:2], talks, talks[::-1]):
+            gives(encoder, some, TfidfEncoder())
     assert first.fitted_on_input
-    assert len(list(tmp_path.glob("list-*"))) == 3
-
-    class Stopped(CountingEncoder):
-        fitted_on_input = True
-
-    second = RememberingEncoder(Stopped(calls=0), EmbeddingCache(tmp_path))
-    for some in (talks[:2], talks, talks[::-1]):
-        np.testing.assert_array_equal(second.encode(some), TfidfEncoder().encode(some))
     assert second.seconds == pytest.approx(first.seconds)
-    for file in tmp_path.glob("list-*"):
+    files = list(tmp_path.glob("list-*"))
+    assert len(files) == 3
+    for file in files:
         file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(KeyboardInterrupt):
-        RememberingEncoder(Stopped(calls=0), EmbeddingCache(tmp_path)).encode(talks)
+        kept(CountingEncoder(calls=0, fitted_on_input=True)).encode(talks)
 
 
-def test_whitening_is_done_anew_on_vectors_that_are_kept(tmp_path):
-    plain = RememberingEncoder(CountingEncoder(), EmbeddingCache(tmp_path))
+def test_whitening_is_done_anew_on_vectors_that_are_kept(kept):
+    plain = kept(CountingEncoder())
     plain.encode(TALKS)
-    encoder = RememberingEncoder(InputWhitenedEncoder(CountingEncoder(calls=0), "white"), EmbeddingCache(tmp_path))
+    encoder = kept(InputWhitenedEncoder(CountingEncoder(calls=0), "white"))
     for talks in (TALKS, TALKS[:4]):
-        expected = InputWhitenedEncoder(CountingEncoder(), "white").encode(talks)
-        np.testing.assert_array_equal(encoder.encode(talks), expected)
+        gives(encoder, talks, InputWhitenedEncoder(CountingEncoder(), "white"))
     assert encoder.name == "white"
     assert encoder.seconds > plain.seconds
     encoder.forget()
-    np.testing.assert_array_equal(encoder.encode(TALKS[:4]), expected)
+    gives(encoder, talks, InputWhitenedEncoder(CountingEncoder(), "white"))
 
 
 def test_models_settings_and_levels_do_not_share_vectors(tiny_bert, tmp_path):
@@ -153,17 +137,12 @@ def test_models_settings_and_levels_do_not_share_vectors(tiny_bert, tmp_path):
     words.write_text("text 1 3\n")
     folders.add(embedding_cache(tmp_path, f"words:{words}").folder)
     assert len(folders) == len(specs) + 1
-    assert embedding_cache(tmp_path, f"{tiny_bert}@whitened").folder in folders
-    assert embedding_cache(tmp_path, f"{tiny_bert}@dialogue").folder in folders
-
-
-def test_a_folder_that_cannot_be_written_is_told_at_once(tmp_path):
-    (tmp_path / "file").write_text("")
+    assert {embedding_cache(tmp_path, f"{tiny_bert}@{level}").folder for level in ("whitened", "dialogue")} < folders
     with pytest.raises(InputError, match="the folder cannot be written"):
-        EmbeddingCache(tmp_path / "file" / "embeddings")
+        EmbeddingCache(words / "embeddings")
 
 
-def test_long_work_shows_how_far_it_is(small_parts, capsys):
+def test_long_work_shows_how_far_it_is(kept, capsys):
     encoder = RememberingEncoder(CountingEncoder())
     encoder.encode(TALKS[:3])
     assert capsys.readouterr().err == ""

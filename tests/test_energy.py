@@ -14,16 +14,14 @@ from hf_dialemb.training.arguments import parse
 from hf_dialemb.training.energy import COUNTRY, EnergyCallback, requested_energy
 from hf_dialemb.training.run import train
 
-MAIN, OTHER = SimpleNamespace(is_world_process_zero=True), SimpleNamespace(is_world_process_zero=False)
+ARGUMENTS = (
+    "--method dual_encoder --hidden_size 8 --embedding_size 8 --corpus sample --train_split dev --max_dialogues 20 "
+    "--max_steps 1 --use_cpu True --exclude none --disable_tqdm True --output_dir"
+)
 
 
 def trained(folder) -> dict:
-    settings = {
-        "method": "dual_encoder", "hidden_size": 8, "embedding_size": 8, "corpus": "sample", "train_split": "dev",
-        "max_dialogues": 20, "max_steps": 1, "use_cpu": True, "exclude": "none", "disable_tqdm": True,
-        "output_dir": folder,
-    }  # fmt: skip
-    train(parse(None, [word for name, value in settings.items() for word in (f"--{name}", str(value))]))
+    train(parse(None, [*ARGUMENTS.split(), str(folder)]))
     return json.loads((folder / "training_report.json").read_text())
 
 
@@ -48,9 +46,9 @@ def test_a_run_that_is_asked_to_measures_its_energy(tmp_path, monkeypatch):
 
 
 def test_only_the_main_process_measures():
-    callback = EnergyCallback("DEU")
-    callback.on_train_begin(None, OTHER, None)
-    callback.on_train_end(None, OTHER, None)
+    callback, other = EnergyCallback("DEU"), SimpleNamespace(is_world_process_zero=False)
+    callback.on_train_begin(None, other, None)
+    callback.on_train_end(None, other, None)
     assert callback.record is None
 
 

@@ -12,17 +12,8 @@ import pytest
 
 from hf_dialemb import corpora
 from hf_dialemb.corpora.source import fingerprint
-from hf_dialemb.evaluation import (
-    Results,
-    Row,
-    describe_run,
-    evaluate_embeddings,
-    evaluate_models,
-    markdown_table,
-    merge_results,
-    read_results,
-    write_results,
-)
+from hf_dialemb.evaluation import evaluate_embeddings, evaluate_models, markdown_table
+from hf_dialemb.evaluation.results.rows import Results, Row, describe_run, merge_results, read_results, write_results
 from hf_dialemb.evaluation.run import _caption
 from hf_dialemb.evaluation.tasks.domains import pair_scores
 from hf_dialemb.metrics.alignment_uniformity.functional import alignment_uniformity
@@ -30,28 +21,28 @@ from hf_dialemb.metrics.purity.functional import cluster_purity
 from hf_dialemb.metrics.semantic_relatedness.functional import pair_relatedness
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.errors import InputError
-from hf_dialemb.runs.files import check_writable, write_atomically
+from hf_dialemb.runs.files import write_atomically
 
 ROW = Row(model="tfidf", corpus="sgd", split="test", task="dialogue-retrieval", metric="map", setting="", mean=50.0)
+SHAPE = {"task": "alignment-uniformity", "metric": "uniformity"}
 
 
-def dialogue(domain, *words):
-    return Dialogue.from_messages([{"role": "user", "content": word} for word in words], domains=[domain])
+def dialogue(domains, *words):
+    return Dialogue.from_messages([{"role": "user", "content": word} for word in words], domains=domains.split())
 
 
 @pytest.fixture
 def small_corpus(monkeypatch):
     """Three domains whose dialogues share words, and one dialogue of two domains that must not be used."""
-    dialogues = [
-        dialogue(domain, f"i need a {domain}", f"which {domain}", f"number {index}")
-        for domain in ("hotel", "taxi", "train")
-        for index in range(4)
-    ]
-    both = Dialogue.from_messages([{"role": "user", "content": "hotel taxi"}], domains=["hotel", "taxi"])
-    loaded = [*dialogues, both]
+    places = [(domain, index) for domain in ("hotel", "taxi", "train") for index in range(4)]
+    loaded = [dialogue(domain, f"i need a {domain}", f"which {domain}", f"number {n}") for domain, n in places]
+    loaded.append(dialogue("hotel taxi", "hotel taxi"))
     monkeypatch.setattr(corpora, "load_dialogues", lambda corpus, data_dir, split: loaded)
     monkeypatch.setattr(fingerprint, "data_hash", lambda corpus, data_dir: None)
-    return loaded
+
+
+def measured(**more):
+    return evaluate_models(["tfidf"], "small", None, "test", seeds=[0, 1], **more)
 
 
 # tasks
@@ -75,14 +66,11 @@ def test_every_figure_stands_under_its_own_name_in_percent():
         assert (each.n, each.std is None) == ((2, False) if {metric, setting} & repeated else (1, True))
 
 
-def test_vectors_that_tell_domains_apart_have_the_best_figures():
+def test_vectors_that_tell_domains_apart_have_the_best_figures_and_what_is_left_out_is_logged(caplog):
     found = evaluate_embeddings(np.eye(2)[[0] * 5 + [1] * 5], ["a"] * 5 + ["b"] * 5, seeds=[0, 1])
     assert np.allclose([each.mean for each in found if each.task != "alignment-uniformity"], 100.0)
     assert [each.mean for each in found if each.metric == "adjusted_alignment"] == [pytest.approx(-2.0)]
     assert len(found) == 9
-
-
-def test_what_was_left_out_is_logged(caplog):
     evaluate_embeddings(np.ones((5, 2)), ["a", "a", "b", "b", "c"], seeds=[0])
     assert "1 of 5 dialogues have a label of their own" in caplog.text
     assert "counts as 0 for 1 draws of pairs and 4 queries" in caplog.text
@@ -91,8 +79,13 @@ def test_what_was_left_out_is_logged(caplog):
 # results
 
 
-def test_results_survive_a_round_trip(tmp_path):
-    run = describe_run("dialemb evaluate", {"limit": None}, range(2), time.perf_counter())
+def test_results_survive_a_round_trip_and_tell_how_they_were_measured(tmp_path):
+    run = describe_run("dialemb evaluate", {"limit": None}, range(2), time.perf_counter() - 5)
+    assert set(run) == {"command", "config", "seeds", "versions", "commit", "hardware", "seconds"}
+    assert (run["seeds"], run["versions"]["numpy"]) == ([0, 1], np.__version__)
+    assert 5 <= run["seconds"] < 60
+    assert run["hardware"]
+    assert run["commit"] is None or len(run["commit"]) == 40
     more = {"std": 0.5, "n": 2, "quoted_from": "paper, Table 2", "interval": (49.0, 51.5)}
     results = Results(run, (ROW, replace(ROW, model="dial2vec", **more)))
     path = tmp_path / "new" / "results.json"
@@ -106,18 +99,11 @@ def test_results_survive_a_round_trip(tmp_path):
     assert read_results(path).results[1].interval is None
 
 
-def test_describe_run_tells_how_it_was_measured():
-    run = describe_run("command", {"a": 1}, [0, 1], time.perf_counter() - 5)
-    assert set(run) == {"command", "config", "seeds", "versions", "commit", "hardware", "seconds"}
-    assert run["seeds"] == [0, 1]
-    assert run["versions"]["numpy"] == np.__version__
-    assert 5 <= run["seconds"] < 60
-    assert run["hardware"]
-    assert run["commit"] is None or len(run["commit"]) == 40
+WHOLE = {"schema": 1, "run": describe_run("", {}, [], 0.0)}
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("content", "words"),
     [
         (None, "cannot be read"),
         ("{", "text that is not JSON"),
@@ -125,20 +111,6 @@ def test_describe_run_tells_how_it_was_measured():
         ('{"schema": 2}', "field schema: got 2, expected 1"),
         ('{"schema": 1, "run": {}}', "got no 'run' object or no 'results' list"),
         ('{"schema": 1, "run": {}, "results": []}', "run: field command is missing"),
-    ],
-)
-def test_malformed_files_are_refused(tmp_path, text, words):
-    path = tmp_path / "results.json"
-    if text is not None:
-        path.write_text(text)
-    with pytest.raises(InputError, match=words) as caught:
-        read_results(path)
-    assert str(path) in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
         ({"mean": "50"}, r"results\[0\]: field mean: got '50'"),
         ({"mean": float("nan")}, "field mean: got nan"),
         ({"std": True}, "field std: got True"),
@@ -148,42 +120,38 @@ def test_malformed_files_are_refused(tmp_path, text, words):
         ({"extra": 1}, "expected exactly the fields model, corpus"),
     ],
 )
-def test_malformed_rows_are_refused(tmp_path, change, words):
+def test_malformed_files_and_rows_are_refused(tmp_path, content, words):
     path = tmp_path / "results.json"
-    write_results(Results(describe_run("", {}, [], 0.0), (ROW,)), path)
-    record = json.loads(path.read_text())
-    record["results"][0].update(change)
-    path.write_text(json.dumps(record))
-    with pytest.raises(InputError, match=words):
+    if isinstance(content, dict):
+        content = json.dumps({**WHOLE, "results": [vars(ROW) | content]})
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(InputError, match=words) as caught:
         read_results(path)
+    assert str(path) in str(caught.value)
 
 
-def test_merging_keeps_the_latest_figure_and_quotations_apart():
-    quoted = replace(ROW, quoted_from="paper")
-    merged = merge_results([Results({}, (ROW, quoted)), Results({}, (replace(ROW, mean=60.0),))])
-    assert merged == (replace(ROW, mean=60.0), quoted)
-
-
-def test_two_files_of_one_name_are_not_merged():
-    runs = [Results({"config": {"corpus": "calls.jsonl", "data_sha256": digest}}, (ROW,)) for digest in "aab"]
+def test_merging_keeps_the_latest_figure_and_mixes_neither_quotations_nor_two_files_of_one_name():
+    quoted, later = replace(ROW, quoted_from="paper"), replace(ROW, mean=60.0)
+    assert merge_results([Results({}, (ROW, quoted)), Results({}, (later,))]) == (later, quoted)
+    data = [{"corpus": "calls.jsonl", "data_sha256": digest} for digest in "aab"]
+    runs = [Results({"config": config}, (ROW,)) for config in (*data, {"problems": data[2:]})]
     assert merge_results(runs[:2]) == (ROW,)
-    with pytest.raises(InputError, match=r"calls\.jsonl: got figures of two different files of this name"):
-        merge_results(runs)
-    problems = [{"corpus": "calls.jsonl", "data_sha256": "b"}]
-    with pytest.raises(InputError, match="two different files"):
-        merge_results([runs[0], Results({"config": {"problems": problems}}, (ROW,))])
+    for other in runs[2:]:
+        with pytest.raises(InputError, match=r"calls\.jsonl: got figures of two different files of this name"):
+            merge_results([runs[0], other])
 
 
 # tables
 
 
-def test_table_has_one_row_per_model_and_bold_bests():
+def test_table_has_one_row_per_model_and_bold_bests_and_each_corpus_its_own():
     rows = [
         replace(ROW, metric="mrr", mean=70.0),
         replace(ROW, mean=50.04),
         replace(ROW, model="a|b", mean=60.0, std=1.25, n=10),
-        replace(ROW, model="a|b", task="alignment-uniformity", metric="uniformity", mean=-2.0),
-        replace(ROW, task="alignment-uniformity", metric="uniformity", mean=-3.0),
+        replace(ROW, model="a|b", mean=-2.0, **SHAPE),
+        replace(ROW, mean=-3.0, **SHAPE),
         replace(ROW, model="dial2vec", mean=60.04, quoted_from="paper, Table 2"),
         replace(ROW, task="dialogue-sts", metric="spearman", setting="a|b"),
     ]
@@ -198,15 +166,12 @@ def test_table_has_one_row_per_model_and_bold_bests():
         "",
         "[1] Quoted from paper, Table 2.  ",
     ]
-
-
-def test_each_corpus_has_its_own_table():
     table = markdown_table([ROW, replace(ROW, corpus="multiwoz")])
     assert [line for line in table.splitlines() if line.startswith("**")] == ["**sgd, test**", "**multiwoz, test**"]
     assert markdown_table([]) == ""
 
 
-# files
+# the whole
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):
@@ -222,16 +187,6 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
     assert [entry.read_text() for entry in tmp_path.iterdir()] == ["old"]
 
 
-def test_outputs_that_cannot_be_written_are_refused(tmp_path):
-    (tmp_path / "file").touch()
-    for path in (tmp_path, tmp_path / "file" / "results.json"):
-        with pytest.raises(InputError, match="output"):
-            check_writable(path)
-
-
-# the whole
-
-
 def test_missing_matplotlib_is_told_before_any_work(small_corpus, tmp_path, monkeypatch):
     real = builtins.__import__
 
@@ -242,22 +197,20 @@ def test_missing_matplotlib_is_told_before_any_work(small_corpus, tmp_path, monk
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(InputError, match=r'pip install "hf-dialemb\[plot\]"'):
-        evaluate_models(["tfidf"], "small", None, "test", plot=tmp_path / "map.png")
+        measured(plot=tmp_path / "map.png")
 
 
 @pytest.mark.slow
 def test_evaluate_models_writes_results_table_and_picture(small_corpus, tmp_path, capsys):
     output, plot = tmp_path / "out" / "results.json", tmp_path / "out" / "map.png"
-    request = {"seeds": [0, 1], "output": output, "plot": plot}
-    again, results = (evaluate_models(["tfidf"], "small", tmp_path, "test", **request) for _ in range(2))
+    again, results = (measured(output=output, plot=plot) for _ in range(2))
     assert again.results[:-1] == results.results[:-1]  # all but the seconds
     assert read_results(output) == results
     assert output.with_suffix(".md").read_text() == markdown_table(results.results)
     assert plot.read_bytes().startswith(b"\x89PNG")
-    figures = {(row.task, row.metric): row for row in results.results}
-    assert figures["domain-categorization", "purity"].mean == 100.0
-    assert figures["dialogue-retrieval", "map"].mean == 100.0
-    assert figures["encoding", "seconds"].mean >= 0
+    figures = {(row.task, row.metric): row.mean for row in results.results}
+    assert figures["domain-categorization", "purity"] == figures["dialogue-retrieval", "map"] == 100.0
+    assert figures["encoding", "seconds"] >= 0
     assert {row[:3] for row in map(astuple, results.results)} == {("tfidf", "small", "test")}
     config = results.run["config"]
     assert (config["dialogues"], config["labels"], config["labels_of_one_dialogue"]) == (12, 3, 0)
@@ -265,7 +218,7 @@ def test_evaluate_models_writes_results_table_and_picture(small_corpus, tmp_path
 
 
 def test_a_limit_is_a_sample_and_not_the_first(small_corpus):
-    config = evaluate_models(["tfidf"], "small", None, "test", seeds=[0], limit=6).run["config"]
+    config = measured(limit=6).run["config"]
     assert config["dialogues"] == 6
     assert config["labels"] > 1
 
@@ -274,20 +227,17 @@ def test_a_file_in_a_folder_has_one_name_in_all_tasks(tmp_path):
     path = tmp_path / "sub" / "mine.csv"
     path.parent.mkdir()
     lines = [f"{domain}{n},user,{domain} {n},{domain}" for domain in ("hotel", "taxi") for n in range(12)]
-    answers = [line.replace(",user,", ",assistant,yes ") for line in lines]
-    path.write_text("\n".join(["id,role,text,domain", *(f"{a}\n{b}" for a, b in zip(lines, answers, strict=True))]))
+    pairs = [f"{line}\n{line.replace(',user,', ',assistant,yes ')}" for line in lines]
+    path.write_text("\n".join(["id,role,text,domain", *pairs]))
     tasks = ["domains", "next-utterance-retrieval"]
     results = evaluate_models(["tfidf"], str(path), None, "test", tasks=tasks, seeds=[0])
     assert {row.corpus for row in results.results} == {"mine.csv"}
 
 
 def test_the_caption_of_a_picture_is_of_what_it_shows():
-    rows = [
-        replace(ROW, task="domain-categorization", metric="purity", mean=95.0),
-        replace(ROW, mean=90.0),
-        replace(ROW, task="domain-categorization", metric="purity", setting="second speaker", mean=60.0),
-        replace(ROW, task="semantic-retrieval", mean=50.0),
-    ]
+    purity = {"task": "domain-categorization", "metric": "purity"}
+    rows = [replace(ROW, mean=95.0, **purity), replace(ROW, mean=90.0)]
+    rows += [replace(ROW, mean=60.0, setting="second speaker", **purity), replace(ROW, task="semantic-retrieval")]
     assert _caption(rows, "tfidf") == "purity 95.0, MAP 90.0"
 
 
@@ -302,7 +252,7 @@ def test_the_caption_of_a_picture_is_of_what_it_shows():
 def test_too_few_labels_are_refused(monkeypatch, dialogues, words):
     monkeypatch.setattr(corpora, "load_dialogues", lambda corpus, data_dir, split: dialogues)
     with pytest.raises(InputError, match=words):
-        evaluate_models(["tfidf"], "small", None, "test")
+        measured()
 
 
 @pytest.mark.parametrize(
@@ -313,28 +263,25 @@ def test_too_few_labels_are_refused(monkeypatch, dialogues, words):
         ({"models": ["tfidf", "tfidf"]}, "more than once"),
         ({"seeds": []}, "seeds: got none"),
         ({"limit": 1}, "limit: got 1"),
+        ({"output": ""}, "output"),  # a folder
+        ({"output": "file/results.json"}, "cannot be written"),
+        ({"output": "results.md"}, r"name it \.json"),
     ],
 )
-def test_wrong_requests_are_refused_before_any_work(monkeypatch, request_, words):
+def test_wrong_requests_are_refused_before_any_work(monkeypatch, tmp_path, request_, words):
     def never(corpus, data_dir, split):
         raise AssertionError("the corpus was read")
 
     monkeypatch.setattr(corpora, "load_dialogues", never)
+    (tmp_path / "file").touch()
+    if "output" in request_:
+        request_ = {"output": tmp_path / request_["output"]}
     with pytest.raises(InputError, match=words):
         evaluate_models(**{"models": ["tfidf"], "corpus": "small", "data_dir": None, "split": "test", **request_})
 
 
-def test_a_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="cannot be written"):
-        evaluate_models(["tfidf"], "small", None, "test", output=tmp_path / "file" / "results.json")
-    with pytest.raises(InputError, match=r"name it \.json"):
-        evaluate_models(["tfidf"], "small", None, "test", output=tmp_path / "results.md")
-
-
 def test_importing_evaluation_is_light():
-    code = (
-        "import sys, hf_dialemb.evaluation; print([m for m in ('torch', 'sklearn', 'matplotlib') if m in sys.modules])"
-    )
+    heavy = "[m for m in ('torch', 'sklearn', 'matplotlib') if m in sys.modules]"
+    code = f"import sys, hf_dialemb.evaluation; print({heavy})"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"

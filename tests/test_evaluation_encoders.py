@@ -7,27 +7,23 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.models import Pooling, StaticEmbedding, Transformer
+from talks import DIALOGUES, dialogue
+from tokenizers import Tokenizer, models, pre_tokenizers
 from utterance_checkpoints import save_dse
 
 from hf_dialemb.encoders.specs import find_encoder, fingerprint, has_weights, load_encoder
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
-from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.utterance import encode_utterances
 
 WORDS = ["hotel", "taxi", "train", "book", "cheap", "north", "please", "thanks"]
-
-
-def dialogue(*contents):
-    return Dialogue(tuple(Turn(("user", "assistant")[place % 2], content) for place, content in enumerate(contents)))
-
-
-DIALOGUES = [
-    dialogue("book hotel", "cheap hotel"),
-    dialogue("taxi north please"),
-    dialogue("book hotel", "thanks", "book hotel"),
-    dialogue("train north", "train north please"),
-]
+TEXTS = [" ".join(turn.content for turn in item.turns) for item in DIALOGUES]
+KINDS = {
+    "bert_folder": "transformers", "sentence_folder": "sentence-transformers", "utterance_folder": "dialemb",
+    "published_folder": "sentence-transformers",
+}  # fmt: skip
 
 
 def save_bert(folder, more=(), added=()):
@@ -48,21 +44,14 @@ def save_bert(folder, more=(), added=()):
 
 @pytest.fixture(scope="session")
 def bert_folder(tmp_path_factory):
-    """A random BERT; see `save_bert`."""
     folder = tmp_path_factory.mktemp("bert")
     save_bert(folder)
     return folder
 
 
-TEXTS = [" ".join(turn.content for turn in item.turns) for item in DIALOGUES]
-
-
 @pytest.fixture(scope="session")
 def sentence_folder(bert_folder, tmp_path_factory):
     """The same BERT as a sentence-transformers model of mean pooling."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import Pooling, Transformer
-
     folder = tmp_path_factory.mktemp("sentence")
     transformer = Transformer(str(bert_folder), max_seq_length=16)
     SentenceTransformer(modules=[transformer, Pooling(16, "mean")], device="cpu").save(str(folder))
@@ -83,7 +72,9 @@ def published_folder(utterance_folder, tmp_path_factory):
     return folder
 
 
-NEURAL = ["bert_folder", "sentence_folder", "utterance_folder", "published_folder"]
+def last_hidden(encoder, tokenizer, text):
+    with torch.inference_mode():
+        return encoder(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].numpy()
 
 
 def mean_of_tokens(folder, text):
@@ -92,61 +83,55 @@ def mean_of_tokens(folder, text):
     return last_hidden(model, transformers.AutoTokenizer.from_pretrained(folder), text).mean(axis=0)
 
 
-@pytest.mark.parametrize("kind", NEURAL)
+def vectors_of(spec, dialogues=DIALOGUES):
+    return load_encoder(str(spec), batch_size=2, device="cpu").encode(dialogues)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_vectors_are_means_of_tokens_of_dialogues_and_of_utterances(kind, bert_folder, request):
     folder = request.getfixturevalue(kind)
     for level in ("", "@dialogue"):
-        encoder = load_encoder(f"{folder}{level}", batch_size=2, device="cpu")
-        vectors = encoder.encode(DIALOGUES)
+        vectors = vectors_of(f"{folder}{level}")
         assert vectors.dtype == np.float32
         np.testing.assert_allclose(vectors, [mean_of_tokens(bert_folder, text) for text in TEXTS], atol=1e-5)
     turns = [[turn.content for turn in item.turns] for item in DIALOGUES]
     alone = {text: mean_of_tokens(bert_folder, text) for texts in turns for text in texts}
+    encoder = load_encoder(str(folder), device="cpu")
     np.testing.assert_allclose(encoder.encode_utterances(list(alone)), list(alone.values()), atol=1e-5)
     expected = [np.mean([alone[text] for text in texts], axis=0) for texts in turns]
-    vectors = load_encoder(f"{folder}@utterances", device="cpu").encode(DIALOGUES)
-    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    np.testing.assert_allclose(vectors_of(f"{folder}@utterances"), expected, atol=1e-5)
+    assert find_encoder(f"{folder}@utterances")[1:4] == (KINDS[kind], str(folder), "utterances")
 
 
 @pytest.mark.parametrize(
-    ("kind", "level", "said"),
+    ("spec", "said"),
     [
-        ("bert_folder", "dialogue", "1 of 6 texts are longer than the model's 16 tokens"),
-        ("sentence_folder", "dialogue", "1 of 6 texts are longer than the model's 16 tokens"),
-        ("utterance_folder", "utterances", "1 of 8 utterances were truncated"),
+        ("bert_folder@dialogue", "1 of 6 texts are longer than the model's 16 tokens"),
+        ("sentence_folder@dialogue", "1 of 6 texts are longer than the model's 16 tokens"),
+        ("utterance_folder@utterances", "1 of 8 utterances were truncated"),
     ],
 )
-def test_what_is_cut_is_counted(kind, level, said, request, caplog):
-    encoder = load_encoder(f"{request.getfixturevalue(kind)}@{level}", device="cpu")
+def test_what_is_cut_is_counted(spec, said, request, caplog):
+    kind, _, level = spec.partition("@")
     with caplog.at_level(logging.WARNING, logger="hf_dialemb"):  # 14 words and [CLS], [SEP] just fit
-        encoder.encode([*DIALOGUES, dialogue("hotel " * 15), dialogue("taxi " * 14)])
+        vectors_of(
+            f"{request.getfixturevalue(kind)}@{level}", [*map(dialogue, ["hotel " * 15, "taxi " * 14]), *DIALOGUES]
+        )
     assert said in caplog.text
 
 
 def test_half_precision_is_computed_in_float32(bert_folder, tmp_path):
     folder = save_dse(str(bert_folder), tmp_path / "half", torch.bfloat16, max_tokens=16)
     model, tokenizer = load_checkpoint(str(folder))
-    vectors = load_encoder(str(folder), device="cpu").encode(DIALOGUES)
-    np.testing.assert_allclose(vectors, encode_utterances(model.float(), tokenizer, TEXTS), atol=2e-6)
+    np.testing.assert_allclose(vectors_of(folder), encode_utterances(model.float(), tokenizer, TEXTS), atol=2e-6)
 
 
-def test_kinds_are_told_apart(request, tiny_checkpoint):
-    for name, kind in zip(
-        NEURAL, ("transformers", "sentence-transformers", "dialemb", "sentence-transformers"), strict=True
-    ):
-        folder = str(request.getfixturevalue(name))
-        assert find_encoder(f"{folder}@utterances")[1:4] == (kind, folder, "utterances")
+def test_what_is_no_model_or_an_unfinished_training_is_refused(tiny_checkpoint, tmp_path):
     assert find_encoder(str(tiny_checkpoint)).kind == "dialemb"
-
-
-def test_what_is_no_model_is_refused(bert_folder, tmp_path):
     with pytest.raises(InputError, match="got no model in it"):
         find_encoder(str(tmp_path))
     with pytest.raises(InputError, match="neither a folder nor on the Hub within reach"):
         find_encoder(str(tmp_path / "nowhere" / "at" / "all"))
-
-
-def test_an_unfinished_training_is_refused(tiny_checkpoint, tmp_path):
     (tmp_path / "training_settings.json").write_text("{}")
     with pytest.raises(InputError, match=r"got a folder of an unfinished training, expected a model; run it again to"):
         find_encoder(str(tmp_path))
@@ -187,26 +172,31 @@ def test_wrong_words_are_refused_before_anything_is_looked_up(words, reason):
 
 
 def test_words_that_do_not_go_with_a_model_are_refused(sentence_folder, utterance_folder, tiny_checkpoint):
-    for model in (sentence_folder, utterance_folder):
-        with pytest.raises(InputError, match="expected a plain transformers model; leave 'cls' out"):
-            find_encoder(f"{model}@cls")
-    with pytest.raises(InputError, match="got cls for a baseline"):
-        find_encoder("lda@cls")
-    for model in ("tfidf", tiny_checkpoint):
-        with pytest.raises(InputError, match="reads whole dialogues; leave '@utterances' out"):
-            find_encoder(f"{model}@utterances")
+    for spec, reason in (
+        (f"{sentence_folder}@cls", "expected a plain transformers model; leave 'cls' out"),
+        (f"{utterance_folder}@cls", "expected a plain transformers model; leave 'cls' out"),
+        ("lda@cls", "got cls for a baseline"),
+        ("tfidf@utterances", "reads whole dialogues; leave '@utterances' out"),
+        (f"{tiny_checkpoint}@utterances", "reads whole dialogues; leave '@utterances' out"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            find_encoder(spec)
 
 
 def test_only_models_have_weights(bert_folder):
-    assert has_weights(f"{bert_folder}@cls")
-    assert has_weights("some/model")
-    assert has_weights("./tfidf")
+    for spec in (f"{bert_folder}@cls", "some/model", "./tfidf"):
+        assert has_weights(spec)
     for spec in ("tfidf", "lda@whitened", "doc2vec", "words:glove.txt", "api:text-embedding-3-small@utterances"):
         assert not has_weights(spec)
 
 
+def append(path, content):
+    with path.open("ab") as stream:
+        stream.write(content)
+
+
 def test_a_fingerprint_is_of_what_decides_the_vectors(bert_folder, tmp_path):
-    folder = tmp_path / "copy"
+    folder, router = tmp_path / "copy", tmp_path / "router"
     shutil.copytree(bert_folder, folder)
     first = fingerprint(str(folder))
     assert first == fingerprint(str(bert_folder)) == fingerprint(f"{folder}@dialogue,whitened")
@@ -215,68 +205,45 @@ def test_a_fingerprint_is_of_what_decides_the_vectors(bert_folder, tmp_path):
     assert first == fingerprint(str(folder))
     others = {fingerprint(f"{folder}@{words}") for words in ("cls", "utterances", "cls,utterances")}
     for file, change in (("vocab.txt", b"more"), ("config.json", b" "), ("model.safetensors", b"more")):
-        with (folder / file).open("ab") as stream:
-            stream.write(change)
+        append(folder / file, change)
         others.add(fingerprint(str(folder)))
     assert len(others | {first, fingerprint("tfidf"), fingerprint("lda")}) == 9
-
-
-def test_a_routers_weights_are_in_its_fingerprint(bert_folder, tmp_path):
     for place in ("query_0_Transformer", "document_0_Transformer"):
-        shutil.copytree(bert_folder, tmp_path / place)
-    (tmp_path / "modules.json").write_text("[]")
-    shutil.copy(bert_folder / "config.json", tmp_path)
-    first = fingerprint(str(tmp_path))
-    with (tmp_path / "document_0_Transformer" / "model.safetensors").open("ab") as stream:
-        stream.write(b"more")
-    assert fingerprint(str(tmp_path)) != first
+        shutil.copytree(bert_folder, router / place)
+    (router / "modules.json").write_text("[]")
+    shutil.copy(bert_folder / "config.json", router)
+    first = fingerprint(str(router))
+    append(router / "document_0_Transformer" / "model.safetensors", b"more")
+    assert fingerprint(str(router)) != first
 
 
 def test_vectors_of_words_that_are_looked_up_need_no_tokenizer_of_transformers(bert_folder, tmp_path):
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import StaticEmbedding
-    from tokenizers import Tokenizer
-
     tokenizer = Tokenizer.from_file(str(bert_folder / "tokenizer.json"))
     model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=8)], device="cpu")
     model.save(str(tmp_path))
-    found = load_encoder(f"{tmp_path}@utterances").encode([dialogue("book hotel")])
+    found = vectors_of(f"{tmp_path}@utterances", [dialogue("book hotel")])
     np.testing.assert_allclose(found, model.encode(["book hotel"]), atol=1e-6)
 
 
 # what becomes a vector
 
 
-def save_words(folder, names, **special):
-    """Writes a tokenizer that parts at blanks, and returns the size of its vocabulary."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    vocabulary = {word: place for place, word in enumerate([*names, *WORDS])}
-    backend = Tokenizer(models.WordLevel(vocabulary, unk_token=special["unk_token"]))
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    PreTrainedTokenizerFast(tokenizer_object=backend, **special).save_pretrained(folder)
-    return len(vocabulary)
-
-
-def last_hidden(encoder, tokenizer, text):
-    with torch.inference_mode():
-        return encoder(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].numpy()
-
-
 def encoder_decoder(family, folder, **special):
-    """Writes a tiny random T5 or Blenderbot; returns its encoder and tokenizer."""
+    """Writes a tiny random T5 or Blenderbot, whose tokenizer parts at blanks; returns its encoder and tokenizer."""
+    vocabulary = {word: place for place, word in enumerate(["<pad>", "</s>", "<unk>", *WORDS])}
+    backend = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", **special}
-    words = save_words(folder, ["<pad>", "</s>", "<unk>"], **special)
+    transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **special).save_pretrained(folder)
     torch.manual_seed(0)
+    size = {"vocab_size": len(vocabulary), "d_model": 16}
     if family == "t5":
-        config = transformers.T5Config(vocab_size=words, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2)
-        model = transformers.T5Model(config)
+        model = transformers.T5Model(transformers.T5Config(d_kv=8, d_ff=32, num_layers=2, num_heads=2, **size))
     else:
         config = transformers.BlenderbotConfig(
-            vocab_size=words, d_model=16, max_position_embeddings=6, encoder_layers=2, decoder_layers=1,
-            encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32,
-            pad_token_id=0, bos_token_id=1, eos_token_id=1, decoder_start_token_id=1, init_std=0.5,
+            max_position_embeddings=6, encoder_layers=2, decoder_layers=1, encoder_attention_heads=2,
+            decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32, pad_token_id=0, bos_token_id=1,
+            eos_token_id=1, decoder_start_token_id=1, init_std=0.5, **size,
         )  # fmt: skip
         model = transformers.BlenderbotModel(config)
     model.eval().save_pretrained(folder)
@@ -285,33 +252,28 @@ def encoder_decoder(family, folder, **special):
 
 @pytest.mark.parametrize("family", ["t5", "blenderbot"])
 def test_an_encoder_decoder_is_read_by_its_encoder(family, tmp_path):
-    encoder, tokenizer = encoder_decoder(family, tmp_path)
-    expected = [last_hidden(encoder, tokenizer, text).mean(axis=0) for text in TEXTS]
-    np.testing.assert_allclose(load_encoder(str(tmp_path), device="cpu").encode(DIALOGUES), expected, atol=1e-5)
+    found = encoder_decoder(family, tmp_path)
+    expected = [last_hidden(*found, text).mean(axis=0) for text in TEXTS]
+    np.testing.assert_allclose(vectors_of(tmp_path), expected, atol=1e-5)
 
 
 def test_the_first_token_may_be_the_vector(bert_folder, tmp_path):
     model = transformers.AutoModel.from_pretrained(bert_folder).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(bert_folder)
-    vectors = load_encoder(f"{bert_folder}@cls", device="cpu").encode(DIALOGUES)
-    np.testing.assert_allclose(vectors, [last_hidden(model, tokenizer, text)[0] for text in TEXTS], atol=1e-5)
+    bert = model, transformers.AutoTokenizer.from_pretrained(bert_folder)
     # T5 knows distances alone, so that padding on the left moves nothing.
-    encoder, tokenizer = encoder_decoder("t5", tmp_path, padding_side="left")
-    vectors = load_encoder(f"{tmp_path}@cls", device="cpu").encode(DIALOGUES)
-    np.testing.assert_allclose(vectors, [last_hidden(encoder, tokenizer, text)[0] for text in TEXTS], atol=1e-5)
+    for folder, found in ((bert_folder, bert), (tmp_path, encoder_decoder("t5", tmp_path, padding_side="left"))):
+        expected = [last_hidden(*found, text)[0] for text in TEXTS]
+        np.testing.assert_allclose(vectors_of(f"{folder}@cls"), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("marks", [("[SYS]", "[USR]"), ("[sys]", "[usr]")])
 @pytest.mark.parametrize("added", [False, True])
 def test_speakers_are_marked_where_the_vocabulary_has_their_marks(marks, added, tmp_path):
     model, tokenizer = save_bert(tmp_path, () if added else marks, marks if added else ())
-    system, user = tokenizer.convert_tokens_to_ids(list(marks))
-    said, answered = (tokenizer.convert_tokens_to_ids(words) for words in (["book", "hotel"], ["thanks"]))
-    ids = [2, user, *said, system, *answered, 3]
+    system, user, book, hotel, thanks = tokenizer.convert_tokens_to_ids([*marks, "book", "hotel", "thanks"])
     with torch.inference_mode():
-        expected = model(torch.tensor([ids])).last_hidden_state[0].mean(dim=0).numpy()
+        expected = model(torch.tensor([[2, user, book, hotel, system, thanks, 3]])).last_hidden_state[0].mean(dim=0)
     talk = dialogue("book hotel", "thanks")
-    np.testing.assert_allclose(load_encoder(str(tmp_path), device="cpu").encode([talk])[0], expected, atol=1e-5)
+    np.testing.assert_allclose(vectors_of(tmp_path, [talk])[0], expected, atol=1e-5)
     alone = [mean_of_tokens(tmp_path, turn.content) for turn in talk.turns]
-    turns = load_encoder(f"{tmp_path}@utterances", device="cpu").encode([talk])[0]
-    np.testing.assert_allclose(turns, np.mean(alone, axis=0), atol=1e-5)
+    np.testing.assert_allclose(vectors_of(f"{tmp_path}@utterances", [talk])[0], np.mean(alone, axis=0), atol=1e-5)

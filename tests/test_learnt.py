@@ -21,9 +21,7 @@ ROW = Row(
     model="ours", corpus="star", split="test", task="action-similarity", metric="f1", setting="1-shot", mean=95.0,
     std=1.0, n=10,
 )  # fmt: skip
-RUN = {name: None for name in ("command", "hardware", "commit", "seconds")} | {
-    "config": {}, "seeds": [0], "versions": {}
-}  # fmt: skip
+RUN = {"command": None, "hardware": None, "commit": None, "seconds": 1.0, "config": {}, "seeds": [0], "versions": {}}
 
 
 @pytest.mark.parametrize(
@@ -44,50 +42,46 @@ def test_what_a_training_read_is_told_by_its_settings(settings, expected):
     assert learnt_sets(settings) == expected
 
 
+def learning_from(folder, *corpora):
+    folder.mkdir(exist_ok=True)
+    (folder / "training_settings.json").write_text(json.dumps({"corpus": corpora}))
+
+
 def test_a_model_is_asked_by_its_folder_and_an_ensemble_by_those_of_its_members(tmp_path):
-    for name, corpus in (("one", ["sgd/train"]), ("two", ["star/test"])):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "training_settings.json").write_text(json.dumps({"corpus": corpus}))
+    learning_from(tmp_path / "one", "sgd/train")
+    learning_from(tmp_path / "two", "star/test")
     (tmp_path / "both").mkdir()
     made_of = [{"run": "one", "weights": "a"}, {"run": "two/checkpoint-5", "weights": "b"}]
     (tmp_path / "both" / "members.json").write_text(json.dumps(made_of))
-    assert sets_behind(str(tmp_path / "one")) == {("sgd", "train")}
-    assert sets_behind(str(tmp_path / "one@utterances,whitened")) == {("sgd", "train")}
-    assert sets_behind(str(tmp_path / "two" / "checkpoint-5")) == {("star", "test")}
-    assert sets_behind(str(tmp_path / "both")) == {("sgd", "train"), ("star", "test")}
+    one, two = {("sgd", "train")}, {("star", "test")}
+    expected = {"one": one, "one@utterances,whitened": one, "two/checkpoint-5": two, "both": one | two}
+    assert {model: sets_behind(str(tmp_path / model)) for model in expected} == expected
     assert sets_behind("all-MiniLM-L6-v2") == sets_behind("tfidf") == frozenset()
 
 
 def test_all_of_a_corpus_is_learnt_if_a_part_is(tmp_path, monkeypatch):
     sets = frozenset({("star", "test"), ("calls.jsonl", ""), ("org/calls", "train"), ("org/chats", "all")})
-    assert is_learnt("star", "test", sets)
-    assert is_learnt("star", "all", sets)
-    assert not is_learnt("star", "dev", sets)
-    assert not is_learnt("sgd", "test", sets)
-    assert is_learnt("org/calls", "train", sets)
-    assert is_learnt("org/calls", "all", sets)
-    assert not is_learnt("org/calls", "test", sets)
-    assert is_learnt("org/chats", "test", sets)
     monkeypatch.chdir(tmp_path)
+    for place in ("star/test", "star/all", "org/calls/train", "org/calls/all", "org/chats/test"):
+        assert is_learnt(*place.rsplit("/", 1), sets), place
     assert is_learnt(str(tmp_path / "calls.jsonl"), "test", sets)
-    assert not is_learnt("other.jsonl", "test", sets)
+    for place in ("star/dev", "sgd/test", "org/calls/test", "other.jsonl/test"):
+        assert not is_learnt(*place.rsplit("/", 1), sets), place
 
 
 def test_tables_mark_what_was_learnt_and_make_the_best_of_the_others_bold(tmp_path):
     others = [replace(ROW, model="one", mean=80.0), replace(ROW, model="two", mean=70.0)]
     rows = [replace(ROW, learnt=True), *others]
-    for table in (markdown_table(rows), paper_table(rows)):
-        assert "95.0" in table.replace("95.00", "95.0")
-        assert "† ± 1.0" in table
+    for table, decimals in ((markdown_table(rows), "0"), (paper_table(rows), "00")):
+        assert f"95.{decimals}† ± 1.0" in table
         assert "**80.0" in table
         assert "**95" not in table
         assert table.count(NOTE) == 1
     assert NOTE not in markdown_table(others) + paper_table(others) + latex_table(others, "C")
     latex = latex_table(rows, "C")
-    assert r"95.00\textdagger{} $\pm$ 1.00" in latex
-    assert r"\textbf{80.00}" in latex
-    assert r"\textdagger{} The model learnt" in latex
-    write_report([Results(RUN | {"seconds": 1.0}, tuple(rows))], [], tmp_path / "report.html")
+    for words in (r"95.00\textdagger{} $\pm$ 1.00", r"\textbf{80.00}", r"\textdagger{} The model learnt"):
+        assert words in latex
+    write_report([Results(RUN, tuple(rows))], [], tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
     assert ">95.00†" in page
     assert '<b class="best">80.00</b>' in page
@@ -112,9 +106,8 @@ def test_the_mark_is_kept_in_the_results_file_and_older_files_have_none(tmp_path
 def test_evaluation_marks_the_model_that_learnt_from_the_corpus_and_no_other(
     tiny_checkpoint, tmp_path, corpus, expected
 ):
-    model = tmp_path / "run"
-    shutil.copytree(tiny_checkpoint, model)
-    (model / "training_settings.json").write_text(json.dumps({"corpus": [corpus]}))
+    model = shutil.copytree(tiny_checkpoint, tmp_path / "run")
+    learning_from(model, corpus)
     results = evaluate_models([str(model), "tfidf"], "sample", None, "test", tasks=["domains"], seeds=[0])
     marks = {(row.model, row.metric): row.learnt for row in results.results}
     assert marks[str(model), "map"] is expected
@@ -124,12 +117,10 @@ def test_evaluation_marks_the_model_that_learnt_from_the_corpus_and_no_other(
 
 def test_a_suite_marks_what_an_earlier_version_measured_without_marks(tiny_checkpoint, tmp_path, monkeypatch):
     monkeypatch.setitem(SUITES, "dial2vec", Suite((Entry("sample", "domains"),)))
-    model, output = tmp_path / "run", tmp_path / "dial2vec.json"
-    shutil.copytree(tiny_checkpoint, model)
-    measured = evaluate_suite("dial2vec", [str(model)], seeds=[0], output=output)
-    assert not any(row.learnt for row in measured.results)
-    (model / "training_settings.json").write_text(json.dumps({"corpus": ["sample/test"]}))
-    again = evaluate_suite("dial2vec", [str(model)], seeds=[0], output=output)
-    assert again.results == tuple(
-        replace(row, learnt=row.metric != "seconds" and row.quoted_from is None) for row in measured.results
-    )
+    model = shutil.copytree(tiny_checkpoint, tmp_path / "run")
+    before, after = [], []
+    for found in (before, after):
+        found += evaluate_suite("dial2vec", [str(model)], seeds=[0], output=tmp_path / "dial2vec.json").results
+        learning_from(model, "sample/test")
+    assert not any(row.learnt for row in before)
+    assert after == [replace(row, learnt=row.metric != "seconds" and row.quoted_from is None) for row in before]

@@ -38,10 +38,8 @@ def responses(sample_dialogues):
 
 @pytest.fixture(scope="module")
 def towers(sample_dialogues):
-    return [
-        dual_encoder(sample_dialogues, seed, score=score, loss_temperature=temperature)
-        for seed, (score, temperature) in enumerate([("dot", 1.0), ("cosine", 0.05)])
-    ]
+    kinds = enumerate([("dot", 1.0), ("cosine", 0.05)])
+    return [dual_encoder(sample_dialogues, seed, score=score, loss_temperature=heat) for seed, (score, heat) in kinds]
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +52,14 @@ def ensemble(folders):
     return assembled(folders)
 
 
+@pytest.fixture(scope="module")
+def deep(sample_dialogues):
+    return deep_attention_matching(sample_dialogues)
+
+
 def directly(ranker, dialogues, responses):
     """The ranker's own scores of all responses, (C, P)."""
-    examples = [RankingExample(dialogue.turns, tuple(responses)) for dialogue in dialogues]
-    return np.stack(score_candidates(ranker, examples))
+    return np.stack(score_candidates(ranker, [RankingExample(each.turns, tuple(responses)) for each in dialogues]))
 
 
 def best(scores, responses, top):
@@ -67,25 +69,11 @@ def best(scores, responses, top):
 def agree(found, expected):
     found, expected = list(found), list(expected)
     assert [[text for text, _ in each] for each in found] == [[text for text, _ in each] for each in expected]
-    np.testing.assert_allclose(
-        [[score for _, score in each] for each in found],
-        [[score for _, score in each] for each in expected],
-        rtol=1e-4, atol=1e-5,
-    )  # fmt: skip
+    scores = [[[score for _, score in each] for each in ranked] for ranked in (found, expected)]
+    np.testing.assert_allclose(*scores, rtol=1e-4, atol=1e-5)
 
 
 # files
-
-
-def test_a_pool_has_each_response_once(tmp_path):
-    path = tmp_path / "pool.txt"
-    path.write_bytes("\ufeffYes .\n\n  \nno\r\n YES  .\nno\nmaybe".encode())
-    assert read_pool(path) == (["Yes .", "no", "maybe"], 2, 2)
-
-
-def test_a_pool_may_be_packed(tmp_path):
-    (tmp_path / "pool.txt.gz").write_bytes(gzip.compress(b"yes\nno\n"))
-    assert read_pool(tmp_path / "pool.txt.gz").responses == ["yes", "no"]
 
 
 def write(path, content):
@@ -93,7 +81,10 @@ def write(path, content):
     return path
 
 
-def test_contexts_are_dialogues_or_a_chat(tmp_path, dialogues):
+def test_a_pool_has_each_response_once_and_contexts_are_dialogues_or_a_chat(tmp_path, dialogues):
+    path = write(tmp_path / "pool.txt", "\ufeffYes .\n\n  \nno\r\n YES  .\nno\nmaybe".encode())
+    assert read_pool(path) == (["Yes .", "no", "maybe"], 2, 2)
+    assert read_pool(write(tmp_path / "pool.txt.gz", gzip.compress(b"yes\nno\n"))).responses == ["yes", "no"]
     write_jsonl(dialogues, tmp_path / "many.jsonl")
     assert read_contexts(tmp_path / "many.jsonl") == dialogues
     assert read_contexts(write(tmp_path / "chat.json", CHAT))[0].to_messages() == CHAT
@@ -129,18 +120,15 @@ def test_a_file_that_cannot_be_used_is_told(tmp_path, read, content, sentence):
 
 
 @pytest.mark.parametrize("size", [7, 1000])
-def test_scores_are_the_rankers_own(towers, dialogues, responses, monkeypatch, size):
+def test_scores_are_the_rankers_own(towers, deep, dialogues, responses, monkeypatch, size):
     monkeypatch.setattr(rank, "_EMBEDDED", size)
+    monkeypatch.setattr(rank, "_SCORED", 8)
     for ranker in towers:
         expected = best(directly(ranker, dialogues, responses), responses, 5)
         agree(rank_pool(ranker, dialogues, responses, 5), expected)
-
-
-def test_a_ranker_without_vectors_scores_the_pool_piece_by_piece(sample_dialogues, dialogues, responses, monkeypatch):
-    monkeypatch.setattr(rank, "_SCORED", 8)
-    ranker = deep_attention_matching(sample_dialogues)
-    expected = best(directly(ranker, dialogues[:2], responses[:20]), responses, 4)
-    agree(rank_pool(ranker, dialogues[:2], responses[:20], 4), expected)
+    # One without vectors scores the pool piece by piece.
+    expected = best(directly(deep, dialogues[:2], responses[:20]), responses, 4)
+    agree(rank_pool(deep, dialogues[:2], responses[:20], 4), expected)
 
 
 def test_an_ensembles_probabilities_are_those_of_the_whole_pool(ensemble, towers, dialogues, responses):
@@ -153,11 +141,13 @@ def test_an_ensembles_probabilities_are_those_of_the_whole_pool(ensemble, towers
 
 
 def test_of_equal_responses_the_earlier_comes_first(towers, dialogues):
-    # Words that the ranker never saw are all alike to it.
-    unknown = ["qqq", "xxx", "zzz"]
+    unknown = ["qqq", "xxx", "zzz"]  # words that the ranker never saw are all alike to it
     for ranked in rank_pool(towers[0], dialogues, unknown, 10):
         assert [text for text, _ in ranked] == unknown
         assert len({score for _, score in ranked}) == 1
+    pytest.importorskip("faiss")
+    vectors = np.tile(np.eye(2, dtype=np.float32), (6, 1))
+    assert [row for row, _ in VectorIndex(vectors).nearest(vectors[0], 4)] == [0, 2, 4, 6]
 
 
 def test_a_speaker_without_a_mark_is_told(sample_dialogues, responses):
@@ -172,28 +162,23 @@ def test_a_speaker_without_a_mark_is_told(sample_dialogues, responses):
 # index
 
 
-@pytest.mark.parametrize("name", ["dot", "cosine"])
-def test_an_index_finds_the_same(towers, dialogues, responses, name):
-    ranker = next(each for each in towers if each.model.config.score == name)
-    expected = rank_pool(ranker, dialogues, responses, 6)
-    agree(rank_pool(ranker, dialogues, responses, 6, "faiss"), expected)
-    assert [len(each) for each in rank_pool(ranker, dialogues, responses, 500, "faiss")] == [len(responses)] * 4
-
-
-def test_an_index_ranks_by_the_mean_of_the_members_cosines(ensemble, towers, dialogues, responses):
+def test_an_index_finds_the_same_and_ranks_by_the_mean_of_members_cosines(ensemble, towers, dialogues, responses):
+    for ranker in towers:  # of products, and of cosines
+        expected = rank_pool(ranker, dialogues, responses, 6)
+        agree(rank_pool(ranker, dialogues, responses, 6, "faiss"), expected)
+        assert [len(each) for each in rank_pool(ranker, dialogues, responses, 500, "faiss")] == [len(responses)] * 4
     contexts = [dialogue.turns for dialogue in dialogues]
     cosines = [cosine_similarity(encode_contexts(each, contexts), encode_responses(each, responses)) for each in towers]
-    expected = best(np.mean(cosines, axis=0), responses, 6)
-    agree(rank_pool(ensemble, dialogues, responses, 6, "faiss"), expected)
+    agree(rank_pool(ensemble, dialogues, responses, 6, "faiss"), best(np.mean(cosines, axis=0), responses, 6))
 
 
 def test_products_of_vectors_of_any_length_are_searched():
     generator = np.random.default_rng(0)
     vectors = (generator.normal(size=(300, 8)) * generator.gamma(1, 5, size=(300, 1))).astype(np.float32)
-    index, query = VectorIndex(vectors), generator.normal(size=8).astype(np.float32)
-    found = index.nearest(query, 20)
-    assert [row for row, _ in found] == np.argsort(-(vectors @ query))[:20].tolist()
-    assert [product for _, product in found] == pytest.approx(sorted(vectors @ query)[::-1][:20], rel=1e-4)
+    query = generator.normal(size=8).astype(np.float32)
+    rows, products = zip(*VectorIndex(vectors).nearest(query, 20), strict=True)
+    assert list(rows) == np.argsort(-(vectors @ query))[:20].tolist()
+    assert products == pytest.approx(sorted(vectors @ query)[::-1][:20], rel=1e-4)
     assert VectorIndex(np.zeros((3, 8), dtype=np.float32)).nearest(query, 2)[0][1] == 0
 
 
@@ -204,15 +189,15 @@ def test_a_large_pool_is_searched_in_part_and_most_is_found(monkeypatch):
     vectors = (centres[generator.integers(40, size=4000)] + 0.3 * generator.normal(size=(4000, 16))).astype(np.float32)
     index, found = VectorIndex(vectors), []
     for query in vectors[:50]:
-        nearest = [row for row, _ in index.nearest(query, 10)]
-        found.append(len({*nearest} & {*np.argsort(-(vectors @ query))[:10].tolist()}))
-        assert index.nearest(query, 10) == sorted(index.nearest(query, 10), key=lambda pair: -pair[1])
+        nearest = index.nearest(query, 10)
+        assert nearest == sorted(nearest, key=lambda pair: -pair[1])
+        found.append(len({row for row, _ in nearest} & {*np.argsort(-(vectors @ query))[:10].tolist()}))
     assert np.mean(found) > 9
 
 
-def test_what_cannot_be_searched_is_told(sample_dialogues, dialogues, responses, monkeypatch):
+def test_what_cannot_be_searched_is_told(deep, dialogues, responses, monkeypatch):
     with pytest.raises(InputError, match="--index: this ranker reads a context and a response together"):
-        next(rank_pool(deep_attention_matching(sample_dialogues), dialogues, responses, 5, "faiss"))
+        next(rank_pool(deep, dialogues, responses, 5, "faiss"))
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(InputError, match=r'run: pip install "hf-dialemb\[faiss\]"'):
         vector_index.check_index()
@@ -228,13 +213,17 @@ def files(tmp_path, dialogues, responses):
     return ["--context", str(tmp_path / "contexts.jsonl"), "--candidates", str(tmp_path / "pool.txt")]
 
 
+def records_of(output):
+    return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+
+
 def test_rank_prints_and_writes(folders, towers, dialogues, responses, files, tmp_path, capsys):
     output = tmp_path / "ranked.jsonl"
     assert main(["rank", "--model", folders[0], *files, "--top", "3", "--output", str(output)]) == 0
     printed = capsys.readouterr().out
     assert "60 responses (1 blank and 1 repeated lines left out)" in printed
     assert f"Wrote {output}" in printed
-    records = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+    records = records_of(output)
     assert [record["id"] for record in records] == [dialogue.id for dialogue in dialogues]
     assert records[0]["messages"] == dialogues[0].to_messages()
     found = [[(each["response"], each["score"]) for each in record["ranked"]] for record in records]
@@ -242,6 +231,11 @@ def test_rank_prints_and_writes(folders, towers, dialogues, responses, files, tm
     text, score = found[0][0]
     assert f"{1:>6} {score:>12.6g}  {text}" in printed
     assert printed.count(" rank ") == len(dialogues)
+    pool = write(tmp_path / "odd.txt", b"plain\n\x1b[31mred\n")  # what would command a terminal is shown
+    assert main(["rank", "--model", folders[0], *files[:2], "--candidates", str(pool)]) == 0
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert "\\x1b[31mred" in printed
 
 
 @pytest.mark.slow
@@ -253,28 +247,22 @@ def test_what_is_asked_for_is_written_though_nobody_reads_the_lines(folders, fil
     found = subprocess.run(words, stdout=lines, stderr=subprocess.PIPE, check=False)
     os.close(lines)
     assert (found.returncode, b"Traceback" in found.stderr) == (0, False)
-    assert len(output.read_text(encoding="utf-8").splitlines()) == len(dialogues)
+    assert len(records_of(output)) == len(dialogues)
 
 
 def test_rank_prints_an_ensembles_probabilities_or_cosines(ensemble, files, tmp_path, capsys):
     folder, output = save(ensemble, tmp_path / "ensemble"), tmp_path / "ranked.jsonl"
-    (tmp_path / "chat.json").write_text(json.dumps(CHAT), encoding="utf-8")
-    words = ["rank", "--model", folder, "--context", str(tmp_path / "chat.json"), *files[2:]]
+    words = ["rank", "--model", folder, "--context", str(write(tmp_path / "chat.json", CHAT)), *files[2:]]
     assert main([*words, "--top", "60", "--output", str(output)]) == 0
     printed = capsys.readouterr().out
     assert "probability" in printed
     assert "#1  user: I need a taxi assistant: When do you leave?\n" in printed
-    (record,) = map(json.loads, output.read_text(encoding="utf-8").splitlines())
+    (record,) = records_of(output)
     assert sum(each["probability"] for each in record["ranked"]) == pytest.approx(1)
     assert main([*words, "--index", "faiss"]) == 0
     assert "cosine  response" in capsys.readouterr().out
-
-
-def test_a_long_dialogue_is_shown_by_its_end():
     line = rank._summary(Dialogue((Turn("user", "word " * 100), Turn("assistant", "the end"))), 4)
-    assert line.startswith("#5  …")
-    assert line.endswith("assistant: the end")
-    assert len(line) == len("#5  ") + 100
+    assert (line[:5], line[-18:], len(line)) == ("#5  …", "assistant: the end", len("#5  ") + 100)
 
 
 def fails(capsys, *words):
@@ -286,24 +274,29 @@ def fails(capsys, *words):
 
 
 def test_a_wrong_request_is_told(folders, tiny_bert, files, tmp_path, capsys):
-    def rank(*words, model=folders[0]):
-        return fails(capsys, "rank", "--model", model, *files, *words)
+    (tmp_path / "runs" / "baseline").mkdir(parents=True)
+    write(tmp_path / "runs" / "baseline" / "config.json", {})
+    empty = str(write(tmp_path / "empty.txt", b"\n"))
+    for words, sentence in (
+        (["--top", "0"], "--top: got 0, expected at least 1"),
+        (["--model", "no/such"], "Model 'no/such' is neither a folder nor on the Hub"),
+        (["--model", tiny_bert], "got a model of type bert, expected a ranker"),
+        (["--model", str(tmp_path / "runs")], "it holds folders of models, choose one: baseline"),
+        (["--index", "hnsw"], "invalid choice: 'hnsw'"),
+        (["--output", str(tmp_path)], "got a folder, expected a file"),
+        (["--output", files[1]], "is the file that is read"),
+        (["--output", files[3]], "is the file that is read"),
+        (["--candidates", empty], "empty.txt: got no response"),
+    ):
+        assert sentence in fails(capsys, "rank", "--model", folders[0], *files, *words)
 
-    assert "--top: got 0, expected at least 1" in rank("--top", "0")
-    assert "Model 'no/such' is neither a folder nor on the Hub" in rank(model="no/such")
-    assert "got a model of type bert, expected a ranker" in rank(model=tiny_bert)
-    assert "invalid choice: 'hnsw'" in rank("--index", "hnsw")
-    assert "got a folder, expected a file" in rank("--output", str(tmp_path))
-    assert "is the file that is read" in rank("--output", files[1])
-    assert "is the file that is read" in rank("--output", files[3])
-    (tmp_path / "pool.txt").write_text("\n")
-    assert "pool.txt: got no response" in rank()
+
+CANDIDATES = ["candidates", "--corpus", "sample", "--split", "dev", "--num-candidates", "4", "--output"]
 
 
 def test_candidates_are_written_as_they_were_drawn(tmp_path, capsys):
     output = tmp_path / "dev.jsonl"
-    words = ["candidates", "--corpus", "sample", "--split", "dev", "--output", str(output)]
-    assert main([*words, "--num-candidates", "4", "--responses", "last", "--seed", "5"]) == 0
+    assert main([*CANDIDATES, str(output), "--responses", "last", "--seed", "5"]) == 0
     header, selections = read_candidates(output)
     assert header == {"corpus": "sample", "split": "dev", "seed": 5, "num_candidates": 4, "responses": "last"}
     dialogues = load_dialogues("sample", None, "dev")
@@ -327,30 +320,5 @@ def test_candidates_are_written_as_they_were_drawn(tmp_path, capsys):
     ],
 )
 def test_candidates_that_cannot_be_drawn_are_told(tmp_path, capsys, words, sentence):
-    output = tmp_path / "dev.jsonl"
-    given = ["candidates", "--corpus", "sample", "--output", str(output), *words]
-    assert sentence in fails(capsys, *given)
-    assert not output.exists()
-
-
-def test_an_index_gives_equal_responses_in_their_order():
-    pytest.importorskip("faiss")
-    vectors = np.tile(np.eye(2, dtype=np.float32), (6, 1))
-    assert [row for row, _ in VectorIndex(vectors).nearest(vectors[0], 4)] == [0, 2, 4, 6]
-
-
-def test_a_folder_of_models_names_them(files, tmp_path, capsys):
-    save_in = tmp_path / "runs" / "baseline"
-    save_in.mkdir(parents=True)
-    (save_in / "config.json").write_text("{}")
-    told = fails(capsys, "rank", "--model", str(tmp_path / "runs"), *files)
-    assert "it holds folders of models, choose one: baseline" in told
-
-
-def test_what_would_command_a_terminal_is_shown(folders, files, tmp_path, capsys):
-    pool = tmp_path / "odd.txt"
-    pool.write_text("plain\n\x1b[31mred\n", encoding="utf-8")
-    assert main(["rank", "--model", folders[0], *files[:2], "--candidates", str(pool)]) == 0
-    printed = capsys.readouterr().out
-    assert "\x1b" not in printed
-    assert "\\x1b[31mred" in printed
+    assert sentence in fails(capsys, *CANDIDATES, str(tmp_path / "dev.jsonl"), *words)
+    assert not (tmp_path / "dev.jsonl").exists()

@@ -21,46 +21,37 @@ def talk(number, *texts):
 
 
 DIALOGUES = [talk(n, f"ask {n}", f"answer {n}", f"again {n}", "You're  Welcome") for n in range(40)]
+SILENT = Dialogue((Turn("user", "hello"), Turn("user", "anyone?")))
 
 
 def examples(seed=0, dialogues=DIALOGUES, **settings):
     return RankingExamples(dialogues, RankerConfig(**{"num_candidates": 5, "responses": "assistant", **settings}), seed)
 
 
-@pytest.mark.parametrize(("responses", "count"), [("assistant", 80), ("any", 160), ("last", 40)])
-def test_which_turns_are_responses(responses, count):
+def test_an_example_is_all_that_was_said_before_and_its_true_response_before_others():
     dialogues = [Dialogue((*each.turns, Turn("user", f"bye {each.id}"))) for each in DIALOGUES]
-    assert len(examples(dialogues=dialogues, responses=responses)) == count
-
-
-def test_a_context_is_all_that_was_said_before_and_its_true_response_comes_first():
-    found = examples().example(0, 1)
+    for responses, count in (("assistant", 80), ("any", 160), ("last", 40)):
+        assert len(examples(dialogues=dialogues, responses=responses)) == count
+    first, second = examples(), examples()
+    found = first.example(0, 1)
     assert [turn.content for turn in found.context] == ["ask 0", "answer 0", "again 0"]
-    assert found.candidates[0] == "You're  Welcome"
-    assert len(found.candidates) == 5
-    assert examples().response_texts == []  # no vectors are asked for without a granularity
-
-
-def test_no_other_says_what_the_true_response_says_and_none_comes_twice():
+    assert (found.candidates[0], len(found.candidates)) == ("You're  Welcome", 5)
+    assert first.response_texts == []  # no vectors are asked for without a granularity
+    for index in range(10):  # seed, epoch and index alone decide
+        second.example(0, index)
+    assert first.example(2, 7) == second.example(2, 7)
+    assert first.example(2, 7) not in (first.example(3, 7), examples(seed=1).example(2, 7))
     made = examples(num_candidates=41)
     for index in range(len(made)):
         forms = [plain(text) for text in made.example(3, index).candidates]
         assert len(set(forms)) == 41  # of 41 distinct responses all are there
-
-
-def test_an_example_follows_from_seed_epoch_and_index_alone():
-    first, second = examples(), examples()
-    for index in range(10):
-        second.example(0, index)
-    assert first.example(2, 7) == second.example(2, 7)
-    assert first.example(2, 7) != first.example(3, 7)
-    assert first.example(2, 7) != examples(seed=1).example(2, 7)
+    silent = examples(dialogues=[*DIALOGUES, SILENT])
+    assert silent.notes == ["Left out 1 dialogues without a response that has a context"]
 
 
 def test_others_are_drawn_uniformly_from_distinct_responses():
     made = examples()
-    counts = dict.fromkeys((f"answer {n}" for n in range(1, 40)), 0)
-    counts["You're  Welcome"] = 0
+    counts = dict.fromkeys(["You're  Welcome", *(f"answer {n}" for n in range(1, 40))], 0)
     for epoch in range(1500):
         for text in made.example(epoch, 0).candidates[1:]:
             counts[text] += 1
@@ -68,25 +59,24 @@ def test_others_are_drawn_uniformly_from_distinct_responses():
     assert max(abs(count - 150) for count in counts.values()) < 5 * np.sqrt(150)
 
 
-def test_others_of_a_granularity_come_from_their_segment():
-    pool = 41
-    angles = np.linspace(0, np.pi * 0.9, pool)
-    for level in (1, 3, 5):
-        made = examples(granularity=level)
-        assert len(made.response_texts) == pool
-        order = {text: place for place, text in enumerate(made.response_texts)}
-        made.response_vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-        for epoch in range(20):
-            true, *others = (order[text] for text in made.example(epoch, 0).candidates)
-            assert true == 0  # at one end: the others lie in the order of their angles
-            assert all((level - 1) * 8 <= other - 1 < level * 8 for other in others)
+@pytest.mark.parametrize("level", [1, 3, 5])
+def test_others_of_a_granularity_come_from_their_segment(level):
+    angles = np.linspace(0, np.pi * 0.9, 41)
+    made = examples(granularity=level)
+    order = {text: place for place, text in enumerate(made.response_texts)}
+    assert len(order) == len(made.response_texts) == 41
+    made.response_vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    for epoch in range(20):
+        true, *others = (order[text] for text in made.example(epoch, 0).candidates)
+        assert true == 0  # at one end: the others lie in the order of their angles
+        assert all((level - 1) * 8 <= other - 1 < level * 8 for other in others)
 
 
 @pytest.mark.parametrize(
     ("dialogues", "settings", "reason"),
     [
         (DIALOGUES[:3], {}, "num_candidates: got 5, but there are 4 different responses"),
-        ([Dialogue((Turn("user", "hello"), Turn("user", "anyone?")))], {}, "got no response with a context in 1"),
+        ([SILENT], {}, "got no response with a context in 1"),
         (DIALOGUES[:3], {"num_candidates": 2, "granularity": 1}, "each response has 3 others"),
     ],
 )
@@ -95,19 +85,11 @@ def test_too_little_to_tell_apart_is_one_sentence(dialogues, settings, reason):
         examples(dialogues=dialogues, **settings)
 
 
-def test_dialogues_without_a_response_are_counted():
-    silent = Dialogue((Turn("user", "hello"), Turn("user", "anyone?")))
-    assert examples(dialogues=[*DIALOGUES, silent]).notes == [
-        "Left out 1 dialogues without a response that has a context"
-    ]
-
-
 def test_candidate_sets_hold_the_true_response_once_at_a_drawn_place():
     drawn = draw_candidates(DIALOGUES, 10, "assistant", seed=3)
     assert len(drawn) == 80
     for selection in drawn:
-        forms = [plain(text) for text in selection.responses]
-        assert len(set(forms)) == 10
+        assert len({plain(text) for text in selection.responses}) == len(selection.responses) == 10
         assert len(selection.correct) == 1
     assert len({selection.correct for selection in drawn}) == 10
     assert drawn[0].responses[drawn[0].correct[0]] == "answer 0"
@@ -124,37 +106,27 @@ def test_a_file_of_candidates_says_how_they_were_drawn_and_keeps_other_line_brea
     assert read_candidates(tmp_path / "c.jsonl") == ({"seed": 3}, sets)
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
+def test_a_malformed_set_is_named_by_its_line(tmp_path):
+    asked, file = [{"role": "user", "content": "a"}], tmp_path / "c.jsonl"
+    for line, reason in (
         ({"context": [], "responses": ["a"], "correct": [0]}, "c.jsonl:2: field messages"),
-        ({"context": [{"role": "user", "content": "a"}], "responses": ["a"]}, "c.jsonl:2: field correct"),
-        ({"context": [{"role": "user", "content": "a"}], "responses": ["a"], "correct": [1]}, "c.jsonl:2: field corr"),
-        ({"context": [{"role": "guest", "content": "a"}], "responses": ["a"], "correct": [0]}, "c.jsonl:2: mess"),
-    ],
-)
-def test_a_malformed_set_is_named_by_its_line(tmp_path, line, reason):
-    file = tmp_path / "c.jsonl"
-    file.write_text(json.dumps({"candidates": {}}) + "\n" + json.dumps(line) + "\n")
-    with pytest.raises(InputError, match=reason):
-        read_candidates(file)
-    file.write_text("")
-    with pytest.raises(InputError, match="got no candidate set"):
-        read_candidates(file)
+        ({"context": asked, "responses": ["a"]}, "c.jsonl:2: field correct"),
+        ({"context": asked, "responses": ["a"], "correct": [1]}, "c.jsonl:2: field corr"),
+        ({"context": [{**asked[0], "role": "guest"}], "responses": ["a"], "correct": [0]}, "c.jsonl:2: mess"),
+        (None, "got no candidate set"),
+    ):
+        file.write_text("" if line is None else json.dumps({"candidates": {}}) + "\n" + json.dumps(line) + "\n")
+        with pytest.raises(InputError, match=reason):
+            read_candidates(file)
     with pytest.raises(InputError, match="expected a file of candidates"):
         read_candidates(tmp_path / "none.jsonl")
 
 
 def test_what_is_correct_too_is_no_false_response_and_all_sets_keep_as_many(tmp_path):
-    turns = (Turn("user", "Which food?"),)
-    sets = [
-        ResponseSelection(turns, ("a", "b", "A", "c", "d"), (0, 1), "x"),
-        ResponseSelection(turns, ("a", "b", "c", "d"), (1,), "y"),
-    ]
-    write_candidates(tmp_path / "sets.jsonl", sets, {})
-    assert [each.candidates for each in given_examples(str(tmp_path / "sets.jsonl")).examples] == [
-        ("a", "c", "d"), ("b", "a", "c"),
-    ]  # fmt: skip
-    write_candidates(tmp_path / "none.jsonl", [ResponseSelection(turns, ("a", "A"), (0,), "x")], {})
+    turns, file = (Turn("user", "Which food?"),), tmp_path / "sets.jsonl"
+    both = ResponseSelection(turns, ("a", "b", "A", "c", "d"), (0, 1), "x")
+    write_candidates(file, [both, ResponseSelection(turns, ("a", "b", "c", "d"), (1,), "y")], {})
+    assert [each.candidates for each in given_examples(str(file)).examples] == [("a", "c", "d"), ("b", "a", "c")]
+    write_candidates(file, [ResponseSelection(turns, ("a", "A"), (0,), "x")], {})
     with pytest.raises(InputError, match="got a set whose responses are all correct"):
-        given_examples(str(tmp_path / "none.jsonl"))
+        given_examples(str(file))

@@ -31,9 +31,8 @@ RUN = {
 
 
 def row(model, mean, corpus="sgd", task="domain-categorization", metric="purity", setting="", **more):
-    return Row(
-        model=model, corpus=corpus, split="test", task=task, metric=metric, setting=setting, mean=mean, **more
-    )  # fmt: skip
+    what = {"corpus": corpus, "split": "test", "task": task, "metric": metric, "setting": setting}
+    return Row(model=model, mean=mean, **what, **more)
 
 
 ROWS = (
@@ -81,8 +80,9 @@ def written(tmp_path, rows=ROWS, pictures=(), run=RUN, **more):
     return path.read_text(encoding="utf-8")
 
 
-def test_the_page_is_well_formed_and_tells_how_it_was_measured(tmp_path):
-    page = Page(written(tmp_path, title="A title"))
+def test_the_page_is_well_formed_tells_how_it_was_measured_and_needs_no_other_file(tmp_path):
+    html = written(tmp_path, title="A title", pictures=[Picture("map", "of items", PNG)])
+    page = Page(html)
     assert ("html", {"lang": "en"}) in page.tags
     for words in (
         "A title", RUN["command"], "numpy 2.4.6", "abc123", "a machine, 2 cores", "1 h 2 min",
@@ -90,11 +90,6 @@ def test_the_page_is_well_formed_and_tells_how_it_was_measured(tmp_path):
     ):  # fmt: skip
         assert words in page.text
     assert "seconds" not in page.text
-
-
-def test_the_page_needs_no_other_file(tmp_path):
-    html = written(tmp_path, pictures=[Picture("map", "of items", PNG)])
-    page = Page(html)
     targets = [value for _, attributes in page.tags for name, value in attributes.items() if name in ("src", "href")]
     assert all(target.startswith(("#", "data:image/png;base64,")) for target in targets)
     assert f"data:image/png;base64,{base64.b64encode(PNG).decode()}" in targets
@@ -103,7 +98,7 @@ def test_the_page_needs_no_other_file(tmp_path):
     assert {target[1:] for target in targets if target.startswith("#")} <= anchors
 
 
-def test_figures_are_printed_with_deviation_interval_and_the_best_in_bold(tmp_path):
+def test_figures_are_printed_with_deviation_interval_and_the_best_in_bold_and_quoted_ones_are_marked(tmp_path):
     html = written(tmp_path)
     assert html == written(tmp_path)
     assert '70.00 <span class="std">± 0.50</span> <span class="interval">[69.00, 71.50]</span>' in html
@@ -111,19 +106,12 @@ def test_figures_are_printed_with_deviation_interval_and_the_best_in_bold(tmp_pa
     assert '<b class="best">-3.000</b>' in html  # of which lower is better
     assert html.count('class="best"') == 3  # with the legend's
     assert html.count('<td class="none">—</td>') == 3
-
-
-def test_quoted_figures_are_marked_in_words_with_paper_table_and_row(tmp_path):
-    html = written(tmp_path)
     assert re.search(r'class="quoted">99.00 <span class="mark">quoted <a href="#source-1-1">\[1\]</a>', html)
     assert "[1] quoted: A paper (Who et al., 2022), Table 2, row Printed" in Page(html).text
     assert "printed in a paper" in html
     assert "printed in a paper" not in written(tmp_path, ROWS[:2])
-
-
-def test_a_model_that_is_measured_and_quoted_has_two_columns(tmp_path):
-    html = written(tmp_path, [row("one", 1.0), row("one", 2.0, quoted_from="paper, Table 1, row one")])
-    keys = [attributes["data-key"] for tag, attributes in Page(html).tags if tag == "th" and "data-key" in attributes]
+    both = Page(written(tmp_path, [row("one", 1.0), row("one", 2.0, quoted_from="paper, Table 1, row one")])).tags
+    keys = [attributes["data-key"] for tag, attributes in both if tag == "th" and "data-key" in attributes]
     assert keys == ["corpus", "figure", "one", "quoted: one"]
 
 
@@ -132,19 +120,17 @@ def test_names_cannot_run_as_code(tmp_path):
     rows = [row(SCRIPT, 1.0, SCRIPT, SCRIPT, SCRIPT, SCRIPT), quoted, row('" onload="x', 1.0)]
     run = {**RUN, "command": SCRIPT, "config": {"suite": SCRIPT, "left_out": [SCRIPT]}}
     html = written(tmp_path, rows, [Picture(SCRIPT, SCRIPT, PNG)], run, title=SCRIPT)
-    page = Page(html)
     assert html.count("<script") == 1
-    assert SCRIPT in page.text
-    assert not [attributes for _, attributes in page.tags if "onload" in attributes]
+    assert SCRIPT in Page(html).text
+    assert not [attributes for _, attributes in Page(html).tags if "onload" in attributes]
 
 
 def test_pictures_come_from_bytes_or_files_and_must_be_png(tmp_path):
     file = tmp_path / "map.png"
     file.write_bytes(PNG)
     pictures = [Picture("one", "a caption", file), Picture("two", "", PNG)]
-    images = [attributes for tag, attributes in Page(written(tmp_path, pictures=pictures)).tags if tag == "img"]
-    assert images[0]["src"] == images[1]["src"]
-    assert [image["alt"] for image in images] == ["a caption", "two"]
+    one, two = [attributes for tag, attributes in Page(written(tmp_path, pictures=pictures)).tags if tag == "img"]
+    assert (one["src"], one["alt"], two["alt"]) == (two["src"], "a caption", "two")
     file.write_bytes(b"GIF89a")
     with pytest.raises(InputError, match=r"map\.png 'one': got a file that is no PNG"):
         written(tmp_path, pictures=pictures)
@@ -153,20 +139,13 @@ def test_pictures_come_from_bytes_or_files_and_must_be_png(tmp_path):
 
 
 def test_a_report_of_nothing_is_refused(tmp_path):
-    with pytest.raises(InputError, match="got no figure"):
-        write_report([], [], tmp_path / "report.html")
-    with pytest.raises(InputError, match="got no figure"):
-        written(tmp_path, ROWS[-1:])
+    for results in ([], [Results(RUN, ROWS[-1:])]):
+        with pytest.raises(InputError, match="got no figure"):
+            write_report(results, [], tmp_path / "report.html")
     assert not list(tmp_path.iterdir())
 
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-
-
-def in_a_browser(test):
-    return pytest.mark.slow(pytest.mark.skipif(BROWSER is None, reason="no chromium or chrome is on PATH")(test))
-
-
 LATER = [
     row("b", 2.0, "x"),
     row("b", 30.0, "y"),
@@ -176,11 +155,10 @@ LATER = [
 ]
 
 
-def shown(tmp_path, fragment="", script="", rows=LATER):
-    """Returns the page as the browser leaves it: its text, the corpora of visible rows, and the sorted columns."""
+def shown(tmp_path, fragment="", script=""):
+    """The page as the browser leaves it: its text, the corpora of visible rows, and the sorted and hidden columns."""
     path = tmp_path / "page.html"
-    html = written(tmp_path, rows)
-    path.write_text(html.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
+    path.write_text(written(tmp_path, LATER).replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
     command = [
         BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
         f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=2000", "--dump-dom",
@@ -189,41 +167,28 @@ def shown(tmp_path, fragment="", script="", rows=LATER):
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     tags = Page(run.stdout).tags
     corpora = [a["data-corpus"] for tag, a in tags if tag == "tr" and "data-corpus" in a and "hidden" not in a]
-    orders = {a["data-key"]: a["aria-sort"] for tag, a in tags if tag == "th" and a.get("aria-sort", "none") != "none"}
-    hidden = [a["data-key"] for tag, a in tags if tag == "th" and "data-key" in a and "data-hidden" in a]
-    return run.stdout, corpora, orders, hidden
-
-
-@in_a_browser
-def test_an_address_sorts_by_number_with_missing_figures_last(tmp_path):
-    _, corpora, orders, _ = shown(tmp_path, "#sort=b&direction=descending")
-    assert corpora == ["y", "z", "x", "w"]
-    assert orders == {"b": "descending"}
-
-
-@in_a_browser
-def test_an_address_filters_rows_and_columns(tmp_path):
-    html, corpora, _, hidden = shown(tmp_path, "#task=domain-categorization&model=A&sort=corpus&direction=ascending")
-    assert corpora == ["w", "x", "y"]
-    assert hidden == ["b"]
-    assert "3 of 4 rows" in html
+    heads = [a for tag, a in tags if tag == "th" and "data-key" in a]
+    orders = {a["data-key"]: a["aria-sort"] for a in heads if a.get("aria-sort", "none") != "none"}
+    return run.stdout, corpora, orders, [a["data-key"] for a in heads if "data-hidden" in a]
 
 
 @pytest.mark.slow
-@in_a_browser
-def test_a_head_is_a_button_that_sorts_turns_round_and_keeps_the_filter(tmp_path):
+@pytest.mark.skipif(BROWSER is None, reason="no chromium or chrome is on PATH")
+def test_a_browser_sorts_and_filters_as_the_address_and_the_heads_say(tmp_path):
+    _, corpora, orders, _ = shown(tmp_path, "#sort=b&direction=descending")  # by number, missing figures last
+    assert (corpora, orders) == (["y", "z", "x", "w"], {"b": "descending"})
+    filtered = "#task=domain-categorization&model=A&sort=corpus&direction=ascending"
+    html, corpora, _, hidden = shown(tmp_path, filtered)
+    assert (corpora, hidden) == (["w", "x", "y"], ["b"])
+    assert "3 of 4 rows" in html
     click = "document.querySelector('[data-key=\"b\"] button').click();"
     show = "document.body.append(location.hash)"
     html, corpora, orders, _ = shown(tmp_path, "#task=domain-categorization", f"{click}{click}{show}")
-    assert corpora == ["x", "y", "w"]
-    assert orders == {"b": "ascending"}
+    assert (corpora, orders) == (["x", "y", "w"], {"b": "ascending"})
     assert "#table=1&amp;sort=b&amp;direction=ascending&amp;task=domain-categorization" in html
     html, corpora, orders, _ = shown(tmp_path, "#task=nli", f"{click}document.querySelector('[type=reset]').click()")
     assert (corpora, orders) == (["x", "y", "z", "w"], {})
-
-
-@in_a_browser
-def test_a_name_in_the_address_is_only_compared(tmp_path):
+    # A name in the address is only compared.
     html, corpora, orders, _ = shown(tmp_path, "#sort=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&corpus=no")
     assert (corpora, orders) == ([], {})
     assert "onerror" not in html

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from hf_dialemb.evaluation.tasks import significance
 from hf_dialemb.evaluation.tasks.significance import mean_interval, paired_bootstrap, paired_bootstrap_f1
 
 
@@ -22,23 +23,17 @@ def counts(count: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 4, (count, 3))
 
 
-def test_equal_systems_do_not_differ():
+def test_closed_forms():
     ranks = 1 / np.arange(1, 30)
-    found = paired_bootstrap(ranks, ranks)
-    assert (found.difference, found.low, found.high, found.p_value) == (0, 0, 0, 1)
+    same = paired_bootstrap(ranks, ranks)
+    assert (same.difference, same.low, same.high, same.p_value) == (0, 0, 0, 1)
     assert paired_bootstrap_f1(counts(20, 0), counts(20, 0)).p_value == 1
-
-
-def test_a_system_that_is_better_on_every_example_is_at_the_floor_and_never_below():
-    found = paired_bootstrap(np.linspace(0.5, 1, 40), np.linspace(0.2, 0.6, 40), resamples=999)
-    assert found.p_value == 1 / 1000
-    assert found.low > 0
-    assert (found.examples, found.resamples, found.seed) == (40, 999, 0)
-
-
-def test_a_constant_gain_has_an_interval_of_no_width():
-    found = paired_bootstrap([0.25, 0.5, 0.75], [0, 0.25, 0.5])
-    assert (found.difference, found.low, found.high) == pytest.approx((0.25, 0.25, 0.25))
+    better = paired_bootstrap(np.linspace(0.5, 1, 40), np.linspace(0.2, 0.6, 40), resamples=999)
+    assert better.p_value == 1 / 1000  # the floor
+    assert better.low > 0
+    assert (better.examples, better.resamples, better.seed) == (40, 999, 0)
+    constant = paired_bootstrap([0.25, 0.5, 0.75], [0, 0.25, 0.5])
+    assert (constant.difference, constant.low, constant.high) == pytest.approx((0.25, 0.25, 0.25))
 
 
 @pytest.mark.parametrize("compare", [paired_bootstrap, paired_bootstrap_f1])
@@ -54,7 +49,7 @@ def test_the_seed_decides_and_blocks_do_not(monkeypatch):
     first, second = scores(31, 0.05)
     whole = paired_bootstrap(first, second, seed=3)
     assert whole != paired_bootstrap(first, second, seed=4)
-    monkeypatch.setattr("hf_dialemb.evaluation.tasks.significance._BLOCK", 100)
+    monkeypatch.setattr(significance, "_BLOCK", 100)
     assert astuple(paired_bootstrap(first, second, seed=3)) == pytest.approx(astuple(whole), abs=1e-12)
 
 
@@ -68,12 +63,13 @@ def test_p_agrees_with_all_possible_draws():
 def test_f1_agrees_with_all_possible_draws():
     first, second = counts(4, 5), counts(4, 6)
 
-    def f1(rows: tuple[int, ...], table: np.ndarray) -> float:
-        hits, wrong, missed = table[list(rows)].sum(axis=0)
-        return 2 * hits / max(1, 2 * hits + wrong + missed)
+    def gain(rows: tuple[int, ...]) -> float:
+        sums = [table[list(rows)].sum(axis=0) for table in (first, second)]
+        one, other = (2 * hits / max(1, 2 * hits + wrong + missed) for hits, wrong, missed in sums)
+        return one - other
 
-    drawn = np.array([f1(rows, first) - f1(rows, second) for rows in product(range(4), repeat=4)])
-    observed = f1((0, 1, 2, 3), first) - f1((0, 1, 2, 3), second)
+    drawn = np.array([gain(rows) for rows in product(range(4), repeat=4)])
+    observed = gain((0, 1, 2, 3))
     exact = np.mean(np.abs(drawn - observed) >= abs(observed) - 1e-12)
     found = paired_bootstrap_f1(first, second)
     assert found.difference == pytest.approx(observed)
@@ -103,42 +99,29 @@ def test_chance_is_called_significant_as_often_as_it_should_be():
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "message"),
+    ("compare", "given", "message"),
     [
-        ([1, 2], [1], "expected that of first"),
-        ([], [], "at least one example"),
-        ([[1.0]], [[1.0]], "1 dimension"),
-        ([np.nan], [1], "finite"),
+        (paired_bootstrap, ([1, 2], [1]), "expected that of first"),
+        (paired_bootstrap, ([], []), "at least one example"),
+        (paired_bootstrap, ([[1.0]], [[1.0]]), "1 dimension"),
+        (paired_bootstrap, ([np.nan], [1]), "finite"),
+        (lambda *given: paired_bootstrap(*given, resamples=0), ([1], [1]), "at least 1"),
+        (paired_bootstrap_f1, ([[1, 2]], [[1, 2]]), r"expected \(N, 3\)"),
+        (paired_bootstrap_f1, ([[1, 2, -1]], [[1, 2, 3]]), "negative"),
+        (mean_interval, ([],), "values: got"),
+        (mean_interval, ([np.nan, 1.0],), "values: got"),
     ],
 )
-def test_scores_that_cannot_be_compared_are_refused(first, second, message):
+def test_what_cannot_be_compared_is_refused(compare, given, message):
     with pytest.raises(ValueError, match=message):
-        paired_bootstrap(first, second)
+        compare(*given)
 
 
-def test_counts_that_cannot_be_compared_are_refused():
-    with pytest.raises(ValueError, match=r"expected \(N, 3\)"):
-        paired_bootstrap_f1([[1, 2]], [[1, 2]])
-    with pytest.raises(ValueError, match="negative"):
-        paired_bootstrap_f1([[1, 2, -1]], [[1, 2, 3]])
-    with pytest.raises(ValueError, match="at least 1"):
-        paired_bootstrap([1], [1], resamples=0)
-
-
-def test_the_interval_of_a_mean_is_that_of_a_difference_to_zero():
+def test_the_interval_of_a_mean_is_that_of_a_difference_to_zero_and_about_that_of_the_normal_distribution():
     values = scores(50, 0.1)[0]
     found = paired_bootstrap(values, np.zeros(50), resamples=1_000)
     assert mean_interval(values) == pytest.approx((found.low, found.high))
     assert mean_interval([0.25] * 4) == (0.25, 0.25)
-
-
-def test_the_interval_of_a_mean_is_about_that_of_the_normal_distribution():
     values = np.random.default_rng(0).normal(5, 2, 4_000)
     half = 1.96 * values.std() / np.sqrt(len(values))
     assert mean_interval(values) == pytest.approx((values.mean() - half, values.mean() + half), abs=half / 8)
-
-
-def test_the_interval_of_nothing_is_refused():
-    for values in ([], [np.nan, 1.0]):
-        with pytest.raises(ValueError, match="values: got"):
-            mean_interval(values)

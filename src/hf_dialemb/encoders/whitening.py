@@ -26,18 +26,10 @@ _SMALLEST = 1e-10  # of the largest variance; what lies below is rounding
 def fit_whitening(
     vectors: NDArray[Any], dimensions: int | None = None, *, only_varying: bool = False
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Finds what makes the covariance of embeddings the identity.
+    """Finds what makes the covariance of embeddings (N, D) the identity: a mean (D,) and a matrix (D, dimensions).
 
-    Args:
-        vectors: Embeddings of a corpus, (N, D).
-        dimensions: Keep so many directions of the greatest variance, 1 to D; None keeps all.
-        only_varying: Keep fewer where the vectors do not vary in so many, at least one.
-
-    Returns:
-        The mean, (D,), and the matrix, (D, dimensions); see `apply_whitening`.
-
-    Raises:
-        InputError: ``dimensions`` is out of range, or the vectors do not vary in so many directions.
+    So many directions of the greatest variance are kept, 1 to D, by default all. Where the vectors vary in fewer, these
+    are kept, at least one, if ``only_varying``; else it is refused.
     """
     vectors = np.asarray(vectors, dtype=np.float64)
     kept = vectors.shape[1] if dimensions is None else dimensions
@@ -59,16 +51,7 @@ def fit_whitening(
 def apply_whitening(
     vectors: NDArray[Any], mean: NDArray[np.float64], matrix: NDArray[np.float64]
 ) -> NDArray[np.float32]:
-    """Whitens embeddings.
-
-    Args:
-        vectors: (N, D).
-        mean: (D,), from `fit_whitening`.
-        matrix: (D, K), from `fit_whitening`.
-
-    Returns:
-        (N, K) float32.
-    """
+    """Whitens embeddings (N, D) by what `fit_whitening` found; returns (N, K) float32."""
     return ((np.asarray(vectors, dtype=np.float64) - mean) @ matrix).astype(np.float32)
 
 
@@ -111,12 +94,9 @@ class InputWhitenedEncoder:
 
 
 def add_whitening(model: Any, mean: NDArray[np.float64], matrix: NDArray[np.float64]) -> None:  # noqa: ANN401
-    """Appends whitening to a sentence-transformers model, in place, as a linear layer without activation.
+    """Appends what `fit_whitening` found to a ``SentenceTransformer``, in place, as a linear layer without activation.
 
-    Args:
-        model: A ``SentenceTransformer``; ``save_pretrained`` then writes a folder that it loads by itself.
-        mean: (D,), from `fit_whitening` on what the model encodes.
-        matrix: (D, K), from `fit_whitening`.
+    ``save_pretrained`` then writes a folder that sentence-transformers loads by itself.
     """
     import torch
     from sentence_transformers.sentence_transformer.modules import Dense

@@ -36,16 +36,14 @@ class WordVectors:
         result = np.zeros((len(texts), self._size), dtype=np.float32)
         unknown = 0
         for row, words in enumerate(written):
-            known = [form for word in words for form in [self._form_of(word)] if form is not None]
+            forms = (next((form for form in (word, word.lower()) if form in self._found), None) for word in words)
+            known = [self._found[form] for form in forms if form is not None]
             if known:
-                result[row] = np.mean([self._found[form] for form in known], axis=0)
+                result[row] = np.mean(known, axis=0)
             unknown += not known
         if unknown:
             logger.warning("%d of %d texts hold no word of %s: their vectors are zero", unknown, len(texts), self._path)
         return result
-
-    def _form_of(self, word: str) -> str | None:
-        return next((form for form in (word, word.lower()) if form in self._found), None)
 
     def _look_up(self, words: set[str]) -> None:
         from ..models.words import read_word_vectors

@@ -64,11 +64,8 @@ SUITES = {
     ),
     "dialog2flow": Suite(
         (
-            Entry("dialog2flow_evaluation", "action-similarity"),
-            Entry("star", "action-similarity"),
-            Entry("spokenwoz", "flow-extraction"),
-            Entry("sgd", "flow-extraction"),
-            Entry("multiwoz", "flow-extraction"),
+            *(Entry(corpus, "action-similarity") for corpus in ("dialog2flow_evaluation", "star")),
+            *(Entry(corpus, "flow-extraction") for corpus in ("spokenwoz", "sgd", "multiwoz")),
         )
     ),
     "dialogue_cse": Suite(
@@ -105,14 +102,9 @@ def get_suite(name: str) -> Suite:
 def load_suite(
     name: str, data_dir: str | Path | None, limit: int | None, fine_tune: bool, tasks: Sequence[str] = ()
 ) -> tuple[dict[Place, Problem], list[str]]:
-    """Loads the problems whose corpora are at hand, of some tasks or all.
+    """Loads the problems whose corpora are at hand, of some tasks or all; refuses where none is left.
 
-    Returns:
-        The problems; and the names of those that are not at hand, or with the reason why not, of those that cannot be
-        made of what is.
-
-    Raises:
-        MissingFilesError: No problem is left.
+    Also returns the names of those that are not at hand, or with the reason why not, that cannot be made of what is.
     """
     suite = get_suite(name)
     problems: dict[Place, Problem] = {}

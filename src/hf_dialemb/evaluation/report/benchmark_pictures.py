@@ -61,8 +61,7 @@ def draw_pictures(
     for one in results:
         suite = str(one.run["config"]["suite"])
         path = folder / f"{suite}-figures.png"
-        rows = one.results
-        draw = _drawing(bars, rows, path, suite)
+        draw = _drawing(bars, one.results, path, suite)
         pictures.append(_drawn(f"{suite}: figures", "Whiskers: 95 % intervals. Hatched: quoted.", path, draw))
         if suite in MAPPED:
             problem = _problem(suite, data_dir, limit)

@@ -125,17 +125,7 @@ def write_results(results: Results, path: Path | str) -> None:
 
 
 def read_results(path: Path | str) -> Results:
-    """Reads a results file.
-
-    Args:
-        path: A file that `write_results` wrote, or another of the same schema.
-
-    Returns:
-        The run and its rows.
-
-    Raises:
-        InputError: The file is missing or malformed; the sentence names the file and the field.
-    """
+    """Reads a results file; of a missing or malformed one an `InputError` names the file and the field."""
     try:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -159,15 +149,11 @@ def read_results(path: Path | str) -> Results:
 def merge_results(several: Iterable[Results]) -> tuple[Row, ...]:
     """Joins the rows of several runs, in the order of their first appearance; of two for one figure the later stays.
 
-    Raises:
-        InputError: Two runs measured different files of one name.
+    Different files of one name are refused (`InputError`).
     """
     several = list(several)
     check_same_data(several)
-    rows: dict[tuple[str | None, ...], Row] = {}
-    for results in several:
-        for row in results.results:
-            rows[row.model, row.corpus, row.split, row.task, row.metric, row.setting, row.quoted_from] = row
+    rows = {(row.model, *place_of(row), row.quoted_from): row for results in several for row in results.results}
     return tuple(rows.values())
 
 

@@ -86,12 +86,7 @@ def markdown_table(rows: Iterable[Row]) -> str:
     Known metrics come in a fixed order, any other after them, and times last. A figure's best value is bold where at
     least two models have one; equal printed values are all bold. Quoted figures are marked with numbers and their
     sources listed. Figures of dialogues that a model learnt from are marked, and never bold.
-
-    Args:
-        rows: The figures, such as ``results.results`` or what `merge_results` returns.
-
-    Returns:
-        Markdown that ends in a line break; empty when there is no row.
+    The text ends in a line break, and is empty when there is no row.
     """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -136,14 +131,11 @@ def as_papers_print(column: Column) -> Column:
 
 
 def paper_table(rows: Iterable[Row]) -> str:
-    """Renders figures beside those that a paper prints, as one table: a row per figure, a column per model.
+    """Renders figures beside those that a paper prints, as one Markdown table: a row per figure, a column per model.
 
-    Args:
-        rows: Measured figures, and quoted ones for the same corpora, tasks, metrics and settings. Times are left out.
-
-    Returns:
-        Markdown that ends in a line break: the table, with a dash where a model has no figure, the best measured value
-        of each row in bold, and below it where the quoted figures stand. What a model learnt from is marked.
+    Rows are measured figures, and quoted ones for the same corpora, tasks, metrics and settings; times are left out. A
+    dash stands where a model has no figure, the best measured value of each row is bold, and below the table stands
+    where the quoted figures are printed. What a model learnt from is marked.
     """
     rows = list(rows)
     grid = _paper_grid(rows)
@@ -152,14 +144,9 @@ def paper_table(rows: Iterable[Row]) -> str:
 
 
 def latex_table(rows: Iterable[Row], caption: str) -> str:
-    """Renders what `paper_table` does for a paper of one's own, with the package booktabs.
+    """Renders what `paper_table` does as a LaTeX ``table`` under a caption, with the package booktabs.
 
-    Args:
-        rows: As in `paper_table`.
-        caption: What stands above the table.
-
-    Returns:
-        A ``table`` environment. Quoted models' columns are in italics, and the caption says where they are quoted from.
+    Quoted models' columns are in italics, and the caption says where they are quoted from.
     """
     rows = list(rows)
     grid = _paper_grid(rows)

@@ -27,18 +27,11 @@ def umap_or_pca() -> str:
 
 
 def project(embeddings: NDArray[Any], method: str = "tsne") -> NDArray[np.float64]:
-    """Maps embeddings to the plane, nearby ones close together.
+    """Maps embeddings ``(N, D)`` to the plane, ``(N, 2)``, nearby ones close together, by a key of `METHODS`.
 
-    Args:
-        embeddings: Vectors ``(N, D)``; they are L2-normalised first, so that distance means cosine.
-        method: A key of `METHODS`.
-
-    Returns:
-        Points ``(N, 2)``, always the same for the same vectors: t-SNE begins at PCA, and both it and UMAP have a fixed
-        random state; PCA below ten points. All points are the same where all vectors point the same way.
-
-    Raises:
-        InputError: There is no such method, or UMAP is not installed.
+    They are L2-normalised first, so that distance means cosine. Points are always the same for the same vectors: t-SNE
+    begins at PCA, and both it and UMAP have a fixed random state; PCA below ten points. All points are the same where
+    all vectors point the same way.
     """
     _check(method)
     vectors = directions(embeddings)
@@ -50,19 +43,10 @@ def project(embeddings: NDArray[Any], method: str = "tsne") -> NDArray[np.float6
 
 
 def project_to_sphere(embeddings: NDArray[Any], method: str = "pca") -> NDArray[np.float64]:
-    """Maps embeddings to the unit sphere in three dimensions, as Dialog2Flow's Figure 3 shows them.
+    """Maps embeddings to the unit sphere in three dimensions, ``(N, 3)``, as Dialog2Flow's Figure 3 shows them.
 
-    Args:
-        embeddings: Vectors ``(N, D)``; they are L2-normalised first, so that distance means cosine.
-        method: ``"umap"``, which lays them out on the sphere itself, or ``"pca"``, whose three directions of largest
-            variance are L2-normalised.
-
-    Returns:
-        Points ``(N, 3)`` of length 1, always the same for the same vectors; PCA below ten points. All points are the
-        same where all vectors point the same way.
-
-    Raises:
-        InputError: There is no such method for the sphere, or UMAP is not installed.
+    ``"umap"`` lays them out on the sphere itself; of ``"pca"`` the three directions of largest variance are
+    L2-normalised. All else is as in `project`.
     """
     _check(method, ("umap", "pca"))
     vectors = directions(embeddings)

@@ -1,0 +1,15 @@
+"""Short dialogues made of texts."""
+
+from hf_dialemb.models.dialogue import Dialogue, Turn
+
+
+def dialogue(*contents):
+    return Dialogue(tuple(Turn(("user", "assistant")[place % 2], content) for place, content in enumerate(contents)))
+
+
+DIALOGUES = [
+    dialogue("book hotel", "cheap hotel"),
+    dialogue("taxi north please"),
+    dialogue("book hotel", "thanks", "book hotel"),
+    dialogue("train north", "train north please"),
+]
