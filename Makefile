@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -rfEs --numprocesses 2 --dist loadfile
 
-.PHONY: demo test test-all setup setup-all check unit slow types oldest wheel results clean
+.PHONY: demo test test-all setup setup-all check unit slow types oldest wheel checkpoints results clean
 
 demo: setup
 	$(BIN)/dialemb demo --output demo
@@ -68,6 +68,27 @@ wheel: setup
 	cd / && $(CURDIR)/.venv-wheel/bin/dialemb demo --output $(CURDIR)/build/wheel-demo --max-steps 3
 	cd / && HF_HUB_OFFLINE=1 $(CURDIR)/.venv-wheel/bin/python $(CURDIR)/tests/interface_block.py
 	rm -rf .venv-wheel build/wheel-demo
+
+# The encoders that come with the package, from corpora whose licences allow it. Run again, it goes on where it was
+# stopped; about two hours on two cores.
+SHIPPED := runs/shipped
+checkpoints: setup
+	$(BIN)/dialemb train --config dialogue_cse_minilm --output_dir $(SHIPPED)/dialogue-cse
+	$(BIN)/dialemb train --config dse_minilm --corpus sgd/train multiwoz/train woz2/all --output_dir $(SHIPPED)/dse
+	test -d $(SHIPPED)/dialogue || $(BIN)/dialemb merge --backbone all-MiniLM-L6-v2 \
+	  --model $(SHIPPED)/dialogue-cse $(SHIPPED)/dse --choose-by sgd/dev multiwoz/dev --rank 16 --output $(SHIPPED)/dialogue
+	$(BIN)/dialemb train --config dialog2flow_single_minilm --backbone $(SHIPPED)/dialogue \
+	  --corpus sgd/train multiwoz/train multiwoz/dev woz2/all muldogo/all --max_steps 500 --average_with_backbone 0 \
+	  --output_dir $(SHIPPED)/dialog2flow
+	test -d $(SHIPPED)/action || $(BIN)/dialemb merge --backbone all-MiniLM-L6-v2 --model $(SHIPPED)/dialog2flow \
+	  --rank 32 --output $(SHIPPED)/action
+	test -d $(SHIPPED)/static || $(BIN)/dialemb distil --teacher $(SHIPPED)/dialogue \
+	  --corpus sgd/train multiwoz/train woz2/all muldogo/all taskmaster4/train --output $(SHIPPED)/static
+	$(BIN)/python training_scripts/ship.py $(SHIPPED)/dialogue dialogue-minilm
+	$(BIN)/python training_scripts/ship.py $(SHIPPED)/action action-minilm
+	$(BIN)/python training_scripts/ship.py $(SHIPPED)/static dialogue-static
+	$(BIN)/python benchmarks/encoders.py --model tfidf all-MiniLM-L6-v2 $(SHIPPED)/dialogue-cse $(SHIPPED)/dse \
+	  dialogue-minilm action-minilm dialogue-static --output docs/results/encoders.json
 
 # The figures of the README and docs, from the real corpora that HF_DIALEMB_DATA names. About a day on two cores.
 results: setup
