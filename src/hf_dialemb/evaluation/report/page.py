@@ -100,12 +100,9 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
     if not any(section.lines for section in sections):
         raise InputError("results: got no figure, expected at least one; measure a model first")
     lines = [line for section in sections for line in section.lines]
+    loader = FileSystemLoader(Path(__file__).parent)
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["breakable"] = _breakable
     page = environment.get_template(TEMPLATE).render(
@@ -129,9 +126,8 @@ def _section(results: Results, otherwise: str) -> Section:
     for row in rows:
         place = place_of(row)
         found.setdefault(place, {})[Heading(row.model, row.quoted_from is not None)] = row
-    headings = sorted(
-        _distinct(heading for figures in found.values() for heading in figures), key=lambda one: one.quoted
-    )
+    distinct = _distinct(heading for figures in found.values() for heading in figures)
+    headings = sorted(distinct, key=lambda one: one.quoted)
     sources = _distinct(row.quoted_from for row in rows if row.quoted_from)
     not_measured = [f"{cell}: {why}" for cell, why in (config.get("not_measured") or {}).items()]
     return Section(

@@ -84,30 +84,17 @@ def _draw(axes: Any, rows: Sequence[Row | None]) -> None:  # noqa: ANN401
         if row is None:
             axes.text(0, place, " —", va="center", fontsize=8, color=DARK_GREY)
             continue
-        quoted = row.quoted_from is not None
-        axes.barh(
-            place,
-            row.mean,
-            height=0.72,
-            color="white" if quoted else COLOURS[0],
-            edgecolor=DARK_GREY if quoted else COLOURS[0],
-            hatch="////" if quoted else None,
-            linewidth=0.8,
+        colour, edge, hatch = (
+            (COLOURS[0], COLOURS[0], None) if row.quoted_from is None else ("white", DARK_GREY, "////")
         )
+        axes.barh(place, row.mean, height=0.72, color=colour, edgecolor=edge, hatch=hatch, linewidth=0.8)
         start, end = _span(row)
         if start < end:
             axes.errorbar((start + end) / 2, place, xerr=(end - start) / 2, color="black", capsize=2.5, linewidth=1)
-        left = row.mean < 0
-        axes.annotate(
-            printed_figure(column, row.mean) + (LEARNT if row.learnt else ""),
-            (min(start, row.mean) if left else max(end, row.mean), place),
-            (-5 if left else 5, 0),
-            textcoords="offset points",
-            ha="right" if left else "left",
-            va="center",
-            fontsize=8.5,
-            fontweight="bold" if best[place] else "normal",
-        )
+        text = printed_figure(column, row.mean) + (LEARNT if row.learnt else "")
+        x, shift, side = (min(start, row.mean), -5, "right") if row.mean < 0 else (max(end, row.mean), 5, "left")
+        looks = {"ha": side, "va": "center", "fontsize": 8.5, "fontweight": "bold" if best[place] else "normal"}
+        axes.annotate(text, (x, place), (shift, 0), textcoords="offset points", **looks)
     axes.set_xlim(low - (room if low < 0 else 0), high + (room if high > 0 else 0))
     axes.axvline(0, color=GREY, linewidth=0.8, zorder=0)
     _finish(axes, found[0], column.lower_is_better)

@@ -85,18 +85,9 @@ def _draw(axes: Any, model: str, points: Sequence[PathPoint], colour: str, marke
         axes.plot(*places[0], marker, markersize=8, markerfacecolor="white", markeredgecolor=colour, markeredgewidth=2)
         # Learning leads to the bottom left: beyond an end there, and before a start at the top right, there is room.
         for place, shift, side, edge in ((0, (7, 5), "left", "bottom"), (-1, (-7, -5), "right", "top")):
-            axes.annotate(
-                f"{points[place].step:,}",
-                places[place],
-                shift,
-                textcoords="offset points",
-                ha=side,
-                va=edge,
-                fontsize=8.5,
-                color=DARK_GREY,
-                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
-                zorder=5,
-            )
+            box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
+            looks = {"ha": side, "va": edge, "fontsize": 8.5, "color": DARK_GREY, "bbox": box, "zorder": 5}
+            axes.annotate(f"{points[place].step:,}", places[place], shift, textcoords="offset points", **looks)
     axes.plot(
         *places[-1], marker, color=colour, markersize=9, markeredgecolor="white", label=short_model(model), zorder=4
     )

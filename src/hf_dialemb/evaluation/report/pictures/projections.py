@@ -98,12 +98,6 @@ def _umap(vectors: NDArray[np.float64], output_metric: str) -> NDArray[np.float6
         warnings.simplefilter("ignore")  # on the spectral start of few points, and on what is missing for other uses
         from umap import UMAP
 
-        reducer = UMAP(
-            n_components=2,
-            n_neighbors=min(_NEIGHBOURS, len(vectors) - 1),
-            metric="cosine",
-            output_metric=output_metric,
-            random_state=0,
-            n_jobs=1,
-        )
+        neighbours = min(_NEIGHBOURS, len(vectors) - 1)
+        reducer = UMAP(neighbours, 2, metric="cosine", output_metric=output_metric, random_state=0, n_jobs=1)
         return np.asarray(reducer.fit_transform(vectors.astype(np.float32)), dtype=np.float64)

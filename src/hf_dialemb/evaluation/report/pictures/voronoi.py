@@ -143,22 +143,9 @@ def _draw_points(axes: Any, points: Sphere, codes: Sequence[int], side: Sphere) 
 def _draw_centroids(axes: Any, centroids: Sphere, side: Sphere) -> None:  # noqa: ANN401
     for index, (across, up, near) in enumerate(centroids @ side.T):
         if near >= 0:
-            axes.text(
-                across,
-                up,
-                str(index + 1),
-                ha="center",
-                va="center",
-                fontsize=9,
-                fontweight="bold",
-                zorder=5,
-                bbox={
-                    "boxstyle": "circle,pad=0.25",
-                    "facecolor": "white",
-                    "edgecolor": _style(index)[0],
-                    "linewidth": 2,
-                },
-            )
+            box = {"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": _style(index)[0], "linewidth": 2}
+            looks = {"ha": "center", "va": "center", "fontsize": 9, "fontweight": "bold", "bbox": box}
+            axes.text(across, up, str(index + 1), zorder=5, **looks)
 
 
 def _style(index: int) -> tuple[str, str]:
