@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -126,3 +129,17 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory, tiny_bert: str) ->
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def exporting(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, list[str]]]:
+    """A function that exports a checkpoint by the command; it returns the folder and the lines that were printed."""
+    from hf_dialemb.cli import main
+
+    def export(model: object, *options: str) -> tuple[Path, list[str]]:
+        folder, printed = tmp_path_factory.mktemp("exports") / "published", io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            assert main(["export", "--model", str(model), "--output", str(folder), *options]) == 0
+        return folder, printed.getvalue().splitlines()
+
+    return export

@@ -6,6 +6,8 @@ import collections
 import io
 import json
 import pickle
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -14,10 +16,12 @@ import plato_reference as plain
 import pytest
 import torch
 import yaml
-from transformers import AutoConfig, AutoModel, AutoTokenizer
+from transformers import AutoModel, AutoTokenizer
 
+from hf_dialemb.cli import convert as command
+from hf_dialemb.cli.parser import Parser
 from hf_dialemb.hub.conversion.assembly import Request
-from hf_dialemb.hub.conversion.convert import convert
+from hf_dialemb.hub.conversion.convert import KINDS, convert
 from hf_dialemb.models import register
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.encoder import encode
@@ -90,15 +94,11 @@ def test_dialogues_embed_as_the_plain_restatement_does(checkpoint, state, dialog
     for vector, dialogue in zip(ours, dialogues, strict=True):
         expected = plain.embed(state, dialogue, lambda text: words(text, add_special_tokens=False)["input_ids"])
         assert np.abs(vector - expected).max() < 1e-5 * max(1, np.abs(expected).max())
-
-
-def test_rendered_messages_embed_alike(checkpoint, state, dialogues):
-    model, tokenizer = load(checkpoint)
     messages = [[{"role": turn.role, "content": turn.content} for turn in dialogue.turns] for dialogue in dialogues]
     batch = tokenizer.apply_chat_template(messages, return_dict=True, return_tensors="pt", padding=True)
     with torch.inference_mode():
         rendered = model(**batch).pooler_output.numpy()
-    assert np.abs(rendered - encode(model, tokenizer, dialogues)).max() < 1e-5
+    assert np.abs(rendered - ours).max() < 1e-5
 
 
 def test_token_vectors_are_those_of_the_plain_restatement(checkpoint, state):
@@ -127,15 +127,11 @@ def test_all_forms_give_the_same_checkpoint(form, checkpoint, state, vocabulary,
     assert lines[-1].endswith("0 missing, 0 unexpected")
 
 
-def test_roles_are_ours(checkpoint, state):
-    table = load(checkpoint)[0].role_embeddings.weight
-    assert torch.equal(table[0], state["embedder.type_embedding.weight"][1])  # the user
-    assert torch.equal(table[1], state["embedder.type_embedding.weight"][0])  # the bot
-
-
-def test_the_layout_and_objective_are_those_of_the_recipe(checkpoint):
-    register()
-    config = AutoConfig.from_pretrained(checkpoint)
+def test_roles_layout_and_objective_are_those_of_the_recipe(checkpoint, state):
+    model, _ = load(checkpoint)
+    config = model.config
+    types = state["embedder.type_embedding.weight"]
+    assert torch.equal(model.role_embeddings.weight, types[[1, 0]])  # ours begins with the user, theirs with the bot
     recipe = yaml.safe_load(RECIPE.read_text(encoding="utf-8"))
     same = set(recipe) & set(vars(config)) - {"frozen_layers"}
     assert {"wrapped", "position_layout", "turn_order", "max_turns", "end_of_utterance", "window"} <= same
@@ -193,24 +189,21 @@ def refusal(source: Path, tmp_path: Path, vocabulary: Path | None = None, kind: 
     return str(error.value)
 
 
-def test_a_missing_key_is_refused_unless_partial(state, vocabulary, tmp_path):
+def test_missing_and_unexpected_keys_are_refused_unless_partial(state, vocabulary, tmp_path):
     arrays = plain.paddle_arrays(state)
     del arrays[f"{plain.PADDLE}/TransformerBlock_1/LayerNorm_1.b_0"]
-    plain.write_paddle(tmp_path / "PLATO.pdparams", arrays)
-    message = refusal(tmp_path / "PLATO.pdparams", tmp_path, vocabulary)
+    less, more = tmp_path / "PLATO.pdparams", tmp_path / "PLATO.pt"
+    plain.write_paddle(less, arrays)
+    torch.save({**state, "layers.1.adapter.weight": torch.zeros(2)}, more)
+    message = refusal(less, tmp_path, vocabulary)
     assert "1 missing (encoder.encoder.layer.1.output.LayerNorm.bias)" in message
     assert "--partial" in message
-    converted("plato", tmp_path / "PLATO.pdparams", tmp_path / "out", vocabulary, partial=True)
-    converted("plato", tmp_path / "PLATO.pdparams", tmp_path / "again", vocabulary, partial=True)
-    left, right = (load(tmp_path / name)[0].state_dict() for name in ("out", "again"))
+    assert "1 unexpected (layers.1.adapter.weight)" in refusal(more, tmp_path, vocabulary)
+    assert "unexpected  layers.1.adapter.weight" in converted("plato", more, tmp_path / "1", vocabulary, partial=True)
+    for name in ("2", "3"):
+        converted("plato", less, tmp_path / name, vocabulary, partial=True)
+    left, right = (load(tmp_path / name)[0].state_dict() for name in ("2", "3"))
     assert all(torch.equal(left[name], right[name]) for name in left)
-
-
-def test_an_unexpected_key_is_refused_unless_partial(state, vocabulary, tmp_path):
-    torch.save({**state, "layers.1.adapter.weight": torch.zeros(2)}, tmp_path / "PLATO.pt")
-    assert "1 unexpected (layers.1.adapter.weight)" in refusal(tmp_path / "PLATO.pt", tmp_path, vocabulary)
-    lines = converted("plato", tmp_path / "PLATO.pt", tmp_path / "out", vocabulary, partial=True)
-    assert "unexpected  layers.1.adapter.weight" in lines
 
 
 @pytest.mark.parametrize(
@@ -255,19 +248,19 @@ def test_what_is_cut_off_is_refused(state, vocabulary, tmp_path):
 
 
 def test_another_kind_is_told(tiny_bert, state, vocabulary, tmp_path):
-    torch.save(state, tmp_path / "PLATO.pt")
-    assert "'bert.embedder.token_embedding.weight'" in refusal(tmp_path / "PLATO.pt", tmp_path, vocabulary, "dial2vec")
-    torch.save(AutoModel.from_pretrained(tiny_bert).state_dict(), tmp_path / "bert.pt")
-    message = refusal(tmp_path / "bert.pt", tmp_path, vocabulary)
-    assert "expected the key 'embedder.token_embedding.weight' of PLATO; choose another --from" in message
-    torch.save({"bert.embeddings.word_embeddings.weight": torch.zeros(2, 2)}, tmp_path / "bert.pkl")
-    assert "got the backbone BERT, expected PLATO" in refusal(tmp_path / "bert.pkl", tmp_path, vocabulary, "dial2vec")
-    (tmp_path / "text.pt").write_text("hello")
-    assert "of another kind" in refusal(tmp_path / "text.pt", tmp_path, vocabulary)
-    torch.save([torch.zeros(2)], tmp_path / "list.pt")
-    assert "got list, expected tensors by name" in refusal(tmp_path / "list.pt", tmp_path, vocabulary)
-    torch.save({"epoch": 3}, tmp_path / "epoch.pt")
-    assert "got int under 'epoch', expected a tensor" in refusal(tmp_path / "epoch.pt", tmp_path, vocabulary)
+    bert = AutoModel.from_pretrained(tiny_bert).state_dict()
+    path = tmp_path / "PLATO.pt"
+    for kind, content, sentence in (
+        ("dial2vec", state, "'bert.embedder.token_embedding.weight'"),
+        ("plato", bert, "expected the key 'embedder.token_embedding.weight' of PLATO; choose another --from"),
+        ("dial2vec", {f"bert.{key}": bert[key] for key in bert}, "got the backbone BERT, expected PLATO"),
+        ("plato", [torch.zeros(2)], "got list, expected tensors by name"),
+        ("plato", {"epoch": 3}, "got int under 'epoch', expected a tensor"),
+    ):
+        torch.save(content, path)
+        assert sentence in refusal(path, tmp_path, vocabulary, kind)
+    path.write_text("hello")
+    assert "of another kind" in refusal(path, tmp_path, vocabulary)
     assert "no such file" in refusal(tmp_path / "nothing", tmp_path, vocabulary)
 
 
@@ -287,5 +280,55 @@ def test_what_exists_is_never_overwritten(state, vocabulary, tmp_path):
     assert "exists already" in refusal(source, tmp_path, vocabulary)
     with pytest.raises(InputError, match="got dse, expected dial2vec"):
         list(convert(Request("plato", str(source), vocabulary, "dse"), tmp_path / "new"))
-    with pytest.raises(InputError, match="Did you mean 'plato'"):
-        list(convert(Request("palto", str(source), vocabulary), tmp_path / "new"))
+
+
+LOAD = """
+import sys
+import hf_dialemb
+from transformers import AutoModel, AutoTokenizer
+model, tokenizer = AutoModel.from_pretrained(sys.argv[1]), AutoTokenizer.from_pretrained(sys.argv[1])
+messages = [{"role": "user", "content": "a room"}, {"role": "assistant", "content": "which day?"}]
+batch = tokenizer.apply_chat_template([messages], return_dict=True, return_tensors="pt")
+assert model(**batch).pooler_output.shape == (1, 128)
+"""
+
+
+def dialemb(*words: object) -> None:
+    parser = Parser(prog="dialemb")
+    command.add(parser.add_subparsers(parser_class=Parser))
+    options = parser.parse_args(["convert", *map(str, words)])
+    options.run(options)
+
+
+@pytest.mark.slow
+def test_importing_the_package_is_enough_to_load_what_the_command_writes(state, vocabulary, tmp_path, capsys):
+    out = tmp_path / "out"
+    words = ["--input", write("torch", tmp_path, state, vocabulary), "--vocab", vocabulary, "--output", out]
+    dialemb("--from", "plato", *words)
+    printed = capsys.readouterr().out.splitlines()
+    assert "used        embedder.type_embedding.weight -> role_embeddings.weight [2, 128] (rows reversed)" in printed
+    assert any(line.startswith("dropped     latent_embeddings: ") for line in printed)
+    assert any(line.startswith("made        center: zeros") for line in printed)
+    assert printed[-1] == f"Wrote {out}"
+    assert {path.name for path in out.iterdir()} == {
+        "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja",
+        "conversion.json",
+    }  # fmt: skip
+    subprocess.run([sys.executable, "-c", LOAD, str(out)], check=True)
+
+
+def test_the_command_names_its_kinds_and_tells_another_in_one_sentence(state, vocabulary, tmp_path, capsys):
+    out = tmp_path / "out"
+    words = ["--input", write("torch", tmp_path, state, vocabulary), "--vocab", vocabulary, "--output", out]
+    for kind, message in (
+        ("dial2vec", "choose another --from"), ("transformers", "PLATO.pt"), ("plto", "Did you mean 'plato'"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=message) as error:
+            dialemb("--from", kind, *words)
+        assert "\n" not in str(error.value)
+        assert capsys.readouterr().out == ""
+        assert not out.exists()
+    with pytest.raises(SystemExit):
+        dialemb("--help")
+    text = capsys.readouterr().out
+    assert all(f"  {kind} " in text for kind in KINDS)

@@ -1,4 +1,4 @@
-"""Export of dialogue encoders: what the published folder holds, that it loads, and what stops it from appearing."""
+"""Export of dialogue encoders and rankers: what the folder holds, that it loads, and what stops it from appearing."""
 
 from __future__ import annotations
 
@@ -7,99 +7,145 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
-from transformers import AutoModel
+from transformers import AutoModel, BertConfig
 
 from hf_dialemb.cli import main
 from hf_dialemb.hub.export import load_checkpoint, verify, write_checkpoint
-from hf_dialemb.hub.forms import custom_encoder
-from hf_dialemb.hub.forms.custom_encoder import WAYS
-from hf_dialemb.models.dialogue import Dialogue
+from hf_dialemb.hub.forms import custom_encoder, ranker_form
+from hf_dialemb.models.deep_attention_matching import DeepAttentionMatchingModel
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.dual_encoder import DualEncoderModel
 from hf_dialemb.models.encoder import encode
 from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.multi_granularity import MultiGranularityModel
+from hf_dialemb.models.ranking import encode_contexts, encode_responses, load_ranker
+from hf_dialemb.models.transformer_dual_encoder import TransformerDualEncoderConfig, TransformerDualEncoderModel
 
 pytestmark = pytest.mark.slow
 
+COMMON = {
+    "config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja", "modules.json",
+    "sentence_bert_config.json", "config_sentence_transformers.json",
+}  # fmt: skip
+LIBRARIES = ("AutoModel", "SentenceTransformer")
+KINDS = ("contexts", "responses")
+PLACES = ("package imported", "package absent, trust_remote_code")
+FORMS = {
+    "dial2vec": (
+        custom_encoder.WAYS,
+        [f"{library}, {place}" for library in LIBRARIES for place in PLACES],
+        {"dial2vec.py", "encoder.py", "matching.py"},
+        {"AutoConfig": "dial2vec.Dial2VecConfig", "AutoModel": "dial2vec.Dial2VecModel"},
+    ),
+    "multi-granularity": (
+        ranker_form.WAYS,
+        [f"{library}, {kind}, {place}" for place in PLACES for library in LIBRARIES for kind in KINDS],
+        {"multi_granularity.py", "dual_encoder.py", "transformer_dual_encoder.py", "deep_attention_matching.py",
+         "attention_matching.py", "ranker.py"},
+        {name: f"multi_granularity.MultiGranularity{name[4:]}" for name in ("AutoConfig", "AutoModel")},
+    ),
+}  # fmt: skip
+LIMITS = {"max_context_tokens": 24, "max_response_tokens": 10}
+CONTEXTS = [
+    [("user", "I need a cheap hotel in the north."), ("assistant", "For how many nights?")],
+    [("assistant", "Hello [SEP] <|response|> <s> [unused15], how can I help?"), ("user", "A taxi!")],
+    [("user", "one two three four five six seven"), ("assistant", "yes "), ("user", "a hotel, please " * 12)],
+    [("user", "a restaurant " * 9), ("assistant", "in the centre of the town"), ("user", "no")],
+]
+TURNS = [[Turn(*turn) for turn in turns] for turns in CONTEXTS]
+MESSAGES = [[{"role": role, "content": content} for role, content in turns] for turns in CONTEXTS]
+RESPONSES = ["Yes.", "", "What day , and at which time would you like the taxi to come ?" * 3, "[CLS] bye <|user|>"]
+AS_MESSAGES = [[{"role": "response", "content": text}] for text in RESPONSES]
 
-@pytest.fixture(scope="module")
-def exported(tiny_checkpoint, tmp_path_factory) -> tuple[Path, list[str]]:
-    """The export of the tiny checkpoint as the command makes it, and the lines that it printed."""
-    folder = tmp_path_factory.mktemp("exports") / "tiny"
-    lines: list[str] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("builtins.print", lambda *words, **_: lines.append(" ".join(map(str, words))))
-        assert main(["export", "--model", str(tiny_checkpoint), "--output", str(folder)]) == 0
-    return folder, lines
+
+def save(made, folder: Path) -> Path:
+    for part in made:
+        part.save_pretrained(folder)
+    return folder
+
+
+def same(found, expected, tolerance: float = 1e-6) -> bool:
+    return found.shape == expected.shape and np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
 
 
 def refused(capsys, *words: object) -> str:
     """Runs a command that must end in one sentence, and returns it."""
     assert main([str(word) for word in words]) == 2
-    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("dialemb: error: ")]
-    assert len(lines) == 1
-    return lines[0]
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("dialemb: error: ")]
+    return line
 
 
-def test_every_way_of_loading_was_verified(exported):
-    folder, lines = exported
-    assert [line.split(": largest")[0] for line in lines[:-1]] == [f"Verified: {way}" for way in WAYS]
-    assert len(WAYS) == 4
-    assert lines[-1] == f"Wrote {folder}"
-    assert sum("package absent" in way for way in WAYS) == 2
-    for way, program in WAYS.items():
+def words_ranker(dialogues):
+    torch.manual_seed(1)
+    sizes = {"vocabulary_size": 200, "embedding_size": 8, "hidden_size": 6}
+    return DualEncoderModel.build(None, dialogues, **sizes, **LIMITS)
+
+
+@pytest.fixture(scope="module")
+def ensemble(sample_dialogues, tmp_path_factory) -> Path:
+    """An ensemble of LSTMs and a transformer that read the same words."""
+    place = tmp_path_factory.mktemp("members")
+    first, tokenizer = words_ranker(sample_dialogues)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    backbone = BertConfig(vocab_size=len(tokenizer), **sizes)
+    config = TransformerDualEncoderConfig(encoder_config=backbone, marker_ids=first.config.marker_ids, **LIMITS)
+    config.encoder_config._name_or_path = "/home/somebody/bert"
+    members = {"one": (first, tokenizer), "two": (TransformerDualEncoderModel(config), tokenizer)}
+    paths = [str(save(made, place / name)) for name, made in members.items()]
+    return save(MultiGranularityModel.from_members(paths), place / "ensemble")
+
+
+@pytest.fixture(scope="module")
+def exports(tiny_checkpoint, ensemble, exporting) -> dict[str, tuple[Path, list[str]]]:
+    """Each kind as the command exports it: the folder, and the lines that were printed."""
+    return {"dial2vec": exporting(tiny_checkpoint), "multi-granularity": exporting(ensemble)}
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_the_folder_holds_what_strangers_need_and_every_way_of_loading_was_verified(
+    kind, exports, tiny_bert, tiny_checkpoint, ensemble
+):
+    (folder, lines), (ways, verified, code, auto_map) = exports[kind], FORMS[kind]
+    assert [line.split(": largest")[0] for line in lines] == [
+        *(f"Verified: {way}" for way in verified),
+        f"Wrote {folder}",
+    ]
+    for way, program in ways.items():
         assert ("_Blocked" in program) == ("package absent" in way) == ("trust_remote_code" in program)
         assert ("import hf_dialemb\n" in program) == ("package imported" in way)
-
-
-def test_the_folder_holds_what_strangers_need_and_nothing_that_runs_when_unpickled(exported):
-    folder, _ = exported
     names = {path.name for path in folder.iterdir()}
-    assert names >= {
-        "config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja", "modules.json",
-        "sentence_bert_config.json", "config_sentence_transformers.json", "dial2vec.py", "encoder.py", "matching.py",
-    }  # fmt: skip
-    assert not [name for name in names if name.endswith((".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"))]
-    assert [path.name for path in folder.parent.iterdir()] == ["tiny"]  # nothing temporary stays beside it
-
-
-def test_the_configs_name_the_classes_that_both_libraries_look_for(exported):
-    folder, _ = exported
+    assert names >= COMMON | code
+    runs = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")  # when unpickled
+    assert [name for name in names if name.endswith((".safetensors", *runs))] == ["model.safetensors"]
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]  # nothing temporary stays beside it
     config = json.loads((folder / "config.json").read_text())
-    assert config["model_type"] == "dialemb-dial2vec"
-    assert config["auto_map"] == {"AutoConfig": "dial2vec.Dial2VecConfig", "AutoModel": "dial2vec.Dial2VecModel"}
+    assert (config["model_type"], config["auto_map"]) == (f"dialemb-{kind}", auto_map)
     modules = json.loads((folder / "modules.json").read_text())
     assert [entry["type"] for entry in modules] == ["sentence_transformers.models.Transformer"]
-
-
-def test_no_file_names_a_place_on_this_machine(exported, tiny_bert, tiny_checkpoint):
-    folder, _ = exported
-    places = {tiny_bert, str(tiny_checkpoint), str(folder), str(folder.parent), str(Path.home())}
+    places = {tiny_bert, tiny_checkpoint, ensemble.parent, folder, folder.parent, Path.home(), "/home/somebody"}
     files = [*folder.glob("*.json"), *folder.glob("*.jinja")]
     assert len(files) >= 5
     for file in files:
         text = file.read_text(encoding="utf-8")
-        assert not [place for place in places if place in text], file.name
+        assert not [place for place in places if str(place) in text], file.name
         assert '"/' not in text.replace('"/"', "").replace('"/":', ""), file.name  # the token "/" is no path
 
 
-def test_the_export_has_the_weights_and_vectors_of_the_checkpoint(exported, tiny_checkpoint, sample_dialogues):
-    folder, _ = exported
+def test_the_export_has_the_weights_and_vectors_of_the_checkpoint(exports, tiny_checkpoint, sample_dialogues):
+    folder, _ = exports["dial2vec"]
     before, after = (load_file(place / "model.safetensors") for place in (tiny_checkpoint, folder))
     assert before.keys() == after.keys()
     assert all(torch.equal(before[name], after[name]) for name in before)
-    one, two = (encode(*load_checkpoint(str(place)), sample_dialogues[:5]) for place in (tiny_checkpoint, folder))
-    assert np.array_equal(one, two)
-
-
-def test_sentence_transformers_gives_the_same_vectors(exported, sample_dialogues):
-    folder, _ = exported
+    few = sample_dialogues[:7]
+    expected, found = (encode(*load_checkpoint(str(place)), few) for place in (tiny_checkpoint, folder))
+    assert np.array_equal(found, expected)
     model = SentenceTransformer(str(folder), device="cpu")
-    expected = encode(*load_checkpoint(str(folder)), sample_dialogues[:7])
-    vectors = model.encode([dialogue.to_messages() for dialogue in sample_dialogues[:7]])
-    assert np.abs(vectors - expected).max() <= 1e-5 * np.abs(expected).max()
+    assert same(model.encode([dialogue.to_messages() for dialogue in few]), expected, 1e-5)
     texts = model.encode(["i need a hotel", "a taxi to the station"])
     assert texts.shape == (2, 16)
     assert np.isfinite(texts).all()
@@ -110,9 +156,7 @@ def test_a_checkpoint_of_an_older_version_reads_long_dialogues_as_it_does(tiny_c
     model, tokenizer = load_checkpoint(str(tiny_checkpoint))
     model.config.opening_tokens = model.config.closing_tokens = None
     tokenizer.model_max_length = model.config.max_tokens = 32
-    for part in (model, tokenizer):
-        part.save_pretrained(tmp_path / "old")
-    model, tokenizer = load_checkpoint(str(tmp_path / "old"))
+    model, tokenizer = load_checkpoint(str(save((model, tokenizer), tmp_path / "old")))
     write_checkpoint(model, tokenizer, tmp_path / "new")
     turns = [{"role": role, "content": f"{number} a b c d e"} for number in range(9) for role in ("user", "assistant")]
     expected = encode(model, tokenizer, [Dialogue.from_messages(turns)])
@@ -120,21 +164,39 @@ def test_a_checkpoint_of_an_older_version_reads_long_dialogues_as_it_does(tiny_c
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_an_existing_folder_is_refused_and_left_alone(tiny_checkpoint, tmp_path, capsys):
-    (tmp_path / "mine.txt").write_text("keep me")
-    message = refused(capsys, "export", "--model", tiny_checkpoint, "--output", tmp_path)
-    assert f"--output {tmp_path} exists already" in message
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
-    assert (tmp_path / "mine.txt").read_text() == "keep me"
+def test_what_is_there_stays_and_what_is_not_ours_or_embeds_nothing_is_refused(
+    tiny_checkpoint, tiny_bert, sample_dialogues, tmp_path, capsys
+):
+    sizes = {"vocabulary_size": 200, "embedding_size": 6, "num_blocks": 0, "max_turns": 3, "max_turn_tokens": 8}
+    member = save(DeepAttentionMatchingModel.build(None, sample_dialogues, **sizes), tmp_path / "m")
+    both = save(MultiGranularityModel.from_members([str(member)] * 2), tmp_path / "ensemble")
+    together = "got a {} ranker, which scores a context and a response together"
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/mine.txt").write_text("keep me")
+    for model, output, message in (
+        (tiny_checkpoint, "mine", f"--output {tmp_path / 'mine'} exists already"),
+        (tiny_bert, "out", "is a bert model; expected a checkpoint of dial2vec"),
+        (member, "out", together.format("deep-attention-matching")),
+        (both, "out", together.format("multi-granularity")),
+    ):
+        assert message in refused(capsys, "export", "--model", model, "--output", tmp_path / output)
+    assert {path.name for path in tmp_path.iterdir()} == {"m", "ensemble", "mine"}
+    assert [(path.name, path.read_text()) for path in (tmp_path / "mine").iterdir()] == [("mine.txt", "keep me")]
 
 
-def test_a_model_that_is_not_ours_is_refused(tiny_bert, tmp_path, capsys):
-    message = refused(capsys, "export", "--model", tiny_bert, "--output", tmp_path / "out")
-    assert "is a bert model; expected a checkpoint of dial2vec" in message
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_changed_weights_do_not_pass_the_verification(tiny_checkpoint, tmp_path):
+def test_nothing_appears_that_does_not_load_or_gives_other_vectors(
+    tiny_checkpoint, ensemble, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(custom_encoder, "WAYS", {"a way that fails": "raise RuntimeError('no such class')"})
+    other = "import sys, numpy as np\nnp.savez(sys.argv[3], **{'AutoModel, contexts': np.zeros((1, 2))})"
+    monkeypatch.setattr(ranker_form, "WAYS", {"a way that differs": other})
+    for model, message in (
+        (tiny_checkpoint, "does not load (a way that fails): RuntimeError: no such class"),
+        (ensemble, "gives other embeddings (AutoModel, contexts, a way that differs)"),
+    ):
+        assert message in refused(capsys, "export", "--model", model, "--output", tmp_path / "out")
+        assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
     model, tokenizer = load_checkpoint(str(tiny_checkpoint))
     write_checkpoint(model, tokenizer, tmp_path)
     weights = load_file(tmp_path / "model.safetensors")
@@ -144,46 +206,50 @@ def test_changed_weights_do_not_pass_the_verification(tiny_checkpoint, tmp_path)
         list(verify(tmp_path, model, tokenizer))
 
 
-def test_nothing_appears_when_a_way_of_loading_fails(tiny_checkpoint, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(custom_encoder, "WAYS", {"a way that fails": "raise RuntimeError('no such class')"})
-    message = refused(capsys, "export", "--model", tiny_checkpoint, "--output", tmp_path / "out")
-    assert "does not load (a way that fails): RuntimeError: no such class" in message
-    assert list(tmp_path.iterdir()) == []
-
-
 def cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
 
 def overwrite_header(file: Path) -> None:
-    content = file.read_bytes()
-    file.write_bytes(b"\xff" * 64 + content[64:])
+    file.write_bytes(b"\xff" * 64 + file.read_bytes()[64:])
 
 
-@pytest.mark.parametrize("damage", [cut, overwrite_header])
-def test_damaged_weights_are_told_with_the_folder(tiny_checkpoint, tmp_path, capsys, damage):
+def cut_a_shard(file: Path) -> None:
+    model = AutoModel.from_pretrained(file.parent)
+    file.unlink()
+    model.save_pretrained(file.parent, max_shard_size="20KB")
+    shards = sorted(file.parent.glob("model-*.safetensors"))
+    assert len(shards) > 2
+    load_checkpoint(str(file.parent))
+    cut(shards[1])
+
+
+@pytest.mark.parametrize("damage", [cut, overwrite_header, cut_a_shard, Path.unlink])
+def test_damaged_and_missing_weights_are_told_with_the_folder(tiny_checkpoint, tmp_path, capsys, damage):
     folder = shutil.copytree(tiny_checkpoint, tmp_path / "damaged")
     damage(folder / "model.safetensors")
-    message = refused(capsys, "export", "--model", folder, "--output", tmp_path / "out")
-    assert str(folder) in message
+    assert str(folder) in refused(capsys, "export", "--model", folder, "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_a_damaged_shard_is_told_with_the_folder(tiny_checkpoint, tmp_path, capsys):
-    folder = shutil.copytree(tiny_checkpoint, tmp_path / "sharded")
-    (folder / "model.safetensors").unlink()
-    AutoModel.from_pretrained(tiny_checkpoint).save_pretrained(folder, max_shard_size="20KB")
-    shards = sorted(folder.glob("model-*.safetensors"))
-    assert len(shards) > 2
-    load_checkpoint(str(folder))
-    cut(shards[1])
-    message = refused(capsys, "export", "--model", folder, "--output", tmp_path / "out")
-    assert str(folder) in message
-    assert not (tmp_path / "out").exists()
+def test_sentence_transformers_embeds_contexts_and_responses(exports, ensemble):
+    model, ranker = SentenceTransformer(str(exports["multi-granularity"][0]), device="cpu"), load_ranker(str(ensemble))
+    contexts, responses = encode_contexts(ranker, TURNS), encode_responses(ranker, RESPONSES)
+    assert same(model.encode_query(MESSAGES), contexts)
+    assert same(model.encode(MESSAGES), contexts)
+    assert same(model.encode_document(RESPONSES), responses)
+    assert same(model.encode(AS_MESSAGES), responses)
+    assert same(model.encode_query(["yes"]), encode_contexts(ranker, [[Turn("user", "yes")]]))
+    assert model.get_embedding_dimension() == 6 + 16
+    assert model.similarity_fn_name == "cosine"
+    assert np.allclose(model.similarity(contexts, responses), contexts @ responses.T, atol=1e-6)
 
 
-def test_a_missing_shard_is_told_with_the_folder(tiny_checkpoint, tmp_path, capsys):
-    folder = shutil.copytree(tiny_checkpoint, tmp_path / "without")
-    (folder / "model.safetensors").unlink()
-    message = refused(capsys, "export", "--model", folder, "--output", tmp_path / "out")
-    assert str(folder) in message
+def test_a_file_of_dialogues_is_embedded_as_contexts(ensemble, sample_dialogues, tmp_path):
+    few = sample_dialogues[:5]
+    (tmp_path / "dialogues.jsonl").write_text("\n".join(json.dumps(dialogue.to_json()) for dialogue in few))
+    words = ["--model", ensemble, "--input", tmp_path / "dialogues.jsonl", "--output", tmp_path / "out.parquet"]
+    assert main(["embed", *map(str, words)]) == 0
+    found = np.stack(pq.read_table(tmp_path / "out.parquet")["embedding"].to_numpy())
+    assert found.shape == (5, load_checkpoint(str(ensemble))[0].config.hidden_size)
+    assert same(found, encode_contexts(load_ranker(str(ensemble)), [dialogue.turns for dialogue in few]))

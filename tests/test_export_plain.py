@@ -19,7 +19,6 @@ from tokenizers import Tokenizer
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel
 from utterance_checkpoints import save_dse
 
-from hf_dialemb.cli import main
 from hf_dialemb.hub.export import load_checkpoint, verify, write_checkpoint
 from hf_dialemb.hub.forms import plain_encoder
 from hf_dialemb.hub.forms.verification import WITHOUT_PACKAGE
@@ -40,14 +39,14 @@ def checkpoint(tiny_bert, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def exported(checkpoint, tmp_path_factory) -> tuple[Path, list[str]]:
+def exported(checkpoint, exporting) -> tuple[Path, list[str]]:
     """The export of the checkpoint as the command makes it, and the lines that it printed."""
-    folder = tmp_path_factory.mktemp("exports") / "dse"
-    lines: list[str] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("builtins.print", lambda *words, **_: lines.append(" ".join(map(str, words))))
-        assert main(["export", "--model", str(checkpoint), "--output", str(folder)]) == 0
-    return folder, lines
+    return exporting(checkpoint)
+
+
+@pytest.fixture(scope="module")
+def folder(exported) -> Path:
+    return exported[0]
 
 
 @pytest.fixture(scope="module")
@@ -63,57 +62,43 @@ def close(one: np.ndarray, other: np.ndarray) -> bool:
     return one.shape == other.shape and bool(np.abs(one - other).max() <= 1e-6 * np.abs(other).max())
 
 
+def published(folder: Path) -> SentenceTransformer:
+    return SentenceTransformer(str(folder), device="cpu")
+
+
 def test_every_way_of_loading_was_verified_without_the_package_and_without_trust(exported):
     folder, lines = exported
-    assert [line.split(": largest")[0] for line in lines] == [
-        *(f"Verified: {way}, package absent" for way in WAYS),
-        f"Wrote {folder}",
-    ]
+    assert [line.split(": largest")[0] for line in lines[:-1]] == [f"Verified: {way}, package absent" for way in WAYS]
+    assert lines[-1] == f"Wrote {folder}"
     assert all(float(line.split()[-1]) <= 1e-6 for line in lines[:-1])
     assert "trust_remote_code" not in plain_encoder._PROGRAM
 
 
-def test_the_folder_holds_no_code_and_nothing_that_runs_when_unpickled(exported):
-    folder, _ = exported
+def test_the_folder_holds_stock_files_with_the_keys_that_all_servers_read(folder):
     assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == {
         "1_Pooling/config.json", "chat_template.jinja", "config.json", "config_sentence_transformers.json",
         "hf_dialemb_config.json", "model.safetensors", "modules.json", "sentence_bert_config.json", "tokenizer.json",
         "tokenizer_config.json",
     }  # fmt: skip
-    assert [path.name for path in folder.parent.iterdir()] == ["dse"]  # nothing temporary stays beside it
-
-
-def test_the_config_is_the_backbones_own(exported):
-    config = record(exported[0] / "config.json")
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]  # nothing temporary stays beside it
+    config = record(folder / "config.json")
     assert (config["model_type"], config["architectures"], config["dtype"]) == ("bert", ["BertModel"], "float32")
     assert not {"auto_map", "encoder_config", "_name_or_path"} & set(config)
-
-
-def test_the_sentence_transformers_files_have_the_keys_that_all_servers_read(exported):
-    folder, _ = exported
+    others = ("cls_token", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
     assert record(folder / "1_Pooling" / "config.json") == {
-        "word_embedding_dimension": 16,
-        "pooling_mode_cls_token": False,
-        "pooling_mode_mean_tokens": True,
-        "pooling_mode_max_tokens": False,
-        "pooling_mode_mean_sqrt_len_tokens": False,
-        "pooling_mode_weightedmean_tokens": False,
-        "pooling_mode_lasttoken": False,
-        "include_prompt": True,
-    }
+        "word_embedding_dimension": 16, "pooling_mode_mean_tokens": True, "include_prompt": True,
+        **{f"pooling_mode_{name}": False for name in others},
+    }  # fmt: skip
     assert [(entry["path"], entry["type"]) for entry in record(folder / "modules.json")] == [
         ("", "sentence_transformers.models.Transformer"),
         ("1_Pooling", "sentence_transformers.models.Pooling"),
     ]
     assert record(folder / "sentence_bert_config.json")["max_seq_length"] == 32
     assert record(folder / "tokenizer_config.json")["model_max_length"] == 32
-
-
-def test_a_side_file_names_the_method_and_its_settings(exported):
-    side = record(exported[0] / "hf_dialemb_config.json")
-    assert side["method"] == "dse"
-    assert side["settings"]["loss_temperature"] == 0.05
-    assert side["settings"]["negative_weights"] == "hard"
+    side = record(folder / "hf_dialemb_config.json")
+    assert (side["method"], side["settings"]["loss_temperature"], side["settings"]["negative_weights"]) == (
+        "dse", 0.05, "hard",
+    )  # fmt: skip
     assert not {"encoder_config", "dtype", "transformers_version"} & set(side["settings"])
 
 
@@ -127,8 +112,7 @@ def test_no_file_names_a_place_on_this_machine(tiny_bert, tmp_path):
         assert "local" not in text or file.name == "tokenizer.json", file.name
 
 
-def test_the_weights_are_the_backbones_and_all_that_its_class_has(exported, checkpoint):
-    folder, _ = exported
+def test_the_weights_are_the_backbones_and_all_that_its_class_has(folder, checkpoint):
     before, after = load_file(checkpoint / "model.safetensors"), load_file(folder / "model.safetensors")
     assert any(name.startswith("heads.") for name in before)
     ours = {name.removeprefix("encoder."): value for name, value in before.items() if name.startswith("encoder.")}
@@ -139,10 +123,12 @@ def test_the_weights_are_the_backbones_and_all_that_its_class_has(exported, chec
     assert not any(loading[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"))
 
 
-def test_sentence_transformers_gives_the_vectors_of_the_checkpoint(exported, checkpoint, vectors, caplog):
+def test_sentence_transformers_gives_the_vectors_of_the_checkpoint_by_stock_modules(
+    folder, checkpoint, vectors, caplog
+):
     with warnings.catch_warnings(), caplog.at_level(logging.WARNING):
         warnings.simplefilter("error")
-        model = SentenceTransformer(str(exported[0]), device="cpu")
+        model = published(folder)
         assert close(model.encode(TEXTS), vectors)
         assert close(model.encode([[{"role": "user", "content": text}] for text in TEXTS]), vectors)
     assert not caplog.records
@@ -150,21 +136,14 @@ def test_sentence_transformers_gives_the_vectors_of_the_checkpoint(exported, che
     dialogue = [{"role": role, "content": text} for role, text in zip(("user", "assistant"), TEXTS, strict=False)]
     joined = encode_utterances(*load_checkpoint(str(checkpoint)), [" ".join(TEXTS[:2])])
     assert close(model.encode([dialogue]), joined)
-
-
-def test_what_was_saved_is_the_model_of_stock_modules(exported):
-    folder, _ = exported
-    saved = SentenceTransformer(str(folder), device="cpu")
     built = SentenceTransformer(modules=[Transformer(str(folder)), Pooling(16, "mean")], device="cpu")
-    assert [type(module) for module in saved] == [type(module) for module in built]
-    assert saved[0].get_config_dict() == built[0].get_config_dict()
-    assert saved[1].get_config_dict() == built[1].get_config_dict()
-    assert (saved.max_seq_length, saved.similarity_fn_name) == (32, "cosine")
-    assert np.array_equal(saved.encode(TEXTS), built.encode(TEXTS))
+    settings = [[(type(module), module.get_config_dict()) for module in each] for each in (model, built)]
+    assert settings[0] == settings[1]
+    assert (model.max_seq_length, model.similarity_fn_name) == (32, "cosine")
+    assert np.array_equal(model.encode(TEXTS), built.encode(TEXTS))
 
 
-def test_the_mean_of_the_tokens_is_the_vector_and_a_long_string_keeps_its_last_token(exported, vectors):
-    folder, _ = exported
+def test_the_mean_of_the_tokens_is_the_vector_and_a_long_string_keeps_its_last_token(folder, checkpoint, vectors):
     model, tokenizer = AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     for row in (0, 2, 3, 4):
         batch = tokenizer(TEXTS[row], truncation=True, return_tensors="pt")
@@ -172,22 +151,17 @@ def test_the_mean_of_the_tokens_is_the_vector_and_a_long_string_keeps_its_last_t
             assert close(model(**batch).last_hidden_state[0].mean(0).numpy(), vectors[row])
     assert batch["input_ids"].shape == (1, 32)
     assert batch["input_ids"][0, -1] == tokenizer.sep_token_id
-
-
-def test_only_a_message_has_its_control_tokens_broken_up(exported):
-    tokenizer = AutoTokenizer.from_pretrained(exported[0])
-    inside = [tokenizer("a [SEP] b")["input_ids"][1:-1]]
-    messages = [{"role": "user", "content": "a [SEP] b"}]
-    inside.append(tokenizer.apply_chat_template(messages, return_dict=True)["input_ids"][1:-1])
-    assert [tokenizer.sep_token_id in ids for ids in inside] == [True, False]
-    assert inside[1] == tokenizer("a [ SEP] b")["input_ids"][1:-1]
-
-
-def test_tokenizer_json_alone_cuts_as_we_do_and_pads_nothing(exported, checkpoint):
-    tokenizer = Tokenizer.from_file(str(exported[0] / "tokenizer.json"))
-    expected = AutoTokenizer.from_pretrained(checkpoint)
+    alone, expected = Tokenizer.from_file(str(folder / "tokenizer.json")), AutoTokenizer.from_pretrained(checkpoint)
     for text in (TEXTS[0], TEXTS[4]):
-        assert tokenizer.encode(text).ids == expected(text, truncation=True)["input_ids"]
+        assert alone.encode(text).ids == expected(text, truncation=True)["input_ids"]
+
+
+def test_only_a_message_has_its_control_tokens_broken_up(folder):
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    string = tokenizer("a [SEP] b")["input_ids"]
+    message = tokenizer.apply_chat_template([{"role": "user", "content": "a [SEP] b"}], return_dict=True)["input_ids"]
+    assert [tokenizer.sep_token_id in ids[1:-1] for ids in (string, message)] == [True, False]
+    assert message[1:-1] == tokenizer("a [ SEP] b")["input_ids"][1:-1]
 
 
 @pytest.fixture
@@ -216,27 +190,23 @@ def test_other_backbones_export_to_their_own_kind(family, tiny_backbones, tmp_pa
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_becomes_float32(dtype, tiny_bert, tmp_path):
-    source = save_dse(tiny_bert, tmp_path / "half", dtype)
-    model, tokenizer = load_checkpoint(str(source))
+    model, tokenizer = load_checkpoint(str(save_dse(tiny_bert, tmp_path / "half", dtype)))
     write_checkpoint(model, tokenizer, tmp_path / "plain")
     assert {value.dtype for value in load_file(tmp_path / "plain" / "model.safetensors").values()} == {torch.float32}
-    plain = SentenceTransformer(str(tmp_path / "plain"), device="cpu")
+    plain = published(tmp_path / "plain")
     assert plain[0].model.dtype == torch.float32
     assert close(plain.encode(TEXTS), encode_utterances(model, tokenizer, TEXTS))
 
 
 def test_large_models_are_read_and_written_in_shards(checkpoint, tmp_path, monkeypatch, vectors):
     model, tokenizer = load_checkpoint(str(checkpoint))
-    save = PreTrainedModel.save_pretrained
-    monkeypatch.setattr(
-        PreTrainedModel, "save_pretrained", lambda *words, **options: save(*words, **options, max_shard_size="20KB")
-    )
+    save, small = PreTrainedModel.save_pretrained, {"max_shard_size": "20KB"}
+    monkeypatch.setattr(PreTrainedModel, "save_pretrained", lambda *words, **options: save(*words, **options, **small))
     model.save_pretrained(tmp_path / "source")
     tokenizer.save_pretrained(tmp_path / "source")
-    assert len(list((tmp_path / "source").glob("model-*.safetensors"))) > 2
     write_checkpoint(*load_checkpoint(str(tmp_path / "source")), tmp_path / "plain")
-    assert len(list((tmp_path / "plain").glob("model-*.safetensors"))) > 2
-    assert close(SentenceTransformer(str(tmp_path / "plain"), device="cpu").encode(TEXTS), vectors)
+    assert all(len(list((tmp_path / name).glob("model-*.safetensors"))) > 2 for name in ("source", "plain"))
+    assert close(published(tmp_path / "plain").encode(TEXTS), vectors)
 
 
 @pytest.mark.usefixtures("in_this_process")

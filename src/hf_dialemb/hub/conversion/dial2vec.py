@@ -16,14 +16,7 @@ _PREFIX = "bert."
 
 
 def read(request: Request) -> Conversion:
-    """Reads a checkpoint of the released program whose backbone is PLATO.
-
-    Args:
-        request: The file; its vocabulary is PLATO's.
-
-    Raises:
-        InputError: The file is damaged, hostile, or of another backbone.
-    """
+    """Reads a checkpoint of the released program whose backbone is PLATO."""
     request.only_method("dial2vec")
     path = Path(request.source)
     if not path.is_file():

@@ -71,21 +71,9 @@ def open_checkpoint(path: str) -> CheckpointReader:
 
 
 def read(request: Request) -> Conversion:
-    """Reads a checkpoint of the released program.
-
-    Args:
-        request: Its folder, or what the names of its files begin with.
-
-    Raises:
-        InputError: It is damaged, of another kind, or has no vocabulary.
-    """
+    """Reads a checkpoint of the released program: its folder, or what the names of its files begin with."""
     request.only_method("dialogue_cse")
-    return build(request, open_checkpoint(request.source))
-
-
-def build(request: Request, reader: CheckpointReader) -> Conversion:
-    """Makes a DialogueCSE model of a checkpoint's variables."""
-    variables = Variables(reader)
+    variables = Variables(open_checkpoint(request.source))
     folder = Path(request.source) if Path(request.source).is_dir() else Path(request.source).parent
     backbone = _backbone(variables, folder / "bert_config.json")
     attention = {re.sub("/+", "/", name): name for name in variables if name.startswith("round_attention/")}

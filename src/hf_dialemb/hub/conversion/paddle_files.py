@@ -29,10 +29,7 @@ def is_paddle(head: bytes) -> bool:
 
 
 def read_paddle(stream: IO[bytes], name: str) -> dict[str, NDArray[Any]]:
-    """Reads parameters.
-
-    Returns arrays by the names of parameters.
-    """
+    """Reads arrays by the names of parameters."""
     head = stream.read(_RESERVED + 4)
     try:
         if head[_RESERVED:] == b"TNUM":

@@ -27,10 +27,7 @@ sys.meta_path.insert(0, _Blocked())
 
 
 def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, NDArray[np.float32]]:  # noqa: ANN401
-    """Runs a program in a process of its own.
-
-    Returns the arrays that the program wrote, by name.
-    """
+    """Runs a program in a process of its own, and returns the arrays that it wrote, by name."""
     with tempfile.TemporaryDirectory() as temporary:
         inputs, outputs = Path(temporary) / "probes.json", Path(temporary) / "vectors.npz"
         inputs.write_text(json.dumps(probes), encoding="utf-8")
@@ -51,19 +48,9 @@ def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, N
 
 
 def compare(way: str, vectors: NDArray[np.float32], expected: NDArray[np.float32], tolerance: float) -> str:
-    """Compares the embeddings of a published form with those of the model that it was made from.
+    """Compares the embeddings of a published form, (N, D), with those of the model that it was made from.
 
-    Args:
-        way: How it was loaded.
-        vectors: Embeddings, (N, D).
-        expected: The model's own, (N, D).
-        tolerance: Largest difference that passes, relative to the largest value of ``expected``.
-
-    Returns:
-        A line that names the largest difference.
-
-    Raises:
-        InputError: They differ by more than that.
+    The tolerance is relative to the largest value of ``expected``; the line returned names the largest difference.
     """
     difference = float("inf")
     if vectors.shape == expected.shape:
