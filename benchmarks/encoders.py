@@ -48,7 +48,7 @@ def figure(rows: tuple[Row, ...], metric: str, setting: str = "") -> float:
 
 def rate(model: str, folder: Path) -> dict[str, float]:
     """Counts the utterances, and whole dialogues, of SGD's test split that a model encodes in a second."""
-    file = folder / f"{Path(model).name}-rate.json"
+    file = folder / f"rate-{Path(model).name}.json"
     if file.is_file():
         return dict(json.loads(file.read_text()))
     dialogues = hf_dialemb.load_dialogues("sgd", split="test")[:300]

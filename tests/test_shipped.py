@@ -51,7 +51,7 @@ def test_it_loads_by_name_and_as_a_folder_and_gives_the_same_vectors(name, cache
 @pytest.mark.parametrize("name", shipped())
 def test_its_card_says_what_it_learnt_from_and_nothing_of_it_is_for_research_alone(name):
     card = (FOLDER / name / "README.md").read_text()
-    table = card.partition("## Learnt from")[2].partition("\n\nNo label")[0].strip().splitlines()[2:]
+    table = card.partition("## Learnt from")[2].partition("\n\nWhat is")[0].strip().splitlines()[2:]
     assert table
     for line in table:
         assert CORPORA[line.split("|")[1].strip()]

@@ -83,8 +83,8 @@ class Search:
         """Chooses, of the tries that are as good as the best one, that which leaves the backbone the least."""
         figures = [each["mean"] for each in self.tries]
         enough = max(figures) - _AS_GOOD * (max(figures) - min(figures))
-        good = [each["weights"] for each in self.tries if each["mean"] >= enough]
-        return dict(min(good, key=lambda weights: sum(map(abs, weights.values()))))
+        good: list[dict[str, float]] = [each["weights"] for each in self.tries if each["mean"] >= enough]
+        return min(good, key=lambda weights: sum(map(abs, weights.values())))
 
     def _measured(self, weights: dict[str, float], sets: dict[str, list[Dialogue]]) -> float:
         given = {part: weight for part, weight in weights.items() if weight}

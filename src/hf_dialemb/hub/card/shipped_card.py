@@ -48,8 +48,8 @@ def shipped_card(run: Path, name: str, results: Sequence[Path]) -> str:
         _KINDS[settings["method"]].format(**facts) + "\n",
         f'```python\nimport hf_dialemb\n\nhf_dialemb.load_encoder("{name}").encode(dialogues)\n'
         f'SentenceTransformer(str(hf_dialemb.weights("{name}")))  # the same vectors\n```\n',
-        "## Learnt from\n\n" + "\n".join(lines) + "\n\nNo label of a test split was read, nor was one used to choose "
-        "anything. `make checkpoints` makes it again.\n",
+        "## Learnt from\n\n" + "\n".join(lines) + "\n\nWhat is measured below is not among these, and chose nothing. "
+        "`make checkpoints` makes it again.\n",
         *(["## Figures\n\n" + markdown_table(rows)] if rows else []),
     ]
     return "\n".join(body).rstrip() + "\n"
