@@ -169,7 +169,7 @@ def test_no_dialogue_is_refused_as_without_remembering():
 
 
 @pytest.fixture
-def banking(monkeypatch):
+def banking(monkeypatch, tmp_path):
     """Two intents of which one word tells, with some utterances out of scope, in place of CLINC150."""
     splits = {
         split: [
@@ -179,6 +179,8 @@ def banking(monkeypatch):
         for split in ("train", "dev", "test")
     }
     monkeypatch.setattr(corpora, "load_dialogues", lambda corpus, data_dir, split: splits[split])
+    (tmp_path / "clinc150").mkdir()  # a corpus is looked for, and not read
+    monkeypatch.setenv("HF_DIALEMB_DATA", str(tmp_path))
     counting = CountingEncoder()
     monkeypatch.setattr(run, "load_encoder", lambda model: counting)
     monkeypatch.setattr(run, "find_encoder", lambda model: None)

@@ -95,10 +95,21 @@ class Search:
             figures = self._figures(given, sets)
             known = {"weights": weights, "figures": figures, "mean": float(np.mean([*figures.values()]))}
             self.tries.append(known)
-            write_json_atomically(self.log_file, {"search": self._asked(), "tries": self.tries})
+            record = {"search": self._asked(), "tries": self.tries, "table": self._table()}
+            write_json_atomically(self.log_file, record)
             told = ", ".join(f"{Path(part).name} {weight:g}" for part, weight in weights.items())
             logger.info("%s: %s", told, ", ".join(f"{name} {figure:.2f}" for name, figure in figures.items()))
         return float(known["mean"])
+
+    def _table(self) -> list[str]:
+        """Draws the tries, a line each."""
+        names = [*(Path(part).name for part in self.parts), *self.by, "Mean"]
+        lines = [f"| {' | '.join(names)} |", f"|{' --: |' * len(names)}"]
+        for each in self.tries:
+            figures = [*each["figures"].values(), each["mean"]]
+            words = [*(f"{weight:g}" for weight in each["weights"].values()), *(f"{figure:.2f}" for figure in figures)]
+            lines.append(f"| {' | '.join(words)} |")
+        return lines
 
     def _figures(self, weights: dict[str, float], sets: dict[str, list[Dialogue]]) -> dict[str, float]:
         model, tokenizer = MergedModel.from_parts(self.backbone, weights, self.rank)

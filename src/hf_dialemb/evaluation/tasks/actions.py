@@ -112,7 +112,9 @@ def compare_actions(
     for setting, values in zip(("", "official"), zip(*ranked, strict=True), strict=True):
         found.append(percentage(NAME, f"ndcg{RANKS}", setting, values))
     spread = anisotropy(embeddings, names)
-    return found + [Measurement(NAME, metric, "", value, None, 1) for metric, value in spread.items()]
+    return found + [
+        Measurement(task=NAME, metric=metric, setting="", mean=value, std=None, n=1) for metric, value in spread.items()
+    ]
 
 
 def _ranking(

@@ -104,7 +104,7 @@ def evaluate_embeddings(
         item_percentage("dialogue-retrieval", "map", "", queries.average_precision),
         item_percentage("dialogue-retrieval", "mrr", "", queries.reciprocal_rank),
         *(
-            Measurement("alignment-uniformity", metric, "", geometry[metric], None, 1)
+            Measurement(task="alignment-uniformity", metric=metric, setting="", mean=geometry[metric], std=None, n=1)
             for metric in ("adjusted_alignment", "uniformity")
         ),
     ]

@@ -165,7 +165,8 @@ def _figure(metric: str, setting: str, values: Sequence[float]) -> Measurement:
     if metric not in _NO_SHARES:
         return item_percentage(NAME, metric, setting, values)
     interval = mean_interval(values) if len(values) > 1 else None
-    return Measurement(NAME, metric, setting, float(np.mean(values)), None, 1, interval)
+    mean = float(np.mean(values))
+    return Measurement(task=NAME, metric=metric, setting=setting, mean=mean, std=None, n=1, interval=interval)
 
 
 def _states(flow: Flow, names: Iterable[str] | None = None) -> list[list[State]]:

@@ -157,7 +157,9 @@ def percentage(task: str, metric: str, setting: str, values: ArrayLike, items: A
     std = float(shares.std(ddof=1)) if len(shares) > 1 else None
     drawn = shares if items is None else 100 * np.asarray(items, dtype=np.float64)
     interval = mean_interval(drawn) if len(drawn) > 1 else None
-    return Measurement(task, metric, setting, float(shares.mean()), std, len(shares), interval)
+    return Measurement(
+        task=task, metric=metric, setting=setting, mean=float(shares.mean()), std=std, n=len(shares), interval=interval
+    )
 
 
 def item_percentage(task: str, metric: str, setting: str, items: Sequence[float] | NDArray[np.float64]) -> Measurement:
