@@ -66,7 +66,7 @@ def graph(request, tmp_path_factory):
 
 def test_what_embeds_has_a_graph_or_embeds_as_one_that_has():
     alike = {name for name in METHODS if get_method(name).model_class.forward is UtteranceEncoder.forward}
-    assert alike == {"dse", "dialog2flow", "dialogue_cse"}
+    assert alike == {"dse", "dialog2flow", "dialogue_cse", "merged"}
     assert set(METHODS) == {*GRAPHS, *alike, "deep_attention_matching"}
     assert not get_method("deep_attention_matching").model_class.embeds
 
