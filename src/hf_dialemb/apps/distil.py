@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from ..corpora import CORPORA, load_dialogues
-from ..encoders.loading import VectorEncoder, load_encoder
+from ..encoders.loading import EncoderRun, load_encoder
 from ..evaluation.results.learnt import sets_behind
 from ..hub.card.record import trainings_behind, without_places
 from ..models.dialogue import Dialogue
@@ -37,14 +37,6 @@ _RARE = 1e-3  # word pieces more frequent than this count less to begin with (sm
 _TEMPERATURE, _CONTRAST, _BATCH, _RATE = 0.07, 0.3, 512, 5e-3
 
 
-class DistilledRun(RunFolder):
-    """The folder of a distilled encoder; goes wherever a model's folder goes, such as into `load_encoder`."""
-
-    def encoder(self, **options: Any) -> VectorEncoder:  # noqa: ANN401 - those of load_encoder
-        """Loads it; see `load_encoder` for the options."""
-        return load_encoder(self, **options)
-
-
 def distil(
     teacher: str,
     corpora: Sequence[str],
@@ -54,7 +46,7 @@ def distil(
     dimensions: int = 256,
     passes: int = 12,
     seed: int = 0,
-) -> DistilledRun:
+) -> EncoderRun:
     """Makes a table of word vectors that agrees with an encoder of texts.
 
     Args:
@@ -101,7 +93,7 @@ def distil(
         report = {"seconds": time.time() - started, "texts": len(kept), "trainings": behind, "unrecorded": []}
         write_json_atomically(run.report_file, report)
         run.path.replace(output)
-    return DistilledRun(output)
+    return EncoderRun(output)
 
 
 def sample_texts(dialogues: Sequence[Dialogue], seed: int) -> list[str]:

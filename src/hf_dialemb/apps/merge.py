@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..encoders.loading import VectorEncoder, load_encoder
+from ..encoders.loading import EncoderRun
 from ..evaluation.results.learnt import sets_behind
 from ..hub.card.record import trainings_behind
 from ..hub.forms.adapter import FOLDER, write_adapter
@@ -22,17 +22,9 @@ from ..runs.sentence_files import write_files_of_our_own
 Weights = Mapping[str, float] | Mapping[Path, float] | Mapping[RunFolder, float]
 
 
-class MergedRun(RunFolder):
-    """The folder of a merged encoder; goes wherever a model's folder goes, such as into `load_encoder`."""
-
-    def encoder(self, **options: Any) -> VectorEncoder:  # noqa: ANN401 - those of load_encoder
-        """Loads it; see `load_encoder` for the options."""
-        return load_encoder(self, **options)
-
-
 def merge(
     backbone: str, parts: Weights, rank: int | None = None, *, output_dir: str | Path = "merged", max_tokens: int = 512
-) -> MergedRun:
+) -> EncoderRun:
     """Adds what several trainings moved to the backbone that they began with: one encoder instead of many.
 
     Example:
@@ -82,4 +74,4 @@ def merge(
         }
         write_json_atomically(run.report_file, report)
         run.path.replace(output)
-    return MergedRun(output)
+    return EncoderRun(output)

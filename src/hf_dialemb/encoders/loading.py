@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..corpora.objects import as_dialogues
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
+from ..runs.folder import RunFolder
 from . import specs
 
 
@@ -117,6 +118,14 @@ def load_encoder(
         f"model: got {type(model).__name__}, expected a folder, a Hub id, a model of this package or a "
         "SentenceTransformer; give one of these"
     )
+
+
+class EncoderRun(RunFolder):
+    """The folder of a run that made an encoder; goes wherever a model's folder goes, such as into `load_encoder`."""
+
+    def encoder(self, **options: Any) -> VectorEncoder:  # noqa: ANN401 - those of load_encoder
+        """Loads what was made; see `load_encoder` for the options."""
+        return load_encoder(self, **options)
 
 
 def _of_model(model: Any, tokenizer: Any, batch_size: int) -> VectorEncoder:  # noqa: ANN401

@@ -7,21 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from ..corpora.objects import as_dialogues
-from ..encoders.loading import VectorEncoder, load_encoder
+from ..encoders.loading import EncoderRun
 from ..models.errors import InputError
-from ..runs.folder import RunFolder
 from .arguments import as_words, parse, recipe_path
 from .run import train as carry_out
 
 logger = logging.getLogger(__name__)
 
 
-class TrainedRun(RunFolder):
-    """The folder of a finished training; goes wherever a model's folder goes, such as into `load_encoder`."""
-
-    def encoder(self, **options: Any) -> VectorEncoder:  # noqa: ANN401 - those of load_encoder
-        """Loads what was trained; see `load_encoder` for the options."""
-        return load_encoder(self, **options)
+class TrainedRun(EncoderRun):
+    """The folder of a finished training."""
 
     def _repr_html_(self) -> str:
         report = self.report()
