@@ -70,7 +70,7 @@ wheel: setup
 	rm -rf .venv-wheel build/wheel-demo
 
 # The encoders that come with the package, from corpora whose licences allow it. Run again, it goes on where it was
-# stopped; about two hours on two cores.
+# stopped; hours on two cores.
 SHIPPED := runs/shipped
 checkpoints: setup
 	$(BIN)/dialemb train --config dialogue_cse_minilm --bf16 false --output_dir $(SHIPPED)/dialogue-cse

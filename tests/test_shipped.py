@@ -17,6 +17,7 @@ import hf_dialemb
 from hf_dialemb.apps.distil import distil
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import CORPORA
+from hf_dialemb.evaluation.results.learnt import sets_behind
 from hf_dialemb.hub.shipping import ship
 from hf_dialemb.models import backbones
 from hf_dialemb.models import shipped as shipped_module
@@ -107,7 +108,6 @@ def test_a_table_is_shipped_as_it_is(tiny_bert, tmp_path):
         ship(whole.path, "whole", (), tmp_path)
 
 
-@pytest.mark.skipif("dialogue-static" not in shipped(), reason="it is not built yet")
 def test_commands_choose_one_where_none_is_named(tmp_path, capsys, monkeypatch, cache):
     assert backbones.default_encoder() == "dialogue-minilm"
     assert backbones.default_encoder("action").endswith("-minilm")
@@ -120,7 +120,6 @@ def test_commands_choose_one_where_none_is_named(tmp_path, capsys, monkeypatch, 
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("dialogue-static" not in shipped(), reason="it is not built yet")
 def test_searching_by_the_table_imports_no_torch():
     program = (
         "import sys\nfrom hf_dialemb.cli import main\n"
@@ -128,6 +127,11 @@ def test_searching_by_the_table_imports_no_torch():
         "assert main(words) == 0 and 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_what_it_learnt_from_is_known_so_that_figures_on_it_are_marked():
+    assert ("muldogo", "test") in sets_behind("action-minilm") == sets_behind("action-minilm@utterances")
+    assert not {"star", "kvret", "doc2dial", "self_dialogue"} & {corpus for corpus, _ in sets_behind("dialogue-minilm")}
 
 
 def test_another_name_is_refused():

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from ..corpora import CORPORA, load_dialogues
+from ..corpora.objects import as_dialogues
 from ..encoders.loading import EncoderRun, load_encoder
 from ..evaluation.results.learnt import sets_behind
 from ..hub.card.record import trainings_behind, without_places
+from ..metrics.vectors import unit_vectors
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import write_json_atomically
@@ -67,7 +68,7 @@ def distil(
     output, started = Path(output_dir), time.time()
     if output.exists():
         raise InputError(f"output_dir: {output} exists already; choose a new folder or remove it")
-    dialogues = [each for name in corpora for each in load_dialogues(*_parted(name, data_dir))]
+    dialogues = [each for name in corpora for each in as_dialogues(name, data_dir=data_dir)]
     texts = sample_texts(dialogues, seed)
     encoder = load_encoder(teacher)
     tokenizer = _tokenizer(teacher)
@@ -118,11 +119,11 @@ def learn_table(
 
     counts = np.bincount(np.concatenate([*map(np.asarray, tokens)]), minlength=len(alone))
     scale = _RARE / (_RARE + counts / counts.sum())
-    start = _unit(alone) * scale[:, None]
+    start = unit_vectors(alone) * scale[:, None]
     means = np.stack([start[list(ids)].mean(axis=0) for ids in tokens])
-    centred = _unit(vectors)
-    _, _, axes = np.linalg.svd(centred.T @ centred)  # not centred: cosines are kept as they are
-    target = centred @ axes[:dimensions].T  # (N, dimensions)
+    given = unit_vectors(vectors)
+    _, _, axes = np.linalg.svd(given.T @ given)  # not centred: cosines are kept as they are
+    target = given @ axes[:dimensions].T  # (N, dimensions)
     gram = means.T @ means
     ridge = np.linalg.solve(gram + 1e-3 * np.trace(gram) / len(gram) * np.eye(len(gram)), means.T @ target)
     torch.manual_seed(seed)
@@ -179,13 +180,3 @@ def _tokenizer(teacher: str) -> Any:  # noqa: ANN401 - tokenizers.Tokenizer
     plain = json.loads(tokenizer.to_str())
     plain["padding"] = plain["truncation"] = None
     return Tokenizer.from_str(json.dumps(plain))
-
-
-def _parted(name: str, data_dir: str | Path | None) -> tuple[str, str | Path | None, str]:
-    corpus, _, split = name.partition("/")
-    return (corpus, data_dir, split or "train") if corpus in CORPORA else (name, data_dir, "all")
-
-
-def _unit(vectors: Vectors) -> Vectors:
-    units: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12)
-    return units

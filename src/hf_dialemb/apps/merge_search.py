@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch.nn.functional import cross_entropy
 
-from ..corpora import CORPORA, load_dialogues
+from ..corpora import CORPORA
+from ..corpora.objects import as_dialogues
 from ..encoders.checkpoints import model_encoder
 from ..metrics.dialogue_retrieval.functional import retrieval_scores
+from ..metrics.vectors import unit_vectors
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..models.merged import MergedModel
@@ -129,7 +133,7 @@ class Search:
         corpus, _, split = whole.partition("/")
         if corpus in CORPORA and split not in ("dev", "train"):
             raise InputError(f"choose_by: got '{name}', expected a dev or train split; what is tested chooses nothing")
-        dialogues = load_dialogues(corpus, self.data_dir, split) if corpus in CORPORA else load_dialogues(whole)
+        dialogues = as_dialogues(whole, data_dir=self.data_dir)
         if name.startswith(WITHOUT_LABELS):
             fit = [dialogue for dialogue in dialogues if _said(dialogue, True) and _said(dialogue, False)]
         else:
@@ -160,11 +164,6 @@ def _said(dialogue: Dialogue, by_first: bool) -> str:
 
 def _agreement(ones: NDArray[np.float32], others: NDArray[np.float32]) -> float:
     """Returns minus the contrastive loss of finding what belongs together, both ways; higher is better."""
-    units = [each / np.linalg.norm(each, axis=1, keepdims=True).clip(1e-12) for each in (ones, others)]
-    scores = units[0] @ units[1].T / _TEMPERATURE
-
-    def log_likelihood(rows: NDArray[np.float32]) -> Any:  # noqa: ANN401
-        top = rows.max(axis=1, keepdims=True)
-        return np.diag(rows) - top[:, 0] - np.log(np.exp(rows - top).sum(axis=1))
-
-    return float((log_likelihood(scores) + log_likelihood(scores.T)).mean() / 2)
+    scores = torch.from_numpy(unit_vectors(ones) @ unit_vectors(others).T / _TEMPERATURE)
+    true = torch.arange(len(scores))
+    return -float(cross_entropy(scores, true) + cross_entropy(scores.T, true)) / 2

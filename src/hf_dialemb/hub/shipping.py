@@ -7,9 +7,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..evaluation.results.learnt import learnt_sets
 from ..models.backbones import resolve_backbone
 from ..models.errors import InputError
-from ..models.shipped import FOLDER, RECORD, sha256
+from ..models.shipped import FOLDER, RECORD, sha256, weights_file
 from ..runs.files import write_json_atomically
 from ..runs.folder import RunFolder
 from .card.shipped_card import shipped_card
@@ -49,11 +50,12 @@ def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -
                 (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / part)
         else:
             raise InputError(f"{run}: got a run without an adapter or a table; merge with --rank")
-        (folder / "README.md").write_text(shipped_card(run, name, results), encoding="utf-8")
         files = sorted(file for file in folder.rglob("*") if file.is_file())
+        (folder / "README.md").write_text(shipped_card(run, name, results), encoding="utf-8")
         record = {
+            "corpora": ["/".join(each) for each in sorted(learnt_sets(RunFolder(run).settings()))],
             "backbone": backbone,
-            "backbone_sha256": None if backbone is None else sha256(_weights_of(backbone)),
+            "backbone_sha256": None if backbone is None else sha256(weights_file(resolve_backbone(backbone))),
             "files": {file.relative_to(folder).as_posix(): sha256(file) for file in files},
         }
         write_json_atomically(folder / RECORD, record)
@@ -61,7 +63,3 @@ def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -
             shutil.rmtree(output / name)
         folder.replace(output / name)
     return output / name
-
-
-def _weights_of(backbone: str) -> Path:
-    return Path(resolve_backbone(backbone)) / "model.safetensors"

