@@ -1,4 +1,4 @@
-"""The demo: from raw (here: synthetic) dialogues to a measured, published, searchable encoder."""
+"""The demo: from raw conversations to a measured, published, searchable encoder and a page of how they go."""
 
 from __future__ import annotations
 
@@ -7,50 +7,44 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..corpora import load_dialogues
-from ..encoders.specs import load_encoder
 from ..evaluation.results.tables import markdown_table
 from ..evaluation.run import evaluate_models
+from ..flow.extract import extract_flow
 from ..hub.export import export
 from ..models.backbones import MINILM
 from ..models.errors import InputError
 from ..training.arguments import parse
 from ..training.run import train
-from .search import describe_nearest
+from .search import search
 
-RECIPE = "dial2vec_demo"
+RECIPE, CORPUS = "dse_demo", "star_small"
+QUERY = "I want to see a flat before I rent it"
 
 
 def run_demo(output: Path, max_steps: int | None, report: Callable[[str], None]) -> None:
-    """Trains, measures, draws, exports, reloads and searches."""
+    """Trains, measures, draws, exports, reloads, searches, and finds the flow."""
     if max_steps is not None and max_steps < 1:
         raise InputError(f"--max-steps: got {max_steps}, expected at least 1; leave it out for the recipe's own")
     started = time.perf_counter()
-    trained, published = output / "dial2vec", output / "published"
+    trained, published, page = output / "trained", output / "published", output / "flow.html"
     overrides = ["--output_dir", str(trained), *(["--max_steps", str(max_steps)] if max_steps is not None else [])]
     settings = parse(RECIPE, overrides)
-    report(f"1. Training dial2vec from {settings.run.backbone} on the synthetic corpus 'sample', without labels")
+    report(f"1. Training DSE from {settings.run.backbone} on 440 conversations of STAR, without labels")
     train(settings, report)
-    report("2. Measuring untrained and trained on the test split (240 dialogues, ten domains)")
-    results = evaluate_models(
-        ["tfidf", f"{MINILM}@utterances", MINILM, str(trained)],
-        "sample",
-        None,
-        "test",
-        output=output / "results.json",
-        plot=output / "map.png",
-        command="dialemb demo",
-    )
+    report("2. Measuring on 220 others of the same eleven domains: untrained, trained, and what comes with the package")
+    models = [MINILM, str(trained), "dialogue-minilm", "dialogue-static"]
+    written, picture = output / "results.json", output / "map.png"
+    results = evaluate_models(models, CORPUS, None, "test", output=written, plot=picture, command="dialemb demo")
     report(markdown_table(results.results))
     if not published.exists():
-        report("3. Exporting, and loading the export in fresh processes")
+        report("3. Exporting what was trained, and loading the export in fresh processes")
         for line in export(str(trained), published):
             report(f"   {line}")
-    report("4. The nearest dialogues of one, with the published encoder")
-    dialogues = load_dialogues("sample", None, "test")
-    vectors = load_encoder(str(published)).encode(dialogues)
-    for line in describe_nearest(dialogues, vectors, dialogues[0].id, top=4):
-        report(f"   {line}")
-    report(
-        f"Wrote {published} (the encoder), {output / 'results.json'}, {output / 'results.md'} and {output / 'map.png'}"
-    )
+    dialogues = load_dialogues(CORPUS, None, "test")
+    report(f"4. Searching with it: {QUERY!r}")
+    for hit in search(str(published), dialogues, QUERY, top=4):
+        report(f"   {hit}")
+    report("5. How these conversations go, as a page")
+    extract_flow(dialogues, "dialogue-static", title="STAR").page(page)
+    report(f"Wrote {published} (the encoder), {written} and .md (the table), {picture} and {page}")
     report(f"Took {time.perf_counter() - started:.0f} s")

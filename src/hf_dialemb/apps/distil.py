@@ -8,6 +8,7 @@ regression, and learns on those to agree with it, as model2vec's tokenlearn does
 from __future__ import annotations
 
 import json
+import logging
 import tempfile
 import time
 from collections.abc import Sequence
@@ -18,16 +19,20 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from ..corpora.objects import as_dialogues
 from ..encoders.loading import EncoderRun, load_encoder
 from ..evaluation.results.learnt import sets_behind
 from ..hub.card.record import trainings_behind, without_places
 from ..metrics.vectors import unit_vectors
+from ..models import get_method
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import write_json_atomically
 from ..runs.folder import RunFolder
 from ..runs.sentence_files import write_record
+from ..training.dialogues import training_dialogues
+from ..training.settings import RunArguments
+
+logger = logging.getLogger(__name__)
 
 Vectors = NDArray[np.float32]
 
@@ -43,7 +48,8 @@ def distil(
     corpora: Sequence[str],
     *,
     output_dir: str | Path,
-    data_dir: str | Path | None = None,
+    data_dir: str | None = None,
+    exclude: Sequence[str] | None = None,
     dimensions: int = 256,
     passes: int = 12,
     seed: int = 0,
@@ -55,6 +61,7 @@ def distil(
         corpora: What it reads, as ``sgd/train``; labels are not read.
         output_dir: The folder to write; must not exist yet.
         data_dir: Where the corpora lie.
+        exclude: Evaluation sets, as in training: what equals or nearly equals something of them is not read.
         dimensions: Width of the vectors.
         passes: How often the table sees each text.
         seed: Draws the texts, and their order.
@@ -68,8 +75,14 @@ def distil(
     output, started = Path(output_dir), time.time()
     if output.exists():
         raise InputError(f"output_dir: {output} exists already; choose a new folder or remove it")
-    dialogues = [each for name in corpora for each in as_dialogues(name, data_dir=data_dir)]
-    texts = sample_texts(dialogues, seed)
+    chosen = RunArguments(
+        corpus=list(corpora),
+        exclude=None if exclude is None else list(exclude),
+        data_dir=data_dir,
+        min_turns=1,
+        skip_invalid=True,
+    )
+    texts = sample_texts(training_dialogues(chosen, get_method("dse"), seed, logger.info), seed)
     encoder = load_encoder(teacher)
     tokenizer = _tokenizer(teacher)
     words = [tokenizer.id_to_token(row).removeprefix("##") for row in range(tokenizer.get_vocab_size())]
@@ -87,6 +100,7 @@ def distil(
             "backbone": teacher,
             "corpus": sorted(learnt),
             "train_split": "all",
+            "exclude": chosen.exclude,
         }
         settings |= {"dimensions": dimensions, "passes": passes, "seed": seed, "checkpoint_selection": "last"}
         write_json_atomically(run.settings_file, without_places(settings))

@@ -1,4 +1,4 @@
-"""The command ``dialemb demo``: every step on a synthetic corpus."""
+"""The command ``dialemb demo``: every step on real conversations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "demo",
-        "Train dial2vec from MiniLM on the synthetic sample corpus, measure it, export it, reload it, search with it.",
+        "Train an encoder on a slice of STAR that comes with the package, measure, export, search, draw the flow.",
         "example: dialemb demo --output demo",
     )
     parser.add_argument("--output", type=Path, default=Path("demo"), help="folder for everything the demo writes")

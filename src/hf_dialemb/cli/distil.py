@@ -19,6 +19,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--teacher", required=True, help="folder or Hub id of an encoder of texts")
     parser.add_argument("--corpus", nargs="+", required=True, help="what it reads: names, as sgd/train, or files")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+    parser.add_argument("--exclude", nargs="+", metavar="SET", help="evaluation sets, as sgd/test, to stay apart from")
     parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
     parser.add_argument("--dimensions", type=int, default=256, help="width of the vectors (default: 256)")
     parser.add_argument("--passes", type=int, default=12, help="how often it sees each text (default: 12)")
@@ -34,6 +35,7 @@ def _run(options: argparse.Namespace) -> None:
         options.corpus,
         output_dir=options.output,
         data_dir=options.data_dir,
+        exclude=options.exclude,
         dimensions=options.dimensions,
         passes=options.passes,
         seed=options.seed,

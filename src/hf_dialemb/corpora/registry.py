@@ -61,6 +61,7 @@ CORPORA = {
     "snips": "snips",
     "spokenwoz": "unmet.spokenwoz",
     "star": "star",
+    "star_small": "star_small",
     "taskmaster1": "taskmaster",
     "taskmaster2": "taskmaster",
     "taskmaster3": "taskmaster",

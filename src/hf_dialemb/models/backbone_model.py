@@ -100,10 +100,7 @@ class BackboneModel(MethodModel):
         backbone, tokenizer, limit, tables = load_backbone(name, dropout)
         config_class: Any = cls.config_class
         config = config_class(encoder_config=backbone.config, **settings)
-        if limit is not None and config.max_tokens > limit:
-            raise InputError(
-                f"max_tokens: got {config.max_tokens}, expected at most {limit}, the positions of '{name}'"
-            )
+        config.fit(limit, name)
         check_range("frozen_layers", config.frozen_layers, 0, backbone.config.num_hidden_layers)
         cls.prepare_tokenizer(tokenizer, config)
         if len(tokenizer) > backbone.get_input_embeddings().num_embeddings:

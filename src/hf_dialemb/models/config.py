@@ -16,6 +16,7 @@ Kind = Literal["dialogues", "utterances", "responses"]
 # Settings that the backbone, the corpus or the members decide.
 _DERIVED = {"encoder_config", "marker_ids", "vocab_size", "opening_tokens", "closing_tokens", "members"}
 # What transformers itself passes when it copies a config, beside the fields of PreTrainedConfig.
+_LONGEST = 512  # tokens that an encoder reads where nothing else is said and its backbone has positions for more
 _LOADER_KEYS = {
     "auto_map", "model_type", "_name_or_path", "name_or_path", "attn_implementation", "torch_dtype", "num_labels",
     "_attn_implementation", "_commit_hash", "adapter_kwargs",
@@ -71,6 +72,19 @@ class EncoderConfig(MethodConfig):
         super().__post_init__(**kwargs)
         check_range("max_tokens", self.max_tokens, 8)
         check_range("frozen_layers", self.frozen_layers, 0)
+
+    @property
+    def longest_text(self) -> int:
+        """Where an encoder cuts what it reads, in tokens."""
+        return self.max_tokens
+
+    def fit(self, limit: int | None, backbone: str) -> None:
+        """Fits lengths to the positions of a backbone, None for any number; an `InputError` says what is too long."""
+        if limit is not None and self.longest_text > limit:
+            name = "max_tokens" if self.longest_text == self.max_tokens else "encoding_tokens"
+            raise InputError(
+                f"{name}: got {self.longest_text}, expected at most {limit}, the positions of '{backbone}'"
+            )
 
     @property
     def hidden_size(self) -> int:
@@ -133,6 +147,9 @@ class UtteranceConfig(EncoderConfig):
     """Settings of every utterance encoder, beside those of `EncoderConfig`.
 
     Attributes:
+        max_tokens: Where training cuts texts.
+        encoding_tokens: Where the encoder cuts what it reads afterwards, such as whole dialogues; None means
+            ``max_tokens``. A new training sets it to what the backbone has positions for, at most 512.
         pooling: What the vector of an utterance is: the mean of its tokens', or that of the first, ``[CLS]``.
         projection_size: Width of the contrastive head's output (both DSE and Dialog2Flow: 128); None contrasts the
             embeddings themselves. Heads are for training alone and are not exported.
@@ -143,14 +160,27 @@ class UtteranceConfig(EncoderConfig):
     kind: ClassVar[Kind] = "utterances"
 
     max_tokens: int = 64
+    encoding_tokens: int | None = None
     pooling: Literal["mean", "cls"] = "mean"
     projection_size: int | None = 128
     chunk_size: int | None = None
 
     def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
         super().__post_init__(**kwargs)
+        check_range("encoding_tokens", self.encoding_tokens, self.max_tokens)
         check_range("projection_size", self.projection_size, 1)
         check_range("chunk_size", self.chunk_size, 1)
+
+    @property
+    def longest_text(self) -> int:
+        """Where an encoder cuts what it reads, in tokens."""
+        return self.encoding_tokens or self.max_tokens
+
+    def fit(self, limit: int | None, backbone: str) -> None:
+        """Fits lengths to the positions of a backbone; see `EncoderConfig.fit`."""
+        super().fit(limit, backbone)
+        if self.encoding_tokens is None:
+            self.encoding_tokens = max(self.max_tokens, min(_LONGEST, limit or _LONGEST))
 
 
 @strict

@@ -94,7 +94,9 @@ class MergedModel(UtteranceEncoder):
         """
         _check_weights(parts)
         named = {Path(name).name: float(weight) for name, weight in parts.items()}
-        model, tokenizer = cls.from_backbone(resolve_backbone(backbone), parts=named, rank=rank, max_tokens=max_tokens)
+        model, tokenizer = cls.from_backbone(
+            resolve_backbone(backbone), parts=named, rank=rank, max_tokens=max_tokens, encoding_tokens=max_tokens
+        )
         start = {name: value for name, value in model.encoder.state_dict().items() if value.is_floating_point()}
         total = {name: torch.zeros_like(value) for name, value in start.items()}
         for path, weight in parts.items():

@@ -80,7 +80,7 @@ class UtteranceEncoder(BackboneModel):
     def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: UtteranceConfig) -> None:
         """Sets the chat template, which joins messages to one text, and the length limit."""
         tokenizer.chat_template = utterance_template(tokenizer)
-        tokenizer.model_max_length = config.max_tokens
+        tokenizer.model_max_length = config.longest_text
         tokenizer.truncation_side = "right"
 
     def forward(
@@ -207,10 +207,10 @@ def encode_utterances(
     count, training = Truncation(), model.training
     model.train(False)
     for rows in batches_by_length([len(text) for text in utterances], batch_size, "encode", show_progress):
-        batch = tokenize_utterances([utterances[row] for row in rows], tokenizer, model.config.max_tokens, count)
+        batch = tokenize_utterances([utterances[row] for row in rows], tokenizer, model.config.longest_text, count)
         output = model(**{name: value.to(model.device) for name, value in batch.items()})
         result[rows] = output.pooler_output.float().cpu().numpy()
     model.train(training)
     if count.truncated:
-        logger.warning("%s; max_tokens is %d.", count, model.config.max_tokens)
+        logger.warning("%s; it reads %d tokens.", count, model.config.longest_text)
     return result

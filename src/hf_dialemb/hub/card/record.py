@@ -84,7 +84,8 @@ def _model(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         published = read_object(plain, _EXPORT)
         method = str(field_of(published, "method", str(plain), _EXPORT)).replace("-", "_")
         settings = dict(field_of(published, "settings", str(plain), _EXPORT))
-        kind, limits = "utterances", {"max_tokens": field_of(settings, "max_tokens", str(plain), _EXPORT)}
+        longest = settings.get("encoding_tokens") or field_of(settings, "max_tokens", str(plain), _EXPORT)
+        kind, limits = "utterances", {"max_tokens": longest}
     else:
         found = method_of(config)
         if not getattr(config, "auto_map", None) or found is None:

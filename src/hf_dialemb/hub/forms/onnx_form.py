@@ -107,7 +107,7 @@ def _verified(file: Path, embedder: nn.Module, model: Any) -> str:  # noqa: ANN4
 def _batches(model: Any) -> Iterator[dict[str, Tensor]]:  # noqa: ANN401
     """Makes batches of several sizes and lengths, of random tokens, among them many marks."""
     generator, config = torch.Generator().manual_seed(0), model.config
-    longest = config.max_context_tokens + 30 if config.kind == "responses" else config.max_tokens
+    longest = config.max_context_tokens + 30 if config.kind == "responses" else config.longest_text
     marks = torch.tensor(getattr(config, "marker_ids", None) or [0])
     sizes = [(1, 1), (1, 2), (2, longest), (5, 6), (9, longest // 2)]
     sizes += [(3, longest + 30)] if config.kind == "dialogues" else []  # which the model cuts

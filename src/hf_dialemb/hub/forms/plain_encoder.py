@@ -76,14 +76,14 @@ def write(
     encoder = weights.applied(model.float()).encoder  # type: ignore[no-untyped-call]
     state = {**encoder.state_dict(), **_unused_weights(encoder)}
     encoder.save_pretrained(folder, state_dict=state, **weights.save_options())
-    _write_tokenizer(tokenizer, model.config.max_tokens, folder)
+    _write_tokenizer(tokenizer, model.config.longest_text, folder)
     method = method_of(model)
     assert method is not None, "models of other makers are refused before"
     record = {"method": method.name.replace("_", "-"), "settings": _settings(model.config)}
     write_record(folder / SETTINGS_FILE, record)
     tokens = {"method": "forward", "method_output_name": "last_hidden_state"}
     settings = {
-        "max_seq_length": model.config.max_tokens,
+        "max_seq_length": model.config.longest_text,
         "do_lower_case": False,
         "modality_config": {"text": tokens, "message": {**tokens, "format": "flat"}},
         "module_output_name": "token_embeddings",
@@ -104,12 +104,12 @@ def verify(
     folder: Path, model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, tolerance: float = TOLERANCE
 ) -> Iterator[str]:
     """Loads a published folder in a fresh process without this package, and compares embeddings."""
-    probes = _probes(tokenizer, model.config.max_tokens)
+    probes = _probes(tokenizer, model.config.longest_text)
     [(environment, program)] = WAYS.items()
     loaded = run_afresh(environment, program, folder, probes)
     for way, inputs in probes.items():
         texts = [probe if isinstance(probe, str) else " ".join(turn["content"] for turn in probe) for probe in inputs]
-        batch = tokenize_utterances(texts, tokenizer, model.config.max_tokens, Truncation())
+        batch = tokenize_utterances(texts, tokenizer, model.config.longest_text, Truncation())
         with torch.inference_mode():
             expected = model(**batch).pooler_output.numpy()
         yield compare(f"{way}, package absent", loaded[way], expected, tolerance)

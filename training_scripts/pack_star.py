@@ -1,0 +1,38 @@
+"""Packs the slice of STAR that comes with the package: ``python training_scripts/pack_star.py [--data-dir ...]``."""
+
+import argparse
+import hashlib
+from collections import defaultdict
+from pathlib import Path
+
+from hf_dialemb.corpora import load_dialogues, single_domain, write_jsonl
+from hf_dialemb.corpora.readers.star_small import SIZES, packed
+from hf_dialemb.models.dialogue import Dialogue
+
+
+def complete(data_dir: Path | None, split: str) -> dict[str, list[Dialogue]]:
+    """Returns the dialogues of one domain that did not break off, by domain, in an order that their ids decide."""
+    found = defaultdict(list)
+    for dialogue in single_domain(load_dialogues("star", data_dir, split)):
+        if dialogue.id.startswith("Complete/"):
+            found[dialogue.domains[0]].append(dialogue)
+    return {
+        domain: sorted(dialogues, key=lambda dialogue: hashlib.sha256(dialogue.id.encode()).hexdigest())
+        for domain, dialogues in sorted(found.items())
+    }
+
+
+def main() -> None:
+    """Writes a file for each split."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data-dir", type=Path)
+    options = parser.parse_args()
+    splits = {split: complete(options.data_dir, split) for split in SIZES}
+    domains = [name for name in splits["train"] if all(len(splits[split][name]) >= SIZES[split] for split in SIZES)]
+    for split, size in SIZES.items():
+        chosen = [dialogue for name in domains for dialogue in splits[split][name][:size]]
+        print(f"{packed(split)}: {write_jsonl(chosen, packed(split))} dialogues of {', '.join(domains)}")
+
+
+if __name__ == "__main__":
+    main()
