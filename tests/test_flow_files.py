@@ -259,6 +259,7 @@ def test_what_people_said_is_no_instruction():
 
 def test_the_state_machine_can_be_run():
     flow = flow_of(*random_words(2))
+    shares = {(source[1], target[1]): share for (source, target), share in flow.graph.shares.items()}
     for pruning in (Pruning(0, 0), Pruning(0.1, 0.2), Pruning(0, 1, "max")):
         graph = pruned(flow.graph, pruning)
         machine = json.loads(json.dumps(state_machine(flow, graph)))
@@ -266,9 +267,10 @@ def test_the_state_machine_can_be_run():
         assert set(machine["states"]) == {state[1] for state in graph.nodes}
         for key, state in machine["states"].items():
             chances = [step["probability"] for step in state["on"]]
-            assert sum(chances) == pytest.approx(1 if chances else 0)
+            assert sum(chances) + state["other"] == pytest.approx(float(key != END[1]))
+            assert all(step["probability"] == shares[key, step["target"]] for step in state["on"])
             assert bool(chances) == (key != END[1] and bool(graph.states))
             assert {step["target"] for step in state["on"]} <= set(machine["states"])
     nasty = nasty_flow()
     json.dumps(state_machine(nasty, pruned(nasty.graph, Pruning(0, 0))), ensure_ascii=False).encode()
-    assert machine["states"][START[1]] == {"role": "", "name": "start", "examples": [], "on": []}
+    assert machine["states"][START[1]] == {"role": "", "name": "start", "examples": [], "on": [], "other": 1.0}

@@ -372,6 +372,7 @@ def test_sliders_change_what_is_shown_and_the_address_keeps_it(opened):
     assert text_of(page, "#presets [aria-pressed=true]") == "10"
     page.run("document.querySelector('#presets').lastChild.click()")
     assert page.run("page.view.nodes") == 0
+    assert page.run("page.graph.states.length") == page.run("page.flow.states.length")  # transitions do not hide any
 
 
 @in_a_browser

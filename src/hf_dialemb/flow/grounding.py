@@ -49,8 +49,8 @@ def state_machine(flow: Flow, graph: WeightedGraph) -> dict[str, Any]:
     """Makes a state machine of what is shown of a flow, as JSON has it.
 
     ``title``, ``initial`` and ``final``, which are ids, and ``states``: from an id to role, name, examples, and ``on``,
-    what follows with ``target`` and ``probability``, the most likely first. Probabilities are shares of what is shown,
-    so that those of a state have sum 1.
+    what follows with ``target`` and ``probability``, the most likely first, and ``other``, how likely it is that
+    something else does, which is not shown. Probabilities are shares of all that follows, as on the page.
     """
     following = _following(graph)
     return {
@@ -63,12 +63,13 @@ def state_machine(flow: Flow, graph: WeightedGraph) -> dict[str, Any]:
 
 def _machine_state(flow: Flow, state: State, targets: list[State]) -> dict[str, Any]:
     cluster = flow.by_state.get(state)
-    counts = Counter({target: flow.graph.edges[state, target] for target in targets})
+    shares = Counter({target: flow.graph.shares[state, target] for target in targets})
     return {
         "role": state[0],
         "name": line_of(cluster.name) if cluster else state[1].strip("[]"),
         "examples": list(map(line_of, cluster.examples)) if cluster else [],
-        "on": [{"target": target[1], "probability": count / counts.total()} for target, count in counts.most_common()],
+        "on": [{"target": target[1], "probability": share} for target, share in shares.most_common()],
+        "other": 0.0 if state == END else max(0.0, 1 - sum(shares.values())),
     }
 
 

@@ -312,7 +312,7 @@ const page = (() => {
       );
     }
     for (const most of [10, 20, 40, Infinity]) {
-      const attributes = { type: "button", "data-most": most, click: () => show({ nodes: thresholdOf(flow, most) }) };
+      const attributes = { type: "button", "data-most": most, click: () => show(presetOf(flow, most, self.view)) };
       if (most < flow.states.length || most === Infinity)
         by("presets").append(make("button", attributes, most === Infinity ? "all" : most));
     }
