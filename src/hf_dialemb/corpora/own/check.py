@@ -15,7 +15,6 @@ from ..corpus import ALL, Corpus
 from .findings import Finding, Problem, at_least_one, distinct
 from .hub_dataset import find_in_hub_dataset
 from .reading import find_own
-from .roles import RoleMap
 
 __all__ = ["Problem", "check"]
 
@@ -43,7 +42,7 @@ def check(
     elif form == OWN:
         findings = find_own(name, columns=columns, roles=roles)
     else:
-        findings = find_in_hub_dataset(name, split, RoleMap.parse(roles))
+        findings = find_in_hub_dataset(name, split, roles)
     places: dict[bytes, str] = {}
     try:
         before: tuple[Problem, ...] = ()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,13 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..records import convert_records
-from .roles import RoleMap, TooManySpeakersError
+from ..source.streams import decompressed
+from .roles import IGNORE, REST, RoleMap, TooManySpeakersError
 
 logger = logging.getLogger(__name__)
 
 _LONGEST_MESSAGE = 600
+_EXAMPLES = 3  # so many places show where something was noted
 
 
 @dataclass(frozen=True)
@@ -80,9 +84,8 @@ class Line:
     dialogue_acts: tuple[str, ...] = ()
 
 
-def from_record(place: str, record: Any, roles: RoleMap) -> Finding:  # noqa: ANN401 - whatever the file holds
+def from_record(place: str, record: Any) -> Finding:  # noqa: ANN401 - whatever the file holds
     """Reads one dialogue of chat messages."""
-    record = roles.rename(record)
     try:
         try:
             dialogue = Dialogue.from_json(record)
@@ -97,27 +100,75 @@ def from_record(place: str, record: Any, roles: RoleMap) -> Finding:  # noqa: AN
     return Finding(place, problems=tuple(Problem(place, fault) for fault in faults))
 
 
-def from_lines(
-    place: str,
-    identifier: str,
-    domains: Iterable[str],
-    lines: Sequence[Line],
-    roles: RoleMap,
-    problems: Sequence[Problem],
-) -> Finding:
-    """Puts one dialogue together."""
-    problems = list(problems)
-    assigned: dict[str, str] = {}
+class Notes:
+    """What was done with a file beside reading it as it stands, each kind once, counted and with examples."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, tuple[int, list[str]]] = {}
+
+    def add(self, sentence: str, place: str) -> None:
+        """Notes something that was done at a place."""
+        count, places = self._places.get(sentence, (0, []))
+        self._places[sentence] = count + 1, places if len(places) == _EXAMPLES else [*places, place]
+
+    def sentences(self) -> list[str]:
+        """Returns what was noted, a sentence for each kind."""
+        return [
+            f"{sentence} ({places[0]})" if count == 1 else f"{sentence} ({count:,} times, such as {', '.join(places)})"
+            for sentence, (count, places) in self._places.items()
+        ]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A dialogue whose speakers have names.
+
+    Attributes:
+        place: Where it begins.
+        id: Its id, perhaps empty.
+        lines: What is said.
+        domains: Its labels.
+        problems: All that is wrong with it.
+        doubts: What may be a mistake.
+    """
+
+    place: str
+    id: str
+    lines: Sequence[Line]
+    domains: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    doubts: tuple[Problem, ...] = ()
+
+
+def from_drafts(drafts: Callable[[Notes], Iterable[Draft]], roles: RoleMap, notes: Notes) -> Iterator[Finding]:
+    """Gives speakers their roles; what the drafts are read from is read twice, as the whole file tells who is who."""
+    if REST not in roles.given:
+        for draft in drafts(Notes()):
+            roles.count(line.speaker for line in draft.lines)
+    for draft in drafts(notes):
+        finding = _from_draft(draft, roles, notes)
+        if finding is not None:
+            yield finding
+
+
+def _from_draft(draft: Draft, roles: RoleMap, notes: Notes) -> Finding | None:
+    problems, assigned = list(draft.problems), {}
     try:
-        assigned = roles.assign(line.speaker for line in lines)
+        assigned = roles.assign(line.speaker for line in draft.lines)
     except TooManySpeakersError as error:
-        problems.append(Problem(next(line.place for line in lines if line.speaker == error.name), str(error)))
-    if not lines and not problems:
-        problems.append(Problem(place, "got no turn, expected at least one; remove the dialogue or add its turns"))
+        problems.append(Problem(next(line.place for line in draft.lines if line.speaker == error.name), str(error)))
+    if not draft.lines and not problems:
+        message = "got no turn, expected at least one; remove the dialogue or add its turns"
+        problems.append(Problem(draft.place, message))
     if problems:
-        return Finding(place, id=identifier, problems=tuple(problems))
-    turns = tuple(Turn(assigned[line.speaker], line.content, line.dialogue_acts) for line in lines)
-    return Finding(place, Dialogue(turns, identifier, tuple(dict.fromkeys(domains))), identifier)
+        return Finding(draft.place, id=draft.id, problems=tuple(problems))
+    said = [(assigned[line.speaker], line) for line in draft.lines if assigned[line.speaker] != IGNORE]
+    if not said:
+        notes.add("left out a dialogue in which only speakers who are ignored say something", draft.place)
+        return None
+    turns = tuple(Turn(role, line.content, line.dialogue_acts) for role, line in said)
+    dialogue = Dialogue(turns, draft.id, tuple(dict.fromkeys(draft.domains)))
+    return Finding(draft.place, dialogue, draft.id, doubts=draft.doubts)
 
 
 def distinct(findings: Iterable[Finding], remedy: str = "give each dialogue its own id") -> Iterator[Finding]:
@@ -142,19 +193,17 @@ def at_least_one(findings: Iterable[Finding], path: str | Path, expected: str) -
         raise InputError(f"{path}: got no dialogue, expected {expected}; fill the file")
 
 
-def all_named(findings: Iterable[Finding], roles: RoleMap, path: str | Path) -> Iterator[Finding]:
-    """Tells of names that were given a role and that no speaker has: a misspelt one lets speakers change places."""
+def told(findings: Iterable[Finding], roles: RoleMap, notes: Notes, path: str | Path) -> Iterator[Finding]:
+    """Tells at the end what was noted and guessed, and which given names no speaker has."""
     last = None
     for finding in findings:
         if last is not None:
             yield last
         last = finding
     if last is not None:
-        said = [
-            f"roles: got the name {name!r}, which no speaker has; correct it"
-            for name in roles.given
-            if name not in roles.met
-        ]
+        missing = [name for name in roles.given if name not in {*roles.met, REST}]
+        said = [f"roles: got the name {name!r}, which no speaker has; correct it" for name in missing]
+        said += [*filter(None, [roles.guess()]), *notes.sentences()]
         for sentence in said:
             logger.warning("%s: %s", path, sentence)
         yield replace(last, doubts=(*last.doubts, *(Problem(str(path), sentence, "warning") for sentence in said)))
@@ -171,22 +220,34 @@ def dialogues(findings: Iterable[Finding], path: str | Path, *, skip_invalid: bo
         raise InputError(f"{path}: got no dialogue that is not malformed, expected at least one; repair the file")
 
 
-def text_of(stream: io.BufferedReader, path: Path) -> io.TextIOWrapper:
-    """Decodes a file so that bytes which are not UTF-8 can be reported with their line (see `is_text`).
+@contextmanager
+def text_of(path: Path, notes: Notes) -> Iterator[io.TextIOWrapper]:
+    """Opens a text file, packed or not, as UTF-8, as UTF-16 where it says so, or as Windows-1252 where it is no UTF-8.
 
-    Args:
-        stream: The open file.
-        path: Its path.
-
-    Returns:
-        Its lines with their ends.
-
-    Raises:
-        InputError: The file is UTF-16, as some spreadsheet programs write it.
+    Bytes that are neither can be reported with their line; see `is_text`.
     """
-    if stream.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise InputError(f"{path}: got UTF-16, expected UTF-8; save the file as UTF-8")
-    return io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
+    encoding = _encoding_of(path)
+    if encoding != "utf-8-sig":
+        notes.add(f"read as {encoding}, since it is not UTF-8", str(path))
+    with decompressed(path) as stream:
+        yield io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="")
+
+
+def _encoding_of(path: Path) -> str:
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    foreign = False
+    with decompressed(path) as stream:
+        if stream.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            return "utf-16"
+        while block := stream.read(1 << 20):
+            text = decoder.decode(block)
+            if text.isascii():
+                continue
+            if not is_text(text):
+                foreign = True
+            if any(letter > "\x7f" and not "\udc80" <= letter <= "\udcff" for letter in text):
+                return "utf-8-sig"  # some of it is UTF-8, so that the rest is damaged
+    return "cp1252" if foreign else "utf-8-sig"
 
 
 def is_text(text: str) -> bool:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError, unknown_name
 from ..records import convert_records
-from .findings import Finding, at_least_one, dialogues, distinct, from_record
+from .exports import find_in_record
+from .findings import Finding, Notes, at_least_one, dialogues, distinct, told
 from .roles import RoleMap
 
 if TYPE_CHECKING:
@@ -61,22 +62,23 @@ def load_hub_dataset(
     identifier: str, split: str, *, roles: str | None = None, skip_invalid: bool = False
 ) -> Iterator[Dialogue]:
     """Reads the dialogues of a dataset on the Hub, one at a time, without keeping a copy of it."""
-    findings = find_in_hub_dataset(identifier, split, RoleMap.parse(roles))
-    return dialogues(findings, identifier, skip_invalid=skip_invalid)
+    return dialogues(find_in_hub_dataset(identifier, split, roles), identifier, skip_invalid=skip_invalid)
 
 
-def find_in_hub_dataset(identifier: str, split: str, roles: RoleMap) -> Iterator[Finding]:
+def find_in_hub_dataset(identifier: str, split: str, roles: str | None) -> Iterator[Finding]:
     """Reads a dataset on the Hub as `load_hub_dataset` does, malformed rows too."""
-    splits = _open(identifier)
+    splits, named, notes = _open(identifier), RoleMap.parse(roles), Notes()
     names = list(splits) if split == "all" else [_split(identifier, split, list(splits))]
-    found = chain.from_iterable(_stream(identifier, name, splits[name], roles) for name in names)
-    return at_least_one(distinct(found), identifier, "rows with messages")
+    rows = chain.from_iterable(_stream(identifier, name, splits[name]) for name in names)
+    found = (find_in_record(place, row, named, notes) for place, row in rows)
+    return told(at_least_one(distinct(filter(None, found)), identifier, "rows with messages"), named, notes, identifier)
 
 
-def find_in_parquet(path: Path, roles: RoleMap) -> Iterator[Finding]:
+def find_in_parquet(path: Path, roles: RoleMap, notes: Notes) -> Iterator[Finding]:
     """Reads a ``.parquet`` file a few rows at a time, malformed rows too."""
-    found = (from_record(f"{path}: row {index}", row, roles) for index, row in enumerate(_parquet_rows(path)))
-    yield from at_least_one(distinct(found), path, "rows with messages")
+    rows = enumerate(_parquet_rows(path))
+    found = (find_in_record(f"{path}: row {index}", row, roles, notes) for index, row in rows)
+    yield from at_least_one(distinct(filter(None, found)), path, "rows with messages")
 
 
 def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -109,14 +111,14 @@ def _open(identifier: str) -> Mapping[str, IterableDataset]:
     return splits
 
 
-def _stream(identifier: str, split: str, rows: IterableDataset, roles: RoleMap) -> Iterator[Finding]:
+def _stream(identifier: str, split: str, rows: IterableDataset) -> Iterator[tuple[str, dict[str, Any]]]:
     from huggingface_hub.errors import HfHubHTTPError
 
     messages = _messages_column(identifier, rows.column_names) if rows.column_names else ""
     try:
         for index, row in enumerate(rows):
             messages = messages or _messages_column(identifier, list(row))
-            yield from_record(f"{identifier} {split}: row {index}", _record(row, messages), roles)
+            yield f"{identifier} {split}: row {index}", _record(row, messages)
     except InputError:
         raise
     except (HfHubHTTPError, OSError, ValueError, RuntimeError) as error:

@@ -13,7 +13,8 @@ from ...models.errors import InputError
 from ...runs.files import check_not_read, write_atomically
 from ..source.parsing import parse_json
 from ..source.streams import decompressed
-from .findings import Finding, Problem, at_least_one, dialogues, distinct, from_record
+from .exports import find_in_record
+from .findings import Finding, Notes, Problem, at_least_one, dialogues, distinct, told
 from .roles import RoleMap
 
 
@@ -31,12 +32,14 @@ def read_jsonl(path: str | Path, *, skip_invalid: bool = False) -> Iterator[Dial
         InputError: The file is missing or holds no dialogue, or a line is malformed; the sentence begins with
             ``path:line``.
     """
-    yield from dialogues(find_in_jsonl(Path(path), RoleMap()), path, skip_invalid=skip_invalid)
+    roles, notes = RoleMap(), Notes()
+    found = told(find_in_jsonl(Path(path), roles, notes), roles, notes, path)
+    yield from dialogues(found, path, skip_invalid=skip_invalid)
 
 
-def find_in_jsonl(path: Path, roles: RoleMap) -> Iterator[Finding]:
+def find_in_jsonl(path: Path, roles: RoleMap, notes: Notes) -> Iterator[Finding]:
     """Reads a file line by line, malformed lines too."""
-    findings = distinct(_find(path, roles))
+    findings = distinct(filter(None, _find(path, roles, notes)))
     yield from at_least_one(findings, path, "one JSON object with 'messages' per line")
 
 
@@ -82,19 +85,19 @@ def write_jsonl(dialogues: Iterable[Dialogue], path: str | Path) -> int:
     return count
 
 
-def _find(path: Path, roles: RoleMap) -> Iterator[Finding]:
+def _find(path: Path, roles: RoleMap, notes: Notes) -> Iterator[Finding | None]:
     with decompressed(path) as stream:
         for number, line in enumerate(stream, start=1):
             if line.strip():
-                yield _finding(f"{path}:{number}", line, roles)
+                yield _finding(f"{path}:{number}", line, roles, notes)
 
 
-def _finding(place: str, line: bytes, roles: RoleMap) -> Finding:
+def _finding(place: str, line: bytes, roles: RoleMap, notes: Notes) -> Finding | None:
     try:
         record = parse_json("", line.rstrip(b"\r\n"), "write one JSON object per line, encoded as UTF-8")
     except InputError as error:
         return Finding(place, problems=(Problem(place, str(error)),))
-    return from_record(place, record, roles)
+    return find_in_record(place, record, roles, notes)
 
 
 def _line(dialogue: Dialogue, place: str) -> str:

@@ -8,15 +8,25 @@ from pathlib import Path
 
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError
-from .findings import Finding, all_named, dialogues
+from . import exports
+from .columns import parse_columns
+from .findings import Finding, Notes, dialogues, told
 from .hub_dataset import find_in_parquet
 from .jsonl import find_in_jsonl
 from .roles import RoleMap
-from .tables import find_in_table, parse_columns
+from .tables import find_in_table
 from .transcripts import ENDING, find_in_transcripts
+from .workbooks import WORKBOOK
 
-TABLES = (".csv", ".tsv")
-ENDINGS = (".jsonl", ".jsonl.gz", *TABLES, ".csv.gz", ".tsv.gz", ".parquet", ENDING)
+TABLES = (".csv", ".tsv", WORKBOOK)
+_READERS = {
+    ".jsonl": find_in_jsonl,
+    ".jsonl.gz": find_in_jsonl,
+    exports.ENDING: exports.find_in_export,
+    ".parquet": find_in_parquet,
+    ENDING: find_in_transcripts,
+}
+ENDINGS = (*_READERS, *TABLES, ".csv.gz", ".tsv.gz")
 """The endings of the files that are read; a folder is read as one of ``.txt`` files."""
 
 
@@ -37,9 +47,8 @@ def read_own(
     """Reads the dialogues of a file or folder, one at a time.
 
     The forms are: ``.jsonl`` (see `models.dialogue`), ``.csv`` and ``.tsv`` (see `tables.find_in_table`), each of them
-    packed as ``.gz`` as well; ``.parquet`` (see `hub_dataset`); ``.txt`` and folders of it (see
-    `transcripts.find_in_transcripts`). Chat messages (``.jsonl``, ``.parquet``) name the roles themselves. In the other
-    forms speakers have names, and get their roles as `roles.RoleMap.assign` says.
+    packed as ``.gz`` as well; ``.xlsx``; ``.json`` (see `exports`); ``.parquet`` (see `hub_dataset`); ``.txt`` and
+    folders of it (see `transcripts.find_in_transcripts`). Speakers get their roles as `roles` says.
 
     Args:
         path: The file or folder.
@@ -60,16 +69,15 @@ def read_own(
 def find_own(path: str | Path, *, columns: str | None = None, roles: str | None = None) -> Iterator[Finding]:
     """Reads a file or folder as `read_own` does, malformed dialogues too."""
     path = _readable(path)
-    ending, named, wanted = _ending(path), RoleMap.parse(roles), parse_columns(columns)
+    ending, named, wanted, notes = _ending(path), RoleMap.parse(roles), parse_columns(columns), Notes()
     if wanted and (path.is_dir() or not ending.startswith(TABLES)):
-        raise InputError(f"{path}: got columns, which only {' and '.join(TABLES)} files have; leave them out")
-    if path.is_dir() or ending == ENDING:
-        found = find_in_transcripts(path, named)
-    elif ending == ".parquet":
-        found = find_in_parquet(path, named)
+        raise InputError(f"{path}: got columns, which only {', '.join(TABLES)} files have; leave them out")
+    if ending.startswith(TABLES) and not path.is_dir():
+        found = find_in_table(path, wanted, named, notes)
     else:
-        found = find_in_table(path, wanted, named) if ending.startswith(TABLES) else find_in_jsonl(path, named)
-    return all_named(found, named, path)
+        find = find_in_transcripts if path.is_dir() else _READERS[ending]
+        found = find(path, named, notes)
+    return told(found, named, notes, path)
 
 
 def _ending(path: Path) -> str:

@@ -1,10 +1,17 @@
-"""Who is who: from the speakers' names in your own files to the roles of the package."""
+"""Who is who: from the speakers' names in your own files to the roles of the package.
+
+A name has the role that you give it (``--roles``). Otherwise, in each dialogue: a machine's notes beside two speakers
+are left out (``System: Chat started``); well-known names take their role (``Visitor``, ``Agent``, ``Bot``); where one
+of user and assistant is known then, the others are the other one, such as agents with names of their own; where neither
+is, those who speak in many dialogues of the file are the assistants, and those who speak in one are the users; and who
+is left over takes the roles in order of their first turns. What is guessed is told, with the words that confirm it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from ...models.dialogue import ROLES
 from ...models.errors import InputError, unknown_name
@@ -12,15 +19,27 @@ from ...models.errors import InputError, unknown_name
 # Digits as in the raw files of dial2vec.
 _USERS = (
     "user", "usr", "u", "customer", "client", "caller", "visitor", "patient", "guest", "driver", "human", "buyer",
-    "student", "tourist", "1",
+    "student", "tourist", "end-user", "end_user", "enduser", "requester", "contact", "lead", "consumer", "shopper",
+    "passenger", "1",
 )  # fmt: skip
 _ASSISTANTS = (
-    "assistant", "agent", "system", "sys", "bot", "chatbot", "ai", "operator", "advisor", "adviser", "representative",
-    "clerk", "wizard", "staff", "support", "seller", "teacher", "guide", "doctor", "0",
+    "assistant", "agent", "operator", "advisor", "adviser", "representative", "rep", "clerk", "wizard", "staff",
+    "support", "seller", "teacher", "guide", "doctor", "admin", "teammate", "employee", "0",
 )  # fmt: skip
+_MACHINES = ("system", "sys", "bot", "chatbot", "ai", "gpt", "chatgpt", "model", "virtual assistant", "virtual agent")
+_NOTES = ("system", "sys", "automated", "automation", "notification", "event", "info", "system message")
 
-WELL_KNOWN = {role: role for role in ROLES} | dict.fromkeys(_USERS, "user") | dict.fromkeys(_ASSISTANTS, "assistant")
+WELL_KNOWN = {role: role for role in ROLES} | dict.fromkeys(_USERS, "user")
+WELL_KNOWN |= dict.fromkeys((*_ASSISTANTS, *_MACHINES), "assistant")
 """Names that say by themselves which role a speaker has, in lower case."""
+
+IGNORE = "ignore"
+"""In place of a role: what this speaker says is left out."""
+
+REST = "*"
+"""In place of a name: all speakers that are not named."""
+
+_OFTEN = 3  # who speaks in so many dialogues of a file, and so many times as many as another, is no customer
 
 
 class TooManySpeakersError(InputError):
@@ -34,7 +53,7 @@ class TooManySpeakersError(InputError):
         self.name = name
         super().__init__(
             f"field role: got {name!r} as speaker {len(ROLES) + 1} of the dialogue, expected at most {len(ROLES)}; "
-            "split the dialogue, or give several names the same role, as in roles 'Ann=user,Bob=user'"
+            "split the dialogue, or give several names the same role, as in roles 'Ann=user,*=assistant'"
         )
 
 
@@ -43,12 +62,18 @@ class RoleMap:
     """Which roles the speakers have.
 
     Attributes:
-        given: From a speaker's name, in lower case, to a role.
+        given: From a speaker's name, in lower case, or `REST`, to a role or `IGNORE`.
         met: Those of the given names that speakers had so far.
+        spoken: In how many dialogues of the file each name speaks; empty where it was not counted.
+        notes: The names of machines that speak beside two others somewhere in the file.
+        guessed: From a name to how often it was taken for which role, without being given or well known.
     """
 
     given: Mapping[str, str] = field(default_factory=dict)
     met: set[str] = field(default_factory=set, compare=False)
+    spoken: Counter[str] = field(default_factory=Counter, compare=False)
+    notes: set[str] = field(default_factory=set, compare=False)
+    guessed: dict[str, Counter[str]] = field(default_factory=dict, compare=False)
 
     @classmethod
     def parse(cls, text: str | None) -> RoleMap:
@@ -58,51 +83,92 @@ class RoleMap:
             name, equals, role = (part.strip() for part in pair.rpartition("="))
             if not equals or not name:
                 raise InputError(
-                    f"roles: got {pair.strip()!r}, expected NAME=ROLE, as in 'Agent=assistant,Customer=user'"
+                    f"roles: got {pair.strip()!r}, expected NAME=ROLE, as in 'Agent=assistant,Customer=user'; a role "
+                    f"may be {IGNORE}, and {REST} stands for all other names"
                 )
-            if role.lower() not in ROLES:
-                raise unknown_name("role", role, ROLES)
+            if role.lower() not in (*ROLES, IGNORE):
+                raise unknown_name("role", role, (*ROLES, IGNORE))
             if _key(name) in given:
                 raise InputError(f"roles: got the name {name!r} twice, expected it once; leave one of the two out")
             given[_key(name)] = role.lower()
         return cls(given)
 
-    def assign(self, names: Iterable[str]) -> dict[str, str]:
-        """Finds the roles of the speakers of one dialogue.
+    def count(self, names: Iterable[str]) -> None:
+        """Counts the speakers of one dialogue of the file, before any is assigned."""
+        keys = {_key(name) for name in names}
+        self.spoken.update(keys)
+        self.notes.update(_notes_among(keys))
 
-        A name has the role that was given for it. Otherwise, a well-known name such as ``Customer`` or ``Bot`` takes
-        its role, if no other speaker has it. Any other speaker takes the first role that is left, in the order of their
-        first turns. Names that differ in case only are one speaker.
+    def assign(self, names: Iterable[str]) -> dict[str, str]:
+        """Finds the roles of the speakers of one dialogue, by the rule above; those left out have `IGNORE`.
+
+        Names that differ in case only are one speaker.
         """
         speakers: dict[str, list[str]] = {}
         for name in dict.fromkeys(names):
             speakers.setdefault(_key(name), []).append(name)
-        roles = {key: self.given[key] for key in speakers if key in self.given}
-        self.met.update(roles)
-        for key in speakers:
-            role = WELL_KNOWN.get(key)
-            if role and key not in roles and role not in roles.values():
-                roles[key] = role
-        left = [role for role in ROLES if role not in roles.values()]
-        for key, spellings in speakers.items():
-            if key not in roles:
+        roles = {key: self.given.get(key, self.given.get(REST, "")) for key in speakers}
+        self.met.update(key if key in self.given else REST for key in speakers if roles[key])
+        open_ones = [key for key in speakers if not roles[key]]
+        self.notes.update(_notes_among(speakers))
+        guesses = self._guesses(open_ones, {role for role in roles.values() if role != IGNORE})
+        left = [role for role in ROLES if role not in {*roles.values(), *guesses.values()}]
+        for key in open_ones:
+            if key not in guesses:
                 if not left:
-                    raise TooManySpeakersError(spellings[0])
-                roles[key] = left.pop(0)
+                    raise TooManySpeakersError(speakers[key][0])
+                guesses[key] = left.pop(0)
+            if guesses[key] != WELL_KNOWN.get(key):
+                self.guessed.setdefault(speakers[key][0].strip(), Counter())[guesses[key]] += 1
+        roles |= guesses
         return {name: roles[key] for key, spellings in speakers.items() for name in spellings}
 
-    def rename(self, record: Any) -> Any:  # noqa: ANN401 - whatever a file holds
-        """Puts the given roles into a dialogue of chat messages; other names stay as they are."""
-        if not self.given or not isinstance(record, Mapping) or not isinstance(record.get("messages"), list):
-            return record
-        return {**record, "messages": [self._rename(message) for message in record["messages"]]}
+    def _guesses(self, names: list[str], taken: set[str]) -> dict[str, str]:
+        """Guesses roles that neither the user nor the order of turns decides."""
+        found = {name: IGNORE for name in names if name in self.notes}
+        for name in names:
+            role = WELL_KNOWN.get(name, "")
+            shared = name in _MACHINES and role == "assistant"  # a bot hands over to an agent: both assist
+            if role and name not in found and (shared or role not in {*taken, *found.values()}):
+                found[name] = role
+        people = {role for name, role in found.items() if name not in _MACHINES} | taken
+        rest, known = [name for name in names if name not in found], {*taken, *found.values()} & {"user", "assistant"}
+        if rest and "user" in known and "assistant" not in people:
+            found |= dict.fromkeys(rest, "assistant")
+        elif rest and known == {"assistant"}:
+            found |= dict.fromkeys(rest, "user")
+        elif rest and not known:
+            seldom = min(self.spoken[name] for name in rest)
+            often = [name for name in rest if self.spoken[name] >= _OFTEN * max(1, seldom)]
+            if often:
+                found |= {name: "assistant" if name in often else "user" for name in rest}
+        return found
 
-    def _rename(self, message: Any) -> Any:  # noqa: ANN401
-        if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
-            return message
-        key = _key(message["role"])
-        self.met.update({key} & self.given.keys())
-        return {**message, "role": self.given.get(key, message["role"])}
+    def guess(self) -> str:
+        """Says in a sentence what was guessed, with the words that say it for good; nothing where nothing was."""
+        roles = {name: counts.most_common(1)[0][0] for name, counts in self.guessed.items()}
+        by_role = {role: [name for name in roles if roles[name] == role] for role in dict.fromkeys(roles.values())}
+        if not by_role:
+            return ""
+        told = "; ".join(f"{_listed(names)}: {role}" for role, names in by_role.items())
+        most = max(by_role, key=lambda role: len(by_role[role]))
+        said = [f"{name}={role}" for name, role in roles.items() if role != most or len(by_role[most]) <= _OFTEN]
+        said += [f"{REST}={most}"] if len(by_role[most]) > _OFTEN else []
+        several = any(len(counts) > 1 for counts in self.guessed.values())
+        if several or len(said) > 2 * _OFTEN:
+            return f"roles: guessed {told}; if that is wrong, say who is who, as in --roles 'Ann=assistant,*=user'"
+        words = ",".join([*(f"{name}={role}" for name, role in self.given.items()), *said])
+        return f"roles: guessed {told}; to confirm or change it, say --roles '{words}'"
+
+
+def _notes_among(keys: Collection[str]) -> set[str]:
+    notes = {key for key in keys if key in _NOTES}
+    return notes if len(keys) - len(notes) > 1 else set()
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:_OFTEN])
+    return shown if len(names) <= _OFTEN else f"{shown} and {len(names) - _OFTEN:,} more"
 
 
 def _key(name: str) -> str:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ...models.errors import InputError
 from ..source.files import files_within
-from ..source.streams import decompressed
-from .findings import Finding, Line, Problem, at_least_one, distinct, from_lines, is_text, text_of
+from .findings import Draft, Finding, Line, Notes, Problem, at_least_one, distinct, from_drafts, is_text, text_of
 from .roles import RoleMap
-
-logger = logging.getLogger(__name__)
 
 ENDING = ".txt"
 """How the names of transcripts end."""
@@ -24,11 +20,15 @@ _OTHERS = (".jsonl", ".csv", ".tsv", ".parquet", ".gz")  # conversations as well
 
 # With the blank after the colon, neither 10:30 nor https://... begins a turn.
 _TURN = re.compile(r"(?P<speaker>[^\s:][^:]{0,39}):(?:\s+(?P<content>.*))?", re.DOTALL)
-_CLOCK = r"(\d{4}-\d\d-\d\d[ T])?\d{1,2}:\d\d(:\d\d)?([.,]\d+)?Z?"
-_TIME = re.compile(rf"(\[{_CLOCK}\]|\({_CLOCK}\)|{_CLOCK})[ \t]+(?=[^\s:][^:]{{0,39}}:(\s|$))")
+_DAY = r"(\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})"
+_CLOCK = rf"({_DAY}(, ?|[ T]))?\d{{1,2}}:\d\d(:\d\d)?([.,]\d+)?(\s?[AaPp]\.?[Mm]\.?)?Z?"
+_SPOKEN = r"(?=[^\s:][^:]{0,39}:(\s|$))"
+_TIME = re.compile(rf"\u200e?(\[{_CLOCK}\]|\({_CLOCK}\)|{_CLOCK}( -)?)\s+{_SPOKEN}")
+_NOTICE = re.compile(rf"\u200e?(\[{_DAY}, ?{_CLOCK}\]|{_DAY}, ?{_CLOCK} -)\s+(?P<said>.*)")
+"""What a messenger says between the turns, such as that somebody came: a day and a time, but no speaker."""
 
 
-def find_in_transcripts(path: Path, roles: RoleMap) -> Iterator[Finding]:
+def find_in_transcripts(path: Path, roles: RoleMap, notes: Notes) -> Iterator[Finding]:
     """Reads transcripts, malformed ones too.
 
     A line that begins with a speaker (at most 40 characters), a colon and a blank begins a turn; a time before the
@@ -38,51 +38,45 @@ def find_in_transcripts(path: Path, roles: RoleMap) -> Iterator[Finding]:
 
     Yields what each file holds, sorted by name, and the files of a folder before its folders.
     """
-    findings = distinct(_find(path, roles))
+    findings = distinct(from_drafts(partial(_drafts, path), roles, notes))
     if not path.is_dir():
         yield from findings
     else:
         yield from at_least_one(findings, path, f"{ENDING} files; a file of another form is to be given by itself")
 
 
-def _find(path: Path, roles: RoleMap) -> Iterator[Finding]:
+def _drafts(path: Path, notes: Notes) -> Iterator[Draft]:
     if not path.is_dir():
-        yield _transcript(path, path.stem, (), roles)
+        yield _transcript(path, path.stem, (), notes)
         return
-    for file in _files(path):
+    for file in _files(path, notes):
         inner = file.relative_to(path)
         domains = (inner.parent.name,) if inner.parent.name else ()
-        yield _transcript(file, inner.with_suffix("").as_posix(), domains, roles)
+        yield _transcript(file, inner.with_suffix("").as_posix(), domains, notes)
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    others: list[str] = []
+def _files(folder: Path, notes: Notes) -> Iterator[Path]:
     for file in files_within(folder):
         if file.name.lower().endswith(ENDING):
             yield file
         elif file.name.lower().endswith(_OTHERS):
-            others.append(file.relative_to(folder).as_posix())
-    if others:
-        logger.warning(
-            "%s: passed over %d files that are no %s files, such as %s; give each by itself",
-            folder, len(others), ENDING, others[0],
-        )  # fmt: skip
+            notes.add(f"passed over a file that is no {ENDING} file; give it by itself", str(file))
 
 
-def _transcript(path: Path, identifier: str, domains: tuple[str, ...], roles: RoleMap) -> Finding:
+def _transcript(path: Path, identifier: str, domains: tuple[str, ...], notes: Notes) -> Draft:
     place = f"{path}:1"
     try:
-        with decompressed(path) as stream, text_of(stream, path) as text:
-            turns, problems = _turns(path, text)
+        with text_of(path, notes) as text:
+            turns, problems = _turns(path, text, notes)
     except InputError as error:
-        return Finding(place, problems=(Problem(place, str(error).removeprefix(f"{path}: ")),))
+        return Draft(place, "", (), problems=(Problem(place, str(error).removeprefix(f"{path}: ")),))
     if not is_text(identifier):
         problems.append(Problem(place, "got a file name that is not UTF-8, expected text; rename the file"))
     for turn in turns:
         if not turn.content:
-            problems.append(Problem(turn.place, f"got no text after {turn.speaker!r}; add what was said or remove it"))
-    finding = from_lines(place, identifier, domains, turns, roles, problems)
-    return finding if finding.problems else replace(finding, doubts=_doubts(turns))
+            notes.add("left out a turn without text", turn.place)
+    said = [turn for turn in turns if turn.content]
+    return Draft(place, identifier, said, domains, tuple(problems), _doubts(said))
 
 
 def _doubts(turns: list[Line]) -> tuple[Problem, ...]:
@@ -100,7 +94,7 @@ def _doubts(turns: list[Line]) -> tuple[Problem, ...]:
     )
 
 
-def _turns(path: Path, text: Iterator[str]) -> tuple[list[Line], list[Problem]]:
+def _turns(path: Path, text: Iterator[str], notes: Notes) -> tuple[list[Line], list[Problem]]:
     turns: list[tuple[str, str, list[str]]] = []
     problems: list[Problem] = []
     for number, line in enumerate(text, start=1):
@@ -110,6 +104,8 @@ def _turns(path: Path, text: Iterator[str]) -> tuple[list[Line], list[Problem]]:
             problems.append(Problem(place, "got bytes that are not UTF-8, expected text; save the file as UTF-8"))
         elif turn := _TURN.fullmatch(said):
             turns.append((place, turn["speaker"].strip(), [turn["content"] or ""]))
+        elif _NOTICE.fullmatch(said):
+            notes.add("left out a line with a time but no speaker", place)
         elif said and turns:
             turns[-1][2].append(said)
         elif said and not problems:
