@@ -1,10 +1,12 @@
 """Corpora made up for a test: files written in the format of a corpus, and what its reader says of them."""
 
+import gzip
 import json
 
 import pytest
 
 from hf_dialemb.corpora import load_examples
+from hf_dialemb.corpora.own.reading import read_own
 from hf_dialemb.models.errors import InputError
 
 
@@ -36,3 +38,17 @@ def refused(folder, corpus, files, split="all", **options):
         read(folder, corpus, files, split, **options)
     assert str(raised.value).startswith(f"{folder / corpus}")
     return str(raised.value).removeprefix(f"{folder / corpus}").lstrip("/")
+
+
+def read_file(path, content, **options):
+    """What is made of a file of one's own."""
+    content = content if isinstance(content, bytes) else content.encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return list(read_own(path, **options))
+
+
+def refusal(path, content, **options):
+    """The sentence of the error, without the path that it begins with."""
+    with pytest.raises(InputError) as raised:
+        read_file(path, content, **options)
+    return str(raised.value).removeprefix(str(path))
