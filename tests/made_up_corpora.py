@@ -1,7 +1,10 @@
 """Corpora made up for a test: files written in the format of a corpus, and what its reader says of them."""
 
 import gzip
+import io
 import json
+import tarfile
+import zipfile
 
 import pytest
 
@@ -19,6 +22,25 @@ def write(folder, files):
             content = (content if isinstance(content, str) else json.dumps(content)).encode()
         file.write_bytes(content)
     return folder
+
+
+def pack(path, files):
+    """Packs files, which are pairs of a name and its content or, in a tar, the type of a link to elsewhere."""
+    pairs = files.items() if isinstance(files, dict) else files
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in pairs:
+                archive.writestr(name, content)
+        return path
+    with tarfile.open(path, "w:" + path.suffix[1:]) as archive:
+        for name, content in pairs:
+            member = tarfile.TarInfo(name)
+            if content in (tarfile.SYMTYPE, tarfile.LNKTYPE):
+                member.type, member.linkname = content, "../secret.json"
+                content = b""
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
 
 
 def read(folder, corpus, files, split="all", **options):
