@@ -1,10 +1,15 @@
 """Corpora made up for a test: files written in the format of a corpus, and what its reader says of them."""
 
+import gzip
+import io
 import json
+import tarfile
+import zipfile
 
 import pytest
 
 from hf_dialemb.corpora import load_examples
+from hf_dialemb.corpora.own.reading import read_own
 from hf_dialemb.models.errors import InputError
 
 
@@ -17,6 +22,25 @@ def write(folder, files):
             content = (content if isinstance(content, str) else json.dumps(content)).encode()
         file.write_bytes(content)
     return folder
+
+
+def pack(path, files):
+    """Packs files, which are pairs of a name and its content or, in a tar, the type of a link to elsewhere."""
+    pairs = files.items() if isinstance(files, dict) else files
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in pairs:
+                archive.writestr(name, content)
+        return path
+    with tarfile.open(path, "w:" + path.suffix[1:]) as archive:
+        for name, content in pairs:
+            member = tarfile.TarInfo(name)
+            if content in (tarfile.SYMTYPE, tarfile.LNKTYPE):
+                member.type, member.linkname = content, "../secret.json"
+                content = b""
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
 
 
 def read(folder, corpus, files, split="all", **options):
@@ -36,3 +60,17 @@ def refused(folder, corpus, files, split="all", **options):
         read(folder, corpus, files, split, **options)
     assert str(raised.value).startswith(f"{folder / corpus}")
     return str(raised.value).removeprefix(f"{folder / corpus}").lstrip("/")
+
+
+def read_file(path, content, **options):
+    """What is made of a file of one's own."""
+    content = content if isinstance(content, bytes) else content.encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return list(read_own(path, **options))
+
+
+def refusal(path, content, **options):
+    """The sentence of the error, without the path that it begins with."""
+    with pytest.raises(InputError) as raised:
+        read_file(path, content, **options)
+    return str(raised.value).removeprefix(str(path))

@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from made_up_corpora import write
 
 import hf_dialemb.corpora.own.check as module
 from hf_dialemb.corpora import REGISTERED
@@ -29,10 +30,8 @@ def found(path, content, **options):
     ]
 
 
-def starts(problems, expected):
-    assert len(problems) == len(expected)
-    for problem, start in zip(problems, expected, strict=True):
-        assert problem.startswith(start)
+def starts(problems, *expected):
+    assert [problem[: len(start)] for problem, start in zip(problems, expected, strict=True)] == list(expected)
 
 
 def test_good_data_have_no_problem(tmp_path, sample_dialogues):
@@ -40,137 +39,103 @@ def test_good_data_have_no_problem(tmp_path, sample_dialogues):
     assert found(tmp_path / "d.csv", "id,role,text\n1,Agent,Hi\n1,Customer,Ho\n") == []
     assert found(tmp_path / "d.txt", "Agent: Hi\nCustomer: Ho\n") == []
     to_dataset(sample_dialogues[:5]).to_parquet(tmp_path / "d.parquet")
-    assert list(check(tmp_path / "d.parquet")) == []
-    assert list(check("sample")) == []
+    assert list(check(tmp_path / "d.parquet")) == list(check("sample")) == []
 
 
 def test_every_fault_of_every_line_of_json(tmp_path):
     message = {"role": "bot", "content": " ", "slots": "x", "dialogue_acts": [1], "intents": "y"}
-    lines = [
-        {"id": [], "domains": "taxi", "messages": [message, 3, {"content": "messages[0]: Hi"}, {"role": "user"}]},
-        {"messages": []},
-        {"messages": "Hi"},
-        {"text": "Hi"},
-        [1],
-    ]
-    content = "\n".join(
-        [GOOD, *map(json.dumps, lines), "{", GOOD, '{"messages": [{"role": "user", "content": "\\ud800"}]}']
-    )
+    messages = [message, 3, {"content": "messages[0]: Hi"}, {"role": "user"}]
+    lines = [{"id": [], "domains": "taxi", "messages": messages}, {"messages": []}, {"messages": "Hi"}, {"text": "Hi"}]
+    half = '{"messages": [{"role": "user", "content": "\\ud800"}]}'
     starts(
-        found(tmp_path / "d.jsonl", content),
-        [
-            "E:2 field id: got list",
-            "E:2 field domains: got 'taxi'",
-            "E:2 messages[0]: field role: got 'bot'",
-            "E:2 messages[0]: field content: got ' '",
-            "E:2 messages[0]: field dialogue_acts: got [1]",
-            "E:2 messages[0]: field slots: got str",
-            "E:2 messages[0]: field intents: got 'y'",
-            "E:2 messages[1]: got int",
-            "E:2 messages[2]: field role is missing",
-            "E:2 messages[3]: field content is missing",
-            "E:3 field messages: got no turn",
-            "E:4 field messages: got str",
-            "E:5 field messages is missing (found: text)",
-            "E:6 got list",
-            "E:7 broken JSON at column 2",
-            f"E:8 field id: got '1', which {tmp_path}/d.jsonl:1 has too",
-            "E:9 got half a character (a lone surrogate)",
-        ],
+        found(tmp_path / "d.jsonl", "\n".join([GOOD, *map(json.dumps, lines), "[1]", "{", GOOD, half])),
+        *("E:2 field id: got list", "E:2 field domains: got 'taxi'", "E:2 messages[0]: field role: got 'bot'"),
+        *("E:2 messages[0]: field content: got ' '", "E:2 messages[0]: field dialogue_acts: got [1]"),
+        *("E:2 messages[0]: field slots: got str", "E:2 messages[0]: field intents: got 'y'"),
+        *("E:2 messages[1]: got int", "E:2 messages[2]: field role is missing"),
+        *("E:2 messages[3]: field content is missing", "E:3 field messages: got no turn"),
+        *("E:4 field messages: got str", "E:5 field messages is missing (found: text)", "E:6 got list"),
+        *("E:7 broken JSON at column 2", f"E:8 field id: got '1', which {tmp_path}/d.jsonl:1 has too"),
+        "E:9 got half a character (a lone surrogate)",
     )
-
-
-def test_a_name_that_no_speaker_has_is_told(tmp_path, caplog):
-    table = "id,role,text\n1,agt_007,Hi\n1,Ann,Ho\n"
-    for name, content in (("d.csv", table), ("d.txt", "agt_007: Hi\nAnn: Ho\n"), ("d.jsonl", GOOD)):
-        expected = [": roles: got the name 'agt_07', which no speaker has; correct it"]
-        path = tmp_path / name
-        starts(found(path, content, roles="agt_07=assistant"), [f"W {expected[0].removeprefix(': ')}"])
-        caplog.clear()
-        list(read_own(path, roles="agt_07=assistant"))
-        assert caplog.messages == [f"{path}{expected[0]}"]
-    assert found(tmp_path / "d.csv", table, roles="Agt_007=assistant") == []
 
 
 def test_every_bad_row(tmp_path):
     content = b'id,role,text\n1,,\n1,A,Hi,\n,A,Hi\n2,A,Hi\n2,B,\xff\n2,B,Ho\n1,A,Hi\n3,A,"a" b\n4,A,Hi\n4,B,Ho\n'
     starts(
         found(tmp_path / "d.csv", content),
-        [
-            "E:2 field role: got ''",
-            "E:2 field content: got ''",
-            "E:3 got 4 cell(s)",
-            "E:4 field id: got ''",
-            "E:6 got bytes that are not UTF-8",
-            f"E:8 field id: got '1', which {tmp_path}/d.csv:2 has too",
-            "E:9 got broken CSV",
-        ],
+        *("E:2 field role: got ''", "E:2 field content: got ''", "E:3 got 4 cell(s)", "E:4 field id: got ''"),
+        *("E:6 got bytes that are not UTF-8", f"E:8 field id: got '1', which {tmp_path}/d.csv:2 has too"),
+        "E:9 got broken CSV",
     )
 
 
 def test_every_bad_line_of_transcripts(tmp_path):
-    (tmp_path / "a.txt").write_bytes(b"Hi\nA:\n\xff\nB: Ho\nA:\n")
-    (tmp_path / "b.txt").write_text("A: Hi\nB: Ho\n")
-    (tmp_path / "c.txt").write_text("")
-    places = [(problem.place.removeprefix(str(tmp_path)), problem.message[:12]) for problem in check(tmp_path)]
-    assert places == [
-        ("/a.txt:1", "got 'Hi' bef"),
-        ("/a.txt:3", "got bytes th"),
-        ("/a.txt:2", "got no text "),
-        ("/a.txt:5", "got no text "),
-        ("/c.txt:1", "got no turn,"),
-    ]
+    write(tmp_path, {"a.txt": b"Hi\nA:\n\xff\nB: Ho\nA:\n", "b.txt": "A: Hi\nB: Ho\n", "c.txt": ""})
+    starts(
+        [f"{problem.place.removeprefix(str(tmp_path))} {problem.message}" for problem in check(tmp_path)],
+        *("/a.txt:1 got 'Hi' bef", "/a.txt:3 got bytes th", "/a.txt:2 got no text ", "/a.txt:5 got no text "),
+        "/c.txt:1 got no turn,",
+    )
+
+
+def test_a_name_that_no_speaker_has_is_told(tmp_path, caplog):
+    table = "id,role,text\n1,agt_007,Hi\n1,Ann,Ho\n"
+    expected = "roles: got the name 'agt_07', which no speaker has; correct it"
+    for name, content in (("d.csv", table), ("d.txt", "agt_007: Hi\nAnn: Ho\n"), ("d.jsonl", GOOD)):
+        path = tmp_path / name
+        starts(found(path, content, roles="agt_07=assistant"), f"W {expected}")
+        caplog.clear()
+        list(read_own(path, roles="agt_07=assistant"))
+        assert caplog.messages == [f"{path}: {expected}"]
+    assert found(tmp_path / "d.csv", table, roles="Agt_007=assistant") == []
 
 
 def test_what_ends_the_reading_is_a_problem_too(tmp_path):
-    assert found(tmp_path / "d.csv", "1,A,Hi\n") == ["E:1 got no column for id (found: 1, A, Hi); " + HOW]
+    how = "with --columns id=NAME,role=NAME,content=NAME, or with numbers, as in 'id=1', if there is no header"
+    named = f"E:1 got no column for id (found: 1, A, Hi); say which {how}"
+    assert found(tmp_path / "d.csv", "1,A,Hi\n") == [named]
     assert found(tmp_path / "d.jsonl", "\n") == ["E got no dialogue"]
-    assert found(tmp_path / "d.jsonl.gz", "no gzip")[0].startswith("E cannot be read (Not a gzipped file")
-    assert found(tmp_path / "d.parquet", "no parquet")[0].startswith("E cannot be read")
-
-
-HOW = "say which with --columns id=NAME,role=NAME,content=NAME, or with numbers, as in 'id=1', if there is no header"
+    starts(found(tmp_path / "d.jsonl.gz", "no gzip"), "E cannot be read (Not a gzipped file")
+    starts(found(tmp_path / "d.parquet", "no parquet"), "E cannot be read")
 
 
 def test_warnings(tmp_path):
-    rows = [
-        *[("a", "A", "Hi"), ("a", "B", "Ho")],
-        *[("b", "A", "Hi"), ("b", "B", "Ho")],
-        *[("c", "B", "Hi"), ("c", "B", "Ho")],
-        ("d", "B", "A single turn"),
-        *[("e", "A", "word " * LONGEST_TURN), ("e", "B", "word " * LONGEST_TURN + "more")],
-        *[("f", "A", "caf\ufffd"), ("f", "B", "?")],
-    ]
-    content = "id,role,text\n" + "".join(",".join(row) + "\n" for row in rows)
+    long, longer = "word " * LONGEST_TURN, "word " * LONGEST_TURN + "more"
+    rows = ["a,A,Hi", "a,B,Ho", "b,A,Hi", "b,B,Ho", "c,B,Hi", "c,B,Ho", "d,B,A single turn"]
+    rows += [f"e,A,{long}", f"e,B,{longer}", "f,A,caf\ufffd", "f,B,?"]
     starts(
-        found(tmp_path / "d.csv", content),
-        [
-            f"W:4 got the same turns as {tmp_path}/d.csv:2;",
-            "W:6 got one speaker only (user)",
-            "W:8 got a single turn",
-            "W:9 turn 2: got 2,001 words",
-            "W:11 turn 1: got the character U+FFFD",
-        ],
+        found(tmp_path / "d.csv", "\n".join(["id,role,text", *rows])),
+        *(f"W:4 got the same turns as {tmp_path}/d.csv:2;", "W:6 got one speaker only (user)"),
+        *("W:8 got a single turn", "W:9 turn 2: got 2,001 words", "W:11 turn 1: got the character U+FFFD"),
     )
     assert len(list(read_own(tmp_path / "d.csv"))) == 6
 
 
 def test_columns_and_roles_are_obeyed(tmp_path):
-    path = tmp_path / "d.csv"
-    assert found(path, "1,Ann,Hi\n1,Bob,Ho\n", columns="id=1,role=2,content=3") == []
-    merged = found(path, "1,Ann,Hi\n1,Bob,Ho\n", columns="id=1,role=2,content=3", roles="Ann=user,Bob=user")
-    starts(merged, ["W:1 got one speaker only (user)"])
+    path, rows, columns = tmp_path / "d.csv", "1,Ann,Hi\n1,Bob,Ho\n", "id=1,role=2,content=3"
+    assert found(path, rows, columns=columns) == []
+    starts(found(path, rows, columns=columns, roles="Ann=user,Bob=user"), "W:1 got one speaker only (user)")
 
 
-def test_what_cannot_be_opened_is_an_error(tmp_path):
-    for corpus in (tmp_path / "none.csv", tmp_path / "none", "mutliwoz"):
-        with pytest.raises(InputError):
-            list(check(corpus))
-    (tmp_path / "d.csv").write_text("")
-    with pytest.raises(InputError, match="columns"):
-        list(check(tmp_path / "d.csv", columns="x"))
-    with pytest.raises(InputError, match=r"Unknown split 'tset' of corpus sample\. Available: train, dev, test, all"):
-        list(check("sample", split="tset"))
+@pytest.mark.parametrize(
+    ("corpus", "options", "sentence"),
+    [
+        ("none.csv", {}, "none.csv: cannot be read"),
+        ("./none", {}, "./none: cannot be read"),
+        ("mutliwoz", {}, "Did you mean 'multiwoz'"),
+        ("d.csv", {"columns": "x"}, "columns"),
+        ("sample", {"split": "tset"}, r"Unknown split 'tset' of corpus sample\. Available: train, dev, test, all"),
+        ("sgd/test", {}, "--corpus sgd --split test"),
+        ("sample", {"columns": "id=call"}, "leave them out"),
+        ("org/name", {"columns": "id=call"}, "which only tables of your own take"),
+        ("sgdd", {}, "Did you mean 'sgd'"),
+    ],
+)
+def test_what_cannot_be_opened_is_an_error(tmp_path, monkeypatch, corpus, options, sentence):
+    monkeypatch.chdir(write(tmp_path, {"d.csv": ""}))
+    with pytest.raises(InputError, match=sentence):
+        list(check(corpus, **options))
 
 
 def convert(record):
@@ -179,7 +144,11 @@ def convert(record):
     return Dialogue(tuple(Turn("user", text) for text in record), record[0])
 
 
-def test_every_malformed_record_of_a_registered_corpus(monkeypatch):
+@pytest.mark.parametrize(
+    ("kind", "warnings"),
+    [("dialogues", ["got one speaker", "got one speaker", "got a single turn"]), ("utterances", [])],
+)
+def test_every_malformed_record_of_a_registered_corpus(monkeypatch, kind, warnings):
     records = {"train": [["a", "b"], [], ["c", "d"]], "test": [["a"], [], ["e"]]}
 
     def read(source, split):
@@ -188,27 +157,21 @@ def test_every_malformed_record_of_a_registered_corpus(monkeypatch):
         if split == "test":
             raise InputError("test.json: broken JSON after 3 records; get it again")
 
-    terms = {"source": "", "licence": "", "terms": "permissive"}
-    for kind, warnings in (
-        ("dialogues", ["got one speaker", "got one speaker", "got a single turn"]),
-        ("utterances", []),
-    ):
-        corpus = Corpus("calls", {"train": (), "test": ()}, read, convert, kind=kind, **terms)
-        monkeypatch.setattr(module, "form_of", lambda *_: REGISTERED)
-        monkeypatch.setattr(module, "get_corpus", {"calls": corpus}.__getitem__)
-        problems = list(check("calls"))
-        assert [problem.message[: len(start)] for problem, start in zip(
-            [problem for problem in problems if problem.severity == "warning"], warnings, strict=True
-        )] == warnings  # fmt: skip
-        assert [str(problem)[:45] for problem in problems if problem.severity == "error"] == [
-            "train.json: record 1: field text: got nothing",
-            "test.json: record 0: field id: got 'a', which",
-            "test.json: record 1: field text: got nothing,",
-            "calls/test: test.json: broken JSON after 3 re",
-        ]
-    assert len(list(check("calls", split="train"))) == 1
+    corpus = Corpus("calls", {"train": (), "test": ()}, read, convert, "", "", "permissive", kind)
+    monkeypatch.setattr(module, "form_of", lambda *_: REGISTERED)
+    monkeypatch.setattr(module, "get_corpus", {"calls": corpus}.__getitem__)
+    problems = list(check("calls"))
+    starts([problem.message for problem in problems if problem.severity == "warning"], *warnings)
+    starts(
+        [str(problem) for problem in problems if problem.severity == "error"],
+        "train.json: record 1: field text: got nothing",
+        "test.json: record 0: field id: got 'a', which",
+        "test.json: record 1: field text: got nothing,",
+        "calls/test: test.json: broken JSON after 3 re",
+    )
+    assert [problem.severity for problem in check("calls", split="train")].count("error") == 1
     records["train"] = []
-    assert [problem.message[:15] for problem in check("calls", split="train")] == ["got no dialogue"]
+    starts([problem.message for problem in check("calls", split="train")], "got no dialogue")
 
 
 def test_a_problem_can_always_be_printed():
@@ -218,18 +181,16 @@ def test_a_problem_can_always_be_printed():
     assert str(problem).endswith("xxx', expected less; shorten it")
 
 
+FIELDS = ["id", "messages", "role", "content", "slots", "domains", "name"]
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4) | st.sampled_from(["user", "bot", "Hi"]),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["id", "messages", "role", "content", "slots", "domains", "name"]), inner)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner),
     max_leaves=8,
 )
 good_messages = st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant"]), "content": st.just("Hi")})
 odd_messages = st.fixed_dictionaries(
-    {"role": json_values, "content": json_values},
-    optional={"slots": json_values, "dialogue_acts": json_values, "intents": json_values},
+    dict.fromkeys(("role", "content"), json_values),
+    optional=dict.fromkeys(("slots", "dialogue_acts", "intents"), json_values),
 )
 records = st.fixed_dictionaries(
     {"messages": st.lists(good_messages, min_size=1, max_size=3)}, optional={"id": st.integers(0, 9), "x": json_values}
@@ -237,6 +198,7 @@ records = st.fixed_dictionaries(
 odd_records = json_values | st.fixed_dictionaries({"messages": st.lists(good_messages | odd_messages, max_size=3)})
 cells = st.sampled_from(["1", "2", "3", "A", "Hi", '"Hi, you"', '"a ""b"""', "a|b"])
 odd_cells = st.sampled_from(["", " ", '"', "\ud800", "\r", "x,y"])
+said, odd_lines = ["A: Hi", "B: Ho", "", "C: x: y"], ["B:", "and so on", "\ud800", "\r"]
 
 
 def lines_of(good, odd):
@@ -254,10 +216,9 @@ forms = {
     "jsonl": lines_of(records, odd_records).map(lambda rows: "\n".join(map(json.dumps, rows))),
     "csv": table_of(","),
     "tsv": table_of("\t"),
-    "txt": lines_of(
-        st.sampled_from(["A: Hi", "B: Ho", "", "C: x: y"]), st.sampled_from(["B:", "and so on", "\ud800", "\r"])
-    ).map("\n".join),
+    "txt": lines_of(st.sampled_from(said), st.sampled_from(odd_lines)).map("\n".join),
 }
+NESTED = b'{"messages": [{"role": "user", "content": "x", "slots": [' + b"[" * 900 + b"]" * 900 + b"]}]}"
 
 
 @st.composite
@@ -276,9 +237,7 @@ def files(draw):
 @settings(max_examples=400, deadline=None)
 @example(file=(b"\xff\xfe", "txt"))
 @example(file=(b'{"\\ud800": 1}', "jsonl"))
-@example(
-    file=(b'{"messages": [{"role": "user", "content": "x", "slots": [' + b"[" * 900 + b"]" * 900 + b"]}]}", "jsonl")
-)
+@example(file=(NESTED, "jsonl"))
 @example(file=(b"id,role,text\n1,A,\0\n", "csv"))
 @example(file=(b"\x1f\x8b", "csv.gz"))
 def test_no_error_exactly_when_the_file_can_be_read(tmp_path_factory, file):
@@ -292,14 +251,3 @@ def test_no_error_exactly_when_the_file_can_be_read(tmp_path_factory, file):
     except InputError:
         dialogues = []
     assert bool(dialogues) == (not problems)
-
-
-def test_a_corpus_is_named_as_in_reading():
-    with pytest.raises(InputError, match="--corpus sgd --split test"):
-        list(check("sgd/test"))
-    with pytest.raises(InputError, match="leave them out"):
-        list(check("sample", columns="id=call"))
-    with pytest.raises(InputError, match="which only tables of your own take"):
-        list(check("org/name", columns="id=call"))
-    with pytest.raises(InputError, match="Did you mean 'sgd'"):
-        list(check("sgdd"))

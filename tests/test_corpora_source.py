@@ -1,22 +1,25 @@
-"""Facts about where corpora are found and how files are opened: folder or archive, sorted, in place."""
+"""Facts about where corpora are found, how files are opened and told apart, and what every corpus says of itself."""
 
 import gzip
 import io
 import json
 import random
+import re
 import subprocess
 import sys
 import tarfile
-import zipfile
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
-from made_up_corpora import write
+from made_up_corpora import pack, write
 
 from hf_dialemb.corpora import CORPORA, get_corpus, load_dialogues, readers, single_domain
+from hf_dialemb.corpora.audit.catalogue import catalogue
 from hf_dialemb.corpora.source import streams
 from hf_dialemb.corpora.source.files import Source
+from hf_dialemb.corpora.source.fingerprint import data_hash
 from hf_dialemb.corpora.source.parsing import read_json
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
@@ -33,31 +36,14 @@ NOISE = {f"train/part_{index}.json": random.Random(index).randbytes(5000) for in
 IN_ORDER = [("c/train/part_1.json", b"[1]"), ("c/train/part_10.json", b"[10]"), ("c/train/part_2.json", b"[2]")]
 
 
-def pack(path, files):
-    """Packs files, which are pairs of a name and its content or, in a tar, the type of a link to elsewhere."""
-    pairs = files.items() if isinstance(files, dict) else files
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in pairs:
-                archive.writestr(name, content)
-        return path
-    with tarfile.open(path, "w:" + path.suffix[1:]) as archive:
-        for name, content in pairs:
-            member = tarfile.TarInfo(name)
-            if content in (tarfile.SYMTYPE, tarfile.LNKTYPE):
-                member.type, member.linkname = content, "../secret.json"
-                archive.addfile(member)
-            else:
-                member.size = len(content)
-                archive.addfile(member, io.BytesIO(content))
-    return path
-
-
 def listed(source, pattern="train/part_*.json"):
     return [(name, stream.read()) for name, stream in source.files(pattern)]
 
 
-@pytest.mark.parametrize("suffix", ["tar.xz", "tar.gz", "zip"])
+PACKED = pytest.mark.parametrize("suffix", ["tar.xz", "tar.gz", "zip"])
+
+
+@PACKED
 def test_archive_in_any_order_equals_the_folder(tmp_path, suffix):
     folder = write(tmp_path / "folder", FILES)
     archive = pack(tmp_path / f"c.{suffix}", FILES)
@@ -89,9 +75,8 @@ def test_a_link_to_a_folder_in_an_archive_is_told(tmp_path, caplog):
         archive.add(folder, "c")
     source = Source(tmp_path / "c.tar.gz")
     assert [content for _, content in listed(source, "real/*.json")] == [b"[1]"]
-    told = [record.getMessage() for record in caplog.records]
-    assert len(told) == 1
-    assert "passed over c/more, a link to a folder" in told[0]
+    (told,) = caplog.messages
+    assert "passed over c/more, a link to a folder" in told
 
 
 def test_a_folder_behind_a_link_is_read_and_one_that_leads_back_is_not(tmp_path):
@@ -103,8 +88,8 @@ def test_a_folder_behind_a_link_is_read_and_one_that_leads_back_is_not(tmp_path)
     assert listed(Source(folder), "*.json") == [(f"{folder}/more/b.json", b"[2]"), (f"{folder}/train/a.json", b"[1]")]
 
 
+@PACKED
 @pytest.mark.parametrize("name", ["../train/a.json", "train/../../a.json", "/train/a.json"])
-@pytest.mark.parametrize("suffix", ["tar.xz", "tar.gz", "zip"])
 def test_members_outside_the_archive_are_refused(tmp_path, name, suffix):
     path = pack(tmp_path / f"c.{suffix}", {"train/d.json": b"[]", name: b"[]"})
     with pytest.raises(InputError, match=r"member '.*a\.json' points outside the archive"):
@@ -114,8 +99,7 @@ def test_members_outside_the_archive_are_refused(tmp_path, name, suffix):
 @pytest.mark.parametrize("suffix", ["tar.xz", "tar.gz", "zip", "json.gz"])
 def test_an_archive_that_unpacks_without_end_is_refused(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr(streams, "_FREE", 0)
-    path = tmp_path / f"c.{suffix}"
-    content = bytes(40_000_000)
+    path, content = tmp_path / f"c.{suffix}", bytes(40_000_000)
     if suffix == "json.gz":
         path.write_bytes(gzip.compress(content))
     else:
@@ -140,7 +124,7 @@ def test_last_of_two_members_with_one_name_counts(tmp_path):
     assert [content for _, content in listed(Source(path), "a/*")] == [b"new", b"two"]
 
 
-@pytest.mark.parametrize("suffix", ["tar.xz", "tar.gz", "zip"])
+@PACKED
 def test_truncated_or_corrupt_archive(tmp_path, suffix):
     path = pack(tmp_path / f"c.{suffix}", NOISE)
     content, middle = path.read_bytes(), path.stat().st_size // 2
@@ -153,11 +137,11 @@ def test_truncated_or_corrupt_archive(tmp_path, suffix):
 
 
 def test_what_is_no_source(tmp_path):
-    with pytest.raises(InputError, match="no such folder or archive"):
-        Source(tmp_path / "none")
     (tmp_path / "c.rar").write_text("")
-    with pytest.raises(InputError, match=r"expected a folder or an archive that ends in \.tar\.xz, \.tar\.gz, \.zip"):
-        Source(tmp_path / "c.rar")
+    expected = r"expected a folder or an archive that ends in \.tar\.xz, \.tar\.gz, \.zip"
+    for name, sentence in (("none", "no such folder or archive"), ("c.rar", expected)):
+        with pytest.raises(InputError, match=sentence):
+            Source(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -175,65 +159,67 @@ def test_read_json_names_the_file_and_the_place(content, expected):
     assert str(raised.value).startswith(expected)
 
 
-TURNS = [{"role": "agent", "utterance": "Hello"}]
-CONTENT = {"dial_data": {"dmv": {"document": [{"dial_id": "1", "domain": "dmv", "turns": TURNS}]}}}
-RECORD = {"test/doc2dial_dial_finaltest.json": json.dumps(CONTENT).encode()}
-EXPECTED = [Dialogue((Turn("assistant", "Hello"),), "1", ("dmv",))]
-NESTED = {f"doc2dial/{name}": content for name, content in RECORD.items()}
+TALK = {"dial_id": "1", "domain": "dmv", "turns": [{"role": "agent", "utterance": "Hello"}]}
+FILE = "doc2dial_dial_finaltest.json"
+CONTENT = json.dumps({"dial_data": {"dmv": {"document": [TALK]}}}).encode()
+NESTED = {f"doc2dial/test/{FILE}": CONTENT}
 
 
 def test_every_place_where_a_corpus_may_lie(tmp_path, monkeypatch):
-    def load(data_dir):
-        return load_dialogues("doc2dial", data_dir, "test")
-
-    write(tmp_path / "1" / "doc2dial", RECORD)
-    write(tmp_path / "2" / "doc2dial", NESTED)
-    for number, folder in (("3", "doc2dial"), ("4", ".")):
-        (tmp_path / number / folder).mkdir(parents=True)
-        pack(tmp_path / number / folder / "doc2dial.tar.xz", NESTED)
-    (tmp_path / "5").mkdir()
-    pack(tmp_path / "5" / "doc2dial.zip", RECORD)
-    for number in "12345":
-        assert load(tmp_path / number) == EXPECTED, number
-    assert load(str(tmp_path / "1" / "doc2dial")) == EXPECTED
-    assert load(tmp_path / "3" / "doc2dial") == EXPECTED
-    assert load(tmp_path / "4" / "doc2dial.tar.xz") == EXPECTED
-    assert load(pack(tmp_path / "renamed.tar.gz", NESTED)) == EXPECTED
-    release = {name.rpartition("/")[2]: content for name, content in RECORD.items()}
-    assert load(write(tmp_path / "v1.0.1", release)) == EXPECTED
-    monkeypatch.setenv("HF_DIALEMB_DATA", str(tmp_path / "4"))
-    assert load(None) == EXPECTED
-    with pytest.raises(InputError, match="holds neither"):  # what is given goes before the variable
-        load(write(tmp_path / "elsewhere", {"x": b""}))
-
-
-def test_what_cannot_be_loaded(tmp_path, monkeypatch):
-    monkeypatch.delenv("HF_DIALEMB_DATA", raising=False)
-    with pytest.raises(
-        InputError, match=r"Unknown corpus 'multiwos'. Did you mean 'multiwoz'.* A file or folder of your own works too"
+    for number, path, files in (
+        ("1", "doc2dial", {f"test/{FILE}": CONTENT}),
+        ("2", "doc2dial", NESTED),
+        ("3", "doc2dial/doc2dial.tar.xz", NESTED),
+        ("4", "doc2dial.tar.xz", NESTED),
+        ("5", "doc2dial.zip", {f"test/{FILE}": CONTENT}),
+        ("6", "renamed.tar.gz", NESTED),
+        ("7", "v1.0.1", {FILE: CONTENT}),
     ):
-        load_dialogues("multiwos", None, "train")
-    with pytest.raises(InputError, match=r"Unknown split 'valid' of corpus sgd\. Available: train, dev, test"):
-        load_dialogues("sgd", tmp_path, "valid")
-    with pytest.raises(InputError, match="Unknown split 'valid' of corpus sample"):
-        load_dialogues("sample", None, "valid")
-    with pytest.raises(InputError, match="give --data-dir or set HF_DIALEMB_DATA"):
-        load_dialogues("sgd", None, "train")
-    with pytest.raises(InputError, match=r"holds neither sgd/ nor sgd\.tar\.xz .*--data-dir"):
-        load_dialogues("sgd", tmp_path, "train")
-    with pytest.raises(InputError, match="no such folder or archive"):
-        load_dialogues("sgd", tmp_path / "none", "train")
-    write(tmp_path / "doc2dial", RECORD)
-    with pytest.raises(InputError, match=r"split train of corpus doc2dial gave nothing; looked for \*dial_train\.json"):
-        load_dialogues("doc2dial", tmp_path, "train")
+        place = tmp_path / number / path
+        place.parent.mkdir(parents=True)
+        (pack if place.suffix in (".xz", ".gz", ".zip") else write)(place, files)
+    places = ["1", "2", "3", "4", "5", "1/doc2dial", "3/doc2dial", "4/doc2dial.tar.xz", "6/renamed.tar.gz", "7/v1.0.1"]
+    expected = [Dialogue((Turn("assistant", "Hello"),), "1", ("dmv",))]
+    for place in places:
+        assert load_dialogues("doc2dial", tmp_path / place, "test") == expected, place
+    assert load_dialogues("doc2dial", str(tmp_path / "1/doc2dial"), "test") == expected
+    monkeypatch.setenv("HF_DIALEMB_DATA", str(tmp_path / "4"))
+    assert load_dialogues("doc2dial", None, "test") == expected
+    with pytest.raises(InputError, match="holds neither"):  # what is given goes before the variable
+        load_dialogues("doc2dial", write(tmp_path / "elsewhere", {"x": b""}), "test")
 
 
-def test_every_corpus_of_every_reader_is_registered_and_says_what_it_is():
+@pytest.mark.parametrize(
+    ("corpus", "place", "split", "expected"),
+    [
+        ("multiwos", None, "train", "Unknown corpus 'multiwos'. Did you mean 'multiwoz'.* A file or folder of your own "
+         "works too"),
+        ("sgd", ".", "valid", r"Unknown split 'valid' of corpus sgd\. Available: train, dev, test"),
+        ("sample", None, "valid", "Unknown split 'valid' of corpus sample"),
+        ("sgd", None, "train", "give --data-dir or set HF_DIALEMB_DATA"),
+        ("sgd", ".", "train", r"holds neither sgd/ nor sgd\.tar\.xz .*--data-dir"),
+        ("sgd", "none", "train", "no such folder or archive"),
+        ("doc2dial", ".", "train", r"split train of corpus doc2dial gave nothing; looked for \*dial_train\.json"),
+        ("metalwoz", ".", "train", r"split train of corpus metalwoz gave nothing; looked for dialogues/\[A-Z\]"),
+        ("ubuntu", ".", "train", "holds response-selection, expected dialogues"),
+        ("ecommerce_sts", ".", "dev", "holds sentence-pairs, expected dialogues"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_loaded(tmp_path, monkeypatch, corpus, place, split, expected):
+    monkeypatch.delenv("HF_DIALEMB_DATA", raising=False)
+    write(tmp_path, {f"doc2dial/test/{FILE}": CONTENT, "metalwoz/dialogues/hotel.txt": "{}"})
+    with pytest.raises(InputError, match=expected):
+        load_dialogues(corpus, tmp_path / place if place else None, split)
+
+
+def test_every_corpus_of_every_reader_is_registered_says_what_it_is_and_has_a_row_in_the_catalogue():
     folder = Path(readers.__file__).parent
     names = [".".join(path.relative_to(folder).with_suffix("").parts) for path in folder.rglob("[!_]*.py")]
     modules = {name: import_module(f"{readers.__name__}.{name}") for name in names}
     found = {corpus.name: name for name, module in modules.items() for corpus in getattr(module, "CORPORA", ())}
     assert found == CORPORA
+    rows = {row.split("|")[1].strip(): row for row in catalogue().splitlines()[2:]}
+    assert list(rows) == sorted(found)
     for name, module in found.items():
         corpus = get_corpus(name)
         assert set(corpus.splits) <= {"train", "dev", "test"}
@@ -241,14 +227,14 @@ def test_every_corpus_of_every_reader_is_registered_and_says_what_it_is():
         assert corpus.licence
         assert "Licence" in modules[module].__doc__
         assert not (corpus.real and module.startswith("unmet."))
+        assert corpus.licence in rows[name]
+        assert corpus.source in rows[name]
+        assert corpus.real or "not run on the real files" in rows[name]
 
 
-def test_all_is_every_split_in_turn():
+def test_all_is_every_split_in_turn_and_single_domain_keeps_exactly_one_label():
     splits = [load_dialogues("sample", None, split) for split in ("train", "dev", "test")]
     assert load_dialogues("sample", None, "all") == [dialogue for split in splits for dialogue in split]
-
-
-def test_single_domain_keeps_exactly_one_label():
     dialogues = [Dialogue((Turn("user", "Hi"),), str(count), tuple("abc"[:count])) for count in range(4)]
     assert [dialogue.id for dialogue in single_domain(dialogues)] == ["1"]
 
@@ -256,3 +242,53 @@ def test_single_domain_keeps_exactly_one_label():
 def test_importing_is_light():
     check = "import sys, hf_dialemb.corpora; print({'torch', 'datasets', 'numpy'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+def test_a_corpus_has_one_hash_packed_or_not_and_another_when_a_file_that_is_read_differs(tmp_path):
+    names = [f"sgd/{split}/dialogues_001.json" for split in ("train", "dev", "test")]
+    one, two = (write(tmp_path / text, {name: [text] for name in names}) for text in ("hello", "hallo"))
+    (tmp_path / "packed").mkdir()
+    pack(tmp_path / "packed" / "sgd.tar.gz", dict.fromkeys(names, b'["hello"]'))
+    first = data_hash("sgd", one)
+    assert first == data_hash("sgd", tmp_path / "packed") != data_hash("sgd", two)
+    assert len(first) == 64
+    write(one, {"sgd/README.md": "notes"})
+    assert data_hash("sgd", one) == first
+    mine = tmp_path / "mine.jsonl"
+    hashes = [data_hash(str(mine)) for text in ("{}", "{ }") if mine.write_text(text)]
+    assert hashes[0] != hashes[1]
+    assert data_hash("sample") is None
+    with pytest.raises(InputError, match="holds neither sgd"):
+        data_hash("sgd", tmp_path)
+
+
+def test_transcripts_are_told_apart_by_their_folders_which_are_their_labels(tmp_path):
+    said = "Agent: hello\nCustomer: yes\n"
+    write(tmp_path, {"sales/a.txt": said, "support/a.txt": said})
+    first = data_hash(str(tmp_path))
+    write(tmp_path, {".hidden.txt": "nobody reads this"})
+    (tmp_path / "folder.txt").mkdir()
+    assert data_hash(str(tmp_path)) == first
+    (tmp_path / "sales").rename(tmp_path / "selling")
+    second = data_hash(str(tmp_path))
+    write(tmp_path, {"selling/B.TXT": said})
+    assert len({first, second, data_hash(str(tmp_path))}) == 3
+
+
+def test_the_example_of_a_new_corpus_in_the_docs_is_short_and_reads_its_files(tmp_path, monkeypatch):
+    text = (Path(__file__).parents[1] / "docs" / "corpora.md").read_text(encoding="utf-8")
+    (code,) = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "helpdesk" in block]
+    assert len(code.splitlines()) < 40
+    name = "hf_dialemb.corpora.readers.helpdesk"
+    specification = spec_from_file_location(name, write(tmp_path, {"helpdesk.py": code}) / "helpdesk.py")
+    module = module_from_spec(specification)
+    specification.loader.exec_module(module)
+    monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setitem(CORPORA, "helpdesk", "helpdesk")
+    call = {"call": "c1", "topic": "billing", "talk": [["caller", "my bill is wrong"], ["agent", "let me look"]]}
+    write(tmp_path / "helpdesk", {"train.json": [call]})
+    turns = (Turn("user", "my bill is wrong"), Turn("assistant", "let me look"))
+    assert load_dialogues("helpdesk", tmp_path, "train") == [Dialogue(turns, "c1", ("billing",))]
+    write(tmp_path / "helpdesk", {"train.json": [call, {**call, "talk": [["agent"]]}]})
+    with pytest.raises(InputError, match=r"train\.json: record 1: talk\[0\]: got \['agent'\], expected a list of 2"):
+        load_dialogues("helpdesk", tmp_path, "train")

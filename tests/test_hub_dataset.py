@@ -1,4 +1,4 @@
-"""Facts about a corpus that is a dataset on the Hub: streamed over HTTP from a server on loopback."""
+"""Facts about dialogues as a Hugging Face dataset: in memory, in parquet, and on the Hub, streamed over HTTP."""
 
 import json
 import os
@@ -7,15 +7,70 @@ import sys
 
 import pytest
 from hub_server import serve
+from made_up_corpora import refusal
 
 from hf_dialemb.corpora import iterate_dialogues
-from hf_dialemb.corpora.own.hub_dataset import load_hub_dataset, to_dataset
+from hf_dialemb.corpora.own.hub_dataset import dialogue_features, from_dataset, load_hub_dataset, to_dataset
+from hf_dialemb.corpora.own.reading import read_own
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
 datasets = pytest.importorskip("datasets")
 
 BOT = [{"role": "Bot", "content": "Hi"}, {"role": "user", "content": "Ho"}]
+HO = Dialogue((Turn("user", "Ho"),))
+
+
+def rows(**columns):
+    return datasets.Dataset.from_dict(columns)
+
+
+def test_round_trip_through_a_dataset_and_parquet(tmp_path, sample_dialogues):
+    dialogues = [HO, *sample_dialogues]
+    dataset = to_dataset(dialogues)
+    message = {"role": "user", "content": "Ho", "dialogue_acts": [], "slots": [], "intents": []}
+    assert dataset[0] == {"id": "", "messages": [message], "domains": []}
+    path = tmp_path / "d.parquet"
+    dataset.to_parquet(path)
+    loaded = datasets.Dataset.from_parquet(str(path), cache_dir=str(tmp_path / "cache"))
+    for each, expected in ((dataset, dialogues), (loaded, dialogues), (to_dataset([]), [])):
+        assert each.features == dialogue_features()
+        assert from_dataset(each) == expected
+    assert list(read_own(path)) == dialogues
+
+
+def test_missing_columns_and_none_are_fine_and_a_malformed_row_is_named():
+    for row in ({"messages": [{**BOT[1], "slots": None}], "domains": None}, {"messages": BOT[1:]}):
+        assert from_dataset(datasets.Dataset.from_list([row])) == [HO]
+    with pytest.raises(InputError, match=r"^row 1: messages\[0\]: field role: got 'Bot'"):
+        from_dataset(rows(messages=[BOT[1:], BOT]))
+    with pytest.raises(InputError, match=r"^row 0: field messages is missing \(found: text\)"):
+        from_dataset(rows(text=["Hi"]))
+
+
+def test_parquet_with_other_columns_and_fields(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "d.parquet"
+    messages = [[{"role": "Bot", "content": "Hi", "time": 3}], [{"role": "user", "content": "Ho", "time": 4}]]
+    expected = [Dialogue((Turn("assistant", "Hi"),), "5"), Dialogue((Turn("user", "Ho"),), "6")]
+    for name in ("messages", "conversation"):
+        parquet.write_table(pa.table({"score": [0.5, 1.0], name: messages, "id": [5, 6]}), path, row_group_size=1)
+        assert list(read_own(path, roles="Bot=assistant")) == expected
+    with pytest.raises(InputError, match=r"d\.parquet: row 0: messages\[0\]: field role: got 'Bot'"):
+        list(read_own(path))
+    for columns, sentence in (
+        ({"text": ["Hi"], "id": [5]}, r"got no column messages or conversation \(found: text, id\)"),
+        ({"messages": pa.array([], pa.list_(pa.string()))}, "got no dialogue, expected rows with messages"),
+    ):
+        parquet.write_table(pa.table(columns), path)
+        with pytest.raises(InputError, match=sentence):
+            list(read_own(path))
+    to_dataset([HO] * 9).to_parquet(path)
+    content = path.read_bytes()
+    for size in (0, 3, 400, -10):
+        assert "cannot be read" in refusal(path, content[:size])
+
 
 PROGRAM = """
 import json, sys
@@ -40,26 +95,19 @@ def folder_of(path, **splits):
 
 @pytest.mark.slow
 def test_over_http(tmp_path, sample_dialogues):
-    folder_of(
-        tmp_path / "root/org/calls",
-        train=to_dataset(sample_dialogues[:5]),
-        validation=to_dataset(sample_dialogues[5:7]),
-    )
-    folder_of(tmp_path / "root/org/words", train=datasets.Dataset.from_dict({"text": ["Hi"], "label": [1]}))
+    train, validation = to_dataset(sample_dialogues[:5]), to_dataset(sample_dialogues[5:7])
+    folder_of(tmp_path / "root/org/calls", train=train, validation=validation)
+    folder_of(tmp_path / "root/org/words", train=rows(text=["Hi"], label=[1]))
     wanted = [
         *[("org/calls", split) for split in ("train", "dev", "all", "tset")],
         *[("org/calls:default", "validation"), ("org/calls:other", "train")],
         *[("org/words", "train"), ("org/none", "train")],
     ]
+    command = [sys.executable, "-c", PROGRAM, json.dumps(wanted)]
     with serve(tmp_path / "root") as address:
         places = {"HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "0"}
-        run = subprocess.run(
-            [sys.executable, "-c", PROGRAM, json.dumps(wanted)],
-            env={**os.environ, **places, "HF_HUB_DISABLE_XET": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        environment = {**os.environ, **places, "HF_HUB_DISABLE_XET": "1"}
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-3000:]
     (train, dev, everything, split, default, other, words, none), problems = json.loads(run.stdout)
     assert train == [dialogue.to_json() for dialogue in sample_dialogues[:5]]
@@ -73,22 +121,15 @@ def test_over_http(tmp_path, sample_dialogues):
     assert problems == []
 
 
-def test_rows_with_other_names_of_roles_and_columns(tmp_path):
-    rows = {"score": [1, 2], "conversation": [BOT, BOT[1:]]}
-    folder = str(folder_of(tmp_path / "calls", train=datasets.Dataset.from_dict(rows)))
-    assert list(load_hub_dataset(folder, "train", roles="bot=assistant")) == [
-        Dialogue((Turn("assistant", "Hi"), Turn("user", "Ho"))),
-        Dialogue((Turn("user", "Ho"),)),
-    ]
+def test_rows_with_other_names_of_roles_and_columns_are_read_one_at_a_time(tmp_path):
+    folder = str(folder_of(tmp_path / "calls", train=rows(score=[1, 2], conversation=[BOT, BOT[1:]])))
+    both = Dialogue((Turn("assistant", "Hi"), Turn("user", "Ho")))
+    assert list(load_hub_dataset(folder, "train", roles="bot=assistant")) == [both, HO]
     with pytest.raises(InputError, match=r"calls train: row 0: messages\[0\]: field role: got 'Bot'"):
         list(load_hub_dataset(folder, "train"))
-    assert list(load_hub_dataset(folder, "train", skip_invalid=True)) == [Dialogue((Turn("user", "Ho"),))]
-
-
-def test_rows_are_read_one_at_a_time(tmp_path):
-    rows = datasets.Dataset.from_dict({"messages": [BOT[1:], BOT]})
-    reader = load_hub_dataset(str(folder_of(tmp_path / "calls", train=rows)), "train")
-    assert next(reader).turns[0].content == "Ho"
+    assert list(load_hub_dataset(folder, "train", skip_invalid=True)) == [HO]
+    reader = load_hub_dataset(str(folder_of(tmp_path / "more", train=rows(messages=[BOT[1:], BOT]))), "train")
+    assert next(reader) == HO
     with pytest.raises(InputError):
         next(reader)
 

@@ -1,53 +1,49 @@
 """Facts about dialogues in .jsonl files: what is read, what is refused and how, and that writing is all or nothing."""
 
+import gzip
 import json
-import logging
 
 import pytest
+from made_up_corpora import read_file, refusal
 
-from hf_dialemb.corpora import load_dialogues, read_jsonl, write_jsonl
+from hf_dialemb.corpora import iterate_dialogues, load_dialogues, read_jsonl, write_jsonl
+from hf_dialemb.corpora.own.reading import read_own
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
+ROOM = Turn("user", "Ein Zimmer für zwei, 你好 \u2028 \t", ("inform",), (("people", "zwei"), ("stars", "")), ("book",))
 DIALOGUES = [
-    Dialogue(
-        (
-            Turn(
-                "user",
-                "Ein Zimmer für zwei, 你好 \u2028 \t",
-                ("inform",),
-                (("people", "zwei"), ("stars", "")),
-                ("book",),
-            ),
-            Turn("assistant", 'A "quoted" one\nand a second line'),
-            Turn("speaker_3", "Me too"),
-        ),
-        "a",
-        ("hotel", "taxi"),
-    ),
+    Dialogue((ROOM, Turn("assistant", 'A "quoted" one\nand two'), Turn("speaker_3", "Me too")), "a", ("hotel", "taxi")),
     Dialogue((Turn("user", "No id, no label"),)),
     Dialogue((Turn("assistant", "No id either"),)),
 ]
 GOOD = '{"id": "1", "messages": [{"role": "user", "content": "Hello"}]}'
 
 
-def read(path, content, **options):
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return list(read_jsonl(path, **options))
-
-
-def test_round_trip_keeps_everything(tmp_path):
-    path = tmp_path / "dialogues.jsonl"
+@pytest.mark.parametrize("name", ["d.jsonl", "d.jsonl.gz"])
+def test_round_trip_keeps_everything(tmp_path, name):
+    path = tmp_path / name
+    path.write_text("old")
     assert write_jsonl(iter(DIALOGUES), path) == 3
-    assert list(read_jsonl(path)) == DIALOGUES
-    assert load_dialogues(str(path), None, "any") == DIALOGUES
-    assert [entry.name for entry in tmp_path.iterdir()] == ["dialogues.jsonl"]
+    assert list(read_jsonl(path)) == list(read_own(path)) == load_dialogues(str(path), None, "any") == DIALOGUES
+    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+    (tmp_path / "other").write_text("")
+    assert path.stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
-def test_blank_lines_windows_line_ends_and_byte_order_mark_are_fine(tmp_path):
-    second = GOOD.replace('"1"', '"2"')
-    dialogues = read(tmp_path / "d.jsonl", b"\xef\xbb\xbf" + f"{GOOD}\r\n\r\n  \r\n{second}".encode())
-    assert [dialogue.id for dialogue in dialogues] == ["1", "2"]
+def test_packed_json_lines_are_the_same_bytes_every_time(tmp_path):
+    for name in ("1.jsonl.gz", "2.jsonl.gz", "d.jsonl"):
+        write_jsonl(DIALOGUES, tmp_path / name)
+    packed, again, plain = (path.read_bytes() for path in sorted(tmp_path.iterdir()))
+    assert packed == again
+    assert gzip.decompress(packed) == plain
+    assert json.loads(plain.splitlines()[0])["id"] == "a"
+
+
+def test_blank_lines_windows_line_ends_byte_order_mark_and_escaped_characters_are_fine(tmp_path):
+    content = f'{GOOD}\r\n\r\n  \r\n{{"id": "2", "messages": [{{"role": "user", "content": "\\ud83d\\ude00"}}]}}'
+    dialogues = read_file(tmp_path / "d.jsonl", b"\xef\xbb\xbf" + content.encode())
+    assert [(each.id, each.turns[0].content) for each in dialogues] == [("1", "Hello"), ("2", "😀")]
 
 
 def test_reading_is_lazy(tmp_path):
@@ -72,65 +68,44 @@ def test_reading_is_lazy(tmp_path):
         ('{"messages": [{"role": "user", "content": " "}]}', "messages[0]: field content: got ' '"),
         ('{"messages": [{"role": "user", "content": 3}]}', "messages[0]: field content: got 3"),
         ('{"messages": [{"role": "user"}]}', "messages[0]: field content is missing"),
-        (
-            '{"messages": [{"role": "bot", "content": "hi"}]}',
-            "messages[0]: field role: got 'bot', expected one of user",
-        ),
+        ('{"messages": [{"role": "bot", "content": "h"}]}', "messages[0]: field role: got 'bot', expected one of user"),
         ('{"messages": [{"role": "user", "content": "hi", "slots": "x"}]}', "messages[0]: field slots: got str"),
         ('{"messages": [{"role": "user", "content": "hi", "dialogue_acts": [1]}]}', "messages[0]: field dialogue_acts"),
         ('{"id": [], "messages": [{"role": "user", "content": "hi"}]}', "field id: got list"),
         ('{"domains": "hotel", "messages": [{"role": "user", "content": "hi"}]}', "field domains: got 'hotel'"),
         ('{"messages": [{"role": "user", "content": "\\ud800"}]}', "lone surrogate"),
         (b'{"messages": [{"role": "user", "content": "\xff"}]}', "broken UTF-8 at byte 43"),
+        (GOOD, "field id: got '1', which PATH:1 has too"),
     ],
 )
 def test_malformed_line_is_named(tmp_path, line, expected):
     path = tmp_path / "d.jsonl"
     line = line if isinstance(line, bytes) else line.encode()
-    with pytest.raises(InputError) as raised:
-        read(path, GOOD.encode() + b"\n\n" + line + b"\n")
-    assert str(raised.value).startswith(f"{path}:3: ")
-    assert expected in str(raised.value)
+    sentence = refusal(path, GOOD.encode() + b"\n\n" + line + b"\n")
+    assert sentence.startswith(":3: ")
+    assert expected.replace("PATH", str(path)) in sentence
 
 
-def test_duplicate_id_names_both_lines(tmp_path):
-    path = tmp_path / "d.jsonl"
-    with pytest.raises(InputError) as raised:
-        read(path, f"{GOOD}\n{GOOD}\n")
-    assert str(raised.value).startswith(f"{path}:2: field id: got '1', which {path}:1 has too")
+def test_roles_of_chat_messages_are_renamed_only_as_told(tmp_path):
+    messages = [{"role": "Agent", "content": "Hi", "dialogue_acts": ["greet"]}, {"role": "user", "content": "Ho"}]
+    path, line = tmp_path / "d.jsonl", json.dumps({"id": "1", "messages": messages})
+    expected = [Dialogue((Turn("assistant", "Hi", ("greet",)), Turn("user", "Ho")), "1")]
+    assert read_file(path, line, roles="agent=assistant") == expected
+    assert list(iterate_dialogues(str(path), roles="agent=assistant")) == expected
+    assert refusal(path, line).startswith(":1: messages[0]: field role: got 'Agent', expected one of user")
+    for odd in ('{"messages": [3, {"role": 3, "content": "Hi"}]}', "[]", '{"messages": 3}', "{}"):
+        assert refusal(path, odd, roles="a=user").startswith(":1: ")
 
 
-def test_escaped_surrogate_pair_is_text(tmp_path):
-    (dialogue,) = read(tmp_path / "d.jsonl", '{"messages": [{"role": "user", "content": "\\ud83d\\ude00"}]}')
-    assert dialogue.turns[0].content == "😀"
-
-
-@pytest.mark.parametrize("content", ["", "\n \n"])
-def test_empty_file(tmp_path, content):
-    with pytest.raises(InputError, match="got no dialogue, expected one JSON object"):
-        read(tmp_path / "d.jsonl", content)
-
-
-def test_missing_file_and_folder(tmp_path):
+def test_files_without_a_dialogue(tmp_path):
+    for content in ("", "\n \n"):
+        assert refusal(tmp_path / "d.jsonl", content).startswith(": got no dialogue, expected one JSON object")
+    assert "got no dialogue" in refusal(tmp_path / "d.jsonl", "broken\n", skip_invalid=True)
     with pytest.raises(InputError, match=r"none\.jsonl: cannot be read"):
         load_dialogues(str(tmp_path / "none.jsonl"), None, "train")
     (tmp_path / "folder.jsonl").mkdir()
     with pytest.raises(InputError, match="cannot be read"):
         list(read_jsonl(tmp_path / "folder.jsonl"))
-
-
-def test_skip_invalid_counts_and_warns_once(tmp_path, caplog):
-    path = tmp_path / "d.jsonl"
-    with caplog.at_level(logging.WARNING):
-        dialogues = read(path, f"broken\n{GOOD}\n{{}}\n{GOOD}\n", skip_invalid=True)
-    assert [dialogue.id for dialogue in dialogues] == ["1"]
-    assert len(caplog.records) == 1
-    assert caplog.records[0].getMessage().startswith(f"Skipped 3 malformed record(s):\n  {path}:1: broken JSON")
-
-
-def test_skip_invalid_of_all_lines_is_still_an_error(tmp_path):
-    with pytest.raises(InputError, match="got no dialogue"):
-        read(tmp_path / "d.jsonl", "broken\n", skip_invalid=True)
 
 
 def failing():
@@ -155,23 +130,10 @@ def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, dialogues, 
     assert [entry.name for entry in tmp_path.iterdir()] == ["d.jsonl"]
 
 
-def test_failed_rename_removes_the_temporary(tmp_path):
-    path = tmp_path / "d.jsonl"
-    path.mkdir()
+def test_write_where_no_file_can_be(tmp_path):
+    (tmp_path / "d.jsonl").mkdir()
     with pytest.raises(OSError, match=r"."):
-        write_jsonl(DIALOGUES, path)
+        write_jsonl(DIALOGUES, tmp_path / "d.jsonl")
     assert [entry.name for entry in tmp_path.iterdir()] == ["d.jsonl"]
-
-
-def test_write_replaces_and_uses_the_usual_permissions(tmp_path):
-    path, other = tmp_path / "d.jsonl", tmp_path / "other"
-    path.write_text("old")
-    write_jsonl(DIALOGUES[:1], path)
-    other.write_text("")
-    assert path.stat().st_mode == other.stat().st_mode
-    assert json.loads(path.read_text(encoding="utf-8"))["id"] == "a"
-
-
-def test_write_into_missing_folder(tmp_path):
     with pytest.raises(InputError, match="does not exist; create it first"):
         write_jsonl(DIALOGUES, tmp_path / "no" / "d.jsonl")

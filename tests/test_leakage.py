@@ -5,12 +5,14 @@ import os
 import random
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up_corpora import write
 
 from hf_dialemb.corpora import iterate_dialogues, read_jsonl, write_jsonl
 from hf_dialemb.corpora.audit.leakage import Cleaning, EvaluationIndex, build_index, find_leakage, leakage_table
@@ -25,8 +27,6 @@ from hf_dialemb.corpora.audit.near_duplicates import (
 )
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
-
-needs_data = pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="HF_DIALEMB_DATA does not name the corpora")
 
 HARBOUR = (
     "I'm looking for a boat trip to the seal islands, on Sunday if that's possible.",
@@ -67,64 +67,51 @@ def spoken(generator, turns=6):
     return [" ".join(words(generator, generator.randint(5, 10))) for _ in range(turns)]
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+def test_copies_compare_as_equal_and_what_says_something_else_does_not():
+    for one, other in (
         ("I don't know, Mr. Smith!", "i do n't know , mr smith"),
         ("It costs £12.50 (per head)", "it costs 12 . 50 per head"),
-        ("STRASSE, Café", "straße  cafe\u0301"),
-        ("ｈｏｔｅｌ　２", "hotel 2"),
-        ("你好，明天见！", "你好 明天见"),
-        ("нет, спасибо", "НЕТ СПАСИБО."),
-        ("हाँ, ठीक है।", "हाँ ठीक है"),
-        ("👍", " 👍 "),
-        ("?!", "? !"),
-    ],
-)
-def test_copies_compare_as_equal(one, other):
-    assert comparable(one) == comparable(other) != ""
+        *(("STRASSE, Café", "straße  cafe\u0301"), ("ｈｏｔｅｌ　２", "hotel 2"), ("你好，明天见！", "你好 明天见")),
+        *(("нет, спасибо", "НЕТ СПАСИБО."), ("हाँ, ठीक है।", "हाँ ठीक है"), ("👍", " 👍 "), ("?!", "? !")),
+    ):
+        assert comparable(one) == comparable(other) != ""
+    for one, other in (("yes", "no"), ("room 1", "room 2"), ("की", "का"), ("?", "!"), ("好", "")):
+        assert comparable(one) != comparable(other)
 
 
-@pytest.mark.parametrize(("one", "other"), [("yes", "no"), ("room 1", "room 2"), ("की", "का"), ("?", "!"), ("好", "")])
-def test_what_says_something_else_does_not(one, other):
-    assert comparable(one) != comparable(other)
+GREETING = ("Hello there.", "Good morning, how can I help?")
+CHANGED = [text.replace("Sunday", "Tuesday").replace("three", "two").replace("QX71", "B4") for text in HARBOUR]
+EXCHANGE = ("请问怎么退货？我买的鞋子太小了，能不能换大一号的？", "可以的，您申请换货。")
 
 
 @pytest.mark.parametrize(
-    "copy",
+    ("held_out", "training", "expected"),
     [
-        [text.lower().replace("'", " '").replace(",", " ,") for text in HARBOUR],
-        [text.upper().strip(".!?") for text in HARBOUR],
-        [HARBOUR[0], " ".join(HARBOUR[1:3]), HARBOUR[3]],
+        (HARBOUR, [text.lower().replace("'", " '").replace(",", " ,") for text in HARBOUR], "exact"),  # tokenised
+        (HARBOUR, [text.upper().strip(".!?") for text in HARBOUR], "exact"),
+        (HARBOUR, [HARBOUR[0], " ".join(HARBOUR[1:3]), HARBOUR[3]], "exact"),
+        (HARBOUR, CHANGED, "near"),
+        (HARBOUR, LIBRARY, "nothing"),
+        (HARBOUR, HARBOUR[:2], "within"),
+        (HARBOUR, [*LIBRARY, *HARBOUR, *LIBRARY], "within"),
+        (HARBOUR, [text for pair in zip(HARBOUR, LIBRARY, strict=True) for text in pair], "near"),
+        (GREETING, ["Hello there!", "Good morning. How may I help?"], "nothing"),  # a phrase is no dialogue
+        (GREETING, ["hello there", "good morning how can i help"], "exact"),
+        (CHINESE, [" ".join(text) for text in CHINESE], "exact"),
+        (CHINESE, [text.replace("星期六", "星期天") for text in CHINESE], "near"),
+        (CHINESE, [CHINESE[2], "谢谢你，再见。"], "near"),
+        (CHINESE, EXCHANGE, "nothing"),
     ],
-    ids=["tokenised", "upper case", "other turns"],
 )
-def test_an_equal_dialogue_is_found_and_removed(copy):
-    evaluation = index(dialogue(LIBRARY, "b"), dialogue(HARBOUR, "a"))
-    (leak,) = evaluation.leaks(dialogue(copy))
-    assert (leak.evaluation, leak.id, leak.level, leak.exact, leak.similarity, leak.turn) == (
-        "set/test", "a", "dialogue", True, 1.0, None,
-    )  # fmt: skip
-    assert list(evaluation.clean([dialogue(copy)])) == []
-
-
-def test_a_nearly_equal_dialogue_is_found_and_an_unrelated_one_is_not():
-    evaluation = index(dialogue(HARBOUR, "a"))
-    changed = [text.replace("Sunday", "Tuesday").replace("three", "two").replace("QX71", "B4") for text in HARBOUR]
-    (leak,) = evaluation.leaks(dialogue(changed))
-    assert (leak.id, leak.exact) == ("a", False)
-    assert DIALOGUE_THRESHOLD < leak.similarity < 1
-    assert evaluation.leaks(dialogue(LIBRARY)) == []
-
-
-def test_a_part_of_a_dialogue_and_a_dialogue_within_a_longer_one_are_found():
-    evaluation = index(dialogue(HARBOUR, "a"))
-    (part,) = evaluation.leaks(dialogue(HARBOUR[:2]))
-    assert part.similarity == 1
-    (whole,) = evaluation.leaks(dialogue([*LIBRARY, *HARBOUR, *LIBRARY]))
-    assert whole.similarity == 1
-    (rewritten,) = evaluation.leaks(dialogue([text for pair in zip(HARBOUR, LIBRARY, strict=True) for text in pair]))
-    assert DIALOGUE_THRESHOLD < rewritten.similarity < 1
+def test_dialogues_that_are_found(held_out, training, expected):
+    evaluation = index(dialogue(spoken(random.Random(9)), "b"), dialogue(held_out, "a"))
+    leaks = evaluation.leaks(dialogue(training))
+    for leak in leaks:
+        assert (leak.evaluation, leak.id, leak.level, leak.turn) == ("set/test", "a", "dialogue", None)
+        assert DIALOGUE_THRESHOLD < leak.similarity <= 1
+    found = ["exact" if leak.exact else "within" if leak.similarity == 1 else "near" for leak in leaks]
+    assert found == ([expected] if expected != "nothing" else [])
+    assert list(evaluation.clean([dialogue(training)])) == ([] if found else [dialogue(training)])
 
 
 def test_what_many_dialogues_share_tells_nothing():
@@ -140,64 +127,40 @@ def test_what_many_dialogues_share_tells_nothing():
     assert evaluation.leaks(call(3))[0].exact
 
 
-def test_a_phrase_is_no_dialogue():
-    evaluation = index(dialogue(["Hello there.", "Good morning, how can I help?"]))
-    assert evaluation.leaks(dialogue(["Hello there!", "Good morning. How may I help?"])) == []
-    assert evaluation.leaks(dialogue(["hello there", "good morning how can i help"]))
-
-
-def test_chinese_dialogues_and_utterances():
-    evaluation = index(dialogue(CHINESE, "a"))
-    assert evaluation.leaks(dialogue([" ".join(text) for text in CHINESE]))[0].exact
-    (leak,) = evaluation.leaks(dialogue([text.replace("星期六", "星期天") for text in CHINESE]))
-    assert (leak.id, leak.exact) == ("a", False)
-    assert evaluation.leaks(dialogue([CHINESE[2], "谢谢你，再见。"]))
-    other = dialogue(["请问怎么退货？我买的鞋子太小了，能不能换大一号的？", "可以的，您申请换货。"])
-    assert evaluation.leaks(other) == []
-    utterances = index(dialogue(CHINESE[:1], "a"), kind="utterances")
-    assert [leak.exact for leak in utterances.leaks(dialogue([CHINESE[0].replace("两个", "三个")]))] == [False]
+QUESTION = "How do I renew my library card?"
 
 
 def test_a_leaking_turn_is_removed_and_the_others_stay():
     evaluation = index(dialogue(["how do i renew my library card"], "7"), kind="utterances")
     first = Turn("user", "Hello, a question.", ("greet",), (("name", "Ann"),), ("ask",))
-    last = Turn("speaker_3", "At the desk.")
-    turns = (first, Turn("assistant", "Ask!"), Turn("user", "How do I renew my library card?"), last)
+    turns = (first, Turn("assistant", "Ask!"), Turn("user", QUESTION), Turn("speaker_3", "At the desk."))
     training = Dialogue(turns, "t", ("library",))
     (leak,) = evaluation.leaks(training)
     assert (leak.id, leak.level, leak.exact, leak.turn) == ("7", "utterance", True, 2)
     cleaning = Cleaning()
-    assert list(evaluation.clean([training], cleaning)) == [replace(training, turns=(*turns[:2], last))]
+    assert list(evaluation.clean([training], cleaning)) == [replace(training, turns=(*turns[:2], turns[3]))]
     assert cleaning == Cleaning(dialogues=1, removed_dialogues=0, turns=4, removed_turns=1)
-
-
-def test_training_reads_no_turns_as_neighbours_that_were_none():
-    """What a leaking turn stood between is two runs of turns; what leaks nothing, or leaks whole, is as before."""
-    evaluation = index(dialogue(["how do i renew my library card"], "7"), kind="utterances")
-    whole = dialogue(["Hello, a question.", "Ask!", "How do I renew my library card?", "At the desk.", "Thanks."], "t")
-    other, leak = (
-        dialogue(["Good morning.", "What may it be?"], "u"),
-        dialogue(["How do I renew my library card?"], "v"),
-    )
+    # Training reads no turns as neighbours that were none: it takes the runs of turns between those that leak.
+    whole, other, leak = Dialogue((*turns, turns[1]), "t"), dialogue(GREETING, "u"), dialogue([QUESTION], "v")
     cleaning, cleaned = Cleaning(), Cleaning()
-    assert list(evaluation.pieces([other, whole, leak], cleaning)) == [
-        other, replace(whole, turns=whole.turns[:2]), replace(whole, turns=whole.turns[3:])
-    ]  # fmt: skip
+    pieces = [other, replace(whole, turns=turns[:2]), replace(whole, turns=whole.turns[3:])]
+    assert list(evaluation.pieces([other, whole, leak], cleaning)) == pieces
     assert len(list(evaluation.clean([other, whole, leak], cleaned))) == 2
     assert cleaning == cleaned == Cleaning(dialogues=3, removed_dialogues=1, turns=8, removed_turns=2)
 
 
 def test_nearly_equal_utterances_have_most_runs_of_three_letters_in_common():
     evaluation = index(dialogue(["how do i renew my library card"], "7"), kind="utterances")
-    (leak,) = evaluation.leaks(dialogue(["Well.", "OK, how do I renew my library card?"]))
+    (leak,) = evaluation.leaks(dialogue(["Well.", f"OK, {QUESTION}"]))
     # The one has 22 runs, the other two more.
     assert (leak.id, leak.exact, leak.turn, leak.similarity) == ("7", False, 1, 22 / 24)
     assert evaluation.leaks(dialogue(["How do I renew the library card?", "renew", "library"])) == []
+    chinese = index(dialogue(CHINESE[:1], "a"), kind="utterances")
+    assert [leak.exact for leak in chinese.leaks(dialogue([CHINESE[0].replace("两个", "三个")]))] == [False]
 
 
 def test_a_dialogue_of_leaking_turns_is_removed():
-    evaluation = index(dialogue(LIBRARY), kind="utterances")
-    cleaning = Cleaning()
+    evaluation, cleaning = index(dialogue(LIBRARY), kind="utterances"), Cleaning()
     assert list(evaluation.clean([dialogue(LIBRARY), dialogue(LIBRARY[:1])], cleaning)) == []
     assert cleaning == Cleaning(dialogues=2, removed_dialogues=2, turns=5, removed_turns=5)
 
@@ -205,8 +168,7 @@ def test_a_dialogue_of_leaking_turns_is_removed():
 def test_what_is_left_of_a_dialogue_is_compared_again():
     long = " ".join(spoken(random.Random(0), 12))
     training = dialogue([*HARBOUR, long])
-    evaluation = EvaluationIndex()
-    evaluation.add("dialogues", [dialogue([*HARBOUR[:3], " ".join(spoken(random.Random(1), 20))])])
+    evaluation = index(dialogue([*HARBOUR[:3], " ".join(spoken(random.Random(1), 20))]))
     assert evaluation.leaks(training) == []
     evaluation.add("utterances", [dialogue([long])], "utterances")
     assert [leak.level for leak in evaluation.leaks(training)] == ["utterance"]
@@ -223,28 +185,18 @@ def test_an_utterance_gives_no_dialogue_away():
     assert (row.level, row.items, row.exact, row.near, row.after) == ("turn", 6, 5, 0, 4)
 
 
-@pytest.fixture(scope="module")
-def pool():
-    generator = random.Random(5)
-    return [dialogue(spoken(generator), f"d{number}") for number in range(30)]
-
-
 @pytest.mark.slow
-@given(data=st.data())
-def test_any_evaluation_dialogue_is_found_whatever_its_case_and_punctuation(data, pool):
-    evaluation = index(*pool)
-    copied = data.draw(st.sampled_from(pool))
-    marks = st.lists(st.sampled_from(["", "", "", " ", ",", " . ", "!", "'", "—"]), min_size=400, max_size=400)
-    generator = data.draw(st.randoms(use_true_random=False))
-    between = data.draw(marks)
-    changed = [
-        "".join(
-            (letter.upper() if generator.random() < 0.5 else letter) + between[position % 400]
-            for position, letter in enumerate(turn.content)
-        )
-        for turn in copied.turns
-    ]
-    (leak,) = evaluation.leaks(dialogue(changed))
+@given(generator=st.randoms(use_true_random=False))
+def test_any_evaluation_dialogue_is_found_whatever_its_case_and_punctuation(generator):
+    own = random.Random(5)
+    pool = [dialogue(spoken(own), f"d{number}") for number in range(30)]
+    copied = generator.choice(pool)
+
+    def changed(letter):
+        mark = generator.choice(["", "", "", " ", ",", " . ", "!", "'", "—"])
+        return (letter.upper() if generator.random() < 0.5 else letter) + mark
+
+    (leak,) = index(*pool).leaks(dialogue(["".join(map(changed, turn.content)) for turn in copied.turns]))
     assert (leak.id, leak.exact) == (copied.id, True)
 
 
@@ -260,13 +212,11 @@ def variations(count):
     """Dialogues with a frame in common, and copies of them with none to very many words changed."""
     generator = random.Random(11)
     frame = words(generator, 12)
-    evaluation = [
-        dialogue([" ".join(frame), *spoken(generator, generator.randint(1, 6))], f"e{number}")
-        for number in range(count)
-    ]
+    starts = [[" ".join(frame), *spoken(generator, generator.randint(1, 6))] for _ in range(count)]
+    evaluation = [dialogue(texts, f"e{number}") for number, texts in enumerate(starts)]
     training = []
-    for number, original in enumerate(evaluation):
-        texts = edited(generator, [turn.content for turn in original.turns], generator.choice([0, 1, 2, 4, 7, 11, 16]))
+    for number, start in enumerate(starts):
+        texts = edited(generator, start, generator.choice([0, 1, 2, 4, 7, 11, 16]))
         more = generator.choice([[], spoken(generator, 3), []])
         training.append(dialogue([*texts, *more][generator.choice([0, 0, 1]) :], f"t{number}"))
     return evaluation, training
@@ -281,10 +231,7 @@ def all_runs(each):
 def test_near_dialogues_are_those_of_a_comparison_of_all_pairs():
     evaluation, training = variations(200)
     runs = {each.id: all_runs(each) for each in evaluation}
-    owners = {}
-    for found in runs.values():
-        for run in found:
-            owners[run] = owners.get(run, 0) + 1
+    owners = Counter(run for found in runs.values() for run in found)
     common = {run for run, count in owners.items() if count > MOST_OWNERS}
     assert common
     expected, found = {}, {}
@@ -307,18 +254,17 @@ def test_near_dialogues_are_those_of_a_comparison_of_all_pairs():
 def test_near_utterances_are_those_of_a_comparison_of_all_pairs():
     generator = random.Random(3)
     evaluation = {f"e{number}": " ".join(words(generator, generator.randint(2, 9))) for number in range(300)}
-    training = [
-        edited(generator, [generator.choice(list(evaluation.values()))], generator.randint(0, 2))[0] + tail
-        for tail in ["", "", " so", " bo ka"] * 150
-    ]
+    texts = list(evaluation.values())
+    training = [edited(generator, [generator.choice(texts)], generator.randint(0, 2))[0] + tail
+                for tail in ["", "", " so", " bo ka"] * 150]  # fmt: skip
     utterances = Utterances()
     for identifier, text in evaluation.items():
         utterances.add("set", identifier, comparable(text))
-    shingles = {identifier: utterance_shingles(comparable(text)) for identifier, text in evaluation.items()}
+    shingles = [utterance_shingles(comparable(text)) for text in texts]
     similarities = []
     for text in training:
         own = utterance_shingles(comparable(text))
-        best = max(len(own & other) / len(own | other) for other in shingles.values())
+        best = max(len(own & other) / len(own | other) for other in shingles)
         similarities.append(best if best >= UTTERANCE_THRESHOLD else 0.0)
     assert 50 < sum(0 < each < 1 for each in similarities) < 500
     found = [utterances.find(comparable(text)) for text in training]
@@ -328,12 +274,15 @@ def test_near_utterances_are_those_of_a_comparison_of_all_pairs():
     assert [match.evaluation for match in utterances.find(comparable(evaluation["e1"]))] == ["other", "set"]
 
 
-def table(evaluation, training):
-    built = EvaluationIndex()
-    for name, dialogues, kind in evaluation:
-        built.add(name, dialogues, kind)
-    report = leakage_table(training, built)
-    return sorted(report.to_json()["rows"], key=lambda row: (row["training"], row["evaluation"])), report
+def built(sets):
+    evaluation = EvaluationIndex()
+    for name, dialogues, kind in sets:
+        evaluation.add(name, dialogues, kind)
+    return evaluation
+
+
+def rows_of(report):
+    return sorted(report.to_json()["rows"], key=lambda row: (row["training"], row["evaluation"]))
 
 
 @pytest.fixture(scope="module")
@@ -346,50 +295,41 @@ def sets():
 
 def test_the_order_of_everything_changes_nothing(sets):
     evaluation, training = sets
-    rows, _ = table(evaluation, training)
+    rows = rows_of(leakage_table(training, built(evaluation)))
     assert len(rows) == 6
     assert sum(row["near"] for row in rows) > 20 < sum(row["exact"] for row in rows)
     for seed in range(3):
         generator = random.Random(seed)
         shuffled = [(name, generator.sample(each, len(each)), kind) for name, each, kind in evaluation]
         other = [(name, generator.sample(each, len(each))) for name, each in training]
-        assert table(generator.sample(shuffled, 3), generator.sample(other, 2))[0] == rows
+        report = leakage_table(generator.sample(other, 2), built(generator.sample(shuffled, 3)))
+        assert rows_of(report) == rows
 
 
-def test_after_cleaning_nothing_is_found(sets):
+def test_after_cleaning_nothing_is_found_and_examples_are_few_and_near_ones_first(sets):
     evaluation, training = sets
-    rows, report = table(evaluation, training)
-    assert [row["after"] for row in rows] == [0] * 6
-    built = EvaluationIndex()
-    for name, dialogues, kind in evaluation:
-        built.add(name, dialogues, kind)
+    report = leakage_table(training, built(evaluation))
+    assert [row.after for row in report.rows] == [0] * 6
+    evaluation = built(evaluation)
     for name, dialogues in training:
         cleaning = Cleaning()
-        left = list(built.clean(dialogues, cleaning))
+        left = list(evaluation.clean(dialogues, cleaning))
         assert cleaning == report.cleaning[name]
         assert 0 < len(left) == cleaning.dialogues - cleaning.removed_dialogues < len(dialogues)
         assert sum(len(each.turns) for each in left) == cleaning.turns - cleaning.removed_turns
-        assert [leak for each in left for leak in built.leaks(each)] == []
-        assert list(built.clean(left)) == left
-
-
-def test_examples_are_few_and_near_ones_first(sets):
-    _, report = table(*sets)
+        assert [leak for each in left for leak in evaluation.leaks(each)] == []
+        assert list(evaluation.clean(left)) == left
     for row in report.rows:
         assert len(row.examples) == min(3, row.exact + row.near)
         assert all(not one.leak.exact or other.leak.exact for one, other in pairwise(row.examples))
 
 
-def test_a_set_is_added_once():
-    evaluation = index(dialogue(HARBOUR))
+def test_a_set_is_added_once_and_in_empty_sets_nothing_is_found():
+    evaluation, empty = index(dialogue(HARBOUR)), EvaluationIndex(turns=True)
     with pytest.raises(InputError, match="got set/test twice"):
         evaluation.add("set/test", [])
     with pytest.raises(InputError, match=r"kind of evaluation set 'utterance'\. Did you mean 'utterances'"):
         evaluation.add("other", [], "utterance")
-
-
-def test_nothing_is_found_in_empty_sets():
-    empty = EvaluationIndex(turns=True)
     assert empty.leaks(dialogue(HARBOUR)) == []
     empty.add("none", [])
     empty.add("nothing", [], "utterances")
@@ -422,6 +362,12 @@ def test_sets_are_read_and_the_report_is_written(files, tmp_path):
     assert f"| {train} | {held_out} | dialogues | {report.rows[0].items:,} | 1 | 0 | 0 |" in written["table"]
     assert report.rows[0].examples[0].training_id == "x"
     assert report.cleaning[train].removed_dialogues >= 1
+    program = f"from hf_dialemb.corpora.audit.leakage import find_leakage as f; f([{train!r}], ['sample/test'], output="
+    for seed in ("1", "2"):  # other processes find the same
+        command = f"from pathlib import Path; {program}Path({str(tmp_path / seed)!r}))"
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", command], check=True, env=environment)
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
 
 
 def test_an_index_of_sets_cleans_a_stream(files):
@@ -433,31 +379,14 @@ def test_an_index_of_sets_cleans_a_stream(files):
     assert "x" not in {each.id for each in left}
 
 
-@pytest.mark.slow
-def test_other_processes_find_the_same(files, tmp_path):
-    program = (
-        "import sys; from hf_dialemb.corpora.audit.leakage import find_leakage as f; f(*[[a] for a in sys.argv[1:]]"
-    )
-    written = []
-    for seed in ("1", "2"):
-        output = tmp_path / f"{seed}.json"
-        command = [sys.executable, "-c", f"{program}, output=__import__('pathlib').Path({str(output)!r}))"]
-        subprocess.run([*command, files[1], "sample/test"], check=True, env={**os.environ, "PYTHONHASHSEED": seed})
-        written.append(output.read_text(encoding="utf-8"))
-    assert written[0] == written[1]
-
-
 def test_sentences_of_other_kinds_of_corpora_are_utterances(tmp_path):
-    folder = tmp_path / "jddc" / "test"
-    folder.mkdir(parents=True)
-    lines = [f"3\t{CHINESE[0]}\t{CHINESE[1]}", f"1\t{CHINESE[2]}\t好的"]
-    (folder / "sts.txt").write_text("\n".join(lines), encoding="utf-8")
-    (folder / "select.txt").write_text(f"1\t{CHINESE[0]}\t\t2\t3\n2\t谢谢\t\t1\t3\n3\t再见\t\t1\t2\n", encoding="utf-8")
+    sentences = f"3\t{CHINESE[0]}\t{CHINESE[1]}\n1\t{CHINESE[2]}\t好的"
+    queries = f"1\t{CHINESE[0]}\t\t2\t3\n2\t谢谢\t\t1\t3\n3\t再见\t\t1\t2\n"
+    write(tmp_path / "jddc", {"test/sts.txt": sentences, "test/select.txt": queries})
     evaluation = build_index(["jddc_sts/test", "jddc_retrieval/test"], tmp_path)
     leaks = evaluation.leaks(dialogue([CHINESE[0], "您好", CHINESE[2], "谢谢！"]))
-    assert [(leak.evaluation, leak.turn) for leak in leaks] == [
-        ("jddc_retrieval/test", 0), ("jddc_retrieval/test", 3), ("jddc_sts/test", 0), ("jddc_sts/test", 2),
-    ]  # fmt: skip
+    expected = [("jddc_retrieval/test", 0), ("jddc_retrieval/test", 3), ("jddc_sts/test", 0), ("jddc_sts/test", 2)]
+    assert [(leak.evaluation, leak.turn) for leak in leaks] == expected
 
 
 @pytest.mark.parametrize(
@@ -470,36 +399,22 @@ def test_sentences_of_other_kinds_of_corpora_are_utterances(tmp_path):
         ("sample", "sample/tets", "Unknown split of corpus sample 'tets'. Did you mean 'test'"),
         ("sample", "sample", "evaluation set sample: got no split, expected one, as in 'sample/train'"),
         ("jddc_sts/test", "sample/test", "holds sentence-pairs, expected dialogues"),
+        ("held_out.jsonl", "./held_out.jsonl", "got the same set"),
+        ("held_out.jsonl", "missing.jsonl", "cannot be read"),
     ],
 )
-def test_mistakes_are_sentences(training, evaluation, message):
+def test_mistakes_are_sentences(files, tmp_path, monkeypatch, training, evaluation, message):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=message):
         find_leakage([training], [evaluation])
 
 
-def test_a_file_is_not_compared_with_itself(files, tmp_path):
-    with pytest.raises(InputError, match="got the same set"):
-        find_leakage([files[0]], [str(tmp_path / "." / "held_out.jsonl")])
-    with pytest.raises(InputError, match="cannot be read"):
-        find_leakage([files[0]], [str(tmp_path / "missing.jsonl")])
-
-
-def identifiers(leaks):
-    return {leak.id.rpartition("/")[2] for leak in leaks}
-
-
-@pytest.fixture(scope="module")
-def multiwoz():
-    return build_index(["multiwoz/dev", "multiwoz/test"])
-
-
 @pytest.mark.slow
-@needs_data
 @pytest.mark.parametrize(("corpus", "same"), [("hdsa", 1999), ("titan", 182), ("multiwoz20_single_domain", 430)])
-def test_copies_of_multiwoz_are_found_under_their_ids(multiwoz, corpus, same):
-    held_out = {each.id for split in ("dev", "test") for each in iterate_dialogues("multiwoz", None, split)}
+def test_copies_of_multiwoz_are_found_under_their_ids(data_dir, multiwoz, corpus, same):
+    held_out = {each.id for split in ("dev", "test") for each in iterate_dialogues("multiwoz", data_dir, split)}
     found = others = 0
-    for each in iterate_dialogues(corpus, None, "all"):
+    for each in iterate_dialogues(corpus, data_dir, "all"):
         leaks = multiwoz.leaks(each)
         identifier = each.id.rpartition("/")[2]
         found += bool(leaks) and identifier in held_out
@@ -509,18 +424,22 @@ def test_copies_of_multiwoz_are_found_under_their_ids(multiwoz, corpus, same):
     assert others <= 13
 
 
+@pytest.fixture(scope="module")
+def multiwoz(data_dir):
+    return build_index(["multiwoz/dev", "multiwoz/test"], data_dir)
+
+
 @pytest.mark.slow
-@needs_data
 @pytest.mark.parametrize(
     ("training", "evaluation", "exact", "near"),
     [
-        ("multiwoz", ["multiwoz/dev", "multiwoz/test"], 2, 11),
-        ("multiwoz21_restaurant", ["multiwoz/dev", "multiwoz/test"], 111, 0),
-        ("dailydialog", ["dailydialog/test"], 173, 159),
-        ("star", ["star/test"], 38, 9),
-        ("banking77", ["banking77/test"], 29, 192),
+        ("multiwoz/train", ["multiwoz/dev", "multiwoz/test"], 2, 11),
+        ("multiwoz21_restaurant/all", ["multiwoz/dev", "multiwoz/test"], 111, 0),
+        ("dailydialog/train", ["dailydialog/test"], 173, 159),
+        ("star/train", ["star/test"], 38, 9),
+        ("banking77/train", ["banking77/test"], 29, 192),
     ],
 )
-def test_leakage_of_the_published_corpora(training, evaluation, exact, near):
-    report = find_leakage([f"{training}/{'all' if 'restaurant' in training else 'train'}"], evaluation)
+def test_leakage_of_the_published_corpora(data_dir, training, evaluation, exact, near):
+    report = find_leakage([training], evaluation, data_dir)
     assert [sum(getattr(row, name) for row in report.rows) for name in ("exact", "near", "after")] == [exact, near, 0]

@@ -6,19 +6,22 @@ import json
 import pytest
 from made_up_corpora import read, read_one, refused, write
 
-from hf_dialemb.corpora import load_dialogues, load_examples
+from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.corpora.readers import taskmaster
 from hf_dialemb.corpora.readers.multiwoz import identifier, labels
 from hf_dialemb.corpora.readers.unmet import bitod, msdc
 from hf_dialemb.corpora.records import hashed_split
 from hf_dialemb.models.dialogue import Turn
-from hf_dialemb.models.errors import InputError
 
 SPLITS = ("train", "dev", "test")
 
 
 def ids(folder, corpus, files, split="all"):
     return [item.id for item in read(folder, corpus, files, split)]
+
+
+def ids_by_split(folder, corpus, files):
+    return [ids(folder, corpus, files, split) for split in SPLITS]
 
 
 def contents(dialogue):
@@ -32,12 +35,11 @@ def annotated(dialogue, role="user"):
 # Files that stand in for others, and what makes the splits.
 
 
-def conversation(name, text="Hi"):
-    utterances = [{"speaker": "USER", "text": text}]
-    return {"conversation_id": name, "instruction_id": "auto-repair-appt-1", "utterances": utterances}
-
-
 def test_taskmaster1_has_an_official_split_for_some_a_hash_for_the_others_and_a_sample(tmp_path):
+    def conversation(name):
+        said = [{"speaker": "USER", "text": "Hi"}]
+        return {"conversation_id": name, "instruction_id": "auto-repair-appt-1", "utterances": said}
+
     listed, others = [f"dlg-{n}" for n in range(9)], [f"dlg-other-{n}" for n in range(40)]
     lists = {f"TM-1-2019/train-dev-test/{split}.csv": "".join(f"{each},\n" for each in listed[number::3])
              for number, split in enumerate(SPLITS)}  # fmt: skip
@@ -66,38 +68,34 @@ def log(text="hi", **acts):
 @pytest.mark.parametrize(
     ("corpus", "ending"), [("multiwoz21", "txt"), ("multiwoz24", "json"), ("disambiguation", "txt")]
 )
-def test_lists_of_ids_make_the_splits_of_multiwoz(tmp_path, corpus, ending):
+def test_lists_of_ids_make_the_splits_of_multiwoz_and_so_do_files(tmp_path, corpus, ending):
     files = {"any/data.json": {"SNG1.json": log(), "sng2.json": log(), "SNG3": log(), "MUL4.json": log()}}
     files |= {f"titan_903/{name}ListFile.json": "SNG1" for name in ("val", "test")}  # those of another corpus
     files[f"any/valListFile.{ending}"] = "SNG2.json\n"
     assert "data.json needs testListFile.* too" in refused(tmp_path, corpus, files, "train")
     files[f"any/testListFile.{ending}"] = "SNG3.json\r\n\r\n"
-    assert [ids(tmp_path, corpus, files, split) for split in SPLITS] == [["SNG1", "MUL4"], ["SNG2"], ["SNG3"]]
+    assert ids_by_split(tmp_path, corpus, files) == [["SNG1", "MUL4"], ["SNG2"], ["SNG3"]]
     assert {dialogue.domains for dialogue in read(tmp_path, corpus, files)} == {("hotel",)}
-
-
-def test_split_files_of_multiwoz_read_as_one_file_with_lists(tmp_path):
     files = {f"{name}.json": {name: log()} for name in ("train", "val", "test")}
-    assert [ids(tmp_path, "multiwoz21", files, split) for split in SPLITS] == [["TRAIN"], ["VAL"], ["TEST"]]
+    assert ids_by_split(tmp_path / "files", "multiwoz21", files) == [["TRAIN"], ["VAL"], ["TEST"]]
 
 
 def test_the_domains_of_metalwoz_that_were_held_out_are_test(tmp_path):
-    def line(name):
-        return json.dumps({"id": name, "domain": "TIDE_TABLE", "turns": ["Hi", "Hi"]}) + "\n"
+    def lines(*names):
+        return "".join(json.dumps({"id": name, "domain": "TIDE", "turns": ["Hi", "Hi"]}) + "\n" for name in names)
 
-    names = [f"t{n}" for n in range(50)]
-    files = {"dialogues/TIDE_TABLE.txt": "".join(map(line, names)), "dialogues/hotel.txt": line("PMUL1")}
-    files["dstc8_metalwoz_heldout/dialogues/KITES.txt"] = "".join(line(f"h{n}") for n in range(50))
-    for split in SPLITS:
-        expected = {name for name in names if hashed_split(name) == split}
-        expected |= {f"h{n}" for n in range(50)} if split == "test" else set()
-        assert set(ids(tmp_path, "metalwoz", files, split)) == expected
+    names, held_out = ([f"{letter}{number}" for number in range(50)] for letter in "th")
+    files = {"dialogues/TIDE_TABLE.txt": lines(*names), "dialogues/hotel.txt": lines("PMUL1")}
+    files["dstc8_metalwoz_heldout/dialogues/KITES.txt"] = lines(*held_out)
+    expected = [{name for name in names if hashed_split(name) == split} for split in SPLITS]
+    expected[2].update(held_out)
+    assert list(map(set, ids_by_split(tmp_path, "metalwoz", files))) == expected
 
 
 def test_self_dialogue_split_is_fixed_and_complete(tmp_path):
     rows = [f"id{number:03d},W,Hi," for number in range(205)][::-1]
     files = {"corpus/pop/batch.csv": "\n".join(["AssignmentId,WorkerId,Answer.sentence1,Reject", *rows])}
-    splits = [ids(tmp_path, "self_dialogue", files, split) for split in SPLITS]
+    splits = ids_by_split(tmp_path, "self_dialogue", files)
     assert [len(split) for split in splits] == [164, 20, 21]
     assert len({name for split in splits for name in split}) == 205
     assert splits[1][:4] == sorted(splits[1])[:4]
@@ -105,16 +103,9 @@ def test_self_dialogue_split_is_fixed_and_complete(tmp_path):
 
 def test_self_dialogue_leaves_out_what_its_authors_leave_out(tmp_path):
     columns = "AssignmentId,WorkerId,Answer.sentence1,Answer.sentence2,Answer.sentence10,Reject"
-    rows = [
-        "a,W,One,Two,Ten,",
-        "gap,W,One,{},Ten,",
-        "no,W,One,,,x",
-        "blocked,B,One,,,",
-        "nothing,W, ,{},,",
-        "again,W,Old,,,",
-    ]
+    rows = ["a,W,One,Two,Ten,", "gap,W,One,{},Ten,", "no,W,One,,,x", "blocked,B,One,,,", "nothing,W, ,{},,"]
     files = {
-        "corpus/fashion/batch.csv": "\n".join([columns, *rows]),
+        "corpus/fashion/batch.csv": "\n".join([columns, *rows, "again,W,Old,,,"]),
         "corpus/fashion/later.csv": f'{columns}\nagain,W,"New,\n""so""",,,\nbytes,W,Caf\xe9,,,\n'.encode("latin-1"),
         "corpus/transition_music_movies/batch.csv": f"{columns}\nmixed,W,Hi,,,\n",
         "blocked_workers.txt": "B\n",
@@ -129,23 +120,19 @@ def test_self_dialogue_leaves_out_what_its_authors_leave_out(tmp_path):
 def test_amazonqa_every_line_is_in_one_split_and_may_be_a_dump(tmp_path):
     lines = [f"text:q{n}\tlabels:a\\n{n}\tepisode_done:True" if n % 2 else f"text:q{n}\ta\\n{n}" for n in range(50)]
     found = read(tmp_path, "amazonqa", {"amazonqa.txt": "\n".join(lines) + "\n \n"})
-    dialogues = {int(dialogue.id.split("/")[1]): dialogue for dialogue in found}
-    assert sorted(dialogues) == list(range(50))
-    assert contents(dialogues[7]) == ["q7", "a 7"]
-    assert contents(dialogues[8]) == ["text:q8", "a\\n8"]
-
-
-def test_star_leaves_out_dialogues_that_broke_off_in_silence(tmp_path):
-    events = [{"Agent": "UserGuide", "Action": "instruct", "Text": "Ask"}]
-    files = {f"dialogues/{number}.json": {"Events": events} for number in range(30)}
-    with pytest.raises(InputError, match="gave nothing"):
-        load_examples("star", write(tmp_path / "star", files), "all")
+    said = {int(dialogue.id.split("/")[1]): contents(dialogue) for dialogue in found}
+    assert sorted(said) == list(range(50))
+    assert (said[7], said[8]) == (["q7", "a 7"], ["text:q8", "a\\n8"])
 
 
 # Labels.
 
 
-def test_star_names_the_task_of_a_dialogue_with_one(tmp_path):
+def test_star_names_the_task_of_a_dialogue_with_one_and_leaves_out_what_broke_off_in_silence(tmp_path):
+    events = [{"Agent": "UserGuide", "Action": "instruct", "Text": "Ask"}]
+    silent = {f"dialogues/{number}.json": {"Events": events} for number in range(30)}
+    assert "gave nothing" in refused(tmp_path / "silent", "star", silent)
+
     def dialogue(tasks, several):
         scenario = {"Domains": ["bank", None, "ride"], "MultiTask": several, "WizardCapabilities": tasks}
         said = [{"Agent": agent, "Action": "utter", "Text": "Hi"} for agent in ("Wizard", "User", "User")]
@@ -178,7 +165,22 @@ def test_muldogo_words_in_a_row_with_one_tag_are_one_value(tmp_path, text, tags,
     assert (turn.slots, turn.intents) == (slots, ("seat", "book"))
 
 
-def kvret(folder, *said):
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        # A flag without a value is a request.
+        ([["go"], ["ok", {"Poi": "Bar "}, ["poi"]]], [(("inform", "request"), (("poi", "Bar"), ("poi", "")))]),
+        ([["go"], ["ok", {"poi": "Bar "}, ["poi"]]], [(("inform",), (("poi", "Bar"),))]),
+        ([["go"], ["ok", {"poi": "bar"}, ["Date"]]], [(("inform", "request"), (("poi", "bar"), ("date", "")))]),
+        ([["go"], ["ok", {}, []]], [((), ())]),
+        # Labels belong to the turn right before, and are new.
+        ([["a"], ["b", {"poi": "Bar"}, []], ["c"], ["d", {"poi": "bar "}, []], ["e"], [" ", {"poi": "x"}, []], [" "],
+          ["f", {"poi": "y"}, []]],
+         [(("inform",), (("poi", "Bar"),)), ((), ()), (("inform",), (("poi", "x"),))]),
+        ([["a"], ["b"], ["c", {}, ["Date"]], ["d", {}, ["poi"]]], [((), ()), (("request",), (("date", ""),))]),
+    ],
+)  # fmt: skip
+def test_what_drivers_say_in_kvret(tmp_path, said, expected):
     turns = []
     for text, *annotation in said:
         data = {"utterance": text}
@@ -187,28 +189,7 @@ def kvret(folder, *said):
             data |= {"slots": slots, "requested": {"poi": "poi" in flags, "Date": "Date" in flags}}
         turns.append({"turn": "assistant" if annotation else "driver", "data": data})
     record = {"dialogue": turns, "scenario": {"task": {"intent": "navigate"}, "uuid": "k1"}}
-    return read_one(folder, "kvret", {"kvret_dev_public.json": [record]}, "dev")
-
-
-@pytest.mark.parametrize(
-    ("slots", "flags", "acts", "expected"),
-    [
-        ({"Poi": "Bar "}, ["poi"], ("inform", "request"), (("poi", "Bar"), ("poi", ""))),
-        ({"poi": "Bar "}, ["poi"], ("inform",), (("poi", "Bar"),)),
-        ({"poi": "bar"}, ["Date"], ("inform", "request"), (("poi", "bar"), ("date", ""))),
-        ({}, [], (), ()),
-    ],
-)
-def test_kvret_a_flag_without_a_value_is_a_request(tmp_path, slots, flags, acts, expected):
-    assert annotated(kvret(tmp_path, ["go"], ["ok", slots, flags])) == [(acts, expected)]
-
-
-def test_kvret_labels_belong_to_the_turn_right_before_and_are_new(tmp_path):
-    said = [["a"], ["b", {"poi": "Bar"}, []], ["c"], ["d", {"poi": "bar "}, []], ["e"], [" ", {"poi": "x"}, []]]
-    found = annotated(kvret(tmp_path, *said, [" "], ["f", {"poi": "y"}, []]))
-    assert [slots for _, slots in found] == [(("poi", "Bar"),), (), (("poi", "x"),)]
-    found = annotated(kvret(tmp_path, ["a"], ["b"], ["c", {}, ["Date"]], ["d", {}, ["poi"]]))
-    assert [acts for acts, _ in found] == [(), ("request",)]
+    assert annotated(read_one(tmp_path, "kvret", {"kvret_dev_public.json": [record]}, "dev")) == expected
 
 
 def camrest(folder, *slus, answer=()):
@@ -232,23 +213,24 @@ def test_camrest_turn_informs_of_what_the_turn_before_did_not_list_and_requests_
 
 
 @pytest.mark.parametrize(
-    ("name", "prefixed", "slot"),
+    ("name", "slot"),
     [
-        ("pizza_ordering.name.pizza", True, "name.pizza"),
-        ("pizza_ordering.name.pizza.Accept", True, "name.pizza"),
-        ("coffee_ordering.preference.reject", True, "preference"),
-        ("pizza_ordering.accept", True, "accept"),
-        ("hotel_search. num.beds", True, "num.beds"),
-        ("movie_search.time.end.", True, "time.end"),
-        ("music.describes_type.music.more", True, "describes_type.music"),
-        ("date.showing", False, "date.showing"),
-        ("Location", False, "location"),
-        ("pizza_ordering", True, None),
+        ("pizza_ordering.name.pizza", "name.pizza"),
+        ("pizza_ordering.name.pizza.Accept", "name.pizza"),
+        ("coffee_ordering.preference.reject", "preference"),
+        ("pizza_ordering.accept", "accept"),
+        ("hotel_search. num.beds", "num.beds"),
+        ("movie_search.time.end.", "time.end"),
+        ("music.describes_type.music.more", "describes_type.music"),
+        ("date.showing", "date.showing"),
+        ("Location", "location"),
+        ("pizza_ordering", None),
     ],
 )
-def test_names_of_slots_in_taskmaster(name, prefixed, slot):
+def test_names_of_slots_in_taskmaster(name, slot):
     segment = {"text": "x", "annotations": [{"name": name}, {"name": name}]}
-    assert taskmaster.slots_of([segment, segment], prefixed=prefixed) == (((slot, "x"),) if slot else ())
+    found = taskmaster.slots_of([segment, segment], prefixed=slot not in ("date.showing", "location"))
+    assert found == (((slot, "x"),) if slot else ())
 
 
 def test_labels_of_bitod():
@@ -293,14 +275,13 @@ def test_a_session_of_msdc_is_its_rows_in_the_order_of_their_numbers(tmp_path):
         ["2", "1", "t", "user", 'A 5" pizza'],
         ["2", "2", "t", "agent", '"'],
     ]
-    files = {"taxi_all.tsv": "\ufeff" + "".join("\t".join(row) + "\n" for row in rows)}
-    found = {dialogue.id: dialogue for dialogue in read(tmp_path, "msdc", files)}
-    assert found["taxi/1"].turns == (
+    first, second = read(tmp_path, "msdc", {"taxi_all.tsv": "\ufeff" + "".join("\t".join(row) + "\n" for row in rows)})
+    assert first.turns == (
         Turn("user", "To whom?", ("request",), (("name", ""),)),
         Turn("assistant", 'Ask for "Owl", please', ("inform", "thanks"), (("name", "Owl"),)),
     )
-    assert contents(found["taxi/2"]) == ['A 5" pizza', '"']
-    assert {dialogue.domains for dialogue in found.values()} == {("taxi",)}
+    assert contents(second) == ['A 5" pizza', '"']
+    assert [(each.id, each.domains) for each in (first, second)] == [("taxi/1", ("taxi",)), ("taxi/2", ("taxi",))]
 
 
 @pytest.mark.parametrize(
@@ -328,48 +309,43 @@ def test_acts_in_a_file_of_their_own_count_the_turns_of_the_system(tmp_path):
     assert not any(acts for each in found for acts, _ in annotated(each))
 
 
-FUNCTIONS = ["inform", "request", "recommend", "book", "select", "sorry"]
+FUNCTIONS = ("inform", "request", "recommend", "book", "select", "sorry")
 ARGUMENTS = [
     *("pricerange", "id", "address", "postcode", "type", "food", "phone", "name", "area", "choice", "price", "time"),
     *("reference", "none", "parking", "stars", "internet", "day", "arriveby", "departure", "destination", "leaveat"),
     *("duration", "trainid", "people", "department", "stay"),
 ]
-TOPICS = ["restaurant", "hotel", "attraction", "train", "taxi", "hospital", "police", "bus"]
+TOPICS = ("attraction", "bus", "hospital", "hotel", "police", "restaurant", "taxi", "train")
 
 
-def hdsa(folder, *vectors, more=()):
-    lines = [("A", str(number), "", f"said {number}", "hi", json.dumps([int(place in ones) for place in range(44)]))
+def hdsa(folder, *vectors, more=None):
+    lines = [f"A\t{number}\t\tsaid {number}\thi\t{[int(place in ones) for place in range(44)]}\n"
              for number, ones in enumerate(vectors)]  # fmt: skip
-    files = {
-        "dev.tsv": "".join("\t".join(line) + "\n" for line in lines),
-        "val_reference_nondelex.json": {"A": ["bye"]},
-    }
-    return read_one(folder, "hdsa", files | dict(more), "dev")
+    files = {"dev.tsv": "".join(lines), "val_reference_nondelex.json": {"A": ["bye"]}}
+    return read_one(folder, "hdsa", files | (more or {}), "dev")
 
 
 def test_hdsa_vectors_name_domains_functions_and_arguments(tmp_path):
     every = hdsa(tmp_path, range(44))
-    assert every.turns[1].dialogue_acts == tuple(FUNCTIONS)
+    assert every.turns[1].dialogue_acts == FUNCTIONS
     assert every.turns[1].slots == tuple((name, "") for name in ARGUMENTS if name != "none")
-    assert every.domains == tuple(sorted(TOPICS))
+    assert every.domains == TOPICS
     assert hdsa(tmp_path, [1, 9], [8], [4]).domains == ("hotel", "taxi")
     assert contents(hdsa(tmp_path, [], [], [])) == ["hi", "said 1", "hi", "said 2", "hi", "bye"]
 
 
 def test_hdsa_prefers_json_where_users_inform_of_what_is_new(tmp_path):
-    def exchange(state, acts):
-        return {"user": "[x]", "sys": "[x]", "user_orig": "u", "sys_orig": "s", "BS": state, "act": acts}
-
-    east, west = [["Area", "east"]], [["area", "west"]]
+    east, west, inform = [["Area", "east"]], [["area", "west"]], ("inform",)
     both = {"hotel": east, "taxi": west}
-    info = [
-        exchange({"hotel": east}, {"hotel-inform-stars": "4", "hotel-request-area": "?", "general-none-none": "none"}),
-        exchange(both, {"booking-inform-none": "none"}),
-        exchange(both, {"taxi-sorry-area": "none"}),
-        exchange({"hotel": west}, {}),
+    states = [
+        ({"hotel": east}, {"hotel-inform-stars": "4", "hotel-request-area": "?", "general-none-none": "none"}),
+        (both, {"booking-inform-none": "none"}),
+        (both, {"taxi-sorry-area": "none"}),
+        ({"hotel": west}, {}),
     ]
-    found = hdsa(tmp_path, [0], more={"val.json": [{"file": "Mul1.json", "info": info}]}.items())
-    inform = ("inform",)
+    said = {"user": "[x]", "sys": "[x]", "user_orig": "u", "sys_orig": "s"}
+    info = [said | {"BS": state, "act": acts} for state, acts in states]
+    found = hdsa(tmp_path, [0], more={"val.json": [{"file": "Mul1.json", "info": info}]})
     changes = [(inform, (("area", "east"),)), (inform, (("area", "west"),)), ((), ()), (inform, (("area", "west"),))]
     assert annotated(found) == changes
     system = [(("inform", "request"), (("stars", "4"), ("area", ""))), (inform, ()), (("sorry",), (("area", ""),))]
@@ -388,14 +364,13 @@ def test_hdsa_prefers_json_where_users_inform_of_what_is_new(tmp_path):
     ],
 )
 def test_ubuntu_irc_leaves_out_what_is_no_conversation_of_two(tmp_path, line, links):
-    def files(last, replies):
-        lines = ["[10:00] <a> is it on?", "[10:01] <b> yes", "[10:02]  * a nods <slowly>", last]
+    def files(*replies):
+        lines = ["[10:00] <a> is it on?", "[10:01] <b> yes", "[10:02]  * a nods <slowly>", line]
         annotation = "".join(f"{one} {other} -\n" for one, other in replies)
         return {"dev/log.ascii.txt": "\n".join(lines), "dev/log.annotation.txt": annotation}
 
-    with pytest.raises(InputError, match="gave nothing"):
-        read(tmp_path, "ubuntu_irc", files(line, links), "dev")
-    found = read_one(tmp_path, "ubuntu_irc", files(line, [(1, 2), (3, 3), (1, 0)]), "dev")  # in any order and direction
+    assert "gave nothing" in refused(tmp_path, "ubuntu_irc", files(*links), "dev")
+    found = read_one(tmp_path, "ubuntu_irc", files((1, 2), (3, 3), (1, 0)), "dev")  # in any order and direction
     turns = (Turn("user", "is it on?"), Turn("assistant", "yes"), Turn("user", "nods <slowly>"))
     assert (found.id, found.turns) == ("dev/log/0", turns)
 
@@ -404,11 +379,8 @@ def test_ubuntu_irc_leaves_out_what_is_no_conversation_of_two(tmp_path, line, li
 
 
 def test_jddc2018_takes_one_comma_off_and_leaves_out_a_reply_that_says_nothing(tmp_path):
-    one, other = read(
-        tmp_path, "jddc2018", {"devQuestions.txt": "到了吗,,\n好,\n", "devAnswers.txt": "还没,请稍等,\n, ,\n"}, "dev"
-    )
-    assert contents(one) == ["到了吗,", "还没,请稍等"]
-    assert contents(other) == ["好"]
+    files = {"devQuestions.txt": "到了吗,,\n好,\n", "devAnswers.txt": "还没,请稍等,\n, ,\n"}
+    assert [contents(each) for each in read(tmp_path, "jddc2018", files, "dev")] == [["到了吗,", "还没,请稍等"], ["好"]]
 
 
 def test_snips_reads_characters_spelled_as_surrogates(tmp_path):
@@ -420,8 +392,8 @@ def test_snips_reads_characters_spelled_as_surrogates(tmp_path):
 def test_few_shot_intent_slots_are_runs_of_words(tmp_path):
     lines = {
         "seq.in": " to new york or york via oslo \n",
-        "label": "a#b\n",
         "seq.out": "O B-To I-To O B-To I-by B-by\n",
+        "label": "a#b\n",
     }
     files = {f"ATIS/train/{name}": line for name, line in lines.items()}
     (turn,) = read_one(tmp_path, "few_shot_atis", files, "train").turns
@@ -431,10 +403,9 @@ def test_few_shot_intent_slots_are_runs_of_words(tmp_path):
 
 def test_ubuntu_speakers_change_at_the_end_of_a_turn_even_an_empty_one(tmp_path):
     said = "a __eou__ b __eou__ __eot__ __eou__ __eot__ c __eou__ __eot__ d __eot__"
-    rows = [f"{said},e __eou__ f __eou__,1", "a,b,0", "a,b,1.0", "a,b,0.0"]
-    found = read(tmp_path, "ubuntu", {"train.csv": "\n".join(["Context,Utterance,Label", *rows])}, "train")
-    spoken = [("user", "a"), ("user", "b"), ("user", "c"), ("assistant", "d")]
-    assert [(turn.role, turn.content) for turn in found[0].context] == spoken
+    rows = ["Context,Utterance,Label", f"{said},e __eou__ f __eou__,1", "a,b,0", "a,b,1.0", "a,b,0.0"]
+    found = read(tmp_path, "ubuntu", {"train.csv": "\n".join(rows)}, "train")
+    assert found[0].context == (Turn("user", "a"), Turn("user", "b"), Turn("user", "c"), Turn("assistant", "d"))
     assert found[0].responses == ("e f",)
     assert [item.correct for item in found] == [(0,), (), (0,), ()]
 
@@ -444,21 +415,17 @@ def test_dstc7_answers_of_test_may_come_from_a_file_of_their_own(tmp_path):
     said = [{"speaker": "participant_2", "utterance": "hi"}]
     record = {"example-id": 7, "messages-so-far": said, "options-for-next": options}
     answers = {"ubuntu_responses_subtask_1.tsv": "6\tA\tno\n7\tB,A\tyes\n"}
-
-    def correct(split, **more):
+    right = "options-for-correct-answers"
+    for split, more, correct in (("test", {}, (1, 0)), ("test", {right: options[1:]}, (1,)), ("dev", {right: []}, ())):
         files = {f"ubuntu_{split}_subtask_1.json": [record | more], **answers}
-        return read_one(tmp_path, "dstc7_ubuntu", files, split).correct
-
-    assert correct("test") == (1, 0)
-    assert correct("test", **{"options-for-correct-answers": options[1:]}) == (1,)
-    assert correct("dev", **{"options-for-correct-answers": []}) == ()
+        assert read_one(tmp_path, "dstc7_ubuntu", files, split).correct == correct
 
 
 def test_ecommerce_lines_of_one_context_are_one_example_of_at_most_ten(tmp_path):
     lines = ["1\ta\tb", *["0\ta\tc\tb"] * 10, "1\ta\tc\td"]
     one, more, rest = read(tmp_path, "ecommerce", {"ECD_sample/train": "\n".join(lines) + "\n\n"}, "train")
     assert (one.responses, one.correct, len(one.context)) == (("b",), (0,), 1)
-    assert [(turn.role, turn.content) for turn in more.context] == [("user", "a"), ("assistant", "c")]
+    assert more.context == (Turn("user", "a"), Turn("assistant", "c"))
     assert (more.responses, more.correct) == (("b",) * 10, ())
     assert (rest.responses, rest.correct, rest.id) == (("d",), (0,), "train/2")
 
@@ -469,9 +436,8 @@ def test_dialogue_nli_as_a_list_and_as_lines(tmp_path, as_lines, mark):
     pairs = [{"sentence1": "i sing .", "sentence2": f"i am {n} .", "label": "neutral"} for n in range(3)]
     content = mark + ("\n".join(map(json.dumps, pairs)) if as_lines else json.dumps(pairs, indent=1))
     found = read(tmp_path, "dialogue_nli", {"dialogue_nli_test.jsonl": content}, "test")
-    assert [(pair.second, pair.label, pair.id) for pair in found] == [
-        (f"i am {n} .", "neutral", f"test/{n}") for n in range(3)
-    ]
+    expected = [(f"i am {n} .", "neutral", f"test/{n}") for n in range(3)]
+    assert [(pair.second, pair.label, pair.id) for pair in found] == expected
 
 
 # DialogStudio.
@@ -490,9 +456,8 @@ def studio(folder, dataset, *exchanges, **about):
 
 
 def test_dialogstudio_reads_a_dataset_beyond_the_twenty_without_labels(tmp_path):
-    dialogue = studio(
-        tmp_path, "STAR", exchange("Hi", "Hello", "{ not looked at", {"frames": 3}), exchange("", "Still?")
-    )
+    exchanges = (exchange("Hi", "Hello", "{ not looked at", {"frames": 3}), exchange("", "Still?"))
+    dialogue = studio(tmp_path, "STAR", *exchanges)
     assert dialogue.turns == (Turn("user", "Hi"), Turn("assistant", "Hello"), Turn("assistant", "Still?"))
     assert dialogue.domains == ()
 

@@ -1,4 +1,4 @@
-"""What a corpus holds: the counts, in closed form, and their picture."""
+"""What a corpus holds: the counts, in closed form, their table and their picture."""
 
 from __future__ import annotations
 
@@ -11,30 +11,34 @@ from collections import Counter
 
 import pytest
 
-from hf_dialemb.corpora import load_dialogues
+from hf_dialemb.cli import main
+from hf_dialemb.corpora import describe, load_dialogues
 from hf_dialemb.corpora.audit.histograms import MAX_BINS, bin_counts, draw_histograms
 from hf_dialemb.corpora.audit.statistics import Histogram, Statistics, most_frequent
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
+HOTEL = (
+    Turn("user", "a cheap hotel please", ("inform", "greet"), (("price", "cheap"), ("stars", "")), ("book",)),
+    Turn("assistant", "which  area", ("request",), (("area", ""), ("area", "any"))),
+    Turn("user", "north", ("inform",), (("area", "north"),)),
+)
 DIALOGUES = [
-    Dialogue(
-        (
-            Turn("user", "a cheap hotel please", ("inform", "greet"), (("price", "cheap"), ("stars", "")), ("book",)),
-            Turn("assistant", "which  area", ("request",), (("area", ""), ("area", "any"))),
-            Turn("user", "north", ("inform",), (("area", "north"),)),
-        ),
-        "a",
-        ("hotel",),
-    ),
+    Dialogue(HOTEL, "a", ("hotel",)),
     Dialogue((Turn("user", "a taxi"), Turn("assistant", "Which area")), "b", ("taxi", "hotel", "taxi")),
     Dialogue((Turn("assistant", "hello"), Turn("assistant", "hello there")), "c", ("taxi",)),
     Dialogue((Turn("speaker_3", "north", intents=("book", "book")),), "d"),
 ]
 
 
-def say(*texts, roles=("user", "assistant")):
-    return Dialogue(tuple(Turn(roles[index % len(roles)], text) for index, text in enumerate(texts)))
+def say(*texts, roles=("user", "assistant"), domains=()):
+    return Dialogue(tuple(Turn(roles[index % len(roles)], text) for index, text in enumerate(texts)), "", domains)
+
+
+def rows(dialogues):
+    """The rows of the table: two spaces or more lie between name and value."""
+    pairs = (line.rsplit("  ", 1) for line in describe(dialogues).splitlines())
+    return [(name.strip(), value) for name, value in pairs]
 
 
 def histogram(values):
@@ -51,35 +55,29 @@ def png_size(path):
 
 
 def test_every_count_is_of_the_dialogues():
-    assert Statistics.of(DIALOGUES).to_json() == {
-        "dialogues": 4,
-        "turns": 8,
-        "words": 15,
-        "turns_per_dialogue": {"mean": 2.0, "median": 2.0, "min": 1, "max": 3, "histogram": {"1": 1, "2": 2, "3": 1}},
-        "words_per_turn": {"mean": 1.875, "median": 2.0, "min": 1, "max": 4, "histogram": {"1": 3, "2": 4, "4": 1}},
-        "words_per_dialogue": {
-            "mean": 3.75,
-            "median": 3.5,
-            "min": 1,
-            "max": 7,
-            "histogram": {"1": 1, "3": 1, "4": 1, "7": 1},
-        },
+    def spread(mean, median, least, most, histogram):
+        return {"mean": mean, "median": median, "min": least, "max": most, "histogram": histogram}
+
+    stream = iter(DIALOGUES)
+    assert Statistics.of(stream).to_json() == {
+        **{"dialogues": 4, "turns": 8, "words": 15, "labelled_turns": 4, "one_speaker_dialogues": 2},
+        "turns_per_dialogue": spread(2.0, 2.0, 1, 3, {"1": 1, "2": 2, "3": 1}),
+        "words_per_turn": spread(1.875, 2.0, 1, 4, {"1": 3, "2": 4, "4": 1}),
+        "words_per_dialogue": spread(3.75, 3.5, 1, 7, {"1": 1, "3": 1, "4": 1, "7": 1}),
         "turns_by_role": {"user": 3, "assistant": 4, "speaker_3": 1},
-        "one_speaker_dialogues": 2,
         "single_domain": {"dialogues": 2, "mean_turns": 2.5, "mean_words": 5.0},
         "domains": {"distinct": 2, "counts": {"hotel": 2, "taxi": 2}},
         "dialogue_acts": {"distinct": 3, "counts": {"inform": 2, "greet": 1, "request": 1}},
         "slots": {"distinct": 3, "counts": {"area": 2, "price": 1, "stars": 1}},
         "intents": {"distinct": 1, "counts": {"book": 2}},
-        "labelled_turns": 4,
         "duplicates": {"dialogues": 0, "dialogue_share": 0.0, "utterances": 2, "utterance_share": 0.25},
     }
-
-
-def test_a_stream_gives_what_the_list_gives_and_is_read_once():
-    stream = iter(DIALOGUES)
-    assert Statistics.of(stream).to_json() == Statistics.of(DIALOGUES).to_json()
     assert next(stream, None) is None
+    counts = Statistics.of([]).to_json()
+    assert counts["turns_per_dialogue"] == spread(None, None, None, None, {})
+    assert counts["single_domain"] == {"dialogues": 0, "mean_turns": None, "mean_words": None}
+    assert counts["duplicates"]["dialogue_share"] == 0.0
+    assert json.loads(json.dumps(counts, allow_nan=False)) == counts
 
 
 def test_the_order_of_the_dialogues_does_not_matter(sample_dialogues):
@@ -90,12 +88,49 @@ def test_the_order_of_the_dialogues_does_not_matter(sample_dialogues):
     assert one.to_table() == other.to_table()
 
 
-def test_no_dialogue_gives_counts_of_nothing():
-    counts = Statistics.of([]).to_json()
-    assert counts["turns_per_dialogue"] == {"mean": None, "median": None, "min": None, "max": None, "histogram": {}}
-    assert counts["single_domain"] == {"dialogues": 0, "mean_turns": None, "mean_words": None}
-    assert counts["duplicates"]["dialogue_share"] == 0.0
-    assert json.loads(json.dumps(counts, allow_nan=False)) == counts
+def test_the_table_has_every_count():
+    dialogues = [
+        say("one two three", "four", domains=("hotel",)),
+        say("one  two", "three four", "five", domains=("taxi", "hotel")),
+        say("one"),
+        say("one two", "three", "four", "five six", domains=("taxi", "hotel", "train")),
+    ]
+    assert rows(dialogues) == [
+        *(("dialogues", "4"), ("turns", "10"), ("mean turns", "2.5"), ("mean words", "4.0")),
+        *(("single-domain dialogues", "1"), ("mean turns", "2.0"), ("mean words", "4.0")),
+        *(("speakers", "2"), ("user", "6 turns"), ("assistant", "4 turns")),
+        *(("labels", "3"), ("hotel", "3"), ("taxi", "2"), ("train", "1")),
+        *(("duplicate dialogues", "0 (0.0%)"), ("duplicate utterances", "2 (20.0%)")),
+    ]
+    bare = [("single-domain dialogues", "0"), ("speakers", "1"), ("user", "1 turns"), ("labels", "0")]
+    assert rows([say("hello")])[4:] == bare
+    assert [value for _, value in rows([])] == ["0"] * 5
+    assert rows([say("hello", domains=("\x1b[2J",))])[-1] == ("\\x1b[2J", "1")  # no command to the terminal
+    asked = Turn("user", "a room", ("inform", "greet"), (("area", "north"), ("area", "")), ("book",))
+    twice = Dialogue((asked, Turn("assistant", "which", ("request",)), Turn("user", "any", ("inform",))))
+    assert rows(iter([twice, say("hello"), twice]))[9:] == [
+        *(("dialogue acts", "3"), ("inform", "4 turns"), ("greet", "2 turns"), ("request", "2 turns")),
+        *(("slots", "1"), ("area", "2 turns"), ("intents", "1"), ("book", "2 turns")),
+        *(("duplicate dialogues", "1 (33.3%)"), ("duplicate utterances", "3 (42.9%)")),
+    ]
+
+
+def test_the_ten_most_frequent_labels_stand_there_whatever_the_order():
+    names = [f"label{number:02}" for number in range(14)]
+    dialogues = [say("hello", domains=(name,)) for name in [*names, "label13"]]
+    found = [row for row in rows(dialogues) if row[0].startswith("label")]
+    assert found == [("labels", "14"), ("label13", "2"), *((name, "1") for name in names[:9])]
+    assert describe(dialogues[::-1]) == describe(dialogues)
+    assert most_frequent(Counter({"b": 1, "c": 2, "a": 1, "d": 3}), 3) == ["d", "c", "a"]
+    assert most_frequent(Counter({"a": 1}), 3) == ["a"]
+    assert most_frequent(Counter(), 3) == []
+
+
+def test_the_command_prints_the_table_and_writes_the_dialogues(tmp_path, capsys, sample_dialogues):
+    output = tmp_path / "sample.jsonl"
+    assert main(["corpus", "stats", "--corpus", "sample", "--split", "dev", "--output", str(output)]) == 0
+    assert capsys.readouterr().out == f"{describe(sample_dialogues)}\nWrote {output}\n"
+    assert load_dialogues(str(output)) == sample_dialogues
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 99, 100, 101])
@@ -112,25 +147,13 @@ def test_a_histogram_agrees_with_the_numbers_themselves(count):
         assert sum(value < bound for value in values) * 100 < percent * count
 
 
-def test_texts_are_the_same_but_for_case_and_white_space():
+def test_what_counts_as_a_duplicate():
     found = Statistics.of([say("Hello  there\n", "YES"), say(" hello there", "yes"), say("hello, there", "yes")])
     assert (found.duplicate_dialogues, found.duplicate_utterances) == (1, 3)
-
-
-def test_dialogues_are_the_same_if_the_same_roles_say_the_same_turns():
     assert Statistics.of([say("a", "b"), say("a", "b"), say("a", "b")]).duplicate_dialogues == 2
     others = [say("a", "b"), say("b", "a"), say("a b"), say("a", "b", roles=("assistant", "user")), say("a", "b", "a")]
     assert Statistics.of(others).duplicate_dialogues == 0
-
-
-def test_half_a_character_is_counted_as_any_other():
-    assert Statistics.of([say("\ud800"), say("\ud800"), say("\ud801")]).duplicate_dialogues == 1
-
-
-def test_the_most_frequent_labels_come_first_and_ties_by_the_alphabet():
-    assert most_frequent(Counter({"b": 1, "c": 2, "a": 1, "d": 3}), 3) == ["d", "c", "a"]
-    assert most_frequent(Counter({"a": 1}), 3) == ["a"]
-    assert most_frequent(Counter(), 3) == []
+    assert Statistics.of([say("\ud800"), say("\ud800"), say("\ud801")]).duplicate_dialogues == 1  # half a character
 
 
 @pytest.mark.parametrize("values", [[3], range(40), range(41), [*range(0, 400, 2), 10_000], [5] * 99 + [10**9]])
@@ -141,13 +164,10 @@ def test_bins_are_equal_few_and_lose_only_the_tail(values):
     assert starts == [min(values) + index * width for index in range(len(starts))]
     assert counts == [sum(start <= value < start + width for value in values) for start in starts]
     assert sum(counts) >= 0.99 * len(values)
-
-
-def test_bins_of_more_than_one_number_hold_as_many_even_as_odd_ones():
     assert bin_counts(histogram(range(40)))[2] == 1
     assert bin_counts(histogram(range(101)))[2] == 4
-    even = bin_counts(histogram(range(2, 202, 2)))
-    assert set(even[1][:-1]) == {even[2] / 2}
+    _, even, width = bin_counts(histogram(range(2, 202, 2)))  # a bin holds as many even numbers as odd ones
+    assert set(even[:-1]) == {width / 2}
 
 
 @pytest.fixture
@@ -165,14 +185,13 @@ def drawn(tmp_path):
 
 @pytest.mark.slow
 def test_the_picture_is_a_png_that_grows_with_the_number_of_bars(drawn):
-    def height(bars):
-        return 150 * (4.4 + 1.2 + 0.26 * bars)
-
-    labelled = [Dialogue((Turn("user", "hello"),), domains=(f"label {index}",)) for index in range(30)]
+    labelled = [say("hello", domains=(f"label {index}",)) for index in range(30)]
     assert png_size(drawn([say("hello")])) == (2250, 660)
-    for count, bars in ((1, 1), (3, 3), (20, 20), (21, 21), (30, 21)):
-        assert png_size(drawn(labelled[:count])) == (2250, pytest.approx(height(bars), abs=1))
-    assert png_size(drawn(DIALOGUES)) == (2250, pytest.approx(height(3), abs=1))
+    for dialogues, bars in ((DIALOGUES, 3), *((labelled[:count], min(count, 21)) for count in (1, 3, 20, 21, 30))):
+        height = 150 * (4.4 + 1.2 + 0.26 * bars)
+        assert png_size(drawn(dialogues)) == (2250, pytest.approx(height, abs=1))
+    assert drawn(DIALOGUES).read_bytes() != drawn(DIALOGUES[:3]).read_bytes()
+    assert drawn(DIALOGUES).read_bytes() == drawn(DIALOGUES[::-1]).read_bytes()
 
 
 @pytest.mark.filterwarnings("error")
@@ -180,12 +199,6 @@ def test_text_of_the_corpus_is_drawn_as_it_stands(drawn):
     names = ("$\\frac{half$", "costs $5_^$", "_hidden", "%d {} \\alpha", "a\nb\x1b[31m", "long " * 40)
     dialogues = [Dialogue((Turn("user", "hi", names, tuple((name, "") for name in names), names),), domains=names)]
     assert png_size(drawn(dialogues, title="$\\broken{ title$"))[0] == 2250
-
-
-@pytest.mark.slow
-def test_different_corpora_give_different_pictures(drawn):
-    assert drawn(DIALOGUES).read_bytes() != drawn(DIALOGUES[:3]).read_bytes()
-    assert drawn(DIALOGUES).read_bytes() == drawn(DIALOGUES[::-1]).read_bytes()
 
 
 def test_a_picture_needs_a_dialogue_and_matplotlib(tmp_path, monkeypatch):

@@ -1,14 +1,16 @@
 """Facts about corpora in the unified form: the files, the figures, what may enter, and that it is all or nothing."""
 
 import json
-import os
+import operator
+import sys
 from dataclasses import replace
+from functools import reduce
 from types import ModuleType
 
 import pytest
-import yaml
+from huggingface_hub import DatasetCard
 
-from hf_dialemb.corpora import read_jsonl, registry, write_jsonl
+from hf_dialemb.corpora import registry, write_jsonl
 from hf_dialemb.corpora.audit.dataset_card import PAPER_TABLE, dataset_card
 from hf_dialemb.corpora.audit.unify import unified_features, unify
 from hf_dialemb.corpora.corpus import SPLITS, Corpus
@@ -32,7 +34,7 @@ HELD_OUT = Dialogue((Turn("user", "Bye then", ("bye",)),), "dev/1")
 PLAIN = Dialogue((Turn("user", "Nothing is known of this"),), "plain")
 
 
-def register(monkeypatch, folder, name, splits, terms="permissive", kind="dialogues", part_of="", shared=SPLITS):
+def register(monkeypatch, folder, name, splits, terms="permissive", **more):
     """Registers a corpus of .jsonl files and writes them; a split of None has no file."""
     for split, dialogues in splits.items():
         if dialogues is not None:
@@ -40,28 +42,13 @@ def register(monkeypatch, folder, name, splits, terms="permissive", kind="dialog
             write_jsonl(dialogues, folder / name / f"{split}.jsonl")
 
     def records(source, split):
-        for place, stream in source.files(f"{split}.jsonl"):
-            for line in stream:
-                yield place, json.loads(line)
+        return ((place, json.loads(line)) for place, stream in source.files(f"{split}.jsonl") for line in stream)
 
-    files = {split: (f"{split}.jsonl",) for split in splits}
+    files, source = {split: (f"{split}.jsonl",) for split in splits}, f"https://example.org/{name}"
     licence = {"permissive": "MIT", "share-alike": "CC BY-SA 4.0", "research": "CC BY-NC 4.0"}[terms]
-    corpus = Corpus(
-        name,
-        files,
-        records,
-        Dialogue.from_json,
-        f"https://example.org/{name}",
-        licence,
-        terms,
-        kind=kind,
-        part_of=part_of,
-        shared=shared,
-        extract="a|b",
-    )
     module = ModuleType(name)
-    module.CORPORA = (corpus,)
-    monkeypatch.setitem(__import__("sys").modules, f"hf_dialemb.corpora.readers.{name}", module)
+    module.CORPORA = (Corpus(name, files, records, Dialogue.from_json, source, licence, terms, extract="a|b", **more),)
+    monkeypatch.setitem(sys.modules, f"hf_dialemb.corpora.readers.{name}", module)
     monkeypatch.setitem(registry.CORPORA, name, name)
 
 
@@ -78,166 +65,222 @@ def data(tmp_path, monkeypatch):
     return folder
 
 
-def made(data, tmp_path, *names, **options):
-    folder = tmp_path / "unified"
-    return folder, unify(names, data, folder, show_progress=False, **options)
+@pytest.fixture
+def made(data, tmp_path):
+    """A function that unifies corpora of ``data``, and returns the folder and the figures."""
+
+    def make(names, folder="unified", **options):
+        return tmp_path / folder, unify(names.split(), data, tmp_path / folder, show_progress=False, **options)
+
+    return make
 
 
-def test_the_json_files_have_the_form_of_the_paper(data, tmp_path):
-    folder, _ = made(data, tmp_path, "hotel")
-    acts = {"acts": ["inform"], "main_acts": ["inform"], "original_acts": ["inform"]}
-    asked = {name: ["request", "inform"] for name in ("acts", "main_acts", "original_acts")}
-    counted = {**acts, "original_acts": ["inform", "inform count"]}
-    bye = {"acts": ["good bye"], "main_acts": ["good bye"], "original_acts": ["bye"]}
-    request = {name: ["request"] for name in ("acts", "main_acts", "original_acts")}
+def content_of(file):
+    return json.loads(file.read_text())
 
-    def turn(speaker, text, domains, **labels):
+
+def test_the_json_files_have_the_form_of_the_paper(made):
+    folder, _ = made("hotel")
+
+    def turn(speaker, text, domains, acts=(), original=None, **labels):
+        names = {"acts": [*acts], "main_acts": [*acts], "original_acts": original or [*acts]}
+        labels = {"dialog_acts": names} | labels if acts else labels
         return {"speaker": speaker, "text": text, "domains": domains, "labels": labels}
 
+    hotel, counted = ["hotel"], ["inform", "inform count"]
     expected = {
         "train/1": [
-            turn("user", "I look for two rooms", ["hotel"], dialog_acts=acts, slots=["room"], intents=["findhotel"]),
-            turn("user", "In the centre, what is the price?", ["hotel"], dialog_acts=asked, slots=["price", "area"]),
-            turn("system", "It is 80 euros", ["hotel"], dialog_acts=counted, slots=["price"]),
-            turn("user", "Book it, please", ["hotel"], intents=["bookhotel"]),
+            turn("user", "I look for two rooms", hotel, ["inform"], slots=["room"], intents=["findhotel"]),
+            turn("user", "In the centre, what is the price?", hotel, ["request", "inform"], slots=["price", "area"]),
+            turn("system", "It is 80 euros", hotel, ["inform"], counted, slots=["price"]),
+            turn("user", "Book it, please", hotel, intents=["bookhotel"]),
         ],
-        "train/2": [turn("user", "Which area?", ["restaurant"], dialog_acts=request, slots=["area"])],
-        "dev/1": [turn("user", "Bye then", [], dialog_acts=bye)],
+        "train/2": [turn("user", "Which area?", ["restaurant"], ["request"], slots=["area"])],
+        "dev/1": [turn("user", "Bye then", [], ["good bye"], ["bye"])],
     }
-    stats = {
-        "domains": {"hotel": 5, "restaurant": 1},
-        "labels": {
-            "dialog_acts": {
-                "acts": {"greeting": 1, "inform": 3, "request": 2, "good bye": 1},
-                "main_acts": {"greeting": 1, "inform": 3, "request": 2, "good bye": 1},
-                "original_acts": {"greet": 1, "inform": 3, "request": 2, "inform count": 1, "bye": 1},
-            },
-            "slots": {"room": 1, "price": 2, "area": 2},
-            "intents": {"findhotel": 1, "bookhotel": 1},
-        },
-    }
-    assert json.loads((folder / "json/hotel/data.json").read_text()) == {"stats": stats, "dialogs": expected}
-    assert json.loads((folder / "json/hotel/stats.json").read_text()) == stats
+    acts = {"greeting": 1, "inform": 3, "request": 2, "good bye": 1}
+    original = {"greet": 1, "inform": 3, "request": 2, "inform count": 1, "bye": 1}
+    acts = {"acts": acts, "main_acts": acts, "original_acts": original}
+    slots, intents = {"room": 1, "price": 2, "area": 2}, {"findhotel": 1, "bookhotel": 1}
+    labels = {"dialog_acts": acts, "slots": slots, "intents": intents}
+    stats = {"domains": {"hotel": 5, "restaurant": 1}, "labels": labels}
+    assert content_of(folder / "json/hotel/data.json") == {"stats": stats, "dialogs": expected}
+    assert content_of(folder / "json/hotel/stats.json") == stats
 
 
-def test_the_folder_is_a_dataset(data, tmp_path):
+def test_the_folder_is_a_dataset(made, tmp_path):
     from datasets import load_dataset
 
-    folder, _ = made(data, tmp_path, "hotel", "woz2", terms="research")
+    folder, _ = made("hotel woz2", terms="research")
     cache = str(tmp_path / "cache")
     dataset = load_dataset(str(folder), cache_dir=cache)
-    assert {split: rows["id"][:] for split, rows in dataset.items()} == {
-        "train": ["train/1", "train/2", "train/2"],
-        "validation": ["dev/1"],
-    }
+    ids = {"train": ["train/1", "train/2", "train/2"], "validation": ["dev/1"]}
+    assert {split: rows["id"][:] for split, rows in dataset.items()} == ids
     assert dataset["train"]["corpus"][:] == ["hotel", "hotel", "woz2"]
     assert all(rows.features == unified_features() for rows in dataset.values())
     assert load_dataset(str(folder), "woz2", cache_dir=cache)["train"].num_rows == 1
     first = dataset["train"][0]
     assert first["domains"] == ["hotel"]
     assert [message["content"] for message in first["messages"]] == [turn.content for turn in FIRST.turns]
+    acts, slots = ["request", "inform"], [{"name": "price", "value": ""}, {"name": "area", "value": "centre"}]
     assert first["messages"][3] == {
-        "role": "user",
-        "content": "In the centre, what is the price?",
-        "dialogue_acts": ["request", "inform"],
-        "main_acts": ["request", "inform"],
-        "original_acts": ["request", "inform"],
-        "slots": [{"name": "price", "value": ""}, {"name": "area", "value": "centre"}],
-        "intents": [],
-        "action": "inform, request area, price",
+        **{"role": "user", "content": FIRST.turns[3].content, "dialogue_acts": acts, "main_acts": acts},
+        **{"original_acts": acts, "slots": slots, "intents": [], "action": "inform, request area, price"},
     }
     assert [message["intents"] for message in first["messages"][4:]] == [["findhotel"], ["bookhotel"]]
     assert Dialogue.from_json(dataset["validation"][0]).turns == (Turn("user", "Bye then", ("good bye",)),)
 
 
-def test_figures_stand_beside_those_of_the_paper(data, tmp_path):
-    folder, stats = made(data, tmp_path, "hotel", "woz2", terms="research")
-    assert json.loads((folder / "stats.json").read_text()) == stats
+def test_figures_stand_beside_those_of_the_paper_and_the_card_says_the_same(made):
+    folder, stats = made("hotel woz2", terms="research")
+    assert content_of(folder / "stats.json") == stats
     hotel, woz2, totals = stats["corpora"]["hotel"], stats["corpora"]["woz2"], stats["totals"]
     assert hotel["dialogues"] == {"train": 2, "dev": 1}
     labels = ("turns", "labelled", "utterances", "domains", "original_acts", "acts", "slots", "actions", "act_alone")
     assert [hotel[label] for label in labels] == [8, 7, 6, 2, 5, 4, 3, 5, 1]
     assert [totals[label] for label in labels] == [9, 8, 7, 2, 5, 4, 3, 5, 1]
-    assert hotel["paper"] is None
-    assert woz2["paper"] == PAPER_TABLE["woz2"]._asdict()
-    assert totals["paper"] is None
+    assert (hotel["paper"], woz2["paper"], totals["paper"]) == (None, PAPER_TABLE["woz2"]._asdict(), None)
     assert stats["totals_of_paper"]["paper"]["utterances"] == "3.4M"
     assert stats["totals_of_paper"]["utterances"] == woz2["utterances"]
     assert stats["shares"]["domains"] == {"hotel": 5 / 8, "restaurant": 2 / 8}
     assert list(stats["shares"]["acts"].items())[:2] == [("inform", 3 / 8), ("request", 3 / 8)]
 
-
-def test_an_action_is_frequent_above_a_hundred(data, tmp_path, monkeypatch):
-    for name, count in (("rare", 100), ("frequent", 101)):
-        many = [Dialogue(SECOND.turns, str(index)) for index in range(count)]
-        register(monkeypatch, data, name, {"train": many})
-    _, stats = made(data, tmp_path, "rare", "frequent")
-    assert {name: corpus["frequent_actions"] for name, corpus in stats["corpora"].items()} == {"rare": 0, "frequent": 1}
-    assert stats["totals"]["frequent_actions"] == stats["totals"]["actions"] == 1
-
-
-def test_row_groups_hold_all_rows_in_order(data, tmp_path, monkeypatch):
-    from pyarrow import parquet
-
-    monkeypatch.setattr("hf_dialemb.corpora.audit.unify._ROWS", 2)
-    register(monkeypatch, data, "five", {"train": [Dialogue(SECOND.turns, str(index)) for index in range(5)]})
-    folder, _ = made(data, tmp_path, "five")
-    file = parquet.ParquetFile(folder / "train/five.parquet")
-    assert [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)] == [2, 2, 1]
-    assert file.read().column("id").to_pylist() == ["0", "1", "2", "3", "4"]
-
-
-def test_the_card_says_what_the_figures_say(data, tmp_path):
-    folder, stats = made(data, tmp_path, "hotel", "woz2", terms="research")
     card = (folder / "README.md").read_text()
     assert card == dataset_card(json.loads(json.dumps(stats)))
-    front = yaml.safe_load(card.split("---\n")[1])
-    assert front["license"] == "other"
-    assert [config["config_name"] for config in front["configs"]] == ["default", "hotel", "woz2"]
-    assert front["configs"][1]["data_files"] == [
-        {"split": "train", "path": "train/hotel.parquet"},
-        {"split": "validation", "path": "dev/hotel.parquet"},
-    ]
+    metadata = DatasetCard.load(folder / "README.md").data
+    assert (metadata.license, metadata.size_categories) == ("other", ["n<1K"])
+    assert [config["config_name"] for config in metadata.configs] == ["default", "hotel", "woz2"]
+    files = {"train": "train/hotel.parquet", "validation": "dev/hotel.parquet"}
+    assert {each["split"]: each["path"] for each in metadata.configs[1]["data_files"]} == files
     assert "| hotel (a\\|b) | MIT | 2 | 1 | 0 | 8 | https://example.org/hotel |" in card
     assert "| hotel | 6 | 2 | 5 | 4 | 3 | 5 | 7 | 0 | 1 |  |  |  |  |  |  |  |" in card
     assert "| woz2 | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 0 | 0 | WOZ2.0 | 4.4K | 1 | 2 |  | 10 |  |" in card
     assert "| inform | 37.50% |" in card
     assert "Train was compared with hotel/dev; dialogues that equal or nearly equal one of theirs" in card
     assert "are counted too): none." in card
-    tables = [line.count(" | ") for line in card.splitlines() if line.startswith("| ")]
-    assert set(tables) == {6, 16, 1}
+    assert {line.count(" | ") for line in card.splitlines() if line.startswith("| ")} == {6, 16, 1}
 
-
-def test_the_card_lists_no_rare_acts_and_domains(data, tmp_path):
-    _, stats = made(data, tmp_path, "hotel")
     stats["shares"]["acts"] = {"inform": 0.9, "offer": 0.001, "ask name": 0.0009, "ask day": 0.0001}
-    card = dataset_card(stats)
-    assert "| inform | 90.00% |\n| offer | 0.10% |\n| and 2 more | each below 0.10% |\n\n| Domains" in card
+    rare = "| inform | 90.00% |\n| offer | 0.10% |\n| and 2 more | each below 0.10% |\n\n| Domains"
+    assert rare in dataset_card(stats)
 
 
-def test_the_hub_reads_the_card(data, tmp_path):
-    from huggingface_hub import DatasetCard
+def test_row_groups_hold_all_rows_in_order(data, made, monkeypatch):
+    from pyarrow import parquet
 
-    folder, _ = made(data, tmp_path, "hotel")
-    metadata = DatasetCard.load(folder / "README.md").data
-    assert metadata.license == "other"
-    assert metadata.size_categories == ["n<1K"]
-
-
-def test_all_takes_what_is_at_hand_labelled_and_allowed(data, tmp_path):
-    folder, stats = made(data, tmp_path, "all")
-    assert list(stats["corpora"]) == ["hotel"]
-    assert stats["left_out"] == {
-        "absent": "its files are not at hand",
-        "chat": "it has neither dialogue acts nor slots",
-        "woz2": "its licence (CC BY-NC 4.0) counts as 'research'",
-    }
-    assert "- chat: it has neither dialogue acts nor slots\n" in (folder / "README.md").read_text()
+    monkeypatch.setattr("hf_dialemb.corpora.audit.unify._ROWS", 2)
+    register(monkeypatch, data, "five", {"train": many(5)})
+    folder, _ = made("five")
+    file = parquet.ParquetFile(folder / "train/five.parquet")
+    assert [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)] == [2, 2, 1]
+    assert file.read().column("id").to_pylist() == ["0", "1", "2", "3", "4"]
 
 
-def test_all_under_any_licence(data, tmp_path):
-    _, stats = made(data, tmp_path, "all", terms="research")
-    assert list(stats["corpora"]) == ["hotel", "woz2"]
+def many(count):
+    return [Dialogue(SECOND.turns, str(index)) for index in range(count)]
+
+
+LONGER = Dialogue((*FIRST.turns[:3], Turn("user", "What does the larger of these rooms cost?")), "train/3")
+ASKED = Dialogue((Turn("user", "what does the larger of these rooms cost"),), "test/1")
+COPY = replace(FIRST, id="dev/9")
+LEFT_OUT = {"absent": "its files are not at hand", "chat": "it has neither dialogue acts nor slots"}
+RESEARCH = "its licence (CC BY-NC 4.0) counts as 'research'"
+# Corpora that are there too, what is unified, and figures of that by their place.
+TABLE = {
+    "what is at hand and allowed": ({}, "all", {}, {"names": ["hotel"], "left_out": LEFT_OUT | {"woz2": RESEARCH}}),
+    "any licence": ({}, "all", {"terms": "research"}, {"names": ["hotel", "woz2"], "left_out": LEFT_OUT}),
+    "one split": ({}, "hotel", {"splits": "dev"}, {"totals/dialogues": {"dev": 1}, "files": ["dev/hotel.parquet"]}),
+    "no label": ({}, "chat", {}, {"ids/chat": [], "totals/utterances": 0, "shares": {"acts": {}, "domains": {}}}),
+    "no id": (
+        {"none": {"train": [Dialogue(SECOND.turns)] * 2}}, "none", {}, {"ids/none": ["train/0", "train/1"]},
+    ),
+    "an action is frequent above a hundred": (
+        {"rare": {"train": many(100)}, "often": {"train": many(101)}}, "rare often", {},
+        {"corpora/rare/frequent_actions": 0, "corpora/often/frequent_actions": 1, "totals/frequent_actions": 1,
+         "totals/actions": 1},
+    ),
+    "what the evaluation sets hold": (
+        {"flat": {"train": [FIRST, LONGER], "dev": [COPY]}, "questions": {"test": [ASKED], "kind": "utterances"}},
+        "flat", {"evaluation": ["questions/test"]},
+        {"corpora/flat/excluded": {"dialogues": 1, "turns": len(FIRST.turns) + 1}, "ids/flat": ["train/3", "dev/9"],
+         "totals/dialogues": {"train": 1, "dev": 1}, "evaluation": ["flat/dev", "questions/test"]},
+    ),
+    "train is kept apart from splits that are not written": (
+        {"flat": {"train": [FIRST, replace(SECOND, id="train/7")], "dev": [COPY]}}, "flat", {"splits": "train"},
+        {"corpora/flat/excluded": {"dialogues": 1, "turns": len(FIRST.turns)}, "totals/dialogues": {"train": 1},
+         "evaluation": ["flat/dev"]},
+    ),
+    "nothing is left of train": (
+        {"flat": {"train": [FIRST], "dev": [COPY]}}, "flat", {},
+        {"totals/dialogues": {"dev": 1}, "files": ["dev/flat.parquet"]},
+    ),
+    "a part of another enters only without that": (
+        {"extract": {"train": [SECOND], "part_of": "hotel"}, "orphan": {"train": [SECOND], "part_of": "absent"}},
+        "all", {}, {"left_out/extract": "hotel holds its dialogues", "names": ["hotel", "orphan"]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("more", "names", "options", "expected"), TABLE.values(), ids=TABLE)
+def test_what_enters_and_its_figures(data, made, monkeypatch, more, names, options, expected):
+    for name, about in more.items():
+        splits = {split: about[split] for split in SPLITS if split in about}
+        register(monkeypatch, data, name, splits, **{key: about[key] for key in about.keys() - splits})
+    folder, stats = made(names, **options)
+    ids = {name: list(content_of(folder / "json" / name / "data.json")["dialogs"]) for name in stats["corpora"]}
+    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.parquet"))
+    found = stats | {"names": list(ids), "ids": ids, "files": files}
+    assert {place: reduce(operator.getitem, place.split("/"), found) for place in expected} == expected
+    card = (folder / "README.md").read_text()
+    assert all(f"- {name}: {reason}\n" in card for name, reason in stats["left_out"].items())
+    if "evaluation" in options:
+        assert "compared with flat/dev, questions/test" in card
+        assert "- flat: 1 dialogues, 7 turns" in card
+
+
+def test_of_two_corpora_that_share_splits_the_one_with_more_enters(data, made, monkeypatch):
+    small, whole = {"train": [SECOND], "dev": [HELD_OUT]}, {"train": [FIRST, SECOND], "dev": [HELD_OUT]}
+    register(monkeypatch, data, "small", small, part_of="whole")
+    register(monkeypatch, data, "whole", {"train": None, "dev": [HELD_OUT]}, part_of="small", shared=("dev",))
+    register(monkeypatch, data, "smallest", {"train": [SECOND]}, part_of="small")
+    _, stats = made("all")
+    assert {"small", "whole", "smallest"} & set(stats["corpora"]) == {"small"}
+    register(monkeypatch, data, "whole", whole, part_of="small", shared=("dev",))
+    _, stats = made("all", "more")
+    assert {"small", "whole", "smallest"} & set(stats["corpora"]) == {"whole"}
+    assert stats["left_out"]["smallest"] == stats["left_out"]["small"] == "whole holds its dialogues"
+    (data / "small/train.jsonl").unlink()  # what is left of it is the same as in the other
+    _, stats = made("all", "least", splits="dev")
+    assert {"small", "whole"} & set(stats["corpora"]) == {"whole"}
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "sentence"),
+    [
+        ("woz2", {}, r"Corpus woz2: its licence \(CC BY-NC 4.0\) counts as 'research', .* give --licence research"),
+        ("woz2", {"terms": "permissive"}, "expected at most 'permissive'"),
+        ("hotel", {"terms": "free"}, "Unknown terms 'free'"),
+        ("hotel", {"splits": ["trian"]}, "Unknown split 'trian'. Did you mean 'train'"),
+        ("hotel", {"splits": "test"}, "Corpus hotel: got no dialogue of test in the data folder; add its files"),
+        ("hotell", {}, "Did you mean 'hotel'"),
+        ("absent", {}, "Corpus absent: .* holds neither absent/"),
+        ("", {}, "got no corpus to unify"),
+    ],
+)
+def test_what_cannot_enter_is_refused_and_leaves_nothing(made, tmp_path, names, options, sentence):
+    with pytest.raises(InputError, match=sentence):
+        made(names, **options)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["data"]
+
+
+def test_failing_midway_leaves_nothing(data, made, tmp_path):
+    with (data / "hotel/dev.jsonl").open("a") as file:
+        file.write('{"messages": 3}\n')
+    with pytest.raises(InputError, match=r"dev\.jsonl: field messages: got int"):
+        made("woz2 hotel", terms="research")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["data"]
+    _, stats = made("hotel", skip_invalid=True)
+    assert stats["corpora"]["hotel"]["dialogues"] == {"train": 2, "dev": 1}
 
 
 def test_all_of_nothing_is_refused(data, tmp_path):
@@ -246,131 +289,24 @@ def test_all_of_nothing_is_refused(data, tmp_path):
         unify(["all"], tmp_path / "empty", tmp_path / "unified", show_progress=False)
 
 
-@pytest.mark.parametrize(
-    ("names", "options", "sentence"),
-    [
-        (["woz2"], {}, r"Corpus woz2: its licence \(CC BY-NC 4.0\) counts as 'research', .* give --licence research"),
-        (["woz2"], {"terms": "permissive"}, "expected at most 'permissive'"),
-        (["hotel"], {"terms": "free"}, "Unknown terms 'free'"),
-        (["hotel"], {"splits": ["trian"]}, "Unknown split 'trian'. Did you mean 'train'"),
-        (["hotel"], {"splits": "test"}, "Corpus hotel: got no dialogue of test in the data folder; add its files"),
-        (["hotell"], {}, "Did you mean 'hotel'"),
-        (["absent"], {}, "Corpus absent: .* holds neither absent/"),
-        ([], {}, "got no corpus to unify"),
-    ],
-)
-def test_what_cannot_enter_is_refused(data, tmp_path, names, options, sentence):
-    with pytest.raises(InputError, match=sentence):
-        unify(names, data, tmp_path / "unified", show_progress=False, **options)
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["data"]
-
-
-def test_failing_midway_leaves_nothing(data, tmp_path):
-    with (data / "hotel/dev.jsonl").open("a") as file:
-        file.write('{"messages": 3}\n')
-    with pytest.raises(InputError, match=r"dev\.jsonl: field messages: got int"):
-        made(data, tmp_path, "woz2", "hotel", terms="research")
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["data"]
-    _, stats = made(data, tmp_path, "hotel", skip_invalid=True)
-    assert stats["corpora"]["hotel"]["dialogues"] == {"train": 2, "dev": 1}
-
-
-def test_a_folder_with_files_is_not_touched(data, tmp_path):
+def test_a_folder_with_files_is_not_touched(made, tmp_path):
     folder = tmp_path / "unified"
     folder.mkdir()
     (folder / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="exists and is no empty folder"):
-        made(data, tmp_path, "hotel")
-    with pytest.raises(InputError, match="exists and is no empty folder"):
-        unify(["hotel"], data, folder / "mine.txt", show_progress=False)
+    for place in ("unified", "unified/mine.txt"):
+        with pytest.raises(InputError, match="exists and is no empty folder"):
+            made("hotel", place)
     assert [entry.name for entry in folder.iterdir()] == ["mine.txt"]
     (folder / "mine.txt").unlink()
-    made(data, tmp_path, "hotel")
+    made("hotel")
     assert sorted(entry.name for entry in folder.iterdir()) == ["README.md", "dev", "json", "stats.json", "train"]
 
 
-def test_one_split(data, tmp_path):
-    folder, stats = made(data, tmp_path, "hotel", splits="dev")
-    assert stats["totals"]["dialogues"] == {"dev": 1}
-    assert sorted(path.name for path in folder.rglob("*.parquet")) == ["hotel.parquet"]
-
-
-def test_what_the_evaluation_sets_hold_is_left_out_of_train_and_counted(data, tmp_path, monkeypatch):
-    longer = Dialogue((*FIRST.turns[:3], Turn("user", "What does the larger of these rooms cost?")), "train/3")
-    utterance = Dialogue((Turn("user", "what does the larger of these rooms cost"),), "test/1")
-    register(monkeypatch, data, "flat", {"train": [FIRST, longer], "dev": [replace(FIRST, id="dev/9")]})
-    register(monkeypatch, data, "questions", {"test": [utterance]}, kind="utterances")
-    folder, stats = made(data, tmp_path, "flat", evaluation=["questions/test"])
-    assert stats["corpora"]["flat"]["excluded"] == {"dialogues": 1, "turns": len(FIRST.turns) + 1}
-    assert stats["totals"]["dialogues"] == {"train": 1, "dev": 1}
-    assert stats["evaluation"] == ["flat/dev", "questions/test"]
-    card = (folder / "README.md").read_text()
-    assert "compared with flat/dev, questions/test" in card
-    assert "- flat: 1 dialogues, 7 turns" in card
-    assert list(json.loads((folder / "json/flat/data.json").read_text())["dialogs"]) == ["train/3", "dev/9"]
-
-
-def test_train_alone_is_kept_apart_from_the_splits_that_are_not_written(data, tmp_path, monkeypatch):
-    longer = replace(SECOND, id="train/7")
-    register(monkeypatch, data, "flat", {"train": [FIRST, longer], "dev": [replace(FIRST, id="dev/9")]})
-    _, stats = made(data, tmp_path, "flat", splits="train")
-    assert stats["corpora"]["flat"]["excluded"] == {"dialogues": 1, "turns": len(FIRST.turns)}
-    assert stats["totals"]["dialogues"] == {"train": 1}
-    assert stats["evaluation"] == ["flat/dev"]
-
-
-def test_nothing_may_be_left_of_train(data, tmp_path, monkeypatch):
-    register(monkeypatch, data, "flat", {"train": [FIRST], "dev": [replace(FIRST, id="dev/9")]})
-    folder, stats = made(data, tmp_path, "flat")
-    assert stats["totals"]["dialogues"] == {"dev": 1}
-    assert not (folder / "train").exists()
-
-
-def test_a_part_of_another_corpus_enters_only_without_that(data, tmp_path, monkeypatch):
-    register(monkeypatch, data, "extract", {"train": [SECOND]}, part_of="hotel")
-    register(monkeypatch, data, "orphan", {"train": [SECOND]}, part_of="absent")
-    _, stats = made(data, tmp_path, "all")
-    assert stats["left_out"]["extract"] == "hotel holds its dialogues"
-    assert "orphan" in stats["corpora"]
-
-
-def test_of_two_corpora_that_share_splits_the_one_with_more_enters(data, tmp_path, monkeypatch):
-    small, whole = {"train": [SECOND], "dev": [HELD_OUT]}, {"train": [FIRST, SECOND], "dev": [HELD_OUT]}
-    register(monkeypatch, data, "small", small, part_of="whole")
-    register(monkeypatch, data, "whole", {"train": None, "dev": [HELD_OUT]}, part_of="small", shared=("dev",))
-    register(monkeypatch, data, "smallest", {"train": [SECOND]}, part_of="small")
-    _, stats = made(data, tmp_path, "all")
-    assert {"small", "whole", "smallest"} & set(stats["corpora"]) == {"small"}
-    register(monkeypatch, data, "whole", whole, part_of="small", shared=("dev",))
-    stats = unify(["all"], data, tmp_path / "more", show_progress=False)
-    assert {"small", "whole", "smallest"} & set(stats["corpora"]) == {"whole"}
-    assert stats["left_out"]["smallest"] == stats["left_out"]["small"] == "whole holds its dialogues"
-    (data / "small/train.jsonl").unlink()  # what is left of it is the same as in the other
-    stats = unify(["all"], data, tmp_path / "least", splits="dev", show_progress=False)
-    assert {"small", "whole"} & set(stats["corpora"]) == {"whole"}
-
-
-def test_dialogues_without_an_id_get_one(data, tmp_path, monkeypatch):
-    register(monkeypatch, data, "nameless", {"train": [Dialogue(SECOND.turns), Dialogue(SECOND.turns)]})
-    folder, _ = made(data, tmp_path, "nameless")
-    assert list(json.loads((folder / "json/nameless/data.json").read_text())["dialogs"]) == ["train/0", "train/1"]
-
-
-def test_a_corpus_without_labels_gives_valid_files(data, tmp_path):
-    folder, stats = made(data, tmp_path, "chat")
-    assert json.loads((folder / "json/chat/data.json").read_text())["dialogs"] == {}
-    assert stats["totals"]["utterances"] == 0
-    assert stats["shares"] == {"acts": {}, "domains": {}}
-    assert len(list(read_jsonl(data / "chat/train.jsonl"))) == 1
-
-
 @pytest.mark.slow
-@pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="HF_DIALEMB_DATA does not name the corpora")
-def test_woz_has_the_labels_that_the_paper_counts(tmp_path):
+def test_woz_has_the_labels_that_the_paper_counts(tmp_path, data_dir):
     """The paper's ten slots hold "areas" beside "area", of which one turn speaks."""
-    stats = unify(["woz2"], None, tmp_path / "unified", terms="research", show_progress=False)
+    stats = unify(["woz2"], data_dir, tmp_path / "unified", terms="research", show_progress=False)
     woz2 = stats["corpora"]["woz2"]
     assert sum(woz2["dialogues"].values()) == 1200
-    assert [woz2[label] for label in ("domains", "original_acts", "slots")] == [1, 2, 9]
-    assert woz2["utterances"] == 4390
+    assert [woz2[label] for label in ("domains", "original_acts", "slots", "utterances")] == [1, 2, 9, 4390]
     assert woz2["paper"] == {"name": "WOZ2.0", "utterances": "4.4K", "domains": 1, "original_acts": 2, "slots": 10}
