@@ -1,6 +1,5 @@
 """Few-shot intents, what is out of scope, and similarity of actions: closed forms, draws, and the real corpora."""
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from sklearn.metrics import ndcg_score
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.preprocessing import normalize
 
+from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.encoders.baselines import TfidfEncoder
 from hf_dialemb.evaluation.run import evaluate_models
 from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions, load_actions
@@ -192,8 +192,8 @@ def test_actions_of_dialogues_are_drawn_alike():
 def test_similarity_of_actions_of_a_file_of_ones_own(tmp_path):
     path, said = tmp_path / "mine.jsonl", []
     for word, act, slot in (("cheap", "inform", "price"), ("where", "request", "area"), ("hi", "greet", "")):
-        said += [Dialogue((turn(f"{word} {number}", act, slot),)).to_json() for number in range(16)]
-    path.write_text("".join(json.dumps(record) + "\n" for record in said))
+        said += [Dialogue((turn(f"{word} {number}", act, slot),)) for number in range(16)]
+    write_jsonl(said, path)
     problem = load_actions(CorpusPart(str(path)))
     assert (problem.config["utterances"], problem.config["labels"]) == (45, 3)
     assert {each.task for each in problem.measure(TfidfEncoder(), [0])} == {"action-similarity"}
