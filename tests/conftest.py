@@ -11,6 +11,7 @@ from pathlib import Path
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+import numpy as np
 import pytest
 import torch
 
@@ -106,6 +107,11 @@ def tiny_backbones(tmp_path_factory: pytest.TempPathFactory, tiny_bert: str) -> 
         tokenizer.save_pretrained(folder)
         folders[name] = str(folder)
     return folders
+
+
+@pytest.fixture
+def random() -> np.random.Generator:
+    return np.random.default_rng(0)
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,10 @@ import pickle
 import re
 import runpy
 import sys
-import types
 from doctest import ELLIPSIS, DocTestParser, DocTestRunner
 from importlib.abc import MetaPathFinder
 from pathlib import Path
+from types import SimpleNamespace
 
 import evaluate
 
@@ -30,11 +30,6 @@ class Absent(MetaPathFinder):
 sys.meta_path.insert(0, Absent())
 
 FOLDERS, INPUTS, REPORT = map(Path, sys.argv[1:])
-
-
-class Part:
-    def __init__(self, **given):
-        self.given = given
 
 
 class RefusedError(Exception):
@@ -57,14 +52,15 @@ def page_of(name):
     space = REPORT.parent / "spaces" / name / "app"
     space.parent.mkdir(parents=True)
     space.symlink_to(FOLDERS / name)
-    sys.modules["gradio"] = types.SimpleNamespace(Interface=Part, Textbox=Part, JSON=Part, Error=RefusedError)
-    page = runpy.run_path(str(space / "app.py"), run_name="app")["page"].given
+    parts = dict.fromkeys(("Interface", "Textbox", "JSON"), SimpleNamespace)
+    sys.modules["gradio"] = SimpleNamespace(**parts, Error=RefusedError)
+    page = runpy.run_path(str(space / "app.py"), run_name="app")["page"]
     try:
-        refused = f"nothing: {page['fn']('[]')}"
+        refused = f"nothing: {page.fn('[]')}"
     except RefusedError as error:
         refused = str(error)
-    scores = page["fn"](page["inputs"].given["value"])
-    return {"scores": scores, "title": page["title"], "article": page["article"][:200], "refused": refused}
+    scores = page.fn(page.inputs.value)
+    return {"scores": scores, "title": page.title, "article": page.article[:200], "refused": refused}
 
 
 def facts(name):
@@ -96,11 +92,10 @@ def rank(number, inputs):
 def of_two_processes(inputs):
     other = os.fork()
     if other == 0:
-        code = 1
         try:
-            code = 0 if set(rank(1, inputs).values()) == {None} else 2
+            os._exit(0 if set(rank(1, inputs).values()) == {None} else 2)
         finally:
-            os._exit(code)
+            os._exit(1)
     return {"scores": rank(0, inputs), "other": os.waitstatus_to_exitcode(os.waitpid(other, 0)[1])}
 
 

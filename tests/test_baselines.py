@@ -48,6 +48,12 @@ def test_what_shares_words_lies_together_and_a_fit_is_repeatable(spec):
         encoder.encode([])
 
 
+def run_python(program, *words, **environment):
+    command = [sys.executable, "-W", "error::UserWarning", "-c", program, *map(str, words)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
+    assert run.returncode == 0, run.stderr[-2000:]
+
+
 SCRIPT = """
 import sys
 import numpy as np
@@ -62,42 +68,35 @@ np.save(sys.argv[1], Doc2VecEncoder(size=8).encode([Dialogue((Turn("user", text)
 def test_document_vectors_do_not_depend_on_how_python_hashes(tmp_path):
     pytest.importorskip("gensim")
     for seed in "12":
-        words = [sys.executable, "-c", SCRIPT, str(tmp_path / f"{seed}.npy")]
-        subprocess.run(words, check=True, env={**os.environ, "PYTHONHASHSEED": seed})
+        run_python(SCRIPT, tmp_path / f"{seed}.npy", PYTHONHASHSEED=seed)
     np.testing.assert_array_equal(np.load(tmp_path / "1.npy"), np.load(tmp_path / "2.npy"))
 
 
-def test_a_dialogue_without_words_has_no_document_vector():
+def test_a_missing_package_is_told_and_a_dialogue_without_words_has_no_document_vector(monkeypatch):
+    monkeypatch.setattr(encoders, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"gensim is missing; pip install \"hf-dialemb\[baselines\]\""):
+        find_encoder("doc2vec")
     pytest.importorskip("gensim")
     vectors = Doc2VecEncoder(size=8).encode([*DIALOGUES, dialogue("?")])
     assert vectors.any(axis=1).tolist() == [True] * 4 + [False]
 
 
-def test_a_missing_package_is_told_before_any_work(monkeypatch):
-    monkeypatch.setattr(encoders, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"gensim is missing; pip install \"hf-dialemb\[baselines\]\""):
-        find_encoder("doc2vec")
-
-
-def test_shares_of_topics_sum_to_one():
+def test_shares_of_topics_sum_to_one_and_tfidf_separates_what_shares_no_word_or_chinese_character():
     vectors = LdaEncoder(topics=5).encode(DIALOGUES)
     assert vectors.shape == (4, 5)
     assert vectors.min() > 0
     np.testing.assert_allclose(vectors.sum(axis=1), 1, rtol=1e-5)
-
-
-def test_tfidf_separates_what_shares_no_word_or_chinese_character_and_is_reduced_where_words_are_many():
     vectors = TfidfEncoder().encode(DIALOGUES)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-6)
     assert vectors[0] @ vectors[1] == 0 < vectors[0] @ vectors[2]
     cosines = cosine_similarity(TfidfEncoder().encode(list(map(dialogue, ["我要退货", "怎么退货", "今天天气好"]))))
     assert cosines[0, 1] > cosines[0, 2] == 0
-    random = np.random.default_rng(0)
+
+
+def test_tfidf_is_reduced_where_words_are_many(random):
     dialogues = [dialogue(" ".join(f"word{number}" for number in random.integers(0, 400, 30))) for _ in range(120)]
     assert TfidfEncoder(components=20).encode(dialogues).shape == (120, 20)
 
-
-# word vectors
 
 GLOVE = "book 1 0 0\nhotel 0 2 0\n. . . 9 9 9\nHotel 0 0 4\nnorth 3 3 3\n"
 
@@ -146,22 +145,16 @@ def test_files_of_word_vectors_have_several_forms(name, glove, tmp_path):
         (gzip.compress(b"book 1 2\n" * 500, mtime=0)[:-9], ".*; expected a text file of word vectors"),
     ],
 )
-def test_a_malformed_file_of_word_vectors_is_one_sentence(content, reason, tmp_path):
+def test_a_malformed_or_missing_file_of_word_vectors_is_one_sentence(content, reason, tmp_path):
     packed = content is None or content.startswith(b"\x1f")
     file = tmp_path / ("vectors.gz" if packed else "vectors.txt")
     file.write_bytes(b"book 1 2\n" if content is None else content)
     with pytest.raises(InputError, match=f"{file.name}: {reason}"):
         load_encoder(f"words:{file}").encode(DIALOGUES)
-
-
-def test_a_missing_file_of_word_vectors_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match=r"got no file '.*nowhere.txt', expected a text file of word vectors"):
         find_encoder(f"words:{tmp_path / 'nowhere.txt'}")
     with pytest.raises(InputError, match="got nothing after the colon"):
         find_encoder("words:")
-
-
-# whitened
 
 
 def embeddings(count=400, width=6):
@@ -173,30 +166,24 @@ def whitened(vectors, dimensions=None):
     return apply_whitening(vectors, *fit_whitening(vectors, dimensions))
 
 
-@pytest.mark.parametrize("dimensions", [None, 1, 3])
-def test_the_covariance_is_the_identity(dimensions):
-    result = whitened(embeddings(), dimensions)
-    assert result.dtype == np.float32
-    assert np.abs(result.mean(axis=0)).max() < 1e-6
-    covariance = np.cov(result.T, bias=True).reshape(result.shape[1], -1)
-    assert np.abs(covariance - np.eye(dimensions or 6)).max() < 1e-5
+def test_the_covariance_is_the_identity_and_moving_and_mixing_all_embeddings_changes_no_cosine(random):
+    vectors = embeddings()
+    for dimensions in (None, 1, 3):
+        result = whitened(vectors, dimensions)
+        assert result.dtype == np.float32
+        assert np.abs(result.mean(axis=0)).max() < 1e-6
+        covariance = np.cov(result.T, bias=True).reshape(result.shape[1], -1)
+        assert np.abs(covariance - np.eye(dimensions or 6)).max() < 1e-5
+    one, two = whitened(vectors), whitened(vectors @ random.normal(size=(6, 6)) - 3)
+    assert np.allclose(one @ one.T, two @ two.T, atol=1e-3)
 
 
-def test_the_first_dimensions_are_those_of_the_greatest_variance():
-    vectors = np.random.default_rng(1).normal(size=(5000, 3)) * [1.0, 9.0, 3.0]
+def test_the_first_dimensions_are_those_of_the_greatest_variance_and_few_embeddings_carry_few(random):
+    vectors = random.normal(size=(5000, 3)) * [1.0, 9.0, 3.0]
     _, matrix = fit_whitening(vectors, 2)
     assert np.abs(matrix).argmax(axis=0).tolist() == [1, 2]
     assert np.allclose(np.abs(matrix).max(axis=0), [1 / 9, 1 / 3], rtol=0.05)
     assert np.allclose(np.abs(whitened(vectors, 3)[:, :2]), np.abs(whitened(vectors, 2)), atol=1e-5)
-
-
-def test_moving_and_mixing_all_embeddings_changes_no_cosine():
-    vectors = embeddings()
-    one, two = whitened(vectors), whitened(vectors @ np.random.default_rng(2).normal(size=(6, 6)) - 3)
-    assert np.allclose(one @ one.T, two @ two.T, atol=1e-3)
-
-
-def test_few_embeddings_carry_few_dimensions():
     with pytest.raises(InputError, match="4 embeddings vary in 3 directions; give more texts"):
         fit_whitening(embeddings(4))
     assert whitened(embeddings(4), 3).shape == (4, 3)
@@ -226,17 +213,7 @@ def test_a_saved_model_needs_only_sentence_transformers(tiny_bert, sample_dialog
     add_whitening(model, mean, matrix)
     assert np.abs(np.cov(model.encode(texts).T, bias=True) - np.eye(8)).max() < 1e-3
     model.save_pretrained(str(tmp_path / "model"))
-    words = [
-        sys.executable,
-        "-W",
-        "error::UserWarning",
-        "-c",
-        LOAD_WHITENED,
-        str(tmp_path / "model"),
-        str(tmp_path / "out.npy"),
-    ]
-    run = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr[-2000:]
+    run_python(LOAD_WHITENED, tmp_path / "model", tmp_path / "out.npy")
     assert np.abs(np.load(tmp_path / "out.npy") - expected).max() < 1e-3
 
 

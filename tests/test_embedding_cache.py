@@ -1,4 +1,4 @@
-"""Vectors on disk: encoded once over objects and runs, whatever stops a run, and never taken for another model's."""
+"""Vectors in memory and on disk: encoded once, whatever stops a run, and never taken for another model's."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from given_vectors import hashed
 
 from hf_dialemb.encoders import remembering
 from hf_dialemb.encoders.baselines import TfidfEncoder
 from hf_dialemb.encoders.embedding_cache import EmbeddingCache, dialogue_key, embedding_cache, list_key
 from hf_dialemb.encoders.remembering import RememberingEncoder
+from hf_dialemb.encoders.text_models import TextEncoder
 from hf_dialemb.encoders.whitening import InputWhitenedEncoder
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
@@ -38,8 +40,7 @@ class CountingEncoder:
             raise KeyboardInterrupt
         texts = [" / ".join(turn.content for turn in item.turns) for item in dialogues]
         self.asked.update(texts)
-        seeds = [list(text.encode()) for text in texts]
-        return np.stack([np.random.default_rng(seed).normal(size=5) for seed in seeds]).astype(np.float32)
+        return np.stack([hashed(text)[:5] for text in texts]).astype(np.float32)
 
 
 def gives(encoder, talks, like=None):
@@ -53,15 +54,32 @@ def kept(tmp_path, monkeypatch):
     return lambda encoder: RememberingEncoder(encoder, EmbeddingCache(tmp_path))
 
 
+def test_nothing_is_encoded_twice_before_it_is_forgotten():
+    counting = CountingEncoder()
+    encoder = RememberingEncoder(counting)
+    gives(encoder, [TALKS[0], TALKS[1], TALKS[0]])
+    gives(encoder, [TALKS[1], TALKS[2], TALKS[0]])
+    seconds = encoder.seconds
+    gives(encoder, TALKS[:2])
+    assert encoder.seconds == seconds > 0
+    assert encoder.name == "counting"
+    assert list(counting.asked.values()) == [1, 1, 1]
+    encoder.encode([dialogue("text 0", "and so on", role="assistant")])  # who speaks makes a difference
+    encoder.forget()
+    encoder.encode(TALKS[:1])
+    assert counting.asked["text 0 / and so on"] == 3
+    with pytest.raises(InputError, match="dialogues: got none"):
+        RememberingEncoder(TextEncoder("texts", lambda texts: np.ones((len(texts), 1)))).encode([])
+
+
 def test_a_second_run_encodes_nothing_and_reports_the_first_ones_time(kept):
     first = kept(CountingEncoder())
     gives(first, TALKS)
     counting = CountingEncoder(calls=0)
-    second = kept(counting)
+    second, third = kept(counting), kept(counting)
     gives(second, [*TALKS[::-1], TALKS[2]])
     assert second.encode(TALKS[:2]).dtype == np.float32
     assert second.seconds == pytest.approx(first.seconds)
-    third = kept(counting)
     third.encode(TALKS[:2])
     assert 0 < third.seconds < first.seconds
 
@@ -104,13 +122,14 @@ def test_a_dialogue_is_known_by_who_says_what():
 def test_what_is_fitted_on_its_input_is_kept_by_the_whole_list(kept, tmp_path):
     talks = [dialogue("red car"), dialogue("red bus"), dialogue("old car")]
     first, second = kept(TfidfEncoder()), kept(CountingEncoder(calls=0, fitted_on_input=True))
-    for encoder in (first, second):
-        for some in (talks[:2], talks, talks[::-1]):
+    for encoder in (RememberingEncoder(TfidfEncoder()), first, second):
+        for some in (talks[:2], talks[::2], talks, talks[::-1], talks[:2]):
             gives(encoder, some, TfidfEncoder())
+        assert encoder.encode(talks) is encoder.encode(talks)
     assert first.fitted_on_input
     assert second.seconds == pytest.approx(first.seconds)
     files = list(tmp_path.glob("list-*"))
-    assert len(files) == 3
+    assert len(files) == 4
     for file in files:
         file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(KeyboardInterrupt):

@@ -1,7 +1,7 @@
-"""Evaluation from embeddings to results files, tables and pictures."""
+"""Evaluation from embeddings to results files and tables, which mark what a model learnt from."""
 
-import builtins
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -9,12 +9,17 @@ from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
+from made_up_results import RUN, row
 
 from hf_dialemb import corpora
 from hf_dialemb.corpora.source import fingerprint
-from hf_dialemb.evaluation import evaluate_embeddings, evaluate_models, markdown_table
-from hf_dialemb.evaluation.results.rows import Results, Row, describe_run, merge_results, read_results, write_results
+from hf_dialemb.evaluation import evaluate_embeddings, evaluate_models, evaluate_suite, markdown_table
+from hf_dialemb.evaluation.report.page import write_report
+from hf_dialemb.evaluation.results.learnt import NOTE, is_learnt, learnt_sets, sets_behind
+from hf_dialemb.evaluation.results.rows import Results, describe_run, merge_results, read_results, write_results
+from hf_dialemb.evaluation.results.tables import latex_table, paper_table
 from hf_dialemb.evaluation.run import _caption
+from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
 from hf_dialemb.evaluation.tasks.domains import pair_scores
 from hf_dialemb.metrics.alignment_uniformity.functional import alignment_uniformity
 from hf_dialemb.metrics.purity.functional import cluster_purity
@@ -23,7 +28,7 @@ from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.runs.files import write_atomically
 
-ROW = Row(model="tfidf", corpus="sgd", split="test", task="dialogue-retrieval", metric="map", setting="", mean=50.0)
+ROW = row()
 SHAPE = {"task": "alignment-uniformity", "metric": "uniformity"}
 
 
@@ -51,7 +56,7 @@ def measured(**more):
 def test_every_figure_stands_under_its_own_name_in_percent():
     labels = ["a"] * 12 + ["b"] * 8
     vectors = np.random.default_rng(0).normal(size=(20, 3)) + np.array([[0.9, 0, 0]] * 12 + [[0, 0.9, 0]] * 8)
-    figures = {(each.metric, each.setting): each for each in evaluate_embeddings(vectors, labels, seeds=[0, 1])}
+    found = {(each.metric, each.setting): each for each in evaluate_embeddings(vectors, labels, seeds=[0, 1])}
     clusters = cluster_purity(vectors, labels, [0, 1])
     queries, geometry = pair_scores(vectors, labels), alignment_uniformity(vectors, labels)
     expected = {(name, ""): 100 * np.mean(clusters[name]) for name in ("purity", "nmi", "ari")}
@@ -60,9 +65,9 @@ def test_every_figure_stands_under_its_own_name_in_percent():
     expected |= {("spearman", "pairs"): 100 * np.mean(pair_relatedness(vectors, labels, [0, 1])["spearman"])}
     expected |= {(name, ""): geometry[name] for name in ("adjusted_alignment", "uniformity")}
     assert len({round(value, 3) for value in expected.values()}) == len(expected)
-    assert {place: each.mean for place, each in figures.items()} == pytest.approx(expected)
+    assert {place: each.mean for place, each in found.items()} == pytest.approx(expected)
     repeated = {"purity", "nmi", "ari", "pairs"}
-    for (metric, setting), each in figures.items():
+    for (metric, setting), each in found.items():
         assert (each.n, each.std is None) == ((2, False) if {metric, setting} & repeated else (1, True))
 
 
@@ -86,7 +91,7 @@ def test_results_survive_a_round_trip_and_tell_how_they_were_measured(tmp_path):
     assert 5 <= run["seconds"] < 60
     assert run["hardware"]
     assert run["commit"] is None or len(run["commit"]) == 40
-    more = {"std": 0.5, "n": 2, "quoted_from": "paper, Table 2", "interval": (49.0, 51.5)}
+    more = {"std": 0.5, "n": 2, "quoted_from": "paper, Table 2", "interval": (49.0, 51.5), "learnt": True}
     results = Results(run, (ROW, replace(ROW, model="dial2vec", **more)))
     path = tmp_path / "new" / "results.json"
     write_results(results, path)
@@ -94,12 +99,9 @@ def test_results_survive_a_round_trip_and_tell_how_they_were_measured(tmp_path):
     assert [entry.name for entry in path.parent.iterdir()] == ["results.json"]
     record = json.loads(path.read_text())
     assert record["schema"] == 1
-    del record["results"][1]["interval"]  # as files of earlier versions
+    del record["results"][1]["interval"], record["results"][1]["learnt"]  # as files of earlier versions
     path.write_text(json.dumps(record))
-    assert read_results(path).results[1].interval is None
-
-
-WHOLE = {"schema": 1, "run": describe_run("", {}, [], 0.0)}
+    assert read_results(path).results[1] == replace(results.results[1], interval=None, learnt=False)
 
 
 @pytest.mark.parametrize(
@@ -117,13 +119,14 @@ WHOLE = {"schema": 1, "run": describe_run("", {}, [], 0.0)}
         ({"n": 1.5}, "field n: got 1.5"),
         ({"model": None}, "field model: got None"),
         ({"quoted_from": 3}, "field quoted_from: got 3"),
+        ({"learnt": "yes"}, "field learnt: got 'yes', expected true or false"),
         ({"extra": 1}, "expected exactly the fields model, corpus"),
     ],
 )
 def test_malformed_files_and_rows_are_refused(tmp_path, content, words):
     path = tmp_path / "results.json"
     if isinstance(content, dict):
-        content = json.dumps({**WHOLE, "results": [vars(ROW) | content]})
+        content = json.dumps({"schema": 1, "run": RUN, "results": [vars(ROW) | content]})
     if content is not None:
         path.write_text(content)
     with pytest.raises(InputError, match=words) as caught:
@@ -142,19 +145,22 @@ def test_merging_keeps_the_latest_figure_and_mixes_neither_quotations_nor_two_fi
             merge_results([runs[0], other])
 
 
-# tables
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    def fail(temporary):
+        temporary.write_text("half")
+        raise RuntimeError
+
+    (tmp_path / "file").write_text("old")
+    with pytest.raises(RuntimeError):
+        write_atomically(tmp_path / "file", fail)
+    assert [entry.read_text() for entry in tmp_path.iterdir()] == ["old"]
 
 
 def test_table_has_one_row_per_model_and_bold_bests_and_each_corpus_its_own():
-    rows = [
-        replace(ROW, metric="mrr", mean=70.0),
-        replace(ROW, mean=50.04),
-        replace(ROW, model="a|b", mean=60.0, std=1.25, n=10),
-        replace(ROW, model="a|b", mean=-2.0, **SHAPE),
-        replace(ROW, mean=-3.0, **SHAPE),
-        replace(ROW, model="dial2vec", mean=60.04, quoted_from="paper, Table 2"),
-        replace(ROW, task="dialogue-sts", metric="spearman", setting="a|b"),
-    ]
+    rows = [row("tfidf", 70.0, metric="mrr"), row("tfidf", 50.04), row("a|b", 60.0, std=1.25, n=10)]
+    rows += [row("a|b", -2.0, **SHAPE), row("tfidf", -3.0, **SHAPE)]
+    rows += [row("dial2vec", 60.04, quoted_from="paper, Table 2")]
+    rows += [row("tfidf", task="dialogue-sts", metric="spearman", setting="a|b")]
     assert markdown_table(rows).splitlines() == [
         "**sgd, test**",
         "",
@@ -174,32 +180,6 @@ def test_table_has_one_row_per_model_and_bold_bests_and_each_corpus_its_own():
 # the whole
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path):
-    path = tmp_path / "file"
-    path.write_text("old")
-
-    def fail(temporary):
-        temporary.write_text("half")
-        raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        write_atomically(path, fail)
-    assert [entry.read_text() for entry in tmp_path.iterdir()] == ["old"]
-
-
-def test_missing_matplotlib_is_told_before_any_work(small_corpus, tmp_path, monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(InputError, match=r'pip install "hf-dialemb\[plot\]"'):
-        measured(plot=tmp_path / "map.png")
-
-
 @pytest.mark.slow
 def test_evaluate_models_writes_results_table_and_picture(small_corpus, tmp_path, capsys):
     output, plot = tmp_path / "out" / "results.json", tmp_path / "out" / "map.png"
@@ -208,19 +188,22 @@ def test_evaluate_models_writes_results_table_and_picture(small_corpus, tmp_path
     assert read_results(output) == results
     assert output.with_suffix(".md").read_text() == markdown_table(results.results)
     assert plot.read_bytes().startswith(b"\x89PNG")
-    figures = {(row.task, row.metric): row.mean for row in results.results}
-    assert figures["domain-categorization", "purity"] == figures["dialogue-retrieval", "map"] == 100.0
-    assert figures["encoding", "seconds"] >= 0
+    found = {(row.task, row.metric): row.mean for row in results.results}
+    assert found["domain-categorization", "purity"] == found["dialogue-retrieval", "map"] == 100.0
+    assert found["encoding", "seconds"] >= 0
     assert {row[:3] for row in map(astuple, results.results)} == {("tfidf", "small", "test")}
     config = results.run["config"]
     assert (config["dialogues"], config["labels"], config["labels_of_one_dialogue"]) == (12, 3, 0)
     assert capsys.readouterr().out == ""
 
 
-def test_a_limit_is_a_sample_and_not_the_first(small_corpus):
+def test_a_limit_is_a_sample_and_not_the_first_and_a_missing_matplotlib_is_told(small_corpus, tmp_path, monkeypatch):
     config = measured(limit=6).run["config"]
     assert config["dialogues"] == 6
     assert config["labels"] > 1
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(InputError, match=r'pip install "hf-dialemb\[plot\]"'):
+        measured(plot=tmp_path / "map.png")
 
 
 def test_a_file_in_a_folder_has_one_name_in_all_tasks(tmp_path):
@@ -236,9 +219,8 @@ def test_a_file_in_a_folder_has_one_name_in_all_tasks(tmp_path):
 
 def test_the_caption_of_a_picture_is_of_what_it_shows():
     purity = {"task": "domain-categorization", "metric": "purity"}
-    rows = [replace(ROW, mean=95.0, **purity), replace(ROW, mean=90.0)]
-    rows += [replace(ROW, mean=60.0, setting="second speaker", **purity), replace(ROW, task="semantic-retrieval")]
-    assert _caption(rows, "tfidf") == "purity 95.0, MAP 90.0"
+    rows = [row("tfidf", 95.0, **purity), row("tfidf", 90.0), row("tfidf", 60.0, setting="second speaker", **purity)]
+    assert _caption([*rows, row("tfidf", task="semantic-retrieval")], "tfidf") == "purity 95.0, MAP 90.0"
 
 
 @pytest.mark.parametrize(
@@ -269,10 +251,7 @@ def test_too_few_labels_are_refused(monkeypatch, dialogues, words):
     ],
 )
 def test_wrong_requests_are_refused_before_any_work(monkeypatch, tmp_path, request_, words):
-    def never(corpus, data_dir, split):
-        raise AssertionError("the corpus was read")
-
-    monkeypatch.setattr(corpora, "load_dialogues", never)
+    monkeypatch.setattr(corpora, "load_dialogues", lambda *_: pytest.fail("the corpus was read"))
     (tmp_path / "file").touch()
     if "output" in request_:
         request_ = {"output": tmp_path / request_["output"]}
@@ -285,3 +264,95 @@ def test_importing_evaluation_is_light():
     code = f"import sys, hf_dialemb.evaluation; print({heavy})"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
+
+
+# what a model learnt from
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"corpus": "sgd"}, {("sgd", "train")}),
+        ({"corpus": "sgd", "train_split": "dev"}, {("sgd", "dev")}),
+        ({"corpus": ["sgd/train", "multiwoz/dev"]}, {("sgd", "train"), ("multiwoz", "dev")}),
+        ({"corpus": ["star/all"]}, {("star", "train"), ("star", "dev"), ("star", "test")}),
+        ({"corpus": ["star/all"], "exclude": ["star/test", "sgd/test"]}, {("star", "train"), ("star", "dev")}),
+        ({"corpus": ["star/all"], "exclude": ["star/all"]}, set()),
+        ({"corpus": ["calls.jsonl", "org/calls"], "exclude": ["none"]}, {("calls.jsonl", ""), ("org/calls", "train")}),
+        ({"corpus": ["org/calls"], "train_split": "all"}, {("org/calls", "all")}),
+        ({"corpus": ["calls.jsonl"], "exclude": ["calls.jsonl"]}, set()),
+    ],
+)
+def test_what_a_training_read_is_told_by_its_settings(settings, expected):
+    assert learnt_sets(settings) == expected
+
+
+def learning_from(folder, *corpora):
+    folder.mkdir(exist_ok=True)
+    (folder / "training_settings.json").write_text(json.dumps({"corpus": corpora}))
+
+
+def test_a_model_is_asked_by_its_folder_and_an_ensemble_by_those_of_its_members(tmp_path):
+    learning_from(tmp_path / "one", "sgd/train")
+    learning_from(tmp_path / "two", "star/test")
+    (tmp_path / "both").mkdir()
+    made_of = [{"run": "one", "weights": "a"}, {"run": "two/checkpoint-5", "weights": "b"}]
+    (tmp_path / "both" / "members.json").write_text(json.dumps(made_of))
+    one, two = {("sgd", "train")}, {("star", "test")}
+    expected = {"one": one, "one@utterances,whitened": one, "two/checkpoint-5": two, "both": one | two}
+    assert {model: sets_behind(str(tmp_path / model)) for model in expected} == expected
+    assert sets_behind("all-MiniLM-L6-v2") == sets_behind("tfidf") == frozenset()
+
+
+def test_all_of_a_corpus_is_learnt_if_a_part_is(tmp_path, monkeypatch):
+    sets = frozenset({("star", "test"), ("calls.jsonl", ""), ("org/calls", "train"), ("org/chats", "all")})
+    monkeypatch.chdir(tmp_path)
+    for place in ("star/test", "star/all", "org/calls/train", "org/calls/all", "org/chats/test"):
+        assert is_learnt(*place.rsplit("/", 1), sets), place
+    assert is_learnt(str(tmp_path / "calls.jsonl"), "test", sets)
+    for place in ("star/dev", "sgd/test", "org/calls/test", "other.jsonl/test"):
+        assert not is_learnt(*place.rsplit("/", 1), sets), place
+
+
+def test_tables_mark_what_was_learnt_and_make_the_best_of_the_others_bold(tmp_path):
+    figure = {"corpus": "star", "task": "action-similarity", "metric": "f1", "setting": "1-shot", "std": 1.0, "n": 10}
+    others = [row("one", 80.0, **figure), row("two", 70.0, **figure)]
+    rows = [row("ours", 95.0, **figure, learnt=True), *others]
+    for table, decimals in ((markdown_table(rows), "0"), (paper_table(rows), "00")):
+        assert f"95.{decimals}† ± 1.0" in table
+        assert "**80.0" in table
+        assert "**95" not in table
+        assert table.count(NOTE) == 1
+    assert NOTE not in markdown_table(others) + paper_table(others) + latex_table(others, "C")
+    for words in (r"95.00\textdagger{} $\pm$ 1.00", r"\textbf{80.00}", r"\textdagger{} The model learnt"):
+        assert words in latex_table(rows, "C")
+    write_report([Results(RUN, tuple(rows))], [], tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert ">95.00†" in page
+    assert '<b class="best">80.00</b>' in page
+    assert page.count(NOTE) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("corpus", "expected"), [("sample/train", False), ("sample/all", True)])
+def test_evaluation_marks_the_model_that_learnt_from_the_corpus_and_no_other(
+    tiny_checkpoint, tmp_path, corpus, expected
+):
+    model = shutil.copytree(tiny_checkpoint, tmp_path / "run")
+    learning_from(model, corpus)
+    results = evaluate_models([str(model), "tfidf"], "sample", None, "test", tasks=["domains"], seeds=[0])
+    marks = {(row.model, row.metric): row.learnt for row in results.results}
+    assert marks[str(model), "map"] is expected
+    assert not marks["tfidf", "map"]
+    assert not marks[str(model), "seconds"]
+
+
+def test_a_suite_marks_what_an_earlier_version_measured_without_marks(tiny_checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setitem(SUITES, "dial2vec", Suite((Entry("sample", "domains"),)))
+    model = shutil.copytree(tiny_checkpoint, tmp_path / "run")
+    before, after = [], []
+    for found in (before, after):
+        found += evaluate_suite("dial2vec", [str(model)], seeds=[0], output=tmp_path / "dial2vec.json").results
+        learning_from(model, "sample/test")
+    assert not any(row.learnt for row in before)
+    assert after == [replace(row, learnt=row.metric != "seconds" and row.quoted_from is None) for row in before]

@@ -20,10 +20,6 @@ from hf_dialemb.models.utterance import encode_utterances
 
 WORDS = ["hotel", "taxi", "train", "book", "cheap", "north", "please", "thanks"]
 TEXTS = [" ".join(turn.content for turn in item.turns) for item in DIALOGUES]
-KINDS = {
-    "bert_folder": "transformers", "sentence_folder": "sentence-transformers", "utterance_folder": "dialemb",
-    "published_folder": "sentence-transformers",
-}  # fmt: skip
 
 
 def save_bert(folder, more=(), added=()):
@@ -42,34 +38,18 @@ def save_bert(folder, more=(), added=()):
     return model, tokenizer
 
 
-@pytest.fixture(scope="session")
-def bert_folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("bert")
-    save_bert(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def sentence_folder(bert_folder, tmp_path_factory):
-    """The same BERT as a sentence-transformers model of mean pooling."""
-    folder = tmp_path_factory.mktemp("sentence")
-    transformer = Transformer(str(bert_folder), max_seq_length=16)
-    SentenceTransformer(modules=[transformer, Pooling(16, "mean")], device="cpu").save(str(folder))
-    return folder
-
-
-@pytest.fixture(scope="session")
-def utterance_folder(bert_folder, tmp_path_factory):
-    """The same BERT in an untrained utterance encoder."""
-    return save_dse(str(bert_folder), tmp_path_factory.mktemp("utterances") / "dse", max_tokens=16)
-
-
-@pytest.fixture(scope="session")
-def published_folder(utterance_folder, tmp_path_factory):
-    """What strangers load of that encoder."""
-    folder = tmp_path_factory.mktemp("published") / "dse"
-    write_checkpoint(*load_checkpoint(str(utterance_folder)), folder)
-    return folder
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """The same BERT plain, as a model of mean pooling, in an untrained utterance encoder, and that one published."""
+    folder = tmp_path_factory.mktemp("encoders")
+    folders = {kind: folder / kind for kind in ("plain", "sentence", "utterance", "published")}
+    folders["plain"].mkdir()
+    save_bert(folders["plain"])
+    transformer = Transformer(str(folders["plain"]), max_seq_length=16)
+    SentenceTransformer(modules=[transformer, Pooling(16, "mean")], device="cpu").save(str(folders["sentence"]))
+    save_dse(str(folders["plain"]), folders["utterance"], max_tokens=16)
+    write_checkpoint(*load_checkpoint(str(folders["utterance"])), folders["published"])
+    return folders
 
 
 def last_hidden(encoder, tokenizer, text):
@@ -87,41 +67,41 @@ def vectors_of(spec, dialogues=DIALOGUES):
     return load_encoder(str(spec), batch_size=2, device="cpu").encode(dialogues)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_vectors_are_means_of_tokens_of_dialogues_and_of_utterances(kind, bert_folder, request):
-    folder = request.getfixturevalue(kind)
+LIBRARIES = {"plain": "transformers", "sentence": "sentence-transformers", "utterance": "dialemb"}
+LIBRARIES["published"] = LIBRARIES["sentence"]
+
+
+@pytest.mark.parametrize("kind", LIBRARIES)
+def test_vectors_are_means_of_tokens_of_dialogues_and_of_utterances(kind, folders):
+    folder = folders[kind]
     for level in ("", "@dialogue"):
         vectors = vectors_of(f"{folder}{level}")
         assert vectors.dtype == np.float32
-        np.testing.assert_allclose(vectors, [mean_of_tokens(bert_folder, text) for text in TEXTS], atol=1e-5)
+        np.testing.assert_allclose(vectors, [mean_of_tokens(folders["plain"], text) for text in TEXTS], atol=1e-5)
     turns = [[turn.content for turn in item.turns] for item in DIALOGUES]
-    alone = {text: mean_of_tokens(bert_folder, text) for texts in turns for text in texts}
+    alone = {text: mean_of_tokens(folders["plain"], text) for texts in turns for text in texts}
     encoder = load_encoder(str(folder), device="cpu")
     np.testing.assert_allclose(encoder.encode_utterances(list(alone)), list(alone.values()), atol=1e-5)
     expected = [np.mean([alone[text] for text in texts], axis=0) for texts in turns]
     np.testing.assert_allclose(vectors_of(f"{folder}@utterances"), expected, atol=1e-5)
-    assert find_encoder(f"{folder}@utterances")[1:4] == (KINDS[kind], str(folder), "utterances")
+    assert find_encoder(f"{folder}@utterances")[1:4] == (LIBRARIES[kind], str(folder), "utterances")
 
 
-@pytest.mark.parametrize(
-    ("spec", "said"),
-    [
-        ("bert_folder@dialogue", "1 of 6 texts are longer than the model's 16 tokens"),
-        ("sentence_folder@dialogue", "1 of 6 texts are longer than the model's 16 tokens"),
-        ("utterance_folder@utterances", "1 of 8 utterances were truncated"),
-    ],
-)
-def test_what_is_cut_is_counted(spec, said, request, caplog):
-    kind, _, level = spec.partition("@")
-    with caplog.at_level(logging.WARNING, logger="hf_dialemb"):  # 14 words and [CLS], [SEP] just fit
-        vectors_of(
-            f"{request.getfixturevalue(kind)}@{level}", [*map(dialogue, ["hotel " * 15, "taxi " * 14]), *DIALOGUES]
-        )
-    assert said in caplog.text
+def test_what_is_cut_is_counted(folders, caplog):
+    long, texts = (
+        [dialogue("hotel " * 15), dialogue("taxi " * 14)],
+        "1 of 6 texts are longer than the model's 16 tokens",
+    )
+    utterances = "1 of 8 utterances were truncated"
+    for kind, said in (("plain", texts), ("sentence", texts), ("utterance", utterances)):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, logger="hf_dialemb"):  # 14 words and [CLS], [SEP] just fit
+            vectors_of(f"{folders[kind]}@{'utterances' if kind == 'utterance' else 'dialogue'}", [*long, *DIALOGUES])
+        assert said in caplog.text
 
 
-def test_half_precision_is_computed_in_float32(bert_folder, tmp_path):
-    folder = save_dse(str(bert_folder), tmp_path / "half", torch.bfloat16, max_tokens=16)
+def test_half_precision_is_computed_in_float32(folders, tmp_path):
+    folder = save_dse(str(folders["plain"]), tmp_path / "half", torch.bfloat16, max_tokens=16)
     model, tokenizer = load_checkpoint(str(folder))
     np.testing.assert_allclose(vectors_of(folder), encode_utterances(model.float(), tokenizer, TEXTS), atol=2e-6)
 
@@ -142,17 +122,16 @@ def test_what_is_no_model_or_an_unfinished_training_is_refused(tiny_checkpoint, 
     np.testing.assert_array_equal(encoder.encode_utterances(["book"]), encoder.encode([dialogue("book")]))
 
 
-# specs
-
-
-def test_words_stand_in_any_order_after_the_last_sign(bert_folder, tmp_path):
-    found = find_encoder(f"{bert_folder}@whitened,cls, utterances")
-    assert found[1:] == ("transformers", str(bert_folder), "utterances", True, True)
-    folder = tmp_path / "model@2024"
-    shutil.copytree(bert_folder, folder)
-    assert find_encoder(f"{folder}@cls")[1:] == ("transformers", str(folder), "dialogue", True, False)
-    assert find_encoder(str(folder)).level == "dialogue"
-    assert find_encoder("tfidf@whitened,dialogue")[1:] == ("tfidf", "", "dialogue", False, True)
+def test_words_stand_in_any_order_after_the_last_sign(folders, tmp_path):
+    plain, folder = folders["plain"], tmp_path / "model@2024"
+    shutil.copytree(plain, folder)
+    for spec, expected in {
+        f"{plain}@whitened,cls, utterances": ("transformers", str(plain), "utterances", True, True),
+        f"{folder}@cls": ("transformers", str(folder), "dialogue", True, False),
+        str(folder): ("transformers", str(folder), "dialogue", False, False),
+        "tfidf@whitened,dialogue": ("tfidf", "", "dialogue", False, True),
+    }.items():
+        assert find_encoder(spec)[1:] == expected
 
 
 @pytest.mark.parametrize(
@@ -171,10 +150,10 @@ def test_wrong_words_are_refused_before_anything_is_looked_up(words, reason):
             work(f"no/such model@{words}")
 
 
-def test_words_that_do_not_go_with_a_model_are_refused(sentence_folder, utterance_folder, tiny_checkpoint):
+def test_words_that_do_not_go_with_a_model_are_refused(folders, tiny_checkpoint):
     for spec, reason in (
-        (f"{sentence_folder}@cls", "expected a plain transformers model; leave 'cls' out"),
-        (f"{utterance_folder}@cls", "expected a plain transformers model; leave 'cls' out"),
+        (f"{folders['sentence']}@cls", "expected a plain transformers model; leave 'cls' out"),
+        (f"{folders['utterance']}@cls", "expected a plain transformers model; leave 'cls' out"),
         ("lda@cls", "got cls for a baseline"),
         ("tfidf@utterances", "reads whole dialogues; leave '@utterances' out"),
         (f"{tiny_checkpoint}@utterances", "reads whole dialogues; leave '@utterances' out"),
@@ -183,8 +162,8 @@ def test_words_that_do_not_go_with_a_model_are_refused(sentence_folder, utteranc
             find_encoder(spec)
 
 
-def test_only_models_have_weights(bert_folder):
-    for spec in (f"{bert_folder}@cls", "some/model", "./tfidf"):
+def test_only_models_have_weights(folders):
+    for spec in (f"{folders['plain']}@cls", "some/model", "./tfidf"):
         assert has_weights(spec)
     for spec in ("tfidf", "lda@whitened", "doc2vec", "words:glove.txt", "api:text-embedding-3-small@utterances"):
         assert not has_weights(spec)
@@ -195,11 +174,11 @@ def append(path, content):
         stream.write(content)
 
 
-def test_a_fingerprint_is_of_what_decides_the_vectors(bert_folder, tmp_path):
+def test_a_fingerprint_is_of_what_decides_the_vectors(folders, tmp_path):
     folder, router = tmp_path / "copy", tmp_path / "router"
-    shutil.copytree(bert_folder, folder)
+    shutil.copytree(folders["plain"], folder)
     first = fingerprint(str(folder))
-    assert first == fingerprint(str(bert_folder)) == fingerprint(f"{folder}@dialogue,whitened")
+    assert first == fingerprint(str(folders["plain"])) == fingerprint(f"{folder}@dialogue,whitened")
     for beside in ("training_report.json", "response_vectors-0a1b2c3d.safetensors"):
         (folder / beside).write_text("{}")
     assert first == fingerprint(str(folder))
@@ -209,23 +188,20 @@ def test_a_fingerprint_is_of_what_decides_the_vectors(bert_folder, tmp_path):
         others.add(fingerprint(str(folder)))
     assert len(others | {first, fingerprint("tfidf"), fingerprint("lda")}) == 9
     for place in ("query_0_Transformer", "document_0_Transformer"):
-        shutil.copytree(bert_folder, router / place)
+        shutil.copytree(folders["plain"], router / place)
     (router / "modules.json").write_text("[]")
-    shutil.copy(bert_folder / "config.json", router)
+    shutil.copy(folders["plain"] / "config.json", router)
     first = fingerprint(str(router))
     append(router / "document_0_Transformer" / "model.safetensors", b"more")
     assert fingerprint(str(router)) != first
 
 
-def test_vectors_of_words_that_are_looked_up_need_no_tokenizer_of_transformers(bert_folder, tmp_path):
-    tokenizer = Tokenizer.from_file(str(bert_folder / "tokenizer.json"))
+def test_vectors_of_words_that_are_looked_up_need_no_tokenizer_of_transformers(folders, tmp_path):
+    tokenizer = Tokenizer.from_file(str(folders["plain"] / "tokenizer.json"))
     model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=8)], device="cpu")
     model.save(str(tmp_path))
     found = vectors_of(f"{tmp_path}@utterances", [dialogue("book hotel")])
     np.testing.assert_allclose(found, model.encode(["book hotel"]), atol=1e-6)
-
-
-# what becomes a vector
 
 
 def encoder_decoder(family, folder, **special):
@@ -250,18 +226,16 @@ def encoder_decoder(family, folder, **special):
     return model.get_encoder(), transformers.AutoTokenizer.from_pretrained(folder)
 
 
-@pytest.mark.parametrize("family", ["t5", "blenderbot"])
-def test_an_encoder_decoder_is_read_by_its_encoder(family, tmp_path):
-    found = encoder_decoder(family, tmp_path)
-    expected = [last_hidden(*found, text).mean(axis=0) for text in TEXTS]
-    np.testing.assert_allclose(vectors_of(tmp_path), expected, atol=1e-5)
-
-
-def test_the_first_token_may_be_the_vector(bert_folder, tmp_path):
-    model = transformers.AutoModel.from_pretrained(bert_folder).eval()
-    bert = model, transformers.AutoTokenizer.from_pretrained(bert_folder)
+def test_an_encoder_decoder_is_read_by_its_encoder_and_the_first_token_may_be_the_vector(folders, tmp_path):
+    for family in ("t5", "blenderbot"):
+        found = encoder_decoder(family, tmp_path / family)
+        expected = [last_hidden(*found, text).mean(axis=0) for text in TEXTS]
+        np.testing.assert_allclose(vectors_of(tmp_path / family), expected, atol=1e-5)
+    model = transformers.AutoModel.from_pretrained(folders["plain"]).eval()
+    bert = model, transformers.AutoTokenizer.from_pretrained(folders["plain"])
     # T5 knows distances alone, so that padding on the left moves nothing.
-    for folder, found in ((bert_folder, bert), (tmp_path, encoder_decoder("t5", tmp_path, padding_side="left"))):
+    left = encoder_decoder("t5", tmp_path / "left", padding_side="left")
+    for folder, found in ((folders["plain"], bert), (tmp_path / "left", left)):
         expected = [last_hidden(*found, text)[0] for text in TEXTS]
         np.testing.assert_allclose(vectors_of(f"{folder}@cls"), expected, atol=1e-5)
 

@@ -1,26 +1,15 @@
 """Maps of embeddings, and the other pictures of a benchmark."""
 
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from made_up_results import row
 
-from hf_dialemb.evaluation.report.pictures import (
-    PathPoint,
-    alignment_uniformity_path,
-    bar_charts,
-    bars,
-    dendrogram,
-    drawing,
-    measured_point,
-    project,
-    project_to_sphere,
-    spherical_voronoi,
-    umap_or_pca,
-    voronoi,
-)
+from hf_dialemb.evaluation.report import pictures
+from hf_dialemb.evaluation.report.pictures import PathPoint, dendrogram, project, project_to_sphere, spherical_voronoi
 from hf_dialemb.evaluation.report.pictures.maps import scatter
-from hf_dialemb.evaluation.results.rows import Row
 from hf_dialemb.models.errors import InputError
 
 imread = pytest.importorskip("matplotlib.image").imread
@@ -31,8 +20,8 @@ with_umap = (pytest.mark.slow, pytest.mark.skipif(find_spec("umap") is None, rea
 @pytest.fixture(autouse=True)
 def small_pictures(monkeypatch):
     """Fewer pixels, which take less time and show the same."""
-    monkeypatch.setattr(drawing, "DPI", 50)
-    monkeypatch.setattr(voronoi, "_PIXELS", 200)
+    monkeypatch.setattr(pictures.drawing, "DPI", 50)
+    monkeypatch.setattr(pictures.voronoi, "_PIXELS", 200)
 
 
 def pixels(path):
@@ -43,11 +32,6 @@ def pixels(path):
 def colours(path):
     """Counts the colours of a picture, near ones as one."""
     return len(np.unique(np.round(pixels(path).reshape(-1, 3), 1), axis=0))
-
-
-def figure(model, mean, metric="f1", **more):
-    what = {"corpus": "sgd", "split": "test", "task": "a-task", "metric": metric, "setting": ""}
-    return Row(model=model, mean=mean, **what, **more)
 
 
 def groups(count, size=8, width=6):
@@ -97,7 +81,7 @@ def test_projection_takes_known_and_installed_methods_only(monkeypatch):
     with pytest.raises(InputError, match="got 'tsne', expected umap or pca"):
         project_to_sphere(np.eye(4), "tsne")
     monkeypatch.setattr("hf_dialemb.evaluation.report.pictures.projections.find_spec", lambda name: None)
-    assert umap_or_pca() == "pca"
+    assert pictures.umap_or_pca() == "pca"
     with pytest.raises(InputError, match=r'pip install "hf-dialemb\[umap\]"'):
         project(np.eye(4), "umap")
 
@@ -114,10 +98,10 @@ def test_maps_and_spheres_are_drawn_in_several_colours_and_the_same_again(tmp_pa
 FLAT = np.array([[1.0, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0]] * 4)  # PCA finds but two directions
 POINT = PathPoint(0, 0.0, 0.0)
 MANY = {str(number): [POINT] for number in range(17)}
+SECONDS = row("one", 1.0, metric="seconds")
 
 
-def sphere(vectors, labels, path):
-    spherical_voronoi(vectors, labels, path, method="pca")
+sphere = partial(spherical_voronoi, method="pca")
 
 
 @pytest.mark.parametrize(
@@ -133,11 +117,11 @@ def sphere(vectors, labels, path):
         (dendrogram, (np.eye(3), ["a"] * 3), "got 1 distinct, expected at least 2"),
         (dendrogram, (np.array([[1.0, 0], [0, 1], [0, -1]]), list("abb")), "label 'b': got vectors that cancel out"),
         (dendrogram, (np.full((2, 2), np.nan), ["a", "b"]), "not finite"),
-        (alignment_uniformity_path, ({},), "no model"),
-        (alignment_uniformity_path, ({"a": []},), "the steps"),
-        (alignment_uniformity_path, ({"a": [POINT] * 2},), "each once"),
-        (alignment_uniformity_path, (MANY,), "got 17 models, expected at most 16"),
-        (bars, ([figure("one", 1.0, "seconds")],), "got no figure"),
+        (pictures.alignment_uniformity_path, ({},), "no model"),
+        (pictures.alignment_uniformity_path, ({"a": []},), "the steps"),
+        (pictures.alignment_uniformity_path, ({"a": [POINT] * 2},), "each once"),
+        (pictures.alignment_uniformity_path, (MANY,), "got 17 models, expected at most 16"),
+        (pictures.bars, ([SECONDS],), "got no figure"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(draw, given, message, tmp_path):
@@ -151,9 +135,10 @@ def test_what_cannot_be_drawn_is_refused(draw, given, message, tmp_path):
 def test_borders_of_cells_are_as_far_from_two_centroids_and_nearer_to_no_other():
     centroids = np.random.default_rng(0).normal(size=(9, 3))
     centroids /= np.linalg.norm(centroids, axis=1, keepdims=True)
-    nearest = np.sort(np.concatenate(voronoi._edges(centroids)) @ centroids.T, axis=1)
+    edges = pictures.voronoi._edges(centroids)
+    nearest = np.sort(np.concatenate(edges) @ centroids.T, axis=1)
     np.testing.assert_allclose(nearest[:, -1], nearest[:, -2], atol=1e-9)
-    assert len(voronoi._edges(centroids)) == 3 * 9 - 6  # Euler's formula
+    assert len(edges) == 3 * 9 - 6  # Euler's formula
 
 
 @pytest.mark.slow
@@ -172,27 +157,26 @@ def test_a_path_of_training_is_drawn_whatever_the_order_of_its_points(tmp_path):
     points = [PathPoint(0, -0.1, -1.0), PathPoint(10, -0.4, -2.0), PathPoint(20, -0.5, -1.8)]
 
     def draw(path, order):
-        alignment_uniformity_path({"model": points[::order], "tfidf": points[:1]}, path)
+        pictures.alignment_uniformity_path({"model": points[::order], "tfidf": points[:1]}, path)
 
     assert same_again(draw, tmp_path) > 10
 
 
 def test_a_point_of_the_path_is_what_the_benchmark_measures():
-    vectors, labels = np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]]), ["a", "a", "b", "b"]
-    point = measured_point(5, vectors, labels)
-    assert point[:2] == (5, pytest.approx(-2))
-    assert point.uniformity == pytest.approx(np.log((2 * 1 + 4 * np.exp(-4)) / 6))
+    point = pictures.measured_point(5, np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]]), ["a", "a", "b", "b"])
+    assert point == (5, pytest.approx(-2), pytest.approx(np.log((2 * 1 + 4 * np.exp(-4)) / 6)))
 
 
 def test_bars_of_measured_and_quoted_figures_are_drawn_of_each_corpus(tmp_path):
-    measured = [figure("one $x$", 50.0, std=2.0, n=3), figure("two", 60.0, interval=(58.0, 63.0))]
-    quoted = figure("three", 80.0, quoted_from="paper, Table 1, row three")
-    bars([*measured, figure("one", 1.0, "seconds")], tmp_path / "measured.png")
-    bars([*measured, quoted], tmp_path / "quoted.png", "A heading")
+    measured = [row("one $x$", 50.0, std=2.0, n=3), row("two", 60.0, interval=(58.0, 63.0))]
+    quoted = row("three", 80.0, quoted_from="paper, Table 1, row three")
+    pictures.bars([*measured, SECONDS], tmp_path / "measured.png")
+    pictures.bars([*measured, quoted], tmp_path / "quoted.png", "A heading")
     assert colours(tmp_path / "measured.png") > 5
     assert pixels(tmp_path / "quoted.png").shape[0] > pixels(tmp_path / "measured.png").shape[0]
-    bars([figure("one", -1.0, "uniformity"), figure("one", 0.0)], tmp_path / "others.png")
+    pictures.bars([row("one", -1.0, metric="uniformity"), row("one", 0.0)], tmp_path / "others.png")
     places = [(corpus, "test", "a-task", f"metric{index}", "") for corpus in "abc" for index in range(30)]
-    chosen = bar_charts._chosen(places)
+    charts = pictures.bar_charts
+    chosen = charts._chosen(places)
     assert "".join(place[0] for place in chosen) == "a" * 8 + "b" * 8 + "c" * 8
-    assert (len(chosen), bar_charts._chosen(places[:5])) == (bar_charts.MAX_PANELS, places[:5])
+    assert (len(chosen), charts._chosen(places[:5])) == (charts.MAX_PANELS, places[:5])

@@ -1,12 +1,13 @@
 """Sentences: sets for retrieval built from intents, similarity against people's scores, entailment without training."""
 
 import json
-import os
 from collections import Counter
+from itertools import product
 from math import log
 
 import numpy as np
 import pytest
+from given_vectors import Given, figures, hashed
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import label_ranking_average_precision_score
 from sklearn.metrics.pairwise import cosine_similarity
@@ -20,58 +21,22 @@ from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
-real = pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="HF_DIALEMB_DATA does not name the corpora")
-
-
-class Given:
-    """An encoder that gives each text the vector that a function says, and remembers what it was asked."""
-
-    name = "given"
-
-    def __init__(self, vector):
-        self.vector, self.calls = vector, []
-
-    def encode(self, dialogues):
-        self.calls.append([dialogue.turns[0].content for dialogue in dialogues])
-        return np.array([self.vector(text) for text in self.calls[-1]], dtype=np.float32)
-
-
-def hashed(text):
-    return np.random.default_rng(list(text.encode())).normal(size=8)
-
 
 def said(*labelled):
     return [Dialogue((Turn("user", text, intents=tuple(intents.split())),)) for text, intents in labelled]
 
 
-def figures(found):
-    return {(each.metric, each.setting): each.mean for each in found}
-
-
-WORDS = [
-    f"{verb} a {thing} {when}"
-    for verb in ("book", "cancel", "find")
-    for thing in ("room", "train", "taxi", "table")
-    for when in ("now", "today", "tomorrow", "on monday", "at noon", "again please")
-]
+VERBS, THINGS = ("book", "cancel", "find"), ("room", "train", "taxi", "table")
+WHEN = ("now", "today", "tomorrow", "on monday", "at noon", "again please")
+WORDS = [f"{verb} a {thing} {when}" for verb, thing, when in product(VERBS, THINGS, WHEN)]
 INTENTS = said(*((text, text.split()[0]) for text in WORDS))
 
-
-def test_candidates_share_words_and_differ_in_intent():
-    queries = retrieval_queries(INTENTS)
-    assert [query.text for query in queries] == sorted(WORDS)
-    for query in queries:
-        intents = {text.split()[0] for text in query.relevant}
-        assert intents == {query.text.split()[0]} == {query.label}
-        assert query.label not in {text.split()[0] for text in query.other}
-        assert query.text not in query.relevant
-        assert len(set(query.relevant)) == len(query.relevant) <= 30
-        assert len(set(query.other)) == len(query.other) <= 40
-        assert len(query.relevant) + len(query.other) < len(WORDS)
+# retrieval
 
 
-def test_hits_come_in_the_order_of_bm25():
+def test_candidates_share_words_in_the_order_of_bm25_and_differ_in_intent():
     queries = {query.text: query for query in retrieval_queries(INTENTS)}
+    assert list(queries) == sorted(WORDS)
     words = [text.split() for text in WORDS]
     documents = Counter(word for text in words for word in set(text))
     average = np.mean([len(text) for text in words])
@@ -83,37 +48,28 @@ def test_hits_come_in_the_order_of_bm25():
             total += weight * count / (count + 1.5 * (0.25 + 0.75 * len(text) / average))
         return round(total, 5)
 
-    for query in WORDS[::7]:
+    for query, found in queries.items():
         rest = [text for text in WORDS if text != query]
         ordered = sorted(rest, key=lambda text, query=query: (-score(query.split(), text.split()), text))
-        assert list(queries[query].relevant) == [text for text in ordered if text.split()[0] == query.split()[0]][:30]
-        assert list(queries[query].other) == [text for text in ordered if text.split()[0] != query.split()[0]][:40]
+        assert found.label == query.split()[0]
+        assert list(found.relevant) == [text for text in ordered if text.split()[0] == found.label][:30]
+        assert list(found.other) == [text for text in ordered if text.split()[0] != found.label][:40]
 
 
-def test_the_order_of_the_corpus_does_not_matter_and_texts_count_once():
-    assert retrieval_queries([*INTENTS[::-1], *INTENTS]) == retrieval_queries(INTENTS)
-
-
-def test_a_sentence_has_words_and_one_intent_wherever_it_occurs():
-    added = said(
-        ("book a seat", "book"), ("book a seat", "find"), ("find a seat", "find book"), ("book", "oos"), ("?!", "book"),
-        ("a book", ""),
-    )  # fmt: skip
-    assert retrieval_queries([*INTENTS, *added]) == retrieval_queries(INTENTS)
+def test_texts_count_once_in_any_order_and_have_words_and_one_intent_wherever_they_occur():
+    added = [("book a seat", "book"), ("book a seat", "find"), ("find a seat", "find book")]
+    added += [("book", "oos"), ("?!", "book"), ("a book", "")]
+    for corpus in ([*INTENTS[::-1], *INTENTS], [*INTENTS, *said(*added)]):
+        assert retrieval_queries(corpus) == retrieval_queries(INTENTS)
     assert retrieval_queries(said(("?!", "book"))) == []
 
 
-def test_a_sentence_among_its_own_kind_asks_nothing():
+def test_a_sentence_among_its_own_kind_asks_nothing_and_chinese_characters_are_words():
     assert retrieval_queries(said(("a room", "find"), ("a taxi", "find"))) == []
     assert retrieval_queries(said(("a room", "find"), ("no taxi", "book"))) == []
     kinds = said(("a room", "find"), ("one room", "find"), ("no room", "book"))
-    assert retrieval_queries(kinds) == [
-        RetrievalQuery("a room", ("one room",), ("no room",), "find"),
-        RetrievalQuery("one room", ("a room",), ("no room",), "find"),
-    ]
-
-
-def test_chinese_characters_are_words():
+    first = RetrievalQuery("a room", ("one room",), ("no room",), "find")
+    assert retrieval_queries(kinds) == [first, RetrievalQuery("one room", ("a room",), ("no room",), "find")]
     kinds = said(("我要取消订单", "取消"), ("订单取消", "取消"), ("查订单", "查询"))
     assert [query.label for query in retrieval_queries(kinds)] == ["取消", "取消"]
 
@@ -128,27 +84,27 @@ def test_equal_texts_are_one_candidate_and_the_query_is_none():
 
 
 def test_map_and_mrr_of_a_corpus_with_intents(tmp_path):
-    write_jsonl(INTENTS, tmp_path / "mine.jsonl")
-    problem = semantic_retrieval.load_rankings(CorpusPart(str(tmp_path / "mine.jsonl")))
-    knowing = Given(lambda text: np.eye(3)[["book", "cancel", "find"].index(text.split()[0])])
+    path = tmp_path / "mine.jsonl"
+    write_jsonl(INTENTS, path)
+    problem = semantic_retrieval.load_rankings(CorpusPart(str(path)))
+    knowing = Given(lambda text: np.eye(3)[VERBS.index(text.split()[0])])
     assert figures(problem.measure(knowing, [0, 1])) == {("map", ""): 100, ("mrr", ""): 100}
     assert [sorted(call) for call in knowing.calls] == [sorted(WORDS)]
     assert (problem.config["queries"], problem.config["hits"]) == (72, 100)
-    found = figures(problem.measure(Given(hashed), [0]))
-    queries = retrieval_queries(INTENTS)
     expected = []
-    for query in queries:
+    for query in retrieval_queries(INTENTS):
         cosines = cosine_similarity([hashed(query.text)], [hashed(text) for text in (*query.relevant, *query.other)])
         labels = [[True] * len(query.relevant) + [False] * len(query.other)]
         expected.append(label_ranking_average_precision_score(labels, cosines))
+    found = figures(problem.measure(Given(hashed), [0]))
     assert found["map", ""] == pytest.approx(100 * np.mean(expected), abs=1e-4)
-    assert (
-        semantic_retrieval.load_rankings(CorpusPart(str(tmp_path / "mine.jsonl"), None, "all", 10)).config["queries"]
-        == 10
-    )
-    write_jsonl(said(("a room", "find")), tmp_path / "one.jsonl")
+    assert semantic_retrieval.load_rankings(CorpusPart(str(path), None, "all", 10)).config["queries"] == 10
+    write_jsonl(said(("a room", "find")), path)
     with pytest.raises(InputError, match="got no query with relevant and other candidates"):
-        semantic_retrieval.load_rankings(CorpusPart(str(tmp_path / "one.jsonl")))
+        semantic_retrieval.load_rankings(CorpusPart(str(path)))
+
+
+# similarity
 
 
 @pytest.fixture
@@ -168,8 +124,7 @@ def test_similarity_is_correlation_with_scores(scored):
     scores = [pair.score for pair in pairs]
     assert found["spearman", ""] == pytest.approx(100 * spearmanr(cosines, scores).statistic, abs=1e-4)
     assert found["pearson", ""] == pytest.approx(100 * pearsonr(cosines, scores).statistic, abs=1e-4)
-    assert len(encoder.calls) == 1
-    assert len(encoder.calls[0]) == 57
+    assert [len(call) for call in encoder.calls] == [57]
     scaled = scored(pairs[::-1]).measure(Given(lambda text: 8 * hashed(text)), [1])
     assert figures(scaled) == pytest.approx(found, abs=1e-9)
 
@@ -185,9 +140,12 @@ def test_similarity_in_closed_form(scored, caplog):
     assert figures(rising.measure(Given(turned), [0]))["spearman", ""] == pytest.approx(-100)
     assert set(figures(rising.measure(Given(lambda text: [1.0, 2.0]), [0])).values()) == {0}
     assert "undefined and counts as 0" in caplog.text
-    for pairs in ([SentencePair("a", "b", label="x")] * 3, [SentencePair("a", "b", score=1.0)] * 3):
+    for pair in (SentencePair("a", "b", label="x"), SentencePair("a", "b", score=1.0)):
         with pytest.raises(InputError, match="different scores, expected at least two"):
-            scored(pairs)
+            scored([pair] * 3)
+
+
+# entailment
 
 
 def entailment(tmp_path, *rows):
@@ -198,18 +156,10 @@ def entailment(tmp_path, *rows):
     return nli.load_anchors(CorpusPart("dialogue_nli", tmp_path, "test", None))
 
 
-ROWS = [
-    ("dogs", "near", "positive"),
-    ("dogs", "far", "negative"),
-    ("dogs", "middle", "neutral"),
-    ("dogs", "near", "positive"),
-    ("cats", "far", "positive"),
-    ("cats", "middle", "negative"),
-    ("cats", "near", "negative"),
-    ("cats", "away", "negative"),
-    ("owls", "near", "positive"),
-    ("owls", "middle", "neutral"),
-]
+ROWS = [("dogs", "near", "positive"), ("dogs", "far", "negative"), ("dogs", "middle", "neutral")]
+ROWS += [("dogs", "near", "positive"), ("cats", "far", "positive"), ("cats", "middle", "negative")]
+ROWS += [("cats", "near", "negative"), ("cats", "away", "negative"), ("owls", "near", "positive")]
+ROWS += [("owls", "middle", "neutral")]
 ANGLES = {"dogs": 0, "cats": 0, "near": 0.1, "middle": 0.2, "far": 0.3, "away": 3}
 
 
@@ -218,9 +168,8 @@ def angled(text):
 
 
 def test_triples_are_an_anchor_with_one_of_each(tmp_path):
-    problem = entailment(tmp_path, *ROWS)
+    problem, encoder = entailment(tmp_path, *ROWS), Given(angled)
     assert (problem.config["anchors"], problem.config["triples"]) == (2, 4)
-    encoder = Given(angled)
     found = figures(problem.measure(encoder, [0]))
     # One of one is right for dogs, one of three for cats.
     assert found["accuracy", ""] == pytest.approx(100 * (1 + 1 / 3) / 2)
@@ -228,6 +177,8 @@ def test_triples_are_an_anchor_with_one_of_each(tmp_path):
     assert len(encoder.calls) == 1
     shuffled = entailment(tmp_path, *ROWS[::-1]).measure(Given(lambda text: np.multiply(5, angled(text))), [0])
     assert figures(shuffled) == pytest.approx(found)
+    with pytest.raises(InputError, match="labelled positive and negative among 2 pairs"):
+        entailment(tmp_path, *ROWS[-2:])
 
 
 def test_a_tie_is_not_right_and_guessing_is_right_half_the_time(tmp_path):
@@ -238,28 +189,23 @@ def test_a_tie_is_not_right_and_guessing_is_right_half_the_time(tmp_path):
     assert found["accuracy", ""] == pytest.approx(found["accuracy", "triples"])
 
 
-def test_without_anchors_there_is_nothing_to_ask(tmp_path):
-    with pytest.raises(InputError, match="labelled positive and negative among 2 pairs"):
-        entailment(tmp_path, *ROWS[-2:])
+# real corpora
 
 
 @pytest.mark.slow
-@real
-def test_the_papers_sets():
-    queries = load_examples("jddc_retrieval", None, "test")
+def test_the_papers_sets(data_dir):
+    queries = load_examples("jddc_retrieval", data_dir, "test")
     assert len(semantic_retrieval.rankings_of(queries)) == len(queries) == 6_970
-    problem = semantic_retrieval.load_rankings(CorpusPart("jddc_retrieval", None, "dev", 50))
+    problem = semantic_retrieval.load_rankings(CorpusPart("jddc_retrieval", data_dir, "dev", 50))
     assert (problem.config["relevant_per_query"], problem.config["candidates_per_query"]) == (30, 70)
-    found = figures(problem.measure(Given(hashed), [0]))
-    assert 40 < found["map", ""] < 55
-    pairs = dialogue_sts.load_scored_pairs(CorpusPart("jddc_sts"))
+    assert 40 < figures(problem.measure(Given(hashed), [0]))["map", ""] < 55
+    pairs = dialogue_sts.load_scored_pairs(CorpusPart("jddc_sts", data_dir))
     assert pairs.config["pairs"] == 2_000
     assert abs(figures(pairs.measure(Given(hashed), [0]))["spearman", ""]) < 7
 
 
-@real
-def test_a_set_of_a_corpus_with_intents():
-    problem = semantic_retrieval.load_rankings(CorpusPart("banking77", None, "test", 200))
+def test_a_set_of_a_corpus_with_intents(data_dir):
+    problem = semantic_retrieval.load_rankings(CorpusPart("banking77", data_dir, "test", 200))
     assert (problem.config["sentences"], problem.config["queries"]) == (7_000, 200)
     found = figures(problem.measure(TfidfEncoder(), [0]))
     assert 35 < found["map", ""] < 60

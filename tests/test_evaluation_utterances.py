@@ -1,184 +1,57 @@
-"""Few-shot intents and similarity of actions: closed forms, plain references, draws, and the real corpora."""
+"""Few-shot intents, what is out of scope, and similarity of actions: closed forms, draws, and the real corpora."""
 
-import json
-import os
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
-from metric_vectors import clouds
-from sklearn.metrics import f1_score, ndcg_score
+from given_vectors import figures
+from sklearn.metrics import ndcg_score
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.preprocessing import normalize
 
+from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.encoders.baselines import TfidfEncoder
 from hf_dialemb.evaluation.run import evaluate_models
 from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions, load_actions
-from hf_dialemb.evaluation.tasks.intents import classify_intents, load_intents
+from hf_dialemb.evaluation.tasks.intents import OUT_OF_SCOPE, classify_intents, load_intents
+from hf_dialemb.evaluation.tasks.out_of_scope import Parts, detect, load_out_of_scope
 from hf_dialemb.evaluation.tasks.task import CorpusPart
-from hf_dialemb.metrics.anisotropy.functional import anisotropy, mean_cosine
-from hf_dialemb.metrics.ndcg.functional import ndcg, official_ndcg
-from hf_dialemb.metrics.prototype_classification.functional import prototype_classification
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
 FILES = Path(__file__).parent / "corpora_files"
-real = pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="HF_DIALEMB_DATA does not name the corpora")
+
+# intents
 
 
-@pytest.fixture
-def random():
-    return np.random.default_rng(0)
-
-
-def test_prototypes_agree_with_a_plain_reference(random):
-    vectors, labels = clouds(random)
-    supports, queries = np.arange(30), np.arange(30, 60)
-    scores = prototype_classification(vectors[supports], labels[supports], vectors[queries], labels[queries])
-    unit = [vector / np.linalg.norm(vector) for vector in vectors]
-    guesses = []
-    for query in queries:
-        products = {}
-        for label in sorted(set(labels[supports])):
-            members = [unit[row] for row in supports if labels[row] == label]
-            products[label] = unit[query] @ (sum(members) / len(members))
-        guesses.append(max(products, key=products.get))
-    assert scores["accuracy"] == np.mean(np.array(guesses) == labels[queries])
-    assert scores["macro_f1"] == pytest.approx(f1_score(labels[queries], guesses, average="macro"), abs=1e-12)
-
-
-def test_a_prototype_is_not_brought_to_length_one():
-    # The first class' examples point apart, so their mean is short, and the second class wins between them.
-    supports, labels = [[1.0, 0.0], [-0.8, 0.6], [0.6, 0.8]], ["wide", "wide", "narrow"]
-    scores = prototype_classification(supports, labels, [[0.0, 1.0], [1.0, 0.0]], ["wide", "narrow"])
-    assert scores == {"accuracy": 0.5, "macro_f1": pytest.approx((0 + 2 / 3) / 2)}
-
-
-def test_prototypes_of_length_one_are_those_of_scikit_learn():
-    generator = np.random.default_rng(3)
-    supports, queries = generator.normal(size=(20, 4)), generator.normal(size=(50, 4))
-    labels, true = np.arange(20) % 4, np.arange(50) % 4
-    prototypes = normalize(np.stack([normalize(supports[labels == label]).mean(axis=0) for label in range(4)]))
-    expected = (cosine_similarity(queries, prototypes).argmax(axis=1) == true).mean()
-    found = prototype_classification(supports, labels, queries, true, unit_prototypes=True)
-    assert found["accuracy"] == expected
-
-
-def test_scale_and_order_of_vectors_do_not_matter(random):
-    vectors, labels = clouds(random)
-    half = len(labels) // 2
-    expected = prototype_classification(vectors[:half], labels[:half], vectors[half:], labels[half:])
-    scaled = vectors * random.uniform(0.1, 10, (len(vectors), 1))
-    order = random.permutation(half)
-    again = prototype_classification(scaled[order], labels[order], scaled[half:], labels[half:])
-    assert again == expected
-    assert anisotropy(scaled[order], labels[order])["intra"] == pytest.approx(
-        anisotropy(vectors[:half], labels[:half])["intra"], abs=1e-12
-    )
-
-
-def test_anisotropy_agrees_with_all_pairs(random):
-    vectors, labels = clouds(random)
-    within = []
-    for label in sorted(set(labels)):
-        cosines = cosine_similarity(vectors[labels == label])
-        within.append(cosines[~np.eye(len(cosines), dtype=bool)].mean())
-    centroids = cosine_similarity([vectors[labels == label].mean(axis=0) for label in sorted(set(labels))])
-    between = centroids[~np.eye(len(centroids), dtype=bool)].mean()
-    found = anisotropy(vectors, labels)
-    assert found["intra"] == pytest.approx(np.mean(within), abs=1e-12)
-    assert found["inter"] == pytest.approx(between, abs=1e-12)
-    assert found["difference"] == pytest.approx(np.mean(within) - between, abs=1e-12)
-
-
-def test_mean_cosine_of_known_vectors():
-    assert mean_cosine([[2.0, 0.0], [5.0, 0.0]]) == 1
-    assert mean_cosine([[1.0, 0.0], [0.0, 3.0]]) == 0
-    assert mean_cosine([[1.0, 0.0], [-1.0, 0.0]]) == -1
-    assert mean_cosine([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]) == pytest.approx(1 / 3)
-
-
-def test_labels_of_two_members_have_no_say_within(random):
-    vectors = random.normal(size=(5, 4))
-    assert anisotropy(vectors, [0, 0, 0, 1, 1])["intra"] == pytest.approx(mean_cosine(vectors[:3]))
-
-
-def test_ndcg_of_known_rankings():
-    # Relevant at ranks 1 and 3 of three: (1 + 1/2) / (1 + 1/log2(3)).
-    assert ndcg([[3.0, 2.0, 1.0]], [[True, False, True]]) == pytest.approx(1.5 / (1 + 1 / np.log2(3)))
-    assert ndcg([[3.0, 2.0, 1.0]], [[True, True, False]]) == pytest.approx(1)
-    assert ndcg([[3.0, 2.0, 1.0]], [[False, False, True]], k=2) == 0
-    assert ndcg([[1.0, 1.0]], [[True, False]]) == pytest.approx((1 + 1 / np.log2(3)) / 2)
-    assert ndcg([[2.0, 1.0], [1.0, 2.0]], [[True, False]] * 2) == pytest.approx((1 + 1 / np.log2(3)) / 2)
-
-
-def test_ndcg_agrees_with_its_definition(random):
-    scores, relevant = random.normal(size=(6, 40)), random.random((6, 40)) < 0.3
-    discounts = 1 / np.log2(np.arange(2, 12))
-    expected = []
-    for row, gains in zip(scores, relevant, strict=True):
-        ranked = gains[np.argsort(-row)][:10]
-        expected.append(ranked @ discounts / discounts[: gains.sum()].sum())
-    assert ndcg(scores, relevant) == pytest.approx(np.mean(expected))
-
-
-def test_the_official_ndcg_is_the_share_of_hits_among_the_first(random):
-    relevant = np.zeros((5, 60), dtype=bool)
-    relevant[:, :14] = True  # 15 with the query, as in the paper's set
-    scores = random.normal(size=(5, 60)) + relevant
-    ranked = np.take_along_axis(relevant, np.argsort(-scores, axis=1), axis=1)
-    assert official_ndcg(scores, relevant) == pytest.approx(ranked[:, :15].sum() / 5 / 14)
-    within = scores.copy()
-    within[:, :14] = np.where(scores[:, :14] > 1, scores[:, :14] + 9, scores[:, :14])
-    assert ndcg(within, relevant) > ndcg(scores, relevant)  # the right one cares who comes first
-
-
-def test_the_official_ndcg_is_what_the_program_computes_for_small_labels_too(random):
-    scores, relevant = random.normal(size=(4, 30)), np.arange(30) < [[3], [5], [8], [12]]
-    hits = np.take_along_axis(relevant, np.argsort(scores, axis=1)[:, ::-1], axis=1).astype(int)
-    ideal = np.zeros_like(hits)
-    for row, count in enumerate(relevant.sum(axis=1)):
-        ideal[row, : count + 1] = 1
-    assert official_ndcg(scores, relevant) == pytest.approx(ndcg_score(ideal, hits, k=10))
-
-
-def test_examples_come_from_train_and_every_utterance_is_classified():
+def test_examples_come_from_train_every_utterance_is_classified_and_a_seed_draws_the_same_examples(random):
     labels = list("abc" * 5 + "abc" * 4)
     vectors = np.eye(3)[["abc".index(label) for label in labels]]
     found = classify_intents(vectors, labels, 15, range(3))
-    assert [(each.task, each.metric, each.setting, each.mean, each.n) for each in found] == [
-        ("intent-classification", "accuracy", "1-shot", 100.0, 3),
-        ("intent-classification", "accuracy", "5-shot", 100.0, 3),
-        ("intent-classification", "accuracy", "5-shot, unit prototypes", 100.0, 3),
+    settings = ("1-shot", "5-shot", "5-shot, unit prototypes")
+    assert found == [
+        ("intent-classification", "accuracy", setting, 100.0, 0.0, 3, (100.0, 100.0)) for setting in settings
     ]
-    confused = vectors.copy()
-    confused[15:] = np.roll(vectors[15:], 1, axis=0)
-    assert classify_intents(confused, labels, 15, range(3))[0].mean == 0
+    vectors[15:] = np.roll(vectors[15:], 1, axis=0)
+    assert classify_intents(vectors, labels, 15, range(3))[0].mean == 0
+    labels, vectors = list("abcd" * 20), random.normal(size=(80, 5))
+    first, again, other = (classify_intents(vectors, labels, 40, [seed]) for seed in (3, 3, 4))
+    assert first == again
+    assert first != other
 
 
 def test_prototypes_of_length_one_are_told_from_others():
     """Of class a the examples disagree, so that its mean is short; only at length one is it the nearest."""
-    labels = list("aaaaabbbbb" + "ab")
     spread = [[1, 2], [1, -2], [1, 2], [1, -2], [1, 0]]
     vectors = np.array([*spread, *[[0.3, 1]] * 5, [1, 0.7], [0.1, 1]], float)
-    found = {each.setting: each.mean for each in classify_intents(vectors, labels, 10, [0])}
-    expected = {}
-    for setting, length_one in (("5-shot", False), ("5-shot, unit prototypes", True)):
-        unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        means = np.stack([unit[:5].mean(0), unit[5:10].mean(0)])
-        means = means / np.linalg.norm(means, axis=1, keepdims=True) if length_one else means
-        expected[setting] = 100 * np.mean((unit[10:] @ means.T).argmax(1) == [0, 1])
-    assert expected["5-shot"] != expected["5-shot, unit prototypes"]
-    assert {name: found[name] for name in expected} == expected
-
-
-def test_the_same_seed_draws_the_same_examples(random):
-    labels = list("abcd" * 20)
-    vectors = random.normal(size=(80, 5))
-    first = classify_intents(vectors, labels, 40, [3])
-    assert classify_intents(vectors, labels, 40, [3]) == first
-    assert classify_intents(vectors, labels, 40, [4]) != first
+    found = figures(classify_intents(vectors, list("aaaaabbbbb" + "ab"), 10, [0]))
+    unit = normalize(vectors)
+    means = np.stack([unit[:5].mean(0), unit[5:10].mean(0)])
+    plain, length_one = (100 * np.mean((unit[10:] @ each.T).argmax(1) == [0, 1]) for each in (means, normalize(means)))
+    assert plain != length_one
+    assert found["accuracy", "5-shot"] == plain
+    assert found["accuracy", "5-shot, unit prototypes"] == length_one
 
 
 def test_out_of_scope_utterances_are_no_class():
@@ -187,25 +60,95 @@ def test_out_of_scope_utterances_are_no_class():
     assert found.config["out_of_scope"] > 0
     assert found.config["examples_from"] == "train"
     assert 0 < found.config["utterances"] < len(found.labels)
-    with pytest.raises(InputError, match="choose dev or test"):
-        load_intents(CorpusPart("clinc150", FILES, "train", None))
-    with pytest.raises(InputError, match="got no split train to draw examples from"):
-        load_intents(CorpusPart("dialog2flow_evaluation", FILES, "test", None))
+
+
+@pytest.mark.parametrize(
+    ("load", "corpus", "split", "message"),
+    [
+        (load_intents, "clinc150", "train", "choose dev or test"),
+        (load_intents, "dialog2flow_evaluation", "test", "got no split train to draw examples from"),
+        (load_out_of_scope, "clinc150", "train", "choose dev or test"),
+        (load_out_of_scope, "banking77", "test", "got 0 utterances out of scope to train on"),
+    ],
+)
+def test_other_splits_and_corpora_are_refused(load, corpus, split, message):
+    with pytest.raises(InputError, match=message):
+        load(CorpusPart(corpus, FILES, split, None))
+
+
+# out of scope
+
+
+@pytest.fixture
+def intents(random):
+    """Three intents and what is out of scope, each in a direction of its own; the parts in the order of `Parts`."""
+    groups = {"examples": "abc" * 10, "strangers": "o" * 8, "reference": "abc" * 20, "tested": "abc" * 20 + "o" * 30}
+    letters = "".join(groups.values())
+    vectors = np.eye(4)[["abco".index(letter) for letter in letters]] + random.normal(0, 0.1, (len(letters), 4))
+    ends = np.cumsum([len(group) for group in groups.values()])
+    parts = Parts(*(np.arange(end - len(group), end) for end, group in zip(ends, groups.values(), strict=True)))
+    return vectors, [OUT_OF_SCOPE if letter == "o" else letter for letter in letters], parts
+
+
+def test_what_lies_apart_is_found_with_a_threshold_of_dev_or_else_of_the_examples_that_are_not_drawn(intents):
+    vectors, labels, parts = intents
+    found = figures(detect(*intents, seeds=[0, 1]))
+    assert len(found) == 4 * 2 * 2 * 2
+    assert found["oos_recall", "5-shot mean-std"] == 100
+    assert found["in_accuracy", "5-shot mean-std"] > 75  # about a sixth lies more than a deviation below the mean
+    assert found["in_accuracy", "5-shot mean"] < found["in_accuracy", "5-shot mean-std"]
+    found = figures(detect(vectors, labels, parts._replace(reference=parts.reference[:0]), [0]))
+    assert found["oos_recall", "5-shot mean-std"] == 100
+    assert found["in_accuracy", "5-shot mean-std"] > 60
+
+
+def test_the_threshold_knows_nothing_of_the_test_set_but_officially_it_does(intents):
+    vectors, labels, parts = intents
+    before = figures(detect(vectors, labels, parts._replace(tested=parts.tested[:75]), [0]))
+    vectors[parts.tested[75:]] = [1, 1, 1, -3]  # fifteen of those out of scope, told apart either way
+    after = figures(detect(vectors, labels, parts, [0]))
+    assert before["in_accuracy", "1-shot mean"] == after["in_accuracy", "1-shot mean"]
+    assert before["in_accuracy", "1-shot mean official"] != after["in_accuracy", "1-shot mean official"]
+
+
+def test_officially_what_is_out_of_scope_has_a_prototype(intents):
+    vectors, labels, parts = intents
+    found = figures(detect(vectors, labels, parts, [0]))
+    vectors[parts.strangers] = np.eye(4)[0]  # as if examples of "a"
+    misled = figures(detect(vectors, labels, parts, [0]))
+    for setting in ("1-shot mean-std", "5-shot mean"):
+        assert misled["accuracy", setting] == found["accuracy", setting]
+        assert misled["accuracy", f"{setting} official"] != found["accuracy", f"{setting} official"]
+
+
+def test_the_official_setting_is_the_program_restated(intents):
+    vectors, labels, parts = intents
+    names, unit, generator = np.array(labels), normalize(vectors), np.random.default_rng([0, 5])
+    drawn = [generator.choice(parts.examples[names[parts.examples] == name], 5, replace=False) for name in "abc"]
+    drawn.append(generator.choice(parts.strangers, 5, replace=False))
+    prototypes = np.stack([unit[rows].mean(axis=0) for rows in drawn])
+    products = normalize(unit[parts.tested] @ prototypes.T)
+    largest = products.max(axis=1)
+    classes = np.array(["a", "b", "c", OUT_OF_SCOPE])[products.argmax(axis=1)]
+    guessed = np.where(largest > largest.mean() - largest.std(), classes, OUT_OF_SCOPE)
+    found = figures(detect(vectors, labels, parts, [0]))
+    assert found["accuracy", "5-shot mean-std official"] == 100 * np.mean(guessed == names[parts.tested])
+
+
+# actions
 
 
 def test_examples_of_actions_are_not_classified():
-    labels = np.repeat(["a", "b"], 10)
-    vectors = np.repeat(np.eye(2), 10, axis=0)
-    found = {(each.metric, each.setting): each.mean for each in compare_actions(vectors, labels)}
+    labels, vectors = np.repeat(["a", "b"], 10), np.repeat(np.eye(2), 10, axis=0)
+    found = figures(compare_actions(vectors, labels))
     assert found["f1", "1-shot"] == found["accuracy", "5-shot"] == 100
-    lopsided = np.array(["a"] * 30 + ["b"] * 12)  # whatever is said is nearest to a
-    one_place = {(each.metric, each.setting): each.mean for each in compare_actions(np.ones((42, 2)), lopsided)}
-    assert one_place["accuracy", "5-shot"] == pytest.approx(100 * 25 / 32)
-    assert one_place["f1", "5-shot"] == pytest.approx(100 * (2 * 25 / 32 / (25 / 32 + 1)) / 2)
     assert found["ndcg10", ""] == pytest.approx(100)
     assert found["ndcg10", "official"] < 95  # of ten utterances nine are left to find, where the program expects ten
-    assert found["intra", ""] == 1
-    assert found["inter", ""] == 0
+    assert (found["intra", ""], found["inter", ""]) == (1, 0)
+    lopsided = np.array(["a"] * 30 + ["b"] * 12)  # whatever is said is nearest to a
+    one_place = figures(compare_actions(np.ones((42, 2)), lopsided))
+    assert one_place["accuracy", "5-shot"] == pytest.approx(100 * 25 / 32)
+    assert one_place["f1", "5-shot"] == pytest.approx(100 * (2 * 25 / 32 / (25 / 32 + 1)) / 2)
     with pytest.raises(InputError, match="got 0 labels with 10 utterances to draw 5 examples from"):
         compare_actions(vectors[1:-1], labels[1:-1])
 
@@ -213,19 +156,18 @@ def test_examples_of_actions_are_not_classified():
 def test_ranking_of_actions_is_over_all_other_utterances(random):
     labels = np.repeat(["a", "b", "c"], 12)
     vectors = random.normal(size=(36, 4)) + np.repeat(np.eye(3, 4), 12, axis=0)
-    found = {(each.metric, each.setting): each for each in compare_actions(vectors, labels, [0])}
+    found = figures(compare_actions(vectors, labels, [0]))
     generator = np.random.default_rng([0, 1])
     drawn = [generator.choice(np.flatnonzero(labels == label), 1, replace=False)[0] for label in "abc"]
-    right, official = [], []
+    rest, right, official = np.setdiff1d(np.arange(36), drawn), [], []
     for query in drawn:
         cosines = cosine_similarity(vectors[[query]], vectors)[0]
         others = np.delete(np.arange(36), query)
         right.append(ndcg_score([labels[others] == labels[query]], [cosines[others]], k=10))
-        rest = np.setdiff1d(np.arange(36), drawn)
         ranked = rest[np.argsort(-cosines[rest])]
         official.append(np.mean(labels[ranked[:12]] == labels[query]) * 12 / 11)
-    assert found["ndcg10", ""].mean == pytest.approx(100 * np.mean(right))
-    assert found["ndcg10", "official"].mean == pytest.approx(100 * np.mean(official))
+    assert found["ndcg10", ""] == pytest.approx(100 * np.mean(right))
+    assert found["ndcg10", "official"] == pytest.approx(100 * np.mean(official))
 
 
 def turn(text, act, *slots):
@@ -248,13 +190,10 @@ def test_actions_of_dialogues_are_drawn_alike():
 
 
 def test_similarity_of_actions_of_a_file_of_ones_own(tmp_path):
-    path = tmp_path / "mine.jsonl"
-    records = [
-        Dialogue((turn(f"{word} {number}", act, slot),)).to_json()
-        for word, act, slot in (("cheap", "inform", "price"), ("where", "request", "area"), ("hi", "greet", ""))
-        for number in range(16)
-    ]
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    path, said = tmp_path / "mine.jsonl", []
+    for word, act, slot in (("cheap", "inform", "price"), ("where", "request", "area"), ("hi", "greet", "")):
+        said += [Dialogue((turn(f"{word} {number}", act, slot),)) for number in range(16)]
+    write_jsonl(said, path)
     problem = load_actions(CorpusPart(str(path)))
     assert (problem.config["utterances"], problem.config["labels"]) == (45, 3)
     assert {each.task for each in problem.measure(TfidfEncoder(), [0])} == {"action-similarity"}
@@ -264,23 +203,34 @@ def test_similarity_of_actions_of_a_file_of_ones_own(tmp_path):
         load_actions(CorpusPart(str(path), None, "test", 16))
 
 
+# real corpora
+
+
 @pytest.mark.slow
-@real
-def test_the_sets_of_the_papers(tmp_path):
-    actions = load_actions(CorpusPart("dialog2flow_evaluation"))
+def test_the_sets_of_the_papers(data_dir, tmp_path):
+    actions = load_actions(CorpusPart("dialog2flow_evaluation", data_dir))
     assert (actions.config["utterances"], actions.config["labels"]) == (4_695, 313)
-    intents = load_intents(CorpusPart("clinc150"))
+    intents = load_intents(CorpusPart("clinc150", data_dir))
     assert (intents.config["utterances"], intents.config["labels"], len(intents.labels)) == (4_500, 150, 19_500)
     output = tmp_path / "results.json"
-    results = evaluate_models(["tfidf"], "dialog2flow_evaluation", None, "test", seeds=[0], output=output)
-    figures = {(row.metric, row.setting): row.mean for row in results.results}
-    assert 20 < figures["f1", "1-shot"] < figures["f1", "5-shot"] < 40
-    assert 20 < figures["ndcg10", "official"] < figures["ndcg10", ""] < 40
+    results = evaluate_models(["tfidf"], "dialog2flow_evaluation", data_dir, "test", seeds=[0], output=output)
+    found = figures(results.results)
+    assert 20 < found["f1", "1-shot"] < found["f1", "5-shot"] < 40
+    assert 20 < found["ndcg10", "official"] < found["ndcg10", ""] < 40
     assert "| F1 (1-shot) | F1 (5-shot) |" in output.with_suffix(".md").read_text()
 
 
-@real
-def test_actions_of_the_development_split_of_a_corpus():
-    problem = load_actions(CorpusPart("sim_m", None, "dev", None))
+@pytest.mark.slow
+def test_what_is_out_of_scope_of_clinc150(data_dir):
+    problem = load_out_of_scope(CorpusPart("clinc150", data_dir, "test", 600))
+    assert [problem.config[key] for key in ("utterances", "labels", "threshold_from")] == [600, 150, "dev"]
+    found = figures(problem.measure(TfidfEncoder(), [0]))
+    assert found["oos_recall", "5-shot mean-std"] < found["oos_recall", "5-shot mean"]
+    assert found["in_accuracy", "5-shot mean-std"] > found["in_accuracy", "5-shot mean"]
+    assert load_out_of_scope(CorpusPart("clinc150", data_dir, "dev", None)).config["threshold_from"] == "train"
+
+
+def test_actions_of_the_development_split_of_a_corpus(data_dir):
+    problem = load_actions(CorpusPart("sim_m", data_dir, "dev", None))
     assert set(Counter(problem.labels).values()) == {15}
     assert problem.config["labels"] > 10

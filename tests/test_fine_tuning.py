@@ -1,23 +1,25 @@
-"""The trainer of the tasks that fine-tune: it learns, repeats itself, stops in time and keeps the best weights."""
+"""Tasks that fine-tune: how the trainer learns and stops, what is drawn and read, and that test labels stay unread."""
 
+from collections import Counter
 from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import f1_score
 from transformers import AutoModel, AutoTokenizer
 
-from hf_dialemb.evaluation.tasks import fine_tuning
-from hf_dialemb.evaluation.tasks.action_prediction import f1_scores
-from hf_dialemb.evaluation.tasks.fine_tuning import (
-    Classifier,
-    Examples,
-    FineTuning,
-    fine_tune,
-    load_backbone,
-    precision,
-)
-from hf_dialemb.evaluation.tasks.intent_fine_tuning import accuracy
+import hf_dialemb.corpora
+from hf_dialemb.evaluation.tasks import action_prediction, fine_tuning, intent_fine_tuning
+from hf_dialemb.evaluation.tasks.action_prediction import assistant_turns, draw, f1_scores, text_of
+from hf_dialemb.evaluation.tasks.fine_tuning import RUNS, Classifier, Examples, FineTuning, fine_tune, load_backbone
+from hf_dialemb.evaluation.tasks.intent_fine_tuning import accuracy, draw_parts
+from hf_dialemb.evaluation.tasks.registry import TASKS
+from hf_dialemb.evaluation.tasks.task import CorpusPart
+from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
 QUICK = FineTuning(
@@ -46,7 +48,8 @@ def turns(count: int, seed: int) -> Examples:
     return Examples([" ".join(random.permutation(letters)) for letters in words], holds)
 
 
-def tuned(backbone, settings=QUICK, score=accuracy, seed=0):
+def tuned(backbone, score=accuracy, seed=0, **changes):
+    settings = replace(QUICK, **changes)
     return fine_tune(backbone, utterances(60, 1), utterances(30, 2), len(LETTERS), settings, score, seed=seed)
 
 
@@ -63,12 +66,10 @@ def test_one_class_of_three_is_learnt(backbone):
 
 @pytest.mark.slow
 def test_several_classes_at_once_are_learnt(backbone):
-    unseen = turns(90, 3)
-    settings = replace(QUICK, max_length=32)
-
     def score(logits, targets):
         return f1_scores(logits, targets)["micro_f1"]
 
+    unseen, settings = turns(90, 3), replace(QUICK, max_length=32)
     found = fine_tune(backbone, turns(80, 1), turns(40, 2), len(LETTERS), settings, score, seed=0)
     assert score(found.classifier.predict(unseen.texts), unseen.targets) > 0.9
 
@@ -78,34 +79,32 @@ def test_a_seed_gives_the_same_figures_twice_and_leaves_everything_else_alone(ba
     weights = {name: value.clone() for name, value in backbone.model.state_dict().items()}
     torch.manual_seed(7)
     state = torch.random.get_rng_state()
-    first, second, other = (tuned(backbone, replace(QUICK, epochs=2), seed=seed) for seed in (0, 0, 1))
-    texts = utterances(9, 3).texts
-    assert first.scores == second.scores
-    assert np.array_equal(first.classifier.predict(texts), second.classifier.predict(texts))
-    assert not np.array_equal(first.classifier.predict(texts), other.classifier.predict(texts))
+    found, texts = [tuned(backbone, seed=seed, epochs=2) for seed in (0, 0, 1)], utterances(9, 3).texts
+    assert found[0].scores == found[1].scores
+    first, second, other = (each.classifier.predict(texts) for each in found)
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, other)
     assert torch.equal(torch.random.get_rng_state(), state)
     assert all(torch.equal(value, weights[name]) for name, value in backbone.model.state_dict().items())
 
 
 def test_scores_are_taken_at_the_start_at_intervals_and_at_the_end_and_the_best_weights_are_kept(backbone):
-    settings = replace(QUICK, epochs=3, evaluate_every=7, learning_rate=3e-3)
-    found, validation = tuned(backbone, settings), utterances(30, 2)
+    found, validation = tuned(backbone, epochs=3, evaluate_every=7, learning_rate=3e-3), utterances(30, 2)
     assert list(found.scores) == [0, 7, 14, 21, 24]  # 60 examples are 8 batches
     assert accuracy(found.classifier.predict(validation.texts), validation.targets) == max(found.scores.values())
 
 
 def test_it_stops_after_as_many_scores_that_are_not_better_as_its_patience(backbone):
-    found = tuned(backbone, replace(QUICK, patience=2, evaluate_every=3), scripted(0.1, 0.4, 0.3, 0.5, 0.5, 0.2))
+    found = tuned(backbone, scripted(0.1, 0.4, 0.3, 0.5, 0.5, 0.2), patience=2, evaluate_every=3)
     assert found.scores == {0: 0.1, 3: 0.4, 6: 0.3, 9: 0.5, 12: 0.5, 15: 0.2}
 
 
 def test_the_first_of_equal_scores_is_the_best(backbone):
-    texts = utterances(9, 3).texts
-    stopped = tuned(backbone, replace(QUICK, patience=1), scripted(0.5, 0.5))
-    untrained = tuned(backbone, replace(QUICK, patience=1), scripted(0.5, 0.1))
-    trained = tuned(backbone, replace(QUICK, patience=1), scripted(0.5, 0.6, 0.6))
-    assert np.array_equal(stopped.classifier.predict(texts), untrained.classifier.predict(texts))
-    assert not np.array_equal(stopped.classifier.predict(texts), trained.classifier.predict(texts))
+    scripts, texts = [(0.5, 0.5), (0.5, 0.1), (0.5, 0.6, 0.6)], utterances(9, 3).texts
+    found = [tuned(backbone, scripted(*scores), patience=1).classifier.predict(texts) for scores in scripts]
+    stopped, untrained, trained = found
+    assert np.array_equal(stopped, untrained)
+    assert not np.array_equal(stopped, trained)
 
 
 def test_logits_are_those_of_the_mean_of_all_tokens_under_the_linear_layer(backbone, tiny_bert, monkeypatch):
@@ -124,28 +123,24 @@ def test_logits_are_those_of_the_mean_of_all_tokens_under_the_linear_layer(backb
 
 
 def test_bfloat16_changes_logits_by_its_rounding_only(backbone, monkeypatch):
-    classifier, texts = Classifier(backbone, 3, QUICK), utterances(9, 3).texts
-    exact, rounded = [], []
-    for found, enabled in ((exact, False), (rounded, True)):
+    classifier, texts, found = Classifier(backbone, 3, QUICK), utterances(9, 3).texts, {}
+    for precision, enabled in (("float32", False), ("bfloat16", True)):
         monkeypatch.setattr(fine_tuning, "_has_bfloat16", lambda device, enabled=enabled: enabled)
-        found.append(classifier.predict(texts))
-        assert precision() == ("bfloat16" if enabled else "float32")
-    assert exact[0].dtype == rounded[0].dtype == np.float32
-    assert 0 < np.abs(exact[0] - rounded[0]).max() < 0.05
+        found[precision] = classifier.predict(texts)
+        assert fine_tuning.precision() == precision
+        assert found[precision].dtype == np.float32
+    assert 0 < np.abs(found["float32"] - found["bfloat16"]).max() < 0.05
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_long_texts_are_cut_on_the_side_that_is_named(backbone, side):
-    classifier = Classifier(backbone, 3, replace(QUICK, max_length=4, truncation_side=side))
-    [ids] = classifier.token_ids(["a b c d"])
-    words = backbone.tokenizer.convert_ids_to_tokens(ids)
-    assert words == ["[CLS]", *("cd" if side == "left" else "ab"), "[SEP]"]
+@pytest.mark.parametrize(("side", "kept"), [("left", "cd"), ("right", "ab")])
+def test_long_texts_are_cut_on_the_side_that_is_named(backbone, side, kept):
+    [ids] = Classifier(backbone, 3, replace(QUICK, max_length=4, truncation_side=side)).token_ids(["a b c d"])
+    assert backbone.tokenizer.convert_ids_to_tokens(ids) == ["[CLS]", *kept, "[SEP]"]
 
 
 def test_every_family_of_backbones_can_be_trained(tiny_backbones):
-    settings = replace(QUICK, epochs=1, batch_size=60)
     for folder in tiny_backbones.values():
-        assert list(tuned(load_backbone(folder), settings).scores) == [0, 1]
+        assert list(tuned(load_backbone(folder), epochs=1, batch_size=60).scores) == [0, 1]
 
 
 def test_a_checkpoint_gives_the_encoder_inside_it(tiny_bert, tiny_checkpoint, backbone):
@@ -157,10 +152,190 @@ def test_a_checkpoint_gives_the_encoder_inside_it(tiny_bert, tiny_checkpoint, ba
     layers = {name for name in expected if "word_embeddings" not in name}  # whose table has grown by markers
     assert all(torch.equal(found[name], expected[name]) for name in layers)
     assert load_backbone(f"{tiny_bert}@utterances").model.config.hidden_size == 16
-
-
-def test_a_model_without_weights_cannot_be_fine_tuned():
     with pytest.raises(InputError, match="got a model without weights, expected one to fine-tune"):
         load_backbone("tfidf")
     with pytest.raises(InputError, match="neither a folder nor on the Hub"):
         load_backbone("nobody/nothing")
+
+
+# the tasks
+
+FILES = Path(__file__).parent / "corpora_files"
+INTENTS, ACTIONS = TASKS["intent-fine-tuning"], TASKS["dialogue-action-prediction"]
+TEXTS = {"book": "a table for two", "play": "a song by them", "sum": "what is 1 plus 1"}
+
+
+@pytest.fixture
+def notes(monkeypatch):
+    """The weights of all models that the tasks fine-tune, in short runs."""
+    notes = []
+
+    def noting(*given, **settings):
+        found = fine_tune(*given, **settings)
+        notes.append({name: value.clone() for name, value in found.classifier.layers.state_dict().items()})
+        return found
+
+    for module in (intent_fine_tuning, action_prediction):
+        monkeypatch.setattr(module, "fine_tune", noting)
+        quick = replace(module.SETTINGS, epochs=3, evaluate_every=2, learning_rate=1e-3)
+        monkeypatch.setattr(module, "SETTINGS", quick)
+    return notes
+
+
+@pytest.fixture
+def corpora(monkeypatch):
+    """Takes splits by name that stand for any corpus's."""
+    splits = {}
+    monkeypatch.setattr(hf_dialemb.corpora, "load_dialogues", lambda corpus, data_dir, split: splits[split])
+    return splits
+
+
+def said(intents, numbers) -> list[Dialogue]:
+    texts = [(intent, f"{TEXTS.get(intent, 'no')} {number}") for intent in intents for number in numbers]
+    return [Dialogue((Turn("user", text, intents=(intent,)),)) for intent, text in texts]
+
+
+def task_dialogue(number: int) -> Dialogue:
+    """The assistant greets, asks, and does one of two things by turns."""
+    when, answer, acts = ("at 7", "it is done", ("inform", "offer")) if number % 2 else ("at 8", "it is not", ("fail",))
+    turns = [("assistant", "hello", ("greet",)), ("user", f"a table {number}", ("want",))]
+    turns += [("assistant", "when", ("request",)), ("user", when), ("assistant", answer, acts)]
+    return Dialogue(tuple(Turn(*turn) for turn in turns))
+
+
+def loaded(task, limit=None):
+    return task.load(CorpusPart("clinc150" if task is INTENTS else "sim_m", None, "test", limit))
+
+
+def test_the_parts_of_intents_are_disjoint_and_even(random):
+    labels = np.array(["book", "play", "sum"] * 12 + ["rare"] * 3 + ["book", "rare", "sum", "play"])
+    parts = draw_parts(labels, 39, 2, random)
+    assert Counter(labels[parts.train]) == Counter(labels[parts.validation]) == {"book": 2, "play": 2, "sum": 2}
+    assert not set(parts.train) & set(parts.validation)
+    assert max(*parts.train, *parts.validation) < 39
+    assert parts.queries.tolist() == [39, 41, 42]  # "rare" has too few examples
+    assert not np.array_equal(draw_parts(labels, 39, 2, random).train, parts.train)
+    with pytest.raises(InputError, match="got 0 labels with 14 utterances"):
+        draw_parts(labels, 39, 7, random)
+
+
+@pytest.mark.slow
+def test_intents_are_classified_with_as_many_repeats_as_the_task_has(notes, corpora, tiny_bert):
+    corpora["train"], corpora["test"] = said([*TEXTS, "oos"], range(10)), said([*TEXTS, "oos"], range(20, 25))
+    found = loaded(INTENTS).measure(SimpleNamespace(name=tiny_bert), list(range(RUNS + 2)))
+    assert [(row.task, row.metric, row.setting, row.n) for row in found] == [
+        ("intent-classification", "accuracy", "1-shot fine-tuned", RUNS),
+        ("intent-classification", "accuracy", "5-shot fine-tuned", RUNS),
+    ]
+    assert all(0 <= row.mean <= 100 for row in found)
+    assert all(len(weights["head.1.bias"]) == 3 for weights in notes)
+    config = loaded(INTENTS, 6).config
+    assert (config["utterances"], config["labels"], config["out_of_scope"]) == (6, 3, 5)
+    assert config["fine_tuning"]["learning_rate"] == 1e-3
+
+
+OTHER_ACTS = {"fail": ("inform", "offer"), "inform": ("fail",), "request": ("greet",), "greet": ("request",)}
+
+
+def with_other_acts(turn: Turn) -> Turn:
+    return replace(turn, dialogue_acts=OTHER_ACTS.get(turn.dialogue_acts[0], ()) if turn.dialogue_acts else ())
+
+
+@pytest.mark.parametrize("task", [INTENTS, pytest.param(ACTIONS, marks=pytest.mark.slow)], ids=["intents", "acts"])
+def test_labels_of_the_test_do_not_change_the_weights(task, notes, corpora, tiny_bert):
+    if task is INTENTS:
+        corpora["train"], queries = said(TEXTS, range(10)), said(TEXTS, range(20, 25))
+        pairs = zip(queries, [*TEXTS, *["sum"] * 12], strict=True)
+        swapped = [Dialogue((replace(query.turns[0], intents=(intent,)),)) for query, intent in pairs]
+    else:
+        corpora["train"], queries = [task_dialogue(n) for n in range(30)], [task_dialogue(n) for n in range(30, 40)]
+        swapped = [Dialogue(tuple(map(with_other_acts, dialogue.turns))) for dialogue in queries]
+    found = []
+    for corpora["test"] in (queries, swapped):
+        found.append(loaded(task).measure(SimpleNamespace(name=tiny_bert), [3]))
+    half = len(notes) // 2
+    assert half == (2 if task is INTENTS else 4)
+    for first, second in zip(notes[:half], notes[half:], strict=True):
+        assert all(first[name].equal(second[name]) for name in first)
+    assert found[0] != found[1]
+
+
+def test_acts_are_predicted_from_what_comes_before_and_officially_recognised():
+    dialogue = task_dialogue(1)
+    before = [dialogue.turns[:2], dialogue.turns[:4]]  # only officially it holds the turn itself
+    assert assistant_turns([dialogue], False) == (before, [{"request"}, {"inform", "offer"}])
+    assert assistant_turns([dialogue], True) == (before, [{"greet"}, {"request"}])
+    twice = Dialogue((*dialogue.turns[:3], *dialogue.turns[2:]))  # a turn that follows the assistant's own is left out
+    assert assistant_turns([twice], False).acts == [{"request"}, {"inform", "offer"}]
+
+
+def test_the_official_text_is_its_last_words():
+    context = [Turn("user", "a b c d e f"), *(Turn("assistant", "g h") for _ in range(20))]
+    whole, official = (text_of(context, "[SEP]", each) for each in (False, True))
+    assert whole.startswith("a b c d e f [SEP] g h [SEP] g h")
+    assert official.split() == whole.split()[-28:]
+
+
+def test_turns_are_drawn_for_the_rarest_act_first(random):
+    acts = [frozenset(each) for each in ["a"] * 50 + ["ab"] * 20 + ["bc"] * 10 + ["d"] * 3]
+    train, validation = draw(acts, 4, random)
+    counts = Counter(act for row in train for act in acts[row])
+    assert (counts["a"], counts["c"], counts["d"]) == (4, 4, 3)
+    assert len(set(train)) == len(train) == 4 + 4 + 3  # the turns of c are also b's, which needs no others
+    assert not {row for row in validation if "d" in acts[row]}
+    assert not set(train) & set(validation)
+    assert draw(acts, 4, np.random.default_rng(0)) == (train, validation)
+    with pytest.raises(InputError, match="got 3 turns in train, expected more than 4 of an act"):
+        draw(acts[-3:], 4, random)
+
+
+def test_f1_agrees_with_scikit_learn_and_leaves_acts_out_that_do_not_occur(random):
+    logits, targets = random.standard_normal((40, 5)), random.integers(0, 2, (40, 5))
+    targets[:, 4] = 0
+    found, predicted = f1_scores(logits, targets), 1 / (1 + np.exp(-logits)) > 0.5
+    assert found["micro_f1"] == pytest.approx(f1_score(targets, predicted, average="micro"))
+    assert found["macro_f1"] == pytest.approx(f1_score(targets[:, :4], predicted[:, :4], average="macro"))
+    assert f1_scores(np.where(targets, 1.0, -1.0), targets) == {"micro_f1": 1.0, "macro_f1": 1.0}
+    assert f1_scores(np.full((40, 5), -1.0), targets) == {"micro_f1": 0.0, "macro_f1": 0.0}
+
+
+@pytest.mark.slow
+def test_both_settings_of_acts_are_measured(notes, corpora, tiny_bert):
+    corpora["train"], corpora["test"] = [task_dialogue(n) for n in range(30)], [task_dialogue(n) for n in range(30, 40)]
+    problem = loaded(ACTIONS, 7)
+    assert (problem.config["turns"], problem.config["turns_official"]) == (7, 7)
+    assert problem.config["acts"] == ["fail", "greet", "inform", "offer", "request"]
+    found = problem.measure(SimpleNamespace(name=tiny_bert), [0, 1])
+    settings = ("10-shot", "20-shot", "10-shot official", "20-shot official")
+    assert [(row.setting, row.metric) for row in found] == list(product(settings, ("micro_f1", "macro_f1")))
+    assert {(row.task, row.n) for row in found} == {("dialogue-action-prediction", 2)}
+
+
+@pytest.mark.parametrize(
+    ("task", "corpus", "split", "message"),
+    [
+        (INTENTS, "clinc150", "train", "choose dev or test"),
+        (ACTIONS, "sim_m", "train", "choose dev or test, or another corpus"),
+        (ACTIONS, "sim_m", "all", "got split all"),
+        (ACTIONS, "sim_m", "test", "choose a corpus with dialogue acts"),
+        (ACTIONS, "simm", "test", "Did you mean 'sim_m'"),
+    ],
+)
+def test_what_cannot_be_fine_tuned_on_is_refused(task, corpus, split, message):
+    with pytest.raises(InputError, match=message):
+        task.load(CorpusPart(corpus, FILES, split))
+
+
+def test_tfidf_is_refused(corpora):
+    corpora["train"] = corpora["test"] = [task_dialogue(number) for number in range(4)]
+    with pytest.raises(InputError, match="leave it out"):
+        loaded(ACTIONS).measure(SimpleNamespace(name="tfidf"), [3])
+
+
+def test_the_shots_of_the_paper(data_dir, random):
+    problem = ACTIONS.load(CorpusPart("sim_m", data_dir, "test", None))
+    assert (problem.config["turns"], problem.config["turns_official"], len(problem.config["acts"])) == (1100, 1100, 7)
+    train = assistant_turns(hf_dialemb.corpora.load_dialogues("sim_m", data_dir, "train"), False)
+    for shots, turns in ((10, 60), (20, 120)):
+        sizes = [len(draw(train.acts, shots, random)[0]) for _ in range(10)]
+        assert np.mean(sizes) == pytest.approx(turns, abs=1)

@@ -4,166 +4,128 @@ import numpy as np
 import pytest
 from metric_vectors import clouds, corners
 from scipy.stats import spearmanr
-from sklearn.metrics import adjusted_rand_score, average_precision_score, normalized_mutual_info_score
+from sklearn import metrics as sklearn_metrics
+from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.preprocessing import normalize
 
 from hf_dialemb.metrics.alignment_uniformity.functional import alignment, alignment_uniformity, uniformity
+from hf_dialemb.metrics.anisotropy.functional import anisotropy, mean_cosine
 from hf_dialemb.metrics.dialogue_retrieval.functional import retrieval_scores
-from hf_dialemb.metrics.purity.functional import (
-    adjusted_rand_index,
-    cluster_purity,
-    mean_cluster_scores,
-    normalized_mutual_information,
-    official_runs,
-    purity,
-)
-from hf_dialemb.metrics.ranks import average_precision, reciprocal_rank
-from hf_dialemb.metrics.semantic_relatedness.functional import (
-    binary_spearman,
-    pair_relatedness,
-    query_relatedness,
-    relatedness_scores,
-)
+from hf_dialemb.metrics.ndcg.functional import ndcg, official_ndcg
+from hf_dialemb.metrics.out_of_scope import functional as detection
+from hf_dialemb.metrics.prototype_classification.functional import prototype_classification
+from hf_dialemb.metrics.purity import functional as clusters
+from hf_dialemb.metrics.ranking.functional import ranking_scores
+from hf_dialemb.metrics.response_selection.functional import KS, selection_scores
+from hf_dialemb.metrics.semantic_relatedness import functional as relatedness
+
+HARMONIC = float((1 / np.arange(1, 101)).sum())
 
 
-@pytest.fixture
-def random():
-    return np.random.default_rng(0)
-
-
-def cosines(vectors):
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    directions = vectors / np.where(norms > 0, norms, 1)
-    return np.round(directions @ directions.T, 9)
-
-
-def others(scores, labels):
-    """Yields each query's scores and relevance of all others, labels of one member left out."""
+def others(vectors, labels):
+    """Yields each query's cosines with all others and their relevance, labels of one member left out."""
+    cosines = cosine_similarity(vectors).round(9)
     for row in range(len(labels)):
         kept = np.arange(len(labels)) != row
         same = (labels == labels[row])[kept]
         if same.any():
-            yield scores[row][kept], same
+            yield cosines[row][kept], same
 
 
 # purity
 
 
 def test_closed_forms_of_purity_and_the_rand_index():
+    purity, rand = clusters.purity, clusters.adjusted_rand_index
     assert purity(["a", "a", "a", "b", "b", "c"], [0, 0, 1, 1, 1, 2]) == pytest.approx(5 / 6)  # 2 + 2 + 1 of 6
     assert purity([0, 0, 1, 1], ["x", "x", "y", "y"]) == 1.0
     assert purity([0, 0, 1, 1], [7, 7, 7, 7]) == 0.5
-    assert adjusted_rand_index(["x", "x", "y", "y"], [1, 1, 0, 0]) == 1
-    assert adjusted_rand_index([0, 1, 0, 1], [0, 0, 1, 1]) == -0.5  # no pair agrees: (0 - 2/3) / (2 - 2/3)
-    assert adjusted_rand_index([0, 0, 0, 1], [5, 5, 5, 5]) == 0
-    scores = cluster_purity(np.ones((4, 2)), [0, 0, 0, 1], seeds=[0])
+    assert rand(["x", "x", "y", "y"], [1, 1, 0, 0]) == 1
+    assert rand([0, 1, 0, 1], [0, 0, 1, 1]) == -0.5  # no pair agrees: (0 - 2/3) / (2 - 2/3)
+    assert rand([0, 0, 0, 1], [5, 5, 5, 5]) == 0
+    scores = clusters.cluster_purity(np.ones((4, 2)), [0, 0, 0, 1], seeds=[0])
     assert (scores["purity"], scores["nmi"], scores["ari"]) == ([0.75], [0], [0])
-    assert [official_runs(count) for count in (106, 661, 1084, 1331, 2417, 3789)] == [10, 9, 8, 8, 6, 3]
+    sizes = (106, 661, 1084, 1331, 2417, 3789)
+    assert [clusters.official_runs(count) for count in sizes] == [10, 9, 8, 8, 6, 3]
 
 
-def test_names_and_order_never_matter_and_scikit_learn_agrees(random):
-    labels, clusters, order = random.integers(0, 5, 100), random.integers(0, 5, 100), random.permutation(100)
-    assert purity(labels, clusters) == purity([f"l{x}" for x in labels[order]], 10 - clusters[order])
-    assert normalized_mutual_information(labels, clusters) == normalized_mutual_info_score(labels, clusters)
-    assert adjusted_rand_index(labels, clusters) == adjusted_rand_score(labels, clusters)
+def test_names_and_order_of_clusters_never_matter_and_scikit_learn_agrees(random):
+    labels, found, order = random.integers(0, 5, 100), random.integers(0, 5, 100), random.permutation(100)
+    assert clusters.purity(labels, found) == clusters.purity([f"l{x}" for x in labels[order]], 10 - found[order])
+    information = sklearn_metrics.normalized_mutual_info_score(labels, found)
+    assert clusters.normalized_mutual_information(labels, found) == information
+    assert clusters.adjusted_rand_index(labels, found) == sklearn_metrics.adjusted_rand_score(labels, found)
 
 
 def test_the_rand_index_of_random_clusters_is_about_zero_and_purity_is_not(random):
-    labels, clusters = random.integers(0, 4, (50, 100)), random.integers(0, 4, (50, 100))
-    pairs = list(zip(labels, clusters, strict=True))
-    assert np.mean([adjusted_rand_index(*each) for each in pairs]) == pytest.approx(0, abs=0.01)
-    assert np.mean([purity(*each) for each in pairs]) > 0.3
+    labels, found = random.integers(0, 4, (50, 100)), random.integers(0, 4, (50, 100))
+    pairs = list(zip(labels, found, strict=True))
+    assert np.mean([clusters.adjusted_rand_index(*each) for each in pairs]) == pytest.approx(0, abs=0.01)
+    assert np.mean([clusters.purity(*each) for each in pairs]) > 0.3
 
 
 def test_cluster_purity_of_separate_groups_is_one_and_it_uses_lengths(random):
     codes = np.repeat([0, 1, 2], 10)
     vectors = 100 * np.eye(3)[codes] + random.normal(size=(30, 3))
-    scores = cluster_purity(vectors.astype(np.float32), [f"label {code}" for code in codes], seeds=[3, 4])
+    scores = clusters.cluster_purity(vectors.astype(np.float32), [f"label {code}" for code in codes], seeds=[3, 4])
     ones = pytest.approx([1, 1])
     assert scores == {"purity": ones, "nmi": ones, "ari": ones, "seeds": [3, 4], "clusters": 3}
     line = np.array([[1.0], [1.1], [9.0], [9.1]])  # all of one direction: only lengths tell them apart
-    assert cluster_purity(line, [0, 0, 1, 1], seeds=[0])["purity"] == [1.0]
+    assert clusters.cluster_purity(line, [0, 0, 1, 1], seeds=[0])["purity"] == [1.0]
 
 
 def test_means_over_runs_and_draws(random):
-    vectors, labels = clouds(random)
-    runs = cluster_purity(vectors, labels, seeds=range(3), n_init=1)
-    assert runs == cluster_purity(vectors, labels, seeds=range(3), n_init=1)
-    means = mean_cluster_scores(vectors, labels, seeds=range(3), n_init=1)
-    draws = pair_relatedness(vectors, labels, seeds=range(3))
-    both = relatedness_scores(vectors, labels, seeds=range(3))
+    given = clouds(random)
+    runs = clusters.cluster_purity(*given, seeds=range(3), n_init=1)
+    assert runs == clusters.cluster_purity(*given, seeds=range(3), n_init=1)
+    means = clusters.mean_cluster_scores(*given, seeds=range(3), n_init=1)
+    draws = relatedness.pair_relatedness(*given, seeds=range(3))
+    both = relatedness.relatedness_scores(*given, seeds=range(3))
     for values, found, name in ((runs["nmi"], means, "nmi"), (draws["spearman"], both, "pair_spearman")):
         assert (found[name], found[f"{name}_std"]) == (np.mean(values), np.std(values, ddof=1))
-    assert both.items() >= query_relatedness(vectors, labels).items()
-    single = {**mean_cluster_scores(vectors, labels, seeds=[0]), **relatedness_scores(vectors, labels, seeds=[0])}
-    assert [value for name, value in single.items() if name.endswith("_std")] == [0.0] * 4
+    assert both.items() >= relatedness.query_relatedness(*given).items()
+    for of_one, deviations in ((clusters.mean_cluster_scores, 3), (relatedness.relatedness_scores, 1)):
+        found = of_one(*given, seeds=[0]).items()
+        assert [value for name, value in found if name.endswith("_std")] == [0.0] * deviations
 
 
-# semantic relatedness
+# relatedness and retrieval of dialogues
 
 
 @pytest.mark.filterwarnings("ignore:An input array is constant")
 @pytest.mark.parametrize("make", [clouds, corners])
-def test_query_relatedness_is_the_mean_of_scipys_spearman(random, make):
+def test_figures_of_queries_are_scipys_and_scikit_learns_and_mrr_puts_ties_after_the_irrelevant(random, make):
     vectors, labels = make(random)
-    expected = [spearmanr(scores, same).statistic for scores, same in others(cosines(vectors), labels)]
-    assert query_relatedness(vectors, labels)["spearman"] == pytest.approx(np.nan_to_num(expected).mean(), abs=1e-10)
+    spearman, precision, reciprocal = [], [], []
+    for scores, same in others(vectors, labels):
+        spearman.append(np.nan_to_num(spearmanr(scores, same).statistic))
+        precision.append(sklearn_metrics.average_precision_score(same, scores))
+        reciprocal.append(1 / (1 + (scores[~same] >= scores[same].max()).sum()))
+    assert relatedness.query_relatedness(vectors, labels)["spearman"] == pytest.approx(np.mean(spearman), abs=1e-10)
+    found = retrieval_scores(vectors, labels)
+    assert found["map"] == pytest.approx(np.mean(precision), abs=1e-12)
+    assert found["mrr"] == pytest.approx(np.mean(reciprocal), abs=1e-12)
 
 
 @pytest.mark.parametrize("distinct", [2, 5, 1000])
 def test_binary_spearman_is_scipys_or_none_where_undefined(random, distinct):
-    scores, same = random.integers(0, distinct, 200), random.random(200) < 0.3
-    assert binary_spearman(np.sort(scores), scores[same]) == pytest.approx(spearmanr(scores, same).statistic, abs=1e-12)
+    spearman, scores, same = relatedness.binary_spearman, random.integers(0, distinct, 200), random.random(200) < 0.3
+    assert spearman(np.sort(scores), scores[same]) == pytest.approx(spearmanr(scores, same).statistic, abs=1e-12)
     scores = np.array([1, 2, 3])
-    assert binary_spearman(scores, scores[:0]) is None
-    assert binary_spearman(scores, scores) is None
-    assert binary_spearman(np.ones(3), np.ones(1)) is None
+    assert spearman(scores, scores[:0]) is spearman(scores, scores) is spearman(np.ones(3), np.ones(1)) is None
 
 
 def test_pair_relatedness_is_near_the_spearman_of_all_pairs_and_never_pairs_a_dialogue_with_itself(random):
     vectors, labels = clouds(random, count=200)
-    scores = pair_relatedness(vectors, labels, seeds=range(40))
-    assert scores == pair_relatedness(vectors, labels, seeds=range(40))
+    scores = relatedness.pair_relatedness(vectors, labels, seeds=range(40))
+    assert scores == relatedness.pair_relatedness(vectors, labels, seeds=range(40))
     assert len(set(scores["spearman"])) == 40
     first, second = np.triu_indices(200, 1)
-    every = spearmanr(cosines(vectors)[first, second], labels[first] == labels[second]).statistic
+    every = spearmanr(cosine_similarity(vectors)[first, second], labels[first] == labels[second]).statistic
     assert np.mean(scores["spearman"]) == pytest.approx(every, abs=0.05)
     # Opposite vectors of two labels: a pair with oneself would be the only one to share a label.
-    scores = pair_relatedness([[1.0, 0.0], [-1.0, 0.0]], ["a", "b"], seeds=range(20))
-    assert scores["spearman"] == [0.0] * 20
-    assert scores["undefined"] == 20
-
-
-# retrieval
-
-
-@pytest.mark.parametrize("make", [clouds, corners])
-def test_map_is_scikit_learns_average_precision(random, make):
-    vectors, labels = make(random)
-    expected = [average_precision_score(same, scores) for scores, same in others(cosines(vectors), labels)]
-    assert retrieval_scores(vectors, labels)["map"] == pytest.approx(np.mean(expected), abs=1e-12)
-
-
-def test_mrr_puts_ties_after_the_irrelevant(random):
-    vectors, labels = corners(random)
-    expected = [
-        1 / (1 + (scores[~same] >= scores[same].max()).sum()) for scores, same in others(cosines(vectors), labels)
-    ]
-    assert retrieval_scores(vectors, labels)["mrr"] == pytest.approx(np.mean(expected), abs=1e-12)
-
-
-def test_ranking_by_hand():
-    scores, relevant = np.array([1, 2, 3, 4, 5]), np.array([2, 4])
-    assert average_precision(scores, relevant) == pytest.approx((1 / 2 + 2 / 4) / 2)
-    assert reciprocal_rank(scores, relevant) == 1 / 2
-
-
-def test_perfect_embeddings_score_one():
-    labels = np.repeat(["a", "b", "c"], 5)
-    vectors = np.eye(3)[np.repeat([0, 1, 2], 5)]
-    scores = retrieval_scores(vectors, labels)
-    assert scores == {"map": 1.0, "mrr": 1.0, "queries": 15, "skipped": 0}
-    assert query_relatedness(vectors, labels)["spearman"] == pytest.approx(1.0)
-    assert alignment(vectors, labels)["adjusted_alignment"] == pytest.approx(-2.0)
+    scores = relatedness.pair_relatedness([[1.0, 0.0], [-1.0, 0.0]], ["a", "b"], seeds=range(20))
+    assert (scores["spearman"], scores["undefined"]) == ([0.0] * 20, 20)
 
 
 def test_equal_vectors_tie_exactly_in_any_position(random):
@@ -175,33 +137,197 @@ def test_equal_vectors_tie_exactly_in_any_position(random):
         assert retrieval_scores(vectors[order], labels[order])["map"] == pytest.approx(expected["map"], abs=1e-13)
 
 
-# alignment and uniformity
+# alignment, uniformity and anisotropy
 
 
-def distances(vectors):
-    directions = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return ((directions[:, None] - directions[None]) ** 2).sum(axis=-1)
-
-
-@pytest.mark.parametrize("include_self", [False, True])
-def test_alignment_is_that_of_all_pairs(random, include_self):
+def test_alignment_and_uniformity_are_those_of_all_pairs(random):
     vectors, labels = clouds(random)
-    squared, same = distances(vectors), labels[:, None] == labels[None]
-    near = squared[same if include_self else same & ~np.eye(len(labels), dtype=bool)].mean()
-    scores = alignment(vectors, labels, include_self)
-    assert scores["alignment"] == pytest.approx(near, abs=1e-12)
-    assert scores["separation"] == pytest.approx(squared[~same].mean(), abs=1e-12)
-    assert scores["adjusted_alignment"] == scores["alignment"] - scores["separation"]
-
-
-@pytest.mark.parametrize("block_size", [1, 7, 60, 256])
-def test_uniformity_is_that_of_all_pairs(random, block_size):
-    vectors, _ = clouds(random)
-    expected = np.log(np.exp(-2 * distances(vectors)[np.triu_indices(60, 1)]).mean())
-    assert uniformity(vectors, block_size) == pytest.approx(expected, abs=1e-12)
-
-
-def test_uniformity_closed_forms():
+    squared, same = 2 - 2 * cosine_similarity(vectors), labels[:, None] == labels[None]
+    for include_self, near in ((True, squared[same]), (False, squared[same & ~np.eye(60, dtype=bool)])):
+        scores = alignment(vectors, labels, include_self)
+        assert scores["alignment"] == pytest.approx(near.mean(), abs=1e-12)
+        assert scores["separation"] == pytest.approx(squared[~same].mean(), abs=1e-12)
+        assert scores["adjusted_alignment"] == scores["alignment"] - scores["separation"]
+    expected = np.log(np.exp(-2 * squared[np.triu_indices(60, 1)]).mean())
+    for block_size in (1, 7, 60, 256):
+        assert uniformity(vectors, block_size) == pytest.approx(expected, abs=1e-12)
     assert uniformity([[1.0, 0.0], [-3.0, 0.0]]) == pytest.approx(-8.0)
-    assert uniformity(np.ones((5, 3))) == 0.0
     assert alignment_uniformity([[1.0, 0.0], [0.0, 1.0]]) == {"uniformity": pytest.approx(-4.0)}
+
+
+def test_anisotropy_agrees_with_all_pairs_and_labels_of_two_members_have_no_say_within(random):
+    vectors, labels = clouds(random)
+    cosines = [cosine_similarity(vectors[labels == label]) for label in range(4)]
+    within = np.mean([found[~np.eye(len(found), dtype=bool)].mean() for found in cosines])
+    centroids = cosine_similarity([vectors[labels == label].mean(axis=0) for label in range(4)])
+    between = centroids[~np.eye(4, dtype=bool)].mean()
+    expected = {"intra": within, "inter": between, "difference": within - between}
+    assert anisotropy(vectors, labels) == pytest.approx(expected, abs=1e-12)
+    assert anisotropy(vectors[:5], [0, 0, 0, 1, 1])["intra"] == pytest.approx(mean_cosine(vectors[:3]))
+    assert mean_cosine([[2.0, 0.0], [5.0, 0.0]]) == 1
+    assert mean_cosine([[1.0, 0.0], [0.0, 3.0]]) == 0
+    assert mean_cosine([[1.0, 0.0], [-1.0, 0.0]]) == -1
+    assert mean_cosine([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]) == pytest.approx(1 / 3)
+
+
+# prototypes
+
+
+@pytest.mark.parametrize("unit", [False, True])
+def test_prototypes_are_those_of_scikit_learn(random, unit):
+    vectors, labels = clouds(random)
+    supports, known, queries, true = vectors[:30], labels[:30], vectors[30:], labels[30:]
+    prototypes = np.stack([normalize(supports[known == label]).mean(axis=0) for label in range(4)])
+    guesses = (normalize(queries) @ (normalize(prototypes) if unit else prototypes).T).argmax(axis=1)
+    scores = prototype_classification(supports, known, queries, true, unit_prototypes=unit)
+    assert scores["accuracy"] == np.mean(guesses == true)
+    macro_f1 = sklearn_metrics.f1_score(true, guesses, average="macro")
+    assert scores["macro_f1"] == pytest.approx(macro_f1, abs=1e-12)
+
+
+def test_a_prototype_is_not_brought_to_length_one():
+    # The first class' examples point apart, so their mean is short, and the second class wins between them.
+    supports, labels = [[1.0, 0.0], [-0.8, 0.6], [0.6, 0.8]], ["wide", "wide", "narrow"]
+    scores = prototype_classification(supports, labels, [[0.0, 1.0], [1.0, 0.0]], ["wide", "narrow"])
+    assert scores == {"accuracy": 0.5, "macro_f1": pytest.approx((0 + 2 / 3) / 2)}
+
+
+def test_scale_and_order_of_vectors_do_not_matter(random):
+    vectors, labels = clouds(random)
+    scaled, order = vectors * random.uniform(0.1, 10, (60, 1)), random.permutation(30)
+    again = prototype_classification(scaled[order], labels[order], scaled[30:], labels[30:])
+    assert again == prototype_classification(vectors[:30], labels[:30], vectors[30:], labels[30:])
+    expected = anisotropy(vectors[:30], labels[:30])["intra"]
+    assert anisotropy(scaled[order], labels[order])["intra"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_closed_forms_of_detection():
+    labels, products = detection.prototype_similarities([[2, 0], [0, 3], [-1, 0]], list("bba"), [[0, 5]])
+    assert labels.tolist() == ["a", "b"]
+    np.testing.assert_allclose(products, [[0, 0.5]])  # with means of directions
+    for similarities, deviations, threshold in (([0, 1], 0, 0.5), ([0, 1], -1, 0), ([0.25], -1, 0.25)):
+        assert detection.score_threshold(similarities, deviations) == threshold
+    similarities = [[0.5, 0.2], [0.1, 0.5], [0.6, 0.1], [0.1, 0.7]]
+    guessed = detection.detect_out_of_scope(similarities, ["a", "b"], 0.5, "oos")
+    assert guessed.tolist() == ["oos", "oos", "a", "b"]
+    guessed, true = ["a", "b", "oos", "b", "oos", "a"], ["a", "a", "b", "b", "oos", "oos"]
+    expected = {"accuracy": 0.5, "in_accuracy": 0.5, "oos_accuracy": pytest.approx(4 / 6), "oos_recall": 0.5}
+    assert detection.out_of_scope_scores(guessed, true, "oos") == expected
+
+
+# ranks
+
+
+def test_ndcg_of_known_rankings():
+    # Relevant at ranks 1 and 3 of three: (1 + 1/2) / (1 + 1/log2(3)).
+    assert ndcg([[3.0, 2.0, 1.0]], [[True, False, True]]) == pytest.approx(1.5 / (1 + 1 / np.log2(3)))
+    assert ndcg([[3.0, 2.0, 1.0]], [[True, True, False]]) == pytest.approx(1)
+    assert ndcg([[3.0, 2.0, 1.0]], [[False, False, True]], k=2) == 0
+    assert ndcg([[1.0, 1.0]], [[True, False]]) == pytest.approx((1 + 1 / np.log2(3)) / 2)
+    assert ndcg([[2.0, 1.0], [1.0, 2.0]], [[True, False]] * 2) == pytest.approx((1 + 1 / np.log2(3)) / 2)
+
+
+def test_ndcg_is_scikit_learns_and_the_official_one_that_of_hits_with_small_labels_too(random):
+    scores, relevant = random.normal(size=(6, 40)), random.random((6, 40)) < 0.3
+    assert ndcg(scores, relevant) == pytest.approx(sklearn_metrics.ndcg_score(relevant, scores, k=10))
+    scores, relevant = random.normal(size=(4, 30)), np.arange(30) < [[3], [5], [8], [12]]
+    hits = np.take_along_axis(relevant, np.argsort(scores, axis=1)[:, ::-1], axis=1).astype(int)
+    ideal = (np.arange(30) < [[4], [6], [9], [13]]).astype(int)
+    assert official_ndcg(scores, relevant) == pytest.approx(sklearn_metrics.ndcg_score(ideal, hits, k=10))
+
+
+def test_the_official_ndcg_is_the_share_of_hits_among_the_first(random):
+    relevant = np.zeros((5, 60), dtype=bool)
+    relevant[:, :14] = True  # 15 with the query, as in the paper's set
+    scores = random.normal(size=(5, 60)) + relevant
+    ranked = np.take_along_axis(relevant, np.argsort(-scores, axis=1), axis=1)
+    assert official_ndcg(scores, relevant) == pytest.approx(ranked[:, :15].sum() / 5 / 14)
+    within = scores.copy()
+    within[:, :14] = np.where(scores[:, :14] > 1, scores[:, :14] + 9, scores[:, :14])
+    assert ndcg(within, relevant) > ndcg(scores, relevant)  # the right one cares who comes first
+
+
+def at_rank(rank, count):
+    """Vectors of which the one at position 0 is the so-manieth closest to the query [1, 0]."""
+    angles = np.linspace(0.1, 1.4, count)
+    angles[0], angles[rank - 1] = angles[rank - 1], angles[0]
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def first(count):
+    return np.arange(count)[None] == 0
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3, 4, 10, 11, 100])
+def test_a_rank_is_what_it_says(rank):
+    scores = selection_scores([[1, 0]], at_rank(rank, 100), first(100))
+    assert scores == pytest.approx({**{f"top{k}": float(rank <= k) for k in KS}, "mrr": 1 / rank}, abs=1e-12)
+
+
+def test_random_vectors_give_the_figures_of_guessing_and_constant_ones_exactly(random):
+    diagonal, guessing = np.eye(100, dtype=bool), {"top1": 0.01, "top3": 0.03, "top10": 0.1, "mrr": HARMONIC / 100}
+    drawn = random.normal(size=(50, 2, 100, 32))
+    scores = [selection_scores(queries, candidates, diagonal) for queries, candidates in drawn]
+    for name, expected in guessing.items():
+        tolerance = 0.01 if name == "mrr" else 0.015
+        assert np.mean([each[name] for each in scores]) == pytest.approx(expected, abs=tolerance)
+    for value in (0, 1):
+        vectors = np.full((100, 8), value)
+        assert selection_scores(vectors, vectors, diagonal) == pytest.approx(guessing, abs=1e-12)
+
+
+def test_duplicates_other_correct_ones_and_what_is_ignored():
+    candidates = [[1, 0], [1, 0], [0, 1], [0, 2]]
+    assert selection_scores([[3, 0]], candidates, first(4)) == {"top1": 0.5, "top3": 1, "top10": 1, "mrr": 0.75}
+    assert selection_scores([[3, 0]], candidates, [[True, True, False, False]])["top1"] == 1
+    found = selection_scores([[1, 0]], at_rank(1, 20), [[place in (3, 1) for place in range(20)]])
+    assert found == {"top1": 0, "top3": 1, "top10": 1, "mrr": 0.5}
+    candidates, correct = at_rank(3, 20), first(20)
+    ignored = np.isin(np.arange(20), [0, 1, 5])[None]  # the first is correct all the same
+    assert selection_scores([[1, 0]], candidates, correct, ignored)["mrr"] == 0.5
+    assert selection_scores([[1, 0]], candidates, correct, ~correct)["mrr"] == 1
+
+
+def test_recall_agrees_with_scikit_learn(random):
+    candidates = random.normal(size=(40, 16))
+    queries = candidates + 2 * random.normal(size=(40, 16))
+    scores, cosines = (
+        selection_scores(queries, candidates, np.eye(40, dtype=bool)),
+        cosine_similarity(queries, candidates),
+    )
+    for k in KS:
+        expected = sklearn_metrics.top_k_accuracy_score(np.arange(40), cosines, k=k)
+        assert scores[f"top{k}"] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_order_and_scale_never_matter_to_selection(random, whole):
+    queries, candidates, correct = random.normal(size=(30, 3)), random.normal(size=(50, 3)), np.eye(30, 50, dtype=bool)
+    if whole:  # many equal cosines
+        queries, candidates = queries.round(), candidates.round()
+    expected = pytest.approx(selection_scores(queries, candidates, correct), abs=1e-12)
+    rows, columns = random.permutation(30), random.permutation(50)
+    assert selection_scores(7 * queries[rows], candidates[columns] / 3, correct[rows][:, columns]) == expected
+
+
+def test_ranking_agrees_with_scikit_learn_whatever_the_order_and_scale(random):
+    for _ in range(30):
+        vectors, labels = corners(random, count=40, labels=2)
+        query, candidates, relevant = vectors[0], vectors[1:], labels[1:] == 0
+        cosines = cosine_similarity([query], candidates).round(9)
+        precision = sklearn_metrics.label_ranking_average_precision_score([relevant], cosines)
+        reciprocal = 1 / (1 + (cosines[0][~relevant] >= cosines[0][relevant].max()).sum())
+        expected = pytest.approx({"average_precision": precision, "reciprocal_rank": reciprocal}, abs=1e-12)
+        assert ranking_scores(query, candidates, relevant) == expected
+        order = random.permutation(39)
+        assert ranking_scores(3 * query, 5 * candidates[order], relevant[order]) == expected
+
+
+def test_a_perfect_and_the_worst_ranking_have_closed_forms():
+    candidates, places = at_rank(1, 5), np.arange(5)
+    assert ranking_scores([2, 0], candidates, places < 2) == {"average_precision": 1, "reciprocal_rank": 1}
+    worst = ranking_scores([2, 0], candidates, places > 2)
+    assert worst == pytest.approx({"average_precision": (1 / 4 + 2 / 5) / 2, "reciprocal_rank": 1 / 4})
+    for value in (0, 1):  # where all tie, precision is the share, and the relevant come last
+        scores = ranking_scores([1, 1], np.full((70, 2), value), np.arange(70) < 30)
+        assert scores == pytest.approx({"average_precision": 30 / 70, "reciprocal_rank": 1 / 41})

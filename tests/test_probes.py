@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -52,23 +53,15 @@ def talk(*turns: tuple[str, str, str]) -> Dialogue:
 
 
 HELLO = talk(
-    ("assistant", "Welcome!", "greet"),
-    ("user", "A cheap room <|user|> please", ""),
-    ("assistant", "Where?", "request"),
-    ("user", "zzz North north", ""),
-    ("assistant", "Booked.", ""),
-)
+    ("assistant", "Welcome!", "greet"), ("user", "A cheap room <|user|> please", ""),
+    ("assistant", "Where?", "request"), ("user", "zzz North north", ""), ("assistant", "Booked.", ""),
+)  # fmt: skip
 BYE = talk(("user", "Bye", ""), ("assistant", "Bye", "bye inform"))
 
 
-def test_contexts_end_before_the_assistants_turns():
+def test_contexts_end_before_the_assistants_turns_and_words_are_those_of_the_tokenizer_in_the_last_turn_alone():
     found = assistant_contexts([HELLO, BYE])
-    assert [len(context) for context in found.turns] == [2, 4, 1]
-    assert [context[-1].role for context in found.turns] == ["user"] * 3
-    assert found.acts == [{"request"}, set(), {"bye", "inform"}]
-
-
-def test_words_are_those_of_the_tokenizer_in_the_last_turn_alone():
+    assert found == ([HELLO.turns[:2], HELLO.turns[:4], BYE.turns[:1]], [{"request"}, set(), {"bye", "inform"}])
     tokenizer = dual_encoder([HELLO], 0, vocabulary_size=30).tokenizer
     assert "north" in tokenizer.get_vocab()
     known, _ = last_words([HELLO.turns[:2], HELLO.turns[:4]], tokenizer)
@@ -79,37 +72,30 @@ def test_words_are_those_of_the_tokenizer_in_the_last_turn_alone():
 
 
 def test_acts_of_train_come_first_and_contexts_without_acts_are_counted():
-    contexts = {"train": [HELLO], "dev": [HELLO], "test": [HELLO, BYE]}
-    given = {part: assistant_contexts(found) for part, found in contexts.items()}
-    words = dual_encoder([HELLO], 0).tokenizer
+    hello, words = assistant_contexts([HELLO]), dual_encoder([HELLO], 0).tokenizer
+    given = {"train": hello, "dev": hello, "test": assistant_contexts([HELLO, BYE])}
     labels = context_labels(ACTS, given, words)
     assert labels.classes == ("request", "bye", "inform")
     assert [labels.rows[part].tolist() for part in PARTS] == [[0], [0], [0, 2]]
     assert labels.labels["test"].toarray().tolist() == [[1, 0, 0], [0, 1, 1]]
     assert labels.describe() == {
-        "classes": 1,
-        "classes_not_in_train": 2,
-        "contexts": {"train": 1, "dev": 1, "test": 2},
+        "classes": 1, "classes_not_in_train": 2, "contexts": {"train": 1, "dev": 1, "test": 2},
         "contexts_without_labels": {"train": 1, "dev": 1, "test": 1},
-    }
+    }  # fmt: skip
+    unlabelled = assistant_contexts([talk(("user", "a", ""), ("assistant", "b", ""))])
     with pytest.raises(InputError, match="no labelled context among the 1 of dev"):
-        context_labels(
-            ACTS, given | {"dev": assistant_contexts([talk(("user", "a", ""), ("assistant", "b", ""))])}, words
-        )
+        context_labels(ACTS, given | {"dev": unlabelled}, words)
 
 
-def test_f1_is_scikit_learns():
-    generator = np.random.default_rng(0)
-    truth, told = generator.random((2, 40, 6)) < 0.3
+def test_f1_is_scikit_learns(random):
+    truth, told = random.random((2, 40, 6)) < 0.3
     truth[:, 2], told[:, 4] = False, False  # a class that never holds, and one that is never told
     found = label_scores(csr_array(told.astype(int)), csr_array(truth.astype(int)))
     occurring = [0, 1, 3, 4, 5]
     assert found.micro_f1 == pytest.approx(f1_score(truth, told, average="micro"))
     assert found.macro_f1 == pytest.approx(f1_score(truth, told, average="macro", labels=occurring, zero_division=0))
-    right, wrong, missed = found.counts.T
-    assert (right == (told & truth).sum(1)).all()
-    assert (wrong == (told & ~truth).sum(1)).all()
-    assert (missed == (~told & truth).sum(1)).all()
+    counts = np.stack([told & truth, told & ~truth, ~told & truth]).sum(axis=2)
+    np.testing.assert_array_equal(found.counts, counts.T)
 
 
 def problem(classes: int = 5, unseen: int = 0) -> tuple[dict[str, np.ndarray], ContextLabels]:
@@ -124,41 +110,16 @@ def problem(classes: int = 5, unseen: int = 0) -> tuple[dict[str, np.ndarray], C
     return vectors, ContextLabels(ACTS, names, classes, rows, labels, dict.fromkeys(PARTS, 0))
 
 
-def test_a_layer_finds_what_is_there_to_be_read():
-    vectors, labels = problem()
+def test_a_layer_finds_what_is_there_to_be_read_and_what_does_not_occur_in_train_counts_as_missed():
+    (vectors, labels), (_, more) = problem(), problem(unseen=1)
     found = fit(FrozenVectors(vectors, CPU), labels, replace(FAST, learning_rate=0.2), seed=0)
     assert found.scores.micro_f1 > 0.97
     assert found.scores.macro_f1 > 0.97
     noise = {part: np.random.default_rng(2).normal(size=(300, 5)).astype(np.float32) for part in PARTS}
     assert fit(FrozenVectors(noise, CPU), labels, FAST, seed=0).scores.micro_f1 < 0.7
-
-
-def test_what_does_not_occur_in_train_counts_as_missed():
-    (vectors, labels), (_, more) = problem(), problem(unseen=1)
     plain, harder = (fit(FrozenVectors(vectors, CPU), given, FAST, seed=0).scores for given in (labels, more))
     assert (harder.counts - plain.counts == [0, 0, 1]).all()
     assert harder.macro_f1 == pytest.approx(plain.macro_f1 * 5 / 6)
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_vectors_without_numbers_are_not_scored(part):
-    vectors, _ = problem()
-    vectors[part][7, 2] = np.nan
-    with pytest.raises(ValueError, match=f"a vector with NaN or infinity among those of {part}"):
-        FrozenVectors(vectors, CPU)
-
-
-def test_neither_the_scale_of_vectors_nor_a_constant_matters():
-    vectors, _ = problem()
-    moved = {
-        part: np.column_stack([8 * found + 4, np.full(300, 3, dtype=np.float32)]) for part, found in vectors.items()
-    }
-    both = [FrozenVectors(given, CPU) for given in (vectors, moved)]
-    first, second = (source.vectors("test", np.arange(300)) for source in both)
-    torch.testing.assert_close(6**0.5 * second[:, :5], 5**0.5 * first)
-    assert (second[:, 5] == 0).all()
-    train = both[0].vectors("train", np.arange(300))
-    assert train.square().sum(1).mean() == pytest.approx(1)
 
 
 def test_the_epoch_that_is_best_on_dev_is_measured():
@@ -168,17 +129,30 @@ def test_the_epoch_that_is_best_on_dev_is_measured():
     assert found.epoch == 1  # the more is learned, the worse
 
 
+def test_neither_the_scale_of_vectors_nor_a_constant_matters_and_vectors_without_numbers_are_not_scored():
+    vectors, _ = problem()
+    threes = np.full(300, 3, dtype=np.float32)
+    moved = {part: np.column_stack([8 * found + 4, threes]) for part, found in vectors.items()}
+    both = [FrozenVectors(given, CPU) for given in (vectors, moved)]
+    first, second = (source.vectors("test", np.arange(300)) for source in both)
+    torch.testing.assert_close(6**0.5 * second[:, :5], 5**0.5 * first)
+    assert (second[:, 5] == 0).all()
+    train = both[0].vectors("train", np.arange(300))
+    assert train.square().sum(1).mean() == pytest.approx(1)
+    for part in PARTS:
+        broken = {name: found.copy() for name, found in vectors.items()}
+        broken[part][7, 2] = np.nan
+        with pytest.raises(ValueError, match=f"a vector with NaN or infinity among those of {part}"):
+            FrozenVectors(broken, CPU)
+
+
 @pytest.mark.slow
 def test_probes_are_repeatable_and_leave_the_rankers_alone(dialogues, rankers):
     before = [{name: value.clone() for name, value in each.model.state_dict().items()} for each in rankers]
     systems = {"single": rankers[:1], "ensemble": rankers}
     found, again = (run_probes(systems, **dialogues, seeds=(0, 1), settings=FAST) for _ in range(2))
-    assert [(each.system, each.task) for each in found] == [
-        ("single", "bag-of-words-probe"),
-        ("single", "dialogue-act-probe"),
-        ("ensemble", "bag-of-words-probe"),
-        ("ensemble", "dialogue-act-probe"),
-    ]
+    tasks = ("bag-of-words-probe", "dialogue-act-probe")
+    assert [(each.system, each.task) for each in found] == list(product(systems, tasks))
     for one, other in zip(found, again, strict=True):
         assert one.measurements == other.measurements
         assert (one.counts == other.counts).all()
@@ -226,16 +200,12 @@ def test_fine_tuning_learns_what_the_acts_hang_on_and_leaves_the_rankers_alone(r
 
 
 def test_random_weights_differ_by_seed_and_member(rankers):
-    def weights(seed: int) -> list[torch.Tensor]:
-        twins = [rankers[0], rankers[0]]
-        layers = LearningEncoders(twins, [], seed=seed, trained=False).layers
-        return [layer.context.words.weight for layer in layers]
-
-    first, second = weights(0)
-    assert not torch.equal(first, second)
-    assert torch.equal(first, weights(0)[0])
-    assert not torch.equal(first, weights(1)[0])
-    assert not torch.equal(first, rankers[0].model.context.words.weight)
+    twins = [rankers[0], rankers[0]]
+    drawn = [LearningEncoders(twins, [], seed=seed, trained=False).layers for seed in (0, 0, 1)]
+    (first, second), (again, _), (other, _) = ([twin.context.words.weight for twin in layers] for layers in drawn)
+    assert torch.equal(first, again)
+    for unlike in (second, other, rankers[0].model.context.words.weight):
+        assert not torch.equal(first, unlike)
 
 
 def test_transformers_are_probed_and_learn_too(tiny_bert, dialogues):
@@ -250,8 +220,9 @@ def test_transformers_are_probed_and_learn_too(tiny_bert, dialogues):
 
 
 def test_wrong_requests_are_told(dialogues, rankers):
+    matching = deep_attention_matching(dialogues["train"])
     with pytest.raises(InputError, match="which embeds no contexts"):
-        run_probes({"matching": [deep_attention_matching(dialogues["train"])]}, **dialogues, seeds=(0,))
+        run_probes({"matching": [matching]}, **dialogues, seeds=(0,))
     with pytest.raises(InputError, match="got none"):
         run_probes({}, **dialogues, seeds=(0,))
     with pytest.raises(InputError, match="untrained: got other, expected one of single"):

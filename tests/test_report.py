@@ -9,9 +9,10 @@ import subprocess
 from html.parser import HTMLParser
 
 import pytest
+from made_up_results import RUN, row
 
 from hf_dialemb.evaluation.report.page import Picture, write_report
-from hf_dialemb.evaluation.results.rows import Results, Row
+from hf_dialemb.evaluation.results.rows import Results
 from hf_dialemb.models.errors import InputError
 
 PNG = base64.b64decode(
@@ -19,31 +20,14 @@ PNG = base64.b64decode(
 )
 SCRIPT = "<script>alert(1)</script>"
 VOID = {"meta", "link", "input", "img", "br", "hr", "wbr", "option"}  # an option needs no end tag
-RUN = {
-    "command": "dialemb benchmark --suite small --model one two",
-    "config": {"suite": "small", "left_out": ["amazonqa (response-selection)"], "not_measured": {}},
-    "seeds": [0, 1],
-    "versions": {"python": "3.11.7", "numpy": "2.4.6"},
-    "commit": "abc123",
-    "hardware": "a machine, 2 cores",
-    "seconds": 3725.0,
-}
-
-
-def row(model, mean, corpus="sgd", task="domain-categorization", metric="purity", setting="", **more):
-    what = {"corpus": corpus, "split": "test", "task": task, "metric": metric, "setting": setting}
-    return Row(model=model, mean=mean, **what, **more)
-
-
+CONFIG = {"suite": "small", "left_out": ["amazonqa (response-selection)"], "not_measured": {}}
 ROWS = (
-    row("one", 70.0, std=0.5, n=2, interval=(69.0, 71.5)),
-    row("two", 71.0),
+    row("one", 70.0, std=0.5, n=2, interval=(69.0, 71.5)), row("two", 71.0),
     row("Printed", 99.0, quoted_from="A paper (Who et al., 2022), Table 2, row Printed"),
     row("one", -3.0, task="alignment-uniformity", metric="uniformity"),
     row("two", -2.0, task="alignment-uniformity", metric="uniformity"),
-    row("one", 5.0, corpus="multiwoz"),
-    row("one", 1.5, task="encoding", metric="seconds"),
-)
+    row("one", 5.0, corpus="multiwoz"), row("one", 1.5, task="encoding", metric="seconds"),
+)  # fmt: skip
 
 
 class Page(HTMLParser):
@@ -74,9 +58,9 @@ class Page(HTMLParser):
         return " ".join("".join(self.words).split())
 
 
-def written(tmp_path, rows=ROWS, pictures=(), run=RUN, **more):
+def written(tmp_path, rows=ROWS, pictures=(), run=None, **more):
     path = tmp_path / "report.html"
-    write_report([Results(run, tuple(rows))], pictures, path, **more)
+    write_report([Results(RUN | (run or {"config": CONFIG}), tuple(rows))], pictures, path, **more)
     return path.read_text(encoding="utf-8")
 
 
@@ -118,14 +102,18 @@ def test_figures_are_printed_with_deviation_interval_and_the_best_in_bold_and_qu
 def test_names_cannot_run_as_code(tmp_path):
     quoted = row(SCRIPT, 2.0, quoted_from=SCRIPT)
     rows = [row(SCRIPT, 1.0, SCRIPT, SCRIPT, SCRIPT, SCRIPT), quoted, row('" onload="x', 1.0)]
-    run = {**RUN, "command": SCRIPT, "config": {"suite": SCRIPT, "left_out": [SCRIPT]}}
+    run = {"command": SCRIPT, "config": {"suite": SCRIPT, "left_out": [SCRIPT]}}
     html = written(tmp_path, rows, [Picture(SCRIPT, SCRIPT, PNG)], run, title=SCRIPT)
     assert html.count("<script") == 1
     assert SCRIPT in Page(html).text
     assert not [attributes for _, attributes in Page(html).tags if "onload" in attributes]
 
 
-def test_pictures_come_from_bytes_or_files_and_must_be_png(tmp_path):
+def test_a_report_of_nothing_is_refused_and_pictures_come_from_bytes_or_files_and_must_be_png(tmp_path):
+    for results in ([], [Results(RUN, ROWS[-1:])]):
+        with pytest.raises(InputError, match="got no figure"):
+            write_report(results, [], tmp_path / "report.html")
+    assert not list(tmp_path.iterdir())
     file = tmp_path / "map.png"
     file.write_bytes(PNG)
     pictures = [Picture("one", "a caption", file), Picture("two", "", PNG)]
@@ -138,21 +126,8 @@ def test_pictures_come_from_bytes_or_files_and_must_be_png(tmp_path):
         written(tmp_path, pictures=[Picture("one", "", tmp_path / "none.png")])
 
 
-def test_a_report_of_nothing_is_refused(tmp_path):
-    for results in ([], [Results(RUN, ROWS[-1:])]):
-        with pytest.raises(InputError, match="got no figure"):
-            write_report(results, [], tmp_path / "report.html")
-    assert not list(tmp_path.iterdir())
-
-
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-LATER = [
-    row("b", 2.0, "x"),
-    row("b", 30.0, "y"),
-    row("a", 9.0, "x"),
-    row("b", 10.0, "z", "nli", "f1"),
-    row("a", 5, "w"),
-]
+LATER = [row("b", 2.0, "x"), row("b", 30.0, "y"), row("a", 9.0, "x"), row("b", 10.0, "z", "nli"), row("a", 5, "w")]
 
 
 def shown(tmp_path, fragment="", script=""):
@@ -177,15 +152,15 @@ def shown(tmp_path, fragment="", script=""):
 def test_a_browser_sorts_and_filters_as_the_address_and_the_heads_say(tmp_path):
     _, corpora, orders, _ = shown(tmp_path, "#sort=b&direction=descending")  # by number, missing figures last
     assert (corpora, orders) == (["y", "z", "x", "w"], {"b": "descending"})
-    filtered = "#task=domain-categorization&model=A&sort=corpus&direction=ascending"
+    filtered = "#task=dialogue-retrieval&model=A&sort=corpus&direction=ascending"
     html, corpora, _, hidden = shown(tmp_path, filtered)
     assert (corpora, hidden) == (["w", "x", "y"], ["b"])
     assert "3 of 4 rows" in html
     click = "document.querySelector('[data-key=\"b\"] button').click();"
     show = "document.body.append(location.hash)"
-    html, corpora, orders, _ = shown(tmp_path, "#task=domain-categorization", f"{click}{click}{show}")
+    html, corpora, orders, _ = shown(tmp_path, "#task=dialogue-retrieval", f"{click}{click}{show}")
     assert (corpora, orders) == (["x", "y", "w"], {"b": "ascending"})
-    assert "#table=1&amp;sort=b&amp;direction=ascending&amp;task=domain-categorization" in html
+    assert "#table=1&amp;sort=b&amp;direction=ascending&amp;task=dialogue-retrieval" in html
     html, corpora, orders, _ = shown(tmp_path, "#task=nli", f"{click}document.querySelector('[type=reset]').click()")
     assert (corpora, orders) == (["x", "y", "z", "w"], {})
     # A name in the address is only compared.
