@@ -1,7 +1,5 @@
 """Folders that may be published, made without a model; and a Hub on loopback that this process itself reaches."""
 
-from __future__ import annotations
-
 import json
 import time
 from contextlib import contextmanager
@@ -10,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hub_server import TOKEN, run_hub
+from huggingface_hub import constants
+from huggingface_hub.utils import close_session
 from safetensors.numpy import save_file
 
 import hf_dialemb
@@ -57,18 +57,21 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
-@contextmanager
-def hub_of_this_process(home: Path):
-    """A Hub that huggingface_hub in this process takes for its own; gives it and the pauses that nobody waits."""
-    from huggingface_hub import constants
-    from huggingface_hub.utils import close_session
+def seen(hub, kind: str = "models", name: str = "org/small", revision: str = "main") -> dict[str, bytes]:
+    """What strangers see there, without the Hub's own file."""
+    files = hub.files(kind, name, revision)
+    assert files.pop(".gitattributes")
+    return files
 
+
+@contextmanager
+def hub_of_this_process():
+    """A Hub that huggingface_hub in this process takes for its own; gives it and the pauses that nobody waits."""
     pauses: list[float] = []
     with run_hub() as hub, pytest.MonkeyPatch.context() as patch:
         patch.setattr(constants, "ENDPOINT", hub.address)
-        patch.setattr(
-            constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
-        )
+        template = "/{repo_id}/resolve/{revision}/{filename}"
+        patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.address + template)
         patch.setattr(constants, "HF_HUB_OFFLINE", False)
         patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
         patch.setenv("HF_TOKEN", TOKEN)

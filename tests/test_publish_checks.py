@@ -1,7 +1,5 @@
 """What is refused before the first request: every fault, all of them at once, and nothing innocent."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io
@@ -16,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from publish_folders import METRICS, dataset_folder, metric_folder, model_folder, write
-from safetensors.numpy import save_file
+from safetensors.numpy import save, save_file
 
 from hf_dialemb.hub.forms import plain_encoder
 from hf_dialemb.hub.publish import checks as publication_checks
@@ -55,11 +53,10 @@ def zipped(**members):
     return stream.getvalue()
 
 
-def taped(name, content):
-    stream = io.BytesIO()
+def taped(content):
+    stream, entry = io.BytesIO(), tarfile.TarInfo("x")
+    entry.size = len(content)
     with tarfile.open(fileobj=stream, mode="w") as tape:
-        entry = tarfile.TarInfo(name)
-        entry.size = len(content)
         tape.addfile(entry, io.BytesIO(content))
     return stream.getvalue()
 
@@ -70,6 +67,14 @@ def array(value):
     return stream.getvalue()
 
 
+def weights(length):
+    """Safetensors with a header of so many bytes: a multiple of eight that begins as protocols 2 and 4 do."""
+    content = save({"x": np.zeros(2, np.float32)})
+    size = int.from_bytes(content[:8], "little")
+    assert length.to_bytes(8, "little")[:2] in (b"\x80\x02", b"\x80\x04")
+    return length.to_bytes(8, "little") + content[8 : 8 + size].ljust(length) + content[8 + size :]
+
+
 PICKLES = {
     **{f"protocol {protocol}": pickle.dumps(Harm(), protocol) for protocol in range(6)},
     "state of old": pickle.dumps({"weights": [1.5]}, 2),
@@ -78,33 +83,19 @@ PICKLES = {
     "named in zip": zipped(**{"archive/data.pkl": b""}),
     "gzip": gzip.compress(pickle.dumps(Harm())),
     "bz2": bz2.compress(pickle.dumps(Harm())),
-    "xz": lzma.compress(taped("x", pickle.dumps(Harm()))),
-    "tar": taped("x", pickle.dumps(Harm())),
+    "xz": lzma.compress(taped(pickle.dumps(Harm()))),
+    "tar": taped(pickle.dumps(Harm())),
     "array of objects": array(np.array([Harm()], dtype=object)),
     "arrays of objects": zipped(**{"x.npy": array(np.array([{}, 1], dtype=object))}),
     "7z": b"7z\xbc\xaf\x27\x1c12345",
     "zstd": b"\x28\xb5\x2f\xfd12345",
     "broken zip": zipped(x=b"12345" * 99)[:99],
 }
-
-
-@pytest.mark.parametrize("what", PICKLES)
-def test_pickles_are_found_whatever_they_are_called(tmp_path, what):
-    file = tmp_path / "innocent.dat"
-    file.write_bytes(PICKLES[what])
-    assert pickle_in(file)
-
-
-@pytest.mark.parametrize("name", ["a.pkl", "pytorch_model.bin", "optimizer.pt", "a.PTH", "x.joblib"])
-def test_names_of_pickles_are_refused_unread(tmp_path, name):
-    (tmp_path / name).write_bytes(b"")
-    assert "is a name of pickles" in pickle_in(tmp_path / name)
-
-
 INNOCENT = {
+    **{f"weights, header of {length}": weights(length) for length in (0x280, 0x480, 0x10280)},
     "array": array(np.arange(5.0)),
     "structured": array(np.zeros(3, dtype=[("Ordinal", "f4")])),
-    "zip": zipped(**{"x.npy": array(np.arange(3)), "readme": b"hello"}),
+    "zip of arrays": zipped(**{"x.npy": array(np.arange(3)), "readme": b"hello"}),
     "words": b"cat\ndog\n.\nthe\n",
     "module": b"class A:\n    pass\n",
     "json": b'{"a": 1}',
@@ -113,24 +104,16 @@ INNOCENT = {
 }
 
 
-@pytest.mark.parametrize("what", INNOCENT)
-def test_other_files_are_no_pickles(tmp_path, what):
-    file = tmp_path / "file.dat"
-    file.write_bytes(INNOCENT[what])
-    assert pickle_in(file) is None
+@pytest.mark.parametrize("what", [*PICKLES, *INNOCENT])
+def test_pickles_are_found_whatever_they_are_called_and_other_files_are_none(tmp_path, what):
+    (tmp_path / "innocent.dat").write_bytes({**PICKLES, **INNOCENT}[what])
+    assert (pickle_in(tmp_path / "innocent.dat") is None) == (what in INNOCENT)
 
 
-@pytest.mark.parametrize("length", [0x280, 0x480, 0x10280])
-def test_weights_whose_header_begins_like_a_pickle_are_none(tmp_path, length):
-    """A header's length is a multiple of eight, and these begin with the bytes of protocols 2 and 4."""
-    file = tmp_path / "model.safetensors"
-    save_file({"x": np.zeros(2, np.float32)}, file)
-    content = file.read_bytes()
-    size = int.from_bytes(content[:8], "little")
-    header = content[8 : 8 + size].ljust(length)
-    file.write_bytes(length.to_bytes(8, "little") + header + content[8 + size :])
-    assert file.read_bytes()[:2] in (b"\x80\x02", b"\x80\x04")
-    assert pickle_in(file) is None
+@pytest.mark.parametrize("name", ["a.pkl", "pytorch_model.bin", "optimizer.pt", "a.PTH", "x.joblib"])
+def test_names_of_pickles_are_refused_unread(tmp_path, name):
+    (tmp_path / name).write_bytes(b"")
+    assert "is a name of pickles" in pickle_in(tmp_path / name)
 
 
 def test_a_pickle_that_begins_like_weights_is_found(tmp_path):
@@ -155,13 +138,17 @@ SECRETS = {
     "xoxb-" + "1234567890-ab": "a Slack token",
     "AIza" + "x1" * 17 + "y": "a Google key",
 }
+NO_SECRETS = [
+    "hf_dialemb_config.json hf_hub_download", "task-oriented-dialogues-of-2024", "sk-learn-like-estimator-for-text",
+    "the AKIA words", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("text", [*SECRETS, *NO_SECRETS])
 @pytest.mark.parametrize("name", ["README.md", "config.json", "dial2vec.py", "vocab.txt"])
-def test_secrets_are_found_and_not_repeated(tmp_path, name, secret):
-    (tmp_path / name).write_text(f"one\ntwo {secret}\nthree {secret}")
-    assert list(secrets_in(tmp_path / name)) == [(2, SECRETS[secret])]
+def test_secrets_are_found_and_not_repeated_and_other_words_are_none(tmp_path, name, text):
+    (tmp_path / name).write_text(f"one\ntwo {text}\nthree {text}")
+    assert list(secrets_in(tmp_path / name)) == ([(2, SECRETS[text])] if text in SECRETS else [])
 
 
 def test_secrets_in_headers_of_weights_in_long_files_and_in_wide_letters(tmp_path):
@@ -173,36 +160,28 @@ def test_secrets_in_headers_of_weights_in_long_files_and_in_wide_letters(tmp_pat
     assert found == [[(line, "a Hugging Face token")] for line in (1, 1, 50_001, 1)]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["hf_dialemb_config.json hf_hub_download", "task-oriented-dialogues-of-2024", "sk-learn-like-estimator-for-text",
-     "the AKIA words", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"],
-)  # fmt: skip
-def test_other_words_are_no_secrets(tmp_path, text):
-    (tmp_path / "README.md").write_text(text)
-    assert list(secrets_in(tmp_path / "README.md")) == []
-
-
 PATHS = ["/home/me/x", "/data/runs/a", "/tmp/x", "/Users/me", "C:\\Users\\me", "D:/data/x", "\\\\server\\share\\x"]
+NO_PATHS = [
+    "https://example.org/home/me", "org/name", "user/assistant", "and/or", "./data/x", "../tmp/x", "runs/tmp/x", "/",
+    "</s>", "</data>", "FOLDER/data/x", "$HOME/data/x", "<folder>/data/x", "~/.cache", "/v1", "a: b", "1/2",
+    "s3://data/x", "2024/01/02",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", [*PATHS, "file:///x/y", "/opt", "/some/where/else", "/tmp"])
-def test_absolute_paths_are_found_in_records(tmp_path, path):
-    record = {"settings": {"encoders": [{"_name_or_path": path}]}}
-    (tmp_path / "config.json").write_text(json.dumps(record))
-    (tmp_path / "results.yaml").write_text(json.dumps(record))
-    assert list(machine_paths_in(tmp_path / "config.json")) == [("field settings.encoders.0._name_or_path", path)]
-    assert list(machine_paths_in(tmp_path / "results.yaml")) == [("field 0.settings.encoders.0._name_or_path", path)]
+@pytest.mark.parametrize(("name", "place"), [("config.json", ""), ("results.yaml", "0.")])
+def test_absolute_paths_are_found_in_records(tmp_path, path, name, place):
+    (tmp_path / name).write_text(json.dumps({"settings": {"encoders": [{"_name_or_path": path}]}}))
+    assert list(machine_paths_in(tmp_path / name)) == [(f"field {place}settings.encoders.0._name_or_path", path)]
 
 
 def test_places_where_a_graph_was_recorded_are_found(tmp_path, monkeypatch):
     monkeypatch.setattr(publication_contents, "_CHUNK", 64)
-    record = b'File "/home/me/lib/linear.py", line 7, in forward'
-    (tmp_path / "model.onnx").write_bytes(b"\x08" * 90 + record + b"\xff" * 99)
-    found = set(machine_paths_in(tmp_path / "model.onnx"))
-    assert found == {("a node", "/home/me/lib/linear.py")}
-    (tmp_path / "model.onnx").write_bytes(b"\x08/encoder/layer.0/MatMul" * 9)
-    assert list(machine_paths_in(tmp_path / "model.onnx")) == []
+    graph, record = tmp_path / "model.onnx", b'File "/home/me/lib/linear.py", line 7, in forward'
+    graph.write_bytes(b"\x08" * 90 + record + b"\xff" * 99)
+    assert set(machine_paths_in(graph)) == {("a node", "/home/me/lib/linear.py")}
+    graph.write_bytes(b"\x08/encoder/layer.0/MatMul" * 9)
+    assert list(machine_paths_in(graph)) == []
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -215,17 +194,11 @@ def test_absolute_paths_are_found_in_texts(tmp_path, path, around):
     assert len(list(machine_paths_in(tmp_path / "config.json"))) == 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["https://example.org/home/me", "org/name", "user/assistant", "and/or", "./data/x", "../tmp/x", "runs/tmp/x", "/",
-     "</s>", "</data>", "FOLDER/data/x", "$HOME/data/x", "<folder>/data/x", "~/.cache", "/v1", "a: b", "1/2", "s3://data/x",
-     "2024/01/02"],
-)  # fmt: skip
+@pytest.mark.parametrize("text", NO_PATHS)
 def test_other_words_are_no_paths(tmp_path, text):
     (tmp_path / "README.md").write_text(f"at {text} now")
     (tmp_path / "config.json").write_text(json.dumps({"a": text, "b": f"at {text}", text: 1}))
-    assert list(machine_paths_in(tmp_path / "README.md")) == []
-    assert list(machine_paths_in(tmp_path / "config.json")) == []
+    assert [*machine_paths_in(tmp_path / "README.md"), *machine_paths_in(tmp_path / "config.json")] == []
 
 
 @pytest.mark.slow
@@ -234,49 +207,48 @@ def test_what_is_whole_passes(folder, tmp_path):
     assert check(dataset_folder(tmp_path / "calls"), "dataset", "calls") == []
     for metric in sorted(path.parent.name for path in METRICS.glob("*/specification.yaml")):
         assert check(metric_folder(tmp_path, metric), "space", metric) == [], metric
-    assert {file.path for file in files_of(tmp_path / "ndcg")} == {
-        "README.md", "app.py", "building.py", "functional.py", "ndcg.py", "requirements.txt", "tests.py",
-    }  # fmt: skip
+    modules = {"app.py", "building.py", "functional.py", "ndcg.py", "tests.py"}
+    assert {file.path for file in files_of(tmp_path / "ndcg")} == {"README.md", "requirements.txt", *modules}
 
 
-def remove(folder, name):
-    (folder / name).unlink()
+def without(name):
+    return lambda folder: (folder / name).unlink()
 
 
-def config(folder, **more):
-    (folder / "config.json").write_text(json.dumps(more))
+def written(*names, **texts):
+    return lambda folder: write(folder.joinpath(*names), **texts)
+
+
+def config(**settings):
+    return written(config__json=json.dumps(settings))
 
 
 MODELS = {
-    "no card": (lambda folder: remove(folder, "README.md"), "the card, is missing or empty; write it with 'dialemb"),
-    "empty card": (lambda folder: write(folder, README__md="---\nlicense: mit\n---\n"), "is missing or empty"),
-    "broken card": (lambda folder: write(folder, README__md="---\na: [\n---\nx"), "is no YAML mapping"),
-    "open card": (lambda folder: write(folder, README__md="---\na: 1\n"), "is no YAML mapping"),
-    "training form": (lambda folder: config(folder, model_type="dialemb-dse"), "run 'dialemb export --model"),
-    "no modules": (lambda folder: remove(folder, "modules.json"), "a training's checkpoint or another form that"),
-    "no config": (lambda folder: remove(folder, "config.json"), "config.json is missing: this is no model"),
-    "no weights": (lambda folder: remove(folder, "model-0.safetensors"), "model.safetensors is missing"),
-    "no shard": (
-        lambda folder: write(folder, model__safetensors__index__json='{"weight_map": {"a": "model-7.safetensors"}}'),
-        "model-7.safetensors is missing, but model.safetensors.index.json lists it",
-    ),
+    "no card": (without("README.md"), "the card, is missing or empty; write it with 'dialemb"),
+    "empty card": (written(README__md="---\nlicense: mit\n---\n"), "is missing or empty"),
+    "broken card": (written(README__md="---\na: [\n---\nx"), "is no YAML mapping"),
+    "open card": (written(README__md="---\na: 1\n"), "is no YAML mapping"),
+    "training form": (config(model_type="dialemb-dse"), "run 'dialemb export --model"),
+    "no modules": (without("modules.json"), "a training's checkpoint or another form that"),
+    "no config": (without("config.json"), "config.json is missing: this is no model"),
+    "no weights": (without("model-0.safetensors"), "model.safetensors is missing"),
+    "no shard": (written(model__safetensors__index__json='{"weight_map": {"a": "model-7.safetensors"}}'),
+                 "model-7.safetensors is missing, but model.safetensors.index.json lists it"),
     "damaged": (lambda folder: (folder / "model-0.safetensors").write_bytes(b"\x10" + b"\0" * 7 + b"{"), "damaged"),
-    "no tokenizer": (lambda folder: remove(folder, "tokenizer.json"), "the tokenizer is missing"),
-    "no code": (
-        lambda folder: config(folder, model_type="dialemb-dse", auto_map={"AutoModel": "dse.DSEModel"}),
-        "dse.py is missing, but the model's code needs it",
-    ),
-    "no sibling": (lambda folder: write(folder, dse__py="from .losses import x\n"), "losses.py is missing"),
-    "not JSON": (lambda folder: write(folder, results__json="{"), "results.json: cannot be read (Expecting"),
-    "not YAML": (lambda folder: write(folder, results__yaml="a: ["), "results.yaml: cannot be read (while parsing"),
-    "pickle": (lambda folder: (folder / "optimizer.pt").write_bytes(b"x"), "optimizer.pt: '.pt' is a name of pickles"),
-    "secret": (lambda folder: write(folder, notes__txt=TOKEN), "notes.txt: line 1 looks like a Hugging Face token"),
-    "path": (lambda folder: write(folder, a__json='["/data/x"]'), "a.json: field 0: got '/data/x', an absolute path"),
-    "hidden": (lambda folder: write(folder, __env="A=1"), ".env: a hidden file; a publication has none"),
+    "no tokenizer": (without("tokenizer.json"), "the tokenizer is missing"),
+    "no code": (config(model_type="dialemb-dse", auto_map={"AutoModel": "dse.DSEModel"}),
+                "dse.py is missing, but the model's code needs it"),
+    "no sibling": (written(dse__py="from .losses import x\n"), "losses.py is missing"),
+    "not JSON": (written(results__json="{"), "results.json: cannot be read (Expecting"),
+    "not YAML": (written(results__yaml="a: ["), "results.yaml: cannot be read (while parsing"),
+    "pickle": (written(optimizer__pt="x"), "optimizer.pt: '.pt' is a name of pickles"),
+    "secret": (written(notes__txt=TOKEN), "notes.txt: line 1 looks like a Hugging Face token"),
+    "path": (written(a__json='["/data/x"]'), "a.json: field 0: got '/data/x', an absolute path"),
+    "hidden": (written(__env="A=1"), ".env: a hidden file; a publication has none"),
     "link out": (lambda folder: (folder / "a").symlink_to(folder.parent), "a: a link that leads out of the folder"),
     "broken link": (lambda folder: (folder / "a").symlink_to("b"), "a: a link to nothing"),
     "folder link": (lambda folder: (folder / "a").symlink_to("."), "a: a link to a folder"),
-    "name": (lambda folder: (folder / "a\nb").write_text(""), "'a\\nb': no name for the Hub"),
+    "name": (written(**{"a\nb": ""}), "'a\\nb': no name for the Hub"),
 }  # fmt: skip
 
 
@@ -290,6 +262,28 @@ def test_what_stands_in_the_way_of_a_model(folder, what):
     with pytest.raises(InputError, match="cannot be published") as caught:
         list(publish(folder, "org/small"))
     assert sentence in str(caught.value)
+
+
+OTHERS = {
+    "space, other": (written(), "evaluate looks for other.py in a Space of that name; publish it as 'ndcg'"),
+    "space, no sdk": (written(README__md="---\ntitle: a\n---\nx"), "field sdk is missing"),
+    "space, no app": (without("app.py"), "field app_file: got 'app.py', which is not in the folder"),
+    "dataset, no card": (without("README.md"), "the card, is missing or empty; dialemb corpus unify"),
+    "dataset, no licence": (written(README__md="# Calls"), "field license is missing"),
+    "dataset, no file": (without("train/calls.jsonl"), "got 'train/*.jsonl', which fits no file"),
+    "dataset, secret": (written("dev", a__json=f'"{TOKEN}"'), "dev/a.json: line 1 looks like"),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_what_stands_in_the_way_of_a_space_or_dataset(tmp_path, what):
+    spoil, sentence = OTHERS[what]
+    kind = what.split(",")[0]
+    folder = metric_folder(tmp_path) if kind == "space" else dataset_folder(tmp_path / "calls")
+    spoil(folder)
+    problems = check(folder, kind, "other" if "other" in what else folder.name)
+    assert [sentence in problem for problem in problems].count(True) == 1
+    assert len(problems) == 1 or kind == "dataset"
 
 
 def test_heads_that_export_leaves_out(folder):
@@ -306,42 +300,9 @@ def test_a_folder_of_a_training_is_told_what_to_do(tiny_checkpoint):
     assert "dialemb card" in problems[1]
 
 
-SPACES = {
-    "other name": (lambda folder: None, "evaluate looks for other.py in a Space of that name; publish it as 'ndcg'"),
-    "no sdk": (lambda folder: write(folder, README__md="---\ntitle: a\n---\nx"), "field sdk is missing"),
-    "no app": (lambda folder: remove(folder, "app.py"), "field app_file: got 'app.py', which is not in the folder"),
-}
-
-
-@pytest.mark.parametrize("what", SPACES)
-def test_what_stands_in_the_way_of_a_space(tmp_path, what):
-    spoil, sentence = SPACES[what]
-    folder = metric_folder(tmp_path)
-    spoil(folder)
-    (problem,) = check(folder, "space", "other" if what == "other name" else "ndcg")
-    assert sentence in problem
-
-
-DATASETS = {
-    "no card": (lambda folder: remove(folder, "README.md"), "the card, is missing or empty; dialemb corpus unify"),
-    "no licence": (lambda folder: write(folder, README__md="# Calls"), "field license is missing"),
-    "no file": (lambda folder: remove(folder, "train/calls.jsonl"), "got 'train/*.jsonl', which fits no file"),
-    "secret": (lambda folder: write(folder / "dev", a__json=f'"{TOKEN}"'), "dev/a.json: line 1 looks like"),
-}
-
-
-@pytest.mark.parametrize("what", DATASETS)
-def test_what_stands_in_the_way_of_a_dataset(tmp_path, what):
-    spoil, sentence = DATASETS[what]
-    folder = dataset_folder(tmp_path / "calls")
-    spoil(folder)
-    assert any(sentence in problem for problem in check(folder, "dataset", "calls"))
-
-
 def test_limits_of_the_hub(folder, monkeypatch):
-    monkeypatch.setattr(publication_checks, "LARGEST_FILE", 20)
-    monkeypatch.setattr(publication_checks, "_MOST_FILES", 4)
-    monkeypatch.setattr(publication_checks, "_MOST_ENTRIES", 3)
+    for limit, value in (("LARGEST_FILE", 20), ("_MOST_FILES", 4), ("_MOST_ENTRIES", 3)):
+        monkeypatch.setattr(publication_checks, limit, value)
     problems = check(folder, "model", "small")
     assert problems[0] == "got 5 files, expected at most 4 in one commit; join them"
     assert problems[1].startswith(".: got 5 files, expected at most 3 in one folder")
@@ -352,8 +313,7 @@ def test_all_refusals_are_told_at_once(folder):
     for what in ("no card", "pickle", "secret", "path"):
         MODELS[what][0](folder)
     lines = publish(folder, "org/small", dry_run=True)
-    listed = [next(lines).split()[-1] for _ in files_of(folder)]
-    assert "optimizer.pt" in listed
+    assert "optimizer.pt" in [next(lines).split()[-1] for _ in files_of(folder)]
     assert next(lines).startswith("7 files, ")
     refused = [next(lines) for _ in range(4)]
     assert all(line.startswith("Refused: ") for line in refused)
@@ -363,12 +323,11 @@ def test_all_refusals_are_told_at_once(folder):
     assert str(caught.value) == f"{folder} cannot be published: {first} (3 more are listed above)"
 
 
-def test_there_must_be_a_folder(tmp_path):
+def test_there_must_be_a_folder_with_files(tmp_path):
     for path in (tmp_path / "none", Path(__file__)):
         with pytest.raises(InputError, match="is no folder"):
             list(publish(path, "org/small"))
-    (tmp_path / "empty").mkdir()
-    assert check(tmp_path / "empty", "model", "small")[0] == "the folder is empty"
+    assert check(tmp_path, "model", "small")[0] == "the folder is empty"
 
 
 def test_cards_with_lines_of_windows_and_without_front_matter(tmp_path):
