@@ -112,8 +112,12 @@ def rows_of(
     ]
 
 
-def place_of(row: Row) -> tuple[str, str, str, str, str]:
-    """Says what a figure is of: corpus, split, task, metric and setting."""
+Place = tuple[str, str, str, str, str]
+"""What a figure is of: corpus, split, task, metric and setting."""
+
+
+def place_of(row: Row) -> Place:
+    """Says what a figure is of."""
     return row.corpus, row.split, row.task, row.metric, row.setting
 
 

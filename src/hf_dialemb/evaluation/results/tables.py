@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from .learnt import LEARNT, NOTE
-from .rows import Row, place_of
+from .rows import Place, Row, place_of
 
 WIDEST = 12
 """How many figures stand side by side; where there are more, each has a row of its own and each model a column."""
@@ -105,8 +105,8 @@ class _Grid(NamedTuple):
 
 def _paper_grid(rows: Iterable[Row]) -> _Grid:
     """Lays out figures beside those that a paper prints: a row per figure, a column per model; times are left out."""
-    models: dict[str, dict[tuple[str, str, str, str, str], Row]] = {}
-    places: dict[tuple[str, str, str, str, str], Column] = {}
+    models: dict[str, dict[Place, Row]] = {}
+    places: dict[Place, Column] = {}
     sources: dict[str, None] = {}
     for row in rows:
         if row.metric == "seconds":
@@ -227,12 +227,16 @@ def printed_cells(
     for row in rows:
         if row is None:
             cells.append(missing)
-            continue
-        figure = printed_figure(column, row.mean)
-        shown = f"**{figure}**" if figure == best and row in compared else figure
-        shown += LEARNT if row.learnt else ""
-        cells.append(shown if row.std is None else f"{shown} ± {printed_figure(column, row.std)}")
+        else:
+            cells.append(printed(row, column, row in compared and printed_figure(column, row.mean) == best))
     return cells
+
+
+def printed(row: Row, column: Column, bold: bool = False) -> str:
+    """Prints a figure with its deviation where there is one, and a mark where the model learnt from the dialogues."""
+    figure = printed_figure(column, row.mean)
+    shown = (f"**{figure}**" if bold else figure) + (LEARNT if row.learnt else "")
+    return shown if row.std is None else f"{shown} ± {printed_figure(column, row.std)}"
 
 
 def printed_figure(column: Column, value: float) -> str:

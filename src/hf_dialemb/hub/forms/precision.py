@@ -33,8 +33,8 @@ class WeightForm:
 
     Attributes:
         dtype: What they are rounded to; None leaves them to the published form.
-        max_shard_size: Largest file, such as ``"1GB"``; more than that is written in several, with an index. None
-            leaves it to transformers.
+        max_shard_size: Largest file, such as ``"1GB"``, else there are several, with an index. None for transformers'
+            own.
     """
 
     dtype: torch.dtype | None = None

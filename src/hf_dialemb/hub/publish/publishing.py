@@ -31,14 +31,7 @@ Result = TypeVar("Result")
 
 
 class Target(NamedTuple):
-    """Where a folder goes.
-
-    Attributes:
-        name: The repository, as ``org/name``.
-        kind: ``model``, ``space`` or ``dataset``.
-        branch: The branch that gets the commit.
-        private: Whether only the owners may see it.
-    """
+    """Where a folder goes: the repository, as ``org/name``, one of `KINDS`, the branch, and who may see it."""
 
     name: str
     kind: str = "model"
@@ -63,7 +56,8 @@ def publish(
     verify: bool = False,
 ) -> Iterator[str]:
     """Brings a folder to the Hub in one commit."""
-    target = _target(repo_id, repo_type, revision, private)
+    _check_name(repo_id, repo_type)
+    target = Target(repo_id, repo_type, revision or BRANCH, private)
     with as_space(folder) as written:
         yield from _published(folder, written, target, dry_run, verify)
 
@@ -86,14 +80,18 @@ def _published(given: Path, folder: Path, target: Target, dry_run: bool, verify:
         outcome = _send(folder, files, target)
         for path in outcome.removed:
             yield f"Removed: {path}, which is not in the folder"
-        yield _told(outcome, target, files)
+        if outcome.is_new:
+            size = f"{len(files):,} files ({sum(file.size for file in files):,} bytes)"
+            yield f"Published {size} as {target.kind} {repo_id}, commit {outcome.commit}"
+        else:
+            yield f"Nothing has changed: {repo_id} has all of it already in commit {outcome.commit}"
         if verify:
             from .verification import verify_publication
 
             yield from verify_publication(folder, files, repo_id, target.kind, outcome.commit)
 
 
-def _target(repo_id: str, kind: str, revision: str | None, private: bool) -> Target:
+def _check_name(repo_id: str, kind: str) -> None:
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils._validators import validate_repo_id
 
@@ -105,7 +103,6 @@ def _target(repo_id: str, kind: str, revision: str | None, private: bool) -> Tar
         raise InputError(f"--repo-id: {error}") from None
     if "/" not in repo_id:
         raise InputError(f"--repo-id: got '{repo_id}', expected an organisation or user and a name: org/{repo_id}")
-    return Target(repo_id, kind, revision or BRANCH, private)
 
 
 def _listed(files: list[PublishedFile]) -> Iterator[str]:
@@ -113,13 +110,6 @@ def _listed(files: list[PublishedFile]) -> Iterator[str]:
         yield f"{'LFS' if file.large else '   '} {file.size:>14,} {file.path}"
     large = sum(file.large for file in files)
     yield f"{len(files):,} files, {sum(file.size for file in files):,} bytes, {large} of them large (LFS)"
-
-
-def _told(outcome: _Outcome, target: Target, files: list[PublishedFile]) -> str:
-    if not outcome.is_new:
-        return f"Nothing has changed: {target.name} has all of it already in commit {outcome.commit}"
-    size = sum(file.size for file in files)
-    return f"Published {len(files):,} files ({size:,} bytes) as {target.kind} {target.name}, commit {outcome.commit}"
 
 
 def _send(folder: Path, files: list[PublishedFile], target: Target) -> _Outcome:
@@ -169,13 +159,9 @@ def _commit(api: HfApi, files: list[PublishedFile], target: Target) -> _Outcome:
     except Exception as error:  # it has tried often enough itself
         raise GivenUpError from error
     commit = api.create_commit(
-        target.name,
-        [*additions, *(CommitOperationDelete(path, is_folder=False) for path in removed)],
-        commit_message="Publish with hf_dialemb",
-        repo_type=kind,
-        revision=target.branch,
-        parent_commit=head,
-    )
+        target.name, [*additions, *(CommitOperationDelete(path, is_folder=False) for path in removed)], repo_type=kind,
+        commit_message="Publish with hf_dialemb", revision=target.branch, parent_commit=head,
+    )  # fmt: skip
     return _Outcome(commit.oid, True, removed)
 
 
