@@ -1,9 +1,7 @@
 """From a training checkpoint to a folder that strangers load, with or without this package.
 
-Utterance encoders become plain encoders (`plain_encoder`); dialogue encoders (`custom_encoder`) and rankers of
-responses (`ranker_form`) keep their kind. Every way of loading is tried in a fresh process before the folder appears.
-Weights may be rounded and written in several files (`precision`); an ONNX graph (`onnx_form`), and one of 8-bit
-integers (`quantisation`), may go beside them.
+Every way of loading is tried in a fresh process before the folder appears. Weights may be rounded and written in
+several files (`precision`); an ONNX graph (`onnx_form`), and one of 8-bit integers (`quantisation`), may go beside.
 """
 
 from __future__ import annotations

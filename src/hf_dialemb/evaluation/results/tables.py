@@ -81,12 +81,11 @@ _TEX = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
 
 
 def markdown_table(rows: Iterable[Row]) -> str:
-    """Renders figures as Markdown, one table per corpus and split.
+    """Renders figures as Markdown, one table per corpus and split; empty where there is no row.
 
     Known metrics come in a fixed order, any other after them, and times last. A figure's best value is bold where at
     least two models have one; equal printed values are all bold. Quoted figures are marked with numbers and their
     sources listed. Figures of dialogues that a model learnt from are marked, and never bold.
-    The text ends in a line break, and is empty when there is no row.
     """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -133,9 +132,8 @@ def as_papers_print(column: Column) -> Column:
 def paper_table(rows: Iterable[Row]) -> str:
     """Renders figures beside those that a paper prints, as one Markdown table: a row per figure, a column per model.
 
-    Rows are measured figures, and quoted ones for the same corpora, tasks, metrics and settings; times are left out. A
-    dash stands where a model has no figure, the best measured value of each row is bold, and below the table stands
-    where the quoted figures are printed. What a model learnt from is marked.
+    Times are left out. A dash stands where a model has no figure, the best measured value of each row is bold, and
+    below the table stands where the quoted figures are printed. What a model learnt from is marked.
     """
     rows = list(rows)
     grid = _paper_grid(rows)
@@ -218,7 +216,7 @@ def printed_cells(
 ) -> list[str]:
     """Prints one figure of each model; the best of those that compete is bold where there are two to compare.
 
-    What a model learnt from does not compete, and is marked.
+    What a model learnt from does not compete.
     """
     compared = [row for row in competing if row is not None and not row.learnt]
     choose = min if column.lower_is_better else max

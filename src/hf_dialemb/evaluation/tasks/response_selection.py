@@ -10,9 +10,8 @@ of one question and one answer; in longer ones most queries find themselves befo
 ``dialogue-response-selection`` asks it of a dialogue so far. Some corpora give the candidates; from dialogues each
 repeat draws one response of each, with at least two turns before it, and 99 of the same role from other dialogues. Of a
 long context the end is kept. The setting ``official`` is DSE's program: the beginning is kept, and the true response
-comes twice among the candidates, of which only one is correct.
-
-Outside ``official``, candidates whose text is that of the true response, but for case and spaces, are correct as well.
+comes twice among the candidates, of which only one is correct. Otherwise candidates whose text is that of the true
+response, but for case and spaces, are correct as well.
 """
 
 from __future__ import annotations

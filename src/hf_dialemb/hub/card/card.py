@@ -1,7 +1,6 @@
 """The card of a published model, rendered from files: nothing in it is written by hand.
 
-It says what the model is and how to load it, what it learnt from and under which licences, how and at what cost, what
-was measured, beside what it began as, and whom to cite. Where a source lacks something, there is no card.
+It needs the data and licences of the training and the figures of what the model began as; without them there is none.
 """
 
 from __future__ import annotations

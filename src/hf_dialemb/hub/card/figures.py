@@ -63,14 +63,11 @@ class Figure(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """All figures of a model.
+    """All figures of a model, in the order of the files; one of a later file replaces the same of an earlier one.
 
-    Attributes:
-        figures: In the order of the files, a figure of a later file in place of the same of an earlier one.
-        others: Figures of other methods' suites, which are only counted, by suite; none of what the model learnt from.
-        reference: What the files call that which the model is compared with, without its place on a machine; None
-            where there is nothing.
-        runs: Of each file its name, its ``run`` object and its figures.
+    ``others`` are figures of other methods' suites, which are only counted, by suite, but for what the model learnt
+    from. ``reference`` is what the files call that which the model is compared with, if anything, without its place on
+    a machine. ``runs`` has of each file its name, its ``run`` object and its figures.
     """
 
     figures: list[Figure]

@@ -1,6 +1,6 @@
-"""What a model card needs of a published folder and of the training behind it, in one small file that can be committed.
+"""What a model card needs of a published folder and of the training behind it, as a small file that can be committed.
 
-Nothing in it is written by hand: it is read from the two folders, and says nothing of where they lie on a machine.
+It is read from the two folders, and says nothing of where they lie on a machine.
 """
 
 from __future__ import annotations

@@ -14,8 +14,7 @@ from ...models.backbone_model import BackboneModel
 from ...models.errors import InputError
 from .placing import Report
 
-HEAD_SIZE = 64
-"""Width of an attention head in BERT, PLATO and their kin; weights alone do not tell it."""
+_HEAD_SIZE = 64  # of an attention head in BERT, PLATO and their kin; weights alone do not tell it
 
 
 @dataclass(frozen=True)
@@ -77,9 +76,9 @@ def wordpiece(request: Request, beside: str | None, rows: int) -> PreTrainedToke
 
 def heads_of(width: int) -> int:
     """Returns how many attention heads a width means."""
-    if width % HEAD_SIZE:
-        raise InputError(f"width: got {width}, expected a multiple of {HEAD_SIZE}, the size of an attention head")
-    return width // HEAD_SIZE
+    if width % _HEAD_SIZE:
+        raise InputError(f"width: got {width}, expected a multiple of {_HEAD_SIZE}, the size of an attention head")
+    return width // _HEAD_SIZE
 
 
 def fit_vocabulary(model: Any, tokenizer: Any, report: Report) -> None:  # noqa: ANN401

@@ -1,7 +1,6 @@
-"""Encoders in transformers' or sentence-transformers' layout into checkpoints of a method.
+"""A backbone and the mean of its tokens, from transformers or sentence-transformers, as a checkpoint of a method.
 
-DSE (``aws-ai/dse-*``), Dialog2Flow (``sergioburdisso/dialog2flow-*``), TOD-BERT (``TODBERT/*``) and whatever else is a
-backbone and the mean of its tokens.
+Such are DSE (``aws-ai/dse-*``), Dialog2Flow (``sergioburdisso/dialog2flow-*``) and TOD-BERT (``TODBERT/*``).
 """
 
 from __future__ import annotations

@@ -27,13 +27,9 @@ class Placed:
 class Report:
     """An account of all keys, those of the source and those of the model.
 
-    Attributes:
-        used: Keys of the source that are in the model.
-        made: Keys of the model that need no source, and why.
-        dropped: Keys of the source that the model has no use for, and why.
-        missing: Keys of the model that the source should have and has not.
-        unexpected: Keys of the source that nobody knows.
-        notes: What else is to be known, a sentence each.
+    ``made`` are keys of the model that need no source, ``dropped`` keys of the source that the model has no use for,
+    each with the reason; ``missing`` are keys that the source should have and has not, ``unexpected`` those that nobody
+    knows.
     """
 
     kind: str

@@ -15,10 +15,9 @@ from ...models.errors import InputError
 
 
 class OnnxEncoder:
-    """Embeds what the chat template of a published folder renders, by one of its graphs.
+    """Embeds what the chat template of a published folder renders, by one of its graphs, or else raises InputError.
 
     Of a text that is too long the tokenizer drops the last token too, which AutoModel and sentence-transformers keep.
-    An InputError says that there is no such graph.
     """
 
     def __init__(self, folder: str | Path, file: str = "model.onnx", batch_size: int = 32) -> None:

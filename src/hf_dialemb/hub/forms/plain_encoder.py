@@ -134,10 +134,7 @@ def _probes(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> dict[str, li
 
 
 def _unused_weights(encoder: nn.Module) -> dict[str, Tensor]:
-    """Fills up what the backbone's class has and ours has not, its pooler, with zeros.
-
-    Left out, each loading would report it as missing and draw it at random.
-    """
+    """Makes zeros of the pooler that ours lacks, which each loading would report as missing and draw at random."""
     with torch.device("meta"):
         complete = AutoModel.from_config(encoder.config).state_dict()
     missing = complete.keys() - encoder.state_dict().keys()

@@ -1,10 +1,9 @@
 """The published form of rankers that embed: our own kind of model, with its code beside the weights.
 
 A list of messages is a context. A response is a list of one message of the role ``response``; in sentence-transformers
-it is whatever ``encode_document`` is given, whose prompt reaches the chat template as a message of the system.
-
-What is too long is cut by the model itself, contexts at their start and responses at their end. So the tokenizer is to
-give all of it: cut to a ``max_length``, a response would lose its mark and read as a context.
+it is whatever ``encode_document`` is given, whose prompt reaches the chat template as a message of the system. What is
+too long is cut by the model itself, contexts at their start and responses at their end. So the tokenizer is to give all
+of it: cut to a ``max_length``, a response would lose its mark and read as a context.
 """
 
 from __future__ import annotations

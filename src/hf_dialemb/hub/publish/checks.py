@@ -1,7 +1,4 @@
-"""What a folder must be before it is published: whole, in the form that strangers load, and free of what harms.
-
-Everything here happens before the first request.
-"""
+"""What a folder must be, before the first request: whole, in a form that strangers load, and free of what harms."""
 
 from __future__ import annotations
 
@@ -10,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import yaml
 
 from ...models import method_of
 from ...models.errors import InputError
@@ -122,8 +121,6 @@ def _contents(file: PublishedFile, kind: str) -> Iterator[str]:
 
 def card_of(folder: Path) -> tuple[dict[str, Any] | None, str]:
     """Reads a card: its front matter, None where that is no mapping, and the text below."""
-    import yaml
-
     file = folder / PublishedFolder.CARD
     text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
     found = re.match(r"---\r?\n(.*?)^---\s*$", text, re.DOTALL | re.MULTILINE)

@@ -1,9 +1,8 @@
 """To the Hub in one commit: models, metrics as Spaces, corpora as datasets.
 
 The repository then shows the folder and nothing else; earlier commits keep what was there. A commit appears whole or
-not at all, so whoever loads the repository while files are on their way, or after the way was cut, has the old one.
-Nothing has to be remembered for going on: large files that arrived are not sent again, and what is there already makes
-no commit.
+not at all. Nothing has to be remembered for going on: large files that arrived are not sent again, and what is there
+already makes no commit.
 """
 
 from __future__ import annotations
@@ -39,12 +38,6 @@ class Target(NamedTuple):
     private: bool = False
 
 
-class _Outcome(NamedTuple):
-    commit: str
-    is_new: bool
-    removed: list[str]
-
-
 def publish(
     folder: Path,
     repo_id: str,
@@ -77,18 +70,18 @@ def _published(given: Path, folder: Path, target: Target, dry_run: bool, verify:
         yield f"Nothing stands in the way of {target.kind} {repo_id}, branch {target.branch}; nothing was sent"
         return
     with explained(repo_id), bounded_client():
-        outcome = _send(folder, files, target)
-        for path in outcome.removed:
+        before, commit, removed = _send(folder, files, target)
+        for path in removed:
             yield f"Removed: {path}, which is not in the folder"
-        if outcome.is_new:
-            size = f"{len(files):,} files ({sum(file.size for file in files):,} bytes)"
-            yield f"Published {size} as {target.kind} {repo_id}, commit {outcome.commit}"
+        if commit == before:
+            yield f"Nothing has changed: {repo_id} has all of it already in commit {commit}"
         else:
-            yield f"Nothing has changed: {repo_id} has all of it already in commit {outcome.commit}"
+            size = f"{len(files):,} files ({sum(file.size for file in files):,} bytes)"
+            yield f"Published {size} as {target.kind} {repo_id}, commit {commit}"
         if verify:
             from .verification import verify_publication
 
-            yield from verify_publication(folder, files, repo_id, target.kind, outcome.commit)
+            yield from verify_publication(folder, files, repo_id, target.kind, commit)
 
 
 def _check_name(repo_id: str, kind: str) -> None:
@@ -112,8 +105,8 @@ def _listed(files: list[PublishedFile]) -> Iterator[str]:
     yield f"{len(files):,} files, {sum(file.size for file in files):,} bytes, {large} of them large (LFS)"
 
 
-def _send(folder: Path, files: list[PublishedFile], target: Target) -> _Outcome:
-    """Makes the repository and the branch where they are absent, and the commit unless all of it is there."""
+def _send(folder: Path, files: list[PublishedFile], target: Target) -> tuple[str, str, list[str]]:
+    """Makes what is absent, then the commit unless it would be empty; returns the old and the new, and what went."""
     from huggingface_hub import HfApi, get_token
 
     if not get_token():
@@ -123,8 +116,7 @@ def _send(folder: Path, files: list[PublishedFile], target: Target) -> _Outcome:
     api = HfApi()
     _patiently(lambda: _prepare(api, folder, target))
     before = _patiently(lambda: _head(api, target))
-    outcome = _patiently(lambda: _commit(api, files, target))
-    return outcome._replace(is_new=outcome.commit != before)
+    return before, *_patiently(lambda: _commit(api, files, target))
 
 
 def _prepare(api: HfApi, folder: Path, target: Target) -> None:
@@ -143,7 +135,7 @@ def _head(api: HfApi, target: Target) -> str:
     return str(api.repo_info(target.name, repo_type=target.kind, revision=target.branch).sha)
 
 
-def _commit(api: HfApi, files: list[PublishedFile], target: Target) -> _Outcome:
+def _commit(api: HfApi, files: list[PublishedFile], target: Target) -> tuple[str, list[str]]:
     """Sends what the Hub has not, then the commit, which fails if another one has come in between."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
@@ -162,7 +154,7 @@ def _commit(api: HfApi, files: list[PublishedFile], target: Target) -> _Outcome:
         target.name, [*additions, *(CommitOperationDelete(path, is_folder=False) for path in removed)], repo_type=kind,
         commit_message="Publish with hf_dialemb", revision=target.branch, parent_commit=head,
     )  # fmt: skip
-    return _Outcome(commit.oid, True, removed)
+    return commit.oid, removed
 
 
 def _patiently(action: Callable[[], Result]) -> Result:
