@@ -1,9 +1,8 @@
 """Evaluation: dialogues are embedded once by each encoder, then every task scores the same vectors.
 
 `evaluate_models` measures models on a corpus, `evaluate_suite` on all that a paper measures on, beside the paper's own
-figures, `run_benchmark` on several suites, with one report; all write results files. `load_encoder`, `get_task`,
-`evaluate_embeddings` and the functions on results are their parts. Importing this package loads neither torch nor
-scikit-learn.
+figures, `run_benchmark` on several suites, with one report; all write results files. The others are their parts.
+Importing this package loads neither torch nor scikit-learn.
 """
 
 from ..encoders.specs import Encoder, load_encoder

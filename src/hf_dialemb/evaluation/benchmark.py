@@ -40,27 +40,24 @@ def evaluate_suite(
     fine_tune: bool = False,
     command: str | None = None,
 ) -> Results:
-    """Measures models on a suite.
+    """Measures models on a suite; returns their figures, and those that the paper prints for the same tasks.
 
     The request is checked, and all corpora are read, before the first model is loaded. The results file and its tables
     are written anew after each task. Called again for the same file, it measures only what the file does not hold for
     the same weights, the same data and choices of the task and the same version of this package.
+    ``run["config"]["left_out"]`` names what is not at hand, and ``"not_measured"`` why a model has no figures for a
+    task.
 
     Args:
         suite: A key of `hf_dialemb.evaluation.suites.SUITES`.
         models: Encoders, in the forms that `load_encoder` takes.
         data_dir: Where the corpora lie; those that do not are left out.
         seeds: Repeats of everything that draws at random.
-        output: The results JSON to write and to go on from; its tables go beside it, with the endings ``.md`` and
-            ``.tex``.
+        output: The results JSON to write and to go on from; its tables go beside it, as ``.md`` and ``.tex``.
         cache: A folder where vectors are kept, so that no text is encoded twice by a model whatever the suite.
         limit: At most so many items of each problem, a fixed random sample; None means what the suite says.
         fine_tune: Whether to fine-tune the models too, where the paper does; models without weights are passed over.
         command: What the results file shall call the run; the process's own command line by default.
-
-    Returns:
-        The figures of all models, and those that the paper prints for the same tasks. ``run["config"]["left_out"]``
-        names what is not at hand, and ``"not_measured"`` why a model has no figures for a task.
 
     Raises:
         InputError: The suite or a model is not found, no corpus is at hand, or an output cannot be written, is no

@@ -32,22 +32,18 @@ def run_benchmark(
 ) -> list[Results]:
     """Measures models on suites and writes one report; called again, it goes on where it was stopped.
 
+    It takes and raises what `evaluate_suite` does, and returns the results of the suites that have a corpus at hand.
+
     Args:
         suites: Keys of `SUITES`, or ``all``.
-        models: Encoders, in the forms that `load_encoder` takes.
+        models: As in `evaluate_suite`.
         output: The folder. It gets ``SUITE.json`` with the figures, ``SUITE.md`` and ``SUITE.tex`` with the table,
             ``embeddings/`` with the vectors, ``pictures/``, and ``report.html``, which needs no other file.
-        data_dir: Where the corpora lie; those that do not are left out.
-        seeds: Repeats of everything that draws at random.
+        data_dir: As in `evaluate_suite`.
+        seeds: As in `evaluate_suite`.
         limit: As in `evaluate_suite`.
         fine_tune: As in `evaluate_suite`.
         report: Takes lines that tell how it goes.
-
-    Returns:
-        The results of the suites that have a corpus at hand.
-
-    Raises:
-        InputError: A suite or a model is not found, no corpus is at hand, or an output cannot be written.
     """
     names = list(SUITES) if ALL in suites else list(dict.fromkeys(suites))
     for name in names:

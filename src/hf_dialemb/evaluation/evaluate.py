@@ -49,7 +49,7 @@ def evaluate(
     seeds: Sequence[int] = range(10),
     output: str | Path | None = None,
 ) -> Evaluation:
-    """Compares encoders on labelled dialogues.
+    """Compares encoders on labelled dialogues; the figures are a table in a notebook.
 
     Example:
         >>> results = hf_dialemb.evaluate([encoder, "all-MiniLM-L6-v2"], dialogues, tasks=["domains"])
@@ -58,19 +58,13 @@ def evaluate(
     Args:
         models: One or several of what `load_encoder` takes.
         dialogues: Labelled dialogues in memory, in the forms of `hf_dialemb.corpora.objects.as_dialogues`; or the name
-            of a corpus or a path.
+            of a corpus or a path. An InputError says what is not as it should be.
         tasks: Keys of `hf_dialemb.evaluation.TASKS`; none for those that suit the corpus.
         split: Which part of a corpus by name.
         data_dir: Where it lies.
         limit: At most so many items, a fixed random sample; None means all.
         seeds: Repeats of everything that draws at random.
         output: The results file to write while measuring, with a Markdown table beside it.
-
-    Returns:
-        The figures; a table in a notebook.
-
-    Raises:
-        InputError: A model, a task or the dialogues are not what they should be.
     """
     single = isinstance(models, str | PathLike) or not isinstance(models, Sequence)
     given = [_named(model) for model in ([models] if single else models)]

@@ -1,15 +1,12 @@
 """From a training checkpoint to a folder that strangers load, with or without this package.
 
-Utterance encoders become plain encoders (`plain_encoder`); dialogue encoders (`custom_encoder`) and rankers of
-responses (`ranker_form`) keep their kind. Every way of loading is tried in a fresh process before the folder appears.
-Weights may be rounded and written in several files (`precision`); an ONNX graph (`onnx_form`), and one of 8-bit
-integers (`quantisation`), may go beside them.
+Every way of loading is tried in a fresh process before the folder appears. Weights may be rounded and written in
+several files (`precision`); an ONNX graph (`onnx_form`), and one of 8-bit integers (`quantisation`), may go beside.
 """
 
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,29 +23,25 @@ from .forms import custom_encoder, plain_encoder, ranker_form
 from .forms.onnx_form import check_onnx, write_onnx
 from .forms.precision import AS_TRAINED, WeightForm
 from .forms.quantisation import TaskChoice, load_problems, write_int8
+from .published_folder import appearing_whole
 
 FORMS: dict[str, Any] = {"custom": custom_encoder, "plain": plain_encoder, "ranker": ranker_form}
 """The published forms: each a module with `write`, `verify`, `WAYS` of loading and their `TOLERANCE`."""
 
+Model = DialogueEncoder | UtteranceEncoder | Ranker
 
-def form_of(model: Any) -> Any:  # noqa: ANN401 - a model, its config, or the type in it
+
+def form_of(model: Model) -> Any:  # noqa: ANN401 - a module
     """Finds the form that models of a method are published in."""
     method = method_of(model)
     assert method is not None, "models of other makers are refused before"
     return FORMS[method.form]
 
 
-def load_checkpoint(path: str) -> tuple[DialogueEncoder | UtteranceEncoder | Ranker, Any]:
-    """Loads one of our checkpoints with its tokenizer.
+def load_checkpoint(path: str) -> tuple[Model, Any]:
+    """Loads one of our checkpoints, a folder or Hub id, with its tokenizer.
 
-    Args:
-        path: Folder or Hub id.
-
-    Returns:
-        The model, of dialogues, of utterances or a ranker, and the tokenizer.
-
-    Raises:
-        InputError: There is no such checkpoint, it is damaged, or it is not one of ours.
+    An InputError says that there is no such checkpoint, it is damaged, or it is not one of ours.
     """
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
@@ -57,7 +50,7 @@ def load_checkpoint(path: str) -> tuple[DialogueEncoder | UtteranceEncoder | Ran
     config = load_pretrained(AutoConfig, folder)
     if method_of(config) is None:
         raise InputError(f"'{path}' is a {config.model_type} model; expected a checkpoint of {', '.join(METHODS)}")
-    model: DialogueEncoder | UtteranceEncoder | Ranker = load_pretrained(AutoModel, folder)
+    model: Model = load_pretrained(AutoModel, folder)
     model.train(False)
     return model, load_pretrained(AutoTokenizer, folder)
 
@@ -74,61 +67,40 @@ def export(
     """Writes and verifies the published form of a checkpoint; nothing appears at ``output`` unless all of it holds."""
     if output.exists():
         raise InputError(f"--output {output} exists already; choose a new folder or remove it")
-    if source in shipped():
+    if source in shipped():  # in its whole form already, which needs nothing of ours
         if onnx or int8 or weights != AS_TRAINED:
             raise InputError(f"--model {source}: is exported as it is; leave --onnx, --int8, --dtype and shards out")
-        yield from _export_shipped(source, output)
+        with appearing_whole(output) as folder:
+            shutil.copytree(shipped_folder(source), folder, ignore=lambda *_: {RECORD})
+            yield f"{source}: the digests are those that came with the package"
         return
     if onnx or int8:
         check_onnx()
     problems = load_problems(measured_on)
     model, tokenizer = load_checkpoint(source)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
-        folder = Path(temporary) / "checkpoint"
+    with appearing_whole(output) as folder:
         write_checkpoint(model, tokenizer, folder, weights)
         yield from verify(folder, model, tokenizer, weights)
         if onnx or int8:
             yield from write_onnx(folder, model)
         if int8:
             yield from write_int8(folder, model.config.kind == "utterances", problems)
-        folder.replace(output)
 
 
-def _export_shipped(name: str, output: Path) -> Iterator[str]:
-    """Writes the whole form of an encoder that comes with the package; it needs nothing of ours."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
-        folder = Path(shutil.copytree(shipped_folder(name), Path(temporary) / name, ignore=lambda *_: {RECORD}))
-        yield f"{name}: the digests are those that came with the package"
-        folder.replace(output)
-
-
-def write_checkpoint(
-    model: DialogueEncoder | UtteranceEncoder | Ranker,
-    tokenizer: Any,  # noqa: ANN401
-    folder: Path,
-    weights: WeightForm = AS_TRAINED,
-) -> None:
+def write_checkpoint(model: Model, tokenizer: Any, folder: Path, weights: WeightForm = AS_TRAINED) -> None:  # noqa: ANN401
     """Writes the published form of a model."""
     form_of(model).write(model, tokenizer, folder, weights)
 
 
-def verify(
-    folder: Path,
-    model: DialogueEncoder | UtteranceEncoder | Ranker,
-    tokenizer: Any,  # noqa: ANN401
-    weights: WeightForm = AS_TRAINED,
-) -> Iterator[str]:
+def verify(folder: Path, model: Model, tokenizer: Any, weights: WeightForm = AS_TRAINED) -> Iterator[str]:  # noqa: ANN401
     """Loads a published folder in fresh processes, in every way that a stranger may, and compares embeddings."""
     form = form_of(model)
-    full = form.TOLERANCE
-    tolerance = weights.tolerance(model, full)
+    tolerance = weights.tolerance(model, form.TOLERANCE)
     if weights.dtype is not None:
         name = str(weights.dtype).removeprefix("torch.")
         yield f"Weights in {name}: differences up to {tolerance:.0e} of the embeddings' largest value pass"
     try:
         yield from form.verify(folder, model, tokenizer, tolerance)
     except InputError as error:
-        remedy = "; rounding may cost too much here: choose --dtype fp32" if tolerance > full else ""
+        remedy = "; rounding may cost too much here: choose --dtype fp32" if tolerance > form.TOLERANCE else ""
         raise InputError(f"{error}{remedy}") from None

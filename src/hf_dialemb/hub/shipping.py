@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,42 +15,32 @@ from ..runs.folder import RunFolder
 from .card.shipped_card import shipped_card
 from .export import load_checkpoint, write_checkpoint
 from .forms.adapter import FOLDER as ADAPTER
-
-_STATIC = ("modules.json", "config_sentence_transformers.json", "0_StaticEmbedding")
-_UNUSED = ("model.safetensors", "training_args.bin")
+from .published_folder import PublishedFolder, appearing_whole
 
 
 def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -> Path:
-    """Writes the folder of an encoder that comes with the package.
+    """Writes the folder of an encoder that comes with the package, into the folder of all of them.
 
-    Args:
-        run: What `hf_dialemb.merge` wrote with a rank, or `hf_dialemb.apps.distil.distil`.
-        name: What it is to be called.
-        results: Results files, for its card.
-        output: The folder of all of them.
-
-    Raises:
-        InputError: The run has no small form.
+    ``run`` is what `hf_dialemb.merge` wrote with a rank, or `hf_dialemb.apps.distil.distil`; an InputError refuses one
+    that has no small form. Results files are for the card.
     """
-    with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=output) as temporary:
-        folder = Path(temporary) / name
+    with appearing_whole(output / name) as folder:
         backbone = None
         if (run / ADAPTER).is_dir():
             backbone = str(RunFolder(run).settings()["backbone"])
             write_checkpoint(*load_checkpoint(str(run)), folder)
-            for unused in _UNUSED:
+            for unused in (PublishedFolder.WEIGHTS, "training_args.bin"):
                 (folder / unused).unlink(missing_ok=True)
             for adapter in (run / ADAPTER).glob("adapter_*"):
                 shutil.copy(adapter, folder)
-        elif (run / _STATIC[-1]).is_dir():
-            folder.mkdir()
-            for part in _STATIC:
-                source = run / part
-                (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / part)
+        elif (run / PublishedFolder.STATIC).is_dir():
+            shutil.copytree(run / PublishedFolder.STATIC, folder / PublishedFolder.STATIC)
+            for file in (PublishedFolder.MODULES, PublishedFolder.SENTENCE_CONFIG):
+                shutil.copy(run / file, folder)
         else:
             raise InputError(f"{run}: got a run without an adapter or a table; merge with --rank")
         files = sorted(file for file in folder.rglob("*") if file.is_file())
-        (folder / "README.md").write_text(shipped_card(run, name, results), encoding="utf-8")
+        (folder / PublishedFolder.CARD).write_text(shipped_card(run, name, results), encoding="utf-8")
         record = {
             "corpora": ["/".join(each) for each in sorted(learnt_sets(RunFolder(run).settings()))],
             "backbone": backbone,
@@ -61,5 +50,4 @@ def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -
         write_json_atomically(folder / RECORD, record)
         if (output / name).exists():
             shutil.rmtree(output / name)
-        folder.replace(output / name)
     return output / name

@@ -17,7 +17,7 @@ class BatchEncoder:
 
     Every process loads the weights once, at its first batch. What is sent to processes, and what datasets tells calls
     apart by, are the settings and a digest of the weights: the same call is read from the cache, and a model that was
-    trained on is not.
+    trained on is not. An InputError refuses a model that is not found, or is fitted on what it encodes.
 
     Args:
         model: An encoder, in the forms that `hf_dialemb.evaluation.load_encoder` takes.
@@ -25,9 +25,6 @@ class BatchEncoder:
         output: The column that is added.
         batch_size: How many dialogues go through the model at once.
         device: Such as ``"cuda"``; by default a GPU where there is one.
-
-    Raises:
-        InputError: The model is not found, or is fitted on what it encodes.
     """
 
     def __init__(
@@ -47,8 +44,7 @@ class BatchEncoder:
     def __call__(self, batch: Mapping[str, Any] | pa.Table) -> dict[str, Any] | pa.Table:
         """Returns a batch, columns or a table of Arrow, which keeps chat messages as they are, with its vectors.
 
-        Raises:
-            InputError: The column is missing, or a dialogue is malformed; the sentence names its place in the batch.
+        An InputError says that the column is missing, or the place in the batch of a malformed dialogue.
         """
         found = batch.column_names if isinstance(batch, pa.Table) else list(batch)
         if self.column not in found:

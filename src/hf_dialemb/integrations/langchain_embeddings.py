@@ -26,26 +26,16 @@ class LangChainEmbeddings(Embeddings):
     """Embeds texts and dialogues for LangChain; the asynchronous methods do the same in a thread.
 
     A dialogue is a list of LangChain's messages, of chat messages or of both, an object with ``messages``, a `Dialogue`
-    or a transcript. System prompts, tool calls and what tools return are nobody's turn, and left out.
-
-    Args:
-        model: In the forms that `hf_dialemb.evaluation.load_encoder` takes.
-        batch_size: How many dialogues go through the model at once.
-        device: Such as ``"cuda"``; by default a GPU where there is one.
-
-    Raises:
-        InputError: The model is not found, or is fitted on what it encodes.
+    or a transcript. System prompts, tool calls and what tools return are nobody's turn, and left out. ``model`` has the
+    forms of `hf_dialemb.evaluation.load_encoder`, ``device`` is by default a GPU where there is one. An InputError
+    refuses a model that is not found, or is fitted on what it encodes.
     """
 
     def __init__(self, model: str = "all-MiniLM-L6-v2", batch_size: int = 32, device: str | None = None) -> None:
         self.encoder = TrainedEncoder(model, batch_size, device)
 
     def embed_documents(self, texts: Sequence[Any]) -> list[list[float]]:
-        """Returns N vectors of N texts and dialogues.
-
-        Raises:
-            InputError: One is blank or malformed; the sentence names its place.
-        """
+        """Returns N vectors of N texts and dialogues; an InputError names one that is blank or malformed."""
         if not texts:
             return []
         if isinstance(texts, str):

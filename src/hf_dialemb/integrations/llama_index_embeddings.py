@@ -34,15 +34,13 @@ class LlamaIndexEmbedding(BaseEmbedding):
     """Embeds texts and dialogues for LlamaIndex; the asynchronous methods do the same in a thread.
 
     A dialogue is a list of LlamaIndex's messages, of chat messages or of both, an object with ``messages``, a
-    `Dialogue` or a transcript. System prompts, tool calls and what tools return are nobody's turn, and left out.
+    `Dialogue` or a transcript. System prompts, tool calls and what tools return are nobody's turn, and left out. An
+    InputError refuses a model that is not found, or is fitted on what it encodes.
 
     Args:
         model_name: An encoder, in the forms that `hf_dialemb.evaluation.load_encoder` takes.
         **settings: ``device``, such as ``"cuda"`` (by default a GPU where there is one), and those of LlamaIndex, such
             as ``embed_batch_size``.
-
-    Raises:
-        InputError: The model is not found, or is fitted on what it encodes.
     """
 
     model_name: str = "all-MiniLM-L6-v2"

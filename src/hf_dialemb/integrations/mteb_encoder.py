@@ -38,9 +38,6 @@ class DialembEncoder(AbsEncoder):
         revision: What to file results under instead.
         device: Such as ``"cuda"``; by default a GPU where there is one.
         batch_size: How many dialogues go through the model at once.
-
-    Raises:
-        InputError: The model is not found.
     """
 
     def __init__(
@@ -67,8 +64,8 @@ class DialembEncoder(AbsEncoder):
     ) -> NDArray[np.float32]:
         """Returns one vector, ``(N, D)``, per item of batches with ``text``, and ``conversation`` where there are any.
 
-        Raises:
-            InputError: A message is malformed, or the task encodes in several calls and the encoder is fitted in each.
+        An InputError says that a message is malformed, or that the task encodes in several calls and the encoder is
+        fitted in each.
         """
         if fitted_on_input(self.model) and task_metadata.simplified_task_type != "clustering":
             raise InputError(

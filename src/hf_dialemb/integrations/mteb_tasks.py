@@ -2,7 +2,7 @@
 
 ``mteb.evaluate(model, dialogue_tasks("sgd"))`` runs them on any model that MTEB knows. Text models get the turns of a
 dialogue joined by blanks (``text``), models that read turns find them beside it (``conversation``, as MTEB names them).
-Figures are MTEB's own, as shares; those that this package's tasks have as well agree with them:
+Figures are MTEB's own, as shares; some agree with those of this package's tasks:
 
 - `DomainRetrieval`: ``map_at_1000`` and ``mrr_at_1000`` with MAP and MRR, of up to a thousand dialogues;
 - `ResponseSelection`: ``hit_rate_at_1``, ``_3``, ``_10`` and ``mrr_at_100`` with the first repeat of
@@ -25,12 +25,11 @@ from typing import Any, ClassVar
 from datasets import Dataset, DatasetDict
 
 from ..corpora import CORPORA, get_corpus
-from ..corpora.examples import ResponseSelection as Selection
-from ..evaluation.tasks.contexts import answered, correct_candidates, draw_selections, others_of, responses_of
+from ..evaluation.tasks.contexts import correct_candidates
 from ..evaluation.tasks.domains import load_domains
 from ..evaluation.tasks.intents import load_intents
-from ..evaluation.tasks.response_selection import CONTEXT_WORDS, CONTEXTS
-from ..evaluation.tasks.sampling import SHOTS, fixed_sample
+from ..evaluation.tasks.response_selection import CONTEXT_WORDS, selections_of
+from ..evaluation.tasks.sampling import SHOTS
 from ..evaluation.tasks.task import CorpusPart
 from ..evaluation.tasks.texts import last_words
 from ..models.dialogue import Dialogue, Turn
@@ -131,7 +130,7 @@ class ResponseSelection(_AtHand, AbsTaskRetrieval):
     @staticmethod
     def read(source: CorpusPart) -> Columns:
         """Reads contexts with their candidates: those that the corpus gives, or drawn from its dialogues."""
-        selections = (_given if source.kind == "response-selection" else _drawn)(source)
+        selections = selections_of(source)[0](0)  # the first repeat of the task
         if not selections:
             raise source.error("got no context with responses to choose from; choose another corpus or raise the limit")
         contexts = [Dialogue(last_turns(selection.context, CONTEXT_WORDS)) for selection in selections]
@@ -213,6 +212,10 @@ def dialogue_tasks(
 ) -> list[AbsTask]:
     """Makes the tasks of MTEB that a corpus has the data for.
 
+    They are named by corpus and task, and by the split if it is not test; their revision is a digest of their data, so
+    that MTEB never takes old results of other data for theirs. An InputError says that the corpus is not at hand, lacks
+    the labels, or does not suit a task.
+
     Args:
         corpus: A corpus's name, or a file of one's own.
         data_dir: Where the corpus lies; None means the folder that ``HF_DIALEMB_DATA`` names.
@@ -221,13 +224,6 @@ def dialogue_tasks(
         limit: At most so many dialogues, contexts or utterances, a fixed random sample; None means all, of contexts
             drawn from dialogues `hf_dialemb.evaluation.tasks.response_selection.CONTEXTS`.
         languages: What MTEB is to file results under, such as ``"zho-Hans"``.
-
-    Returns:
-        The tasks. They are named by corpus and task, and by the split if it is not test; their revision is a digest of
-        their data, so that MTEB never takes old results of other data for theirs.
-
-    Raises:
-        InputError: The corpus is not at hand, lacks the labels, or does not suit a task.
     """
     source = CorpusPart(corpus, data_dir, split, limit)
     suitable = OF_KIND.get(source.kind, ())
@@ -245,10 +241,7 @@ def dialogue_tasks(
 
 
 def last_turns(turns: Sequence[Turn], words: int) -> tuple[Turn, ...]:
-    """Keeps the last turns of a context that have at most so many words, as `last_words` counts them.
-
-    Of the first turn that is kept the beginning may be cut off.
-    """
+    """Keeps the last turns of a context that have at most so many words; the first may be cut at its beginning."""
     kept: tuple[Turn, ...] = ()
     for turn in reversed(turns):
         rest = _joined(kept)
@@ -290,17 +283,6 @@ def _inputs(dialogues: Sequence[Dialogue]) -> Columns:
         "text": [_joined(dialogue.turns) for dialogue in dialogues],
         "conversation": [dialogue.to_messages() for dialogue in dialogues],
     }
-
-
-def _given(source: CorpusPart) -> list[Selection]:
-    return source.sample(answered(source.examples()))
-
-
-def _drawn(source: CorpusPart) -> list[Selection]:
-    """Draws what the first repeat of ``dialogue-response-selection`` draws."""
-    dialogues = source.dialogues()
-    responses = fixed_sample(responses_of(dialogues), CONTEXTS if source.limit is None else source.limit)
-    return draw_selections(dialogues, responses, others_of(responses), seed=0)
 
 
 def _with_ids(columns: Columns, ids: list[str]) -> Dataset:

@@ -22,12 +22,8 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     What is pickled, copied or sent to other processes are the settings: weights are loaded again where they are needed.
     A search over settings of later steps encodes everything anew for each, unless the pipeline has a ``memory``.
 
-    Attributes:
-        model: An encoder, in the forms that `hf_dialemb.evaluation.load_encoder` takes.
-        batch_size: How many dialogues go through it at once.
-        device: Such as ``"cuda"``; by default a GPU where there is one.
-        dimension_: D, once fitted.
-        encoder_: The encoder, once fitted.
+    ``model`` is an encoder, in the forms that `hf_dialemb.evaluation.load_encoder` takes. Once fitted, ``encoder_`` is
+    the encoder and ``dimension_`` is D.
     """
 
     def __init__(self, model: str = "all-MiniLM-L6-v2", batch_size: int = 32, device: str | None = None) -> None:
@@ -38,19 +34,13 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def fit(self, X: Iterable[Any], y: object = None) -> Self:  # noqa: N803 - scikit-learn's name
         """Loads the encoder; X holds texts, lists of chat messages, objects with ``messages`` or `Dialogue` objects.
 
-        Raises:
-            InputError: A dialogue is malformed, or the model is not found or is fitted on what it encodes.
+        An InputError says that one is malformed, or that the model is not found or is fitted on what it encodes.
         """
         self._fit(_column(X)[:1])
         return self
 
     def transform(self, X: Iterable[Any]) -> NDArray[np.float32]:  # noqa: N803
-        """Returns one vector per dialogue, ``(N, D)`` float32, of what `fit` takes.
-
-        Raises:
-            InputError: A dialogue is malformed.
-            NotFittedError: It has not been fitted.
-        """
+        """Returns a vector of each dialogue, ``(N, D)`` float32; a NotFittedError says that `fit` comes first."""
         check_is_fitted(self, "dimension_")
         dialogues = _column(X)
         if not hasattr(self, "encoder_"):  # pickles have no weights

@@ -17,15 +17,10 @@ if TYPE_CHECKING:
 
 
 class SentenceEncoder:
-    """Makes an encoder of dialogues from a sentence-transformers model.
+    """Makes an encoder of dialogues from a sentence-transformers model, whose weights may change between two calls.
 
     A model that reads chat messages gets them as they are. To any other a dialogue is its turns joined by blanks, as it
-    is to the encoders that `hf_dialemb.evaluation.load_encoder` makes of such models.
-
-    Attributes:
-        model: The model; its weights may change between two calls.
-        batch_size: How many dialogues go through it at once.
-        name: What result tables call it.
+    is to the encoders that `hf_dialemb.evaluation.load_encoder` makes of such models. Result tables call it ``name``.
     """
 
     def __init__(self, model: SentenceTransformer, batch_size: int = 32, name: str = "sentence-transformers") -> None:

@@ -56,12 +56,10 @@ class EvaluatorSettings(TypedDict, total=False):
 
 
 class BenchmarkEvaluator(BaseEvaluator):
-    """What the evaluators share: a model in, figures out, a line more in a CSV file.
+    """What the evaluators share: a model in, figures out, a line more in a CSV file, in the folder that a call names.
 
-    Attributes:
-        primary_metric: As in `EvaluatorSettings`; starts with the name from the first call on.
-        greater_is_better: Whether more of it is better.
-        csv_file: The file, in the folder that a call names.
+    From the first call on, ``primary_metric`` starts with the name; ``greater_is_better`` says whether more of it is
+    better.
     """
 
     def __init__(
@@ -91,11 +89,8 @@ class BenchmarkEvaluator(BaseEvaluator):
     ) -> dict[str, float]:
         """Measures a model; the file goes into ``output_path``, ``epoch`` and ``steps`` are -1 outside of training.
 
-        Returns:
-            Figures by name, such as ``{"dev_purity": 91.2}`` for the evaluator's name ``dev``.
-
-        Raises:
-            InputError: The vectors cannot be measured, or there is no figure of the primary metric's name.
+        Returns figures by name, such as ``{"dev_purity": 91.2}`` for the evaluator's name ``dev``. An InputError says
+        that the vectors cannot be measured, or that there is no figure of the primary metric's name.
         """
         try:
             figures = named_figures(self.measure(SentenceEncoder(model, self.batch_size)))
@@ -134,13 +129,10 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
     ``adjusted_alignment``, ``uniformity``, as `hf_dialemb.evaluation.evaluate_embeddings` computes them.
 
     Args:
-        dialogues: Lists of chat messages, `Dialogue` objects or texts, N of them.
-        labels: What each is about, N of them.
+        dialogues: Lists of chat messages, `Dialogue` objects or texts, N of them; an InputError names a malformed one.
+        labels: What each is about, N of them; two or more, and two dialogues of one, else an InputError.
         n_init: Random starts of each k-means.
         **settings: See `EvaluatorSettings`; the primary metric is purity unless another is named.
-
-    Raises:
-        InputError: A dialogue is malformed, or there are too few labels.
     """
 
     def __init__(
@@ -175,15 +167,12 @@ class FewShotEvaluator(BenchmarkEvaluator):
     themselves as in ``action-similarity``, which gives F1, nDCG and the cosines within and between labels as well.
 
     Args:
-        utterances: Texts, or whatever `DialogueDomainEvaluator` takes, N of them.
+        utterances: Texts, or whatever `DialogueDomainEvaluator` takes, N of them; an InputError names a malformed one.
         labels: The intent or action of each.
         example_utterances: What examples are drawn from, such as the training split.
         example_labels: Their labels.
         **settings: See `EvaluatorSettings`; the primary metric is the accuracy, without examples the F1, with five
             examples, unless another is named.
-
-    Raises:
-        InputError: An utterance is malformed, or lists do not fit each other.
     """
 
     def __init__(
@@ -221,11 +210,9 @@ class ResponseSelectionEvaluator(BenchmarkEvaluator):
     Args:
         contexts: Dialogues so far, in the forms that `DialogueDomainEvaluator` takes, N of them.
         candidates: The responses that each chooses from, N lists of texts.
-        correct: The position of the one that followed, or a list of such positions, N of them.
+        correct: The position of the one that followed, or a list of such positions, N of them; others are an
+            InputError.
         **settings: See `EvaluatorSettings`; the primary metric is ``mrr`` unless another is named. Nothing is drawn.
-
-    Raises:
-        InputError: A context is malformed, lists do not fit each other, or a position is outside its list.
     """
 
     def __init__(
@@ -270,16 +257,14 @@ class TaskEvaluator(BenchmarkEvaluator):
     """Any task of the benchmark on a corpus, as an evaluator.
 
     Args:
-        task: A key of `hf_dialemb.evaluation.TASKS`; not one that fine-tunes.
+        task: A key of `hf_dialemb.evaluation.TASKS`; an InputError refuses one that fine-tunes or does not suit the
+            corpus.
         corpus: A corpus's name, or a file of one's own.
         data_dir: Where the corpus lies.
         split: Which part of it.
         limit: At most so many items to measure on, a fixed random sample; None means all.
         **settings: See `EvaluatorSettings`; the primary metric is the first figure, the name that of corpus, split and
             task, unless others are given.
-
-    Raises:
-        InputError: The task or the corpus is not found, they do not suit each other, or the task fine-tunes.
     """
 
     def __init__(
@@ -318,10 +303,7 @@ def greater_is_better(figure: str) -> bool:
 
 
 def named_figures(measurements: Iterable[Measurement]) -> dict[str, float]:
-    """Names means by metric and setting as a training log can hold them, such as ``accuracy_5_shot``.
-
-    The task goes before names that would be there twice.
-    """
+    """Names means by metric and setting, such as ``accuracy_5_shot``; where two are alike, by task as well."""
     found = list(measurements)
     names = Counter((each.metric, each.setting) for each in found)
     tasks = [each.task if names[each.metric, each.setting] > 1 else "" for each in found]

@@ -19,9 +19,8 @@ from .transcripts import from_transcript
 class TrainedEncoder:
     """An encoder whose vector of a dialogue depends on that dialogue alone, so that it may come in any batch.
 
-    Weights are loaded at the first use. What is pickled, copied or sent to other processes are the settings: weights
-    are loaded again there. Threads wait for each other. An InputError refuses a model that is not found, or is fitted
-    on what it encodes.
+    Weights are loaded at the first use, and again where the settings are pickled or copied to. Threads wait for each
+    other. An InputError refuses a model that is not found, or is fitted on what it encodes.
     """
 
     def __init__(self, model: str, batch_size: int = 32, device: str | None = None) -> None:
@@ -38,10 +37,7 @@ class TrainedEncoder:
         self._lock = Lock()
 
     def encode(self, items: Iterable[Any], field: str = "dialogues") -> NDArray[np.float32]:
-        """Returns one vector per item, ``(N, D)`` float32; texts are read as transcripts where they are such.
-
-        Other items are read as in `as_dialogues`, which also says which errors there are.
-        """
+        """Returns one vector, ``(N, D)`` float32, of each text, transcript or what else `as_dialogues` reads."""
         dialogues = as_dialogues(_with_transcripts(items, field), field)
         with self._lock:  # fast tokenizers refuse two threads at once
             if self._encoder is None:

@@ -11,23 +11,15 @@ _FURTHER = "  "  # what a turn's second and later lines begin with, so that none
 
 
 def to_transcript(dialogue: Dialogue) -> str:
-    """Writes a dialogue as a text that `from_transcript` reads back, word for word.
+    """Writes a dialogue as a text that `from_transcript` reads back, word for word, but for its labels.
 
-    Args:
-        dialogue: The dialogue; its labels are left out.
-
-    Returns:
-        A line for each turn, such as ``user: A room, please.``; further lines of a turn are indented.
+    A line for each turn, such as ``user: A room, please.``; further lines of a turn are indented.
     """
     return "\n".join(f"{turn.role}: " + turn.content.replace("\n", f"\n{_FURTHER}") for turn in dialogue.turns)
 
 
 def from_transcript(text: str) -> Dialogue:
-    """Reads what `to_transcript` wrote; a text of any other form is one turn of the user.
-
-    Raises:
-        InputError: The text is blank, or a turn is.
-    """
+    """Reads what `to_transcript` wrote; a text of any other form is one turn of the user; blank, an InputError."""
     turns: list[tuple[str, list[str]]] = []
     for line in text.strip("\n").split("\n"):
         if start := _START.match(line):

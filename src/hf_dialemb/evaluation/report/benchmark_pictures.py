@@ -49,20 +49,18 @@ def draw_pictures(
     cache: Path | None = None,
     limit: int | None = None,
 ) -> list[Picture]:
-    """Draws all pictures of a benchmark.
+    """Draws all pictures of a benchmark, as PNGs in a folder; other arguments are those of `evaluate_suite`.
 
     Of each suite its figures as bars. Of the first corpus at hand that has domains: a map of its dialogues by each
     model, and the path of alignment and uniformity through the saved steps of models that keep any. Of utterances with
     actions: the cells of the largest actions on the sphere and a tree of all, by each model. A picture that cannot be
-    drawn, for example of a model without vectors, is left out with a warning. PNGs go to the folder; the other
-    arguments are those of `hf_dialemb.evaluation.benchmark.evaluate_suite`.
+    drawn, for example of a model without vectors, is left out with a warning.
     """
     pictures: list[Picture | None] = []
     for one in results:
         suite = str(one.run["config"]["suite"])
-        path = folder / f"{suite}-figures.png"
-        draw = _drawing(bars, one.results, path, suite)
-        pictures.append(_drawn(f"{suite}: figures", "Whiskers: 95 % intervals. Hatched: quoted.", path, draw))
+        path, caption = folder / f"{suite}-figures.png", "Whiskers: 95 % intervals. Hatched: quoted."
+        pictures.append(_drawn(f"{suite}: figures", caption, path, bars, one.results, path, suite))
         if suite in MAPPED:
             problem = _problem(suite, data_dir, limit)
             if problem is not None:
@@ -86,8 +84,8 @@ def _of_items(
             logger.warning("no picture of %s: it gives vectors with NaN or infinity", model)
     corpus, path = str(problem.config["corpus"]), folder / f"{suite}-map.png"
     method = umap_or_pca()
-    draw = _drawing(scatter, vectors, problem.labels, path, None, method)
-    yield _drawn(f"{corpus}: a map", f"Nearby points are alike ({method}); colours are labels.", path, draw)
+    caption = f"Nearby points are alike ({method}); colours are labels."
+    yield _drawn(f"{corpus}: a map", caption, path, scatter, vectors, problem.labels, path, None, method)
     if suite == "dial2vec":
         yield _path(problem, vectors, folder / f"{suite}-path.png")
         return
@@ -96,9 +94,8 @@ def _of_items(
             ("sphere", spherical_voronoi, "The cells of the largest actions; dots are utterances."),
             ("tree", dendrogram, "Actions joined where their centroids are alike."),
         ):
-            path = folder / f"{suite}-{name}-{number}.png"
-            draw = _drawing(kind, found, problem.labels, path, model)
-            yield _drawn(f"{corpus}: {name} by {Path(model).name}", caption, path, draw)
+            path, title = folder / f"{suite}-{name}-{number}.png", f"{corpus}: {name} by {Path(model).name}"
+            yield _drawn(title, caption, path, kind, found, problem.labels, path, model)
 
 
 def _path(problem: Problem, vectors: _Vectors, path: Path) -> Picture | None:
@@ -119,7 +116,7 @@ def _path(problem: Problem, vectors: _Vectors, path: Path) -> Picture | None:
         except (InputError, ValueError) as error:
             logger.warning("no path of %s: %s", model, error)
     caption = f"Adjusted alignment and uniformity of {len(labels)} dialogues while models learn; lower is better."
-    return _drawn("Alignment and uniformity", caption, path, _drawing(alignment_uniformity_path, points, path))
+    return _drawn("Alignment and uniformity", caption, path, alignment_uniformity_path, points, path)
 
 
 def saved_steps(model: str) -> list[tuple[int, Path]]:
@@ -137,13 +134,9 @@ def _problem(suite: str, data_dir: str | Path | None, limit: int | None) -> Prob
     return max(problems.values(), key=lambda problem: len(set(problem.labels)), default=None)
 
 
-def _drawing(draw: Callable[..., None], *arguments: object) -> Callable[[], None]:
-    return lambda: draw(*arguments)
-
-
-def _drawn(title: str, caption: str, path: Path, draw: Callable[[], None]) -> Picture | None:
+def _drawn(title: str, caption: str, path: Path, draw: Callable[..., None], *arguments: object) -> Picture | None:
     try:
-        draw()
+        draw(*arguments)
     except InputError as error:
         logger.warning("no picture '%s': %s", title, error)
         return None

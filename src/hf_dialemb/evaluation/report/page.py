@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from ...models.errors import InputError
 from ...runs.files import write_text_atomically
 from ..results.learnt import NOTE
-from ..results.rows import Results, Row, place_of
+from ..results.rows import Place, Results, Row, place_of
 from ..results.tables import as_papers_print, column_of, measured_of, printed_cells, printed_figure
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ TITLE = "Benchmark of dialogue embeddings"
 _PNG = b"\x89PNG"
 _NAMED = ("suite", "paper", "corpus")  # where a run's config says what it is
 _Kind = TypeVar("_Kind")
-_Place = tuple[str, str, str, str, str]  # corpus, split, task, metric, setting
 
 
 @dataclass(frozen=True)
@@ -63,43 +62,26 @@ class Cell(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A row of a table: what was measured, and each model's figure or None."""
+    """A row of a table: a figure of what was measured, and each model's figure or None."""
 
-    corpus: str
-    split: str
-    task: str
-    metric: str
-    setting: str
+    row: Row
     lower_is_better: bool
     cells: list[Cell | None]
 
 
-class Section(NamedTuple):
-    """What the page shows of one run: what it is called, its table, and how it was made."""
-
-    name: str
-    headings: list[Heading]
-    lines: list[Line]
-    sources: list[str]
-    facts: list[tuple[str, str]]
-    command: str
-    versions: str
-    config: str
-    left_out: list[str]
-
-
 def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: Path | str, title: str = TITLE) -> None:
-    """Writes a report: one HTML file that needs no other file and no network.
+    """Writes a report: one HTML file that needs no other file and no network, a table for each run and pictures below.
 
-    Its tables can be sorted and filtered; the page's address keeps the view, such as
-    ``report.html#sort=tfidf&direction=descending&corpus=sgd``. Each run has a table; pictures stand below them.
+    Tables can be sorted and filtered; the page's address keeps the view, such as
+    ``report.html#sort=tfidf&direction=descending&corpus=sgd``.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     sections = [_section(one, f"Results {number}") for number, one in enumerate(results, 1)]
-    if not any(section.lines for section in sections):
+    lines = [line for section in sections for line in section["lines"]]
+    if not lines:
         raise InputError("results: got no figure, expected at least one; measure a model first")
-    lines = [line for section in sections for line in section.lines]
+    headings = [heading for section in sections for heading in section["headings"]]
     loader = FileSystemLoader(Path(__file__).parent)
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -108,10 +90,10 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
     page = environment.get_template(TEMPLATE).render(
         title=title,
         sections=sections,
-        corpora=_distinct(line.corpus for line in lines),
-        tasks=_distinct(line.task for line in lines),
-        models=_distinct(heading.name for section in sections for heading in section.headings),
-        quoted=any(heading.quoted for section in sections for heading in section.headings),
+        corpora=_distinct(line.row.corpus for line in lines),
+        tasks=_distinct(line.row.task for line in lines),
+        models=_distinct(heading.name for heading in headings),
+        quoted=any(heading.quoted for heading in headings),
         learnt=any(cell is not None and cell.learnt for line in lines for cell in line.cells),
         note=NOTE,
         pictures=[(picture, base64.b64encode(_png(picture)).decode("ascii")) for picture in pictures],
@@ -119,28 +101,27 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
     write_text_atomically(Path(path), page)
 
 
-def _section(results: Results, otherwise: str) -> Section:
+def _section(results: Results, otherwise: str) -> dict[str, Any]:
+    """Makes what the page shows of one run: what it is called, its table, and how it was made."""
     run, rows = results.run, [row for row in results.results if row.metric != "seconds"]
     config: Mapping[str, Any] = run.get("config") or {}
-    found: dict[_Place, dict[Heading, Row]] = {}
+    found: dict[Place, dict[Heading, Row]] = {}
     for row in rows:
-        place = place_of(row)
-        found.setdefault(place, {})[Heading(row.model, row.quoted_from is not None)] = row
+        found.setdefault(place_of(row), {})[Heading(row.model, row.quoted_from is not None)] = row
     distinct = _distinct(heading for figures in found.values() for heading in figures)
     headings = sorted(distinct, key=lambda one: one.quoted)
     sources = _distinct(row.quoted_from for row in rows if row.quoted_from)
     not_measured = [f"{cell}: {why}" for cell, why in (config.get("not_measured") or {}).items()]
-    return Section(
-        name=next((str(config[field]) for field in _NAMED if config.get(field)), otherwise),
-        headings=headings,
-        lines=[_line(place, [figures.get(one) for one in headings], sources) for place, figures in found.items()],
-        sources=sources,
-        facts=_facts(run, rows),
-        command=str(run.get("command") or ""),
-        versions=", ".join(f"{package} {version}" for package, version in (run.get("versions") or {}).items()),
-        config=json.dumps({name: config[name] for name in config if name != "cells"}, indent=1, ensure_ascii=False),
-        left_out=[*(str(one) for one in config.get("left_out") or ()), *not_measured],
-    )
+    return {
+        "name": next((str(config[field]) for field in _NAMED if config.get(field)), otherwise),
+        "headings": headings,
+        "lines": [_line([figures.get(one) for one in headings], sources) for figures in found.values()],
+        "sources": sources,
+        "facts": _facts(run, rows),
+        "command": str(run.get("command") or ""),
+        "config": json.dumps({name: config[name] for name in config if name != "cells"}, indent=1, ensure_ascii=False),
+        "left_out": [*(str(one) for one in config.get("left_out") or ()), *not_measured],
+    }
 
 
 def _facts(run: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[str, str]]:
@@ -155,14 +136,15 @@ def _facts(run: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[str, str]]
         ("Hardware", str(run.get("hardware") or "")),
         ("Time", _duration(run["seconds"]) if run.get("seconds") is not None else ""),
         ("Commit", str(run.get("commit") or "")),
+        ("Versions", ", ".join(f"{package} {version}" for package, version in (run.get("versions") or {}).items())),
     ]
     return [(name, text) for name, text in facts if text]
 
 
-def _line(place: _Place, rows: Sequence[Row | None], sources: Sequence[str]) -> Line:
+def _line(rows: Sequence[Row | None], sources: Sequence[str]) -> Line:
     """Prints a figure of each model; which is the best is decided as in the Markdown tables."""
-    found = [row for row in rows if row is not None]
-    column = as_papers_print(column_of(found[0]))
+    first = next(row for row in rows if row is not None)
+    column = as_papers_print(column_of(first))
     cells = [
         None
         if row is None
@@ -178,7 +160,7 @@ def _line(place: _Place, rows: Sequence[Row | None], sources: Sequence[str]) -> 
         )
         for row, text in zip(rows, printed_cells(column, rows, measured_of(rows), missing=""), strict=True)
     ]
-    return Line(*place, lower_is_better=column.lower_is_better, cells=cells)
+    return Line(first, column.lower_is_better, cells)
 
 
 def _breakable(name: str) -> Markup:

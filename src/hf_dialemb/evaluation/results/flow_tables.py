@@ -33,7 +33,7 @@ def is_in_short(row: Row) -> bool:
 def flow_tables(rows: Iterable[Row]) -> str:
     """Renders the figures of flows as Markdown, a table for each metric, corpus and split; other rows are left out.
 
-    Sizes are those that the paper's program counts, as in Table 6; arrows say where lower is better.
+    Sizes are those that the paper's program counts, as in Table 6.
     """
     groups: dict[tuple[str, str, str], list[Row]] = {}
     references = {}

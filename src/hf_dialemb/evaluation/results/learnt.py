@@ -1,7 +1,6 @@
 """What a model learnt from: its figures on the same dialogues say nothing of unseen ones, and are marked.
 
-That a set is called a test set does not keep it out of training: a recipe may name ``star/all``, and some corpora have
-no splits of their own.
+A set may be in training though it is called a test set: by ``star/all``, or where a corpus has no splits of its own.
 """
 
 from __future__ import annotations

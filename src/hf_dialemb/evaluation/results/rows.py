@@ -57,14 +57,9 @@ class Row:
 
     Attributes:
         model: The encoder's name, as it was given.
-        corpus: The corpus, such as ``"sgd"``.
-        split: The split, such as ``"test"``.
-        task: The task, such as ``"dialogue-retrieval"``.
-        metric: The metric within the task, such as ``"map"``.
         setting: Which variant of the metric, such as ``"per-query"``; empty for the usual one.
         mean: The figure; a percentage where the papers print percentages (purity, nmi, spearman, map, mrr).
-        std: The sample standard deviation over ``n`` repeats; None where there was one.
-        n: Over how many repeats (seeds) ``mean`` was taken.
+        std: The sample standard deviation over ``n`` repeats (seeds); None where there was one.
         interval: Where the 95 % bootstrap interval of ``mean`` begins and ends: over the items that are scored one by
             one (queries, contexts), else over the repeats; None where there is but one.
         quoted_from: None for a figure of this run, else where it is printed ("paper, table, row").
@@ -112,8 +107,12 @@ def rows_of(
     ]
 
 
-def place_of(row: Row) -> tuple[str, str, str, str, str]:
-    """Says what a figure is of: corpus, split, task, metric and setting."""
+Place = tuple[str, str, str, str, str]
+"""What a figure is of: corpus, split, task, metric and setting."""
+
+
+def place_of(row: Row) -> Place:
+    """Says what a figure is of."""
     return row.corpus, row.split, row.task, row.metric, row.setting
 
 
@@ -147,10 +146,7 @@ def read_results(path: Path | str) -> Results:
 
 
 def merge_results(several: Iterable[Results]) -> tuple[Row, ...]:
-    """Joins the rows of several runs, in the order of their first appearance; of two for one figure the later stays.
-
-    Different files of one name are refused (`InputError`).
-    """
+    """Joins rows in the order of their first appearance; of two for one figure the later stays."""
     several = list(several)
     check_same_data(several)
     rows = {(row.model, *place_of(row), row.quoted_from): row for results in several for row in results.results}
@@ -158,7 +154,7 @@ def merge_results(several: Iterable[Results]) -> tuple[Row, ...]:
 
 
 def check_same_data(several: Iterable[Results]) -> None:
-    """Makes sure that what has one name in several runs is one: files of one's own are called without their folder.
+    """Refuses different files of one name, as files of one's own are called without their folder.
 
     What runs hashed of known corpora may be of another version, and is not compared.
     """
@@ -186,8 +182,8 @@ def data_hashes(results: Results) -> Iterator[tuple[str, str]]:
 def describe_run(command: str, config: Mapping[str, Any], seeds: Sequence[int], started: float) -> dict[str, Any]:
     """Describes the present run for its results file, which began when ``time.perf_counter()`` returned ``started``.
 
-    Beside command, config and seeds: versions of packages, the commit of this package's sources (None outside a
-    checkout), hardware and seconds.
+    Beside the arguments: versions of packages, the commit of this package's sources (None outside a checkout), hardware
+    and seconds.
     """
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:

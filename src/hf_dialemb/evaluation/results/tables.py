@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from .learnt import LEARNT, NOTE
-from .rows import Row, place_of
+from .rows import Place, Row, place_of
 
 WIDEST = 12
 """How many figures stand side by side; where there are more, each has a row of its own and each model a column."""
@@ -81,12 +81,11 @@ _TEX = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
 
 
 def markdown_table(rows: Iterable[Row]) -> str:
-    """Renders figures as Markdown, one table per corpus and split.
+    """Renders figures as Markdown, one table per corpus and split; empty where there is no row.
 
     Known metrics come in a fixed order, any other after them, and times last. A figure's best value is bold where at
     least two models have one; equal printed values are all bold. Quoted figures are marked with numbers and their
     sources listed. Figures of dialogues that a model learnt from are marked, and never bold.
-    The text ends in a line break, and is empty when there is no row.
     """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -105,8 +104,8 @@ class _Grid(NamedTuple):
 
 def _paper_grid(rows: Iterable[Row]) -> _Grid:
     """Lays out figures beside those that a paper prints: a row per figure, a column per model; times are left out."""
-    models: dict[str, dict[tuple[str, str, str, str, str], Row]] = {}
-    places: dict[tuple[str, str, str, str, str], Column] = {}
+    models: dict[str, dict[Place, Row]] = {}
+    places: dict[Place, Column] = {}
     sources: dict[str, None] = {}
     for row in rows:
         if row.metric == "seconds":
@@ -133,9 +132,8 @@ def as_papers_print(column: Column) -> Column:
 def paper_table(rows: Iterable[Row]) -> str:
     """Renders figures beside those that a paper prints, as one Markdown table: a row per figure, a column per model.
 
-    Rows are measured figures, and quoted ones for the same corpora, tasks, metrics and settings; times are left out. A
-    dash stands where a model has no figure, the best measured value of each row is bold, and below the table stands
-    where the quoted figures are printed. What a model learnt from is marked.
+    Times are left out. A dash stands where a model has no figure, the best measured value of each row is bold, and
+    below the table stands where the quoted figures are printed. What a model learnt from is marked.
     """
     rows = list(rows)
     grid = _paper_grid(rows)
@@ -218,7 +216,7 @@ def printed_cells(
 ) -> list[str]:
     """Prints one figure of each model; the best of those that compete is bold where there are two to compare.
 
-    What a model learnt from does not compete, and is marked.
+    What a model learnt from does not compete.
     """
     compared = [row for row in competing if row is not None and not row.learnt]
     choose = min if column.lower_is_better else max
@@ -227,12 +225,16 @@ def printed_cells(
     for row in rows:
         if row is None:
             cells.append(missing)
-            continue
-        figure = printed_figure(column, row.mean)
-        shown = f"**{figure}**" if figure == best and row in compared else figure
-        shown += LEARNT if row.learnt else ""
-        cells.append(shown if row.std is None else f"{shown} ± {printed_figure(column, row.std)}")
+        else:
+            cells.append(printed(row, column, row in compared and printed_figure(column, row.mean) == best))
     return cells
+
+
+def printed(row: Row, column: Column, bold: bool = False) -> str:
+    """Prints a figure with its deviation where there is one, and a mark where the model learnt from the dialogues."""
+    figure = printed_figure(column, row.mean)
+    shown = (f"**{figure}**" if bold else figure) + (LEARNT if row.learnt else "")
+    return shown if row.std is None else f"{shown} ± {printed_figure(column, row.std)}"
 
 
 def printed_figure(column: Column, value: float) -> str:

@@ -1,9 +1,9 @@
 """Rankers that learn a task themselves: encoders of contexts under a linear layer (Mehri and Eskenazi, section 5.3).
 
 What is to be told is as for the probes, but here the encoders learn too: each member of an ensemble, their vectors laid
-end to end. The optimiser's settings are those with which the paper trains its rankers (section 4.2.1), as it names none
-for this. For comparison encoders may start from random weights, with a ranker's architecture and words: so does the
-first row of the paper's Table 6, and the row "Fine-tuned" of Table 5, which has the same figure.
+end to end. The optimiser's settings are those with which the paper trains its rankers, as it names none for this. For
+comparison encoders may start from random weights, with a ranker's architecture and words: so does the first row of the
+paper's Table 6, and the row "Fine-tuned" of Table 5, which has the same figure.
 """
 
 from __future__ import annotations
@@ -50,12 +50,8 @@ class ContextTokens:
 class LearningEncoders:
     """Copies of rankers that learn; see `hf_dialemb.evaluation.tasks.linear_layer.VectorSource`.
 
-    Args:
-        members: The rankers; they stay as they are.
-        tokens: What each of them reads, by part.
-        seed: Of the first weights, where they are random.
-        trained: Whether to start from the rankers' weights rather than from random ones.
-        bfloat16: Whether they compute in bfloat16; their weights and the layer are float32 all the same.
+    They read ``tokens``, of each member by part, and start from its weights, or from random ones that the seed decides.
+    With ``bfloat16`` they compute in that; their weights and the layer are float32 all the same.
     """
 
     def __init__(

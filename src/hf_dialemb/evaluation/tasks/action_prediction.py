@@ -4,13 +4,11 @@ A turn of the assistant has one or more dialogue acts, by the corpus's own names
 learn from, and k others to stop early by: turns are drawn from train for the rarest act first, and count for all of
 their acts. (That gives sim_m the 60 and 120 turns that the paper tells of its GSIM for 10 and 20 shots.)
 
-There are two settings. By default the input ends with the user's turn before the assistant's, and is cut on the left.
-``official`` is what the papers' programs do: the input goes on with the very turn whose acts are asked for and with the
-user's reply, so that acts are recognised rather than predicted; the last `OFFICIAL_SHARE` of the length in words are
-kept, and then cut on the right.
-
-Macro F1 is the mean over the acts that occur in what is scored. The papers' lists of acts are longer than that, so that
-their macro F1 is lower.
+By default the input ends with the user's turn before the assistant's, and is cut on the left. The setting ``official``
+is what the papers' programs do: the input goes on with the very turn whose acts are asked for and with the user's
+reply, so that acts are recognised rather than predicted; the last `OFFICIAL_SHARE` of the length in words are kept, and
+then cut on the right. Macro F1 is the mean over the acts that occur in what is scored; the papers' lists of acts are
+longer, so that theirs is lower.
 
 A seed takes all-MiniLM-L6-v2 about ten minutes of one core on sim_m, two to four for each shot and setting.
 """

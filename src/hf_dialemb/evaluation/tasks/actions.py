@@ -32,9 +32,9 @@ _MARGIN = 5  # the program leaves labels out that have fewer than five utterance
 def load_actions(part: CorpusPart) -> Problem:
     """Loads utterances and their actions.
 
-    The utterances of a corpus of utterances are taken as they are, with their intents for actions: so does the paper's
-    own set (the corpus dialog2flow_evaluation) give them. Of a corpus of dialogues, every text is taken once, with the
-    action that it has most often, and `PER_ACTION` texts are drawn for every action that has as many.
+    Those of a corpus of utterances are taken as they are, with their intents for actions: so does the paper's own set
+    (the corpus dialog2flow_evaluation) give them. Of a corpus of dialogues, every text is taken once, with the action
+    that it has most often, and `PER_ACTION` texts are drawn for every action that has as many.
     """
     ready, loaded = part.kind == "utterances", part.dialogues()
     first = [dialogue.turns[0] for dialogue in loaded]
@@ -63,10 +63,7 @@ def load_actions(part: CorpusPart) -> Problem:
 
 
 def draw_actions(dialogues: Iterable[Dialogue]) -> list[tuple[str, str]]:
-    """Draws utterances for each action of a corpus, always the same ones.
-
-    Returns pairs of a text and its action, sorted by action: `PER_ACTION` for each that has as many distinct texts.
-    """
+    """Draws `PER_ACTION` texts, always the same, of each action that has as many: pairs of both, sorted by action."""
     from ...corpora.labels import unified_turn
 
     actions: dict[str, Counter[str]] = defaultdict(Counter)

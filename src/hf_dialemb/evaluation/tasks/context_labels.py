@@ -3,8 +3,7 @@
 These are the two tasks of Mehri and Eskenazi (2019), section 5.2. The paper names neither the words, the acts nor the
 average of F1. Here the words are those that a ranker's tokenizer knows, the acts are the corpus's own without slots and
 domains, and both averages are measured: micro F1 over all pairs of a context and a class, and macro F1, the mean over
-the classes that occur in what is scored. A class that never occurs in train cannot be told: where it holds, it counts
-as missed.
+the classes that occur in what is scored. A class that never occurs in train counts as missed where it holds.
 """
 
 from __future__ import annotations
@@ -44,15 +43,11 @@ class Contexts(NamedTuple):
 
 @dataclass(frozen=True)
 class ContextLabels:
-    """What is to be told of the contexts of each part.
+    """What is to be told of the contexts of each part, one of `TARGETS`.
 
-    Attributes:
-        target: One of `TARGETS`.
-        classes: C names; those that occur in train come first.
-        learned: How many occur in train.
-        rows: By part: which contexts have labels, (N,).
-        labels: By part: which classes hold for each of them, a sparse array (N, C) of zeros and ones.
-        unlabelled: By part: how many contexts were left out, as the turn that follows has no acts.
+    Of C ``classes`` those that were ``learned`` from, which occur in train, come first. By part: ``rows`` (N,) are the
+    contexts that have labels, ``labels`` says in a sparse array (N, C) which classes hold for each, and ``unlabelled``
+    how many were left out, as the turn that follows has no acts.
     """
 
     target: str

@@ -1,9 +1,8 @@
 """Probes of any encoder: what a linear layer can read from its vector of a dialogue so far.
 
-The tasks are those of `context_labels` (Mehri and Eskenazi, 2019, section 5.2): the words of the last turn, and the
-dialogue acts of the assistant's next one. `probes` measures the members of an ensemble side by side on all contexts;
-here every encoder, an ensemble as well, gives one vector of a context, of a fixed sample of contexts, so that encoders
-that take their time can be compared too.
+The tasks are those of `context_labels` (Mehri and Eskenazi, 2019, section 5.2). `probes` measures the members of an
+ensemble side by side on all contexts; here every encoder, an ensemble as well, gives one vector of a context, of a
+fixed sample of contexts, so that encoders that take their time can be compared too.
 """
 
 from __future__ import annotations

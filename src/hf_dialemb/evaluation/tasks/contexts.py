@@ -36,7 +36,8 @@ def answered(selections: Iterable[ResponseSelection]) -> list[ResponseSelection]
 def sizes_of(selections: Sequence[ResponseSelection], unanswered: int) -> dict[str, Any]:
     """Says how many candidates selections have, and how many selections were left out."""
     counts = [len(selection.responses) for selection in selections]
-    return {"without_correct_response": unanswered, "fewest_candidates": min(counts), "most_candidates": max(counts)}
+    fewest, most = min(counts, default=0), max(counts, default=0)
+    return {"without_correct_response": unanswered, "fewest_candidates": fewest, "most_candidates": most}
 
 
 def correct_candidates(selection: ResponseSelection, official: bool = False) -> NDArray[np.bool_]:

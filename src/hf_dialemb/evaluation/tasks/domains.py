@@ -69,16 +69,14 @@ def evaluate_embeddings(
 
     Args:
         embeddings: One vector per dialogue, ``(N, D)``; clustered as they are, normalised for everything else.
-        labels: One domain label per dialogue, N of them.
+        labels: One domain label per dialogue; a ValueError says that all are equal or different, or anything does not
+            fit.
         seeds: Repeats of k-means and of drawing pairs.
         n_init: Random starts of each k-means (see `hf_dialemb.metrics.purity.functional.cluster_purity`).
 
     Returns:
         Domain categorization (purity, nmi, ari), semantic relatedness (spearman over ``pairs`` as in the paper and
         ``per-query`` as in its program), dialogue retrieval (map, mrr), alignment and uniformity.
-
-    Raises:
-        ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
     """
     from ...metrics.alignment_uniformity.functional import alignment_uniformity
     from ...metrics.purity.functional import cluster_purity
@@ -113,8 +111,8 @@ def evaluate_embeddings(
 def pair_scores(embeddings: ArrayLike, labels: ArrayLike, block_size: int = 256) -> PairScores:
     """Ranks all other dialogues for each dialogue by cosine; those of its label are relevant.
 
-    The figures are those of the metrics of retrieval and relatedness, to the bit; the products and the sorting, which
-    take nearly all of the time, are done once. Memory is ``O(block_size * N)``.
+    The figures are those of the metrics of retrieval and relatedness, to the bit, but products and sorting, which take
+    nearly all of the time, are done once. Memory is ``O(block_size * N)``.
     """
     from ...metrics.ranks import average_precision, reciprocal_rank
     from ...metrics.semantic_relatedness.functional import binary_spearman

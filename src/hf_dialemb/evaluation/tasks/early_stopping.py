@@ -23,9 +23,9 @@ def train(
 ) -> dict[int, float]:
     """Takes a step for each ``loss`` of the next batch, and leaves the layers with the weights of the best score.
 
-    Scores are taken after the steps that are named, in ascending order, the last of which ends the training; it stops
-    after ``patience`` scores in a row that are not better than the best. Of equal scores the first is the best. Returns
-    them by step.
+    Scores, which it returns by step, are taken after the steps that are named, in ascending order, the last of which
+    ends the training; it stops after ``patience`` scores in a row that are not better than the best, the first of equal
+    ones.
     """
     from torch.nn.utils import clip_grad_norm_
 

@@ -42,7 +42,6 @@ class FineTuning:
     Attributes:
         learning_rate: Its highest value, after the warm-up.
         epochs: Passes over the examples, if it is not stopped early.
-        batch_size: Examples of one step.
         evaluate_every: After so many steps the validation part is scored.
         patience: It stops after so many scores in a row that are not better than the best.
         max_length: Tokens of a text, special ones included.
@@ -164,11 +163,7 @@ def fine_tune(
     *,
     seed: int,
 ) -> FineTuned:
-    """Trains a classifier on few examples.
-
-    The loss is cross entropy, or binary cross entropy for each class if the targets say of several classes whether
-    they hold.
-    """
+    """Trains a classifier on few examples, by binary cross entropy if the targets say of several classes which hold."""
     import torch
     from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
     from transformers import get_linear_schedule_with_warmup
@@ -204,10 +199,7 @@ def fine_tune(
 
 
 def precision() -> str:
-    """Says in what the backbone computes: ``"bfloat16"`` where the device has instructions for it, or ``"float32"``.
-
-    Weights, pooling, the linear layer and the loss are float32 all the same.
-    """
+    """Says in what the backbone computes: ``"bfloat16"`` where the device can; all else is in float32."""
     import torch
 
     return "bfloat16" if _has_bfloat16("cuda" if torch.cuda.is_available() else "cpu") else "float32"

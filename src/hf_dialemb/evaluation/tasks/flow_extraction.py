@@ -2,10 +2,10 @@
 
 Utterances of each domain are clustered, those of each role for themselves, into as many clusters as the role has
 actions; a cluster then stands for an action. The paper compares numbers of nodes alone. With the true number of
-clusters given, that only tells whether clusters are as uneven in size as actions are: any clustering with clusters of
-the right sizes has difference 0. So v_measure and adjusted_rand say whether clusters hold the right utterances, edge_f1
-and transition_divergence whether what follows what is the same, and next_action_perplexity whether a cluster foretells
-what is done next as well as an action does (reference_next_action_perplexity).
+clusters given, that only tells whether clusters are as uneven in size as actions are. So v_measure and adjusted_rand
+say whether clusters hold the right utterances, edge_f1 and transition_divergence whether what follows what is the same,
+and next_action_perplexity whether a cluster foretells what is done next as well as an action does
+(reference_next_action_perplexity).
 """
 
 from __future__ import annotations
@@ -59,10 +59,9 @@ Flow = Sequence[Sequence[Utterance]]
 
 
 def load_flows(part: CorpusPart) -> Problem:
-    """Loads the annotated dialogues of each domain.
+    """Loads the annotated dialogues of each domain, in one order, so that figures do not depend on that of the corpus.
 
-    Turns without dialogue acts and slots are passed over. Where no dialogue has a domain, all are of one. Dialogues are
-    brought to one order first, so that the figures do not depend on that of the corpus.
+    Turns without dialogue acts and slots are passed over. Where no dialogue has a domain, all are of one.
     """
     from ...corpora import single_domain
 

@@ -1,8 +1,7 @@
 """One linear layer that tells which classes hold for a context, and how it is trained (Mehri and Eskenazi, section 5).
 
 The paper says no more than that it is linear. Here each class has a logistic loss, Adam takes the steps, a class is
-told where its probability is above 0.5, and the weights of the epoch with the best micro F1 on dev are what is measured
-on test.
+told where its probability is above 0.5, and the epoch with the best micro F1 on dev is what is measured on test.
 """
 
 from __future__ import annotations
@@ -31,15 +30,9 @@ _PREDICTED_AT_ONCE = 1024
 
 @dataclass(frozen=True)
 class LayerSettings:
-    """How a layer is trained.
+    """How a layer is trained, and encoders that learn along, by the layer's rate if they have none of their own.
 
-    Attributes:
-        learning_rate: Of the layer.
-        encoder_learning_rate: Of encoders that learn along; None takes the layer's.
-        batch_size: Contexts of one step.
-        epochs: Passes over train, if it is not stopped early.
-        patience: It stops after so many epochs in a row that are not better than the best.
-        max_grad_norm: Longer gradients are cut to this length.
+    It stops after ``patience`` epochs in a row that are not better than the best.
     """
 
     learning_rate: float = 0.005
@@ -51,13 +44,7 @@ class LayerSettings:
 
 
 class VectorSource(Protocol):
-    """Where a layer's vectors come from.
-
-    Attributes:
-        width: W, how long they are.
-        device: Where they are.
-        layers: What learns along with the layer; may be empty.
-    """
+    """Where a layer's vectors of length W come from, on which device; ``layers`` learn along with the layer."""
 
     width: int
     device: torch.device
@@ -82,13 +69,9 @@ class Fitted(NamedTuple):
 class Outcome:
     """How well one system did in one task, over all seeds.
 
-    Attributes:
-        system: Its name.
-        task: The task's name.
-        config: What decides the figures, and what they rest on.
-        measurements: micro_f1 and macro_f1, percentages.
-        counts: True positives, false positives and false negatives of each context of test, (S, N, 3) for S seeds;
-            their sum over seeds is what `hf_dialemb.evaluation.tasks.significance.paired_bootstrap_f1` compares.
+    ``config`` is what decides the figures, micro_f1 and macro_f1. ``counts``, (S, N, 3), are true positives, false
+    positives and false negatives of each context of test for each seed; their sum over seeds is what
+    `hf_dialemb.evaluation.tasks.significance.paired_bootstrap_f1` compares.
     """
 
     system: str

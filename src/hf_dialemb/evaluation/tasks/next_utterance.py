@@ -46,11 +46,10 @@ _Scores = list[NDArray[np.float64]]
 class RankedCandidates(NamedTuple):
     """What a ranker makes of candidate sets.
 
-    Attributes:
-        scores: Of each of E sets the scores of its candidates, (K,); of an ensemble the logarithms of equation 7.
-        reciprocal_ranks: One over the rank of the correct candidate, (E,); their mean is equation 13.
-        hits: Whether it comes first, (E,); the share that it would on average where others tie with it.
-        recalls: R_N@k (see `hf_dialemb.metrics.next_utterance.functional.example_scores`) by its name, (E,).
+    Of each of E sets the scores (K,) of its candidates, of an ensemble the logarithms of equation 7. Then, each (E,):
+    one over the rank of the correct candidate, whose mean is equation 13; whether it comes first, or the share that it
+    would where others tie with it; and R_N@k by name (see
+    `hf_dialemb.metrics.next_utterance.functional.example_scores`).
     """
 
     scores: _Scores
@@ -139,10 +138,7 @@ def rank_candidates(members: Sequence[MemberScores], selections: Sequence[Respon
 def rank_candidates_by_vectors(
     members: Sequence[MemberScores], selections: Sequence[ResponseSelection]
 ) -> RankedCandidates:
-    """Ranks the candidates of contexts by the mean of the members' cosines, as a vector index does, not by equation 7.
-
-    All members embed.
-    """
+    """Ranks candidates by the mean of the cosines of members that all embed, as a vector index does."""
     cosines = [member.cosines for member in members if member.cosines is not None]
     assert len(cosines) == len(members), "all members embed"
     return _ranked([np.mean(each, axis=0) for each in zip(*cosines, strict=True)], selections)

@@ -1,10 +1,10 @@
 """Entailment without training (DSE, section 4.5): is a sentence closer to what it entails than to what contradicts it?
 
 An anchor is a first sentence that has both a second sentence that agrees with it and one that contradicts it. A triple
-is an anchor with one of each; it is right if the cosine of the anchor and the former is greater. Neutral pairs take no
-part. The paper makes triples without saying which: here an anchor's share of right triples is over all of its own, and
-accuracy is the mean over anchors, that is what one triple per anchor gives on average. The setting ``triples`` is the
-share of all triples, in which anchors of many sentences count more.
+is an anchor with one of each; it is right if the cosine of the anchor and the former is greater. The paper makes
+triples without saying which: here an anchor's share of right triples is over all of its own, and accuracy is the mean
+over anchors, that is what one triple per anchor gives on average. The setting ``triples`` is the share of all triples,
+in which anchors of many sentences count more.
 """
 
 from __future__ import annotations

@@ -26,11 +26,8 @@ THRESHOLDS = {"mean-std": -1.0, "mean": 0.0}
 class Parts(NamedTuple):
     """The rows of the utterances by what they are for.
 
-    Attributes:
-        examples: In scope; what examples are drawn from.
-        strangers: Out of scope, from the same split; the official setting draws examples from them.
-        reference: In scope; what the threshold is taken from. If empty, that is `examples` without those drawn.
-        tested: What is tested on.
+    Examples are drawn from those in scope, in the official setting also from ``strangers``, out of scope. The threshold
+    is taken from ``reference``, in scope, or if it is empty from `examples` without those drawn.
     """
 
     examples: NDArray[np.intp]

@@ -70,31 +70,14 @@ _OF_CORPUS = {
 
 
 def get_task(name: str) -> Task:
-    """Looks a task of `TASKS` up.
-
-    Args:
-        name: A key of `TASKS`.
-
-    Returns:
-        The task.
-
-    Raises:
-        InputError: There is no task of that name.
-    """
+    """Looks a task of `TASKS` up; an InputError names those that there are."""
     if name not in TASKS:
         raise unknown_name("task", name, TASKS)
     return TASKS[name]
 
 
 def default_tasks(corpus: str) -> tuple[str, ...]:
-    """Says which tasks a corpus is measured by when none is named; none of them fine-tunes.
-
-    Args:
-        corpus: A name in `hf_dialemb.corpora.CORPORA`, or a file, folder or Hub dataset of one's own.
-
-    Returns:
-        Keys of `TASKS`.
-    """
+    """Says which tasks, none of which fine-tunes, a corpus by name or of one's own is measured by if none is named."""
     return _OF_CORPUS.get(corpus) or _OF_KIND[CorpusPart(corpus).kind]
 
 

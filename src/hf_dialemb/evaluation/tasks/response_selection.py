@@ -10,9 +10,8 @@ of one question and one answer; in longer ones most queries find themselves befo
 ``dialogue-response-selection`` asks it of a dialogue so far. Some corpora give the candidates; from dialogues each
 repeat draws one response of each, with at least two turns before it, and 99 of the same role from other dialogues. Of a
 long context the end is kept. The setting ``official`` is DSE's program: the beginning is kept, and the true response
-comes twice among the candidates, of which only one is correct.
-
-Outside ``official``, candidates whose text is that of the true response, but for case and spaces, are correct as well.
+comes twice among the candidates, of which only one is correct. Otherwise candidates whose text is that of the true
+response, but for case and spaces, are correct as well.
 """
 
 from __future__ import annotations
@@ -97,7 +96,15 @@ def _mean_of_blocks(vectors: TextVectors, pairs: Sequence[tuple[str, str]], offi
 def load_contexts(part: CorpusPart) -> Problem:
     """Loads dialogues so far and responses to choose from."""
     given = part.kind == "response-selection"
-    draw, sizes = (_given if given else _drawn)(part)
+    draw, sizes = selections_of(part)
+    if not draw(0):
+        raise part.error(
+            "got no context with a correct response; choose another split"
+            if given
+            else f"got {sizes['contexts']} responses after {contexts.FEWEST_TURNS} turns or more, none with "
+            f"{contexts.OTHERS} of its role that say something else in other dialogues; choose another corpus or raise "
+            "the limit"
+        )
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
         repeats = [draw(seed) for seed in (seeds[:1] if given else seeds)]
@@ -115,17 +122,14 @@ def load_contexts(part: CorpusPart) -> Problem:
     return Problem({"context_words": CONTEXT_WORDS, **sizes}, measure)
 
 
-def _given(part: CorpusPart) -> tuple[_Draw, dict[str, Any]]:
-    every = part.examples()
-    answered = contexts.answered(every)
-    selections = part.sample(answered)
-    if not selections:
-        raise part.error("got no context with a correct response; choose another split")
-    sizes = contexts.sizes_of(selections, len(every) - len(answered))
-    return lambda seed: selections, {"contexts": len(selections), **sizes}
-
-
-def _drawn(part: CorpusPart) -> tuple[_Draw, dict[str, Any]]:
+def selections_of(part: CorpusPart) -> tuple[_Draw, dict[str, Any]]:
+    """Returns what draws contexts by a seed, whatever it is where the corpus gives them, and how many there are."""
+    if part.kind == "response-selection":
+        every = part.examples()
+        answered = contexts.answered(every)
+        selections = part.sample(answered)
+        sizes = contexts.sizes_of(selections, len(every) - len(answered))
+        return lambda seed: selections, {"contexts": len(selections), **sizes}
     dialogues = part.dialogues()
     found = contexts.responses_of(dialogues)
     responses = fixed_sample(found, CONTEXTS if part.limit is None else part.limit)
@@ -134,11 +138,6 @@ def _drawn(part: CorpusPart) -> tuple[_Draw, dict[str, Any]]:
     def draw(seed: int) -> list[ResponseSelection]:
         return contexts.draw_selections(dialogues, responses, others, seed)
 
-    if not draw(0):
-        raise part.error(
-            f"got {len(responses)} responses after {contexts.FEWEST_TURNS} turns or more, none with {contexts.OTHERS} "
-            "of its role that say something else in other dialogues; choose another corpus or raise the limit"
-        )
     return draw, {
         "contexts": len(responses),
         "contexts_of_the_split": len(found),

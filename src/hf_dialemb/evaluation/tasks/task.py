@@ -22,17 +22,7 @@ Result = TypeVar("Result")
 
 
 class Measurement(NamedTuple):
-    """One figure of one task.
-
-    Attributes:
-        task: The task's name.
-        metric: The metric's name.
-        setting: The variant of the metric; empty for the usual one.
-        mean: The figure; a percentage for shares, F1, purity, nmi, spearman, map and mrr.
-        std: The sample standard deviation over ``n`` repeats, None where there was one.
-        n: The number of repeats.
-        interval: Of ``mean``, at 95 %; see `hf_dialemb.evaluation.results.rows.Row`.
-    """
+    """One figure of one task; see `hf_dialemb.evaluation.results.rows.Row`. Built by name."""
 
     task: str
     metric: str
@@ -63,14 +53,7 @@ class Problem:
 
 
 class CorpusPart(NamedTuple):
-    """What is measured on.
-
-    Attributes:
-        corpus: A name in `hf_dialemb.corpora.CORPORA`, or a file, folder or Hub dataset of one's own.
-        data_dir: Where it lies.
-        split: Which part of it.
-        limit: At most so many items, a fixed random sample; None means all.
-    """
+    """A part of a corpus, by name or of one's own, and at most so many of its items, always the same; None for all."""
 
     corpus: str
     data_dir: str | Path | None = None

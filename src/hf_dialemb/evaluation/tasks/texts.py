@@ -30,10 +30,7 @@ class TextVectors:
 
 
 def row_cosines(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Returns the cosine of each row with the same row, or the only row, of another matrix.
-
-    They are in steps of 1e-9, ``(N,)``; that of a zero vector is 0.
-    """
+    """Returns the cosine of each row with the same, or the only, row of another matrix, (N,); of zero vectors 0."""
     one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
         raise ValueError("embeddings: got a vector with NaN or infinity, expected finite numbers; look at the encoder")

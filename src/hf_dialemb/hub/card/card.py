@@ -1,7 +1,6 @@
 """The card of a published model, rendered from files: nothing in it is written by hand.
 
-It says what the model is and how to load it, what it learnt from and under which licences, how and at what cost, what
-was measured, beside what it began as, and whom to cite. Where a source lacks something, there is no card.
+It needs the data and licences of the training and the figures of what the model began as; without them there is none.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import yaml
 from huggingface_hub import ModelCardData
 from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils._validators import validate_repo_id
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ...corpora import CORPORA, get_corpus
 from ...corpora.own.reading import is_own
@@ -50,7 +49,7 @@ def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: s
     method = get_method(record["model"]["method"])
     found = figures_of(record, results)
     citation = cited(method.paper) if method.paper else ""
-    text = _environment().get_template("model_card").render(
+    text = _environment().get_template("model_card.md.jinja").render(
         record=record,
         model=record["model"],
         repo_id=repo_id,
@@ -79,7 +78,12 @@ def figures_of(record: Mapping[str, Any], results: Sequence[Path]) -> Measured:
 
 def repository(record: Mapping[str, Any], repo_id: str | None = None) -> str:
     """Says where a model is to be published; takes and raises what `render_record` does."""
-    return _checked(repo_id or f"org/{record['name']}")
+    repo_id = repo_id or f"org/{record['name']}"
+    try:
+        validate_repo_id(repo_id)
+    except HFValidationError as error:
+        raise InputError(f"--repo-id: got {repo_id!r}, expected org/name ({' '.join(str(error).split())})") from None
+    return repo_id
 
 
 def cited(key: str) -> str:
@@ -150,9 +154,9 @@ def _front_matter(
     tags += ["onnx"] if model["onnx"] else []
     optional: dict[str, Any] = {
         "base_model": base,
-        "datasets": list(dict.fromkeys(datasets)) or None,
-        "metrics": sorted({figure.row.metric for figure in found.figures if not figure.row.learnt}) or None,
-        "eval_results": evaluation_results(found.figures) or None,
+        "datasets": list(dict.fromkeys(datasets)),
+        "metrics": sorted({figure.row.metric for figure in found.figures if not figure.row.learnt}),
+        "eval_results": evaluation_results(found.figures),
     }
     return ModelCardData(
         license="other" if research else "apache-2.0",
@@ -161,16 +165,8 @@ def _front_matter(
         pipeline_tag=task,
         tags=tags,
         model_name=repo_id.rpartition("/")[2],
-        **{name: value for name, value in optional.items() if value is not None},
+        **{name: value for name, value in optional.items() if value},
     )
-
-
-def _checked(repo_id: str) -> str:
-    try:
-        validate_repo_id(repo_id)
-    except HFValidationError as error:
-        raise InputError(f"--repo-id: got {repo_id!r}, expected org/name ({' '.join(str(error).split())})") from None
-    return repo_id
 
 
 def _is_hub_id(name: str) -> bool:
@@ -179,12 +175,8 @@ def _is_hub_id(name: str) -> bool:
 
 def _environment() -> Environment:
     """Makes the renderer: an unknown name is an error; ``md`` escapes what comes from files."""
-
-    def load(name: str) -> str:
-        return (_HERE / f"{name}.md.jinja").read_text(encoding="utf-8")
-
     environment = Environment(
-        loader=FunctionLoader(load), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        loader=FileSystemLoader(_HERE), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True,
     )  # fmt: skip
     environment.filters.update(md=escaped, fenced=fenced, command=command_of, verdicts=count)

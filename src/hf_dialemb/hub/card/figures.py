@@ -11,23 +11,15 @@ from huggingface_hub import EvalResult
 
 from ...corpora.corpus import ALL
 from ...evaluation.results.flow_tables import is_in_short
-from ...evaluation.results.learnt import LEARNT, Set, learnt_sets, marked
-from ...evaluation.results.rows import Results, Row, check_same_data, data_hashes, place_of, read_results
-from ...evaluation.results.tables import PRINTED_DECIMALS, Column, column_of, printed_figure
+from ...evaluation.results.learnt import Set, learnt_sets, marked
+from ...evaluation.results.rows import Place, Results, Row, check_same_data, data_hashes, place_of, read_results
+from ...evaluation.results.tables import Column, as_papers_print, column_of, printed, printed_figure
 from ...models.errors import InputError
 from .record import matches
 
-Place = tuple[str, str, str, str, str]
-"""Corpus, split, task, metric and setting."""
-
 
 class Figure(NamedTuple):
-    """One figure of the model.
-
-    Attributes:
-        row: The model's.
-        reference: The same of what it is compared with; None where that has none.
-    """
+    """One figure of the model, and the same of what it is compared with; None where that has none."""
 
     row: Row
     reference: Row | None
@@ -35,14 +27,12 @@ class Figure(NamedTuple):
     @property
     def column(self) -> Column:
         """How it is printed."""
-        column = column_of(self.row)
-        return column._replace(decimals=max(column.decimals, PRINTED_DECIMALS))
+        return as_papers_print(column_of(self.row))
 
     @property
     def printed(self) -> str:
-        """The figure, with its deviation where there is one, and a mark where the model learnt from the dialogues."""
-        deviation = "" if self.row.std is None else f" ± {printed_figure(self.column, self.row.std)}"
-        return printed_figure(self.column, self.row.mean) + (LEARNT if self.row.learnt else "") + deviation
+        """The figure as tables print it."""
+        return printed(self.row, self.column)
 
     @property
     def interval(self) -> str:
@@ -53,15 +43,15 @@ class Figure(NamedTuple):
     @property
     def printed_reference(self) -> str:
         """The reference's figure, or a dash."""
-        return "—" if self.reference is None else Figure(self.reference, None).printed
+        return "—" if self.reference is None else printed(self.reference, self.column)
 
     @property
     def difference(self) -> str:
         """What the model has more than the reference, with its sign, or a dash."""
         if self.reference is None:
             return "—"
-        printed = f"{self.row.mean - self.reference.mean:+.{self.column.decimals}f}"
-        return printed[1:] if not float(printed) else printed
+        difference = f"{self.row.mean - self.reference.mean:+.{self.column.decimals}f}"
+        return difference if float(difference) else difference[1:]
 
     @property
     def verdict(self) -> str:
@@ -73,14 +63,11 @@ class Figure(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """All figures of a model.
+    """All figures of a model, in the order of the files; one of a later file replaces the same of an earlier one.
 
-    Attributes:
-        figures: In the order of the files, a figure of a later file in place of the same of an earlier one.
-        others: Figures of other methods' suites, which are only counted, by suite; none of what the model learnt from.
-        reference: What the files call that which the model is compared with, without its place on a machine; None
-            where there is nothing.
-        runs: Of each file its name, its ``run`` object and its figures.
+    ``others`` are figures of other methods' suites, which are only counted, by suite, but for what the model learnt
+    from. ``reference`` is what the files call that which the model is compared with, if anything, without its place on
+    a machine. ``runs`` has of each file its name, its ``run`` object and its figures.
     """
 
     figures: list[Figure]

@@ -1,11 +1,11 @@
-"""What a model card needs of a published folder and of the training behind it, in one small file that can be committed.
+"""What a model card needs of a published folder and of the training behind it, as a small file that can be committed.
 
-Nothing in it is written by hand: it is read from the two folders, and says nothing of where they lie on a machine.
+It is read from the two folders, and says nothing of where they lie on a machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,7 @@ from ...models.backbones import load_pretrained
 from ...models.config import own_settings
 from ...models.errors import InputError
 from ...runs.folder import BASELINE, GRANULARITIES, RunFolder, field_of, read_object
-from ..forms.plain_encoder import SETTINGS_FILE as PLAIN_SETTINGS
-from ..forms.quantisation import RECORD as QUANTISATION
-from .weights import check_same_weights, count_weights
+from ..published_folder import PublishedFolder
 
 SCHEMA = 1
 """The version of the record's format."""
@@ -36,12 +34,13 @@ _EXPORT = "write it with dialemb export"
 
 def make_record(folder: Path, run: Path, licences: Sequence[str] = ()) -> dict[str, Any]:
     """Reads a published folder and its training's."""
-    model, settings = _model(folder)
+    published = PublishedFolder(folder)
+    model, settings = _model(published)
     members = _members(run, model["method"])
     training = [each for path in _runs(run, members) for each in trainings_behind(path)]
     if get_method(model["method"]).trained:
         _check_settings(folder, run, {"method": model["method"], **settings}, training[0]["settings"])
-    check_same_weights(folder, run)
+    published.check_made_of(run)
     return {
         "schema": SCHEMA,
         "name": folder.resolve().name,
@@ -51,7 +50,7 @@ def make_record(folder: Path, run: Path, licences: Sequence[str] = ()) -> dict[s
         "reference": _reference(run, model["method"]),
         "training": training,
         "licences": dict(_licence(each) for each in licences),
-        "quantisation": _quantisation(folder / QUANTISATION),
+        "quantisation": _quantisation(published / PublishedFolder.QUANTISATION),
     }
 
 
@@ -71,31 +70,31 @@ def matches(spec: str, name: str) -> bool:
     return shorter > 0 and one[-shorter:] == other[-shorter:]
 
 
-def _model(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def _model(published: PublishedFolder) -> tuple[dict[str, Any], dict[str, Any]]:
     """Describes the published form; and the settings of its method."""
     from transformers import AutoConfig
 
-    if not (folder / "modules.json").is_file() or not (folder / "config.json").is_file():
+    folder = published.path
+    if not published.holds(published.MODULES, published.CONFIG):
         raise InputError(f"{folder}: got no modules.json and config.json, expected a published model; {_EXPORT}")
     register()
     config = load_pretrained(AutoConfig, str(folder))
-    plain = folder / PLAIN_SETTINGS
-    if plain.is_file():
-        published = read_object(plain, _EXPORT)
-        method = str(field_of(published, "method", str(plain), _EXPORT)).replace("-", "_")
-        settings = dict(field_of(published, "settings", str(plain), _EXPORT))
-        longest = settings.get("encoding_tokens") or field_of(settings, "max_tokens", str(plain), _EXPORT)
+    if published.holds(published.SETTINGS):
+        plain = str(published / published.SETTINGS)
+        found = read_object(Path(plain), _EXPORT)
+        name = str(field_of(found, "method", plain, _EXPORT)).replace("-", "_")
+        settings = dict(field_of(found, "settings", plain, _EXPORT))
+        longest = settings.get("encoding_tokens") or field_of(settings, "max_tokens", plain, _EXPORT)
         kind, limits = "utterances", {"max_tokens": longest}
     else:
-        found = method_of(config)
-        if not getattr(config, "auto_map", None) or found is None:
+        method = method_of(config)
+        if not getattr(config, "auto_map", None) or method is None:
             raise InputError(f"{folder}/config.json: field auto_map: got nothing, expected the model's code; {_EXPORT}")
-        settings = {name: getattr(config, name) for name in own_settings(type(config))}
-        method, kind, limits = found.name, str(found.kind), {name: settings[name] for name in config.limits}
-    parameters, dtype = count_weights(folder)
-    onnx = sorted(path.relative_to(folder).as_posix() for path in folder.glob("onnx/*.onnx"))
-    model = {"method": method, "kind": kind, "dimensions": config.hidden_size, **limits}
-    return {**model, "parameters": parameters, "dtype": dtype, "onnx": onnx}, settings
+        settings = {each: getattr(config, each) for each in own_settings(type(config))}
+        name, kind, limits = method.name, str(method.kind), {each: settings[each] for each in config.limits}
+    parameters, dtype = published.count_weights()
+    model = {"method": name, "kind": kind, "dimensions": config.hidden_size, **limits}
+    return {**model, "parameters": parameters, "dtype": dtype, "onnx": published.graphs()}, settings
 
 
 def _members(run: Path, method: str) -> list[str]:
@@ -121,11 +120,7 @@ def _runs(run: Path, members: Sequence[str]) -> list[Path]:
 
 
 def trainings_behind(run: Path) -> list[dict[str, Any]]:
-    """Reads what a training left, or those whose sum a merged encoder is.
-
-    Raises:
-        InputError: The run has no record, or a part of it had none.
-    """
+    """Reads what a training left, or those whose sum a merged encoder is; an InputError says that some is missing."""
     folder = RunFolder(run.parent if run.name.startswith("checkpoint-") else run)
     report = folder.report()
     if "trainings" not in report:
@@ -215,14 +210,12 @@ def without_places(value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
     return value
 
 
-def corpora_of(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Lists the corpora that a model learnt from."""
-    found: dict[tuple[str, str], None] = {}
-    for training in record["training"]:
-        settings = training["settings"]
+def corpora_of(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Lists the corpora that a model learnt from, each once."""
+    found = []
+    for settings in (training["settings"] for training in record["training"]):
         given = settings["corpus"]
         for item in [given] if isinstance(given, str) else given:
             name, _, split = str(item).partition("/")
-            registered = name in CORPORA
-            found[(name, split or str(settings.get("train_split"))) if registered else (str(item), "")] = None
-    yield from found
+            found.append((name, split or str(settings.get("train_split"))) if name in CORPORA else (str(item), ""))
+    return list(dict.fromkeys(found))

@@ -26,12 +26,11 @@ _KINDS = {
 def shipped_card(run: Path, name: str, results: Sequence[Path]) -> str:
     """Renders the card from the run's record and from results files."""
     settings = RunFolder(run).settings()
-    corpora = sorted(learnt_sets(settings))
     facts = dict(settings, teacher=Path(str(settings["backbone"])).name)
     facts["parts"] = ", ".join(f"{Path(part).name} x {weight:g}" for part, weight in settings.get("parts", {}).items())
     lines = ["| Corpus | Split | Licence | Source |", "| :-- | :-- | :-- | :-- |"]
     terms = set()
-    for corpus, split in corpora:
+    for corpus, split in sorted(learnt_sets(settings)):
         if corpus not in CORPORA:
             raise InputError(f"{run}: learnt from '{corpus}', whose licence the catalogue does not know; train without")
         known = get_corpus(corpus)
@@ -40,19 +39,17 @@ def shipped_card(run: Path, name: str, results: Sequence[Path]) -> str:
     if not terms <= set(TERMS) - {"research"}:
         raise InputError(f"{run}: learnt from a corpus that is for research alone; train without it")
     tags = ["sentence-transformers", "dialogue", "hf_dialemb"]
-    front = {"license": "apache-2.0", "library_name": "sentence-transformers", "pipeline_tag": "sentence-similarity"}
-    head = yaml.safe_dump({**front, "tags": tags}, sort_keys=False)
+    front = {"license": "apache-2.0", "library_name": tags[0], "pipeline_tag": "sentence-similarity", "tags": tags}
     rows = merge_results([read_results(path) for path in results])
     body = [
-        f"---\n{head}---\n\n# {name}\n",
+        f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n# {name}\n",
         _KINDS[settings["method"]].format(**facts) + "\n",
         f'```python\nimport hf_dialemb\n\nhf_dialemb.load_encoder("{name}").encode(dialogues)\n'
         f'SentenceTransformer(str(hf_dialemb.weights("{name}")))  # the same vectors\n```\n',
-        "## Learnt from\n\n"
-        + "\n".join(lines)
-        + "\n\nWhat is measured below is none of these splits and chose nothing; "
-        "single utterances of Dialog2Flow's evaluation file stand in SGD's train split too. `make checkpoints` makes "
-        "it again.\n",
+        "## Learnt from\n",
+        *lines,
+        "\nWhat is measured below is none of these splits and chose nothing; single utterances of Dialog2Flow's "
+        "evaluation file stand in SGD's train split too. `make checkpoints` makes it again.\n",
         *(["## Figures\n\n" + markdown_table(rows)] if rows else []),
     ]
     return "\n".join(body).rstrip() + "\n"

@@ -12,21 +12,16 @@ from transformers import BertTokenizer, PreTrainedTokenizerBase
 
 from ...models.backbone_model import BackboneModel
 from ...models.errors import InputError
-from .report import Report
+from .placing import Report
 
-HEAD_SIZE = 64
-"""Width of an attention head in BERT, PLATO and their kin; weights alone do not tell it."""
+_HEAD_SIZE = 64  # of an attention head in BERT, PLATO and their kin; weights alone do not tell it
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be converted.
+    """What is to be converted: a file, folder or Hub id of a kind, a key of `convert.KINDS`.
 
-    Attributes:
-        kind: A key of `convert.KINDS`.
-        source: File, folder or Hub id.
-        vocabulary: WordPiece vocabulary, a token a line; None takes the one beside the weights.
-        method: The method whose checkpoint it shall become; None leaves it to the kind.
+    Without a WordPiece vocabulary, a token a line, the one beside the weights is taken; without a method, the kind's.
     """
 
     kind: str
@@ -42,17 +37,17 @@ class Request:
 
 @dataclass(frozen=True)
 class Conversion:
-    """A model that holds a foreign checkpoint's values.
-
-    Attributes:
-        model: One of this package's models.
-        tokenizer: Its tokenizer, with chat template.
-        report: What became of every key.
-    """
+    """One of this package's models with a foreign checkpoint's values, and its tokenizer, with chat template."""
 
     model: BackboneModel
     tokenizer: PreTrainedTokenizerBase
     report: Report
+
+
+def vocabulary_in(folder: Path) -> str | None:
+    """Reads the vocabulary beside weights, if there is one."""
+    file = folder / "vocab.txt"
+    return file.read_text(encoding="utf-8") if file.is_file() else None
 
 
 def wordpiece(request: Request, beside: str | None, rows: int) -> PreTrainedTokenizerBase:
@@ -81,23 +76,19 @@ def wordpiece(request: Request, beside: str | None, rows: int) -> PreTrainedToke
 
 def heads_of(width: int) -> int:
     """Returns how many attention heads a width means."""
-    if width % HEAD_SIZE:
-        raise InputError(f"width: got {width}, expected a multiple of {HEAD_SIZE}, the size of an attention head")
-    return width // HEAD_SIZE
+    if width % _HEAD_SIZE:
+        raise InputError(f"width: got {width}, expected a multiple of {_HEAD_SIZE}, the size of an attention head")
+    return width // _HEAD_SIZE
 
 
-def fit_vocabulary(model: BackboneModel, tokenizer: Any, report: Report) -> None:  # noqa: ANN401
+def fit_vocabulary(model: Any, tokenizer: Any, report: Report) -> None:  # noqa: ANN401
     """Gives the token table rows for tokens that the tokenizer was given beyond the vocabulary."""
-    table: Any = model.get_input_embeddings()
-    rows = table.num_embeddings
-    if len(tokenizer) <= rows:
+    table, backbone = model.get_input_embeddings(), model.config.encoder_config
+    rows, count = table.num_embeddings, len(tokenizer)
+    if count <= rows:
         return
-    model.encoder.resize_token_embeddings(len(tokenizer), mean_resizing=False)
-    backbone: Any = model.config.encoder_config
-    backbone.vocab_size = len(tokenizer)
-    table = model.get_input_embeddings()
+    model.encoder.resize_token_embeddings(count, mean_resizing=False)
+    backbone.vocab_size = count
     with torch.no_grad():
-        table.weight[rows:] = 0
-    report.notes.append(
-        f"Rows {rows} to {len(tokenizer) - 1} of the token table are new, zeros, for speakers' markers."
-    )
+        model.get_input_embeddings().weight[rows:] = 0
+    report.notes.append(f"Rows {rows} to {count - 1} of the token table are new, zeros, for speakers' markers.")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,13 @@ import torch
 from ...models import register
 from ...models.errors import InputError, unknown_name
 from ...runs.files import write_json_atomically
+from ..published_folder import appearing_whole
 from .assembly import Conversion, Request
-from .report import Report
+from .placing import Report
 
 KINDS: dict[str, tuple[str, str]] = {
     "plato": ("plato", "read"),
-    "dial2vec": ("dial2vec", "read"),
+    "dial2vec": ("plato", "read_dial2vec"),
     "transformers": ("encoders", "read_transformers"),
     "sentence-transformers": ("encoders", "read_sentence_transformers"),
     "dialogue-cse": ("dialogue_cse", "read"),
@@ -44,7 +45,11 @@ def convert(request: Request, output: Path, partial: bool = False) -> Iterator[s
     yield from report.lines()
     if not report.complete and not partial:
         raise InputError(_incomplete(report))
-    _write(conversion, output)
+    with appearing_whole(output) as folder:
+        conversion.model.save_pretrained(folder)
+        conversion.tokenizer.save_pretrained(folder)
+        write_json_atomically(folder / REPORT_FILE, asdict(report))
+        _load_again(folder, conversion.model)
 
 
 def _incomplete(report: Report) -> str:
@@ -57,17 +62,6 @@ def _incomplete(report: Report) -> str:
         f"'{report.source}': got keys that are {' and '.join(parts)}, expected all keys of {report.kind} alone; "
         "choose another --from, or pass --partial to convert what is there"
     )
-
-
-def _write(conversion: Conversion, output: Path) -> None:
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
-        folder = Path(temporary) / "checkpoint"
-        conversion.model.save_pretrained(folder)
-        conversion.tokenizer.save_pretrained(folder)
-        write_json_atomically(folder / REPORT_FILE, conversion.report.to_json())
-        _load_again(folder, conversion.model)
-        folder.replace(output)
 
 
 def _load_again(folder: Path, model: Any) -> None:  # noqa: ANN401

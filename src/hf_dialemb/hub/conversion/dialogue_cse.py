@@ -7,16 +7,15 @@ import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from numpy.typing import NDArray
 from transformers import BertConfig
 
 from ...models.dialogue_cse import DialogueCSEConfig, DialogueCSEModel
 from ...models.errors import InputError
-from .assembly import Conversion, Request, fit_vocabulary, heads_of, wordpiece
-from .placing import AS_IT_IS, AS_ROW, TRANSPOSED, Reasons, Rule, place, size_of
-from .report import Report
+from .assembly import Conversion, Request, fit_vocabulary, heads_of, vocabulary_in, wordpiece
+from .placing import AS_IT_IS, AS_ROW, TRANSPOSED, Reasons, Report, Rule, place, size_of
 
 _TABLES = ("word_embeddings", "position_embeddings", "token_type_embeddings")
 _REASONS: Reasons = (
@@ -27,25 +26,16 @@ _REASONS: Reasons = (
 )
 
 
-class CheckpointReader(Protocol):
-    """What ``tf.train.load_checkpoint`` returns."""
-
-    def get_variable_to_shape_map(self) -> Mapping[str, Any]:
-        """Returns the shape of every variable by its name."""
-
-    def get_tensor(self, name: str) -> NDArray[Any]:
-        """Returns the values of a variable."""
-
-
 class Variables(Mapping[str, Any]):
     """A checkpoint's variables by name, read when they are asked for."""
 
-    def __init__(self, reader: CheckpointReader) -> None:
+    def __init__(self, reader: Any) -> None:  # noqa: ANN401 - what tf.train.load_checkpoint returns
         self._reader = reader
         self._names = list(reader.get_variable_to_shape_map())
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._reader.get_tensor(name)
+        values: NDArray[Any] = self._reader.get_tensor(name)
+        return values
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -54,7 +44,7 @@ class Variables(Mapping[str, Any]):
         return len(self._names)
 
 
-def open_checkpoint(path: str) -> CheckpointReader:
+def open_checkpoint(path: str) -> Any:  # noqa: ANN401 - TensorFlow's own reader
     """Opens a checkpoint."""
     try:
         tensorflow = import_module("tensorflow")
@@ -63,11 +53,10 @@ def open_checkpoint(path: str) -> CheckpointReader:
             'reading a TensorFlow checkpoint needs TensorFlow; pip install "hf-dialemb[tensorflow]" brings it'
         ) from None
     try:
-        reader: CheckpointReader = tensorflow.train.load_checkpoint(path)
+        return tensorflow.train.load_checkpoint(path)
     except Exception as error:  # errors of its own, of many kinds
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise InputError(f"--input '{path}': got no TensorFlow checkpoint ({reason}), expected one") from None
-    return reader
 
 
 def read(request: Request) -> Conversion:
@@ -84,9 +73,7 @@ def read(request: Request) -> Conversion:
         turn_aggregation="official" if attention else "mean",
         loss_scale="official",
     )
-    vocabulary = folder / "vocab.txt"
-    beside = vocabulary.read_text(encoding="utf-8") if vocabulary.is_file() else None
-    tokenizer = wordpiece(request, beside, backbone.vocab_size)
+    tokenizer = wordpiece(request, vocabulary_in(folder), backbone.vocab_size)
     DialogueCSEModel.prepare_tokenizer(tokenizer, config)
     model = DialogueCSEModel(config)
     report = Report(request.kind, request.source, config.model_type)

@@ -1,7 +1,6 @@
-"""Encoders in transformers' or sentence-transformers' layout into checkpoints of a method.
+"""A backbone and the mean of its tokens, from transformers or sentence-transformers, as a checkpoint of a method.
 
-DSE (``aws-ai/dse-*``), Dialog2Flow (``sergioburdisso/dialog2flow-*``), TOD-BERT (``TODBERT/*``) and whatever else is a
-backbone and the mean of its tokens.
+Such are DSE (``aws-ai/dse-*``), Dialog2Flow (``sergioburdisso/dialog2flow-*``) and TOD-BERT (``TODBERT/*``).
 """
 
 from __future__ import annotations
@@ -19,10 +18,8 @@ from ...models.backbone_model import BackboneModel, position_offset
 from ...models.backbones import load_pretrained
 from ...models.errors import InputError, unknown_name
 from .assembly import Conversion, Request, fit_vocabulary
-from .placing import Reasons, Rule, place
-from .report import Report
-from .sentence_layout import SentenceLayout, read_layout
-from .weights import local_folder, read_weights
+from .foreign_folder import SentenceLayout, local_folder, read_layout, read_weights
+from .placing import Reasons, Report, Rule, place
 
 METHODS = ("dse", "dialog2flow", "dialogue_cse", "dial2vec")
 """Methods whose checkpoint such an encoder can become."""
@@ -69,17 +66,25 @@ def _read(request: Request, layout: SentenceLayout) -> Conversion:
         settings["max_tokens"] = layout.max_tokens
     config_class: Any = method.config_class
     config = config_class(encoder_config=backbone, **settings)
-    _fit_positions(config, backbone)
+    limit = getattr(backbone, "max_position_embeddings", None)
+    if limit is not None:  # a configuration's default may be more than the backbone has positions for
+        config.max_tokens = min(config.max_tokens, limit - position_offset(backbone))
     model_class: Any = method.model_class
     model_class.prepare_tokenizer(tokenizer, config)
     model: BackboneModel = model_class(config)
-    report = Report(request.kind, request.source, config.model_type, notes=list(layout.notes))
+    report = Report(request.kind, request.source, config.model_type)
     state = model.state_dict()
     report.made = {key: "zeros, as before any training" for key in state if not key.startswith(("encoder.", "heads."))}
-    rules = [*_encoder_rules(tensors, state, model), *(_head_rules() if head else ())]
+    rules = [*_encoder_rules(tensors, state, model)]
+    rules += [Rule(key, (key.replace("contrast_head", "heads.pairs"),)) for key in _HEAD if head]
     place(tensors, rules, state, _REASONS, report)
     fit_vocabulary(model, tokenizer, report)
-    report.notes += _tod_bert_notes(tokenizer, request.source)
+    if {"[sys]", "[usr]"} <= {token.lower() for token in tokenizer.get_vocab()}:
+        report.notes.append(
+            "TOD-BERT's tokens [sys] and [usr] stay in the vocabulary; nothing writes them into a text. Its own tasks "
+            "read the first token's vector instead of the mean: dialemb evaluate --model "
+            f"{request.source}@cls measures that."
+        )
     return Conversion(model, tokenizer, report)
 
 
@@ -111,13 +116,6 @@ def _tokenizer(layout: SentenceLayout) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def _fit_positions(config: Any, backbone: Any) -> None:  # noqa: ANN401
-    # What a configuration sets by default may be more than the backbone has positions for.
-    limit = getattr(backbone, "max_position_embeddings", None)
-    if limit is not None:
-        config.max_tokens = min(config.max_tokens, limit - position_offset(backbone))
-
-
 def _encoder_rules(tensors: Mapping[str, Any], state: Mapping[str, Any], model: Any) -> Iterator[Rule]:  # noqa: ANN401
     prefix = f"{model.encoder.base_model_prefix}."
     prefixed = any(key.startswith(prefix) for key in tensors)
@@ -128,16 +126,3 @@ def _encoder_rules(tensors: Mapping[str, Any], state: Mapping[str, Any], model: 
         name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name))
         if f"encoder.{name}" in state:
             yield Rule(key, (f"encoder.{name}",))
-
-
-def _head_rules() -> Iterator[Rule]:
-    for key in _HEAD:
-        yield Rule(key, (key.replace("contrast_head", "heads.pairs"),))
-
-
-def _tod_bert_notes(tokenizer: PreTrainedTokenizerBase, source: str) -> Iterator[str]:
-    if {"[sys]", "[usr]"} <= {token.lower() for token in tokenizer.get_vocab()}:
-        yield (
-            "TOD-BERT's tokens [sys] and [usr] stay in the vocabulary; nothing writes them into a text. Its own tasks "
-            f"read the first token's vector instead of the mean: dialemb evaluate --model {source}@cls measures that."
-        )

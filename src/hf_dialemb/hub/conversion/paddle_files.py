@@ -132,32 +132,20 @@ class _Array:
         self.array = np.frombuffer(data, kind.dtype).reshape(shape, order="F" if fortran else "C")
 
 
-def _empty_array(kind: type, shape: Any, code: Any) -> _Array:  # noqa: ANN401 - as pickled
-    return _Array()
-
-
 def _latin1(text: str, encoding: str) -> bytes:
     if encoding not in ("latin1", "latin-1"):
         raise ValueError(f"got bytes in the encoding {encoding!r}, expected latin1")
     return text.encode("latin1")
 
 
-def _no_bytes() -> bytes:
-    return b""
-
-
-def _ordered(pairs: Any = ()) -> dict[Any, Any]:  # noqa: ANN401
-    return dict(pairs)
-
-
 _ALLOWED: dict[tuple[str, str], Any] = {
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _Dtype,
-    ("numpy.core.multiarray", "_reconstruct"): _empty_array,
-    ("numpy._core.multiarray", "_reconstruct"): _empty_array,
+    ("numpy.core.multiarray", "_reconstruct"): lambda kind, shape, code: _Array(),
+    ("numpy._core.multiarray", "_reconstruct"): lambda kind, shape, code: _Array(),
     ("_codecs", "encode"): _latin1,
-    ("__builtin__", "bytes"): _no_bytes,  # how old protocols write no bytes at all
-    ("collections", "OrderedDict"): _ordered,
+    ("__builtin__", "bytes"): lambda: b"",  # how old protocols write no bytes at all
+    ("collections", "OrderedDict"): lambda pairs=(): dict(pairs),
 }
 
 

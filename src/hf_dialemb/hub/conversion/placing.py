@@ -1,27 +1,74 @@
-"""From a foreign checkpoint's keys to ours: rules, applied with every shape checked and every key accounted for."""
+"""From a foreign checkpoint's keys to ours: rules, applied with every shape checked, and an account of every key."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ...models.errors import InputError
-from .report import Placed, Report
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A key, here and there, whose values are in the model; what was done to them may be nothing."""
+
+    source: str
+    target: str
+    shape: tuple[int, ...]
+    change: str
+
+
+@dataclass
+class Report:
+    """An account of all keys, those of the source and those of the model.
+
+    ``made`` are keys of the model that need no source, ``dropped`` keys of the source that the model has no use for,
+    each with the reason; ``missing`` are keys that the source should have and has not, ``unexpected`` those that nobody
+    knows.
+    """
+
+    kind: str
+    source: str
+    model_type: str = ""
+    used: list[Placed] = field(default_factory=list)
+    made: dict[str, str] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    unexpected: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing or unexpected."""
+        return not self.missing and not self.unexpected
+
+    def lines(self) -> Iterator[str]:
+        """Yields a line for every key, then the sums."""
+        for placed in self.used:
+            change = f" ({placed.change})" if placed.change else ""
+            yield f"used        {placed.source} -> {placed.target} {list(placed.shape)}{change}"
+        for key, reason in self.made.items():
+            yield f"made        {key}: {reason}"
+        for key, reason in self.dropped.items():
+            yield f"dropped     {key}: {reason}"
+        for name, keys in (("missing", self.missing), ("unexpected", self.unexpected)):
+            for key in keys:
+                yield f"{name:<11} {key}"
+        yield from self.notes
+        yield (
+            f"{self.model_type}: {len({placed.source for placed in self.used})} keys used, {len(self.made)} made, "
+            f"{len(self.dropped)} dropped, {len(self.missing)} missing, {len(self.unexpected)} unexpected"
+        )
 
 
 @dataclass(frozen=True)
 class Change:
-    """What is done to a tensor before it is placed.
-
-    Attributes:
-        text: How the report names it.
-        apply: From one tensor to one for each target.
-    """
+    """What is done to a tensor before it is placed, so that there is one for each target."""
 
     text: str
     apply: Callable[[Tensor], Sequence[Tensor]]
@@ -37,13 +84,7 @@ AS_ROW = Change("as a row", lambda tensor: (tensor.unsqueeze(0),))
 
 @dataclass(frozen=True)
 class Rule:
-    """Where a key goes.
-
-    Attributes:
-        source: Its name in the foreign checkpoint.
-        targets: Its names in the model, one for each tensor that ``change`` makes.
-        change: What is done to it.
-    """
+    """Where a key goes: its names in the model, one for each tensor that the change makes."""
 
     source: str
     targets: tuple[str, ...]
@@ -65,9 +106,7 @@ def place(
     filled = {placed.target for placed in report.used} | report.made.keys()
     report.missing += [target for target in state if target not in filled]
     known = {rule.source for rule in rules}
-    for key in tensors:
-        if key in known:
-            continue
+    for key in (key for key in tensors if key not in known):
         reason = next((reason for pattern, reason in reasons if re.fullmatch(pattern, key)), None)
         if reason is None:
             report.unexpected.append(key)
@@ -81,11 +120,11 @@ def _place_one(rule: Rule, value: Any, state: Mapping[str, Tensor], report: Repo
     expected = [tuple(state[target].shape) for target in rule.targets]
     got = [tuple(part.shape) for part in parts]
     if got != expected:
+        change = f" ({rule.change.text})" if rule.change.text else ""
         raise InputError(
-            f"key '{rule.source}': got the shape {tuple(tensor.shape)}, which gives "
-            f"{' and '.join(map(str, got))}{f' ({rule.change.text})' if rule.change.text else ''}; expected "
-            f"{' and '.join(map(str, expected))} for {', '.join(rule.targets)}; "
-            "the file is damaged, or its model is of another form"
+            f"key '{rule.source}': got the shape {tuple(tensor.shape)}, which gives {' and '.join(map(str, got))}"
+            f"{change}; expected {' and '.join(map(str, expected))} for {', '.join(rule.targets)}; the file is "
+            "damaged, or its model is of another form"
         )
     with torch.no_grad():
         for target, part in zip(rule.targets, parts, strict=True):

@@ -1,5 +1,8 @@
 """PLATO (Bao et al., ACL 2020) into a dial2vec checkpoint: from paddle's parameters, or from the port to torch.
 
+Or from a checkpoint of dial2vec's released program (``*.best_model.pkl``), where it lies below the prefix ``bert.``:
+the program saves the state of its module, but a module that was saved whole reads as well.
+
 PLATO sums the embeddings of token, position, type and turn, normalises, and runs post-norm blocks with a fused
 projection to query, key and value: BERT's layers under other names. Its types are speakers, 0 the bot and 1 the user;
 its turns count down to 1, 0 being the response; its positions begin anew in every utterance.
@@ -18,24 +21,12 @@ from transformers import BertConfig
 
 from ...models.dial2vec import Dial2VecConfig, Dial2VecModel
 from ...models.errors import InputError
-from .assembly import Conversion, Request, fit_vocabulary, heads_of, wordpiece
+from .assembly import Conversion, Request, fit_vocabulary, heads_of, vocabulary_in, wordpiece
 from .paddle_files import is_paddle, read_paddle
-from .placing import (
-    AS_IT_IS,
-    IN_THREE,
-    REVERSED,
-    TRANSPOSED,
-    TRANSPOSED_IN_THREE,
-    Change,
-    Reasons,
-    Rule,
-    place,
-    size_of,
-)
-from .report import Report
-from .torch_files import read_tensors
+from .placing import AS_IT_IS, IN_THREE, REVERSED, TRANSPOSED, TRANSPOSED_IN_THREE, Change, Report, Rule, place, size_of
+from .torch_files import read_module, read_tensors
 
-_PADDLE = "Model/UnifiedTransformer_0"
+_PADDLE, _DIAL2VEC = "Model/UnifiedTransformer_0", "bert."
 
 _TABLES = (  # of the port, of paddle, of ours
     ("embedder.token_embedding.weight", "/Embedder_0/Embedding_0.w_0", "encoder.embeddings.word_embeddings.weight"),
@@ -79,22 +70,29 @@ SETTINGS: dict[str, Any] = {
 
 
 def read(request: Request) -> Conversion:
-    """Reads PLATO.
-
-    Args:
-        request: A file (paddle's parameters, ``.pt`` of the port, or a tar archive), or a folder that holds one.
-
-    Raises:
-        InputError: It is not PLATO, is damaged, or has no vocabulary.
-    """
+    """Reads PLATO: paddle's parameters, ``.pt`` of the port, a tar archive, or a folder that holds one of them."""
     request.only_method("dial2vec")
     tensors, beside = _read_source(Path(request.source))
     paddle = any(key.startswith(_PADDLE) for key in tensors)
-    return build(request, tensors, _PADDLE if paddle else "", beside)
+    return _build(request, tensors, _PADDLE if paddle else "", beside)
 
 
-def build(request: Request, tensors: Mapping[str, Any], prefix: str, beside: str | None) -> Conversion:
-    """Makes a dial2vec model of PLATO's tensors."""
+def read_dial2vec(request: Request) -> Conversion:
+    """Reads a checkpoint of dial2vec's released program whose backbone is PLATO."""
+    request.only_method("dial2vec")
+    path = Path(request.source)
+    if not path.is_file():
+        raise InputError(f"--input '{path}': got no such file, expected a .best_model.pkl of dial2vec")
+    tensors = read_module(path)
+    if f"{_DIAL2VEC}embeddings.word_embeddings.weight" in tensors:
+        raise InputError(
+            f"'{path}': got the backbone BERT, expected PLATO; the program reads dialogues without a closing [SEP] "
+            "there, which no layout of this package does"
+        )
+    return _build(request, tensors, _DIAL2VEC, vocabulary_in(path.parent))
+
+
+def _build(request: Request, tensors: Mapping[str, Any], prefix: str, beside: str | None) -> Conversion:
     paddle = prefix == _PADDLE
     tables = [prefix + row[paddle] for row in _TABLES]
     (rows, width), (positions, _), _, (turns, _) = (size_of(tensors, table, "PLATO") for table in tables[:4])
@@ -120,8 +118,9 @@ def build(request: Request, tensors: Mapping[str, Any], prefix: str, beside: str
         "encoder.embeddings.token_type_embeddings.weight": "zeros; PLATO's types are speakers, in role_embeddings",
         "center": "zeros; nothing is taken off the embeddings",
     }
-    reasons = _reasons(prefix, paddle)
-    place(tensors, list(_rules(prefix, paddle, layers)), model.state_dict(), reasons, report)
+    start = re.escape(prefix) + (r"[./]" if paddle else "")
+    reasons = [(f"{start}(?:{pattern})", why) for pattern, why in _WHY_DROPPED.items()]
+    place(tensors, _rules(prefix, paddle, layers), model.state_dict(), reasons, report)
     fit_vocabulary(model, tokenizer, report)
     report.notes.append("Role 0 of ours is the user and 1 the assistant; PLATO's type 0 is the bot and 1 the user.")
     return Conversion(model, tokenizer, report)
@@ -146,11 +145,6 @@ def _change(names: tuple[str, ...], transposed: bool) -> Change:
     return TRANSPOSED if transposed else AS_IT_IS
 
 
-def _reasons(prefix: str, paddle: bool) -> Reasons:
-    start = re.escape(prefix) + (r"[./]" if paddle else "")
-    return [(f"{start}(?:{pattern})", why) for pattern, why in _WHY_DROPPED.items()]
-
-
 def _read_source(path: Path) -> tuple[Mapping[str, Any], str | None]:
     if path.is_dir():
         weights = [file for file in sorted(path.rglob("*")) if file.is_file() and _is_weights(file.name)]
@@ -160,15 +154,13 @@ def _read_source(path: Path) -> tuple[Mapping[str, Any], str | None]:
                 f"'{path}': got {len(weights)} files of weights ({names}), expected one, such as PLATO.pdparams or "
                 "PLATO.pt; name the file itself (--input)"
             )
-        vocabularies = sorted(path.rglob("vocab.txt"))
-        text = vocabularies[0].read_text(encoding="utf-8") if len(vocabularies) == 1 else None
-        return _read_file(weights[0]), text
+        vocabularies = list(path.rglob("vocab.txt"))
+        return _read_file(weights[0]), vocabulary_in(vocabularies[0].parent) if len(vocabularies) == 1 else None
     if not path.is_file():
         raise InputError(f"--input '{path}': got no such file or folder, expected PLATO's weights")
     if path.name.endswith((".tar", ".tar.gz", ".tgz")):
         return _read_archive(path)
-    beside = path.parent / "vocab.txt"
-    return _read_file(path), beside.read_text(encoding="utf-8") if beside.is_file() else None
+    return _read_file(path), vocabulary_in(path.parent)
 
 
 def _is_weights(name: str) -> bool:

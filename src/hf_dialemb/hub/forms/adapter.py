@@ -9,6 +9,7 @@ from safetensors.torch import save_file
 
 from ...models.merged import Factors
 from ...runs.sentence_files import write_record
+from ..published_folder import PublishedFolder
 
 FOLDER = "adapter"
 """Where it lies in a merged encoder's folder."""
@@ -24,17 +25,17 @@ def write_adapter(folder: Path, adapter: Mapping[str, Factors], backbone: str) -
         for name, (down, up) in adapter.items()
         for letter, matrix in (("A", down), ("B", up))
     }
-    save_file(tensors, folder / "adapter_model.safetensors", metadata={"format": "pt"})
-    ranks = {len(down) for down, _ in adapter.values()}
+    save_file(tensors, folder / PublishedFolder.ADAPTER_WEIGHTS, metadata={"format": "pt"})
+    rank = max(len(down) for down, _ in adapter.values())
     record = {
         "peft_type": "LORA",
         "task_type": "FEATURE_EXTRACTION",
         "base_model_name_or_path": backbone,
-        "r": max(ranks),
-        "lora_alpha": max(ranks),  # a factor of one
+        "r": rank,
+        "lora_alpha": rank,  # a factor of one
         "lora_dropout": 0.0,
         "bias": "none",
         "target_modules": sorted(adapter),  # whole names: "dense" would find the pooler too
         "inference_mode": True,
     }
-    write_record(folder / "adapter_config.json", record)
+    write_record(folder / PublishedFolder.ADAPTER_CONFIG, record)

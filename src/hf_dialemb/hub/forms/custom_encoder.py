@@ -5,7 +5,6 @@ AutoModel and SentenceTransformer load it where this package is imported, and wh
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from importlib import import_module
@@ -17,8 +16,9 @@ from transformers import PreTrainedModel
 from ...models.dialogue import Dialogue
 from ...models.encoder import DialogueEncoder, encode, set_template
 from ...runs.sentence_files import write_files_of_our_own, write_record
+from ..published_folder import PublishedFolder
 from .precision import AS_TRAINED, WeightForm
-from .verification import WITHOUT_PACKAGE, compare, run_afresh
+from .verification import ENVIRONMENTS, compare, run_afresh
 
 TOLERANCE = 1e-5
 """Largest difference between two ways to load a checkpoint, relative to the largest value of the embeddings."""
@@ -58,24 +58,14 @@ np.savez(output, vectors=SentenceTransformer(path, device="cpu", **OPTIONS).enco
 """
 
 WAYS = {
-    "AutoModel, package imported": "import hf_dialemb\nOPTIONS = {}\n" + _LOAD_MODEL,
-    "AutoModel, package absent, trust_remote_code": WITHOUT_PACKAGE
-    + "OPTIONS = {'trust_remote_code': True}\n"
-    + _LOAD_MODEL,
-    "SentenceTransformer, package imported": "import hf_dialemb\nOPTIONS = {}\n" + _LOAD_SENTENCE_TRANSFORMER,
-    "SentenceTransformer, package absent, trust_remote_code": WITHOUT_PACKAGE
-    + "OPTIONS = {'trust_remote_code': True}\n"
-    + _LOAD_SENTENCE_TRANSFORMER,
+    f"{library}, {where}": beginning + program
+    for library, program in (("AutoModel", _LOAD_MODEL), ("SentenceTransformer", _LOAD_SENTENCE_TRANSFORMER))
+    for where, beginning in ENVIRONMENTS.items()
 }
 """Every way that a stranger may load such a checkpoint, as a program for a fresh process."""
 
 
-def write(
-    model: PreTrainedModel,
-    tokenizer: Any,  # noqa: ANN401
-    folder: Path,
-    weights: WeightForm = AS_TRAINED,
-) -> None:
+def write(model: PreTrainedModel, tokenizer: Any, folder: Path, weights: WeightForm = AS_TRAINED) -> None:  # noqa: ANN401
     """Writes weights, tokenizer, the model's code and the sentence-transformers files."""
     from transformers.dynamic_module_utils import get_relative_import_files
 
@@ -87,13 +77,13 @@ def write(
     file = Path(str(module.__file__))
     for path in [file, *map(Path, get_relative_import_files(str(file)))]:
         shutil.copyfile(path, folder / path.name)
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config = PublishedFolder(folder).record(PublishedFolder.CONFIG)
     config["auto_map"] = {
         "AutoConfig": f"{file.stem}.{type(model.config).__name__}",
         "AutoModel": f"{file.stem}.{type(model).__name__}",
     }
     _forget_places(config)
-    write_record(folder / "config.json", config)
+    write_record(folder / PublishedFolder.CONFIG, config)
     write_files_of_our_own(folder, model.config)
 
 
@@ -105,23 +95,12 @@ def _forget_places(config: Any) -> None:  # noqa: ANN401 - whatever JSON can hol
         _forget_places(part)
 
 
-def verify(
-    folder: Path,
-    model: DialogueEncoder,
-    tokenizer: Any,  # noqa: ANN401
-    tolerance: float = TOLERANCE,
-) -> Iterator[str]:
+def verify(folder: Path, model: DialogueEncoder, tokenizer: Any, tolerance: float = TOLERANCE) -> Iterator[str]:  # noqa: ANN401
     """Loads a published folder in fresh processes, in every way of `WAYS`, and compares embeddings."""
     probes = list(_PROBES)
     if model.config.role_alignment == "fixed":  # no template knows the released program's shifted roles
-        probes.append(_too_long(model.config.max_tokens))
+        turns = _PROBES[0] * (1 + model.config.max_tokens // 10)  # more than fit, of several lengths
+        probes.append([{**turn, "content": f"{place}. {turn['content']}"} for place, turn in enumerate(turns)])
     expected = encode(model, tokenizer, [Dialogue.from_messages(messages) for messages in probes])
     for way, program in WAYS.items():
-        vectors = run_afresh(way, program, folder, probes)["vectors"]
-        yield compare(way, vectors, expected, tolerance)
-
-
-def _too_long(max_tokens: int) -> list[dict[str, str]]:
-    """Makes a dialogue that does not fit, of turns of several lengths."""
-    turns = _PROBES[0] * (1 + max_tokens // 10)
-    return [{**turn, "content": f"{place}. {turn['content']}"} for place, turn in enumerate(turns)]
+        yield compare(way, run_afresh(way, program, folder, probes)["vectors"], expected, tolerance)

@@ -15,17 +15,9 @@ from ...models.errors import InputError
 
 
 class OnnxEncoder:
-    """Embeds what the chat template of a published folder renders.
+    """Embeds what the chat template of a published folder renders, by one of its graphs, or else raises InputError.
 
     Of a text that is too long the tokenizer drops the last token too, which AutoModel and sentence-transformers keep.
-
-    Args:
-        folder: The published form.
-        file: Which graph, below ``onnx``.
-        batch_size: How many texts go through the graph at once.
-
-    Raises:
-        InputError: There is no such graph.
     """
 
     def __init__(self, folder: str | Path, file: str = "model.onnx", batch_size: int = 32) -> None:
@@ -51,14 +43,9 @@ class OnnxEncoder:
         parts = [np.zeros((0, self.session.get_outputs()[0].shape[1]), dtype=np.float32)]
         for start in range(0, len(order), self.batch_size):
             chosen = [conversations[row] for row in order[start : start + self.batch_size]]
-            batch = self.tokenizer.apply_chat_template(
-                chosen,
-                return_dict=True,
-                return_tensors="np",
-                padding=True,
-                truncation=True,
-                tokenizer_kwargs={"padding_side": "right", "verbose": False},
-            )
+            options = {"return_tensors": "np", "padding": True, "truncation": True, "return_dict": True}
+            how = {"padding_side": "right", "verbose": False}
+            batch = self.tokenizer.apply_chat_template(chosen, **options, tokenizer_kwargs=how)
             feed = {name: batch[name].astype(np.int64) for name in ("input_ids", "attention_mask")}
             parts.append(self.session.run(None, feed)[0])
         return np.concatenate(parts)[np.argsort(order)]

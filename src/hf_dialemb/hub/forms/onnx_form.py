@@ -20,16 +20,14 @@ import torch
 from torch import Tensor, nn
 
 from ...models.errors import InputError
+from ..published_folder import PublishedFolder
 from .verification import compare
 
 TOLERANCE = 1e-4
 """Largest difference from the vectors of the checkpoint, relative to their largest value."""
 
-FILE = "onnx/model.onnx"
-"""Where the graph lies in a published folder; the browser's library of transformers looks for it there too."""
-
+FILE = PublishedFolder.ONNX
 INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
-_AXES = ("batch", "tokens")
 
 
 def check_onnx() -> None:
@@ -79,7 +77,7 @@ def _program(embedder: nn.Module, config: Any) -> Any:  # noqa: ANN401 - of a li
         dynamo=True,
         input_names=INPUTS,
         output_names=[OUTPUT],
-        dynamic_shapes={name: dict(enumerate(_AXES)) for name in INPUTS},
+        dynamic_shapes={name: {0: "batch", 1: "tokens"} for name in INPUTS},
         verbose=False,
     )
 

@@ -1,11 +1,11 @@
 """The published form of utterance encoders: a plain backbone and the mean of its tokens, without code of ours.
 
-Transformers, sentence-transformers 6, and servers that read BERT and its kin load it, and none needs this package
-or ``trust_remote_code``. Strings, and messages, whose contents are joined by spaces, get the vectors of
+Transformers, sentence-transformers 6, and servers that read BERT and its kin load it, and none needs this package or
+``trust_remote_code``. Strings, and messages, whose contents are joined by spaces, get the vectors of
 `encode_utterances`. Three things cannot be had without code of ours:
 
-- A tokenizer that is given a string itself reads ``[SEP]`` and its like as control tokens. If it did not, it could not
-  read the chat template; so render a message, as sentence-transformers does with strings too.
+- A tokenizer that is given a string itself reads ``[SEP]`` and its like as control tokens, as it must to read the chat
+  template; so render a message, as sentence-transformers does with strings too.
 - ``apply_chat_template`` cuts off the closing token of what is too long. For strings the tokenizer keeps it, and for
   messages sentence-transformers restores it.
 - sentence-transformers takes ``system`` messages for a part of the template: what is too long and ends in one is cut
@@ -14,7 +14,6 @@ or ``trust_remote_code``. Strings, and messages, whose contents are joined by sp
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,14 +28,14 @@ from ...models.layout import Truncation, tokenize_utterances
 from ...models.markers import special_texts
 from ...models.utterance import UtteranceEncoder
 from ...runs.sentence_files import write_record, write_sentence_files
+from ..published_folder import PublishedFolder
 from .precision import AS_TRAINED, WeightForm
 from .verification import WITHOUT_PACKAGE, compare, run_afresh
 
 TOLERANCE = 1e-6
 """Largest difference from the vectors of the checkpoint, relative to their largest value."""
 
-SETTINGS_FILE = "hf_dialemb_config.json"
-"""Names the method and its settings, which the backbone's own config cannot."""
+SETTINGS_FILE = PublishedFolder.SETTINGS
 
 _STALE = ("is_local", "local_files_only", "max_length")  # how this machine found the tokenizer, its limit of old
 
@@ -88,16 +87,15 @@ def write(
         "modality_config": {"text": tokens, "message": {**tokens, "format": "flat"}},
         "module_output_name": "token_embeddings",
     }
-    write_sentence_files(folder, {"": "Transformer", "1_Pooling": "Pooling"}, settings)
+    write_sentence_files(folder, {"": "Transformer", PublishedFolder.POOLING: "Pooling"}, settings)
     # One key per mode, as all servers read it; the newer form with a single key is ignored by some without a word.
     modes = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
     chosen = {"mean": "mean_tokens", "cls": "cls_token"}[model.config.pooling]
     pooling = {f"pooling_mode_{mode}": mode == chosen for mode in modes}
-    (folder / "1_Pooling").mkdir()
-    write_record(
-        folder / "1_Pooling" / "config.json",
-        {"word_embedding_dimension": model.config.hidden_size, **pooling, "include_prompt": True},
-    )
+    place = folder / PublishedFolder.POOLING
+    place.mkdir()
+    form = {"word_embedding_dimension": model.config.hidden_size, **pooling, "include_prompt": True}
+    write_record(place / PublishedFolder.CONFIG, form)
 
 
 def verify(
@@ -136,10 +134,7 @@ def _probes(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> dict[str, li
 
 
 def _unused_weights(encoder: nn.Module) -> dict[str, Tensor]:
-    """Fills up what the backbone's class has and ours has not, its pooler, with zeros.
-
-    Left out, each loading would report it as missing and draw it at random.
-    """
+    """Makes zeros of the pooler that ours lacks, which each loading would report as missing and draw at random."""
     with torch.device("meta"):
         complete = AutoModel.from_config(encoder.config).state_dict()
     missing = complete.keys() - encoder.state_dict().keys()
@@ -152,16 +147,15 @@ def _write_tokenizer(tokenizer: PreTrainedTokenizerBase, max_tokens: int, folder
     backend.no_padding()  # readers of tokenizer.json alone get no padding to a fixed length, and our limit
     backend.enable_truncation(max_tokens)
     tokenizer.save_pretrained(folder)
-    file = folder / "tokenizer_config.json"
-    config = json.loads(file.read_text(encoding="utf-8"))
-    write_record(file, {key: value for key, value in config.items() if key not in _STALE})
+    config = PublishedFolder(folder).record(PublishedFolder.TOKENIZER_CONFIG)
+    kept = {key: value for key, value in config.items() if key not in _STALE}
+    write_record(folder / PublishedFolder.TOKENIZER_CONFIG, kept)
 
 
 def _settings(config: UtteranceConfig) -> dict[str, Any]:
     """Returns a config's settings; of a folder on this machine only the name."""
     settings = {name: getattr(config, name) for name in own_settings(type(config))}
-    return {name: Path(value).name if _is_folder(value) else value for name, value in settings.items()}
-
-
-def _is_folder(value: Any) -> bool:  # noqa: ANN401
-    return isinstance(value, str) and (Path(value).is_absolute() or Path(value).is_dir())
+    for name, value in settings.items():
+        if isinstance(value, str) and (Path(value).is_absolute() or Path(value).is_dir()):
+            settings[name] = Path(value).name
+    return settings

@@ -29,13 +29,7 @@ Model = TypeVar("Model", bound=nn.Module)
 
 @dataclass(frozen=True)
 class WeightForm:
-    """How weights are written.
-
-    Attributes:
-        dtype: What they are rounded to; None leaves them to the published form.
-        max_shard_size: Largest file, such as ``"1GB"``; more than that is written in several, with an index. None
-            leaves it to transformers.
-    """
+    """What weights are rounded to, and their largest file, such as ``"1GB"``; None leaves either as it would be."""
 
     dtype: torch.dtype | None = None
     max_shard_size: str | None = None

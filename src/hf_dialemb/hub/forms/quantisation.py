@@ -17,17 +17,12 @@ import numpy as np
 
 from ...models.errors import InputError
 from ...runs.sentence_files import write_record
+from ..published_folder import PublishedFolder
 from .onnx_encoder import OnnxEncoder
-from .onnx_form import FILE, quietly
+from .onnx_form import quietly
 
 if TYPE_CHECKING:
-    from ...evaluation.tasks.task import Measurement, Problem
-
-INT8_FILE = "onnx/model_int8.onnx"
-"""Where the 8-bit graph lies in a published folder."""
-
-RECORD = "onnx/quantisation.json"
-"""What the 8-bit graph costs."""
+    from ...evaluation.tasks.task import Problem
 
 LOWEST_COSINE = 0.8
 """To float32, on average over probe texts; a graph below that is broken."""
@@ -37,16 +32,7 @@ _PROBES = 60
 
 @dataclass(frozen=True)
 class TaskChoice:
-    """Tasks to measure the loss by.
-
-    Attributes:
-        corpus: A corpus's name, or a file, folder or Hub dataset.
-        data_dir: Where it lies.
-        split: Which part of it.
-        tasks: Names of tasks; none for those that suit the corpus.
-        limit: At most so many items.
-        seeds: Repeats of everything that draws at random.
-    """
+    """Tasks to measure the loss by, on a part of a corpus; none named stand for those that suit it."""
 
     corpus: str
     data_dir: str | Path | None = None
@@ -58,12 +44,7 @@ class TaskChoice:
 
 @dataclass(frozen=True)
 class LoadedTasks:
-    """What a choice stands for.
-
-    Attributes:
-        choice: The choice.
-        problems: A problem for each task.
-    """
+    """What a choice stands for: a problem for each task."""
 
     choice: TaskChoice
     problems: Mapping[str, Problem]
@@ -87,18 +68,18 @@ def write_int8(folder: Path, utterances: bool, tasks: LoadedTasks | None = None)
     """Quantises the graph of a published folder, and measures what that costs."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
+    graphs = {"float32": PublishedFolder.ONNX, "int8": PublishedFolder.INT8}
+    large, small = (folder / file for file in graphs.values())
     with quietly():
-        quantize_dynamic(
-            folder / FILE, folder / INT8_FILE, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8
-        )
-    encoders = {name: OnnxEncoder(folder, Path(file).name) for name, file in (("float32", FILE), ("int8", INT8_FILE))}
+        quantize_dynamic(large, small, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
+    encoders = {name: OnnxEncoder(folder, Path(file).name) for name, file in graphs.items()}
     cosines = _cosines(encoders, utterances)
     if not cosines.mean() >= LOWEST_COSINE:
         raise InputError(
             f"The 8-bit graph gives other embeddings: their cosine to those in float32 is {cosines.mean():.3f} on "
             f"average, expected at least {LOWEST_COSINE}; publish without it"
         )
-    sizes = {name: (folder / name).stat().st_size for name in (FILE, INT8_FILE)}
+    sizes = {file: (folder / file).stat().st_size for file in graphs.values()}
     figures = _figures(encoders, tasks)
     record = {
         "method": f"onnxruntime {version('onnxruntime')}, quantize_dynamic: 7-bit weights, per channel",
@@ -107,10 +88,10 @@ def write_int8(folder: Path, utterances: bool, tasks: LoadedTasks | None = None)
         "config": {name: problem.config for name, problem in tasks.problems.items()} if tasks else {},
         "figures": figures,
     }
-    write_record(folder / RECORD, json.loads(json.dumps(record, default=str)))
-    small, large = sizes[INT8_FILE] / 1e6, sizes[FILE] / 1e6
+    write_record(folder / PublishedFolder.QUANTISATION, json.loads(json.dumps(record, default=str)))
+    whole, cut = (size / 1e6 for size in sizes.values())
     yield (
-        f"Quantised: {small:.1f} MB of {large:.1f} MB; cosine to float32 {cosines.mean():.4f} on average, "
+        f"Quantised: {cut:.1f} MB of {whole:.1f} MB; cosine to float32 {cosines.mean():.4f} on average, "
         f"{cosines.min():.4f} at least, on {len(cosines)} texts"
     )
     for row in figures:
@@ -137,22 +118,14 @@ def _figures(encoders: Mapping[str, OnnxEncoder], tasks: LoadedTasks | None) -> 
     from ...encoders.remembering import RememberingEncoder
     from ...evaluation.run import measure
 
-    found: dict[str, dict[tuple[str, str, str], Measurement]] = {}
+    choice, found = tasks.choice, {}
     for name, encoder in encoders.items():
         remembering = RememberingEncoder(encoder)
-        rows = [row for problem in tasks.problems.values() for row in measure(remembering, problem, tasks.choice.seeds)]
-        found[name] = {row[:3]: row for row in rows}
-    choice = tasks.choice
-    return [
-        {
-            "corpus": choice.corpus,
-            "split": choice.split,
-            "task": task,
-            "metric": metric,
-            "setting": setting,
-            "n": row.n,
-            "float32": row.mean,
-            "int8": found["int8"][task, metric, setting].mean,
-        }
-        for (task, metric, setting), row in found["float32"].items()
-    ]
+        rows = [row for problem in tasks.problems.values() for row in measure(remembering, problem, choice.seeds)]
+        found[name] = {(row.task, row.metric, row.setting): row for row in rows}
+    figures = []
+    for place, row in found["float32"].items():
+        what = {"corpus": choice.corpus, "split": choice.split, "task": row.task, "metric": row.metric}
+        measured = {"n": row.n, "float32": row.mean, "int8": found["int8"][place].mean}
+        figures.append({**what, "setting": row.setting, **measured})
+    return figures

@@ -1,10 +1,9 @@
 """The published form of rankers that embed: our own kind of model, with its code beside the weights.
 
 A list of messages is a context. A response is a list of one message of the role ``response``; in sentence-transformers
-it is whatever ``encode_document`` is given, whose prompt reaches the chat template as a message of the system.
-
-What is too long is cut by the model itself, contexts at their start and responses at their end. So the tokenizer is to
-give all of it: cut to a ``max_length``, a response would lose its mark and read as a context.
+it is whatever ``encode_document`` is given, whose prompt reaches the chat template as a message of the system. What is
+too long is cut by the model itself, contexts at their start and responses at their end. So the tokenizer is to give all
+of it: cut to a ``max_length``, a response would lose its mark and read as a context.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...models import METHODS, get_method
+from ...models import method_of
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError
 from ...models.layout import UNLIMITED
@@ -24,7 +23,7 @@ from ...models.ranker import Ranker
 from ...models.ranking import LoadedRanker, encode_contexts, encode_responses
 from . import custom_encoder
 from .precision import AS_TRAINED, WeightForm
-from .verification import WITHOUT_PACKAGE, compare, run_afresh
+from .verification import ENVIRONMENTS, compare, run_afresh
 
 TOLERANCE = 1e-6
 """Largest difference from the vectors of the checkpoint, relative to their largest value."""
@@ -49,19 +48,11 @@ vectors["SentenceTransformer, responses"] = model.encode_document(responses)
 np.savez(output, **vectors)
 """
 
-WAYS = {
-    "package imported": "import hf_dialemb\nOPTIONS = {}\n" + _PROGRAM,
-    "package absent, trust_remote_code": WITHOUT_PACKAGE + "OPTIONS = {'trust_remote_code': True}\n" + _PROGRAM,
-}
+WAYS = {where: beginning + _PROGRAM for where, beginning in ENVIRONMENTS.items()}
 """Every way that a stranger may load such a checkpoint, as a program for a fresh process."""
 
 
-def write(
-    model: Ranker,
-    tokenizer: Any,  # noqa: ANN401
-    folder: Path,
-    weights: WeightForm = AS_TRAINED,
-) -> None:
+def write(model: Ranker, tokenizer: Any, folder: Path, weights: WeightForm = AS_TRAINED) -> None:  # noqa: ANN401
     """Writes weights, tokenizer, the model's code and the sentence-transformers files."""
     if not model.embeds:
         raise InputError(
@@ -74,26 +65,16 @@ def write(
     custom_encoder.write(model, tokenizer, folder, weights)
 
 
-def verify(
-    folder: Path,
-    model: Ranker,
-    tokenizer: Any,  # noqa: ANN401
-    tolerance: float = TOLERANCE,
-) -> Iterator[str]:
+def verify(folder: Path, model: Ranker, tokenizer: Any, tolerance: float = TOLERANCE) -> Iterator[str]:  # noqa: ANN401
     """Loads a published folder in fresh processes, in every way of `WAYS`, and compares embeddings."""
-    probes = _probes(model, tokenizer)
-    ranker = loaded(model, tokenizer)
+    probes, method = _probes(model, tokenizer), method_of(model)
+    assert method is not None, "models of other makers are refused before"
+    ranker = LoadedRanker(model, tokenizer, method)
     turns = [Dialogue.from_messages(messages).turns for messages in probes["contexts"]]
     expected = {"contexts": encode_contexts(ranker, turns), "responses": encode_responses(ranker, probes["responses"])}
     for way, program in WAYS.items():
         for name, vectors in run_afresh(way, program, folder, probes).items():
             yield compare(f"{name}, {way}", vectors, expected[name.split(", ")[1]], tolerance)
-
-
-def loaded(model: Ranker, tokenizer: Any) -> LoadedRanker:  # noqa: ANN401
-    """Puts a ranker and its tokenizer together with their method."""
-    method = next(method for method in map(get_method, METHODS) if method.model_class is type(model))
-    return LoadedRanker(model, tokenizer, method)
 
 
 def _probes(model: Ranker, tokenizer: Any) -> dict[str, list[Any]]:  # noqa: ANN401

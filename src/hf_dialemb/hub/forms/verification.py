@@ -25,6 +25,12 @@ sys.meta_path.insert(0, _Blocked())
 """
 """What a program starts with that shall run as if this package were not installed."""
 
+ENVIRONMENTS = {
+    "package imported": "import hf_dialemb\nOPTIONS = {}\n",
+    "package absent, trust_remote_code": WITHOUT_PACKAGE + "OPTIONS = {'trust_remote_code': True}\n",
+}
+"""Where strangers load a model with code of its own, as the beginning of a program."""
+
 
 def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, NDArray[np.float32]]:  # noqa: ANN401
     """Runs a program in a process of its own, and returns the arrays that it wrote, by name."""
@@ -32,14 +38,11 @@ def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, N
         inputs, outputs = Path(temporary) / "probes.json", Path(temporary) / "vectors.npz"
         inputs.write_text(json.dumps(probes), encoding="utf-8")
         # The copied code is cached by transformers; a cache of its own cannot hold an older export of the same name.
-        environment = {
-            **os.environ,
-            "HF_MODULES_CACHE": temporary,
-            "HF_HUB_OFFLINE": "1",
-            "TOKENIZERS_PARALLELISM": "false",
-        }
+        ours = {"HF_MODULES_CACHE": temporary, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
         words = [sys.executable, "-c", program, str(folder.resolve()), str(inputs), str(outputs)]
-        run = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, cwd=temporary)
+        run = subprocess.run(
+            words, env={**os.environ, **ours}, capture_output=True, text=True, check=False, cwd=temporary
+        )
         if run.returncode != 0:
             last = (run.stderr.strip().splitlines() or [f"exit code {run.returncode}"])[-1]
             raise InputError(f"The export does not load ({way}): {last}")

@@ -1,19 +1,19 @@
-"""What a folder must be before it is published: whole, in the form that strangers load, and free of what harms.
-
-Everything here happens before the first request.
-"""
+"""What a folder must be, before the first request: whole, in a form that strangers load, and free of what harms."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
+
+from ...models import method_of
 from ...models.errors import InputError
 from ...runs.folder import RunFolder
+from ..published_folder import PublishedFolder
 from .contents import machine_paths_in, pickle_in, secrets_in
 
 KINDS = ("model", "space", "dataset")
@@ -22,8 +22,7 @@ KINDS = ("model", "space", "dataset")
 LARGEST_FILE = 50 * 10**9
 """Bytes; from here on the Hub wants files to be split."""
 
-PLAIN_SETTINGS = "hf_dialemb_config.json"
-"""`plain_encoder.SETTINGS_FILE`, whose module would bring torch along."""
+PLAIN_SETTINGS = PublishedFolder.SETTINGS
 
 _LARGEST_TEXT = 10 * 10**6
 _MOST_ENTRIES, _MOST_FILES, _LONGEST_NAME = 10_000, 25_000, 255
@@ -37,14 +36,7 @@ _DATA = {".arrow", ".csv", ".gz", ".json", ".jsonl", ".parquet", ".tsv", ".txt"}
 
 
 class PublishedFile(NamedTuple):
-    """A file on its way to the Hub.
-
-    Attributes:
-        path: Where it will be, with ``/``.
-        file: Where it is.
-        size: Bytes.
-        large: Whether the Hub will keep it in its storage of large files (LFS).
-    """
+    """A file on its way to the Hub, its path there, and whether it goes to the storage of large files (LFS)."""
 
     path: str
     file: Path
@@ -95,16 +87,15 @@ def _limits(files: list[PublishedFile]) -> Iterator[str]:
 
 
 def _strange_entries(folder: Path) -> Iterator[str]:
-    root = folder.resolve()
     for entry in sorted(folder.rglob("*")):
-        path = entry.relative_to(folder)
+        path, linked = entry.relative_to(folder), entry.is_symlink()
         if set(path.parts) & _PASSED_OVER:
             continue
-        if entry.is_symlink() and not entry.exists():
+        if linked and not entry.exists():
             yield f"{path.as_posix()}: a link to nothing; remove it"
-        elif entry.is_symlink() and not entry.resolve().is_relative_to(root):
+        elif linked and not entry.resolve().is_relative_to(folder.resolve()):
             yield f"{path.as_posix()}: a link that leads out of the folder; put a copy in its place"
-        elif entry.is_symlink() and entry.is_dir():
+        elif linked and entry.is_dir():
             yield f"{path.as_posix()}: a link to a folder; put a copy in its place"
         elif path.name.startswith(".") and path.parts[0] not in _HIDDEN:
             yield f"{path.as_posix()}: a hidden file; a publication has none, remove it"
@@ -129,10 +120,8 @@ def _contents(file: PublishedFile, kind: str) -> Iterator[str]:
 
 
 def card_of(folder: Path) -> tuple[dict[str, Any] | None, str]:
-    """Reads a card."""
-    import yaml
-
-    file = folder / "README.md"
+    """Reads a card: its front matter, None where that is no mapping, and the text below."""
+    file = folder / PublishedFolder.CARD
     text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
     found = re.match(r"---\r?\n(.*?)^---\s*$", text, re.DOTALL | re.MULTILINE)
     if not found:
@@ -154,30 +143,35 @@ def _card(folder: Path, remedy: str) -> Iterator[str]:
 
 def _check_model(folder: Path, _name: str) -> Iterator[str]:
     export = f"run 'dialemb export --model {folder} --output FOLDER' and publish that"
-    config = _record(folder / "config.json")
-    ours = str(config.get("model_type", "")).startswith("dialemb-") or RunFolder(folder).settings_file.is_file()
+    published = PublishedFolder(folder)
+    config = published.record(published.CONFIG)
     if not config:
         yield "config.json is missing: this is no model; publish a folder that dialemb export wrote"
-    elif not (folder / "modules.json").is_file() or (ours and "auto_map" not in config):
+    elif not published.holds(published.MODULES) or ("auto_map" not in config and _is_ours(folder, config)):
         yield f"this is a training's checkpoint or another form that strangers cannot load; {export}"
     else:
-        yield from _weights(folder, export)
-        if not (folder / "tokenizer.json").is_file() and not (folder / "tokenizer_config.json").is_file():
+        yield from _weights(published, export)
+        if not published.holds(published.TOKENIZER) and not published.holds(published.TOKENIZER_CONFIG):
             yield f"the tokenizer is missing; {export}"
         for module in _missing_code(folder, config):
             yield f"{module} is missing, but the model's code needs it; {export}"
     yield from _card(folder, f"write it with 'dialemb card --model {folder} --run RUN --results FILE'")
 
 
-def _weights(folder: Path, export: str) -> Iterator[str]:
+def _is_ours(folder: Path, config: dict[str, Any]) -> bool:
+    """Says whether a folder holds a model of a method, or of a training by one."""
+    return RunFolder(folder).settings_file.is_file() or method_of(str(config.get("model_type"))) is not None
+
+
+def _weights(published: PublishedFolder, export: str) -> Iterator[str]:
     from safetensors import SafetensorError, safe_open
 
-    files = sorted(folder.glob("*.safetensors"))
-    listed = set(_record(folder / "model.safetensors.index.json").get("weight_map", {}).values())
+    files = sorted(published.path.glob("*.safetensors"))
+    listed = set(published.record(published.SHARDS).get("weight_map", {}).values())
     if not files:
-        yield f"model.safetensors is missing; {export}"
+        yield f"{published.WEIGHTS} is missing; {export}"
     for name in sorted(listed - {file.name for file in files}):
-        yield f"{name} is missing, but model.safetensors.index.json lists it; {export}"
+        yield f"{name} is missing, but {published.SHARDS} lists it; {export}"
     for file in files:
         try:
             with safe_open(file, "numpy") as tensors:
@@ -185,7 +179,7 @@ def _weights(folder: Path, export: str) -> Iterator[str]:
         except (SafetensorError, OSError) as error:
             yield f"{file.name}: damaged ({error}); {export}"
             continue
-        if (folder / PLAIN_SETTINGS).is_file() and any(name.startswith("heads.") for name in names):
+        if published.holds(published.SETTINGS) and any(name.startswith("heads.") for name in names):
             yield f"{file.name} holds the heads of the training, which nobody needs; {export}"
 
 
@@ -232,16 +226,5 @@ def _patterns(configs: Any) -> Iterator[str]:  # noqa: ANN401 - whatever YAML ca
         yield from _patterns(part.get("data_files", part.get("path")) if isinstance(part, dict) else part)
 
 
-def _record(file: Path) -> dict[str, Any]:
-    try:
-        record = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return record if isinstance(record, dict) else {}
-
-
-_CHECKS: dict[str, Callable[[Path, str], Iterator[str]]] = {
-    "model": _check_model,
-    "space": _check_space,
-    "dataset": _check_dataset,
-}
+_Check = Callable[[Path, str], Iterator[str]]
+_CHECKS: dict[str, _Check] = {"model": _check_model, "space": _check_space, "dataset": _check_dataset}

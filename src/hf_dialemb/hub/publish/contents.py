@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+import yaml
+
 PICKLE_SUFFIXES = {".bin", ".ckpt", ".dill", ".joblib", ".pickle", ".pkl", ".pt", ".pth"}
 """Names under which loaders expect pickles, and unpickle what they find."""
 
@@ -174,7 +176,10 @@ def machine_paths_in(file: Path) -> Iterator[tuple[str, str]]:
     if file.suffix == ".json" and file.name != "vocab.json":
         yield from _in_record(json.loads(text), (), file.name == "tokenizer.json")
     elif file.suffix in (".yaml", ".yml"):
-        yield from _in_record(_yaml(text), (), False)
+        try:
+            yield from _in_record(list(yaml.safe_load_all(text)), (), False)
+        except yaml.YAMLError as error:
+            raise ValueError(" ".join(str(error).split())) from None
     elif file.suffix == ".md":
         for found in _WITHIN.finditer(text):
             yield f"line {text.count(chr(10), 0, found.start()) + 1}", found[0]
@@ -188,19 +193,9 @@ def _traces_in(file: Path) -> Iterator[str]:
             before = chunk[-_LONGEST_TRACE:]
 
 
-def _yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can hold
-    import yaml
-
-    try:
-        return list(yaml.safe_load_all(text))
-    except yaml.YAMLError as error:
-        raise ValueError(" ".join(str(error).split())) from None
-
-
 def _in_record(record: Any, place: tuple[str, ...], tokenizer: bool) -> Iterator[tuple[str, str]]:  # noqa: ANN401
     if isinstance(record, str):
-        found = _WHOLE.fullmatch(record) or _WITHIN.search(record)
-        if found:
+        if found := _WHOLE.fullmatch(record) or _WITHIN.search(record):
             yield f"field {'.'.join(place)}", found[0]
         return
     parts = record.items() if isinstance(record, dict) else enumerate(record) if isinstance(record, list) else ()

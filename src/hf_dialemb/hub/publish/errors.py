@@ -33,11 +33,7 @@ class GivenUpError(Exception):
 
 
 class PauseError(Exception):
-    """The Hub asks for a pause that is too long to wait for.
-
-    Args:
-        seconds: How long.
-    """
+    """The Hub asks for a pause of so many seconds, which is too long to wait for."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(seconds)
@@ -124,37 +120,32 @@ def _sentence(error: BaseException, repo_id: str) -> Exception:
 
     if isinstance(error, OfflineModeIsEnabled):
         return InputError("HF_HUB_OFFLINE is set; unset it to publish")
-    if isinstance(error, PauseError):
-        return _failure(
-            f"the Hub asks for a pause of {error.seconds} seconds: run the same command again then", repo_id
-        )
     response = getattr(error, "response", None)
     if response is not None:
         return _answered(response.status_code, str(getattr(error, "server_message", None) or ""), repo_id)
-    if _is_lost(error):
-        reason = _without_login(str(error)) or type(error).__name__
-        return _failure(
-            f"the Hub at {constants.ENDPOINT} cannot be reached or broke off ({reason}): check the network and run the "
-            "same command again; what was there before stays as it was",
-            repo_id,
+    said = _without_login(str(error))
+    if isinstance(error, PauseError):
+        sentence = f"the Hub asks for a pause of {error.seconds} seconds: run the same command again then"
+    elif _is_lost(error):
+        sentence = (
+            f"the Hub at {constants.ENDPOINT} cannot be reached or broke off ({said or type(error).__name__}): check "
+            "the network and run the same command again; what was there before stays as it was"
         )
-    if isinstance(error, ValueError):
-        return InputError(f"{repo_id}: {_without_login(str(error))}; correct it and run the same command again")
-    return _failure(f"{type(error).__name__}: {_without_login(str(error))}: run the same command again", repo_id)
+    elif isinstance(error, ValueError):
+        return InputError(f"{repo_id}: {said}; correct it and run the same command again")
+    else:
+        sentence = f"{type(error).__name__}: {said}: run the same command again"
+    return ConnectionError(errno.EIO, sentence, repo_id)
 
 
 def _answered(status: int, message: str, repo_id: str) -> Exception:
     said = f"; it says: {_without_login(message)}" if message else ""
     if status >= 500:
-        return _failure(f"the Hub fails (HTTP {status}): run the same command again later{said}", repo_id)
-    meaning = _MEANINGS.get(status, "refuses the request")
-    if status in _PASSING:
-        return _failure(f"the Hub {meaning} (HTTP {status}){said}", repo_id)
-    return InputError(f"{repo_id}: the Hub {meaning} (HTTP {status}){said}")
-
-
-def _failure(sentence: str, repo_id: str) -> ConnectionError:
-    return ConnectionError(errno.EIO, sentence, repo_id)
+        sentence = f"the Hub fails (HTTP {status}): run the same command again later{said}"
+    else:
+        sentence = f"the Hub {_MEANINGS.get(status, 'refuses the request')} (HTTP {status}){said}"
+    passing = status >= 500 or status in _PASSING
+    return ConnectionError(errno.EIO, sentence, repo_id) if passing else InputError(f"{repo_id}: {sentence}")
 
 
 def _without_login(text: str) -> str:

@@ -1,9 +1,8 @@
 """To the Hub in one commit: models, metrics as Spaces, corpora as datasets.
 
 The repository then shows the folder and nothing else; earlier commits keep what was there. A commit appears whole or
-not at all, so whoever loads the repository while files are on their way, or after the way was cut, has the old one.
-Nothing has to be remembered for going on: large files that arrived are not sent again, and what is there already makes
-no commit.
+not at all. Nothing has to be remembered for going on: large files that arrived are not sent again, and what is there
+already makes no commit.
 """
 
 from __future__ import annotations
@@ -31,25 +30,12 @@ Result = TypeVar("Result")
 
 
 class Target(NamedTuple):
-    """Where a folder goes.
-
-    Attributes:
-        name: The repository, as ``org/name``.
-        kind: ``model``, ``space`` or ``dataset``.
-        branch: The branch that gets the commit.
-        private: Whether only the owners may see it.
-    """
+    """Where a folder goes: the repository, as ``org/name``, one of `KINDS`, the branch, and who may see it."""
 
     name: str
     kind: str = "model"
     branch: str = BRANCH
     private: bool = False
-
-
-class _Outcome(NamedTuple):
-    commit: str
-    is_new: bool
-    removed: list[str]
 
 
 def publish(
@@ -63,7 +49,8 @@ def publish(
     verify: bool = False,
 ) -> Iterator[str]:
     """Brings a folder to the Hub in one commit."""
-    target = _target(repo_id, repo_type, revision, private)
+    _check_name(repo_id, repo_type)
+    target = Target(repo_id, repo_type, revision or BRANCH, private)
     with as_space(folder) as written:
         yield from _published(folder, written, target, dry_run, verify)
 
@@ -83,17 +70,21 @@ def _published(given: Path, folder: Path, target: Target, dry_run: bool, verify:
         yield f"Nothing stands in the way of {target.kind} {repo_id}, branch {target.branch}; nothing was sent"
         return
     with explained(repo_id), bounded_client():
-        outcome = _send(folder, files, target)
-        for path in outcome.removed:
+        before, commit, removed = _send(folder, files, target)
+        for path in removed:
             yield f"Removed: {path}, which is not in the folder"
-        yield _told(outcome, target, files)
+        if commit == before:
+            yield f"Nothing has changed: {repo_id} has all of it already in commit {commit}"
+        else:
+            size = f"{len(files):,} files ({sum(file.size for file in files):,} bytes)"
+            yield f"Published {size} as {target.kind} {repo_id}, commit {commit}"
         if verify:
             from .verification import verify_publication
 
-            yield from verify_publication(folder, files, repo_id, target.kind, outcome.commit)
+            yield from verify_publication(folder, files, repo_id, target.kind, commit)
 
 
-def _target(repo_id: str, kind: str, revision: str | None, private: bool) -> Target:
+def _check_name(repo_id: str, kind: str) -> None:
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils._validators import validate_repo_id
 
@@ -105,7 +96,6 @@ def _target(repo_id: str, kind: str, revision: str | None, private: bool) -> Tar
         raise InputError(f"--repo-id: {error}") from None
     if "/" not in repo_id:
         raise InputError(f"--repo-id: got '{repo_id}', expected an organisation or user and a name: org/{repo_id}")
-    return Target(repo_id, kind, revision or BRANCH, private)
 
 
 def _listed(files: list[PublishedFile]) -> Iterator[str]:
@@ -115,15 +105,8 @@ def _listed(files: list[PublishedFile]) -> Iterator[str]:
     yield f"{len(files):,} files, {sum(file.size for file in files):,} bytes, {large} of them large (LFS)"
 
 
-def _told(outcome: _Outcome, target: Target, files: list[PublishedFile]) -> str:
-    if not outcome.is_new:
-        return f"Nothing has changed: {target.name} has all of it already in commit {outcome.commit}"
-    size = sum(file.size for file in files)
-    return f"Published {len(files):,} files ({size:,} bytes) as {target.kind} {target.name}, commit {outcome.commit}"
-
-
-def _send(folder: Path, files: list[PublishedFile], target: Target) -> _Outcome:
-    """Makes the repository and the branch where they are absent, and the commit unless all of it is there."""
+def _send(folder: Path, files: list[PublishedFile], target: Target) -> tuple[str, str, list[str]]:
+    """Makes what is absent, then the commit unless it would be empty; returns the old and the new, and what went."""
     from huggingface_hub import HfApi, get_token
 
     if not get_token():
@@ -133,8 +116,7 @@ def _send(folder: Path, files: list[PublishedFile], target: Target) -> _Outcome:
     api = HfApi()
     _patiently(lambda: _prepare(api, folder, target))
     before = _patiently(lambda: _head(api, target))
-    outcome = _patiently(lambda: _commit(api, files, target))
-    return outcome._replace(is_new=outcome.commit != before)
+    return before, *_patiently(lambda: _commit(api, files, target))
 
 
 def _prepare(api: HfApi, folder: Path, target: Target) -> None:
@@ -153,7 +135,7 @@ def _head(api: HfApi, target: Target) -> str:
     return str(api.repo_info(target.name, repo_type=target.kind, revision=target.branch).sha)
 
 
-def _commit(api: HfApi, files: list[PublishedFile], target: Target) -> _Outcome:
+def _commit(api: HfApi, files: list[PublishedFile], target: Target) -> tuple[str, list[str]]:
     """Sends what the Hub has not, then the commit, which fails if another one has come in between."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
@@ -169,14 +151,10 @@ def _commit(api: HfApi, files: list[PublishedFile], target: Target) -> _Outcome:
     except Exception as error:  # it has tried often enough itself
         raise GivenUpError from error
     commit = api.create_commit(
-        target.name,
-        [*additions, *(CommitOperationDelete(path, is_folder=False) for path in removed)],
-        commit_message="Publish with hf_dialemb",
-        repo_type=kind,
-        revision=target.branch,
-        parent_commit=head,
-    )
-    return _Outcome(commit.oid, True, removed)
+        target.name, [*additions, *(CommitOperationDelete(path, is_folder=False) for path in removed)], repo_type=kind,
+        commit_message="Publish with hf_dialemb", revision=target.branch, parent_commit=head,
+    )  # fmt: skip
+    return commit.oid, removed
 
 
 def _patiently(action: Callable[[], Result]) -> Result:

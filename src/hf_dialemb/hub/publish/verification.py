@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
 from ...models.errors import InputError
+from ...models.shipped import sha256
+from ..published_folder import PublishedFolder
 from .checks import PublishedFile
 
 TOLERANCE = 1e-5
@@ -31,18 +31,13 @@ def verify_publication(folder: Path, files: list[PublishedFile], repo_id: str, k
         downloaded = Path(snapshot_download(repo_id, repo_type=kind, revision=commit, cache_dir=cache))
         for file in files:
             copy = downloaded / file.path
-            if not copy.is_file() or _digest(copy) != _digest(file.file):
+            if not copy.is_file() or sha256(copy) != sha256(file.file):
                 raise InputError(
                     f"{repo_id}: {file.path} of commit {commit} is not what was sent; publish and verify again"
                 )
         yield f"Verified: {len(files):,} files of commit {commit} are those of {folder}"
         if kind == "model":
             yield from _compare_embeddings(folder, downloaded)
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as stream:
-        return file_digest(stream, "sha256").hexdigest()
 
 
 def _compare_embeddings(folder: Path, downloaded: Path) -> Iterator[str]:
@@ -62,11 +57,10 @@ def _ways(folder: Path) -> tuple[dict[str, str], Any]:
     from ..export import FORMS
     from ..forms import plain_encoder
 
-    method = method_of(str(json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")))
+    method = method_of(str(PublishedFolder(folder).record(PublishedFolder.CONFIG).get("model_type")))
     if method is None:  # a plain backbone, of whatever kind
-        inputs: dict[str, list[Any]] = {"strings": _TEXTS, "messages": _DIALOGUES}
+        inputs = (("strings", _TEXTS), ("messages", _DIALOGUES))
         libraries = ("AutoModel", "SentenceTransformer")
-        probes = {f"{library}, {name}": texts for library in libraries for name, texts in inputs.items()}
-        return plain_encoder.WAYS, probes
-    probes_of: Any = {"contexts": _DIALOGUES, "responses": _TEXTS} if method.kind == "responses" else _DIALOGUES
-    return FORMS[method.form].WAYS, probes_of
+        return plain_encoder.WAYS, {f"{library}, {name}": texts for library in libraries for name, texts in inputs}
+    ranking = {"contexts": _DIALOGUES, "responses": _TEXTS}
+    return FORMS[method.form].WAYS, ranking if method.kind == "responses" else _DIALOGUES

@@ -11,11 +11,7 @@ from ..vectors import finite_vectors, labelled_vectors, unit_vectors
 def alignment_uniformity(
     embeddings: ArrayLike, labels: ArrayLike | None = None, include_self: bool = False, block_size: int = 256
 ) -> dict[str, float]:
-    """Computes `alignment`, where labels are known, and `uniformity`, whose arguments it takes; all under their names.
-
-    Raises:
-        ValueError: As in `alignment` and `uniformity`.
-    """
+    """Computes `alignment`, where labels are known, and `uniformity`, with their arguments; all under their names."""
     scores = {} if labels is None else alignment(embeddings, labels, include_self)
     return {**scores, "uniformity": uniformity(embeddings, block_size)}
 
@@ -23,21 +19,18 @@ def alignment_uniformity(
 def alignment(embeddings: ArrayLike, labels: ArrayLike, include_self: bool = False) -> dict[str, float]:
     """Computes the mean squared distance of same-label pairs (equation 7) and what is left of it in equation 8.
 
-    No pair is ever formed: over a set of n vectors with squared norms adding up to Q and vectors adding up to S,
-    squared distances of ordered pairs add up to ``2 n Q - 2 |S|^2``. Constant vectors have distance 0 throughout.
+    No pair is ever formed: over n vectors with squared norms adding up to Q and vectors adding up to S, squared
+    distances of ordered pairs add up to ``2 n Q - 2 |S|^2``. Constant vectors have distance 0 throughout.
 
     Args:
-        embeddings: One finite vector per dialogue, ``(N, D)``; they are L2-normalised first (a zero vector stays zero).
-        labels: One label per dialogue, strings or integers, ``(N,)``; at least two distinct, one of two members.
-        include_self: Whether a dialogue also pairs with itself at distance 0, as in dial2vec's program, which makes
-            the alignment of small labels look better than it is.
+        embeddings: Finite vectors ``(N, D)``; they are L2-normalised first (a zero vector stays zero).
+        labels: Strings or integers, ``(N,)``; two or more distinct ones, one of them twice; else a ValueError.
+        include_self: Whether a dialogue also pairs with itself at distance 0, as in dial2vec's program, which makes the
+            alignment of small labels look better than it is.
 
     Returns:
         ``"alignment"`` and ``"separation"``, the mean squared distances of same-label and of different-label pairs in
         ``[0, 4]``, and ``"adjusted_alignment"``, the first minus the second, in ``[-4, 4]``.
-
-    Raises:
-        ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
     """
     given, codes = labelled_vectors(embeddings, labels, pairs=True)
     vectors, sizes = unit_vectors(given), np.bincount(codes)
@@ -55,17 +48,10 @@ def alignment(embeddings: ArrayLike, labels: ArrayLike, include_self: bool = Fal
 
 
 def uniformity(embeddings: ArrayLike, block_size: int = 256) -> float:
-    """Computes ``log E exp(-2 |x - y|^2)`` over pairs of distinct dialogues (equation 9).
+    """Computes ``log E exp(-2 |x - y|^2)`` over pairs of distinct dialogues (equation 9), in ``[-8, 0]``.
 
-    Args:
-        embeddings: One finite vector per dialogue, ``(N, D)``; they are L2-normalised first (a zero vector stays zero).
-        block_size: How many dialogues are compared with the others at once; memory is ``O(block_size * N)``.
-
-    Returns:
-        A number in ``[-8, 0]``; constant vectors give 0, the worst.
-
-    Raises:
-        ValueError: There are fewer than two vectors, one is not finite, or a block would be empty.
+    Takes finite vectors ``(N, D)``, N >= 2 (else a ValueError), and L2-normalises them; a zero vector stays zero, and
+    constant ones give 0, the worst. So many as a block has are compared at once; memory is ``O(block_size * N)``.
     """
     if block_size < 1:
         raise ValueError(f"block_size: got {block_size}, expected at least 1")

@@ -9,18 +9,10 @@ from ..vectors import directions
 
 
 def mean_cosine(embeddings: ArrayLike) -> float:
-    """Computes the mean cosine of all pairs of distinct vectors.
+    """Computes the mean cosine of all pairs of distinct vectors, in ``[-1, 1]``; 1 where all point the same way.
 
-    The sum over pairs is the squared length of the sum of the directions, so no N x N matrix is built.
-
-    Args:
-        embeddings: Finite vectors, ``(N, D)``, N >= 2; a zero vector has cosine 0 with everything.
-
-    Returns:
-        A number in ``[-1, 1]``; 1 where all point the same way.
-
-    Raises:
-        ValueError: There are fewer than two vectors, or one is not finite.
+    The sum over pairs is the squared length of the sum of the directions, so no N x N matrix is built. A ValueError
+    refuses all but finite vectors ``(N, D)``, N >= 2; a zero vector has cosine 0 with everything.
     """
     units = directions("embeddings", embeddings, "(N, D); stack one vector per item")
     count = len(units)
@@ -37,16 +29,13 @@ def anisotropy(embeddings: ArrayLike, labels: ArrayLike, min_members: int = 3) -
     Cosines keep their sign, as in the paper's program; its text says absolute values.
 
     Args:
-        embeddings: Finite vectors, ``(N, D)``.
-        labels: Their labels, strings or integers, ``(N,)``; at least two distinct ones.
+        embeddings: Finite vectors ``(N, D)``.
+        labels: Strings or integers, ``(N,)``; at least two distinct ones, one of ``min_members``; else a ValueError.
         min_members: Labels with fewer vectors have no say in ``intra`` (the program: 3).
 
     Returns:
         ``intra``: the mean over labels of their `mean_cosine`; ``inter``: that of the centroids of all labels;
         ``difference``: intra minus inter, greater is better. All in ``[-1, 1]``, the difference in ``[-2, 2]``.
-
-    Raises:
-        ValueError: The shapes do not fit, a vector is not finite, or there are too few labels or members.
     """
     vectors, names = np.asarray(embeddings, dtype=np.float64), np.asarray(labels)
     if vectors.ndim != 2 or names.shape != vectors.shape[:1]:

@@ -14,21 +14,18 @@ from ..vectors import sorted_queries
 def retrieval_scores(embeddings: ArrayLike, labels: ArrayLike, block_size: int = 256) -> dict[str, Any]:
     """Computes mean average precision and mean reciprocal rank with every dialogue as a query against all others.
 
-    A dialogue whose label nobody else carries is skipped and counted. Ties never depend on the order of the input
-    (see `hf_dialemb.metrics.ranks`). A zero vector has cosine 0 with everything; constant vectors tie
-    throughout, and MAP is the share of relevant dialogues. Memory is ``O(block_size * N)``; time is that of sorting N
-    rows of N.
+    A dialogue whose label nobody else carries is skipped and counted. Ties never depend on the order of the input (see
+    `hf_dialemb.metrics.ranks`). A zero vector has cosine 0 with everything; constant vectors tie throughout, and MAP is
+    the share of relevant dialogues.
 
     Args:
-        embeddings: One finite vector per dialogue, ``(N, D)``.
-        labels: One label per dialogue, strings or integers, ``(N,)``; at least two distinct ones.
-        block_size: How many dialogues are compared with all others at once; never changes the result.
+        embeddings: Finite vectors ``(N, D)``.
+        labels: Strings or integers, ``(N,)``; two or more distinct ones, one of them twice; else a ValueError.
+        block_size: How many are compared with all others at once: memory is ``O(block_size * N)``, time that of sorting
+            N rows of N.
 
     Returns:
         ``{"map": mean in (0, 1], "mrr": mean in (0, 1], "queries": used, "skipped": label of one member}``.
-
-    Raises:
-        ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
     """
     precision, reciprocal, queries = 0.0, 0.0, 0
     for _, ordered, positives in sorted_queries(embeddings, labels, block_size):

@@ -7,19 +7,11 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def graph_size_difference(predicted: ArrayLike, reference: ArrayLike) -> dict[str, float]:
-    """Compares numbers of nodes, each with that of its own reference graph, and averages over graphs.
+    """Compares numbers of nodes n, each with that of its own reference graph n*, and averages over graphs.
 
-    Args:
-        predicted: How many nodes each extracted graph has, whole numbers from 0 on, ``(G,)``.
-        reference: How many nodes its reference has, whole numbers from 1 on, ``(G,)``.
-
-    Returns:
-        ``{"size_difference": mean of |n - n*| / n*, "signed_size_difference": mean of (n - n*) / n*}``, with n the
-        size of a graph and n* that of its reference. The first is 0 where all sizes agree, and may be above 1; the
-        second is negative where graphs tend to be too small, and at least -1.
-
-    Raises:
-        ValueError: The shapes do not fit, or a size is none.
+    Takes whole numbers ``(G,)``, those of the references from 1 on; a ValueError refuses others. Returns
+    ``size_difference``, the mean of ``|n - n*| / n*``, 0 where all sizes agree, and may be above 1; and
+    ``signed_size_difference``, that of ``(n - n*) / n*``, at least -1, negative where graphs tend to be too small.
     """
     sizes, expected = np.asarray(predicted), np.asarray(reference)
     if sizes.ndim != 1 or sizes.shape != expected.shape or not len(sizes):

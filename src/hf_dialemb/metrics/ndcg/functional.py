@@ -15,21 +15,15 @@ def ndcg_scores(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> dict[str
 
 
 def ndcg(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> float:
-    """Computes nDCG@k, averaged over queries.
+    """Computes nDCG@k, averaged over queries, in ``[0, 1]``.
 
     A relevant candidate at rank r gains ``1 / log2(1 + r)``; the ideal ranking has all relevant ones first. Tied
     candidates share what their ranks gain.
 
     Args:
-        scores: How near each candidate is to each query, finite, ``(Q, M)``, M >= 2.
+        scores: How near each candidate is to each query, finite, ``(Q, M)``, M >= 2; else a ValueError.
         relevant: Which candidates are relevant, booleans ``(Q, M)``; at least one for each query.
         k: Ranks that count; all of them where there are fewer candidates.
-
-    Returns:
-        The mean over queries, in ``[0, 1]``.
-
-    Raises:
-        ValueError: The shapes do not fit, a score is not finite, or a query has no relevant candidate.
     """
     from sklearn.metrics import ndcg_score
 
@@ -38,15 +32,12 @@ def ndcg(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> float:
 
 
 def official_ndcg(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> float:
-    """Computes what the Dialog2Flow program prints as nDCG@k; arguments and errors are those of `ndcg`.
+    """Computes what the Dialog2Flow program prints as nDCG@k; takes and raises what `ndcg` does.
 
     It gives scikit-learn the ideal ranking as the true gains, with one more relevant item than there are candidates
     because it counts the query itself, and the ranked hits as the scores. From C > k on, C relevant items with the
     query, that is the share of the C - 1 relevant candidates that are among the first C, in whatever order. Of equal
     scores the irrelevant candidate counts as the higher one.
-
-    Returns:
-        The mean over queries, in ``[0, 1]``.
     """
     from sklearn.metrics import ndcg_score
 

@@ -36,8 +36,7 @@ def example_scores(
     is the share of those that beat the first wrong one.
 
     Args:
-        scores: Of each of E examples the scores of its candidates, (K,) finite numbers; higher is better. K is at least
-            2, and may differ between examples.
+        scores: Of each of E examples the scores of its K >= 2 candidates, finite; else a ValueError. K may differ.
         correct: Of each example which candidates are right, (K,) booleans; at least one.
         ties: ``"expected"``: where wrong candidates tie with the true one, the mean over all orders of those that tie,
             so that equal scores give the figures of guessing; ``"official"``: it comes first, as in the released
@@ -46,10 +45,6 @@ def example_scores(
     Returns:
         ``{"mrr": one over the rank, "hits1": whether it comes first, "rN@k": recall}``, each (E,) in ``[0, 1]``. N is
         2, 10 and K, as far as no example has fewer candidates (K: where all have as many); k is 1, 2 and 5 below N.
-
-    Raises:
-        ValueError: The shapes do not fit, a score is not finite, an example has fewer than two candidates or no correct
-            one, there is no example, or ``ties`` is neither.
     """
     if ties not in (EXPECTED, OFFICIAL):
         raise ValueError(f"ties: got {ties!r}, expected {EXPECTED!r} or {OFFICIAL!r}")

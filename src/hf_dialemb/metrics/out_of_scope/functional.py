@@ -16,21 +16,11 @@ DECIMALS = 9
 def prototype_similarities(
     supports: ArrayLike, support_labels: ArrayLike, vectors: ArrayLike
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Computes how near vectors are to the mean of each class.
+    """Computes how near vectors are to the mean of each class: the labels in order, and products ``(N, K)`` in [-1, 1].
 
     Vectors are brought to length 1; a prototype is the mean of its class's supports and is not (as in
-    `hf_dialemb.metrics.prototype_classification`).
-
-    Args:
-        supports: Labelled vectors, finite, ``(S, D)``.
-        support_labels: Their labels, strings or integers, ``(S,)``; at least two distinct ones.
-        vectors: Vectors to compare, finite, ``(N, D)``.
-
-    Returns:
-        The K labels in order, and the products ``(N, K)``, in ``[-1, 1]``.
-
-    Raises:
-        ValueError: The shapes do not fit, a vector is not finite, or there is one label.
+    `hf_dialemb.metrics.prototype_classification`). A ValueError refuses all but finite supports ``(S, D)``, their
+    labels ``(S,)``, two or more distinct ones, and finite vectors ``(N, D)``.
     """
     names = np.asarray(support_labels)
     known, others = directions("supports", supports), directions("vectors", vectors)
@@ -46,12 +36,8 @@ def prototype_similarities(
 def score_threshold(largest: ArrayLike, deviations: float) -> float:
     """Computes the similarity below which an item counts as out of scope.
 
-    Args:
-        largest: The similarity of items to the class that is nearest to each, finite, ``(N,)``, N >= 1.
-        deviations: How many standard deviations (of the population) to add to the mean; the paper takes 0 and -1.
-
-    Raises:
-        ValueError: There is no similarity, or one is not finite.
+    ``largest`` are the similarities of items to the class that is nearest to each, finite, ``(N,)``, N >= 1 (else a
+    ValueError). So many standard deviations (of the population) are added to their mean; the paper takes 0 and -1.
     """
     values = np.asarray(largest, dtype=np.float64)
     if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
@@ -66,15 +52,9 @@ def detect_out_of_scope(
 
     Args:
         similarities: To each class, finite, ``(N, K)``; of equal ones the first class wins.
-        labels: The K classes, strings or integers, ``(K,)``; ``out_of_scope`` may be one of them.
+        labels: The K classes, strings or integers, ``(K,)``, else a ValueError; ``out_of_scope`` may be one of them.
         threshold: What the largest similarity must exceed.
         out_of_scope: What an item is called that belongs to no class.
-
-    Returns:
-        A label for each item, ``(N,)``.
-
-    Raises:
-        ValueError: The shapes do not fit.
     """
     values, names = np.asarray(similarities, dtype=np.float64), np.asarray(labels)
     if values.ndim != 2 or names.shape != values.shape[1:]:
@@ -84,20 +64,11 @@ def detect_out_of_scope(
 
 
 def out_of_scope_scores(guessed: ArrayLike, true: ArrayLike, out_of_scope: str | int) -> dict[str, float]:
-    """Computes the four figures of the DSE paper.
+    """Computes the four figures of the DSE paper from labels ``(N,)``; a ValueError refuses all or none out of scope.
 
-    Args:
-        guessed: A label for each item, strings or integers, ``(N,)``.
-        true: The true labels, ``(N,)``; some are ``out_of_scope``, some are not.
-        out_of_scope: The label of items that belong to no class.
-
-    Returns:
-        Shares in ``[0, 1]``: ``accuracy``, of all items with the right label; ``in_accuracy``, of those that belong to
-        a class; ``oos_accuracy``, of all items for which it is right whether they belong to any class;
-        ``oos_recall``, of those out of scope that are found.
-
-    Raises:
-        ValueError: The shapes do not fit, or all items or none are out of scope.
+    Returns shares in ``[0, 1]``: ``accuracy``, of all items with the right label; ``in_accuracy``, of those that belong
+    to a class; ``oos_accuracy``, of all items for which it is right whether they belong to any class; ``oos_recall``,
+    of those out of scope that are found.
     """
     answers, names = np.asarray(guessed), np.asarray(true)
     if names.ndim != 1 or answers.shape != names.shape:
@@ -137,14 +108,11 @@ def detection_scores(
         support_labels: Their labels, ``(S,)``; at least two distinct ones.
         calibration: Vectors in scope that are neither supports nor classified, finite, ``(C, D)``.
         deviations: As in `score_threshold`.
-        out_of_scope: The label of items that belong to no class.
+        out_of_scope: The label of items that belong to no class; some have it, some have not.
 
     Returns:
-        What `out_of_scope_scores` returns, and ``threshold``, the similarity below which an item is out of scope.
-
-    Raises:
-        ValueError: The shapes do not fit, a vector is not finite, there is one label, an item has a label that no
-            support has, or all items or none are out of scope.
+        What `out_of_scope_scores` returns, and ``threshold``, the similarity below which an item is out of scope; what
+        does not fit is a ValueError.
     """
     true = np.asarray(labels)
     classes, similarities = prototype_similarities(supports, support_labels, vectors)

@@ -16,7 +16,7 @@ def prototype_classification(
     *,
     unit_prototypes: bool = False,
 ) -> dict[str, float]:
-    """Classifies queries by the prototype with the greatest product.
+    """Classifies queries by the prototype with the greatest product: the share that is right, and the labels' mean F1.
 
     Vectors are brought to length 1; a prototype is the mean of its class's supports. In the papers' programs it is not
     brought to length 1 again, so that classes whose supports differ from each other get shorter ones and fewer queries.
@@ -24,16 +24,10 @@ def prototype_classification(
 
     Args:
         supports: Labelled vectors, finite, ``(S, D)``.
-        support_labels: Their labels, strings or integers, ``(S,)``; at least two distinct ones.
+        support_labels: Their labels, strings or integers, ``(S,)``; at least two distinct ones, else a ValueError.
         queries: Vectors to classify, finite, ``(N, D)``.
         query_labels: Their true labels, ``(N,)``; each one of the supports'.
         unit_prototypes: Whether prototypes are brought to length 1 too, so that the nearest one by cosine wins.
-
-    Returns:
-        ``{"accuracy": share that is right, "macro_f1": unweighted mean F1 of the labels}``, both in ``[0, 1]``.
-
-    Raises:
-        ValueError: The shapes do not fit, a vector is not finite, there is one label, or a query has another label.
     """
     from sklearn.metrics import f1_score
 

@@ -16,17 +16,10 @@ SMALL = 10_000
 
 
 def purity(labels: ArrayLike, clusters: ArrayLike) -> float:
-    """Computes the share of items that carry their cluster's most frequent label.
+    """Computes the share of items that carry their cluster's most frequent label, in ``(0, 1]``.
 
-    Args:
-        labels: The true label of each item, strings or integers, ``(N,)``.
-        clusters: The cluster of each item, strings or integers, ``(N,)``.
-
-    Returns:
-        A number in ``(0, 1]``; one cluster per item gives 1, so compare only equal numbers of clusters.
-
-    Raises:
-        ValueError: The two differ in length or are empty.
+    Labels and clusters are strings or integers, ``(N,)`` each, N >= 1; else a ValueError. One cluster per item gives 1,
+    so compare only equal numbers of clusters.
     """
     label_codes, cluster_codes = _coded_pair(labels, clusters)
     width = int(label_codes.max()) + 1
@@ -37,8 +30,8 @@ def purity(labels: ArrayLike, clusters: ArrayLike) -> float:
 def normalized_mutual_information(labels: ArrayLike, clusters: ArrayLike) -> float:
     """Computes the mutual information of labels and clusters over the mean of their entropies.
 
-    Arguments and errors are those of `purity`; the result is in ``[0, 1]``, 1 where the partitions are equal, also when
-    both have a single part.
+    It takes and raises what `purity` does; in ``[0, 1]``, 1 where partitions are equal, also if both have a single
+    part.
     """
     from sklearn.metrics import normalized_mutual_info_score
 
@@ -48,8 +41,7 @@ def normalized_mutual_information(labels: ArrayLike, clusters: ArrayLike) -> flo
 def adjusted_rand_index(labels: ArrayLike, clusters: ArrayLike) -> float:
     """Computes the share of pairs on which labels and clusters agree, corrected for chance (Hubert and Arabie, 1985).
 
-    Arguments and errors are those of `purity`; the result is in ``[-0.5, 1]``, 1 where the partitions are equal, about
-    0 for clusters drawn at random.
+    It takes and raises what `purity` does; in ``[-0.5, 1]``, 1 where partitions are equal, about 0 for random clusters.
     """
     from sklearn.metrics import adjusted_rand_score
 
@@ -79,9 +71,9 @@ def cluster_purity(
     two figures are 0.
 
     Args:
-        embeddings: One finite vector per item, ``(N, D)``.
-        labels: The true label of each item, strings or integers, ``(N,)``; at least two distinct ones.
-        seeds: The random state of each run; dial2vec's paper averages ten runs (see `official_runs`).
+        embeddings: Finite vectors ``(N, D)``.
+        labels: Strings or integers, ``(N,)``; at least two distinct ones, else a ValueError.
+        seeds: The random state of each run, at least one; dial2vec's paper averages ten runs (see `official_runs`).
         n_init: Random starts within a run, the best of which is kept. Ten was scikit-learn's default when the papers'
             figures were made; since scikit-learn 1.4 the default for k-means++ is one, which scores lower.
         max_iter: Most iterations of one start.
@@ -90,9 +82,6 @@ def cluster_purity(
     Returns:
         ``{"purity": [...], "nmi": [...], "ari": [...], "seeds": [...], "clusters": k}`` with one value per seed:
         `purity`, `normalized_mutual_information` and `adjusted_rand_index`.
-
-    Raises:
-        ValueError: The shapes do not fit, a vector is not finite, there is a single label, or there is no seed.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning

@@ -14,7 +14,7 @@ SHAPES = "(D,) for a query and (C, D) for candidates"
 
 
 def ranking_scores(query: ArrayLike, candidates: ArrayLike, relevant: ArrayLike) -> dict[str, float]:
-    """Computes average precision and reciprocal rank of one query; their means over queries are MAP and MRR.
+    """Computes ``average_precision`` and ``reciprocal_rank`` of one query, in (0, 1]; their means are MAP and MRR.
 
     Ties never depend on the order of the input: candidates of equal score count together for average precision, as in
     scikit-learn's ``label_ranking_average_precision_score``, and the first relevant one is placed after the irrelevant
@@ -23,13 +23,8 @@ def ranking_scores(query: ArrayLike, candidates: ArrayLike, relevant: ArrayLike)
     Args:
         query: A finite vector, ``(D,)``.
         candidates: Finite vectors, ``(C, D)``; the query is not among them.
-        relevant: Which of them are relevant, booleans, ``(C,)``; at least one is and one is not.
-
-    Returns:
-        ``{"average_precision": in (0, 1], "reciprocal_rank": in (0, 1]}``.
-
-    Raises:
-        ValueError: The shapes do not fit, a vector is not finite, or the candidates are all relevant or all irrelevant.
+        relevant: Which are relevant, booleans, ``(C,)``; at least one is and one is not. What does not fit is a
+            ValueError.
     """
     asked = directions("query", np.asarray(query)[None], SHAPES)
     offered = directions("candidates", candidates, SHAPES)

@@ -22,17 +22,15 @@ def selection_scores(
     of the input, and constant vectors give those of guessing. A zero vector has cosine 0 with everything.
 
     Args:
-        queries: Finite vectors, ``(N, D)``.
-        candidates: Finite vectors, ``(C, D)``.
-        correct: Which candidates are right for which query, booleans, ``(N, C)``; at least one in each row.
-        ignored: Which candidates are in no way of which query, though wrong, booleans, ``(N, C)``; None for none.
+        queries: Finite vectors ``(N, D)``.
+        candidates: Finite vectors ``(C, D)``.
+        correct: Which candidates are right for which query, booleans ``(N, C)``; one or more in a row, else a
+            ValueError.
+        ignored: Which candidates are in no way of which query, though wrong, booleans ``(N, C)``; None for none.
 
     Returns:
         ``{"top1", "top3", "top10": share of queries whose correct candidate is among the first k, "mrr": mean of one
         over its rank}``, all in ``[0, 1]``.
-
-    Raises:
-        ValueError: The shapes do not fit, a vector is not finite, or a query has no correct candidate.
     """
     shape = "(N, D) with N > 0; stack one vector per item"
     asked, offered = directions("queries", queries, shape), directions("candidates", candidates, shape)

@@ -1,8 +1,7 @@
-"""Semantic relatedness in two forms: a single Spearman over random pairs, and the mean of one per query.
+"""Semantic relatedness in two forms, whose figures differ: never compare one with the other.
 
 The dial2vec paper (section 4.1) pairs each dialogue with one random other dialogue; the authors' program instead
 correlates, for each dialogue, its cosines to all others with the 0/1 vector of sharing its label, and averages.
-Both are here, and their figures differ: never compare one with the other.
 """
 
 from __future__ import annotations
@@ -35,22 +34,17 @@ def relatedness_scores(
 
 
 def query_relatedness(embeddings: ArrayLike, labels: ArrayLike, block_size: int = 256) -> dict[str, Any]:
-    """Averages over dialogues Spearman's correlation of their cosines with sharing their label.
+    """Averages over dialogues Spearman's correlation of their cosines with sharing their label, in ``[-1, 1]``.
 
-    The form of dial2vec's program. A dialogue whose label nobody else carries is skipped and counted (the program
-    counts it as 0). A dialogue whose cosines are all equal counts as 0, as in the program. A zero vector has cosine 0
-    with everything. Memory is ``O(block_size * N)``; time is that of sorting N rows of N.
+    The form of dial2vec's program. A dialogue whose label nobody else carries is ``skipped`` and counted (the program
+    counts it as 0); one whose cosines are all equal is ``undefined`` and counts as 0, as in the program. ``queries``
+    are all others. A zero vector has cosine 0 with everything.
 
     Args:
-        embeddings: One finite vector per dialogue, ``(N, D)``.
-        labels: One label per dialogue, strings or integers, ``(N,)``; at least two distinct ones.
-        block_size: How many dialogues are compared with all others at once; never changes the result.
-
-    Returns:
-        ``{"spearman": mean in [-1, 1], "queries": used, "skipped": label of one member, "undefined": counted as 0}``.
-
-    Raises:
-        ValueError: The shapes do not fit, a vector is not finite, or labels are all equal or all different.
+        embeddings: Finite vectors ``(N, D)``.
+        labels: Strings or integers, ``(N,)``; two or more distinct ones, one of them twice; else a ValueError.
+        block_size: How many are compared with all others at once: memory is ``O(block_size * N)``, time that of sorting
+            N rows of N.
     """
     total, queries, undefined = 0.0, 0, 0
     for _, ordered, positives in sorted_queries(embeddings, labels, block_size):
@@ -65,19 +59,16 @@ def query_relatedness(embeddings: ArrayLike, labels: ArrayLike, block_size: int 
 def pair_relatedness(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10)) -> dict[str, Any]:
     """Pairs each dialogue with one random other dialogue and correlates the cosines with sharing a label.
 
-    The form of the dial2vec paper, section 4.1, repeated once per seed. A draw in which no pair or every pair shares
-    a label, or all cosines are equal, has no correlation: it counts as 0 and is counted in ``undefined``.
+    The form of the dial2vec paper, section 4.1, repeated once per seed. A draw in which no pair or every pair shares a
+    label, or all cosines are equal, has no correlation: it counts as 0 and is counted in ``undefined``.
 
     Args:
-        embeddings: One finite vector per dialogue, ``(N, D)``.
-        labels: One label per dialogue, strings or integers, ``(N,)``; at least two distinct ones.
-        seeds: The random state of each draw of N pairs.
+        embeddings: Finite vectors ``(N, D)``.
+        labels: Strings or integers, ``(N,)``; at least two distinct ones, else a ValueError.
+        seeds: The random state of each draw of N pairs, at least one.
 
     Returns:
         ``{"spearman": [...], "seeds": [...], "undefined": draws counted as 0}``, one value in ``[-1, 1]`` per seed.
-
-    Raises:
-        ValueError: The shapes do not fit, a vector is not finite, there is a single label, or there is no seed.
     """
     vectors, codes = labelled_vectors(embeddings, labels)
     units, count, draws = unit_vectors(vectors), len(codes), list(seeds)
@@ -98,16 +89,10 @@ def pair_relatedness(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[i
 def binary_spearman(ordered: NDArray[Any], positives: NDArray[Any]) -> float | None:
     """Computes Spearman's correlation, ties included, of scores with a 0/1 vector in closed form.
 
-    With M scores of average ranks r, P of them positive and tie groups of sizes t, it is the centred rank sum of
-    the positives over the two spreads:
+    Takes all M scores in ascending order, and those P at which the vector is 1, in any order. With average ranks r and
+    tie groups of sizes t, it is the centred rank sum of the positives over the two spreads, in ``[-1, 1]``:
     ``(sum_pos r - P (M + 1) / 2) / sqrt((M^3 - M - sum(t^3 - t)) / 12 * P (M - P) / M)``.
-
-    Args:
-        ordered: All scores in ascending order, ``(M,)``.
-        positives: The scores at which the vector is 1, in any order, ``(P,)``.
-
-    Returns:
-        A number in ``[-1, 1]``, or None where it is undefined: all scores equal, no positive, or only positives.
+    None where it is undefined: all scores equal, no positive, or only positives.
     """
     total, hits = len(ordered), len(positives)
     ties = ordered[1:][ordered[1:] == ordered[:-1]]  # a value t times in all is here t - 1 times

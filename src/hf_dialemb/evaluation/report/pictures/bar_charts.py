@@ -11,7 +11,7 @@ from typing import Any
 from ....corpora.audit.histograms import check_drawing, new_figure
 from ....models.errors import InputError
 from ...results.learnt import LEARNT, NOTE
-from ...results.rows import Row, place_of
+from ...results.rows import Place, Row, place_of
 from ...results.tables import column_of, measured_of, printed_cells, printed_figure
 from .drawing import COLOURS, DARK_GREY, GREY, note, plain_axes, plain_text, save, short_model, shortened, title
 
@@ -21,8 +21,6 @@ MAX_PANELS = 24
 _COLUMNS, _PANEL_WIDTH, _NAMES_WIDTH = 3, 3.9, 2.6  # inches
 _BAR_HEIGHT, _PANEL_MARGIN, _MARGIN = 0.24, 0.75, 0.9  # inches
 _ROOM = 0.24  # of the longest bar, for the printed figure
-
-Place = tuple[str, str, str, str, str]
 
 
 def bars(rows: Iterable[Row], path: Path | str, heading: str = "") -> None:
@@ -34,8 +32,7 @@ def bars(rows: Iterable[Row], path: Path | str, heading: str = "") -> None:
     places: dict[Place, dict[tuple[str, bool], Row]] = {}
     for row in rows:
         if row.metric != "seconds":
-            place = place_of(row)
-            places.setdefault(place, {})[row.model, row.quoted_from is not None] = row
+            places.setdefault(place_of(row), {})[row.model, row.quoted_from is not None] = row
     if not places:
         raise InputError("rows: got no figure to draw, expected at least one; measure a model")
     shown = [places[place] for place in _chosen(list(places))]
@@ -65,9 +62,8 @@ def _chosen(places: Sequence[Place]) -> list[Place]:
     seen: Counter[tuple[str, str, str]] = Counter()
     ranks = {}
     for place in places:
-        corpus, split, task, *_ = place
-        ranks[place] = seen[corpus, split, task]
-        seen[corpus, split, task] += 1
+        ranks[place] = seen[place[:3]]
+        seen[place[:3]] += 1
     first = set(sorted(places, key=ranks.__getitem__)[:MAX_PANELS])
     return [place for place in places if place in first]
 
@@ -84,9 +80,8 @@ def _draw(axes: Any, rows: Sequence[Row | None]) -> None:  # noqa: ANN401
         if row is None:
             axes.text(0, place, " —", va="center", fontsize=8, color=DARK_GREY)
             continue
-        colour, edge, hatch = (
-            (COLOURS[0], COLOURS[0], None) if row.quoted_from is None else ("white", DARK_GREY, "////")
-        )
+        measured = row.quoted_from is None
+        colour, edge, hatch = (COLOURS[0], COLOURS[0], None) if measured else ("white", DARK_GREY, "////")
         axes.barh(place, row.mean, height=0.72, color=colour, edgecolor=edge, hatch=hatch, linewidth=0.8)
         start, end = _span(row)
         if start < end:

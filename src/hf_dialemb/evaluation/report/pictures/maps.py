@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from ....corpora.audit.histograms import check_drawing, new_figure
 from ....models.errors import InputError
-from .centroids import largest_labels
 from .drawing import DARK_GREY, GREY, MARKERS, RULE, legend, note, sampled, save, short_model, shortened, style
-from .projections import METHODS, project
+from .projections import METHODS, largest_labels, project
 
 MAX_POINTS = 2000
 """Dialogues in a panel; of larger sets a fixed random sample is drawn."""
@@ -33,10 +32,7 @@ def scatter(
     captions: Mapping[str, str] | None = None,
     method: str = "tsne",
 ) -> None:
-    """Draws a map of the same N dialogues for each model and writes it as a PNG, whole or not at all.
-
-    A dialogue's label decides its colour; a caption stands below a model's title; see `project` for methods.
-    """
+    """Draws a map of the same N dialogues for each model and writes it as a PNG, whole or not at all; see `project`."""
     check_drawing()
     if not embeddings_by_model:
         raise InputError("embeddings_by_model: got no model, expected at least one; pass its vectors under its name")
@@ -45,7 +41,7 @@ def scatter(
             raise InputError(f"model {model}: got vectors {vectors.shape}, expected ({len(labels)}, D): one per label")
     chosen = sampled(range(len(labels)), MAX_POINTS)
     kept = [labels[row] for row in chosen]
-    styles = _styles(labels)
+    styles = {label: style(index) for index, label in enumerate(largest_labels(labels, MAX_COLOURED))}
     columns = 2 if len(embeddings_by_model) == 4 else min(3, len(embeddings_by_model))
     rows = math.ceil(len(embeddings_by_model) / columns)
     figure = new_figure(4.2 * columns + 2.4, 4.5 * rows)
@@ -58,23 +54,21 @@ def scatter(
     others = len(set(labels)) - len(styles)
     names = [*(shortened(name, 28) for name in styles), *([f"{others} more"] if others else [])]
     legend(figure, names, [*styles.values(), _OTHERS][: len(names)], 6, 8)
-    note(figure, _note(method, len(kept), len(labels)))
+    text = (
+        "Each point is an item in the colour of its label; items that a model finds alike lie close together "
+        f"({METHODS[method]})."
+    )
+    cut = f" Shown: {len(kept):,} of {len(labels):,}, drawn at random." if len(kept) < len(labels) else ""
+    note(figure, text + cut)
     save(figure, path)
-
-
-def _styles(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Gives the largest labels a colour and a shape each; equally large ones in alphabetical order."""
-    return {label: style(index) for index, label in enumerate(largest_labels(labels, MAX_COLOURED))}
 
 
 def _draw(axes: Any, points: NDArray[np.float64], styles: Sequence[tuple[str, str]]) -> None:  # noqa: ANN401
     # A fixed shuffle, in layers, so that no label lies on top only because it comes last; but grey stays below.
     order = np.random.default_rng(0).permutation(len(points))
     grey = [row for row in order if styles[row] == _OTHERS]
-    layers = [
-        grey,
-        *(layer.tolist() for layer in np.array_split([row for row in order if styles[row] != _OTHERS], _LAYERS)),
-    ]
+    coloured = np.array_split([row for row in order if styles[row] != _OTHERS], _LAYERS)
+    layers = [grey, *(layer.tolist() for layer in coloured)]
     size = float(np.clip(6000 / len(points), 6, 40))
     for depth, layer in enumerate(layers):
         for marker in MARKERS:
@@ -91,11 +85,3 @@ def _title(axes: Any, model: str, caption: str) -> None:  # noqa: ANN401
     axes.set_title(short_model(model), fontsize=10, fontweight="bold", pad=20 if caption else 8, parse_math=False)
     if caption:
         axes.text(0.5, 1.02, caption, transform=axes.transAxes, ha="center", va="bottom", fontsize=9, color=DARK_GREY)
-
-
-def _note(method: str, shown: int, count: int) -> str:
-    text = (
-        "Each point is an item in the colour of its label; items that a model finds alike lie close together "
-        f"({METHODS[method]})."
-    )
-    return f"{text} Shown: {shown:,} of {count:,}, drawn at random." if shown < count else text

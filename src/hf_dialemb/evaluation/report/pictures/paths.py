@@ -16,8 +16,6 @@ from .drawing import COLOURS, DARK_GREY, note, plain_axes, plain_text, save, sho
 MAX_MODELS = 2 * len(COLOURS)
 """Paths of one picture: each colour with two shapes."""
 
-_WIDTH, _HEIGHT = 8.6, 5.4  # inches
-
 
 class PathPoint(NamedTuple):
     """A step of training, from 0; adjusted alignment (equation 8) and uniformity (equation 9), lower is better."""
@@ -36,13 +34,10 @@ def measured_point(step: int, embeddings: NDArray[Any], labels: Sequence[str]) -
 
 
 def alignment_uniformity_path(points_by_model: Mapping[str, Sequence[PathPoint]], path: Path | str) -> None:
-    """Draws where models move while they learn and writes it as a PNG, whole or not at all.
-
-    Points come in any order; a model that does not learn has one.
-    """
+    """Draws where models move while they learn, as a PNG, whole or not at all; one that learns nothing is a point."""
     check_drawing()
     _check(points_by_model)
-    figure = new_figure(_WIDTH, _HEIGHT)
+    figure = new_figure(8.6, 5.4)
     axes = figure.subplots()
     for index, (model, points) in enumerate(points_by_model.items()):
         _draw(axes, model, sorted(points), *style(index))
@@ -88,6 +83,5 @@ def _draw(axes: Any, model: str, points: Sequence[PathPoint], colour: str, marke
             box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
             looks = {"ha": side, "va": edge, "fontsize": 8.5, "color": DARK_GREY, "bbox": box, "zorder": 5}
             axes.annotate(f"{points[place].step:,}", places[place], shift, textcoords="offset points", **looks)
-    axes.plot(
-        *places[-1], marker, color=colour, markersize=9, markeredgecolor="white", label=short_model(model), zorder=4
-    )
+    looks = {"color": colour, "markersize": 9, "markeredgecolor": "white", "zorder": 4}
+    axes.plot(*places[-1], marker, label=short_model(model), **looks)

@@ -1,16 +1,18 @@
-"""From many dimensions to the plane or the sphere: t-SNE for the plane, UMAP where it is installed, PCA anywhere."""
+"""From many dimensions to few: labels' centroids, the plane or the sphere by t-SNE, UMAP if it is there, or PCA."""
 
 from __future__ import annotations
 
 import warnings
+from collections import Counter
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....metrics.vectors import unit_vectors
 from ....models.errors import InputError
-from .centroids import directions
 
 METHODS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
 """The ways to project, with what they are called."""
@@ -21,6 +23,32 @@ FEWEST = 10
 _NEIGHBOURS = 15  # UMAP's own choice
 
 
+def check_labelled(embeddings: NDArray[Any], labels: Sequence[str]) -> None:
+    """Makes sure that each of the vectors ``(N, D)`` is finite and has a label."""
+    if embeddings.ndim != 2 or len(embeddings) != len(labels):
+        raise InputError(f"embeddings: got shape {embeddings.shape}, expected ({len(labels)}, D): one per label")
+    if not np.isfinite(embeddings).all():
+        raise InputError("embeddings: got a value that is not finite, expected numbers; encode the texts again")
+
+
+def largest_labels(labels: Sequence[str], most: int) -> list[str]:
+    """Lists the labels that most items have, the largest first; equally large ones in alphabetical order."""
+    counts = Counter(labels)
+    return sorted(counts, key=lambda label: (-counts[label], label))[:most]
+
+
+def mean_directions(vectors: NDArray[Any], labels: Sequence[str], names: Sequence[str]) -> NDArray[np.float64]:
+    """Computes where the vectors ``(N, D)`` of K named labels point on average, ``(K, D)`` of length 1."""
+    points, places = unit_vectors(vectors), np.asarray(labels)
+    centroids = np.stack([points[places == name].mean(axis=0) for name in names])
+    for name, length in zip(names, np.linalg.norm(centroids, axis=1), strict=True):
+        if length < 1e-9:
+            raise InputError(
+                f"label '{name}': got vectors that cancel out, expected a common direction; leave the label out"
+            )
+    return unit_vectors(centroids)
+
+
 def umap_or_pca() -> str:
     """Names the projection of a benchmark's pictures: ``"umap"`` where umap-learn is installed, else ``"pca"``."""
     return "umap" if find_spec("umap") is not None else "pca"
@@ -29,12 +57,11 @@ def umap_or_pca() -> str:
 def project(embeddings: NDArray[Any], method: str = "tsne") -> NDArray[np.float64]:
     """Maps embeddings ``(N, D)`` to the plane, ``(N, 2)``, nearby ones close together, by a key of `METHODS`.
 
-    They are L2-normalised first, so that distance means cosine. Points are always the same for the same vectors: t-SNE
-    begins at PCA, and both it and UMAP have a fixed random state; PCA below ten points. All points are the same where
-    all vectors point the same way.
+    They are L2-normalised first, so that distance means cosine. The same vectors always give the same points, and below
+    ten PCA; where all point the same way, all points are the same.
     """
     _check(method)
-    vectors = directions(embeddings)
+    vectors = unit_vectors(embeddings)
     if _constant(vectors):
         return np.zeros((len(vectors), 2))
     if method == "pca" or len(vectors) < FEWEST:
@@ -49,17 +76,15 @@ def project_to_sphere(embeddings: NDArray[Any], method: str = "pca") -> NDArray[
     L2-normalised. All else is as in `project`.
     """
     _check(method, ("umap", "pca"))
-    vectors = directions(embeddings)
+    vectors = unit_vectors(embeddings)
     if _constant(vectors):
         return np.tile([0.0, 0.0, 1.0], (len(vectors), 1))
     if method == "pca" or len(vectors) < FEWEST:
-        points = directions(_principal(vectors, 3))
+        points = unit_vectors(_principal(vectors, 3))
         points[~points.any(axis=1)] = (0.0, 0.0, 1.0)  # a vector at the mean has no direction
         return points
-    polar, azimuth = _umap(vectors, "haversine").T
-    return np.column_stack(
-        [np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)]  # as umap-learn documents it
-    )
+    polar, azimuth = _umap(vectors, "haversine").T  # as umap-learn documents it
+    return np.column_stack([np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)])
 
 
 def _check(method: str, known: tuple[str, ...] = tuple(METHODS)) -> None:
@@ -76,8 +101,7 @@ def _constant(vectors: NDArray[np.float64]) -> bool:
 def _principal(vectors: NDArray[np.float64], dimensions: int) -> NDArray[np.float64]:
     from sklearn.decomposition import PCA
 
-    count, width = vectors.shape
-    found = min(dimensions, count, width)
+    found = min(dimensions, *vectors.shape)
     points = np.asarray(PCA(found, svd_solver="full").fit_transform(vectors), dtype=np.float64)
     return np.pad(points, ((0, 0), (0, dimensions - found)))
 
@@ -87,8 +111,7 @@ def _tsne(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     from threadpoolctl import threadpool_limits
 
     vectors = np.pad(vectors, ((0, 0), (0, max(0, 2 - vectors.shape[1]))))
-    perplexity = min(30.0, (len(vectors) - 1) / 3)
-    tsne = TSNE(2, perplexity=perplexity, init="pca", random_state=0)
+    tsne = TSNE(2, perplexity=min(30.0, (len(vectors) - 1) / 3), init="pca", random_state=0)
     with threadpool_limits(1):  # on a shared machine, threads that wait for each other cost far more than they give
         return np.asarray(tsne.fit_transform(vectors), dtype=np.float64)
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ....corpora.audit.histograms import check_drawing, new_figure
 from ....models.errors import InputError
-from .centroids import check_labelled, largest_labels, mean_directions
 from .drawing import COLOURS, note, plain_axes, plain_text, save, shortened, title
+from .projections import check_labelled, largest_labels, mean_directions
 
 MAX_LEAVES = 100
 """Labels that the tree shows; the smaller ones are left out, which its note says."""
@@ -21,10 +21,7 @@ _LEAF_HEIGHT, _MARGIN, _WIDTH = 0.21, 1.4, 9.0  # inches
 
 
 def dendrogram(embeddings: NDArray[Any], labels: Sequence[str], path: Path | str, heading: str = "") -> None:
-    """Draws the tree of at least two labels' centroids and writes it as a PNG, whole or not at all.
-
-    The vectors ``(N, D)`` are L2-normalised first.
-    """
+    """Draws the tree of two or more labels' centroids, of vectors ``(N, D)``, as a PNG, whole or not at all."""
     from scipy.cluster import hierarchy
 
     check_drawing()
@@ -37,26 +34,15 @@ def dendrogram(embeddings: NDArray[Any], labels: Sequence[str], path: Path | str
     tree[:, 2] = tree[:, 2].clip(min=0)  # rounding can make the distance of equal directions negative
     figure = new_figure(_WIDTH, _MARGIN + _LEAF_HEIGHT * len(names))
     axes = figure.subplots()
-    hierarchy.dendrogram(
-        tree,
-        labels=[f"{shortened(name, 60)} ({counts[name]:,})" for name in names],
-        orientation="left",
-        ax=axes,
-        color_threshold=0,
-        above_threshold_color=COLOURS[0],
-        leaf_font_size=9,
-    )
+    leaves = [f"{shortened(name, 60)} ({counts[name]:,})" for name in names]
+    looks = {"color_threshold": 0, "above_threshold_color": COLOURS[0], "leaf_font_size": 9}
+    hierarchy.dendrogram(tree, labels=leaves, orientation="left", ax=axes, **looks)
     axes.set_xlabel("cosine distance at which labels join", fontsize=10)
     axes.tick_params(axis="x", labelsize=9)
     plain_axes(axes, "x", "top", "left", "right")
     plain_text(axes.get_yticklabels())
     title(figure, heading)
-    note(figure, _note(len(names), len(counts)))
-    save(figure, path)
-
-
-def _note(shown: int, count: int) -> str:
     text = "Labels that join further right are more alike. Centroids of labels, average linkage; in brackets, items."
-    if shown < count:
-        text += f" Shown: the {shown:,} largest of {count:,} labels."
-    return text
+    shown = f" Shown: the {len(names):,} largest of {len(counts):,} labels." if len(names) < len(counts) else ""
+    note(figure, text + shown)
+    save(figure, path)

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from ....corpora.audit.histograms import check_drawing, new_figure
 from ....models.errors import InputError
-from .centroids import check_labelled, largest_labels, mean_directions
 from .drawing import COLOURS, DARK_GREY, legend, note, sampled, save, shortened, style, title
-from .projections import METHODS, project_to_sphere, umap_or_pca
+from .projections import METHODS, check_labelled, largest_labels, mean_directions, project_to_sphere, umap_or_pca
 
 MAX_CELLS = 12
 """Labels that get a cell: the largest; the items of all others are left out."""
@@ -57,7 +56,9 @@ def spherical_voronoi(
     front = _view(points)
     for axes, side, name in zip(sides, (front, front * [[-1], [1], [-1]]), ("one side", "other side"), strict=True):
         _draw_cells(axes, centroids, side)
-        _draw_edges(axes, edges, side)
+        for edge in edges:
+            across, up, near = (edge @ side.T).T
+            axes.plot(np.where(near >= 0, across, np.nan), up, color="white", linewidth=2, zorder=1)
         _draw_points(axes, points, [names.index(label) for label in kept], side)
         _draw_centroids(axes, centroids, side)
         axes.set_title(name, fontsize=10, color=DARK_GREY)
@@ -122,12 +123,6 @@ def _draw_cells(axes: Any, centroids: Sphere, side: Sphere) -> None:  # noqa: AN
     axes.axis("off")
 
 
-def _draw_edges(axes: Any, edges: Sequence[Sphere], side: Sphere) -> None:  # noqa: ANN401
-    for edge in edges:
-        across, up, near = (edge @ side.T).T
-        axes.plot(np.where(near >= 0, across, np.nan), up, color="white", linewidth=2, zorder=1)
-
-
 def _draw_points(axes: Any, points: Sphere, codes: Sequence[int], side: Sphere) -> None:  # noqa: ANN401
     across, up, near = (points @ side.T).T
     size = float(np.clip(9000 / len(points), 8, 40))
@@ -135,9 +130,8 @@ def _draw_points(axes: Any, points: Sphere, codes: Sequence[int], side: Sphere) 
     for code in sorted(set(codes)):
         colour, marker = _style(code)
         chosen = [row for row in order if codes[row] == code and near[row] >= 0]
-        axes.scatter(
-            across[chosen], up[chosen], s=size, c=colour, marker=marker, edgecolors="white", linewidths=0.3, zorder=2
-        )
+        looks = {"c": colour, "marker": marker, "edgecolors": "white", "linewidths": 0.3, "zorder": 2}
+        axes.scatter(across[chosen], up[chosen], s=size, **looks)
 
 
 def _draw_centroids(axes: Any, centroids: Sphere, side: Sphere) -> None:  # noqa: ANN401

@@ -1,9 +1,8 @@
 """The figures of the papers' own tables, to stand beside measured ones: one JSON file a paper.
 
 A file names the paper, the models that tables show, what to know before comparing, and the tables: for each column the
-corpus, task, metric and setting that it measures, here always on test, and for each row the model, the row's printed
-name and its figures, ``[mean, std]`` where a deviation is printed. A corpus that this package cannot read has the
-paper's own name for it.
+corpus (one that this package cannot read by the paper's own name), task, metric and setting, and for each row the
+model, the row's printed name and its figures, ``[mean, std]`` where a deviation is printed.
 """
 
 from __future__ import annotations

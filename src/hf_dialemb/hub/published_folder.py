@@ -1,0 +1,100 @@
+"""A published folder: the one place that knows what lies in it, and under which names."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ..models.errors import InputError
+
+_DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+
+
+@dataclass(frozen=True)
+class PublishedFolder:
+    """The folder of a model that strangers load; most names in it are those of transformers and its kin."""
+
+    path: Path
+
+    CARD, RESULTS = "README.md", "results"
+    CONFIG, MODULES, SENTENCE_CONFIG = "config.json", "modules.json", "config_sentence_transformers.json"
+    SETTINGS = "hf_dialemb_config.json"
+    """Names the method of a plain encoder and its settings, which the backbone's own config cannot."""
+
+    WEIGHTS, SHARDS = "model.safetensors", "model.safetensors.index.json"
+    TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
+    POOLING, STATIC = "1_Pooling", "0_StaticEmbedding"
+    ADAPTER_WEIGHTS, ADAPTER_CONFIG = "adapter_model.safetensors", "adapter_config.json"
+    ONNX, INT8, QUANTISATION = "onnx/model.onnx", "onnx/model_int8.onnx", "onnx/quantisation.json"
+    """The graph, where the browser's library of transformers looks for it too, that of 8 bits, and what this costs."""
+
+    def __truediv__(self, name: str) -> Path:
+        return self.path / name
+
+    def holds(self, *names: str) -> bool:
+        """Says whether all of some files are there."""
+        return all((self / name).is_file() for name in names)
+
+    def record(self, name: str) -> dict[str, Any]:
+        """Reads a JSON object; an empty one stands for a file that is absent or holds something else."""
+        try:
+            found = json.loads((self / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def graphs(self) -> list[str]:
+        """Lists the ONNX graphs by name."""
+        return sorted(file.relative_to(self.path).as_posix() for file in self.path.glob("onnx/*.onnx"))
+
+    def count_weights(self) -> tuple[int, str]:
+        """Returns the number of weights, and the type of most of them, such as ``"float32"``."""
+        counts: Counter[str] = Counter()
+        for _, part in self._tensors():
+            counts[part.get_dtype()] += prod(part.get_shape())
+        most = max(counts, key=lambda name: counts[name])
+        return counts.total(), _DTYPES.get(most, most)
+
+    def check_made_of(self, run: Path) -> None:
+        """Makes sure that the weights are those of a run."""
+        trained, shared = dict(PublishedFolder(run)._tensors()), False
+        for name, part in self._tensors():
+            other = trained.get(name, trained.get(f"encoder.{name}"))
+            if other is None:
+                continue
+            shared, here, there = True, part[:], other[:]
+            if here.shape != there.shape or not here.equal(there.to(here.dtype)):
+                raise InputError(
+                    f"{self.path}: got other weights than {run} has ({name}), expected those of one training; give the "
+                    "run that the folder was exported from, or export it again"
+                )
+        if not shared:
+            raise InputError(f"{self.path}: got no weights that {run} has too; give the run that it was exported from")
+
+    def _tensors(self) -> Iterator[tuple[str, Any]]:
+        from safetensors import safe_open
+
+        files = sorted(self.path.glob("model*.safetensors"))
+        if not files:
+            raise InputError(f"{self.path}: got no model.safetensors, expected a model; write it with dialemb export")
+        for file in files:
+            with safe_open(str(file), framework="pt") as tensors:
+                for name in tensors.keys():  # noqa: SIM118 - a file is no dictionary
+                    yield name, tensors.get_slice(name)
+
+
+@contextmanager
+def appearing_whole(output: Path) -> Iterator[Path]:
+    """Gives a folder to write, which comes to ``output`` if nothing fails, and not at all otherwise."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
+        folder = Path(temporary) / output.name
+        yield folder
+        folder.replace(output)
