@@ -1,7 +1,8 @@
 """Settings that methods share: of encoders, of dialogues or of utterances, and of rankers of responses."""
 
+from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from huggingface_hub.dataclasses import strict
 from transformers import AutoConfig, PreTrainedConfig
@@ -23,29 +24,45 @@ _LOADER_KEYS = {
 }  # fmt: skip
 
 
+class Range(NamedTuple):
+    """What a number may be: ``low <= value <= high``, or ``low < value`` if exclusive."""
+
+    low: float
+    high: float | None = None
+    exclusive: bool = False
+
+
+ABOVE_ZERO = Range(0, exclusive=True)
+Ranges = Mapping[str, Range]
+
+
 @strict
 class MethodConfig(PreTrainedConfig):
-    """What the settings of all methods share: a misspelt name is an error.
+    """What the settings of all methods share: a misspelt name is an error, and so is a number out of its range.
 
     Attributes:
         kind: What the model reads.
         limits: Which settings say how much of it.
+        ranges: What numbers may be, of the settings that a class has itself; None is always allowed.
 
     Raises:
-        InputError: A name is misspelt.
+        InputError: A name is misspelt or a value is out of range.
     """
 
     kind: ClassVar[Kind]
     limits: ClassVar[tuple[str, ...]] = ("max_tokens",)
+    ranges: ClassVar[Ranges] = {}
 
     def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - whatever a config file holds
-        settings = own_settings(type(self))
         base = {field.name for field in fields(PreTrainedConfig)}
         # A saved config (it names the version) was checked when it was made, and holds keys that transformers added.
         for name in kwargs if self.transformers_version is None else ():
             if name not in _LOADER_KEYS | base:
-                raise unknown_name(f"setting of {type(self).__name__}", name, settings)
+                raise unknown_name(f"setting of {type(self).__name__}", name, own_settings(type(self)))
         super().__post_init__(**kwargs)  # type: ignore[no-untyped-call]
+        for owner in reversed(type(self).__mro__):
+            for name, allowed in vars(owner).get("ranges", {}).items():
+                check_range(name, getattr(self, name), *allowed)
 
 
 @strict
@@ -57,21 +74,14 @@ class EncoderConfig(MethodConfig):
         max_tokens: Longest sequence in tokens; the rest is cut and counted.
         frozen_layers: Backbone layers, from the bottom, that do not learn; above 0 the embedding tables do not learn
             either.
-
-    Raises:
-        InputError: A name is misspelt or a value is out of range.
     """
 
     sub_configs_defaults: ClassVar[dict[str, Any]] = {"encoder_config": SubConfigSpec(AutoConfig, model_type="bert")}
+    ranges: ClassVar[Ranges] = {"max_tokens": Range(8), "frozen_layers": Range(0)}
 
     encoder_config: dict[str, Any] | PreTrainedConfig | None = None
     max_tokens: int = 512
     frozen_layers: int = 0
-
-    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
-        super().__post_init__(**kwargs)
-        check_range("max_tokens", self.max_tokens, 8)
-        check_range("frozen_layers", self.frozen_layers, 0)
 
     @property
     def longest_text(self) -> int:
@@ -112,13 +122,15 @@ class DialogueConfig(EncoderConfig):
         role_alignment: ``"official"`` repeats the released program's error: beyond ``max_turns`` the roles of the kept
             turns are read from the start of the dialogue.
         pooling: Sum of the speakers' means (dial2vec, equation 4), or the mean of all tokens.
-
-    Raises:
-        InputError: A name is misspelt or a value is out of range.
     """
 
     kind: ClassVar[Kind] = "dialogues"
     limits: ClassVar[tuple[str, ...]] = ("max_tokens", "num_roles")
+    ranges: ClassVar[Ranges] = {
+        "num_roles": Range(1, len(ROLES)),
+        "max_turns": Range(1),
+        "num_turn_embeddings": Range(1),
+    }
 
     num_roles: int = 2
     marker_ids: list[int] | None = None
@@ -134,12 +146,6 @@ class DialogueConfig(EncoderConfig):
     num_turn_embeddings: int = 64
     role_alignment: Literal["fixed", "official"] = "fixed"
     pooling: Literal["interlocutor", "mean"] = "interlocutor"
-
-    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
-        super().__post_init__(**kwargs)
-        check_range("num_roles", self.num_roles, 1, len(ROLES))
-        check_range("max_turns", self.max_turns, 1)
-        check_range("num_turn_embeddings", self.num_turn_embeddings, 1)
 
 
 @strict
@@ -158,6 +164,7 @@ class UtteranceConfig(EncoderConfig):
     """
 
     kind: ClassVar[Kind] = "utterances"
+    ranges: ClassVar[Ranges] = {"projection_size": Range(1), "chunk_size": Range(1)}
 
     max_tokens: int = 64
     encoding_tokens: int | None = None
@@ -168,8 +175,6 @@ class UtteranceConfig(EncoderConfig):
     def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
         super().__post_init__(**kwargs)
         check_range("encoding_tokens", self.encoding_tokens, self.max_tokens)
-        check_range("projection_size", self.projection_size, 1)
-        check_range("chunk_size", self.chunk_size, 1)
 
     @property
     def longest_text(self) -> int:
@@ -199,13 +204,14 @@ class RankerConfig(MethodConfig):
             negatives are drawn (section 3.3): 1 is the closest, for the highest granularity, and ``num_granularities``
             the furthest, for the highest abstraction. None draws them from all.
         num_granularities: L, the number of segments, all of one size.
-
-    Raises:
-        InputError: A name is misspelt or a value is out of range.
     """
 
     kind: ClassVar[Kind] = "responses"
     limits: ClassVar[tuple[str, ...]] = ("max_context_tokens", "max_response_tokens")
+    ranges: ClassVar[Ranges] = {
+        "max_context_tokens": Range(8), "max_response_tokens": Range(8), "num_candidates": Range(2),
+        "num_granularities": Range(1),
+    }  # fmt: skip
 
     max_context_tokens: int = 160
     max_response_tokens: int = 160
@@ -216,10 +222,6 @@ class RankerConfig(MethodConfig):
 
     def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
         super().__post_init__(**kwargs)
-        check_range("max_context_tokens", self.max_context_tokens, 8)
-        check_range("max_response_tokens", self.max_response_tokens, 8)
-        check_range("num_candidates", self.num_candidates, 2)
-        check_range("num_granularities", self.num_granularities, 1)
         check_range("granularity", self.granularity, 1, self.num_granularities)
 
 

@@ -30,12 +30,12 @@ from .attention_matching import (
     similarity,
 )
 from .backbone_model import autocast_off
-from .config import RankerConfig, check_range
+from .config import Range, Ranges, RankerConfig
 from .dialogue import Dialogue
 from .errors import InputError
 from .layout import Truncation, pad_right
 from .method import Method
-from .ranker import Ranker, RankingExample, _tokens, candidates_of
+from .ranker import Ranker, RankingExample, candidates_of, remembered_ids, with_candidates
 from .ranking_examples import RankingExamples
 from .words import begin_tables, word_tokenizer
 
@@ -65,6 +65,10 @@ class DeepAttentionMatchingConfig(RankerConfig):
     """
 
     model_type = "dialemb-deep-attention-matching"
+    ranges: ClassVar[Ranges] = {
+        "max_turns": Range(1), "max_turn_tokens": Range(1), "embedding_size": Range(1), "num_blocks": Range(0),
+        "chunk_size": Range(1),
+    }  # fmt: skip
 
     max_context_tokens: int = 450
     max_response_tokens: int = 50
@@ -77,14 +81,6 @@ class DeepAttentionMatchingConfig(RankerConfig):
     positional: bool = False
     objective: Literal["candidates", "pairs"] = "candidates"
     chunk_size: int | None = None
-
-    def __post_init__(self, **kwargs: object) -> None:
-        super().__post_init__(**kwargs)
-        check_range("max_turns", self.max_turns, 1)
-        check_range("max_turn_tokens", self.max_turn_tokens, 1)
-        check_range("embedding_size", self.embedding_size, 1)
-        check_range("num_blocks", self.num_blocks, 0)
-        check_range("chunk_size", self.chunk_size, 1)
 
 
 class DeepAttentionMatchingModel(Ranker):
@@ -224,7 +220,7 @@ def collate(
     truncation.unit = "contexts and responses"
     texts = candidates_of(examples)
     said = [turn.content for example in examples for turn in example.context]
-    tokens = _tokens([*said, *texts], tokenizer)
+    tokens = remembered_ids([*said, *texts], tokenizer)
     contexts = [[tokens[turn.content] for turn in example.context] for example in examples]
     kept = [_last_words(turns, config) for turns in contexts]
     responses = [tokens[text][-config.max_response_tokens :] for text in texts]
@@ -237,11 +233,7 @@ def collate(
     for context in kept:
         turns += [[]] * (width - len(context)) + context
     batch, found = (pad_right(rows, tokenizer.pad_token_id or 0) for rows in (turns, responses))
-    return {
-        **{name: tensor.unflatten(0, (-1, width)) for name, tensor in batch.items()},
-        "candidate_ids": found["input_ids"].unflatten(0, (len(examples), -1)),
-        "candidate_mask": found["attention_mask"].unflatten(0, (len(examples), -1)),
-    }
+    return with_candidates({name: tensor.unflatten(0, (-1, width)) for name, tensor in batch.items()}, found)
 
 
 def _last_words(turns: list[list[int]], config: DeepAttentionMatchingConfig) -> list[list[int]]:

@@ -6,7 +6,7 @@ speakers' words fit each other.
 
 from collections.abc import Sequence
 from math import ceil
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
 from .batching import in_parts
-from .config import DialogueConfig, check_range
+from .config import ABOVE_ZERO, DialogueConfig, Range, Ranges
 from .dialogue import ROLES, Dialogue, Turn
 from .encoder import DialogueEncoder, DialogueOutput
 from .errors import InputError
@@ -44,6 +44,7 @@ class Dial2VecConfig(DialogueConfig):
     """
 
     model_type = "dialemb-dial2vec"
+    ranges: ClassVar[Ranges] = {"loss_temperature": ABOVE_ZERO, "window": Range(0), "num_negatives": Range(1)}
 
     loss_temperature: float = 0.2
     window: int = 10
@@ -52,12 +53,6 @@ class Dial2VecConfig(DialogueConfig):
     negatives: Literal["fresh", "frozen"] = "fresh"
     negative_pool: Literal["other_dialogues", "official"] = "other_dialogues"
     loss_scale: Literal["sum", "official"] = "sum"
-
-    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
-        super().__post_init__(**kwargs)
-        check_range("loss_temperature", self.loss_temperature, 0, exclusive=True)
-        check_range("window", self.window, 0)
-        check_range("num_negatives", self.num_negatives, 1)
 
 
 class Dial2VecModel(DialogueEncoder):

@@ -5,7 +5,7 @@ are negatives depends on how alike the actions' names are.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerBase
 from transformers import initialization as init
 
 from .backbone_model import autocast_off
-from .config import UtteranceConfig, check_range
+from .config import ABOVE_ZERO, Range, Ranges, UtteranceConfig
 from .dialogue import Dialogue
 from .gather import gather_rows
 from .label_pairs import LabelledUtterances, LabelPair
@@ -52,6 +52,10 @@ class Dialog2FlowConfig(UtteranceConfig):
     """
 
     model_type = "dialemb-dialog2flow"
+    ranges: ClassVar[Ranges] = {
+        "loss_temperature": ABOVE_ZERO, "label_temperature": ABOVE_ZERO, "label_balance": Range(0, 1),
+        "min_utterances": Range(2), "min_words": Range(1),
+    }  # fmt: skip
 
     target: Literal["single", "joint"] = "single"
     contrast: Literal["soft", "hard"] = "soft"
@@ -63,14 +67,6 @@ class Dialog2FlowConfig(UtteranceConfig):
     min_utterances: int = 2
     min_words: int = 2
     text_forms: Literal["raw", "words", "both", "official"] = "raw"
-
-    def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
-        super().__post_init__(**kwargs)
-        check_range("loss_temperature", self.loss_temperature, 0, exclusive=True)
-        check_range("label_temperature", self.label_temperature, 0, exclusive=True)
-        check_range("label_balance", self.label_balance, 0, 1)
-        check_range("min_utterances", self.min_utterances, 2)
-        check_range("min_words", self.min_words, 1)
 
 
 class _Side(NamedTuple):

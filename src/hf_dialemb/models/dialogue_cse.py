@@ -4,7 +4,7 @@ A response competes with utterances from other dialogues. Every context turn pic
 candidate; in the true response that is most of it, so what was picked points the same way as the whole.
 """
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from huggingface_hub.dataclasses import strict
@@ -14,7 +14,7 @@ from transformers import initialization as init
 
 from .backbone_model import autocast_off
 from .batching import in_parts
-from .config import UtteranceConfig, check_range
+from .config import ABOVE_ZERO, Range, Ranges, UtteranceConfig
 from .context_matching import matching_guided, mean_of_turns, turn_weights
 from .errors import InputError
 from .layout import Truncation, tokenize_utterances
@@ -48,6 +48,7 @@ class DialogueCSEConfig(UtteranceConfig):
     """
 
     model_type = "dialemb-dialogue-cse"
+    ranges: ClassVar[Ranges] = {"loss_temperature": ABOVE_ZERO, "num_negatives": Range(1), "context_turns": Range(1)}
 
     max_tokens: int = 100
     projection_size: int | None = None
@@ -61,9 +62,6 @@ class DialogueCSEConfig(UtteranceConfig):
 
     def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
         super().__post_init__(**kwargs)
-        check_range("loss_temperature", self.loss_temperature, 0, exclusive=True)
-        check_range("num_negatives", self.num_negatives, 1)
-        check_range("context_turns", self.context_turns, 1)
         if self.context == "matching" and self.projection_size is not None:
             raise InputError(
                 f"projection_size: got {self.projection_size}, but context matching has no head; leave it out, or "

@@ -5,7 +5,7 @@ it weighted up.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from huggingface_hub.dataclasses import strict
@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from .backbone_model import autocast_off
-from .config import UtteranceConfig, check_range
+from .config import ABOVE_ZERO, Range, Ranges, UtteranceConfig
 from .dialogue import Dialogue
 from .errors import InputError
 from .gather import gather_rows
@@ -40,6 +40,7 @@ class DSEConfig(UtteranceConfig):
     """
 
     model_type = "dialemb-dse"
+    ranges: ClassVar[Ranges] = {"loss_temperature": ABOVE_ZERO, "min_words": Range(1)}
 
     max_tokens: int = 32
     loss_temperature: float = 0.05
@@ -48,11 +49,6 @@ class DSEConfig(UtteranceConfig):
     positives: Literal["next_utterance", "dropout"] = "next_utterance"
     query_turns: Literal["1", "2", "3", "123"] = "1"
     min_words: int = 4
-
-    def __post_init__(self, **kwargs: object) -> None:
-        super().__post_init__(**kwargs)
-        check_range("loss_temperature", self.loss_temperature, 0, exclusive=True)
-        check_range("min_words", self.min_words, 1)
 
 
 class DSEModel(UtteranceEncoder):

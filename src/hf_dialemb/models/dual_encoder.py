@@ -16,13 +16,13 @@ from transformers import PreTrainedTokenizerBase
 
 from .backbone_model import autocast_off
 from .batching import in_parts
-from .config import RankerConfig, check_range
+from .config import ABOVE_ZERO, Range, Ranges, RankerConfig
 from .dialogue import ROLES, Dialogue
 from .errors import InputError
 from .layout import UNLIMITED, Truncation
 from .markers import ranking_template
 from .method import Method
-from .ranker import Ranker, RankingExample, candidates_of, context_ids, response_ids
+from .ranker import Ranker, RankingExample, candidates_of, context_ids, response_ids, with_candidates
 from .ranking_examples import RankingExamples
 from .words import MARKS, begin_tables, word_tokenizer
 
@@ -41,15 +41,13 @@ class TowerRankerConfig(RankerConfig):
         closing_tokens: And how many after it.
     """
 
+    ranges: ClassVar[Ranges] = {"loss_temperature": ABOVE_ZERO}
+
     score: Literal["dot", "cosine"] = "dot"
     loss_temperature: float = 1.0
     marker_ids: list[int] | None = None
     opening_tokens: int = 0
     closing_tokens: int = 0
-
-    def __post_init__(self, **kwargs: object) -> None:
-        super().__post_init__(**kwargs)
-        check_range("loss_temperature", self.loss_temperature, 0, exclusive=True)
 
 
 class TowerRanker(Ranker):
@@ -140,16 +138,12 @@ class DualEncoderConfig(TowerRankerConfig):
     """
 
     model_type = "dialemb-dual-encoder"
+    ranges: ClassVar[Ranges] = {"embedding_size": Range(1), "hidden_size": Range(1)}
 
     vocabulary_size: int = 1_261
     vocab_size: int | None = None
     embedding_size: int = 50
     hidden_size: int = 150
-
-    def __post_init__(self, **kwargs: object) -> None:
-        super().__post_init__(**kwargs)
-        check_range("embedding_size", self.embedding_size, 1)
-        check_range("hidden_size", self.hidden_size, 1)
 
 
 class WordTower(nn.Module):
@@ -239,13 +233,8 @@ def collate(
     *speakers, marker = config.marker_ids
     contexts = [example.context for example in examples]
     batch = context_ids(contexts, tokenizer, speakers[: len(ROLES)], config.max_context_tokens, truncation)
-    texts = candidates_of(examples)
-    found = response_ids(texts, tokenizer, marker, config.max_response_tokens, truncation)
-    return {
-        **batch,
-        "candidate_ids": found["input_ids"].unflatten(0, (len(examples), -1)),
-        "candidate_mask": found["attention_mask"].unflatten(0, (len(examples), -1)),
-    }
+    found = response_ids(candidates_of(examples), tokenizer, marker, config.max_response_tokens, truncation)
+    return with_candidates(batch, found)
 
 
 METHOD = Method(

@@ -4,8 +4,7 @@ Letters of shapes: B dialogues, N samples of a dialogue, L tokens, R roles, D wi
 embedding.
 """
 
-import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -17,15 +16,13 @@ from transformers import initialization as init
 from transformers.utils.generic import ModelOutput
 
 from .backbone_model import BackboneModel, position_offset
-from .batching import batches_by_length
+from .batching import LayOut, embeddings, outputs
 from .config import DialogueConfig
 from .dialogue import Dialogue
 from .errors import InputError
 from .layout import UNLIMITED, Truncation, tokenize
 from .markers import add_markers, chat_template, wrapping
 from .rendered import fitting, kept_first, numbered, read_markers
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -225,22 +222,8 @@ def encode(
     batch_size: int = 32,
     show_progress: bool = False,
 ) -> np.ndarray:
-    """Embeds dialogues; dialogues that do not fit are cut as the config says, counted, and reported by a warning.
-
-    Args:
-        model: A dialogue encoder.
-        tokenizer: Its tokenizer.
-        dialogues: N dialogues.
-        batch_size: Dialogues per forward pass; sorted by length inside, so padding stays small.
-        show_progress: Whether to draw a progress bar.
-
-    Returns:
-        Float32 embeddings (N, D); row i belongs to dialogue i.
-    """
-    result = np.zeros((len(dialogues), model.config.hidden_size), dtype=np.float32)
-    for rows, output, _ in _outputs(model, tokenizer, dialogues, batch_size, show_progress):
-        result[rows] = output.pooler_output.float().cpu().numpy()
-    return result
+    """Embeds N dialogues, (N, D) float32; those too long are cut as the config says, counted, and warned of."""
+    return embeddings(model, *_inputs(model, tokenizer, dialogues), batch_size, show_progress, _limits(model))
 
 
 def encode_speakers(
@@ -250,46 +233,30 @@ def encode_speakers(
     batch_size: int = 32,
     show_progress: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Embeds each speaker of dialogues (section 5.3.1); dialogues are cut as in `encode`.
-
-    Args:
-        model: A dialogue encoder.
-        tokenizer: Its tokenizer.
-        dialogues: N dialogues.
-        batch_size: Dialogues per forward pass.
-        show_progress: Whether to draw a progress bar.
+    """Embeds each speaker of N dialogues (section 5.3.1), which are cut as in `encode`.
 
     Returns:
         Float32 embeddings (N, R, D), in the order of the roles, zeros for absent ones; and how many tokens each is the
         mean of, (N, R) int64.
     """
-    config = model.config
+    config, inputs = model.config, _inputs(model, tokenizer, dialogues)
     result = np.zeros((len(dialogues), config.num_roles, config.hidden_size), dtype=np.float32)
     counts = np.zeros(result.shape[:2], dtype=np.int64)
-    for rows, output, batch in _outputs(model, tokenizer, dialogues, batch_size, show_progress):
+    for rows, output, batch in outputs(model, *inputs, batch_size, show_progress, _limits(model)):
         result[rows] = output.role_embeddings.float().cpu().numpy()
         roles = nn.functional.one_hot(batch["role_ids"], config.num_roles) * batch["attention_mask"].unsqueeze(-1)
         counts[rows] = roles.sum(1).cpu().numpy()
     return result, counts
 
 
-def _outputs(
-    model: DialogueEncoder,
-    tokenizer: PreTrainedTokenizerBase,
-    dialogues: Sequence[Dialogue],
-    batch_size: int,
-    show_progress: bool,
-) -> Iterator[tuple[np.ndarray, Any, dict[str, Tensor]]]:
-    """Yields which dialogues went through the model together, what came out, and what went in."""
-    lengths = [sum(len(turn.content) for turn in dialogue.turns) for dialogue in dialogues]
-    count, training = Truncation(), model.training
-    model.train(False)
-    for rows in batches_by_length(lengths, batch_size, "encode", show_progress):
-        batch = tokenize([dialogues[row] for row in rows], tokenizer, model.config, count)
-        batch = {name: value.to(model.device) for name, value in batch.items()}
-        with torch.inference_mode():
-            output = model(**batch)
-        yield rows, output, batch
-    model.train(training)
-    if count.truncated:
-        logger.warning("%s; max_tokens is %d, keep is '%s'.", count, model.config.max_tokens, model.config.keep)
+def _inputs(
+    model: DialogueEncoder, tokenizer: PreTrainedTokenizerBase, dialogues: Sequence[Dialogue]
+) -> tuple[list[int], LayOut]:
+    def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
+        return tokenize([dialogues[row] for row in rows], tokenizer, model.config, count)
+
+    return [sum(len(turn.content) for turn in dialogue.turns) for dialogue in dialogues], lay_out
+
+
+def _limits(model: DialogueEncoder) -> str:
+    return f"; max_tokens is {model.config.max_tokens}, keep is '{model.config.keep}'"

@@ -25,12 +25,11 @@ class Truncation:
     """Counts what did not fit, so that nothing is dropped in silence.
 
     Attributes:
-        dialogues: Sequences laid out so far.
+        dialogues: Sequences laid out so far, which reports call by ``unit``.
         truncated: Those that lost a token or a turn.
         empty: Those that have no token of their own: nothing in them is in the vocabulary's reach.
         tokens: Tokens that they had before.
         dropped_tokens: Tokens lost.
-        unit: What a sequence is called in reports.
     """
 
     dialogues: int = 0
@@ -74,12 +73,8 @@ def tokenize(
     Raises:
         InputError: A dialogue has a role that the model has no vector for.
     """
-    specials = special_texts(tokenizer)
     texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
-    encoded = tokenizer([escape(text, specials) for text in texts], add_special_tokens=False, verbose=False)[
-        "input_ids"
-    ]
-    tokens = dict(zip(texts, encoded, strict=True))
+    tokens = dict(zip(texts, token_ids(texts, tokenizer), strict=True))
     ending = _ids(tokenizer, config.end_of_utterance or "")
     opening, closing = (_ids(tokenizer, text if config.wrapped else "") for text in wrapping(tokenizer))
     rows = []
@@ -94,7 +89,9 @@ def tokenize(
         total = sum(len(tokens[turn.content]) + len(ending) for turn in dialogue.turns)
         count.add(total, sum(map(len, cut)), not any(tokens[turn.content] for turn in dialogue.turns))
         rows.append(_row(cut, roles, opening, closing))
-    return _pad(rows, tokenizer.pad_token_id or 0)
+    tokens_of, roles_of, turns_of = zip(*rows, strict=True)
+    batch = pad_right(tokens_of, tokenizer.pad_token_id or 0)
+    return {**batch, "role_ids": pad_right(roles_of, 0)["input_ids"], "turn_ids": pad_right(turns_of, 0)["input_ids"]}
 
 
 def tokenize_utterances(
@@ -104,43 +101,52 @@ def tokenize_utterances(
     count: Truncation,
     keep: str = "start",
 ) -> dict[str, Tensor]:
-    """Lays out utterances as a padded batch, with the tokenizer's own special tokens around each.
+    """Lays out N utterances as a padded batch, with the tokenizer's own special tokens around each; see `framed`."""
+    count.unit = "utterances"
+    return framed(token_ids(utterances, tokenizer), tokenizer, max_tokens, count, keep)
+
+
+def token_ids(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[list[int]]:
+    """Returns the ids of each text without special tokens; what reads like one in it is broken up."""
+    specials = special_texts(tokenizer)
+    escaped = [escape(text, specials) for text in texts]
+    ids: list[list[int]] = tokenizer(escaped, add_special_tokens=False, verbose=False)["input_ids"]
+    return ids
+
+
+def framed(
+    rows: Sequence[list[int]],
+    tokenizer: PreTrainedTokenizerBase,
+    max_tokens: int,
+    count: Truncation,
+    keep: str,
+    marks: int = 0,
+) -> dict[str, Tensor]:
+    """Cuts N sequences, counts that, and puts the tokenizer's own special tokens around each.
 
     Args:
-        utterances: N texts.
+        rows: Token ids.
         tokenizer: A fast tokenizer.
         max_tokens: Longest sequence in tokens, special ones included.
         count: Updated with what was dropped.
-        keep: Which end of a text that is too long stays, ``"start"`` or ``"end"``.
+        keep: Which end of a sequence that is too long stays, ``"start"`` or ``"end"``.
+        marks: How many tokens a sequence without any of its own has.
 
     Returns:
         ``input_ids``, ``attention_mask``, each (N, L) int64, padded on the right to the longest.
     """
-    count.unit = "utterances"
-    specials = special_texts(tokenizer)
-    encoded: list[list[int]] = tokenizer(
-        [escape(text, specials) for text in utterances], add_special_tokens=False, verbose=False
-    )["input_ids"]
     before, after = special_tokens_around(tokenizer)
     budget = max_tokens - len(before) - len(after)
-    rows = []
-    for tokens in encoded:
-        cut = tokens[:budget] if keep == "start" else tokens[max(0, len(tokens) - budget) :]
-        count.add(len(tokens), len(cut), not tokens)
-        rows.append(before + cut + after)
-    return pad_right(rows, tokenizer.pad_token_id or 0)
+    padded = []
+    for row in rows:
+        cut = row[:budget] if keep == "start" else row[max(0, len(row) - budget) :]
+        count.add(len(row), len(cut), len(row) <= marks)
+        padded.append(before + cut + after)
+    return pad_right(padded, tokenizer.pad_token_id or 0)
 
 
 def pad_right(rows: Sequence[list[int]], pad: int) -> dict[str, Tensor]:
-    """Pads token ids to the longest row.
-
-    Args:
-        rows: N sequences.
-        pad: The id that fills up.
-
-    Returns:
-        ``input_ids``, ``attention_mask``, each (N, L) int64; L is 1 at least.
-    """
+    """Pads N rows of token ids to the longest: ``input_ids``, ``attention_mask``, each (N, L) int64, L 1 at least."""
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     mask = np.arange(max(1, lengths.max(initial=0))) < lengths[:, None]  # (N, L)
     ids = np.full(mask.shape, pad, dtype=np.int64)
@@ -179,25 +185,12 @@ def _truncate(pieces: list[list[int]], budget: int, keep: str, whole_turns: bool
 
 def _row(
     pieces: list[list[int]], roles: list[int], opening: list[int], closing: list[int]
-) -> list[tuple[int, int, int]]:
-    row: list[tuple[int, int, int]] = []
-    turn = -1
-    for piece, role in zip(pieces, roles, strict=True):
-        if piece:
-            turn += 1
-            row.extend((token, role, turn) for token in piece)
-    if not row:
-        return [(token, roles[0], 0) for token in opening + closing]
-    before = [(token, row[0][1], 0) for token in opening]
-    after = [(token, row[-1][1], turn) for token in closing]
-    return before + row + after
-
-
-def _pad(rows: list[list[tuple[int, int, int]]], pad: int) -> dict[str, Tensor]:
-    length = max(map(len, rows))
-    batch = torch.zeros(4, len(rows), length, dtype=torch.long)
-    batch[0] = pad
-    for index, row in enumerate(rows):
-        batch[(0, 2, 3), index, : len(row)] = torch.tensor(row, dtype=torch.long).reshape(-1, 3).T
-        batch[1, index, : len(row)] = 1
-    return dict(zip(("input_ids", "attention_mask", "role_ids", "turn_ids"), batch, strict=True))
+) -> tuple[list[int], list[int], list[int]]:
+    """Returns the tokens of a sequence, and of whom and of which turn each is; the frame is of who is beside."""
+    said = [(piece, role) for piece, role in zip(pieces, roles, strict=True) if piece] or [([], roles[0])]
+    lengths = [len(piece) for piece, _ in said]
+    lengths[0] += len(opening)
+    lengths[-1] += len(closing)
+    tokens = [*opening, *chain.from_iterable(piece for piece, _ in said), *closing]
+    whose = np.repeat([role for _, role in said], lengths)
+    return tokens, whose.tolist(), np.arange(len(said)).repeat(lengths).tolist()

@@ -8,7 +8,7 @@ and everything else stays the backbone's.
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import torch
 from huggingface_hub.dataclasses import strict
@@ -17,7 +17,7 @@ from transformers import PreTrainedTokenizerBase
 
 from .backbone_model import load_backbone
 from .backbones import resolve_backbone
-from .config import UtteranceConfig, check_range
+from .config import Range, Ranges, UtteranceConfig
 from .dse import DSEExamples, collate
 from .errors import InputError
 from .method import Method
@@ -36,15 +36,12 @@ class MergedConfig(UtteranceConfig):
     """
 
     model_type = "dialemb-merged"
+    ranges: ClassVar[Ranges] = {"rank": Range(1)}
 
     max_tokens: int = 512
     projection_size: int | None = None
     parts: dict[str, float] | None = None
     rank: int | None = None
-
-    def __post_init__(self, **kwargs: object) -> None:
-        super().__post_init__(**kwargs)
-        check_range("rank", self.rank, 1)
 
 
 class Factors(NamedTuple):

@@ -183,40 +183,27 @@ class MultiGranularityModel(Ranker):
         table: nn.Module = self.members[0].get_input_embeddings()  # type: ignore[operator]
         return table
 
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        candidate_ids: Tensor | None = None,
-        candidate_mask: Tensor | None = None,
-        return_dict: bool = True,
-        token_type_ids: Tensor | None = None,
-    ) -> RankingOutput | tuple[Any, ...]:
-        """See `Ranker` and `MultiGranularityOutput`."""
-        if candidate_ids is None:
-            return super().forward(input_ids, attention_mask, return_dict=return_dict)
-        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        given = torch.ones_like(candidate_ids) if candidate_mask is None else candidate_mask
-        scores, contexts = zip(
-            *(member.score(input_ids, mask, candidate_ids, given) for member in self.members),  # type: ignore[operator]
-            strict=True,
-        )
+    def rank(
+        self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
+    ) -> MultiGranularityOutput:
+        """See `Ranker`."""
+        texts = input_ids, attention_mask, candidate_ids, candidate_mask
+        scores, contexts = zip(*(member.score(*texts) for member in self.members), strict=True)  # type: ignore[operator]
         member_logits = torch.stack([score.float() for score in scores], dim=1)  # (B, L, K)
         logits = log_mean_probability(member_logits)
-        output = MultiGranularityOutput(
+        return MultiGranularityOutput(
             loss=self.ranking_loss(logits),
             logits=logits,
             pooler_output=join(contexts) if self.embeds else None,
             similarities=logits.detach().unsqueeze(-1),
             member_logits=member_logits,
         )
-        return output if return_dict else output.to_tuple()
 
     def score(
         self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
     ) -> tuple[Tensor, Tensor | None]:
         """See `Ranker`."""
-        output: Any = self(input_ids, attention_mask, candidate_ids, candidate_mask)
+        output: Any = self.rank(input_ids, attention_mask, candidate_ids, candidate_mask)
         return output.logits, output.pooler_output
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:

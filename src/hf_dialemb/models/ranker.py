@@ -3,7 +3,7 @@
 Letters of shapes: B contexts, K candidate responses of each, N texts, L and M tokens, D width of the embedding.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
@@ -17,8 +17,7 @@ from .backbone_model import MethodModel
 from .config import RankerConfig
 from .dialogue import ROLES, Turn
 from .errors import InputError
-from .layout import Truncation, pad_right
-from .markers import escape, special_texts, special_tokens_around
+from .layout import Truncation, framed, token_ids
 
 _REMEMBERED = 1 << 17  # texts whose token ids are kept
 _KNOWN: WeakKeyDictionary[PreTrainedTokenizerBase, dict[str, list[int]]] = WeakKeyDictionary()
@@ -28,12 +27,7 @@ RESPONSE = "response"
 
 
 class RankingExample(NamedTuple):
-    """A context and responses to choose from.
-
-    Attributes:
-        context: The turns so far; at least one.
-        candidates: The responses, the true one first.
-    """
+    """The turns of a context, at least one, and responses to choose from, the true one first."""
 
     context: tuple[Turn, ...]
     candidates: tuple[str, ...]
@@ -95,29 +89,25 @@ class Ranker(MethodModel):
             output = RankingOutput(pooler_output=self.embed(input_ids, mask))
         else:
             given = torch.ones_like(candidate_ids) if candidate_mask is None else candidate_mask
-            logits, contexts = self.score(input_ids, mask, candidate_ids, given)
-            output = RankingOutput(
-                loss=self.ranking_loss(logits.float()),
-                logits=logits,
-                pooler_output=contexts,
-                similarities=logits.detach().unsqueeze(-1),
-            )
+            output = self.rank(input_ids, mask, candidate_ids, given)
         return output if return_dict else output.to_tuple()
+
+    def rank(
+        self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
+    ) -> RankingOutput:
+        """Scores candidates (B, K, M) of contexts (B, L); both masks are given."""
+        logits, contexts = self.score(input_ids, attention_mask, candidate_ids, candidate_mask)
+        return RankingOutput(
+            loss=self.ranking_loss(logits.float()),
+            logits=logits,
+            pooler_output=contexts,
+            similarities=logits.detach().unsqueeze(-1),
+        )
 
     def score(
         self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """Scores the candidates of each context.
-
-        Args:
-            input_ids: (B, L) int64.
-            attention_mask: (B, L) int64.
-            candidate_ids: (B, K, M) int64.
-            candidate_mask: (B, K, M) int64.
-
-        Returns:
-            The scores (B, K), and the contexts' embeddings (B, D) if there are any.
-        """
+        """Scores candidates (B, K, M) of contexts (B, L), to (B, K); and embeds the contexts (B, D) if it can."""
         raise NotImplementedError
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
@@ -139,10 +129,10 @@ def context_ids(
     max_tokens: int,
     count: Truncation,
 ) -> dict[str, Tensor]:
-    """Lays out contexts: before each turn the mark of its speaker; of what is too long the end stays.
+    """Lays out N contexts: before each turn the mark of its speaker; of what is too long the end stays.
 
     Args:
-        contexts: N of them, each at least one turn.
+        contexts: Each of at least one turn.
         tokenizer: A fast tokenizer.
         markers: Token ids of the speakers' marks, in the order of `ROLES`.
         max_tokens: Longest sequence, with marks and the tokenizer's special tokens.
@@ -155,9 +145,7 @@ def context_ids(
         InputError: A role has no mark.
     """
     count.unit = "contexts and responses"
-    tokens = _tokens((turn.content for context in contexts for turn in context), tokenizer)
-    before, after = special_tokens_around(tokenizer)
-    budget = max_tokens - len(before) - len(after)
+    tokens = remembered_ids((turn.content for context in contexts for turn in context), tokenizer)
     rows = []
     for context in contexts:
         row: list[int] = []
@@ -169,40 +157,24 @@ def context_ids(
                     "speakers"
                 )
             row += [markers[role], *tokens[turn.content]]
-        kept = row[max(0, len(row) - budget) :]
-        count.add(len(row), len(kept), len(row) <= 1)
-        rows.append(before + kept + after)
-    return pad_right(rows, tokenizer.pad_token_id or 0)
+        rows.append(row)
+    return framed(rows, tokenizer, max_tokens, count, "end", marks=1)
 
 
 def response_ids(
     responses: Sequence[str], tokenizer: PreTrainedTokenizerBase, marker: int, max_tokens: int, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lays out responses, each after the mark of a response; of what is too long the start stays.
-
-    Args:
-        responses: N texts.
-        tokenizer: A fast tokenizer.
-        marker: Token id of the mark.
-        max_tokens: Longest sequence, with the mark and the tokenizer's special tokens.
-        count: Updated with what was dropped.
+    """Lays out N responses, each after the mark of a response; of what is too long the start stays.
 
     Returns:
-        ``input_ids``, ``attention_mask``, each (N, L) int64, padded on the right to the longest.
+        As `context_ids` does.
     """
     count.unit = "contexts and responses"
-    tokens = _tokens(responses, tokenizer)
-    before, after = special_tokens_around(tokenizer)
-    rows = []
-    for response in responses:
-        row = [marker, *tokens[response]]
-        kept = row[: max_tokens - len(before) - len(after)]
-        count.add(len(row), len(kept), len(row) <= 1)
-        rows.append(before + kept + after)
-    return pad_right(rows, tokenizer.pad_token_id or 0)
+    tokens = remembered_ids(responses, tokenizer)
+    return framed([[marker, *tokens[text]] for text in responses], tokenizer, max_tokens, count, "start", marks=1)
 
 
-def _tokens(texts: Any, tokenizer: PreTrainedTokenizerBase) -> dict[str, list[int]]:  # noqa: ANN401 - any iterable
+def remembered_ids(texts: Iterable[str], tokenizer: PreTrainedTokenizerBase) -> dict[str, list[int]]:
     """Returns the token ids of texts; those of a corpus come again in every epoch, so they are remembered."""
     distinct = list(dict.fromkeys(texts))
     known = _KNOWN.setdefault(tokenizer, {})
@@ -210,11 +182,7 @@ def _tokens(texts: Any, tokenizer: PreTrainedTokenizerBase) -> dict[str, list[in
         known.clear()
     missing = [text for text in distinct if text not in known]
     if missing:
-        specials = special_texts(tokenizer)
-        escaped = [escape(text, specials) for text in missing]
-        known.update(
-            zip(missing, tokenizer(escaped, add_special_tokens=False, verbose=False)["input_ids"], strict=True)
-        )
+        known.update(zip(missing, token_ids(missing, tokenizer), strict=True))
     return {text: known[text] for text in distinct}
 
 
@@ -231,3 +199,10 @@ def candidates_of(examples: Sequence[RankingExample]) -> list[str]:
             "rank them one context at a time"
         )
     return [text for example in examples for text in example.candidates]
+
+
+def with_candidates(contexts: dict[str, Tensor], candidates: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Joins laid out contexts (B, ...) with their candidates, all in one (B K, M), to the arguments of `Ranker`."""
+    batch = len(contexts["input_ids"])
+    ids, mask = (candidates[name].unflatten(0, (batch, -1)) for name in ("input_ids", "attention_mask"))
+    return {**contexts, "candidate_ids": ids, "candidate_mask": mask}

@@ -1,7 +1,7 @@
 """Using a trained ranker: its tokenizer beside it, contexts and responses in many at a time, candidates scored."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -12,7 +12,7 @@ from tqdm.auto import tqdm
 from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerBase
 
 from .backbones import load_pretrained
-from .batching import batches_by_length
+from .batching import embeddings
 from .dialogue import Turn
 from .errors import InputError
 from .layout import Truncation
@@ -24,13 +24,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class LoadedRanker:
-    """A trained ranker and what belongs to it.
-
-    Attributes:
-        model: In evaluation mode.
-        tokenizer: Its tokenizer.
-        method: Its method, whose ``collate`` lays out contexts with candidates.
-    """
+    """A trained ranker in evaluation mode, and its method, whose ``collate`` lays out contexts with candidates."""
 
     model: Ranker
     tokenizer: PreTrainedTokenizerBase
@@ -38,13 +32,7 @@ class LoadedRanker:
 
 
 def load_ranker(path: str) -> LoadedRanker:
-    """Loads a ranker.
-
-    Args:
-        path: Folder or Hub id of a checkpoint.
-
-    Returns:
-        The ranker, on a GPU where there is one.
+    """Loads a ranker from the folder or Hub id of a checkpoint, onto a GPU where there is one.
 
     Raises:
         InputError: There is no ranker.
@@ -65,56 +53,35 @@ def loaded_ranker(model: Ranker, tokenizer: PreTrainedTokenizerBase) -> LoadedRa
 def encode_contexts(
     ranker: LoadedRanker, contexts: Sequence[Sequence[Turn]], batch_size: int = 256, show_progress: bool = False
 ) -> np.ndarray:
-    """Embeds contexts.
-
-    Args:
-        ranker: One that embeds.
-        contexts: N of them.
-        batch_size: How many at a time.
-        show_progress: Whether to draw a progress bar.
-
-    Returns:
-        (N, D) float32.
+    """Embeds N contexts, (N, D) float32.
 
     Raises:
         InputError: The ranker embeds nothing, or a role has no mark.
     """
-    config = ranker.model.config
     *speakers, _ = _marks(ranker)
+    limit = ranker.model.config.max_context_tokens
 
-    def lay_out(rows: Sequence[int], count: Truncation) -> dict[str, Tensor]:
-        chosen = [contexts[row] for row in rows]
-        return context_ids(chosen, ranker.tokenizer, speakers, config.max_context_tokens, count)
+    def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
+        return context_ids([contexts[row] for row in rows], ranker.tokenizer, speakers, limit, count)
 
     lengths = [sum(len(turn.content) for turn in context) for context in contexts]
-    return _encode(ranker, lay_out, lengths, batch_size, show_progress)
+    return embeddings(ranker.model, lengths, lay_out, batch_size, show_progress)
 
 
 def encode_responses(
     ranker: LoadedRanker, responses: Sequence[str], batch_size: int = 1024, show_progress: bool = False
 ) -> np.ndarray:
-    """Embeds responses; see `encode_contexts`.
-
-    Args:
-        ranker: One that embeds.
-        responses: N texts.
-        batch_size: How many at a time.
-        show_progress: Whether to draw a progress bar.
-
-    Returns:
-        (N, D) float32.
+    """Embeds N responses, (N, D) float32.
 
     Raises:
         InputError: The ranker embeds nothing.
     """
-    config = ranker.model.config
-    marker = _marks(ranker)[-1]
+    marker, limit = _marks(ranker)[-1], ranker.model.config.max_response_tokens
 
-    def lay_out(rows: Sequence[int], count: Truncation) -> dict[str, Tensor]:
-        chosen = [responses[row] for row in rows]
-        return response_ids(chosen, ranker.tokenizer, marker, config.max_response_tokens, count)
+    def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
+        return response_ids([responses[row] for row in rows], ranker.tokenizer, marker, limit, count)
 
-    return _encode(ranker, lay_out, [len(text) for text in responses], batch_size, show_progress)
+    return embeddings(ranker.model, [len(text) for text in responses], lay_out, batch_size, show_progress)
 
 
 def _marks(ranker: LoadedRanker) -> list[int]:
@@ -128,31 +95,10 @@ def _marks(ranker: LoadedRanker) -> list[int]:
 
 
 @torch.inference_mode()
-def _encode(
-    ranker: LoadedRanker, lay_out: Callable[[Sequence[int], Truncation], dict[str, Tensor]], lengths: Sequence[int],
-    size: int, show_progress: bool,
-) -> np.ndarray:  # fmt: skip
-    model, count = ranker.model, Truncation()
-    result = np.zeros((len(lengths), model.config.hidden_size), dtype=np.float32)
-    for rows in batches_by_length(lengths, size, "encode", show_progress):
-        batch = lay_out(rows.tolist(), count)
-        output = model(**{name: value.to(model.device) for name, value in batch.items()})
-        result[rows] = output.pooler_output.float().cpu().numpy()
-    _warn(count)
-    return result
-
-
-@torch.inference_mode()
 def score_candidates(
     ranker: LoadedRanker, examples: Sequence[RankingExample], batch_size: int = 32, show_progress: bool = False
 ) -> list[np.ndarray]:
-    """Scores the candidates of contexts.
-
-    Args:
-        ranker: Any ranker.
-        examples: N contexts with candidates; those of one number of candidates are scored together.
-        batch_size: How many contexts at a time.
-        show_progress: Whether to draw a progress bar.
+    """Scores the candidates of contexts; those of one number of candidates together.
 
     Returns:
         For each context the scores of its candidates, (K,) float64; their softmax is the output probability.
@@ -168,24 +114,18 @@ def score_candidates(
             missing = "turn" if not example.context else "candidate"
             raise InputError(f"example {number}: got no {missing}, expected at least one; leave the example out")
     model, scores, count = ranker.model, [np.empty(0)] * len(examples), Truncation()
-    order = sorted(range(len(examples)), key=lambda row: len(examples[row].candidates))
+    by_size: dict[int, list[int]] = {}
+    for row, example in enumerate(examples):
+        by_size.setdefault(len(example.candidates), []).append(row)
     batches: list[list[int]] = []
-    for row in order:
-        alike = batches and len(examples[batches[-1][0]].candidates) == len(examples[row].candidates)
-        if alike and len(batches[-1]) < batch_size:
-            batches[-1].append(row)
-        else:
-            batches.append([row])
+    for _, alike in sorted(by_size.items()):
+        batches += [alike[start : start + batch_size] for start in range(0, len(alike), batch_size)]
     for rows in tqdm(batches, desc="rank", unit="batch", disable=not show_progress):
         chosen = [examples[row] for row in rows]
         batch = ranker.method.collate(chosen, ranker.tokenizer, model.config, count)
         logits = model(**{name: value.to(model.device) for name, value in batch.items()}).logits
         for row, values in zip(rows, logits.double().cpu().numpy(), strict=True):
             scores[row] = values
-    _warn(count)
-    return scores
-
-
-def _warn(count: Truncation) -> None:
     if count.truncated:
         logger.warning("%s.", count)
+    return scores

@@ -3,7 +3,6 @@
 Letters of shapes: B pairs, N utterances, L tokens, D width of the backbone and of the embedding.
 """
 
-import logging
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,12 +16,10 @@ from transformers import initialization as init
 from transformers.utils.generic import ModelOutput
 
 from .backbone_model import BackboneModel
-from .batching import batches_by_length, in_parts
+from .batching import embeddings, in_parts
 from .config import UtteranceConfig
 from .layout import Truncation, tokenize_utterances
 from .markers import utterance_template
-
-logger = logging.getLogger(__name__)
 
 _ROWS = 32  # utterances of like length that are encoded together, each such part padded to its own longest
 
@@ -183,7 +180,6 @@ def _head(width: int, size: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(width, width, bias=False), nn.ReLU(), nn.Linear(width, size, bias=False))
 
 
-@torch.inference_mode()
 def encode_utterances(
     model: UtteranceEncoder,
     tokenizer: PreTrainedTokenizerBase,
@@ -191,26 +187,11 @@ def encode_utterances(
     batch_size: int = 32,
     show_progress: bool = False,
 ) -> np.ndarray:
-    """Embeds utterances; those that do not fit are cut on the right, counted, and reported by a warning.
+    """Embeds N utterances, (N, D) float32; those too long are cut on the right, counted, and warned of."""
+    limit = model.config.longest_text
 
-    Args:
-        model: An utterance encoder.
-        tokenizer: Its tokenizer.
-        utterances: N texts.
-        batch_size: Utterances per forward pass; sorted by length inside, so padding stays small.
-        show_progress: Whether to draw a progress bar.
+    def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
+        return tokenize_utterances([utterances[row] for row in rows], tokenizer, limit, count)
 
-    Returns:
-        Float32 embeddings (N, D); row i belongs to utterance i.
-    """
-    result = np.zeros((len(utterances), model.config.hidden_size), dtype=np.float32)
-    count, training = Truncation(), model.training
-    model.train(False)
-    for rows in batches_by_length([len(text) for text in utterances], batch_size, "encode", show_progress):
-        batch = tokenize_utterances([utterances[row] for row in rows], tokenizer, model.config.longest_text, count)
-        output = model(**{name: value.to(model.device) for name, value in batch.items()})
-        result[rows] = output.pooler_output.float().cpu().numpy()
-    model.train(training)
-    if count.truncated:
-        logger.warning("%s; it reads %d tokens.", count, model.config.longest_text)
-    return result
+    lengths = [len(text) for text in utterances]
+    return embeddings(model, lengths, lay_out, batch_size, show_progress, f"; it reads {limit} tokens")
