@@ -1,19 +1,11 @@
-"""Embeds dialogues from Python and finds the nearest ones: python examples/nearest_dialogues.py [CHECKPOINT].
+"""Finds the conversations nearest to one: python examples/nearest_dialogues.py [MODEL [FILE]].
 
-Without a checkpoint, an untrained encoder over all-MiniLM-L6-v2 is built; it equals its backbone.
+MODEL is any encoder, by default the one that comes with the package; FILE is your own conversations.
 """
 
 import sys
 
-from hf_dialemb import Dial2VecModel, encode, load_dialogues
-from hf_dialemb.apps.search import describe_nearest
-from hf_dialemb.hub.export import load_checkpoint
-from hf_dialemb.models.backbones import MINILM, resolve_backbone
+import hf_dialemb
 
-if len(sys.argv) > 1:
-    model, tokenizer = load_checkpoint(sys.argv[1])
-else:
-    model, tokenizer = Dial2VecModel.from_backbone(resolve_backbone(MINILM))
-dialogues = load_dialogues("sample", split="dev")
-vectors = encode(model, tokenizer, dialogues)  # (96, 384) float32
-print("\n".join(describe_nearest(dialogues, vectors, dialogues[0].id, top=3)))
+model, source = [*sys.argv[1:], *("dialogue-static", "star_small/test")[len(sys.argv) - 1 :]]
+print(hf_dialemb.search(model, source, 0, top=3))

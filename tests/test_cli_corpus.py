@@ -78,12 +78,17 @@ def test_skipped_dialogues_are_counted_and_listed(capsys, tmp_path, caplog):
 
 def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_path):
     path = tmp_path / "calls.csv"
-    path.write_text("call,who,words\n1,Agent,hello\n1,Ana,\n2,,bye\n", encoding="utf-8")
+    path.write_text("call,who,words\n1,Agent,hello\n1,Ana\n2,Agent,a,b\n", encoding="utf-8")
     columns = "id=call,role=who,content=words"
     out, error = run(capsys, "check", path, "--columns", columns, code=2)
     assert f"{path}:3: error: " in out
     assert f"{path}:4: error: " in out
     assert "errors: 2, warnings: 0" in error
+    path.write_text("call,who,words\n" + "1,Agent\n" * 1200, encoding="utf-8")
+    out, error = run(capsys, "check", path, "--columns", columns, code=2)
+    assert out.count(": error: ") == 4  # three examples, and a line for the rest
+    assert f"{path}: error: 1,197 more problems like: got 2 cell(s), expected 3 as in the first row" in out
+    assert "errors: 1,200, warnings: 0" in error
     path.write_text("call,who,words\n1,Agent,hello\n1,Ana,hi\n", encoding="utf-8")
     assert f"{path}: errors: 0" in run(capsys, "check", path, "--columns", columns)
     assert "sample: errors: 0" in run(capsys, "check", "sample")

@@ -17,7 +17,6 @@ from hf_dialemb.apps.embed import embed_file
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.encoders.checkpoints import DialogueModelEncoder
-from hf_dialemb.encoders.specs import load_encoder, with_level
 from hf_dialemb.hub.export import load_checkpoint
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.encoder import encode
@@ -72,12 +71,12 @@ def test_the_rows_are_those_of_encode_in_the_order_of_the_lines(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["eleven.jsonl", "vectors.parquet"]
 
 
-def test_an_utterance_encoder_gives_the_mean_of_the_utterances(tiny_bert, tmp_path, sample_dialogues):
+def test_an_utterance_encoder_gives_the_mean_of_the_utterances_if_asked_to(tiny_bert, tmp_path, sample_dialogues):
     short = [Dialogue(dialogue.turns[:1], id=f"one-{dialogue.id}") for dialogue in sample_dialogues[:3]]
     dialogues = [*sample_dialogues[:5], *short]
     write_jsonl(dialogues, tmp_path / "dialogues.jsonl")
     checkpoint = save_dse(tiny_bert, tmp_path / "dse")
-    assert embed_file(str(checkpoint), tmp_path / "dialogues.jsonl", tmp_path / "vectors.parquet", shard_size=3) == 8
+    assert embed_file(f"{checkpoint}@utterances", tmp_path / "dialogues.jsonl", tmp_path / "vectors.parquet", 3) == 8
     rows = np.array(pq.read_table(tmp_path / "vectors.parquet")["embedding"].to_pylist())
     model, tokenizer = load_checkpoint(str(checkpoint))
     for row, dialogue in zip(rows, dialogues, strict=True):
@@ -214,8 +213,8 @@ def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_pa
     read, counts = module.read_own, []
     state = {"taken": 0}
 
-    def counted(path):
-        for dialogue in read(path):
+    def counted(path, **options):
+        for dialogue in read(path, **options):
             state["taken"] += 1
             yield dialogue
 
@@ -234,21 +233,6 @@ def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_pa
 def test_a_shard_holds_at_least_one_dialogue(tiny_checkpoint, source, tmp_path):
     with pytest.raises(InputError, match="--shard-size: got 0, expected at least 1"):
         embed_file(str(tiny_checkpoint), source, tmp_path / "vectors.parquet", shard_size=0)
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [("{}", "{}@utterances"), ("{}@cls", "{}@cls,utterances"), ("{}@dialogue", "{}@dialogue"), ("tfidf", "tfidf")],
-)
-def test_a_level_is_added_where_none_is_named(tiny_bert, spec, expected):
-    assert with_level(spec.format(tiny_bert), "utterances") == expected.format(tiny_bert)
-
-
-def test_any_encoder_of_texts_gives_the_mean_of_the_utterances(tiny_bert, source, tmp_path, sample_dialogues):
-    embed_file(str(tiny_bert), source, tmp_path / "vectors.parquet", shard_size=4)
-    rows = np.array(pq.read_table(tmp_path / "vectors.parquet")["embedding"].to_pylist())
-    expected = load_encoder(f"{tiny_bert}@utterances").encode(sample_dialogues[:11])
-    np.testing.assert_allclose(rows, expected, atol=2e-6)
 
 
 @pytest.mark.parametrize("model", ["tfidf", "{}@whitened"])

@@ -96,7 +96,7 @@ def test_labels_and_acts_in_cells_other_columns_blank_rows_and_any_line_ends(tmp
 
 def test_a_table_is_read_one_dialogue_at_a_time(tmp_path):
     path = tmp_path / "d.csv"
-    path.write_text("id,role,content\n1,user,Hi\n2,user,Ho\n2,user,\n")
+    path.write_text("id,role,content\n1,user,Hi\n2,user,Ho\n2,user\n")
     reader = read_own(path)
     assert isinstance(reader, Iterator)
     assert next(reader).id == "1"
@@ -111,36 +111,22 @@ def test_a_table_is_read_one_dialogue_at_a_time(tmp_path):
         ("d.csv", "id,session_id,role,text\n", ":1: got several columns for id (id, session_id), expected one"),
         ("d.csv", "id,role,text,text\n", ":1: got several columns for content (text, text), expected one"),
         ("d.csv", "id,role,text,topic,label\n", ":1: got several columns for domain (topic, label), expected one"),
-        ("d.csv", "id,role,text\n1,user,\n", ":2: field content: got '', expected text; remove the row"),
-        ("d.csv", "id,role,text\n1, ,Hi\n", ":2: field role: got ' ', expected a speaker"),
-        ("d.csv", "id,role,text\n,user,Hi\n", ":2: field id: got '', expected an id in every row"),
         ("d.csv", "id,role,text\n1,user,Hi, you\n", ":2: got 4 cell(s), expected 3 as in the first row"),
         ("d.csv", "id,role,text\n1,user\n", ":2: got 2 cell(s), expected 3"),
         ("d.csv", 'id,role,text\n\n1,user,"Hi\nthere"\n1,user,"Ho" there\n', ":5: got broken CSV"),
         ("d.csv", 'id,role,text\n1,user,Hi\n1,user,"Ho\n', ":3: got broken CSV (unexpected end of data)"),
-        ("d.csv", b"id,role,text\n1,user,Hi\n1,user,caf\xe9\n", ":3: got bytes that are not UTF-8"),
-        ("d.csv", "id,role,text\n1,user,Hi".encode("utf-16"), ": got UTF-16, expected UTF-8"),
+        ("d.csv", b"id,role,text\n1,user,caf\xc3\xa9\n1,user,caf\xe9\n", ":3: got bytes that are not UTF-8"),
         ("d.csv", "", ": got no dialogue, expected one turn per row"),
         ("d.csv", "id,role,text\n\n", ": got no dialogue, expected one turn per row"),
         ("d.csv", "id,role,text\n1,A,a\n1,B,b\n1,C,c\n1,D,d\n1,E,e\n1,F,f\n", ":7: field role: got 'F' as speaker 6"),
         ("d.txt", "\nHi there\nA: Ho\n", ":2: got 'Hi there' before any speaker, expected 'SPEAKER: text'"),
-        ("d.txt", "A: Hi\nB:\nA: Ho\n", ":2: got no text after 'B'"),
-        ("d.txt", b"A: Hi\nB: caf\xe9\n", ":2: got bytes that are not UTF-8"),
-        ("d.txt", "A: Hi".encode("utf-16"), ":1: got UTF-16, expected UTF-8"),
+        ("d.txt", b"A: caf\xc3\xa9\nB: caf\xe9\n", ":2: got bytes that are not UTF-8"),
         ("d.txt", "", ":1: got no turn, expected at least one"),
         ("d.txt", "A: 1\nB: 2\nC: 3\nD: 4\nE: 5\nB: 6\nF: 7\n", ":7: field role: got 'F' as speaker 6 of the dialogue"),
     ],
 )
 def test_what_is_malformed_is_refused_with_its_line(tmp_path, name, content, expected):
     assert refusal(tmp_path / name, content).startswith(expected)
-
-
-def test_rows_that_do_not_stand_together_name_both_lines_and_the_remedy(tmp_path):
-    path = tmp_path / "d.csv"
-    assert refusal(path, "id,role,text\n\n1,user,Hi\n2,user,Hi\n1,bot,Ho\n") == (
-        f":5: field id: got '1', which {path}:3 has too; "
-        "the rows of a dialogue must stand together: sort the file by id, keeping the order of the turns"
-    )
 
 
 @pytest.mark.parametrize(
@@ -167,7 +153,9 @@ def test_malformed_columns_and_roles(tmp_path, option, text, expected):
     assert expected in refusal(tmp_path / "d.csv", "color,role,text\n1,user,Hi\n", **{option: text})
     if option == "columns":
         for name in ("d.jsonl", "d.txt"):
-            assert "got columns, which only .csv and .tsv files have" in refusal(tmp_path / name, "", columns="id=a")
+            assert "got columns, which only .csv, .tsv, .xlsx files have" in refusal(
+                tmp_path / name, "", columns="id=a"
+            )
 
 
 # Transcripts
@@ -190,7 +178,8 @@ def test_a_time_before_the_speaker_is_left_out_and_a_doubtful_speaker_is_told(tm
     assert {turn.content for turn in dialogue.turns} == {"at 10:30"}
     assert list(check(path)) == []
     path.write_text(f"{content}\nNote: nobody says this", encoding="utf-8")
-    (doubt,) = check(path)
+    doubt, guess = check(path)
+    assert "roles: guessed Note: speaker_3; to confirm or change it, say --roles 'Note=speaker_3'" in guess.message
     assert (doubt.place, doubt.severity) == (f"{path}:6", "warning")
     assert "'Note', who speaks once beside 2 others" in doubt.message
     # A time within what is said stays.
@@ -226,12 +215,12 @@ def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
         list(read_own(folder))
     (folder / "d.jsonl").unlink()
     caplog.clear()
-    write(folder, {"a.txt": "A: Hi\nB: Ho"})
+    write(folder, {"a.txt": "Agent: Hi\nUser: Ho"})
     assert ids(read_own(folder)) == ["a"]
     assert not caplog.records
     write(folder, {"b.jsonl": "", "c.txt.gz": "", "d.wav": "", "README.md": ""})
     assert ids(read_own(folder)) == ["a"]
-    assert "passed over 2 files that are no .txt files, such as b.jsonl; give each by itself" in caplog.text
+    assert "passed over a file that is no .txt file; give it by itself (2 times, such as " in caplog.text
     write(folder, {"0.txt": b"\xff"})
     assert ids(read_own(folder, skip_invalid=True)) == ["a"]
     (folder / "a.txt").unlink()
@@ -252,7 +241,10 @@ def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
         ("", [" SYSTEM ", "usr"], "assistant user"),
         ("", ["0", "1"], "assistant user"),
         ("", ["Bot", "Agent"], "assistant user"),
-        ("", ["Agent", "Bot", "Customer"], "assistant speaker_3 user"),
+        ("", ["Agent", "Bot", "Customer"], "assistant assistant user"),
+        ("", ["Bot", "Ann", "Visitor"], "assistant assistant user"),
+        ("", ["System", "Visitor", "Ann", "Bob"], "ignore user assistant assistant"),
+        ("", ["System", "Visitor"], "assistant user"),
         ("", ["Customer", "Client", "Agent"], "user speaker_3 assistant"),
         ("", ["agent", "AGENT", "Ann"], "assistant assistant user"),
         ("", ["speaker_4", "Alice", "user"], "speaker_4 assistant user"),
@@ -261,6 +253,11 @@ def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
         ("Ann=assistant , Bob = ASSISTANT", ["Cem", "Ann", "Bob"], "user assistant assistant"),
         ("Ann = of = York=speaker_5", ["Ann = of = York", "x"], "speaker_5 user"),
         ("Nobody=user", ["Alice", "Bob"], "user assistant"),
+        (
+            "System=ignore,Visitor=user,*=assistant",
+            ["System", "Ann", "Visitor", "Bob"],
+            "ignore assistant user assistant",
+        ),
     ],
 )
 def test_roles_of_speakers(told, names, expected):
@@ -269,11 +266,13 @@ def test_roles_of_speakers(told, names, expected):
 
 
 @given(st.lists(st.sampled_from([*WELL_KNOWN, *"ABCDEF"]), max_size=5, unique=True))
-def test_up_to_five_speakers_stay_apart(names):
+def test_up_to_five_unknown_speakers_stay_apart(names):
     assigned = RoleMap().assign(names)
     assert list(assigned) == names
-    assert len(set(assigned.values())) == len(names)
-    assert set(assigned.values()) <= set(ROLES)
+    assert set(assigned.values()) <= {*ROLES, "ignore"}
+    strangers = [name for name in names if name not in WELL_KNOWN]
+    if strangers == names:
+        assert len(set(assigned.values())) == len(names)
 
 
 def test_a_sixth_speaker_is_named():
@@ -286,7 +285,7 @@ def test_a_sixth_speaker_is_named():
 
 
 def test_forms_that_are_not_read_and_what_is_taken_for_a_path(tmp_path):
-    for name in ("d.xlsx", "d.jsonl.bz2", "jsonl"):
+    for name in ("d.xls", "d.jsonl.bz2", "jsonl"):
         sentence = refusal(tmp_path / name, "x")
         assert all(ending in sentence for ending in ENDINGS)
     for name in ("none.csv", "none", "a\0b.csv", "~nobody-of-that-name/d.csv"):
@@ -312,10 +311,7 @@ def test_damaged_gzip(tmp_path):
     ("name", "content", "kept", "skipped", "place"),
     [
         ("d.jsonl", '{}\n{"id": "k", "messages": [{"role": "user", "content": "Hi"}]}\n[]\n', {"k": "Hi"}, 2, 1),
-        ("d.csv", "id,role,text\n1,user,Hi\n1,user,\n1,user,Ho\nk,user,Hi\n1,user,Ho\n", {"k": "Hi"}, 2, 3),
-        # A row without an id may be of the dialogue before and of the one after.
-        ("d.csv", "id,role,text\na,A,1\nb,A,2\n,A,3\nc,A,4\n,A,5\nc,A,6\nd,A,7\n", {"a": "1", "d": "7"}, 2, 4),
-        ("d.csv", "id,role,text\n,A,1\na,A,2\nb,A,3\n", {"b": "3"}, 1, 2),
+        ("d.csv", "id,role,text\n1,user,Hi\n1,user\n1,user,Ho\nk,user,Hi\n", {"k": "Hi"}, 1, 3),
     ],
 )
 def test_skipping_leaves_out_whole_dialogues_and_counts_them(tmp_path, caplog, name, content, kept, skipped, place):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
-from hf_dialemb.apps.search import describe_nearest, nearest
+from hf_dialemb.apps.embed import stored_vectors
+from hf_dialemb.apps.search import describe, nearest, search
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
+from hf_dialemb.corpora.show import find_dialogue
 from hf_dialemb.hub.export import load_checkpoint
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.encoder import encode
@@ -33,19 +37,18 @@ def test_a_vector_of_zeros_has_no_direction_and_breaks_nothing():
 
 
 def test_an_unknown_id_is_told_with_the_nearest_one(sample_dialogues):
-    vectors = np.ones((len(sample_dialogues), 2), dtype=np.float32)
     wrong = f"{sample_dialogues[3].id}x"
     with pytest.raises(
         InputError, match=f"id: got '{wrong}', which none of .* has; .*{sample_dialogues[3].id}"
     ) as caught:
-        describe_nearest(sample_dialogues, vectors, wrong, 3)
+        find_dialogue(sample_dialogues, wrong)
     assert len(str(caught.value)) < 2000
 
 
 def test_lines_are_short_and_start_with_the_dialogue_itself(sample_dialogues):
     vectors = np.random.default_rng(0).normal(size=(len(sample_dialogues), 4)).astype(np.float32)
     start = sample_dialogues[5]
-    lines = describe_nearest(sample_dialogues, vectors, start.id, 4)
+    lines = [describe(start), *map(str, search("tfidf", sample_dialogues, 5, 4, vectors))]
     assert len(lines) == 5
     assert lines[0].strip().startswith(f"{start.id} [{start.domains[0]}] {start.turns[0].content[:20]}")
     assert not any(line.split()[1] == start.id for line in lines[1:])
@@ -53,11 +56,7 @@ def test_lines_are_short_and_start_with_the_dialogue_itself(sample_dialogues):
 
 
 def test_a_line_break_in_a_turn_breaks_no_line():
-    dialogues = [
-        Dialogue((Turn("user", "my\n\naddress"), Turn("assistant", "ok\x1b[31m")), "a"),
-        Dialogue((Turn("user", "x"), Turn("assistant", "y")), "b"),
-    ]
-    first, _ = describe_nearest(dialogues, np.eye(2, dtype=np.float32), "a", 1)
+    first = describe(Dialogue((Turn("user", "my\n\naddress"), Turn("assistant", "ok\x1b[31m")), "a"))
     assert first.split(" ", 7)[-1].startswith("a [] my address / ok")
     assert first.isprintable()
 
@@ -78,3 +77,24 @@ def test_the_command_finds_the_nearest_of_a_file(tiny_checkpoint, sample_dialogu
     assert "dialemb: error: id: got 'nobody', which none of 9 dialogues has" in capsys.readouterr().err
     assert main([*words, "--id", "#5", "--top", "0"]) == 2
     assert "--top: got 0, expected at least 1" in capsys.readouterr().err
+
+
+def test_a_text_is_looked_for_among_stored_vectors_of_the_same_model(tiny_bert, sample_dialogues, tmp_path, capsys):
+    dialogues = sample_dialogues[:9]
+    source, vectors, found = (tmp_path / name for name in ("nine.jsonl", "vectors.parquet", "found.jsonl"))
+    write_jsonl(dialogues, source)
+    assert main(["embed", "--model", tiny_bert, "--input", str(source), "--output", str(vectors)]) == 0
+    stored = stored_vectors(vectors)
+    assert (stored.model, stored.ids) == (tiny_bert, [dialogue.id for dialogue in dialogues])
+    words = ["search", "--corpus", str(source), "--query", "a taxi", "--top", "3"]
+    assert main([*words, "--model", tiny_bert]) == 0
+    expected = capsys.readouterr().out.splitlines()[1:]
+    assert main([*words, "--vectors", str(vectors), "--output", str(found)]) == 0
+    assert capsys.readouterr().out.splitlines()[:3] == expected  # embed and search read a dialogue alike
+    assert [json.loads(line)["id"] for line in found.read_text().splitlines()] == [line.split()[1] for line in expected]
+    for other in (f"{tiny_bert}@utterances", "dialogue-static"):
+        assert main([*words, "--vectors", str(vectors), "--model", other]) == 2
+        assert "got vectors of" in capsys.readouterr().err
+    write_jsonl(dialogues[1:], source)
+    assert main([*words, "--vectors", str(vectors)]) == 2
+    assert "is of other dialogues" in capsys.readouterr().err

@@ -1,7 +1,6 @@
-"""Embedding a file of dialogues: streamed, in shards that are written once, resumable.
+"""Embedding dialogues into a file: streamed, in shards that are written once, resumable; and reading such a file.
 
-With an encoder of texts, a dialogue's embedding is the mean of its utterances' embeddings; with a ranker of responses,
-it is that of the dialogue as a context.
+The file says which model its vectors are of, so that they are not taken for another's.
 """
 
 from __future__ import annotations
@@ -10,65 +9,121 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from ..corpora.own.reading import read_own
+from ..corpora.source.files import files_within
 from ..encoders.baselines import BASELINES
-from ..encoders.specs import find_encoder, fingerprint, load_encoder, with_level
+from ..encoders.encoder import EncoderSpec
+from ..encoders.specs import find_encoder, fingerprint, load_encoder
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_atomically, write_json_atomically
 
+_METADATA = b"hf_dialemb"
 
-def embed_file(model: str, source: Path, output: Path, shard_size: int = 2000) -> int:
-    """Embeds a JSONL file of dialogues into one Parquet file with the columns ``id`` and ``embedding``.
 
-    Shards lie in ``<output>.parts`` until all are there; a killed run goes on after its last whole shard.
+def embed_file(
+    model: str,
+    source: Path,
+    output: Path,
+    shard_size: int = 2000,
+    *,
+    columns: str | None = None,
+    roles: str | None = None,
+) -> int:
+    """Embeds a file or folder of dialogues into one Parquet file with the columns ``id`` and ``embedding``.
+
+    Shards lie in ``<output>.parts`` until all are there; a killed run goes on after its last whole shard. The file's
+    metadata say model, fingerprint of its weights, level and width; see `stored_vectors`.
     """
     if shard_size < 1:
         raise InputError(f"--shard-size: got {shard_size}, expected at least 1")
-    if not source.is_file():
-        raise InputError(f"--input {source}: no such file; expected a JSONL file of dialogues")
     check_writable(output, source)
     if output.suffix != ".parquet":
         raise InputError(f"--output {output}: expected a name that ends in .parquet; rename it")
-    spec = _spec(model)
-    encoder = load_encoder(spec)
+    found = _found(model)
+    reading = partial(read_own, source, columns=columns, roles=roles)
+    reading()  # says what is wrong before weights are loaded
+    encoder = load_encoder(model)
     parts = output.with_name(f"{output.name}.parts")
     digest, lines = _digest(source)
-    _claim(parts, {"model": model, "weights": fingerprint(spec), "input": digest, "shard_size": shard_size})
+    made_by: dict[str, str | int] = {"model": model, "weights": fingerprint(model)}
+    request = {**made_by, "input": digest, "shard_size": shard_size, "columns": columns or "", "roles": roles or ""}
+    _claim(parts, request)
     files = []
     with tqdm(desc="embed", unit="dialogue", total=lines) as progress:
-        for number, dialogues in enumerate(_shards(source, shard_size)):
+        for number, dialogues in enumerate(_shards(reading(), shard_size)):
             file = parts / f"part-{number:06d}.parquet"
             files.append(file)
             if not file.exists():
                 vectors = encoder.encode(dialogues)
                 column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
                 table = pa.table({"id": [dialogue.id for dialogue in dialogues], "embedding": column})
+                record = json.dumps({**made_by, "level": found.level, "width": vectors.shape[1]})
+                table = table.replace_schema_metadata({_METADATA: record})
                 write_atomically(file, partial(pq.write_table, table))
             progress.update(len(dialogues))
     return _merge(files, parts, output)
 
 
-def _spec(model: str) -> str:
+@dataclass(frozen=True)
+class StoredVectors:
+    """Vectors of a file that `embed_file` wrote.
+
+    Attributes:
+        model: The spec of the encoder that they are of.
+        ids: The dialogues' ids.
+        vectors: (N, D) float32.
+    """
+
+    model: str
+    ids: list[str]
+    vectors: NDArray[np.float32]
+
+
+def stored_vectors(path: Path, model: str | None = None) -> StoredVectors:
+    """Reads vectors, if they are those of a model, where one is named.
+
+    Raises:
+        InputError: There is no such file, it is none of `embed_file`, or its vectors are of another model.
+    """
+    try:
+        table = pq.read_table(path)
+        record = json.loads((table.schema.metadata or {})[_METADATA])
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path}: cannot be read ({error}); give a file that dialemb embed wrote") from None
+    except (KeyError, ValueError):
+        raise InputError(f"{path}: does not say whose vectors it has; write it again by dialemb embed") from None
+    if fingerprint(model or record["model"]) != record["weights"]:
+        raise InputError(
+            f"{path}: got vectors of {record['model']} ({record['weights']}), expected those of "
+            f"{model or 'that model as it is now'}; embed the dialogues again"
+        )
+    vectors = table["embedding"].combine_chunks().flatten().to_numpy().reshape(len(table), record["width"])
+    return StoredVectors(record["model"], table["id"].to_pylist(), vectors)
+
+
+def _found(model: str) -> EncoderSpec:
     found = find_encoder(model)
     if found.kind in BASELINES or found.whitened:
         raise InputError(
             f"--model {model}: got one that is fitted on the dialogues that it embeds, expected a trained encoder; "
             "name a checkpoint or a Hub id"
         )
-    return with_level(model, "utterances")
+    return found
 
 
-def _shards(source: Path, size: int) -> Iterator[list[Dialogue]]:
-    dialogues = read_own(source)
+def _shards(dialogues: Iterator[Dialogue], size: int) -> Iterator[list[Dialogue]]:
     while shard := list(islice(dialogues, size)):
         yield shard
 
@@ -105,10 +160,12 @@ def _merge(files: list[Path], parts: Path, output: Path) -> int:
 
 
 def _digest(path: Path) -> tuple[str, int | None]:
-    """Hashes a file and counts its lines, each of which is a dialogue where it is not packed."""
+    """Hashes a file or the files of a folder, and counts lines, each of which is a dialogue where it is not packed."""
     digest, lines = hashlib.sha256(), 0
-    with path.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-            lines += block.count(b"\n")
+    for file in files_within(path) if path.is_dir() else [path]:
+        digest.update(f"{file.relative_to(path)}\n".encode("utf-8", "surrogateescape"))
+        with file.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+                lines += block.count(b"\n")
     return digest.hexdigest(), lines if path.suffix == ".jsonl" else None

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpora.objects import as_dialogues
-from ..corpora.show import find_dialogue, visible
+from ..corpora.show import visible
 from ..encoders.loading import load_encoder
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
@@ -71,6 +71,7 @@ def search(
     dialogues: Any,  # noqa: ANN401 - see as_dialogues
     query: Any,  # noqa: ANN401 - see below
     top: int = 5,
+    vectors: NDArray[np.float32] | None = None,
 ) -> Hits:
     """Finds the dialogues nearest to a query by cosine.
 
@@ -83,6 +84,7 @@ def search(
         query: A text; a dialogue, as a list of messages or a `Dialogue`; or the place of one of the dialogues, which
             then is not among the hits.
         top: How many are wanted, at least 1.
+        vectors: The dialogues' vectors by this encoder, (N, D), if they are there already.
 
     Raises:
         InputError: The query is none of these, or there are no dialogues.
@@ -90,21 +92,20 @@ def search(
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise InputError(f"top: got {top!r}, expected a whole number of at least 1")
     found, vectors_of = as_dialogues(dialogues), load_encoder(encoder)
+    if vectors is not None and vectors.shape[0] != len(found):
+        raise InputError(f"vectors: got {len(vectors)} for {len(found)} dialogues; embed these dialogues again")
     if isinstance(query, int):
         if not -len(found) <= query < len(found):
             raise InputError(f"query: got place {query} among {len(found)} dialogues; give one of these, or a text")
-        vectors, row = vectors_of.encode(found), query % len(found)
+        vectors, row = vectors_of.encode(found) if vectors is None else vectors, query % len(found)
         return _hits(found, nearest(vectors, row, top))
     if isinstance(query, str):
         if not query.strip():
             raise InputError("query: got no text, expected some words or a dialogue")
         wanted = vectors_of.encode_utterances([query])
-        vectors = vectors_of.encode(found)
     else:
-        vectors = vectors_of.encode(
-            [*found, *as_dialogues([query["messages"] if isinstance(query, Mapping) else query])]
-        )
-        vectors, wanted = vectors[:-1], vectors[-1:]
+        wanted = vectors_of.encode(as_dialogues([query["messages"] if isinstance(query, Mapping) else query]))
+    vectors = vectors_of.encode(found) if vectors is None else vectors
     scores = _units(vectors) @ _units(wanted)[0]
     return _hits(found, [(int(row), float(scores[row])) for row in np.argsort(-scores, kind="stable")[:top]])
 
@@ -117,18 +118,9 @@ def nearest(vectors: NDArray[np.float32], index: int, top: int) -> list[tuple[in
     return [(row, float(scores[row])) for row in order[:top]]
 
 
-def describe_nearest(
-    dialogues: Sequence[Dialogue], vectors: NDArray[np.float32], identifier: str, top: int
-) -> list[str]:
-    """Lists a dialogue, by its id or as ``#12``, and those nearest to it, a readable line each.
-
-    Raises:
-        InputError: No dialogue has this id.
-    """
-    found = find_dialogue(dialogues, identifier)
-    start = next(row for row, dialogue in enumerate(dialogues) if dialogue is found)
-    first = str(_hit(found, start, 0.0))[6:]
-    return [f"      {first}", *map(str, _hits(dialogues, nearest(vectors, start, top)))]
+def describe(dialogue: Dialogue) -> str:
+    """Returns a line on a dialogue in the form of hits, without a cosine."""
+    return " " * 6 + str(_hit(dialogue, 0, 0.0))[6:]
 
 
 def _hits(dialogues: Sequence[Dialogue], found: Sequence[tuple[int, float]]) -> Hits:

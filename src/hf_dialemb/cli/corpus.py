@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,9 @@ from .parser import Parser, add_command, corpus_options, own_options, say, split
 
 if TYPE_CHECKING:
     from ..corpora.audit.statistics import Statistics
+    from ..corpora.own.findings import Problem
+
+_EXAMPLES = 3  # so many problems of a kind are told one by one
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -25,11 +29,11 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "corpus",
-        "Corpora and your own conversations: list, check, count, show, unify, find what leaks between splits.",
+        "Corpora and your own conversations: list, check, convert, count, show, unify, find leaks.",
         "example: dialemb corpus stats --corpus sgd --data-dir data --split test --output sgd_test.jsonl",
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="action", parser_class=Parser)
-    for add_action in (_add_list, _add_check, _add_stats, _add_show, _add_unify, _add_leakage, _add_benchmark):
+    for add_action in (_add_list, _add_check, _add_convert, _add_stats, _add_show, _add_unify, _add_leakage, _add_benchmark):
         add_action(actions)
 
 
@@ -54,7 +58,7 @@ def _add_check(actions: argparse._SubParsersAction[Parser]) -> None:
         "List every problem of a file of conversations with its line, and how to mend it.",
         "example: dialemb corpus check calls.csv --columns id=call,role=speaker,content=text --roles Agent=assistant",
     )
-    parser.add_argument("file", help="a .jsonl, .csv, .tsv, .parquet or .txt file, a folder of .txt, or a corpus name")
+    parser.add_argument("file", help="a file of conversations, a folder of transcripts, or a corpus name")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(parser, "all")
     own_options(parser)
@@ -64,15 +68,45 @@ def _add_check(actions: argparse._SubParsersAction[Parser]) -> None:
 def _check(options: argparse.Namespace) -> None:
     from ..corpora.own.check import check
 
-    errors = warnings = 0
+    kinds: dict[str, list[Problem]] = {}
+    counts: Counter[str] = Counter()
     for problem in check(options.file, options.data_dir, options.split, columns=options.columns, roles=options.roles):
-        say(f"{problem.place}: {problem.severity}: {problem.message}")
-        errors += problem.severity == "error"
-        warnings += problem.severity == "warning"
-    found = f"{options.file}: errors: {errors:,}, warnings: {warnings:,}"
-    if errors:
+        counts[problem.severity] += 1
+        alike = kinds.setdefault(problem.kind, [])
+        counts[problem.kind] += 1
+        if len(alike) < _EXAMPLES:
+            alike.append(problem)
+            say(f"{problem.place}: {problem.severity}: {problem.message}")
+    for kind, alike in kinds.items():
+        if more := counts[kind] - len(alike):
+            say(f"{options.file}: {alike[0].severity}: {more:,} more problems like: {alike[0].message}")
+    found = f"{options.file}: errors: {counts['error']:,}, warnings: {counts['warning']:,}"
+    if counts["error"]:
         raise InputError(f"{found}; they are listed above, each with what mends it")
     print(found)
+
+
+def _add_convert(actions: argparse._SubParsersAction[Parser]) -> None:
+    parser = add_command(
+        actions,
+        "convert",
+        "Write conversations in any form that is read as JSONL, one a line, with roles in place of names.",
+        "example: dialemb corpus convert calls.xlsx --output calls.jsonl",
+    )
+    parser.add_argument("corpus", help="a file of conversations, a folder of transcripts, or a corpus name")
+    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+    split_option(parser, "all")
+    own_options(parser)
+    parser.add_argument("--skip-invalid", action="store_true", help="count, list and leave out malformed dialogues")
+    parser.add_argument("--output", type=Path, required=True, help="the file to write, .jsonl or .jsonl.gz")
+    parser.set_defaults(run=_convert)
+
+
+def _convert(options: argparse.Namespace) -> None:
+    from ..corpora.own.jsonl import check_target, write_jsonl
+
+    check_target(options.output, options.corpus)
+    print(f"Wrote {write_jsonl(_dialogues(options), options.output):,} dialogues to {options.output}")
 
 
 def _add_stats(actions: argparse._SubParsersAction[Parser]) -> None:

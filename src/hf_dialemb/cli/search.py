@@ -1,11 +1,15 @@
-"""The command ``dialemb search``: the dialogues nearest to one of them."""
+"""The command ``dialemb search``: the dialogues nearest to a text, or to one of them."""
 
 from __future__ import annotations
 
 import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
 
 from ..models.errors import InputError
-from .parser import Parser, add_command, chosen_model, corpus_options, model_option
+from ..runs.files import check_writable, write_text_atomically
+from .parser import Parser, add_command, chosen_model, corpus_options, model_option, own_options
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -13,26 +17,49 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "search",
-        "Find the dialogues of a corpus nearest to one of them.",
-        "example: dialemb search --model runs/dial2vec-minilm --corpus dialogues.jsonl --id call-17",
+        "Find the conversations nearest to a text, or to one of them.",
+        'example: dialemb search --corpus calls.csv --query "card was stolen"\n'
+        "         dialemb search --corpus calls.csv --vectors vectors.parquet --id call-17",
     )
     model_option(parser)
     corpus_options(parser)
-    parser.add_argument("--id", required=True, help="the dialogue to start from: its id, or its number as #12")
+    own_options(parser)
+    wanted = parser.add_mutually_exclusive_group(required=True)
+    wanted.add_argument("--query", help="what to look for, in words")
+    wanted.add_argument("--id", help="the dialogue to start from: its id, or its number as #12")
+    parser.add_argument("--vectors", type=Path, help="what dialemb embed wrote of them, in place of embedding")
     parser.add_argument("--top", type=int, default=5, help="how many to show (default: 5)")
+    parser.add_argument("--output", type=Path, help="write what is found here too, a JSON object a line")
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> None:
-    from ..apps.search import describe_nearest
+    from ..apps.search import describe, search
     from ..corpora import load_dialogues
     from ..corpora.show import find_dialogue
-    from ..encoders.specs import load_encoder
 
     if options.top < 1:
         raise InputError(f"--top: got {options.top}, expected at least 1")
-    dialogues = load_dialogues(options.corpus, options.data_dir, options.split)
-    find_dialogue(dialogues, options.id)  # before all of them are encoded
-    vectors = load_encoder(chosen_model(options.model)).encode(dialogues)
-    for line in describe_nearest(dialogues, vectors, options.id, options.top):
-        print(line)
+    if options.output:
+        check_writable(options.output, options.corpus, options.vectors or "")
+    own = {"columns": options.columns, "roles": options.roles}
+    dialogues = load_dialogues(options.corpus, options.data_dir, options.split, **own)
+    query = options.query
+    if options.id is not None:
+        start = find_dialogue(dialogues, options.id)  # before all of them are encoded
+        query = next(row for row, dialogue in enumerate(dialogues) if dialogue is start)
+        print(describe(start))
+    model, vectors = options.model, None
+    if options.vectors:
+        from ..apps.embed import stored_vectors
+
+        stored = stored_vectors(options.vectors, model)
+        if stored.ids != [dialogue.id for dialogue in dialogues]:
+            raise InputError(f"--vectors {options.vectors}: is of other dialogues than {options.corpus}; embed these")
+        model, vectors = stored.model, stored.vectors
+    hits = search(chosen_model(model), dialogues, query, options.top, vectors)
+    print(hits)
+    if options.output:
+        lines = [json.dumps(asdict(hit), ensure_ascii=False) for hit in hits]
+        write_text_atomically(options.output, "\n".join([*lines, ""]))
+        print(f"Wrote {options.output}")

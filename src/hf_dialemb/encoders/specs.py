@@ -81,15 +81,6 @@ def find_encoder(spec: str) -> EncoderSpec:
     return EncoderSpec(spec, kind, path, level, "cls" in words, "whitened" in words)
 
 
-def with_level(spec: str, level: str) -> str:
-    """Gives a spec of a model that has levels one of them, unless it names one itself; see `find_encoder`."""
-    found = find_encoder(spec)
-    words = _parted(spec)[1]
-    if _reads_whole(found.kind, found.path) or not set(words).isdisjoint(_LEVELS):
-        return spec
-    return f"{spec}{',' if words else '@'}{level}"
-
-
 def load_encoder(spec: str, *, batch_size: int = 32, device: str | None = None) -> Encoder:
     """Loads an encoder by name.
 

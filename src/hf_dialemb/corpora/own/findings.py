@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from .roles import IGNORE, REST, RoleMap, TooManySpeakersError
 logger = logging.getLogger(__name__)
 
 _LONGEST_MESSAGE = 600
+_QUOTED = re.compile(r"'[^']*'|[0-9][0-9,]*")
 _EXAMPLES = 3  # so many places show where something was noted
 
 
@@ -30,7 +32,7 @@ class Problem:
     Attributes:
         place: Where, such as ``"calls.csv:12"``.
         message: What came, what was expected and what to do; always printable, and shortened if it quotes too much.
-        severity: ``"error"`` for what cannot be read, ``"warning"`` for what can.
+        severity: ``"error"`` for what cannot be read, ``"warning"`` for what can, ``"note"`` for what was done with it.
     """
 
     place: str
@@ -43,6 +45,11 @@ class Problem:
             message = f"{message[:half]} ... {message[-half:]}"
         for name, text in (("place", self.place), ("message", message)):
             object.__setattr__(self, name, text.encode("utf-8", "backslashreplace").decode())
+
+    @property
+    def kind(self) -> str:
+        """What problems that differ in what they quote and count have in common."""
+        return f"{self.severity} {_QUOTED.sub('', self.message)}"
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}"
@@ -203,10 +210,12 @@ def told(findings: Iterable[Finding], roles: RoleMap, notes: Notes, path: str | 
     if last is not None:
         missing = [name for name in roles.given if name not in {*roles.met, REST}]
         said = [f"roles: got the name {name!r}, which no speaker has; correct it" for name in missing]
-        said += [*filter(None, [roles.guess()]), *notes.sentences()]
-        for sentence in said:
-            logger.warning("%s: %s", path, sentence)
-        yield replace(last, doubts=(*last.doubts, *(Problem(str(path), sentence, "warning") for sentence in said)))
+        said += filter(None, [roles.guess()])
+        problems = [Problem(str(path), sentence, "warning") for sentence in said]
+        problems += [Problem(str(path), sentence, "note") for sentence in notes.sentences()]
+        for problem in problems:
+            logger.warning("%s", problem)
+        yield replace(last, doubts=(*last.doubts, *problems))
 
 
 def dialogues(findings: Iterable[Finding], path: str | Path, *, skip_invalid: bool) -> Iterator[Dialogue]:
@@ -230,7 +239,8 @@ def text_of(path: Path, notes: Notes) -> Iterator[io.TextIOWrapper]:
     if encoding != "utf-8-sig":
         notes.add(f"read as {encoding}, since it is not UTF-8", str(path))
     with decompressed(path) as stream:
-        yield io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="")
+        errors = "replace" if encoding == "utf-16" else "surrogateescape"
+        yield io.TextIOWrapper(stream, encoding, errors=errors, newline="")
 
 
 def _encoding_of(path: Path) -> str:

@@ -117,10 +117,10 @@ def _order(path: Path, rows: Iterator[Row], layout: Layout, notes: Notes) -> NDA
         ranks.append(seen.setdefault(before, len(seen)))
         times.append(layout.cell(row.cells, "time").strip())
     rank = np.array(ranks, dtype=np.intp)
-    apart = np.unique(rank[1:][np.diff(rank) < 0]).size
+    apart = int((np.bincount(rank[np.flatnonzero(np.diff(rank, prepend=-1))], minlength=1) > 1).sum())
     moments = _moments(times) if any(times) else np.zeros(len(rank))
     unknown = np.unique(rank[np.isnan(moments)])
-    moments[np.isin(rank, unknown)] = 0
+    moments = np.where(np.isin(rank, unknown), 0, moments)
     order: NDArray[np.intp] = np.lexsort((np.arange(len(rank)), moments, rank))
     later = np.argsort(rank, kind="stable")
     swapped = np.unique(rank[later][1:][(np.diff(moments[later]) < 0) & (np.diff(rank[later]) == 0)]).size

@@ -1,0 +1,148 @@
+"""Facts about conversations as other programs export them: tables, workbooks, JSON, messengers."""
+
+from __future__ import annotations
+
+import datetime
+import json
+
+import pytest
+from made_up_corpora import read_file, refusal, write
+
+from hf_dialemb.cli import main
+from hf_dialemb.corpora import load_dialogues
+from hf_dialemb.corpora.own.check import check
+from hf_dialemb.models.dialogue import Dialogue, Turn
+
+SAID = (Turn("user", "Where is my parcel?"), Turn("assistant", "Let me look."), Turn("user", "Thanks"))
+PARCEL = Dialogue(SAID, "7")
+
+
+def told(path, **options):
+    return [problem.message for problem in check(path, **options)]
+
+
+CUSTOMER = "7,Customer,Where is my parcel?\n7,Ann,Let me look.\n7,Customer,Thanks\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("semicolons.csv", "id;role;text\n" + CUSTOMER.replace(",", ";")),
+        ("tabs.csv", "id\trole\ttext\n" + CUSTOMER.replace(",", "\t")),
+        ("bars.csv", "id|role|text\n" + CUSTOMER.replace(",", "|")),
+        ("utf16.csv", ("id,role,text\n" + CUSTOMER).encode("utf-16")),
+        ("zendesk.csv", "Ticket ID,Author Type,Body,Created At\n" + CUSTOMER.replace("\n", ",\n")),
+        ("intercom.csv", "conversation_id,author_type,message_body\n" + CUSTOMER.replace("Ann", "admin")),
+        ("whatever.csv", "call_id,sender,transcript\n" + CUSTOMER),
+        ("empty.csv", "id,role,text\n7,Customer,\n,Customer,Hm\n7,,Hm\n" + CUSTOMER),
+        ("later.csv", "id,role,text\n8,Customer,Hi\n" + CUSTOMER.replace("7,Ann", "8,Bob,Ho\n7,Ann")),
+        (
+            "times.csv",
+            "id,role,text,time\n7,Customer,Thanks,2024-05-01 10:09\n7,Ann,Let me look.,2024-05-01 10:08\n"
+            "7,Customer,Where is my parcel?,2024-05-01 9:59\n",
+        ),
+        ("seconds.csv", "id,role,text,start\n"
+            "7,Customer,Thanks,10.5\n7,Ann,Let me look.,9\n7,Customer,Where is my parcel?,1\n"),
+        ("wide.csv", "id,customer,agent\n7,Where is my parcel?,Let me look.\n7,Thanks,\n"),
+        ("wide.tsv", "case_id\tClient message\tAgent message\n7\tWhere is my parcel?\tLet me look.\n7\tThanks\t\n"),
+        ("machine.csv", "id,role,text\n7,System,Chat started\n" + CUSTOMER + "7,System,Chat ended\n"),
+        ("openai.json", [{"id": 7, "messages": [{"role": "system", "content": "Be kind."}, {"role": "user", "content": [
+            {"type": "text", "text": "Where is my parcel?"}]}, {"role": "assistant", "content": "Let me look."},
+            {"role": "tool", "content": "{}"}, {"role": "user", "content": "Thanks"}]}]),
+        ("sharegpt.json", [{"id": "7", "conversations": [{"from": "human", "value": "Where is my parcel?"},
+            {"from": "gpt", "value": "Let me look."}, {"from": "human", "value": "Thanks"}]}]),
+        ("chatgpt.json", [{"conversation_id": "7", "current_node": "d", "mapping": {
+            "b": {"message": {"author": {"role": "user"}, "content": {"parts": ["Where is my parcel?"]}}, "parent": None},
+            "x": {"message": {"author": {"role": "assistant"}, "content": {"parts": ["No answer"]}}, "parent": "b"},
+            "c": {"message": {"author": {"role": "assistant"}, "content": {"parts": ["Let me look."]}}, "parent": "b"},
+            "d": {"message": {"author": {"role": "user"}, "content": {"parts": ["Thanks"]}}, "parent": "c"}}}]),
+        ("intercom.json", {"conversations": [{"id": "7", "source": {"author": {"type": "user"},
+            "body": "<p>Where is my parcel?</p>"}, "conversation_parts": {"conversation_parts": [
+            {"author": {"type": "admin"}, "body": "Let me&nbsp;look."}, {"author": {"type": "bot"}, "body": None},
+            {"author": {"type": "user"}, "body": "Thanks"}]}}]}),
+        ("zendesk.json", {"id": 7, "requester_id": 1, "comments": [
+            {"author_id": 1, "plain_body": "Where is my parcel?"},
+            {"author_id": 2, "body": "Let me look."}, {"author_id": 1, "body": "Thanks"}]}),
+        ("deepgram.json", {"id": "7", "results": {"utterances": [{"speaker": 0, "transcript": "Where is"},
+            {"speaker": 0, "transcript": "my parcel?"}, {"speaker": 1, "transcript": "Let me look."},
+            {"speaker": 0, "transcript": "Thanks"}]}}),
+        ("whisperx.json", {"id": "7", "segments": [{"speaker": "SPEAKER_00", "text": " Where is my parcel?"},
+            {"speaker": "SPEAKER_01", "text": "Let me look."}, {"speaker": "SPEAKER_00", "text": "Thanks"}]}),
+        ("7.txt", "[01/05/2024, 10:08:03] Messages are encrypted.\n"
+            "[01/05/2024, 10:08:03] Customer: Where is my parcel?\n"
+            "[01/05/2024, 10:09:00] Ann: Let me look.\n[01/05/2024, 10:09:07] Customer: Thanks\n"),
+    ],
+)  # fmt: skip
+def test_an_export_becomes_the_dialogue_that_it_is_of(tmp_path, name, content):
+    if not isinstance(content, str | bytes):
+        content = json.dumps(content)
+    assert PARCEL in read_file(tmp_path / name, content)
+
+
+def test_a_line_of_json_may_have_any_of_these_forms(tmp_path):
+    lines = [{"id": "7", "conversations": [{"from": "human", "value": "Hi"}]}, [{"role": "user", "content": "Ho"}]]
+    found = read_file(tmp_path / "d.jsonl", "\n".join(map(json.dumps, lines)))
+    assert [dialogue.turns for dialogue in found] == [(Turn("user", "Hi"),), (Turn("user", "Ho"),)]
+    assert ":1: got list, expected an object" in refusal(tmp_path / "d.jsonl", "[1]")
+    assert "dialogue 1: field messages is missing (found: text)" in refusal(tmp_path / "d.json", '[{"text": "Hi"}]')
+
+
+def test_old_spreadsheets_text_is_read_and_told(tmp_path):
+    path = tmp_path / "d.csv"
+    (dialogue,) = read_file(path, "id,role,text\n1,user,Größe – “40”\n1,agent,Café\n".encode("cp1252"))
+    assert [turn.content for turn in dialogue.turns] == ["Größe – “40”", "Café"]
+    assert told(path) == [f"read as cp1252, since it is not UTF-8 ({path})"]
+
+
+def test_a_workbook_is_read_as_a_table(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    path, book = tmp_path / "d.xlsx", openpyxl.Workbook()
+    book.create_sheet("notes")
+    moment = datetime.datetime(2024, 5, 1, 10, 8)
+    rows = [("id", "speaker", "text", "time"), (7.0, "Ann", "Let me look.", moment), (7.0, "Customer", "Thanks", None)]
+    for row in rows[:2]:
+        book.active.append(row)
+    book.active.append((7, "Customer", "Where is my parcel?", moment.replace(hour=9)))
+    book.active.append((7, "Customer", "Thanks", moment.replace(hour=11)))
+    book.save(path)
+    assert list(load_dialogues(str(path))) == [PARCEL]
+    assert told(path)[-2:] == [f"read the sheet 'Sheet' alone ({path})", f"1 dialogue sorted by time ({path})"][::-1]
+    path.write_bytes(b"no workbook")
+    assert "cannot be read" in refusal(path, b"no workbook")
+
+
+def test_what_was_done_is_told_once_with_a_count_and_examples(tmp_path):
+    path = tmp_path / "d.csv"
+    rows = "".join(f"{number},Visitor,Hi\n{number},System,Chat started\n{number},,\n" for number in range(5))
+    path.write_text("id,role,text\n" + rows + "0,Ann,Ho\n1,Bob,Ho\n")
+    guess, apart, empty = (sentence for sentence in told(path) if "got" not in sentence)
+    assert guess == "roles: guessed System: ignore; Ann, Bob: assistant; to confirm or change it, say --roles " + (
+        "'System=ignore,Ann=assistant,Bob=assistant'"
+    )
+    assert apart == f"2 dialogues whose rows stood apart put together ({path})"
+    assert empty == f"left out a turn without text (5 times, such as {path}:4, {path}:7, {path}:10)"
+    roles = "System=ignore,Visitor=user,*=assistant"
+    assert not [sentence for sentence in told(path, roles=roles) if "guessed" in sentence]
+    found = load_dialogues(str(path), roles=roles)
+    assert [dialogue.roles for dialogue in found] == [("user", "assistant")] * 2 + [("user",)] * 3
+
+
+def test_who_speaks_in_many_conversations_is_the_desk(tmp_path):
+    calls = [("Zoe", "Ann"), ("Ann", "Yan"), ("Xi", "Ann"), ("Wu", "Ann"), ("Ann", "Vic")]
+    write(tmp_path, {f"{number}.txt": f"{one}: Hi\n{other}: Ho\n" for number, (one, other) in enumerate(calls)})
+    for dialogue, (one, _) in zip(load_dialogues(str(tmp_path)), calls, strict=True):
+        assert dialogue.roles[0] == ("assistant" if one == "Ann" else "user")
+    assert "*=user" in " ".join(told(tmp_path))
+
+
+def test_the_command_converts_any_form_and_says_what_it_guessed(tmp_path, capsys, caplog):
+    write(tmp_path, {"d.csv": "id,role,text\n" + CUSTOMER})
+    output = tmp_path / "d.jsonl"
+    assert main(["corpus", "convert", str(tmp_path / "d.csv"), "--output", str(output)]) == 0
+    assert f"Wrote 1 dialogues to {output}" in capsys.readouterr().out
+    assert "roles: guessed Ann: assistant; to confirm or change it, say --roles 'Ann=assistant'" in caplog.text
+    assert load_dialogues(str(output)) == [PARCEL]
+    for command in (["embed", "--input"], ["search", "--query", "a parcel", "--corpus"]):
+        words = [*command, str(tmp_path / "d.csv"), "--model", "dialogue-static", "--roles", "Ann=assistant"]
+        words += ["--output", str(tmp_path / "v.parquet")] if command[0] == "embed" else []
+        assert main(words) == 0
