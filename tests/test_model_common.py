@@ -4,8 +4,6 @@ What of them does not apply: generation, caches, tied and pruned heads, ``inputs
 marks off the token ids), labels (training batches have their own layout), and maps over several devices.
 """
 
-from __future__ import annotations
-
 import copy
 import inspect
 from dataclasses import dataclass
@@ -22,10 +20,10 @@ from hf_dialemb.models import METHODS, get_method, register
 register()
 WORDS, MARKS = 60, [5, 6, 7, 8, 9, 10]
 LIMITS = {"max_context_tokens": 24, "max_response_tokens": 12}
-DIALOGUES, UTTERANCES = ["dial2vec"], ["dse", "dialog2flow", "dialogue_cse"]
+ENCODERS = ["dial2vec", "dse", "dialog2flow", "dialogue_cse"]
 WORD_RANKERS = ["dual_encoder", "deep_attention_matching"]
-BACKBONES = [*DIALOGUES, *UTTERANCES, "transformer_dual_encoder"]
-ENCODERS = [*DIALOGUES, *UTTERANCES]
+BACKBONES = [*ENCODERS, "transformer_dual_encoder"]
+RANKERS = [*WORD_RANKERS, "transformer_dual_encoder", "multi_granularity"]
 
 
 def bert() -> BertConfig:
@@ -35,24 +33,21 @@ def bert() -> BertConfig:
 
 
 def config_of(name: str) -> Any:
-    config = get_method(name).config_class
-    if name == "dial2vec":
-        return config(encoder_config=bert(), marker_ids=MARKS[:2], max_tokens=32, num_negatives=2)
-    if config.kind == "utterances":
-        own = {
-            "dialogue_cse": {"turn_aggregation": "attention", "num_negatives": 2},
-            "dialog2flow": {"target": "joint"},
-        }
-        return config(encoder_config=bert(), max_tokens=32, **own.get(name, {}))
-    if name == "dual_encoder":
-        return config(vocab_size=WORDS, marker_ids=MARKS, embedding_size=6, hidden_size=10, **LIMITS)
-    if name == "transformer_dual_encoder":
-        return config(encoder_config=bert(), marker_ids=MARKS, towers="separate", **LIMITS)
-    if name == "deep_attention_matching":
-        sizes = {"max_turns": 3, "max_turn_tokens": 6, "embedding_size": 8, "num_blocks": 1}
-        return config(vocab_size=WORDS, max_context_tokens=18, max_response_tokens=9, **sizes)
-    members = [config_of("dual_encoder"), config_of("transformer_dual_encoder")]
-    return config(members=[member.to_diff_dict() for member in members])
+    encoder, words, towers = {"max_tokens": 32}, {"vocab_size": WORDS}, {"marker_ids": MARKS, **LIMITS}
+    limits = {"max_turns": 3, "max_turn_tokens": 6, "max_context_tokens": 18, "max_response_tokens": 9}
+    own = {
+        "dial2vec": {**encoder, "marker_ids": MARKS[:2], "num_negatives": 2},
+        "dialog2flow": {**encoder, "target": "joint"},
+        "dialogue_cse": {**encoder, "turn_aggregation": "attention", "num_negatives": 2},
+        "dual_encoder": {**words, **towers, "embedding_size": 6, "hidden_size": 10},
+        "transformer_dual_encoder": {**towers, "towers": "separate"},
+        "deep_attention_matching": {**words, **limits, "embedding_size": 8, "num_blocks": 1},
+    }.get(name, encoder)
+    if name == "multi_granularity":
+        own = {"members": [config_of(each).to_diff_dict() for each in ("dual_encoder", "transformer_dual_encoder")]}
+    elif name not in WORD_RANKERS:
+        own = {**own, "encoder_config": bert()}
+    return get_method(name).config_class(**own)
 
 
 def build(name: str) -> PreTrainedModel:
@@ -75,8 +70,8 @@ def tokens(*size: int, seed: int = 1) -> dict[str, torch.Tensor]:
 
 
 def candidates(*size: int) -> dict[str, torch.Tensor]:
-    return {name.replace("input", "candidate").replace("attention", "candidate"): value
-            for name, value in tokens(*size, seed=2).items()}  # fmt: skip
+    found = tokens(*size, seed=2)
+    return {"candidate_ids": found["input_ids"], "candidate_mask": found["attention_mask"]}
 
 
 def inputs_of(name: str) -> dict[str, torch.Tensor]:
@@ -93,9 +88,8 @@ def inputs_of(name: str) -> dict[str, torch.Tensor]:
 
 def training_batch(name: str) -> dict[str, torch.Tensor]:
     if name == "dial2vec":
-        batch = tokens(2, 3, 12)
         turns = torch.arange(12).expand(2, 3, 12) // 3
-        return {**batch, "turn_ids": turns, "role_ids": turns % 2}
+        return {**tokens(2, 3, 12), "turn_ids": turns, "role_ids": turns % 2}
     if name == "dialog2flow":
         labels = torch.tensor([[0, 1, 2, 3]] * 4) + torch.arange(4).unsqueeze(1)
         vectors = torch.nn.functional.normalize(torch.randn(4, 2, 5), dim=-1)
@@ -129,6 +123,10 @@ class Saved:
     folder: Path
     before: torch.Tensor
 
+    def gives(self, model: PreTrainedModel, batch: dict[str, torch.Tensor] | None = None, atol: float = 1e-6) -> bool:
+        """Whether a model has the results that this one had before; memory may be aligned otherwise."""
+        return torch.allclose(result(model, batch or inputs_of(self.name)), self.before, atol=atol)
+
 
 @pytest.fixture(scope="module")
 def all_saved(tmp_path_factory) -> dict[str, Saved]:
@@ -145,22 +143,22 @@ def saved(request, all_saved) -> Saved:
     return all_saved[request.param]
 
 
-def test_what_was_saved_loads_with_every_key_and_the_same_results(saved):
+@pytest.fixture(params=[name for name in METHODS if name != "merged"])
+def learner(request) -> str:
+    return request.param
+
+
+def test_what_was_saved_loads_with_every_key_and_the_same_results_from_shards_too(saved, tmp_path):
     model, loading = AutoModel.from_pretrained(saved.folder, output_loading_info=True)
     assert type(model) is type(saved.model)
     assert not any(loading[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys", "error_msgs"))
     assert load_file(saved.folder / "model.safetensors").keys() == saved.model.state_dict().keys()
-    assert torch.allclose(
-        result(model, inputs_of(saved.name)), saved.before, atol=1e-6
-    )  # memory may be aligned otherwise
+    assert saved.gives(model)
     assert not model.training
-
-
-def test_shards_load_alike(saved, tmp_path):
     saved.model.save_pretrained(tmp_path, max_shard_size="5KB")
     assert len(list(tmp_path.glob("model-*.safetensors"))) > 1
     assert (tmp_path / "model.safetensors.index.json").is_file()
-    assert torch.allclose(result(AutoModel.from_pretrained(tmp_path), inputs_of(saved.name)), saved.before, atol=1e-6)
+    assert saved.gives(AutoModel.from_pretrained(tmp_path))
 
 
 def test_a_config_comes_back_with_all_fields(saved, tmp_path):
@@ -182,18 +180,9 @@ def test_the_class_says_what_transformers_asks_of_it(saved):
     assert isinstance(model.base_model_prefix, str)
     assert saved.model.base_model is saved.model  # nothing is wrapped that would load by itself
     assert not getattr(saved.model, "embeds", True) or saved.model.config.hidden_size > 0
-
-
-def test_no_weights_are_tied(saved):
     assert not saved.model.all_tied_weights_keys
     places = [parameter.data_ptr() for parameter in saved.model.parameters()]
     assert len(set(places)) == len(places)
-
-
-def test_evaluation_is_deterministic_and_a_copy_is_equal(saved):
-    batch = inputs_of(saved.name)
-    assert torch.allclose(result(saved.model, batch), saved.before, atol=1e-6)
-    assert torch.allclose(result(copy.deepcopy(saved.model), batch), saved.before, atol=1e-6)
 
 
 def test_a_tuple_holds_what_the_output_holds(saved):
@@ -205,9 +194,8 @@ def test_a_tuple_holds_what_the_output_holds(saved):
     assert all(torch.equal(one, other) for one, other in zip(flat, parts, strict=True))
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "merged"])
-def test_every_trainable_parameter_learns(name):
-    found = gradients(build(name), training_batch(name))
+def test_every_trainable_parameter_learns(learner):
+    found = gradients(build(learner), training_batch(learner))
     assert [name for name, gradient in found.items() if gradient is None] == []
     assert all(torch.isfinite(gradient).all() for gradient in found.values())
     still = [name for name, gradient in found.items() if not gradient.any()]
@@ -227,75 +215,57 @@ def test_gradient_checkpointing_changes_no_gradient(name):
     assert not model.is_gradient_checkpointing
 
 
-@pytest.mark.parametrize("name", [*WORD_RANKERS, "multi_granularity"])
-def test_models_without_layers_of_a_backbone_refuse_gradient_checkpointing(name):
-    """LSTMs and images of words have none; the members of an ensemble learn one by one, before they are in it."""
-    assert not type(build(name)).supports_gradient_checkpointing
-    with pytest.raises(ValueError, match="does not support"):
-        build(name).gradient_checkpointing_enable()
+@pytest.mark.parametrize("name", RANKERS)
+def test_rankers_refuse_another_token_table_and_gradient_checkpointing_without_layers_of_a_backbone(name):
+    """Contexts and responses may have one table each, and words are counted once, before the training.
 
-
-@pytest.mark.parametrize("name", BACKBONES)
-def test_attention_implementations_agree(name, all_saved):
-    folder = all_saved[name].folder
-    results = {}
-    for kind in ("eager", "sdpa"):
-        model = AutoModel.from_pretrained(folder, attn_implementation=kind)
-        used = {module.config._attn_implementation for module in model.modules() if hasattr(module, "query")}
-        assert used == {kind}
-        results[kind] = result(model, inputs_of(name))
-    assert torch.allclose(results["eager"], results["sdpa"], atol=1e-5)
-    model.set_attn_implementation("eager")
-    assert torch.equal(result(model, inputs_of(name)), results["eager"])
-
-
-@pytest.mark.parametrize("kind", ["eager", "sdpa"])
-def test_an_ensemble_is_loaded_with_the_attention_implementation_of_ones_choice(kind, all_saved):
-    ensemble = all_saved["multi_granularity"]
-    model = AutoModel.from_pretrained(ensemble.folder, attn_implementation=kind)
-    assert {module.config._attn_implementation for module in model.modules() if hasattr(module, "query")} == {kind}
-    assert torch.allclose(result(model, inputs_of(ensemble.name)), ensemble.before, atol=1e-5)
-
-
-def test_an_ensemble_hands_its_attention_implementation_to_its_members(all_saved):
-    ensemble = all_saved["multi_granularity"]
-    model = copy.deepcopy(ensemble.model)
-    model.set_attn_implementation("eager")
-    assert {module.config._attn_implementation for module in model.modules() if hasattr(module, "query")} == {"eager"}
-    assert torch.allclose(result(model, inputs_of(ensemble.name)), ensemble.before, atol=1e-5)
-
-
-@pytest.mark.parametrize("name", ENCODERS)
-def test_hidden_states_and_attentions_come_out(name):
-    model, batch = build(name), inputs_of(name)
-    model.set_attn_implementation("eager")
-    with torch.no_grad():
-        output = model(**batch, output_hidden_states=True, output_attentions=True)
-    assert [state.shape[-1] for state in output.hidden_states] == [16] * 3
-    assert [weights.shape[:2] for weights in output.attentions] == [(4, 2)] * 2
-    model.config.output_hidden_states = True
-    plain = model(**batch)
-    assert plain.attentions is None
-
-
-@pytest.mark.parametrize("name", ENCODERS)
-def test_the_token_table_can_be_replaced(name, all_saved):
-    model = copy.deepcopy(all_saved[name].model)
-    table = model.get_input_embeddings()
-    assert table.num_embeddings == WORDS
-    other = torch.nn.Embedding(WORDS, table.embedding_dim)
-    model.set_input_embeddings(other)
-    assert model.get_input_embeddings() is other
-    assert not torch.allclose(result(model, inputs_of(name)), all_saved[name].before)
-
-
-@pytest.mark.parametrize("name", [*WORD_RANKERS, "transformer_dual_encoder", "multi_granularity"])
-def test_rankers_refuse_another_token_table(name):
-    """Contexts and responses may have one each, and words are counted once, before the training."""
+    LSTMs and images of words have no such layers; the members of an ensemble learn before they are in it.
+    """
     model = build(name)
     assert model.get_input_embeddings().num_embeddings == WORDS
     with pytest.raises(NotImplementedError):
         model.resize_token_embeddings(WORDS + 1)
+    assert type(model).supports_gradient_checkpointing == (name in BACKBONES)
+    if name not in BACKBONES:
+        with pytest.raises(ValueError, match="does not support"):
+            model.gradient_checkpointing_enable()
+
+
+def attention_of(model: PreTrainedModel) -> set[str]:
+    return {module.config._attn_implementation for module in model.modules() if hasattr(module, "query")}
+
+
+@pytest.mark.parametrize("name", [*BACKBONES, "multi_granularity"])
+def test_attention_implementations_agree(name, all_saved):
+    saved = all_saved[name]
+    eager, model = (AutoModel.from_pretrained(saved.folder, attn_implementation=kind) for kind in ("eager", "sdpa"))
+    assert (attention_of(eager), attention_of(model)) == ({"eager"}, {"sdpa"})
+    assert saved.gives(eager, atol=1e-5)
+    assert saved.gives(model, atol=1e-5)
+    model.set_attn_implementation("eager")  # an ensemble hands it to its members
+    assert attention_of(model) == {"eager"}
+    assert torch.equal(result(model, inputs_of(name)), result(eager, inputs_of(name)))
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_what_analyses_and_adapters_ask_of_an_encoder(name, all_saved):
+    saved, batch = all_saved[name], inputs_of(name)
+    model = build(name).requires_grad_(False)
+    model.set_attn_implementation("eager")
+    output = model(**batch, output_hidden_states=True, output_attentions=True)
+    assert [state.shape[-1] for state in output.hidden_states] == [16] * 3
+    assert [weights.shape[:2] for weights in output.attentions] == [(4, 2)] * 2
+    model.config.output_hidden_states = True
+    assert model(**batch).attentions is None
+    model.enable_input_require_grads()  # together with gradient checkpointing
+    assert model(**batch).pooler_output.requires_grad
+    model.disable_input_require_grads()
+    assert not model(**batch).pooler_output.requires_grad
+    other = torch.nn.Embedding(WORDS, 16)
+    assert model.get_input_embeddings().weight.shape == other.weight.shape
+    model.set_input_embeddings(other)
+    assert model.get_input_embeddings() is other
+    assert not saved.gives(model, atol=1e-8)
 
 
 @pytest.mark.parametrize(("size", "multiple", "expected"), [(WORDS + 3, None, 63), (WORDS + 3, 8, 64), (40, None, 40)])
@@ -320,8 +290,7 @@ def test_any_precision_loads_and_runs(saved, dtype, tmp_path):
     assert {value.dtype for value in model.state_dict().values() if value.is_floating_point()} == {dtype}
     assert model.dtype == dtype
     found = result(model, inputs_of(saved.name)).double()
-    scale = saved.before.abs().max()
-    assert (found - saved.before).abs().max() <= (1e-5 if dtype == torch.float64 else 0.1) * scale
+    assert (found - saved.before).abs().max() <= (1e-5 if dtype == torch.float64 else 0.1) * saved.before.abs().max()
     model.save_pretrained(tmp_path)
     again = AutoModel.from_pretrained(tmp_path)  # "auto" is the default
     assert again.dtype == dtype
@@ -335,8 +304,8 @@ def test_a_model_moves_as_a_whole(saved):
     moved = copy.deepcopy(saved.model).to("meta")
     assert {value.device.type for value in [*moved.parameters(), *moved.buffers()]} == {"meta"}
     with torch.device("meta"):
-        empty = type(saved.model)(saved.model.config)
-    assert {name: value.shape for name, value in empty.state_dict().items()} == {
+        empty = type(saved.model)(saved.model.config).state_dict()
+    assert {name: value.shape for name, value in empty.items()} == {
         name: value.shape for name, value in saved.model.state_dict().items()
     }
 
@@ -359,45 +328,32 @@ def test_what_no_file_holds_is_drawn_as_in_a_new_model(saved):
             assert 0.5 < one.std() / other.std() < 2, name
 
 
-def padded(name: str, batch: dict[str, torch.Tensor], left: bool) -> dict[str, torch.Tensor]:
-    """Adds three masked columns of words to contexts, and to candidates."""
-    widths = (3, 0) if left else (0, 3)
-    return {key: torch.nn.functional.pad(value, widths, value=0 if "mask" in key else 17)
-            for key, value in batch.items()}  # fmt: skip
+def padded(batch: dict[str, torch.Tensor], widths: tuple[int, int]) -> dict[str, torch.Tensor]:
+    """Adds masked columns of words to contexts, and to candidates."""
+    pad = torch.nn.functional.pad
+    return {key: pad(value, widths, value=0 if "mask" in key else 17) for key, value in batch.items()}
 
 
-def test_neither_company_nor_padding_changes_a_result(saved):
-    batch = inputs_of(saved.name)
-    alone = torch.cat([result(saved.model, {key: value[row : row + 1] for key, value in batch.items()})
-                       for row in range(len(batch["input_ids"]))])  # fmt: skip
-    assert torch.allclose(alone, saved.before, atol=1e-5)
-    assert torch.allclose(result(saved.model, padded(saved.name, batch, left=False)), saved.before, atol=1e-5)
-    order = torch.arange(len(batch["input_ids"]) - 1, -1, -1)
-    assert torch.allclose(result(saved.model, {key: value[order] for key, value in batch.items()}),
-                          saved.before[order], atol=1e-5)  # fmt: skip
-
-
-@pytest.mark.parametrize("name", [*DIALOGUES, "deep_attention_matching"])
-def test_padding_on_the_left_changes_no_result(name, all_saved):
-    """The others number positions from the left, as their backbones do, or read words in turn: they pad right."""
-    model, before = all_saved[name].model, all_saved[name].before
-    assert torch.allclose(result(model, padded(name, inputs_of(name), left=True)), before, atol=1e-5)
-
-
-def test_no_mask_means_all_tokens(saved):
-    batch = inputs_of(saved.name)
+def test_neither_company_nor_order_nor_padding_nor_repetition_changes_a_result(saved):
+    batch, model = inputs_of(saved.name), saved.model
+    assert saved.gives(model)
+    assert saved.gives(copy.deepcopy(model))
+    rows = range(len(batch["input_ids"]))
+    alone = [result(model, {key: value[row : row + 1] for key, value in batch.items()}) for row in rows]
+    assert torch.allclose(torch.cat(alone), saved.before, atol=1e-5)
+    backwards = result(model, {key: value.flip(0) for key, value in batch.items()})
+    assert torch.allclose(backwards.flip(0), saved.before, atol=1e-5)
+    assert saved.gives(model, padded(batch, (0, 3)), atol=1e-5)
     full = {key: torch.ones_like(value) if "mask" in key else value for key, value in batch.items()}
-    bare = {key: value for key, value in batch.items() if "mask" not in key}
-    assert torch.equal(result(saved.model, bare), result(saved.model, full))
+    bare = {key: value for key, value in batch.items() if "mask" not in key}  # all tokens count
+    assert torch.equal(result(model, bare), result(model, full))
 
 
-@pytest.mark.parametrize("name", ENCODERS)
-def test_inputs_can_require_gradients(name):
-    """What adapters ask for together with gradient checkpointing."""
-    model = build(name)
-    for parameter in model.parameters():
-        parameter.requires_grad_(False)
-    model.enable_input_require_grads()
-    assert model(**inputs_of(name)).pooler_output.requires_grad
-    model.disable_input_require_grads()
-    assert not model(**inputs_of(name)).pooler_output.requires_grad
+LEFT = [("dial2vec", inputs_of), *((name, make) for name in RANKERS for make in (inputs_of, training_batch))]
+
+
+@pytest.mark.parametrize(("name", "make"), LEFT, ids=[f"{name}-{make.__name__}" for name, make in LEFT])
+def test_padding_on_the_left_changes_no_result(name, make, all_saved):
+    """Encoders of utterances number positions from the left, as their backbones do: they pad right."""
+    model, batch = all_saved[name].model, make(name)
+    assert torch.allclose(result(model, padded(batch, (3, 0))), result(model, batch), atol=1e-5)

@@ -1,0 +1,40 @@
+"""Runs of training as users start them, on dialogues that the package generates, and what they leave behind."""
+
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+
+from hf_dialemb.runs.folder import RunFolder
+from hf_dialemb.training import run
+from hf_dialemb.training.arguments import as_words, parse
+
+
+def words_of(output_dir: Path, **settings: object) -> list[str]:
+    usual = {"corpus": "sample", "train_split": "dev", "use_cpu": True, "disable_tqdm": True}
+    return as_words({**usual, "output_dir": output_dir, **settings})
+
+
+def train(folder: Path, **settings: object) -> str:
+    """Trains in this process; what was told."""
+    lines: list[str] = []
+    run.train(parse(None, words_of(folder, **settings)), lines.append)
+    return "\n".join(lines)
+
+
+def report_of(folder: Path) -> dict:
+    return RunFolder(folder).report()
+
+
+def values_of(folder: Path, name: str) -> list[float]:
+    """What the log of a run says of a measure, in its order."""
+    return [entry[name] for entry in report_of(folder)["log"] if name in entry]
+
+
+def weights_of(folder: Path | str) -> dict[str, torch.Tensor]:
+    return load_file(Path(folder) / "model.safetensors")
+
+
+def assert_same(weights: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+    assert weights.keys() == expected.keys()
+    assert [name for name in expected if not torch.equal(weights[name], expected[name])] == []
