@@ -52,7 +52,7 @@ CUSTOMER = "7,Customer,Where is my parcel?\n7,Ann,Let me look.\n7,Customer,Thank
         ("sharegpt.json", [{"id": "7", "conversations": [{"from": "human", "value": "Where is my parcel?"},
             {"from": "gpt", "value": "Let me look."}, {"from": "human", "value": "Thanks"}]}]),
         ("chatgpt.json", [{"conversation_id": "7", "current_node": "d", "mapping": {
-            "b": {"message": {"author": {"role": "user"}, "content": {"parts": ["Where is my parcel?"]}}, "parent": None},
+            "b": {"message": {"author": {"role": "user"}, "content": {"parts": ["Where is my parcel?"]}}},
             "x": {"message": {"author": {"role": "assistant"}, "content": {"parts": ["No answer"]}}, "parent": "b"},
             "c": {"message": {"author": {"role": "assistant"}, "content": {"parts": ["Let me look."]}}, "parent": "b"},
             "d": {"message": {"author": {"role": "user"}, "content": {"parts": ["Thanks"]}}, "parent": "c"}}}]),
