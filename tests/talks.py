@@ -3,8 +3,9 @@
 from hf_dialemb.models.dialogue import Dialogue, Turn
 
 
-def dialogue(*contents):
-    return Dialogue(tuple(Turn(("user", "assistant")[place % 2], content) for place, content in enumerate(contents)))
+def dialogue(*contents, id="", domains=(), roles=("user", "assistant")):
+    turns = tuple(Turn(roles[place % len(roles)], content) for place, content in enumerate(contents))
+    return Dialogue(turns, id, domains)
 
 
 DIALOGUES = [

@@ -3,15 +3,18 @@
 import gzip
 import json
 import os
+import shlex
 import subprocess
 import sys
 
 import pytest
+from made_up_corpora import write
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import CORPORA, load_dialogues, read_jsonl
 
 CALLS = "Agent: Hello, how may I help?\nAna: My bill is wrong.\n"
+HELLO = '{"id": "1", "messages": [{"role": "user", "content": "hello, caf\u00e9"}]}\n'
 
 
 def run(capsys, *words, code=0):
@@ -20,14 +23,6 @@ def run(capsys, *words, code=0):
     captured = capsys.readouterr()
     assert "Traceback" not in captured.err
     return captured.out if code == 0 else (captured.out, captured.err.splitlines()[-1])
-
-
-@pytest.fixture
-def calls(tmp_path):
-    folder = tmp_path / "calls" / "billing"
-    folder.mkdir(parents=True)
-    (folder / "one.txt").write_text(CALLS, encoding="utf-8")
-    return tmp_path / "calls"
 
 
 def test_list_has_every_corpus(capsys):
@@ -49,8 +44,8 @@ def test_stats_counts_draws_and_writes_what_it_read(capsys, tmp_path):
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
-def test_own_transcripts_are_counted_shown_and_written_as_jsonl(capsys, calls, tmp_path):
-    output = tmp_path / "calls.jsonl"
+def test_own_transcripts_are_counted_shown_and_written_as_jsonl(capsys, tmp_path):
+    calls, output = write(tmp_path / "calls", {"billing/one.txt": CALLS}), tmp_path / "calls.jsonl"
     table = run(capsys, "stats", "--corpus", calls, "--roles", "Ana=user", "--output", output)
     assert "billing" in table
     (line,) = output.read_text().splitlines()
@@ -63,9 +58,7 @@ def test_own_transcripts_are_counted_shown_and_written_as_jsonl(capsys, calls, t
 
 
 def test_skipped_dialogues_are_counted_and_listed(capsys, tmp_path, caplog):
-    path = tmp_path / "d.jsonl"
-    good = json.dumps({"messages": [{"role": "user", "content": "hello"}]})
-    path.write_text(f"{good}\nbroken\n{{}}\n", encoding="utf-8")
+    path = write(tmp_path, {"d.jsonl": f"{HELLO}broken\n{{}}\n"}) / "d.jsonl"
     _, error = run(capsys, "stats", "--corpus", path, code=2)
     assert f"{path}:2: broken JSON" in error
     with caplog.at_level("WARNING"):
@@ -77,8 +70,7 @@ def test_skipped_dialogues_are_counted_and_listed(capsys, tmp_path, caplog):
 
 
 def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_path):
-    path = tmp_path / "calls.csv"
-    path.write_text("call,who,words\n1,Agent,hello\n1,Ana\n2,Agent,a,b\n", encoding="utf-8")
+    path = write(tmp_path, {"calls.csv": "call,who,words\n1,Agent,hello\n1,Ana\n2,Agent,a,b\n"}) / "calls.csv"
     columns = "id=call,role=who,content=words"
     out, error = run(capsys, "check", path, "--columns", columns, code=2)
     assert f"{path}:3: error: " in out
@@ -89,7 +81,7 @@ def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_pat
     assert out.count(": error: ") == 4  # three examples, and a line for the rest
     assert f"{path}: error: 1,197 more problems like: got 2 cell(s), expected 3 as in the first row" in out
     assert "errors: 1,200, warnings: 0" in error
-    path.write_text("call,who,words\n1,Agent,hello\n1,Ana,hi\n", encoding="utf-8")
+    write(tmp_path, {"calls.csv": "call,who,words\n1,Agent,hello\n1,Ana,hi\n"})
     assert f"{path}: errors: 0" in run(capsys, "check", path, "--columns", columns)
     assert "sample: errors: 0" in run(capsys, "check", "sample")
 
@@ -110,48 +102,37 @@ def test_unify_writes_the_folder_and_prints_its_table(capsys, tmp_path):
 def test_leakage_between_splits(capsys, tmp_path):
     output = tmp_path / "leakage.json"
     words = ("--train", "sample/train", "--evaluation", "sample/dev", "sample/test", "--output", output)
-    table = run(capsys, "leakage", *words)
-    assert "sample/train" in table
+    assert "sample/train" in run(capsys, "leakage", *words)
     assert len(json.loads(output.read_text())["rows"]) == 2
     _, error = run(capsys, "leakage", "--train", "sample/train", "--evaluation", "samples/test", code=2)
     assert "Did you mean 'sample'" in error
 
 
 def test_benchmark_says_what_is_not_at_hand(capsys, tmp_path):
-    (tmp_path / "sgd" / "test").mkdir(parents=True)
     turns = [{"speaker": "USER", "utterance": "hello", "frames": []}]
-    record = {"dialogue_id": "1", "services": ["Hotels_1"], "turns": turns}
-    two = {**record, "dialogue_id": "2", "services": ["Hotels_1", "Taxi_1"]}
-    (tmp_path / "sgd" / "test" / "dialogues_001.json").write_text(json.dumps([record, two]))
-    table = run(capsys, "benchmark", "--data-dir", tmp_path, "--output", tmp_path / "benchmark")
+    one = {"dialogue_id": "1", "services": ["Hotels_1"], "turns": turns}
+    two = {**one, "dialogue_id": "2", "services": ["Hotels_1", "Taxi_1"]}
+    data, output = write(tmp_path / "data", {"sgd/test/dialogues_001.json": [one, two]}), tmp_path / "benchmark"
+    table = run(capsys, "benchmark", "--data-dir", data, "--output", output)
     assert "| sgd | test | 1 | 1,331 | 1.0 | 12 | 1.0 | 124 | 1 | 45 |" in table
     assert "| bitod | train | - | 2,952 |" in table
-    assert [dialogue.id for dialogue in read_jsonl(tmp_path / "benchmark" / "sgd" / "test.jsonl")] == ["test/1"]
-    _, error = run(capsys, "benchmark", "--data-dir", calls_folder(tmp_path), "--output", tmp_path / "b", code=2)
+    assert [dialogue.id for dialogue in read_jsonl(output / "sgd" / "test.jsonl")] == ["test/1"]
+    (tmp_path / "empty").mkdir()
+    _, error = run(capsys, "benchmark", "--data-dir", tmp_path / "empty", "--output", tmp_path / "b", code=2)
     assert "None of bitod" in error
 
 
-def calls_folder(tmp_path):
-    (tmp_path / "empty").mkdir()
-    return tmp_path / "empty"
-
-
-def test_a_split_given_with_the_name_is_told_how_to_write_it(capsys):
-    _, error = run(capsys, "stats", "--corpus", "sgd/test", code=2)
-    assert "--corpus sgd --split test" in error
-    _, error = run(capsys, "stats", "--corpus", "sample", "--roles", "a=user", code=2)
-    assert "leave them out" in error
-
-
 def test_an_output_of_another_form_or_over_its_input_is_refused(capsys, tmp_path):
-    path = tmp_path / "d.jsonl"
-    path.write_text('{"messages": [{"role": "user", "content": "hello"}]}\n')
-    before = path.read_bytes()
-    _, error = run(capsys, "stats", "--corpus", path, "--output", path, code=2)
-    assert "is the file that is read" in error
-    _, error = run(capsys, "stats", "--corpus", path, "--output", tmp_path / "d.csv", code=2)
-    assert "ends in .jsonl" in error
-    assert path.read_bytes() == before
+    path = write(tmp_path, {"d.jsonl": HELLO}) / "d.jsonl"
+    for words, sentence in (
+        (("--corpus", path, "--output", path), "is the file that is read"),
+        (("--corpus", path, "--output", tmp_path / "d.csv"), "ends in .jsonl"),
+        (("--corpus", "sgd/test"), "--corpus sgd --split test"),
+        (("--corpus", "sample", "--roles", "a=user"), "leave them out"),
+    ):
+        _, error = run(capsys, "stats", *words, code=2)
+        assert sentence in error
+    assert path.read_bytes() == HELLO.encode()
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "target.jsonl")
     run(capsys, "stats", "--corpus", path, "--output", tmp_path / "link.jsonl")
     assert (tmp_path / "link.jsonl").is_symlink()
@@ -162,17 +143,13 @@ def test_an_output_of_another_form_or_over_its_input_is_refused(capsys, tmp_path
     assert b"hello" in reader.communicate(timeout=60)[0]
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
-    command = f"{sys.executable} -m hf_dialemb.cli corpus list | head -1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=120)
+def test_a_reader_that_has_seen_enough_is_no_error_nor_text_that_the_terminal_cannot_show(tmp_path):
+    command = [sys.executable, "-m", "hf_dialemb.cli", "corpus"]
+    listed = f"{shlex.join(command)} list | head -1"
+    done = subprocess.run(["bash", "-c", listed], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.startswith("| corpus")
     assert done.stderr == ""
-
-
-def test_text_that_the_terminal_cannot_show(tmp_path):
-    path = tmp_path / "d.jsonl"
-    path.write_text('{"id": "1", "messages": [{"role": "user", "content": "caf\u00e9"}]}\n', encoding="utf-8")
-    words = [sys.executable, "-m", "hf_dialemb.cli", "corpus", "show", "--corpus", str(path), "--id", "1"]
+    command += ["show", "--corpus", write(tmp_path, {"d.jsonl": HELLO}) / "d.jsonl", "--id", "1"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(words, capture_output=True, text=True, check=True, env=environment, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, timeout=120)
     assert "caf?" in done.stdout

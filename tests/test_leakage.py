@@ -13,18 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made_up_corpora import write
+from talks import dialogue
 
 from hf_dialemb.corpora import iterate_dialogues, read_jsonl, write_jsonl
+from hf_dialemb.corpora.audit import near_duplicates as near
 from hf_dialemb.corpora.audit.leakage import Cleaning, EvaluationIndex, build_index, find_leakage, leakage_table
-from hf_dialemb.corpora.audit.near_duplicates import (
-    DIALOGUE_THRESHOLD,
-    LEAST_SHARED,
-    MOST_OWNERS,
-    UTTERANCE_THRESHOLD,
-    Utterances,
-    comparable,
-    utterance_shingles,
-)
+from hf_dialemb.corpora.audit.near_duplicates import Utterances, comparable, utterance_shingles
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
@@ -45,16 +39,16 @@ CHINESE = (
     "好的，星期六晚上六点和八点各有一班船，请问您想坐哪一班？",
     "八点那一班吧，我们要先去吃晚饭，麻烦您帮我留三个靠窗的座位。",
 )
+GREETING = ("Hello there.", "Good morning, how can I help?")
+CHANGED = [text.replace("Sunday", "Tuesday").replace("three", "two").replace("QX71", "B4") for text in HARBOUR]
+EXCHANGE = ("请问怎么退货？我买的鞋子太小了，能不能换大一号的？", "可以的，您申请换货。")
+QUESTION = "How do I renew my library card?"
 
 
-def dialogue(texts, identifier=""):
-    turns = (Turn("assistant" if position % 2 else "user", text) for position, text in enumerate(texts))
-    return Dialogue(tuple(turns), identifier)
-
-
-def index(*dialogues, kind="dialogues", **options):
+def index(*dialogues, kind="dialogues", sets=(), **options):
     result = EvaluationIndex(**options)
-    result.add("set/test", dialogues, kind)
+    for name, each, kind_of_set in sets or [("set/test", dialogues, kind)]:
+        result.add(name, each, kind_of_set)
     return result
 
 
@@ -79,11 +73,6 @@ def test_copies_compare_as_equal_and_what_says_something_else_does_not():
         assert comparable(one) != comparable(other)
 
 
-GREETING = ("Hello there.", "Good morning, how can I help?")
-CHANGED = [text.replace("Sunday", "Tuesday").replace("three", "two").replace("QX71", "B4") for text in HARBOUR]
-EXCHANGE = ("请问怎么退货？我买的鞋子太小了，能不能换大一号的？", "可以的，您申请换货。")
-
-
 @pytest.mark.parametrize(
     ("held_out", "training", "expected"),
     [
@@ -104,14 +93,14 @@ EXCHANGE = ("请问怎么退货？我买的鞋子太小了，能不能换大一�
     ],
 )
 def test_dialogues_that_are_found(held_out, training, expected):
-    evaluation = index(dialogue(spoken(random.Random(9)), "b"), dialogue(held_out, "a"))
-    leaks = evaluation.leaks(dialogue(training))
+    evaluation = index(dialogue(*spoken(random.Random(9)), id="b"), dialogue(*held_out, id="a"))
+    leaks = evaluation.leaks(dialogue(*training))
     for leak in leaks:
         assert (leak.evaluation, leak.id, leak.level, leak.turn) == ("set/test", "a", "dialogue", None)
-        assert DIALOGUE_THRESHOLD < leak.similarity <= 1
+        assert near.DIALOGUE_THRESHOLD < leak.similarity <= 1
     found = ["exact" if leak.exact else "within" if leak.similarity == 1 else "near" for leak in leaks]
     assert found == ([expected] if expected != "nothing" else [])
-    assert list(evaluation.clean([dialogue(training)])) == ([] if found else [dialogue(training)])
+    assert list(evaluation.clean([dialogue(*training)])) == ([] if found else [dialogue(*training)])
 
 
 def test_what_many_dialogues_share_tells_nothing():
@@ -119,19 +108,16 @@ def test_what_many_dialogues_share_tells_nothing():
 
     def call(number):
         generator = random.Random(number)
-        return dialogue([frame[0], " ".join(words(generator, 2)), frame[1], str(generator.random())], f"{number}")
+        return dialogue(frame[0], " ".join(words(generator, 2)), frame[1], str(generator.random()), id=f"{number}")
 
-    assert index(*map(call, range(MOST_OWNERS))).leaks(call(99))
-    evaluation = index(*map(call, range(MOST_OWNERS + 1)))
+    assert index(*map(call, range(near.MOST_OWNERS))).leaks(call(99))
+    evaluation = index(*map(call, range(near.MOST_OWNERS + 1)))
     assert evaluation.leaks(call(99)) == []
     assert evaluation.leaks(call(3))[0].exact
 
 
-QUESTION = "How do I renew my library card?"
-
-
 def test_a_leaking_turn_is_removed_and_the_others_stay():
-    evaluation = index(dialogue(["how do i renew my library card"], "7"), kind="utterances")
+    evaluation = index(dialogue("how do i renew my library card", id="7"), kind="utterances")
     first = Turn("user", "Hello, a question.", ("greet",), (("name", "Ann"),), ("ask",))
     turns = (first, Turn("assistant", "Ask!"), Turn("user", QUESTION), Turn("speaker_3", "At the desk."))
     training = Dialogue(turns, "t", ("library",))
@@ -141,7 +127,7 @@ def test_a_leaking_turn_is_removed_and_the_others_stay():
     assert list(evaluation.clean([training], cleaning)) == [replace(training, turns=(*turns[:2], turns[3]))]
     assert cleaning == Cleaning(dialogues=1, removed_dialogues=0, turns=4, removed_turns=1)
     # Training reads no turns as neighbours that were none: it takes the runs of turns between those that leak.
-    whole, other, leak = Dialogue((*turns, turns[1]), "t"), dialogue(GREETING, "u"), dialogue([QUESTION], "v")
+    whole, other, leak = Dialogue((*turns, turns[1]), "t"), dialogue(*GREETING, id="u"), dialogue(QUESTION, id="v")
     cleaning, cleaned = Cleaning(), Cleaning()
     pieces = [other, replace(whole, turns=turns[:2]), replace(whole, turns=whole.turns[3:])]
     assert list(evaluation.pieces([other, whole, leak], cleaning)) == pieces
@@ -150,36 +136,32 @@ def test_a_leaking_turn_is_removed_and_the_others_stay():
 
 
 def test_nearly_equal_utterances_have_most_runs_of_three_letters_in_common():
-    evaluation = index(dialogue(["how do i renew my library card"], "7"), kind="utterances")
-    (leak,) = evaluation.leaks(dialogue(["Well.", f"OK, {QUESTION}"]))
-    # The one has 22 runs, the other two more.
-    assert (leak.id, leak.exact, leak.turn, leak.similarity) == ("7", False, 1, 22 / 24)
-    assert evaluation.leaks(dialogue(["How do I renew the library card?", "renew", "library"])) == []
-    chinese = index(dialogue(CHINESE[:1], "a"), kind="utterances")
-    assert [leak.exact for leak in chinese.leaks(dialogue([CHINESE[0].replace("两个", "三个")]))] == [False]
-
-
-def test_a_dialogue_of_leaking_turns_is_removed():
-    evaluation, cleaning = index(dialogue(LIBRARY), kind="utterances"), Cleaning()
-    assert list(evaluation.clean([dialogue(LIBRARY), dialogue(LIBRARY[:1])], cleaning)) == []
+    evaluation = index(dialogue("how do i renew my library card", id="7"), kind="utterances")
+    (leak,) = evaluation.leaks(dialogue("Well.", f"OK, {QUESTION}"))
+    assert (leak.id, leak.exact, leak.turn, leak.similarity) == ("7", False, 1, 22 / 24)  # of 22 runs and two more
+    assert evaluation.leaks(dialogue("How do I renew the library card?", "renew", "library")) == []
+    chinese = index(dialogue(CHINESE[0]), kind="utterances")
+    assert [leak.exact for leak in chinese.leaks(dialogue(CHINESE[0].replace("两个", "三个")))] == [False]
+    evaluation, cleaning = index(dialogue(*LIBRARY), kind="utterances"), Cleaning()
+    assert list(evaluation.clean([dialogue(*LIBRARY), dialogue(LIBRARY[0])], cleaning)) == []
     assert cleaning == Cleaning(dialogues=2, removed_dialogues=2, turns=5, removed_turns=5)
 
 
 def test_what_is_left_of_a_dialogue_is_compared_again():
     long = " ".join(spoken(random.Random(0), 12))
-    training = dialogue([*HARBOUR, long])
-    evaluation = index(dialogue([*HARBOUR[:3], " ".join(spoken(random.Random(1), 20))]))
+    training = dialogue(*HARBOUR, long)
+    evaluation = index(dialogue(*HARBOUR[:3], " ".join(spoken(random.Random(1), 20))))
     assert evaluation.leaks(training) == []
-    evaluation.add("utterances", [dialogue([long])], "utterances")
+    evaluation.add("utterances", [dialogue(long)], "utterances")
     assert [leak.level for leak in evaluation.leaks(training)] == ["utterance"]
     assert list(evaluation.clean([training])) == []
 
 
 def test_an_utterance_gives_no_dialogue_away():
-    evaluation = index(dialogue(HARBOUR, "a"), dialogue(["Is anybody there?"], "b"), turns=True)
-    (leak,) = evaluation.leaks(dialogue([HARBOUR[2].lower()]))
+    evaluation = index(dialogue(*HARBOUR, id="a"), dialogue("Is anybody there?", id="b"), turns=True)
+    (leak,) = evaluation.leaks(dialogue(HARBOUR[2].lower()))
     assert (leak.level, leak.id, leak.exact) == ("turn", "a", True)
-    utterances = [dialogue([text]) for text in (*HARBOUR, "Something else", "is anybody there")]
+    utterances = [dialogue(text) for text in (*HARBOUR, "Something else", "is anybody there")]
     assert list(evaluation.clean(utterances)) == utterances[:5]
     (row,) = leakage_table([("train", utterances)], evaluation).rows
     assert (row.level, row.items, row.exact, row.near, row.after) == ("turn", 6, 5, 0, 4)
@@ -188,15 +170,14 @@ def test_an_utterance_gives_no_dialogue_away():
 @pytest.mark.slow
 @given(generator=st.randoms(use_true_random=False))
 def test_any_evaluation_dialogue_is_found_whatever_its_case_and_punctuation(generator):
-    own = random.Random(5)
-    pool = [dialogue(spoken(own), f"d{number}") for number in range(30)]
+    pool = [dialogue(*spoken(random.Random(number)), id=f"d{number}") for number in range(30)]
     copied = generator.choice(pool)
 
     def changed(letter):
         mark = generator.choice(["", "", "", " ", ",", " . ", "!", "'", "—"])
         return (letter.upper() if generator.random() < 0.5 else letter) + mark
 
-    (leak,) = index(*pool).leaks(dialogue(["".join(map(changed, turn.content)) for turn in copied.turns]))
+    (leak,) = index(*pool).leaks(dialogue(*["".join(map(changed, turn.content)) for turn in copied.turns]))
     assert (leak.id, leak.exact) == (copied.id, True)
 
 
@@ -211,106 +192,85 @@ def edited(generator, texts, changes):
 def variations(count):
     """Dialogues with a frame in common, and copies of them with none to very many words changed."""
     generator = random.Random(11)
-    frame = words(generator, 12)
-    starts = [[" ".join(frame), *spoken(generator, generator.randint(1, 6))] for _ in range(count)]
-    evaluation = [dialogue(texts, f"e{number}") for number, texts in enumerate(starts)]
+    frame = " ".join(words(generator, 12))
+    starts = [[frame, *spoken(generator, generator.randint(1, 6))] for _ in range(count)]
+    evaluation = [dialogue(*texts, id=f"e{number}") for number, texts in enumerate(starts)]
     training = []
     for number, start in enumerate(starts):
         texts = edited(generator, start, generator.choice([0, 1, 2, 4, 7, 11, 16]))
         more = generator.choice([[], spoken(generator, 3), []])
-        training.append(dialogue([*texts, *more][generator.choice([0, 0, 1]) :], f"t{number}"))
+        training.append(dialogue(*[*texts, *more][generator.choice([0, 0, 1]) :], id=f"t{number}"))
     return evaluation, training
-
-
-def all_runs(each):
-    text = comparable(" ".join(turn.content for turn in each.turns))
-    return {text[start : start + 8] for start in range(len(text) - 7)}
 
 
 @pytest.mark.slow
 def test_near_dialogues_are_those_of_a_comparison_of_all_pairs():
+    def all_runs(each):
+        text = comparable(" ".join(turn.content for turn in each.turns))
+        return {text[start : start + 8] for start in range(len(text) - 7)}
+
     evaluation, training = variations(200)
     runs = {each.id: all_runs(each) for each in evaluation}
     owners = Counter(run for found in runs.values() for run in found)
-    common = {run for run, count in owners.items() if count > MOST_OWNERS}
+    common = {run for run, count in owners.items() if count > near.MOST_OWNERS}
     assert common
-    expected, found = {}, {}
-    index_of_all = index(*evaluation)
-    for each in (each for each in training if len(each.turns) > 1):
+    expected, found, index_of_all = {}, {}, index(*evaluation)
+    for each in training:
+        leaks = index_of_all.leaks(each)
+        if len(each.turns) == 1 or (leaks and leaks[0].exact):
+            continue
         own, shares = all_runs(each) - common, []
         for identifier, others in runs.items():
             shared, smaller = len(own & others), min(len(own), len(others - common))
-            if shared >= LEAST_SHARED and shared / smaller >= DIALOGUE_THRESHOLD:
+            if shared >= near.LEAST_SHARED and shared / smaller >= near.DIALOGUE_THRESHOLD:
                 shares.append((-shared / smaller, identifier))
-        leaks = index_of_all.leaks(each)
-        if leaks and leaks[0].exact:
-            continue
         expected[each.id] = min(shares, default=None)
         found[each.id] = (-leaks[0].similarity, leaks[0].id) if leaks else None
     assert found == expected
-    assert len(found) - 50 > sum(1 for pair in found.values() if pair) > 50
+    assert len(found) - 50 > sum(map(bool, found.values())) > 50
 
 
 def test_near_utterances_are_those_of_a_comparison_of_all_pairs():
     generator = random.Random(3)
-    evaluation = {f"e{number}": " ".join(words(generator, generator.randint(2, 9))) for number in range(300)}
-    texts = list(evaluation.values())
+    texts = [" ".join(words(generator, generator.randint(2, 9))) for _ in range(300)]
     training = [edited(generator, [generator.choice(texts)], generator.randint(0, 2))[0] + tail
                 for tail in ["", "", " so", " bo ka"] * 150]  # fmt: skip
-    utterances = Utterances()
-    for identifier, text in evaluation.items():
-        utterances.add("set", identifier, comparable(text))
+    utterances, similarities = Utterances(), []
+    for number, text in enumerate(texts):
+        utterances.add("set", f"e{number}", comparable(text))
     shingles = [utterance_shingles(comparable(text)) for text in texts]
-    similarities = []
     for text in training:
         own = utterance_shingles(comparable(text))
         best = max(len(own & other) / len(own | other) for other in shingles)
-        similarities.append(best if best >= UTTERANCE_THRESHOLD else 0.0)
+        similarities.append(best if best >= near.UTTERANCE_THRESHOLD else 0.0)
     assert 50 < sum(0 < each < 1 for each in similarities) < 500
     found = [utterances.find(comparable(text)) for text in training]
     assert [matches[0].similarity if matches else 0.0 for matches in found] == similarities
     assert [utterances.find(comparable(text)) for text in training] == found  # as it was remembered
-    utterances.add("other", "o", comparable(evaluation["e1"]))  # the same text in a set that comes after a look-up
-    assert [match.evaluation for match in utterances.find(comparable(evaluation["e1"]))] == ["other", "set"]
-
-
-def built(sets):
-    evaluation = EvaluationIndex()
-    for name, dialogues, kind in sets:
-        evaluation.add(name, dialogues, kind)
-    return evaluation
-
-
-def rows_of(report):
-    return sorted(report.to_json()["rows"], key=lambda row: (row["training"], row["evaluation"]))
+    utterances.add("other", "o", comparable(texts[1]))  # the same text in a set that comes after a look-up
+    assert [match.evaluation for match in utterances.find(comparable(texts[1]))] == ["other", "set"]
 
 
 @pytest.fixture(scope="module")
 def sets():
     evaluation, training = variations(80)
-    utterances = [dialogue([turn.content], f"u{each.id}") for each in training[:20] for turn in each.turns[:2]]
+    utterances = [dialogue(turn.content, id=f"u{each.id}") for each in training[:20] for turn in each.turns[:2]]
     return [("a/test", evaluation[:50], "dialogues"), ("b/test", evaluation[40:], "dialogues"),
             ("c/test", utterances, "utterances")], [("a", training[:60]), ("b", training[60:])]  # fmt: skip
 
 
-def test_the_order_of_everything_changes_nothing(sets):
-    evaluation, training = sets
-    rows = rows_of(leakage_table(training, built(evaluation)))
-    assert len(rows) == 6
-    assert sum(row["near"] for row in rows) > 20 < sum(row["exact"] for row in rows)
-    for seed in range(3):
-        generator = random.Random(seed)
-        shuffled = [(name, generator.sample(each, len(each)), kind) for name, each, kind in evaluation]
-        other = [(name, generator.sample(each, len(each))) for name, each in training]
-        report = leakage_table(generator.sample(other, 2), built(generator.sample(shuffled, 3)))
-        assert rows_of(report) == rows
+def test_after_cleaning_nothing_is_found_and_the_order_of_everything_changes_nothing(sets):
+    def rows_of(report):
+        return sorted(report.to_json()["rows"], key=lambda row: (row["training"], row["evaluation"]))
 
-
-def test_after_cleaning_nothing_is_found_and_examples_are_few_and_near_ones_first(sets):
-    evaluation, training = sets
-    report = leakage_table(training, built(evaluation))
+    held_out, training = sets
+    report = leakage_table(training, index(sets=held_out))
     assert [row.after for row in report.rows] == [0] * 6
-    evaluation = built(evaluation)
+    assert sum(row.near for row in report.rows) > 20 < sum(row.exact for row in report.rows)
+    for row in report.rows:  # examples are few, and near ones come first
+        assert len(row.examples) == min(3, row.exact + row.near)
+        assert all(not one.leak.exact or other.leak.exact for one, other in pairwise(row.examples))
+    evaluation = index(sets=held_out)
     for name, dialogues in training:
         cleaning = Cleaning()
         left = list(evaluation.clean(dialogues, cleaning))
@@ -319,31 +279,34 @@ def test_after_cleaning_nothing_is_found_and_examples_are_few_and_near_ones_firs
         assert sum(len(each.turns) for each in left) == cleaning.turns - cleaning.removed_turns
         assert [leak for each in left for leak in evaluation.leaks(each)] == []
         assert list(evaluation.clean(left)) == left
-    for row in report.rows:
-        assert len(row.examples) == min(3, row.exact + row.near)
-        assert all(not one.leak.exact or other.leak.exact for one, other in pairwise(row.examples))
+    for seed in range(3):
+        generator = random.Random(seed)
+        shuffled = [(name, generator.sample(each, len(each)), kind) for name, each, kind in held_out]
+        other = [(name, generator.sample(each, len(each))) for name, each in training]
+        again = leakage_table(generator.sample(other, 2), index(sets=generator.sample(shuffled, 3)))
+        assert rows_of(again) == rows_of(report)
 
 
 def test_a_set_is_added_once_and_in_empty_sets_nothing_is_found():
-    evaluation, empty = index(dialogue(HARBOUR)), EvaluationIndex(turns=True)
+    evaluation, empty = index(dialogue(*HARBOUR)), EvaluationIndex(turns=True)
     with pytest.raises(InputError, match="got set/test twice"):
         evaluation.add("set/test", [])
     with pytest.raises(InputError, match=r"kind of evaluation set 'utterance'\. Did you mean 'utterances'"):
         evaluation.add("other", [], "utterance")
-    assert empty.leaks(dialogue(HARBOUR)) == []
+    assert empty.leaks(dialogue(*HARBOUR)) == []
     empty.add("none", [])
     empty.add("nothing", [], "utterances")
-    assert empty.leaks(dialogue(HARBOUR)) == []
+    assert empty.leaks(dialogue(*HARBOUR)) == []
     assert [(row.items, row.exact) for row in leakage_table([("train", [])], empty).rows] == [(0, 0), (0, 0)]
 
 
 @pytest.fixture
 def files(tmp_path):
     held_out, train, utterances = (str(tmp_path / f"{name}.jsonl") for name in ("held_out", "train", "utterances"))
-    write_jsonl([dialogue(HARBOUR, "a"), dialogue(LIBRARY, "b")], held_out)
-    own = [dialogue([text.upper() for text in LIBRARY], "x"), dialogue(["What now?", "Nothing, thanks."], "y")]
+    write_jsonl([dialogue(*HARBOUR, id="a"), dialogue(*LIBRARY, id="b")], held_out)
+    own = [dialogue(*[text.upper() for text in LIBRARY], id="x"), dialogue("What now?", "Nothing, thanks.", id="y")]
     write_jsonl([*own, *iterate_dialogues("sample", None, "train")], train)
-    write_jsonl([dialogue(["what now"], "1"), dialogue(["where to"], "2")], utterances)
+    write_jsonl([dialogue("what now", id="1"), dialogue("where to", id="2")], utterances)
     return held_out, train, utterances
 
 
@@ -362,29 +325,25 @@ def test_sets_are_read_and_the_report_is_written(files, tmp_path):
     assert f"| {train} | {held_out} | dialogues | {report.rows[0].items:,} | 1 | 0 | 0 |" in written["table"]
     assert report.rows[0].examples[0].training_id == "x"
     assert report.cleaning[train].removed_dialogues >= 1
-    program = f"from hf_dialemb.corpora.audit.leakage import find_leakage as f; f([{train!r}], ['sample/test'], output="
+    command = [sys.executable, "-m", "hf_dialemb.cli", "corpus", "leakage", "--train", train, "--evaluation"]
     for seed in ("1", "2"):  # other processes find the same
-        command = f"from pathlib import Path; {program}Path({str(tmp_path / seed)!r}))"
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        subprocess.run([sys.executable, "-c", command], check=True, env=environment)
-    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+        environment, output = {**os.environ, "PYTHONHASHSEED": seed}, tmp_path / f"{seed}.json"
+        subprocess.run([*command, "sample/test", "--output", output], check=True, env=environment, capture_output=True)
+    assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()
 
 
-def test_an_index_of_sets_cleans_a_stream(files):
+def test_an_index_of_sets_cleans_a_stream_and_sentences_of_other_kinds_of_corpora_are_utterances(files, tmp_path):
     held_out, train, utterances = files
     evaluation = build_index([held_out, utterances, held_out])
     assert evaluation.kinds == {held_out: "dialogues", utterances: "utterances"}
     left = list(evaluation.clean(read_jsonl(train)))
     assert [turn.content for turn in left[0].turns] == ["Nothing, thanks."]
     assert "x" not in {each.id for each in left}
-
-
-def test_sentences_of_other_kinds_of_corpora_are_utterances(tmp_path):
     sentences = f"3\t{CHINESE[0]}\t{CHINESE[1]}\n1\t{CHINESE[2]}\t好的"
     queries = f"1\t{CHINESE[0]}\t\t2\t3\n2\t谢谢\t\t1\t3\n3\t再见\t\t1\t2\n"
     write(tmp_path / "jddc", {"test/sts.txt": sentences, "test/select.txt": queries})
     evaluation = build_index(["jddc_sts/test", "jddc_retrieval/test"], tmp_path)
-    leaks = evaluation.leaks(dialogue([CHINESE[0], "您好", CHINESE[2], "谢谢！"]))
+    leaks = evaluation.leaks(dialogue(CHINESE[0], "您好", CHINESE[2], "谢谢！"))
     expected = [("jddc_retrieval/test", 0), ("jddc_retrieval/test", 3), ("jddc_sts/test", 0), ("jddc_sts/test", 2)]
     assert [(leak.evaluation, leak.turn) for leak in leaks] == expected
 
@@ -410,23 +369,19 @@ def test_mistakes_are_sentences(files, tmp_path, monkeypatch, training, evaluati
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("corpus", "same"), [("hdsa", 1999), ("titan", 182), ("multiwoz20_single_domain", 430)])
-def test_copies_of_multiwoz_are_found_under_their_ids(data_dir, multiwoz, corpus, same):
+def test_copies_of_multiwoz_are_found_under_their_ids(data_dir):
+    multiwoz = build_index(["multiwoz/dev", "multiwoz/test"], data_dir)
     held_out = {each.id for split in ("dev", "test") for each in iterate_dialogues("multiwoz", data_dir, split)}
-    found = others = 0
-    for each in iterate_dialogues(corpus, data_dir, "all"):
-        leaks = multiwoz.leaks(each)
-        identifier = each.id.rpartition("/")[2]
-        found += bool(leaks) and identifier in held_out
-        others += bool(leaks) and identifier not in held_out
-        assert bool(leaks) or identifier not in held_out, identifier
-    assert found == same
-    assert others <= 13
-
-
-@pytest.fixture(scope="module")
-def multiwoz(data_dir):
-    return build_index(["multiwoz/dev", "multiwoz/test"], data_dir)
+    for corpus, same in (("hdsa", 1999), ("titan", 182), ("multiwoz20_single_domain", 430)):
+        found = others = 0
+        for each in iterate_dialogues(corpus, data_dir, "all"):
+            leaks = multiwoz.leaks(each)
+            identifier = each.id.rpartition("/")[2]
+            found += bool(leaks) and identifier in held_out
+            others += bool(leaks) and identifier not in held_out
+            assert bool(leaks) or identifier not in held_out, identifier
+        assert found == same, corpus
+        assert others <= 13, corpus
 
 
 @pytest.mark.slow

@@ -28,8 +28,11 @@ def contents(dialogue):
     return [turn.content for turn in dialogue.turns]
 
 
-def annotated(dialogue, role="user"):
-    return [(turn.dialogue_acts, turn.slots) for turn in dialogue.turns if turn.role == role]
+def labelled(dialogue, role="user"):
+    """What the turns of a role do, such as "inform, request: area=north, phone="."""
+    slots = [", ".join(f"{name}={value}" for name, value in turn.slots) for turn in dialogue.turns if turn.role == role]
+    acts = [", ".join(turn.dialogue_acts) for turn in dialogue.turns if turn.role == role]
+    return [f"{act}: {slot}" if slot else act for act, slot in zip(acts, slots, strict=True)]
 
 
 # Files that stand in for others, and what makes the splits.
@@ -149,38 +152,36 @@ def test_star_names_the_task_of_a_dialogue_with_one_and_leaves_out_what_broke_of
 @pytest.mark.parametrize(
     ("text", "tags", "slots"),
     [
-        ("i am ada king here", "O O name name O", (("name", "ada king"),)),
-        ("ada to bo", "name O Name", (("name", "ada"), ("name", "bo"))),
-        ("ada 12 king", "name zip name", (("name", "ada"), ("zip", "12"), ("name", "king"))),
-        ("two words", "name", (("name", ""),)),
-        ("one", "name O zip", (("name", ""), ("zip", ""))),
-        ("no slot", "O O O", ()),
-        ('"cell \n with ""quotes"""', "O O zip", (("zip", '"quotes"'),)),
+        ("i am ada king here", "O O name name O", ": name=ada king"),
+        ("ada to bo", "name O Name", ": name=ada, name=bo"),
+        ("ada 12 king", "name zip name", ": name=ada, zip=12, name=king"),
+        *(("two words", "name", ": name="), ("one", "name O zip", ": name=, zip="), ("no slot", "O O O", "")),
+        ('"cell \n with ""quotes"""', "O O zip", ': zip="quotes"'),
     ],
 )
 def test_muldogo_words_in_a_row_with_one_tag_are_one_value(tmp_path, text, tags, slots):
     header, row = "conversationId\tutterance\tslot-labels\tintent", f"c\t{text}\t{tags}\tseat<div>Book"
     files = {"splits_annotated_at_turn_level/media/dev.tsv": f"{header}\n{row}\nc\t \tO\t\n"}
-    (turn,) = read_one(tmp_path, "muldogo", files, "dev").turns
-    assert (turn.slots, turn.intents) == (slots, ("seat", "book"))
+    dialogue = read_one(tmp_path, "muldogo", files, "dev")
+    assert (labelled(dialogue), dialogue.turns[0].intents) == ([slots], ("seat", "book"))
 
 
+# What a driver says, or the assistant with values and flags.
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        # A flag without a value is a request.
-        ([["go"], ["ok", {"Poi": "Bar "}, ["poi"]]], [(("inform", "request"), (("poi", "Bar"), ("poi", "")))]),
-        ([["go"], ["ok", {"poi": "Bar "}, ["poi"]]], [(("inform",), (("poi", "Bar"),))]),
-        ([["go"], ["ok", {"poi": "bar"}, ["Date"]]], [(("inform", "request"), (("poi", "bar"), ("date", "")))]),
-        ([["go"], ["ok", {}, []]], [((), ())]),
-        # Labels belong to the turn right before, and are new.
+        ([["go"], ["ok", {"Poi": "Bar "}, ["poi"]]], ["inform, request: poi=Bar, poi="]),
+        ([["go"], ["ok", {"poi": "Bar "}, ["poi"]]], ["inform: poi=Bar"]),
+        ([["go"], ["ok", {"poi": "bar"}, ["Date"]]], ["inform, request: poi=bar, date="]),
+        ([["go"], ["ok", {}, []]], [""]),
         ([["a"], ["b", {"poi": "Bar"}, []], ["c"], ["d", {"poi": "bar "}, []], ["e"], [" ", {"poi": "x"}, []], [" "],
-          ["f", {"poi": "y"}, []]],
-         [(("inform",), (("poi", "Bar"),)), ((), ()), (("inform",), (("poi", "x"),))]),
-        ([["a"], ["b"], ["c", {}, ["Date"]], ["d", {}, ["poi"]]], [((), ()), (("request",), (("date", ""),))]),
+          ["f", {"poi": "y"}, []]], ["inform: poi=Bar", "", "inform: poi=x"]),
+        ([["a"], ["b"], ["c", {}, ["Date"]], ["d", {}, ["poi"]]], ["", "request: date="]),
     ],
 )  # fmt: skip
-def test_what_drivers_say_in_kvret(tmp_path, said, expected):
+def test_kvret_a_flag_without_a_value_is_a_request_and_labels_of_the_turn_right_before_are_new(
+    tmp_path, said, expected
+):
     turns = []
     for text, *annotation in said:
         data = {"utterance": text}
@@ -189,42 +190,29 @@ def test_what_drivers_say_in_kvret(tmp_path, said, expected):
             data |= {"slots": slots, "requested": {"poi": "poi" in flags, "Date": "Date" in flags}}
         turns.append({"turn": "assistant" if annotation else "driver", "data": data})
     record = {"dialogue": turns, "scenario": {"task": {"intent": "navigate"}, "uuid": "k1"}}
-    assert annotated(read_one(tmp_path, "kvret", {"kvret_dev_public.json": [record]}, "dev")) == expected
-
-
-def camrest(folder, *slus, answer=()):
-    said = [{"usr": {"transcript": "hi", "slu": [{"act": act, "slots": [pair]} for act, pair in slu]},
-             "sys": {"sent": "ok", "DA": list(answer)}} for slu in slus]  # fmt: skip
-    return read_one(folder, "camrest676", {"CamRest676.json": [{"dialogue_id": 0, "dial": said}]})
+    assert labelled(read_one(tmp_path, "kvret", {"kvret_dev_public.json": [record]}, "dev")) == expected
 
 
 def test_camrest_turn_informs_of_what_the_turn_before_did_not_list_and_requests_again(tmp_path):
     thai, north, phone = ("inform", ["food", "thai"]), ("Inform", ["Area", "north"]), ("request", ["slot", "phone"])
-    turns = camrest(tmp_path, [phone, thai], [north, thai, phone], [thai], [thai, north, ("request", ["area", "any"])])
-    assert annotated(turns) == [
-        (("request", "inform"), (("phone", ""), ("food", "thai"))),
-        (("inform", "request"), (("area", "north"), ("phone", ""))),
-        ((), ()),
-        (("inform", "request"), (("area", "north"), ("area", "any"))),
-    ]
-    system = camrest(tmp_path, [], answer=["food", ["area, centre"], ["area", "north"], ""])
-    expected = (("request", "inform"), (("food", ""), ("area", "centre"), ("area", "north")))
-    assert annotated(system, "assistant") == [expected]
+    slus = [[phone, thai], [north, thai, phone], [thai], [thai, north, ("request", ["area", "any"])]]
+    users = [{"transcript": "hi", "slu": [{"act": act, "slots": [pair]} for act, pair in slu]} for slu in slus]
+    system = {"sent": "ok", "DA": ["food", ["area, centre"], ["area", "north"], ""]}
+    record = {"dialogue_id": 0, "dial": [{"usr": user, "sys": system} for user in users]}
+    found = read_one(tmp_path, "camrest676", {"CamRest676.json": [record]})
+    first, second = "request, inform: phone=, food=thai", "inform, request: area=north, phone="
+    assert labelled(found) == [first, second, "", "inform, request: area=north, area=any"]
+    assert labelled(found, "assistant") == ["request, inform: food=, area=centre, area=north"] * 4
 
 
 @pytest.mark.parametrize(
     ("name", "slot"),
     [
-        ("pizza_ordering.name.pizza", "name.pizza"),
-        ("pizza_ordering.name.pizza.Accept", "name.pizza"),
-        ("coffee_ordering.preference.reject", "preference"),
-        ("pizza_ordering.accept", "accept"),
-        ("hotel_search. num.beds", "num.beds"),
-        ("movie_search.time.end.", "time.end"),
-        ("music.describes_type.music.more", "describes_type.music"),
-        ("date.showing", "date.showing"),
+        *(("pizza_ordering.name.pizza", "name.pizza"), ("pizza_ordering.name.pizza.Accept", "name.pizza")),
+        *(("coffee_ordering.preference.reject", "preference"), ("pizza_ordering.accept", "accept")),
+        *(("hotel_search. num.beds", "num.beds"), ("movie_search.time.end.", "time.end"), ("pizza_ordering", None)),
+        *(("music.describes_type.music.more", "describes_type.music"), ("date.showing", "date.showing")),
         ("Location", "location"),
-        ("pizza_ordering", None),
     ],
 )
 def test_names_of_slots_in_taskmaster(name, slot):
@@ -275,13 +263,13 @@ def test_a_session_of_msdc_is_its_rows_in_the_order_of_their_numbers(tmp_path):
         ["2", "1", "t", "user", 'A 5" pizza'],
         ["2", "2", "t", "agent", '"'],
     ]
-    first, second = read(tmp_path, "msdc", {"taxi_all.tsv": "\ufeff" + "".join("\t".join(row) + "\n" for row in rows)})
-    assert first.turns == (
-        Turn("user", "To whom?", ("request",), (("name", ""),)),
-        Turn("assistant", 'Ask for "Owl", please', ("inform", "thanks"), (("name", "Owl"),)),
-    )
-    assert contents(second) == ['A 5" pizza', '"']
-    assert [(each.id, each.domains) for each in (first, second)] == [("taxi/1", ("taxi",)), ("taxi/2", ("taxi",))]
+    content = "\ufeff" + "".join("\t".join(row) + "\n" for row in rows)
+    found = {dialogue.id: dialogue for dialogue in read(tmp_path, "msdc", {"taxi_all.tsv": content})}
+    assert contents(found["taxi/1"]) == ["To whom?", 'Ask for "Owl", please']
+    assert labelled(found["taxi/1"]) == ["request: name="]
+    assert labelled(found["taxi/1"], "assistant") == ["inform, thanks: name=Owl"]
+    assert contents(found["taxi/2"]) == ['A 5" pizza', '"']
+    assert {dialogue.domains for dialogue in found.values()} == {("taxi",)}
 
 
 @pytest.mark.parametrize(
@@ -304,9 +292,8 @@ def test_acts_in_a_file_of_their_own_count_the_turns_of_the_system(tmp_path):
     own = {"goal": {}, "log": [*bare["log"][:1], *log(Hotel_Bye=[])["log"]]}
     files = {"train.json": {"A.json": bare, "B": own, "C": bare}, "dialogue_acts.json": {"A": acts, "B": acts}}
     found = read(tmp_path, "multiwoz24", files, "train")
-    inform = (("inform",), (("area", "east"),))
-    assert [annotated(each, "assistant") for each in found] == [[((), ()), inform], [(("bye",), ())], [((), ())] * 2]
-    assert not any(acts for each in found for acts, _ in annotated(each))
+    assert [labelled(each, "assistant") for each in found] == [["", "inform: area=east"], ["bye"], ["", ""]]
+    assert not any(any(labelled(each)) for each in found)
 
 
 FUNCTIONS = ("inform", "request", "recommend", "book", "select", "sorry")
@@ -335,7 +322,7 @@ def test_hdsa_vectors_name_domains_functions_and_arguments(tmp_path):
 
 
 def test_hdsa_prefers_json_where_users_inform_of_what_is_new(tmp_path):
-    east, west, inform = [["Area", "east"]], [["area", "west"]], ("inform",)
+    east, west = [["Area", "east"]], [["area", "west"]]
     both = {"hotel": east, "taxi": west}
     states = [
         ({"hotel": east}, {"hotel-inform-stars": "4", "hotel-request-area": "?", "general-none-none": "none"}),
@@ -346,10 +333,8 @@ def test_hdsa_prefers_json_where_users_inform_of_what_is_new(tmp_path):
     said = {"user": "[x]", "sys": "[x]", "user_orig": "u", "sys_orig": "s"}
     info = [said | {"BS": state, "act": acts} for state, acts in states]
     found = hdsa(tmp_path, [0], more={"val.json": [{"file": "Mul1.json", "info": info}]})
-    changes = [(inform, (("area", "east"),)), (inform, (("area", "west"),)), ((), ()), (inform, (("area", "west"),))]
-    assert annotated(found) == changes
-    system = [(("inform", "request"), (("stars", "4"), ("area", ""))), (inform, ()), (("sorry",), (("area", ""),))]
-    assert annotated(found, "assistant") == [*system, ((), ())]
+    assert labelled(found) == ["inform: area=east", "inform: area=west", "", "inform: area=west"]
+    assert labelled(found, "assistant") == ["inform, request: stars=4, area=", "inform", "sorry: area=", ""]
     assert (found.id, found.domains) == ("MUL1", ("hotel", "taxi"))
 
 
@@ -462,33 +447,34 @@ def test_dialogstudio_reads_a_dataset_beyond_the_twenty_without_labels(tmp_path)
     assert dialogue.domains == ()
 
 
+FRAMES = {"frames": [{"state": {"requested_slots": ["taxi-phone"], "slot_values": {"taxi-day": []}}}]}
+NO_VALUES = {"Hotel-Inform": [["None", "none"]], "Booking-Inform": [], "general-bye": []}
+TAGGED = {"slot-labels": ["O name name O", None], "intent": ["greeting<div>book", None]}
+
+
 @pytest.mark.parametrize(
     ("dataset", "user", "expected", "intents"),
     [
         ("GECOR", {"slu": [{"act": "request", "slots": [["slot", "phone"], ["area", "north"]]}]},
-         (("request",), (("phone", ""), ("north", ""))), ()),
+         "request: phone=, north=", ()),
         ("GECOR", {"slu": [{"act": "inform", "slots": [["slot", "phone"], ["stars", 4]]}]},
-         (("inform",), (("phone", ""), ("stars", "4"))), ()),
-        ("MULTIWOZ2_2", {"frames": [{"state": {"requested_slots": ["taxi-phone"], "slot_values": {"taxi-day": []}}}]},
-         (("inform", "request"), (("day", ""), ("phone", ""))), ("find_taxi", "NONE")),
-        ("DSTC2-Clean", {"turn_label": [["request", "phone"], ["", "any"]]}, (("request",), (("phone", ""),)), ()),
-        ("MultiWOZ_2.1", {"dialog_act": {"Hotel-Inform": [["None", "none"]], "Booking-Inform": [], "general-bye": []}},
-         (("inform", "bye"), ()), ("find_taxi", "NONE")),
-        ("MulDoGO", {"slot-labels": ["O name name O", None], "intent": ["greeting<div>book", None]},
-         ((), (("name", ""),)), ("greeting", "book")),
-        ("SimJointMovie", {}, ((), ()), ()),
+         "inform: phone=, stars=4", ()),
+        ("MULTIWOZ2_2", FRAMES, "inform, request: day=, phone=", ("find_taxi", "NONE")),
+        ("DSTC2-Clean", {"turn_label": [["request", "phone"], ["", "any"]]}, "request: phone=", ()),
+        ("MultiWOZ_2.1", {"dialog_act": NO_VALUES}, "inform, bye", ("find_taxi", "NONE")),
+        ("MulDoGO", TAGGED, ": name=", ("greeting", "book")),
+        ("SimJointMovie", {}, "", ()),
     ],
 )  # fmt: skip
 def test_what_users_say_in_dialogstudio(tmp_path, dataset, user, expected, intents):
     dialogue = studio(tmp_path, dataset, exchange("So", "ok", user, intent="find_taxi , NONE"), domain="airline")
-    assert annotated(dialogue) == [expected]
-    assert dialogue.turns[0].intents == intents
+    assert (labelled(dialogue), dialogue.turns[0].intents) == ([expected], intents)
 
 
 def test_system_acts_of_hdsa_in_dialogstudio(tmp_path):
     acts = {"hotel-inform-area": "north", "hotel-inform-parking": "none", "booking-request-day": "?"}
     acts["general-reqmore-none"] = "none"
     dialogue = studio(tmp_path, "HDSA-Dialog", exchange("", "x", {}, {"sys_orig": "Which day?", "act": acts}))
-    expected = (("inform", "request", "reqmore"), (("area", "north"), ("parking", ""), ("day", "")))
-    assert (annotated(dialogue, "assistant"), contents(dialogue)) == ([expected], ["Which day?"])
+    assert labelled(dialogue, "assistant") == ["inform, request, reqmore: area=north, parking=, day="]
+    assert contents(dialogue) == ["Which day?"]
     assert dialogue.domains == ("hotel",)

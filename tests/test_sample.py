@@ -4,7 +4,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 
 import pytest
 
@@ -25,23 +25,17 @@ def everything(splits):
     return [dialogue for dialogues in splits.values() for dialogue in dialogues]
 
 
-def test_sizes_lengths_and_roles(splits, everything):
+def test_sizes_lengths_roles_and_one_of_ten_balanced_domains(splits, everything):
     assert {split: len(dialogues) for split, dialogues in splits.items()} == SIZES
     for dialogue in everything:
         assert 6 <= len(dialogue.turns) <= 16
         assert [turn.role for turn in dialogue.turns] == (["user", "assistant"] * 8)[: len(dialogue.turns)]
     assert set(range(6, 17)) == {len(dialogue.turns) for dialogue in splits["train"]}
-
-
-def test_each_dialogue_has_one_of_ten_balanced_domains(splits):
     for dialogues in splits.values():
         assert single_domain(dialogues) == dialogues
         counts = Counter(dialogue.domains[0] for dialogue in dialogues)
         assert set(counts) == set(DOMAINS)
         assert max(counts.values()) - min(counts.values()) <= 1
-
-
-def test_no_two_dialogues_are_the_same(everything):
     assert len({tuple(turn.content for turn in dialogue.turns) for dialogue in everything}) == len(everything)
     assert len({dialogue.id for dialogue in everything}) == len(everything)
 
@@ -75,25 +69,22 @@ def test_words_can_tell_the_domain_but_counting_them_does_not(splits):
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import normalized_mutual_info_score
 
-    def texts(split):
-        return [" ".join(turn.content for turn in dialogue.turns) for dialogue in splits[split]]
-
-    def labels(split):
-        return [dialogue.domains[0] for dialogue in splits[split]]
-
-    words = CountVectorizer().fit(texts("train"))
-    train, test = words.transform(texts("train")), words.transform(texts("test"))
+    texts, labels = {}, {}
+    for split, dialogues in splits.items():
+        texts[split] = [" ".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
+        labels[split] = [dialogue.domains[0] for dialogue in dialogues]
+    words = CountVectorizer().fit(texts["train"])
+    train, test = words.transform(texts["train"]), words.transform(texts["test"])
     clusters = KMeans(len(DOMAINS), n_init=4, random_state=0).fit_predict(test)
-    assert normalized_mutual_info_score(labels("test"), clusters) < 0.5
-    assert LogisticRegression(max_iter=1000).fit(train, labels("train")).score(test, labels("test")) > 0.95
+    assert normalized_mutual_info_score(labels["test"], clusters) < 0.5
+    assert LogisticRegression(max_iter=1000).fit(train, labels["train"]).score(test, labels["test"]) > 0.95
 
 
 def test_telling_words_occur_in_several_domains(splits):
-    places = {}
+    places = defaultdict(set)
     for dialogue in splits["train"]:
-        for turn in dialogue.turns:
-            for word in turn.content.lower().split():
-                places.setdefault(word.strip(".,?!;:"), set()).add(dialogue.domains[0])
+        for word in " ".join(turn.content for turn in dialogue.turns).lower().split():
+            places[word.strip(".,?!;:")].add(dialogue.domains[0])
     shared = ("book", "time", "address", "reservation", "charge", "delivery", "card", "desk", "bag")
     assert all(len(places[word]) >= 2 for word in shared), {word: places[word] for word in shared}
     assert sum(len(places[word]) >= 4 for word in shared) >= 5

@@ -21,51 +21,43 @@ def numbered(total):
     return [Dialogue((Turn("user", f"text {index}"),), f"dev/{index:04}") for index in range(1, total + 1)]
 
 
+SAID = (
+    Turn("user", "I need a room", ("inform",), (("area", "north"), ("price", "")), ("book_hotel",)),
+    Turn("assistant", "For how many people shall it be?", ("request",)),
+    Turn("user", "two", slots=(("people", "2"),), intents=("book_hotel", "book_taxi")),
+    Turn("speaker_3", "[inform] three", ("inform", "negate"), (("people", "3"),)),
+)
+SHOWN = """\
+id       dev/7
+domains  hotel, taxi
+turns    4 (user 2, assistant 1,
+         speaker_3 1)
+
+user       I need a room
+               [inform: area=north,
+               price | intent:
+               book_hotel]
+
+assistant  For how many people shall it
+           be?
+               [request]
+
+user       two
+               [slots: people=2 |
+               intent: book_hotel,
+               book_taxi]
+
+speaker_3  [inform] three
+               [inform, negate:
+               people=3]"""
+
+
 def test_a_dialogue_in_full():
-    dialogue = Dialogue(
-        (
-            Turn("user", "I need a room", ("inform",), (("area", "north"), ("price", "")), ("book_hotel",)),
-            Turn("assistant", "For how many people shall it be?", ("request",)),
-            Turn("user", "two", slots=(("people", "2"),), intents=("book_hotel", "book_taxi")),
-            Turn("speaker_3", "[inform] three", ("inform", "negate"), (("people", "3"),)),
-        ),
-        "dev/7",
-        ("hotel", "taxi"),
-    )
-    assert render_dialogue(dialogue, 40).split("\n") == [
-        "id       dev/7",
-        "domains  hotel, taxi",
-        "turns    4 (user 2, assistant 1,",
-        "         speaker_3 1)",
-        "",
-        "user       I need a room",
-        "               [inform: area=north,",
-        "               price | intent:",
-        "               book_hotel]",
-        "",
-        "assistant  For how many people shall it",
-        "           be?",
-        "               [request]",
-        "",
-        "user       two",
-        "               [slots: people=2 |",
-        "               intent: book_hotel,",
-        "               book_taxi]",
-        "",
-        "speaker_3  [inform] three",
-        "               [inform, negate:",
-        "               people=3]",
-    ]
-
-
-def test_without_id_domains_and_labels():
-    assert render_dialogue(Dialogue((Turn("user", "hello"),))).split("\n") == [
-        "id       (none)",
-        "domains  (none)",
-        "turns    1 (user 1)",
-        "",
-        "user  hello",
-    ]
+    assert render_dialogue(Dialogue(SAID, "dev/7", ("hotel", "taxi")), 40) == SHOWN
+    bare = "id       (none)\ndomains  (none)\nturns    1 (user 1)\n\nuser  "
+    assert render_dialogue(Dialogue((Turn("user", "hello"),))) == f"{bare}hello"
+    lines = "one\n      two three\n\n      user four"  # they stay lines below the speaker
+    assert render_dialogue(Dialogue((Turn("user", "one\r\n\ttwo   three\n\nuser  four"),))) == bare + lines
 
 
 @pytest.mark.parametrize("width", [40, 41, 57, 100])
@@ -82,11 +74,6 @@ def test_no_line_is_wider_than_the_page_and_no_word_is_lost(width):
 def test_a_page_that_is_too_narrow_leaves_the_text_twenty_columns():
     lines = render_dialogue(Dialogue((Turn("user", "word " * 20),)), 5).split("\n")
     assert max(len(line) for line in lines) == len("user  ") + 19
-
-
-def test_the_lines_of_an_utterance_stay_lines_below_its_speaker():
-    shown = render_dialogue(Dialogue((Turn("user", "one\r\n\ttwo   three\n\nuser  four"),)))
-    assert shown.split("\n")[4:] == ["user  one", "      two three", "", "      user four"]
 
 
 HARMFUL = "\x1b[31mred\x07 \x9b2J \u202eback\u2066 \u200f\u061c\ufeff\u00ad \x00 \u2028 \r \ud800 \U000e0041"
@@ -124,6 +111,8 @@ def test_a_position_finds_dialogues_that_have_no_id():
     assert find_dialogue(dialogues, "#2") is dialogues[1]
     with pytest.raises(InputError, match=r"none of 2 dialogues has; they have no ids; give a position such as '#12'"):
         find_dialogue(dialogues, "two")
+    with pytest.raises(InputError, match="there is no dialogue to look in"):
+        find_dialogue([], "a")
 
 
 @pytest.mark.parametrize(
@@ -146,19 +135,10 @@ def test_an_id_that_is_not_there_is_refused_with_the_nearest(wanted, sentence):
 
 @pytest.mark.parametrize("wanted", ["dev/12", "ev/0199", "dve/0211", "dev/00123"])
 def test_the_nearest_ids_are_the_most_similar_of_all_in_any_order(wanted):
-    matcher = SequenceMatcher(autojunk=False)
-    matcher.set_seq2(wanted)
-    ratios = {}
-    for dialogue in numbered(300):
-        matcher.set_seq1(dialogue.id)
-        ratios[dialogue.id] = matcher.ratio()
+    ids = [dialogue.id for dialogue in numbered(300)]
+    ratios = {id: SequenceMatcher(None, id, wanted, autojunk=False).ratio() for id in ids}
     best = sorted(ratios, key=lambda id: (-ratios[id], id))[:3]
     for dialogues in (numbered(300), numbered(300)[::-1], numbered(300) * 2):
         with pytest.raises(InputError) as refusal:
             find_dialogue(dialogues, wanted)
         assert f"the nearest: {', '.join(map(repr, best))};" in str(refusal.value)
-
-
-def test_there_is_nothing_to_find_in_nothing():
-    with pytest.raises(InputError, match="there is no dialogue to look in"):
-        find_dialogue([], "a")
