@@ -50,9 +50,6 @@ def measured(**more):
     return evaluate_models(["tfidf"], "small", None, "test", seeds=[0, 1], **more)
 
 
-# tasks
-
-
 def test_every_figure_stands_under_its_own_name_in_percent():
     labels = ["a"] * 12 + ["b"] * 8
     vectors = np.random.default_rng(0).normal(size=(20, 3)) + np.array([[0.9, 0, 0]] * 12 + [[0, 0.9, 0]] * 8)
@@ -79,9 +76,6 @@ def test_vectors_that_tell_domains_apart_have_the_best_figures_and_what_is_left_
     evaluate_embeddings(np.ones((5, 2)), ["a", "a", "b", "b", "c"], seeds=[0])
     assert "1 of 5 dialogues have a label of their own" in caplog.text
     assert "counts as 0 for 1 draws of pairs and 4 queries" in caplog.text
-
-
-# results
 
 
 def test_results_survive_a_round_trip_and_tell_how_they_were_measured(tmp_path):
@@ -177,9 +171,6 @@ def test_table_has_one_row_per_model_and_bold_bests_and_each_corpus_its_own():
     assert markdown_table([]) == ""
 
 
-# the whole
-
-
 @pytest.mark.slow
 def test_evaluate_models_writes_results_table_and_picture(small_corpus, tmp_path, capsys):
     output, plot = tmp_path / "out" / "results.json", tmp_path / "out" / "map.png"
@@ -264,9 +255,6 @@ def test_importing_evaluation_is_light():
     code = f"import sys, hf_dialemb.evaluation; print({heavy})"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
-
-
-# what a model learnt from
 
 
 @pytest.mark.parametrize(
