@@ -3,8 +3,6 @@
 The package cannot be imported here. What is found is written as JSON, from metric to fact.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

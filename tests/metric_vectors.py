@@ -1,7 +1,5 @@
 """Vectors that the tests of the metrics share."""
 
-from __future__ import annotations
-
 import numpy as np
 
 
@@ -9,6 +7,11 @@ def clouds(random, count=60, width=8, labels=4):
     """Noisy vectors around one centre per label; every label has several members."""
     codes = np.arange(count) % labels
     return random.normal(size=(labels, width))[codes] + random.normal(size=(count, width)), codes
+
+
+def copies(random):
+    """Ten vectors, each twenty times, whose products, summed in another order, would differ in the last digits."""
+    return np.tile(random.normal(size=(10, 33)).astype(np.float32), (20, 1)), np.arange(200) % 7
 
 
 def corners(random, count=60, labels=4):

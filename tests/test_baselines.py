@@ -1,7 +1,5 @@
 """Baselines: TF-IDF, topics, document vectors and averaged word vectors; and whitening, of any model's vectors."""
 
-from __future__ import annotations
-
 import gzip
 import logging
 import os

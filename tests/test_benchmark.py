@@ -5,10 +5,11 @@ import shutil
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from given_vectors import Given
+from made_up_results import RUN, row
 
 from hf_dialemb import corpora
 from hf_dialemb.cli import main
@@ -18,7 +19,7 @@ from hf_dialemb.evaluation import benchmark, evaluate_suite, get_task, read_resu
 from hf_dialemb.evaluation.report import benchmark_pictures
 from hf_dialemb.evaluation.report.pictures import projections
 from hf_dialemb.evaluation.results.quoted import quoted_beside, quoted_figures
-from hf_dialemb.evaluation.results.rows import Results, Row
+from hf_dialemb.evaluation.results.rows import Results
 from hf_dialemb.evaluation.results.tables import latex_table, markdown_table, paper_table
 from hf_dialemb.evaluation.run import _write
 from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
@@ -37,10 +38,7 @@ STAND_INS = {
 """What papers do not measure on, in place of corpora that are scarce."""
 
 TASKS = {"intent-fine-tuning": "intent-classification", "domains": "dialogue-retrieval"}
-ROW = Row(
-    model="ours", corpus="sgd", split="test", task="action-similarity", metric="f1", setting="1-shot", mean=50.0,
-    std=1.0, n=10,
-)  # fmt: skip
+ROW = row("ours", task="action-similarity", metric="f1", setting="1-shot", std=1.0, n=10)
 QUOTED = replace(ROW, model="DSE", mean=70.0, quoted_from="Paper (A et al., 2022), Table 2, row DSE (ours)")
 
 
@@ -55,12 +53,12 @@ def test_a_suite_lists_what_suits_each_other_and_quotes_paper_table_and_row_of_a
         changes = sum(one != other for one, other in pairwise(names))
         assert changes == max(len(set(names)) - 1, 0)  # all that is measured on a corpus comes one after the other
     quoted = quoted_figures(suite)
-    for row in quoted.rows:
-        source = r".+ \(.+( et al\.| and \w+), 20\d\d\), (Table \d+|section 4\.5).*, row \S.*"
-        assert re.fullmatch(source, row.quoted_from), row.quoted_from
-        assert row.corpus in {*corpora.CORPORA, *NOT_READ}
-        assert row.split == "test"
-        assert row.n > 1 or row.std is None
+    source = r".+ \(.+( et al\.| and \w+), 20\d\d\), (Table \d+|section 4\.5).*, row \S.*"
+    for each in quoted.rows:
+        assert re.fullmatch(source, each.quoted_from), each.quoted_from
+        assert each.corpus in {*corpora.CORPORA, *NOT_READ}
+        assert each.split == "test"
+        assert each.n > 1 or each.std is None
     assert len({(row.model, row.corpus, row.task, row.metric, row.setting) for row in quoted.rows}) == len(quoted.rows)
     assert set(quoted.shown) <= {row.model for row in quoted.rows}
     assert quoted.notes
@@ -140,36 +138,34 @@ def test_the_table_has_a_row_per_figure_and_labelled_columns_of_the_paper():
 def test_a_single_task_has_the_papers_figures_beside_it_and_the_results_file_only_what_was_measured(tmp_path):
     rows = (replace(ROW, corpus="dialog2flow_evaluation"), replace(ROW, corpus="calls.jsonl", mean=40.0))
     output = tmp_path / "results.json"
-    run = {"command": "c", "config": {}, "seeds": [0], "versions": {}, "commit": "", "hardware": "", "seconds": 1.0}
-    results = Results(run, rows)
-    _write(results, output)
+    _write(Results(RUN, rows), output)
     assert read_results(output).results == rows
     own, beside = output.with_suffix(".md").read_text().split("\n**Beside what papers print**\n\n")
     assert own == markdown_table(rows)
     assert beside == paper_table((rows[0], *quoted_beside(rows)))
     assert "| paper: D2F single (BERT-base) |" in beside
     assert "Burdisso" in beside
-    _write(Results(results.run, rows[1:]), output)
+    _write(Results(RUN, rows[1:]), output)
     assert output.with_suffix(".md").read_text() == markdown_table(rows[1:])
     assert {row.model for row in quoted_beside(rows)} == set(quoted_figures("dialog2flow").shown)
     assert quoted_beside(rows, ["dse"]) == []
 
 
-class OneHot:
-    """A direction for each word; knows how often it was asked, and stops when it is told to."""
+def words_of(text):
+    """A direction for each word."""
+    vector = np.ones(32)
+    for word in text.split():
+        vector[sum(word.encode()) % 32] += 3
+    return vector
 
-    def __init__(self, name):
-        self.name, self.calls, self.stop_after = name, 0, 99
 
-    def encode(self, dialogues):
-        if self.calls == self.stop_after:
-            raise KeyboardInterrupt
-        self.calls += 1
-        vectors = np.ones((len(dialogues), 32))
-        for row, dialogue in enumerate(dialogues):
-            for word in dialogue.turns[0].content.split():
-                vectors[row, sum(word.encode()) % 32] += 3
-        return vectors
+def failing_at_snips(error):
+    def vector(text):
+        if "snips" in text:
+            raise error
+        return words_of(text)
+
+    return vector
 
 
 def said(text, *intents):
@@ -185,7 +181,7 @@ def small(monkeypatch):
             raise MissingFilesError(f"{corpus} is not here")
         return [said(f"{corpus} {word} number {n}", word) for word in ("card", "loan") for n in range(12)]
 
-    models = {name: OneHot(name) for name in ("one", "two")}
+    models = {name: Given(words_of) for name in ("one", "two", "tfidf")}
     problems = [Entry(corpus, "intent-classification") for corpus in ("banking77", "snips", "hwu64")]
     monkeypatch.setitem(SUITES, "dse", Suite(tuple(problems)))
     monkeypatch.setattr(corpora, "load_dialogues", load)
@@ -202,17 +198,17 @@ def run(output, *models, **more):
 
 def test_a_run_that_was_stopped_goes_on_and_other_weights_are_measured_anew(small, tmp_path, monkeypatch):
     output = tmp_path / "out" / "dse.json"
-    small["two"].stop_after = 1
+    small["two"].vector = failing_at_snips(KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
         run(output, "one", "two")
     kept = [row for row in read_results(output).results if row.quoted_from is None]
     assert {(row.model, row.corpus) for row in kept} == {("one", "banking77"), ("one", "snips"), ("two", "banking77")}
-    small["two"].stop_after = 99
+    small["two"].vector = words_of
     results = run(output, "two", "one")  # in any order
     assert set(kept) < set(results.results)
     assert read_results(output) == results
     run(output, "one", "two")
-    assert (small["one"].calls, small["two"].calls) == (2, 2)
+    assert (len(small["one"].calls), len(small["two"].calls)) == (2, 1 + 2)
     config = results.run["config"]
     assert config["left_out"] == ["hwu64 (intent-classification)"]
     assert [problem["corpus"] for problem in config["problems"]] == ["banking77", "snips"]
@@ -221,7 +217,7 @@ def test_a_run_that_was_stopped_goes_on_and_other_weights_are_measured_anew(smal
     assert measured == set(product(("one", "two"), ("banking77", "snips"), tasks))
     monkeypatch.setattr(benchmark, "fingerprint", lambda model: "new" if model == "one" else f"weights of {model}")
     table = paper_table(run(output, "one", "two").results)
-    assert (small["one"].calls, small["two"].calls) == (4, 2)
+    assert (len(small["one"].calls), len(small["two"].calls)) == (4, 1 + 2)
     assert output.with_suffix(".md").read_text() == table
     assert "| Setting | one | two | paper: DSE (BERT-base) |" in table
     assert "| 43.12 |" in table  # banking77, 1-shot
@@ -239,7 +235,7 @@ def test_tasks_with_sizes_of_their_own_are_not_other_choices(small, tmp_path, mo
     first = run(tmp_path / "dse.json", "one")
     assert len({problem.get("limit") for problem in first.run["config"]["problems"]}) == 2
     assert run(tmp_path / "dse.json", "one").results == first.results
-    assert small["one"].calls == 2
+    assert len(small["one"].calls) == 2
 
 
 @pytest.mark.parametrize(
@@ -261,23 +257,17 @@ def test_figures_that_are_not_asked_for_again_are_not_lost(small, tmp_path, monk
     assert read_results(output) == first
     monkeypatch.setitem(SUITES, "dse", before)
     assert set(first.results) < set(run(output, "one", "two").results)  # more can be asked for
-    assert small["one"].calls == 2
+    assert len(small["one"].calls) == 2
 
 
 def test_neither_a_failure_nor_a_model_that_has_no_weights_to_fine_tune_costs_the_others(small, monkeypatch):
-    def encode(dialogues):
-        if "snips" in dialogues[0].turns[0].content:
-            raise InputError("no words")
-        return np.eye(len(dialogues))
-
-    monkeypatch.setattr(small["one"], "encode", encode)
+    small["one"].vector = failing_at_snips(InputError("no words"))
     config = run(None, "one", "two").run["config"]
     assert config["not_measured"] == {"one, snips, test, intent-classification": "no words"}
     measured = [cell[:2] for cell in config["cells"] if cell[3] != "encoding"]
     assert measured == [["one", "banking77"], ["two", "banking77"], ["two", "snips"]]
     tasks = ["intent-classification", "intent-fine-tuning"]
     monkeypatch.setitem(SUITES, "dse", Suite(*((Entry("banking77", task),) for task in tasks)))
-    small["tfidf"] = OneHot("tfidf")
     config = run(None, "tfidf", fine_tune=True).run["config"]
     assert [problem["task"] for problem in config["problems"]] == tasks
     assert [cell[3] for cell in config["cells"]] == ["intent-classification", "encoding"]
@@ -295,8 +285,7 @@ def test_a_suite_whose_pictures_cannot_be_drawn_still_has_its_report(monkeypatch
 
 @pytest.mark.slow
 def test_a_model_without_numbers_costs_the_others_no_picture(monkeypatch, tmp_path, caplog):
-    diverged = SimpleNamespace(encode=lambda dialogues: np.full((len(dialogues), 3), np.nan, dtype=np.float32))
-    models = {"one": OneHot("one"), "diverged": diverged}
+    models = {"one": Given(words_of), "diverged": Given(lambda text: [np.nan] * 3)}
     monkeypatch.setattr(benchmark_pictures, "cached_encoder", lambda model, cache: models[model])
     monkeypatch.setattr(projections, "find_spec", lambda name: None)
     labels = ["card", "loan"] * 12

@@ -1,7 +1,5 @@
 """Vectors in memory and on disk: encoded once, whatever stops a run, and never taken for another model's."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """What a run keeps of its machine, and of its energy where one asks for it."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 

@@ -45,9 +45,6 @@ def loaded(tmp_path, dialogues, task=UTTERANCE, limit=None):
     return task.load(CorpusPart(str(path), None, "all", limit))
 
 
-# pairs of an utterance and a response
-
-
 def test_a_response_is_the_very_next_turn_of_another_role(tmp_path):
     roles = {"one 1": "user", "two 2": "user", "three 3": "assistant", "four 4": "speaker_3", "five 5": "user"}
     chat = Dialogue(tuple(Turn(role, text) for text, role in roles.items()))
@@ -114,9 +111,6 @@ def test_official_blocks_follow_the_files(tmp_path):
     found = figures(loaded(tmp_path, chats).measure(Given(numbered), range(3)))
     assert found["top1", "official"] == pytest.approx(1)
     assert found["top1", ""] == pytest.approx(3, abs=0.3)
-
-
-# dialogues so far
 
 
 def long_chats(count, words=1):

@@ -31,8 +31,6 @@ WHEN = ("now", "today", "tomorrow", "on monday", "at noon", "again please")
 WORDS = [f"{verb} a {thing} {when}" for verb, thing, when in product(VERBS, THINGS, WHEN)]
 INTENTS = said(*((text, text.split()[0]) for text in WORDS))
 
-# retrieval
-
 
 def test_candidates_share_words_in_the_order_of_bm25_and_differ_in_intent():
     queries = {query.text: query for query in retrieval_queries(INTENTS)}
@@ -104,9 +102,6 @@ def test_map_and_mrr_of_a_corpus_with_intents(tmp_path):
         semantic_retrieval.load_rankings(CorpusPart(str(path)))
 
 
-# similarity
-
-
 @pytest.fixture
 def scored(monkeypatch):
     def give(pairs):
@@ -143,9 +138,6 @@ def test_similarity_in_closed_form(scored, caplog):
     for pair in (SentencePair("a", "b", label="x"), SentencePair("a", "b", score=1.0)):
         with pytest.raises(InputError, match="different scores, expected at least two"):
             scored([pair] * 3)
-
-
-# entailment
 
 
 def entailment(tmp_path, *rows):
@@ -187,9 +179,6 @@ def test_a_tie_is_not_right_and_guessing_is_right_half_the_time(tmp_path):
     found = figures(entailment(tmp_path, *rows).measure(Given(hashed), [0]))
     assert found["accuracy", ""] == pytest.approx(50, abs=3)
     assert found["accuracy", ""] == pytest.approx(found["accuracy", "triples"])
-
-
-# real corpora
 
 
 @pytest.mark.slow

@@ -83,9 +83,6 @@ def test_a_sample_is_fixed_and_in_order_and_examples_are_drawn_of_labels_that_ha
         draw_examples(labels, np.arange(8), 2, 4, random)
 
 
-# several tasks in one run
-
-
 @pytest.fixture
 def banking(monkeypatch, tmp_path):
     """Two intents of which one word tells, with some utterances out of scope, in place of CLINC150."""
@@ -163,8 +160,6 @@ def test_tasks_of_a_file_of_ones_own(tmp_path, capsys):
     assert main([*words, "--task", "action-similarities"]) == 2
     assert "Did you mean 'action-similarity'?" in capsys.readouterr().err
 
-
-# each speaker alone, and how speakers are put together
 
 ASKING = Dialogue((Turn("user", "hello"), Turn("assistant", "hi"), Turn("user", "a room")))
 CALLING = Dialogue((Turn("assistant", "good day"), Turn("user", "yes")))

@@ -22,8 +22,6 @@ from hf_dialemb.models.errors import InputError
 
 FILES = Path(__file__).parent / "corpora_files"
 
-# intents
-
 
 def test_examples_come_from_train_every_utterance_is_classified_and_a_seed_draws_the_same_examples(random):
     labels = list("abc" * 5 + "abc" * 4)
@@ -74,9 +72,6 @@ def test_out_of_scope_utterances_are_no_class():
 def test_other_splits_and_corpora_are_refused(load, corpus, split, message):
     with pytest.raises(InputError, match=message):
         load(CorpusPart(corpus, FILES, split, None))
-
-
-# out of scope
 
 
 @pytest.fixture
@@ -133,9 +128,6 @@ def test_the_official_setting_is_the_program_restated(intents):
     guessed = np.where(largest > largest.mean() - largest.std(), classes, OUT_OF_SCOPE)
     found = figures(detect(vectors, labels, parts, [0]))
     assert found["accuracy", "5-shot mean-std official"] == 100 * np.mean(guessed == names[parts.tested])
-
-
-# actions
 
 
 def test_examples_of_actions_are_not_classified():
@@ -201,9 +193,6 @@ def test_similarity_of_actions_of_a_file_of_ones_own(tmp_path):
     assert Counter(Counter(limited.labels).values()) == {15: 2}  # whole actions
     with pytest.raises(InputError, match="got 1 actions with 15 distinct utterances"):
         load_actions(CorpusPart(str(path), None, "test", 16))
-
-
-# real corpora
 
 
 @pytest.mark.slow

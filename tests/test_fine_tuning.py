@@ -88,13 +88,10 @@ def test_a_seed_gives_the_same_figures_twice_and_leaves_everything_else_alone(ba
     assert all(torch.equal(value, weights[name]) for name, value in backbone.model.state_dict().items())
 
 
-def test_scores_are_taken_at_the_start_at_intervals_and_at_the_end_and_the_best_weights_are_kept(backbone):
+def test_scores_are_taken_at_intervals_until_patience_ends_and_the_best_weights_are_kept(backbone):
     found, validation = tuned(backbone, epochs=3, evaluate_every=7, learning_rate=3e-3), utterances(30, 2)
     assert list(found.scores) == [0, 7, 14, 21, 24]  # 60 examples are 8 batches
     assert accuracy(found.classifier.predict(validation.texts), validation.targets) == max(found.scores.values())
-
-
-def test_it_stops_after_as_many_scores_that_are_not_better_as_its_patience(backbone):
     found = tuned(backbone, scripted(0.1, 0.4, 0.3, 0.5, 0.5, 0.2), patience=2, evaluate_every=3)
     assert found.scores == {0: 0.1, 3: 0.4, 6: 0.3, 9: 0.5, 12: 0.5, 15: 0.2}
 
@@ -152,13 +149,11 @@ def test_a_checkpoint_gives_the_encoder_inside_it(tiny_bert, tiny_checkpoint, ba
     layers = {name for name in expected if "word_embeddings" not in name}  # whose table has grown by markers
     assert all(torch.equal(found[name], expected[name]) for name in layers)
     assert load_backbone(f"{tiny_bert}@utterances").model.config.hidden_size == 16
-    with pytest.raises(InputError, match="got a model without weights, expected one to fine-tune"):
+    with pytest.raises(InputError, match="got a model without weights, expected one to fine-tune; leave it out"):
         load_backbone("tfidf")
     with pytest.raises(InputError, match="neither a folder nor on the Hub"):
         load_backbone("nobody/nothing")
 
-
-# the tasks
 
 FILES = Path(__file__).parent / "corpora_files"
 INTENTS, ACTIONS = TASKS["intent-fine-tuning"], TASKS["dialogue-action-prediction"]
@@ -324,12 +319,6 @@ def test_both_settings_of_acts_are_measured(notes, corpora, tiny_bert):
 def test_what_cannot_be_fine_tuned_on_is_refused(task, corpus, split, message):
     with pytest.raises(InputError, match=message):
         task.load(CorpusPart(corpus, FILES, split))
-
-
-def test_tfidf_is_refused(corpora):
-    corpora["train"] = corpora["test"] = [task_dialogue(number) for number in range(4)]
-    with pytest.raises(InputError, match="leave it out"):
-        loaded(ACTIONS).measure(SimpleNamespace(name="tfidf"), [3])
 
 
 def test_the_shots_of_the_paper(data_dir, random):

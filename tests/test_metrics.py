@@ -19,8 +19,6 @@ from hf_dialemb.metrics.ranking.functional import ranking_scores
 from hf_dialemb.metrics.response_selection.functional import KS, selection_scores
 from hf_dialemb.metrics.semantic_relatedness import functional as relatedness
 
-HARMONIC = float((1 / np.arange(1, 101)).sum())
-
 
 def others(vectors, labels):
     """Yields each query's cosines with all others and their relevance, labels of one member left out."""
@@ -30,9 +28,6 @@ def others(vectors, labels):
         same = (labels == labels[row])[kept]
         if same.any():
             yield cosines[row][kept], same
-
-
-# purity
 
 
 def test_closed_forms_of_purity_and_the_rand_index():
@@ -55,13 +50,6 @@ def test_names_and_order_of_clusters_never_matter_and_scikit_learn_agrees(random
     information = sklearn_metrics.normalized_mutual_info_score(labels, found)
     assert clusters.normalized_mutual_information(labels, found) == information
     assert clusters.adjusted_rand_index(labels, found) == sklearn_metrics.adjusted_rand_score(labels, found)
-
-
-def test_the_rand_index_of_random_clusters_is_about_zero_and_purity_is_not(random):
-    labels, found = random.integers(0, 4, (50, 100)), random.integers(0, 4, (50, 100))
-    pairs = list(zip(labels, found, strict=True))
-    assert np.mean([clusters.adjusted_rand_index(*each) for each in pairs]) == pytest.approx(0, abs=0.01)
-    assert np.mean([clusters.purity(*each) for each in pairs]) > 0.3
 
 
 def test_cluster_purity_of_separate_groups_is_one_and_it_uses_lengths(random):
@@ -87,9 +75,6 @@ def test_means_over_runs_and_draws(random):
     for of_one, deviations in ((clusters.mean_cluster_scores, 3), (relatedness.relatedness_scores, 1)):
         found = of_one(*given, seeds=[0]).items()
         assert [value for name, value in found if name.endswith("_std")] == [0.0] * deviations
-
-
-# relatedness and retrieval of dialogues
 
 
 @pytest.mark.filterwarnings("ignore:An input array is constant")
@@ -128,18 +113,6 @@ def test_pair_relatedness_is_near_the_spearman_of_all_pairs_and_never_pairs_a_di
     assert (scores["spearman"], scores["undefined"]) == ([0.0] * 20, 20)
 
 
-def test_equal_vectors_tie_exactly_in_any_position(random):
-    vectors = np.repeat(random.normal(size=(10, 33)).astype(np.float32), 20, axis=0)
-    labels = np.arange(200) % 7
-    expected = retrieval_scores(vectors, labels)
-    for _ in range(3):
-        order = random.permutation(200)
-        assert retrieval_scores(vectors[order], labels[order])["map"] == pytest.approx(expected["map"], abs=1e-13)
-
-
-# alignment, uniformity and anisotropy
-
-
 def test_alignment_and_uniformity_are_those_of_all_pairs(random):
     vectors, labels = clouds(random)
     squared, same = 2 - 2 * cosine_similarity(vectors), labels[:, None] == labels[None]
@@ -170,12 +143,9 @@ def test_anisotropy_agrees_with_all_pairs_and_labels_of_two_members_have_no_say_
     assert mean_cosine([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]) == pytest.approx(1 / 3)
 
 
-# prototypes
-
-
 @pytest.mark.parametrize("unit", [False, True])
 def test_prototypes_are_those_of_scikit_learn(random, unit):
-    vectors, labels = clouds(random)
+    vectors, labels = clouds(random, width=3)  # where their length makes a difference
     supports, known, queries, true = vectors[:30], labels[:30], vectors[30:], labels[30:]
     prototypes = np.stack([normalize(supports[known == label]).mean(axis=0) for label in range(4)])
     guesses = (normalize(queries) @ (normalize(prototypes) if unit else prototypes).T).argmax(axis=1)
@@ -183,22 +153,6 @@ def test_prototypes_are_those_of_scikit_learn(random, unit):
     assert scores["accuracy"] == np.mean(guesses == true)
     macro_f1 = sklearn_metrics.f1_score(true, guesses, average="macro")
     assert scores["macro_f1"] == pytest.approx(macro_f1, abs=1e-12)
-
-
-def test_a_prototype_is_not_brought_to_length_one():
-    # The first class' examples point apart, so their mean is short, and the second class wins between them.
-    supports, labels = [[1.0, 0.0], [-0.8, 0.6], [0.6, 0.8]], ["wide", "wide", "narrow"]
-    scores = prototype_classification(supports, labels, [[0.0, 1.0], [1.0, 0.0]], ["wide", "narrow"])
-    assert scores == {"accuracy": 0.5, "macro_f1": pytest.approx((0 + 2 / 3) / 2)}
-
-
-def test_scale_and_order_of_vectors_do_not_matter(random):
-    vectors, labels = clouds(random)
-    scaled, order = vectors * random.uniform(0.1, 10, (60, 1)), random.permutation(30)
-    again = prototype_classification(scaled[order], labels[order], scaled[30:], labels[30:])
-    assert again == prototype_classification(vectors[:30], labels[:30], vectors[30:], labels[30:])
-    expected = anisotropy(vectors[:30], labels[:30])["intra"]
-    assert anisotropy(scaled[order], labels[order])["intra"] == pytest.approx(expected, abs=1e-12)
 
 
 def test_closed_forms_of_detection():
@@ -213,9 +167,6 @@ def test_closed_forms_of_detection():
     guessed, true = ["a", "b", "oos", "b", "oos", "a"], ["a", "a", "b", "b", "oos", "oos"]
     expected = {"accuracy": 0.5, "in_accuracy": 0.5, "oos_accuracy": pytest.approx(4 / 6), "oos_recall": 0.5}
     assert detection.out_of_scope_scores(guessed, true, "oos") == expected
-
-
-# ranks
 
 
 def test_ndcg_of_known_rankings():
@@ -236,17 +187,6 @@ def test_ndcg_is_scikit_learns_and_the_official_one_that_of_hits_with_small_labe
     assert official_ndcg(scores, relevant) == pytest.approx(sklearn_metrics.ndcg_score(ideal, hits, k=10))
 
 
-def test_the_official_ndcg_is_the_share_of_hits_among_the_first(random):
-    relevant = np.zeros((5, 60), dtype=bool)
-    relevant[:, :14] = True  # 15 with the query, as in the paper's set
-    scores = random.normal(size=(5, 60)) + relevant
-    ranked = np.take_along_axis(relevant, np.argsort(-scores, axis=1), axis=1)
-    assert official_ndcg(scores, relevant) == pytest.approx(ranked[:, :15].sum() / 5 / 14)
-    within = scores.copy()
-    within[:, :14] = np.where(scores[:, :14] > 1, scores[:, :14] + 9, scores[:, :14])
-    assert ndcg(within, relevant) > ndcg(scores, relevant)  # the right one cares who comes first
-
-
 def at_rank(rank, count):
     """Vectors of which the one at position 0 is the so-manieth closest to the query [1, 0]."""
     angles = np.linspace(0.1, 1.4, count)
@@ -264,16 +204,11 @@ def test_a_rank_is_what_it_says(rank):
     assert scores == pytest.approx({**{f"top{k}": float(rank <= k) for k in KS}, "mrr": 1 / rank}, abs=1e-12)
 
 
-def test_random_vectors_give_the_figures_of_guessing_and_constant_ones_exactly(random):
-    diagonal, guessing = np.eye(100, dtype=bool), {"top1": 0.01, "top3": 0.03, "top10": 0.1, "mrr": HARMONIC / 100}
-    drawn = random.normal(size=(50, 2, 100, 32))
-    scores = [selection_scores(queries, candidates, diagonal) for queries, candidates in drawn]
-    for name, expected in guessing.items():
-        tolerance = 0.01 if name == "mrr" else 0.015
-        assert np.mean([each[name] for each in scores]) == pytest.approx(expected, abs=tolerance)
-    for value in (0, 1):
-        vectors = np.full((100, 8), value)
-        assert selection_scores(vectors, vectors, diagonal) == pytest.approx(guessing, abs=1e-12)
+@pytest.mark.parametrize("value", [0, 1])
+def test_constant_vectors_give_exactly_the_figures_of_guessing(value):
+    scores = selection_scores(np.full((100, 8), value), np.full((100, 8), value), np.eye(100, dtype=bool))
+    guessing = {"top1": 0.01, "top3": 0.03, "top10": 0.1, "mrr": (1 / np.arange(1, 101)).mean()}
+    assert scores == pytest.approx(guessing, abs=1e-12)
 
 
 def test_duplicates_other_correct_ones_and_what_is_ignored():

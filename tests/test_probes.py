@@ -1,7 +1,5 @@
 """Linear layers on vectors of contexts: what they are asked, how they are scored, and what learns."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """The report of a benchmark: one HTML file, read as a browser reads it."""
 
-from __future__ import annotations
-
 import base64
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The paired bootstrap: closed forms, symmetries, and agreement with enumeration and with scipy."""
 
-from __future__ import annotations
-
 from dataclasses import astuple
 from itertools import product
 
