@@ -142,7 +142,7 @@ def measure(encoder: RememberingEncoder, problem: Problem, seeds: Sequence[int])
 
 def seconds_of(task: str, seconds: float, digits: int) -> list[Measurement]:
     """Makes the figure of the time that something took; none where it took none."""
-    return [Measurement(task, "seconds", "", round(seconds, digits), None, 1)] if seconds else []
+    return [Measurement(task=task, metric="seconds", setting="", mean=round(seconds, digits))] if seconds else []
 
 
 def training_report(model: str) -> dict[str, Any]:

@@ -11,11 +11,8 @@ from ..models.errors import InputError, unknown_name
 from .tasks.registry import load_problem
 from .tasks.task import Problem
 
-SPLITS = ("test", "dev")
-"""What is measured on: the first of these that is at hand."""
-
-ALL = "all"
-"""The name of all suites together."""
+SPLITS = ("test", "dev")  # what is measured on: the first of these that is at hand
+ALL = "all"  # the name of all suites together
 
 
 class Entry(NamedTuple):
@@ -33,8 +30,7 @@ class Suite(NamedTuple):
     fine_tuning: tuple[Entry, ...] = ()
 
 
-Place = tuple[str, str, str]
-"""Corpus, split and task."""
+Place = tuple[str, str, str]  # corpus, split and task
 
 _SIX = ("bitod", "doc2dial", "metalwoz", "multiwoz", "self_dialogue", "sgd")
 _INTENTS = ("clinc150", "banking77", "snips", "hwu64")

@@ -42,8 +42,7 @@ try:
 except ImportError as error:
     raise InputError('MTEB is not installed; run: pip install "hf-dialemb[mteb]"') from error
 
-Columns = dict[str, Any]
-"""What a task holds, as plain lists, so that it can be hashed."""
+Columns = dict[str, Any]  # what a task holds, as plain lists, so that it can be hashed
 
 
 def _kind(type_: str, category: str, main_score: str, subtype: str, description: str) -> dict[str, Any]:
@@ -190,8 +189,7 @@ class IntentClassification(_AtHand, AbsTaskClassification):
 
 
 _ALL = (DomainClustering, DomainRetrieval, ResponseSelection, IntentClassification)
-TASKS: dict[str, type[_AtHand]] = {task.__name__: task for task in _ALL}
-"""The tasks, by name."""
+TASKS: dict[str, type[_AtHand]] = {task.__name__: task for task in _ALL}  # the tasks, by name
 
 OF_KIND = {
     "dialogues": ("DomainClustering", "DomainRetrieval", "ResponseSelection"),

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 COSINE_STEPS = 1_000_000_000
 """Cosines are compared in steps of 1e-9: equal vectors then tie, whatever the order in which a product was summed."""
 
-THREADS = os.cpu_count() or 1
-"""How many rows are sorted at the same time."""
+THREADS = os.cpu_count() or 1  # how many rows are sorted at the same time
 
 _SELF = np.iinfo(np.int32).min
 

@@ -34,8 +34,7 @@ logger = logging.getLogger(__name__)
 MAPPED = {"dial2vec": "domains", "dialog2flow": "action-similarity"}
 """The suites whose items are mapped, and the task that has their labels."""
 
-PATH_DIALOGUES = 300
-"""How many dialogues each saved step of a training is measured on for its path."""
+PATH_DIALOGUES = 300  # how many dialogues each saved step of a training is measured on for its path
 
 _Vectors = Mapping[str, NDArray[np.float32]]
 

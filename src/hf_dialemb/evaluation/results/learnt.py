@@ -17,8 +17,7 @@ from ...models.shipped import shipped, shipped_record
 from ...runs.folder import RunFolder
 from .rows import Row
 
-LEARNT = "†"
-"""What stands behind a figure of dialogues that the model learnt from."""
+LEARNT = "†"  # what stands behind a figure of dialogues that the model learnt from
 
 NOTE = f"{LEARNT} The model learnt from these dialogues: no figure of unseen ones, and not compared."
 

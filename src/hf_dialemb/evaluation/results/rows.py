@@ -19,8 +19,7 @@ from ...runs.files import write_text_atomically
 from ...runs.hardware import describe_hardware
 from ..tasks.task import Measurement
 
-SCHEMA = 1
-"""The version of the file format."""
+SCHEMA = 1  # the version of the file format
 
 _PACKAGES = ("hf-dialemb", "torch", "transformers", "sentence-transformers", "scikit-learn", "scipy", "numpy")
 _OPTIONAL = {"interval", "learnt"}  # files of earlier versions lack it
@@ -107,8 +106,7 @@ def rows_of(
     ]
 
 
-Place = tuple[str, str, str, str, str]
-"""What a figure is of: corpus, split, task, metric and setting."""
+Place = tuple[str, str, str, str, str]  # what a figure is of: corpus, split, task, metric and setting
 
 
 def place_of(row: Row) -> Place:

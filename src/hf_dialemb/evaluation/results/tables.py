@@ -12,14 +12,9 @@ from .rows import Place, Row, place_of
 WIDEST = 12
 """How many figures stand side by side; where there are more, each has a row of its own and each model a column."""
 
-HEAD = ("Corpus", "Task", "Metric", "Setting")
-"""What stands before the models where each figure has a row."""
-
-PRINTED_DECIMALS = 2
-"""What the papers print of percentages."""
-
-BAR = r"\|"
-"""A bar that does not end the cell of a Markdown table."""
+HEAD = ("Corpus", "Task", "Metric", "Setting")  # what stands before the models where each figure has a row
+PRINTED_DECIMALS = 2  # what the papers print of percentages
+BAR = r"\|"  # a bar that does not end the cell of a Markdown table
 
 
 class Column(NamedTuple):
@@ -67,8 +62,7 @@ _OF_FLOWS = {  # each domain is a setting of its own; lower is better
     "reference_next_action_perplexity": ("Next-action perplexity of actions", 2),
 }
 
-LOWER_OF_FLOWS = tuple(_OF_FLOWS)
-"""The figures of flows, of all of which the least is the best."""
+LOWER_OF_FLOWS = tuple(_OF_FLOWS)  # the figures of flows, of all of which the least is the best
 
 _TEX = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",

@@ -18,8 +18,7 @@ from .domains import N_INIT, load_domains, pair_scores
 from .task import CorpusPart, Measurement, Problem, ask_encoder, item_percentage, percentage
 
 FIRST, SECOND = "first speaker", "second speaker"
-SUM, MEAN = "sum of speakers", "mean of all tokens"
-"""The settings; the first speaker is who starts the conversation."""
+SUM, MEAN = "sum of speakers", "mean of all tokens"  # the settings; the first speaker is who starts the conversation
 
 
 def load_ablations(part: CorpusPart) -> Problem:

@@ -30,8 +30,7 @@ from .context_labels import Contexts, label_scores
 from .fine_tuning import RUNS, Backbone, Examples, FineTuning, fine_tune, load_backbone, precision
 from .task import CorpusPart, Measurement, Problem, percentage
 
-SHOTS = (10, 20)
-"""How many turns of each act there are to learn from, as in the paper."""
+SHOTS = (10, 20)  # how many turns of each act there are to learn from, as in the paper
 
 SETTINGS = FineTuning(
     learning_rate=5e-5,
@@ -45,11 +44,8 @@ SETTINGS = FineTuning(
 )
 """Those of the paper's appendix B.1; the patience and the warm-up are its program's."""
 
-OFFICIAL = "official"
-"""The setting of the papers' programs."""
-
-OFFICIAL_SHARE = 0.9
-"""How many words of a text the official setting keeps, as a share of the most tokens."""
+OFFICIAL = "official"  # the setting of the papers' programs
+OFFICIAL_SHARE = 0.9  # how many words of a text the official setting keeps, as a share of the most tokens
 
 
 class Parts(NamedTuple):

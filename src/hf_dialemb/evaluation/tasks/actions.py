@@ -20,11 +20,8 @@ from .task import CorpusPart, Measurement, Problem, percentage
 
 NAME = "action-similarity"
 
-PER_ACTION = 15
-"""How many utterances of each action are drawn; actions with fewer are left out."""
-
-RANKS = 10
-"""How many ranks count in nDCG."""
+PER_ACTION = 15  # how many utterances of each action are drawn; actions with fewer are left out
+RANKS = 10  # how many ranks count in nDCG
 
 _MARGIN = 5  # the program leaves labels out that have fewer than five utterances besides the examples
 
@@ -109,9 +106,7 @@ def compare_actions(
     for setting, values in zip(("", "official"), zip(*ranked, strict=True), strict=True):
         found.append(percentage(NAME, f"ndcg{RANKS}", setting, values))
     spread = anisotropy(embeddings, names)
-    return found + [
-        Measurement(task=NAME, metric=metric, setting="", mean=value, std=None, n=1) for metric, value in spread.items()
-    ]
+    return found + [Measurement(task=NAME, metric=metric, setting="", mean=mean) for metric, mean in spread.items()]
 
 
 def _ranking(

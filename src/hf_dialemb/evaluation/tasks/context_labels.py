@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 TRAIN, DEV, TEST = "train", "dev", "test"
-PARTS = (TRAIN, DEV, TEST)
-"""What a layer learns from, what says when it is best, and what it is measured on."""
+PARTS = (TRAIN, DEV, TEST)  # what a layer learns from, what says when it is best, and what it is measured on
 
 WORDS, ACTS = "bag-of-words", "dialogue-act"
 TARGETS = (WORDS, ACTS)

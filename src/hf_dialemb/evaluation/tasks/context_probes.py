@@ -23,14 +23,9 @@ from .probes import SETTINGS, FrozenVectors
 from .sampling import fixed_sample
 from .task import CorpusPart, Measurement, Problem
 
-VOCABULARY = 1_261
-"""How many words are known, with the marks of a ranker's tokenizer; the paper's number for MultiWOZ."""
-
-CONTEXTS = {TRAIN: 2_500, DEV: 500, TEST: 1_000}
-"""Contexts of each part: a fixed random sample, unless there are fewer."""
-
-REPEATS = 3
-"""Trainings of the layer: the first so many seeds."""
+VOCABULARY = 1_261  # how many words are known, with the marks of a ranker's tokenizer; the paper's number for MultiWOZ
+CONTEXTS = {TRAIN: 2_500, DEV: 500, TEST: 1_000}  # contexts of each part: a fixed random sample, unless there are fewer
+REPEATS = 3  # trainings of the layer: the first so many seeds
 
 
 def load(part: CorpusPart, target: str) -> Problem:

@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 from ...corpora.examples import ResponseSelection
 from ...models.dialogue import Dialogue, plain
 
-OTHERS = 99
-"""How many other responses are drawn for each context."""
-
-FEWEST_TURNS = 2
-"""A context has at least so many turns: one alone is a single utterance."""
+OTHERS = 99  # how many other responses are drawn for each context
+FEWEST_TURNS = 2  # a context has at least so many turns: one alone is a single utterance
 
 
 class Response(NamedTuple):

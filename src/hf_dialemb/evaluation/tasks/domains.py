@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...corpora import single_domain
 from ...encoders.encoder import Encoder
 from .task import CorpusPart, Measurement, Problem, item_percentage, percentage
 
@@ -34,8 +35,6 @@ class PairScores(NamedTuple):
 
 def load_domains(part: CorpusPart) -> Problem:
     """Loads the single-domain dialogues of a corpus."""
-    from ...corpora import single_domain
-
     found = single_domain(part.dialogues())
     if not found:
         raise part.error(
@@ -89,23 +88,19 @@ def evaluate_embeddings(
     clusters = cluster_purity(embeddings, labels, draws, n_init=n_init)
     if queries.skipped:
         logger.warning("%d of %d dialogues have a label of their own: no query", queries.skipped, len(labels))
-    if pairs["undefined"] or queries.undefined:
-        logger.warning(
-            "Spearman is undefined and counts as 0 for %d draws of pairs and %d queries",
-            pairs["undefined"],
-            queries.undefined,
-        )
-    return [
-        *(percentage("domain-categorization", metric, "", clusters[metric]) for metric in ("purity", "nmi", "ari")),
+    undefined = pairs["undefined"], queries.undefined
+    if any(undefined):
+        logger.warning("Spearman is undefined and counts as 0 for %d draws of pairs and %d queries", *undefined)
+    found = [percentage("domain-categorization", metric, "", clusters[metric]) for metric in ("purity", "nmi", "ari")]
+    found += [
         percentage("semantic-relatedness", "spearman", "pairs", pairs["spearman"]),
         item_percentage("semantic-relatedness", "spearman", "per-query", queries.spearman),
         item_percentage("dialogue-retrieval", "map", "", queries.average_precision),
         item_percentage("dialogue-retrieval", "mrr", "", queries.reciprocal_rank),
-        *(
-            Measurement(task="alignment-uniformity", metric=metric, setting="", mean=geometry[metric], std=None, n=1)
-            for metric in ("adjusted_alignment", "uniformity")
-        ),
     ]
+    for metric in ("adjusted_alignment", "uniformity"):
+        found.append(Measurement(task="alignment-uniformity", metric=metric, setting="", mean=geometry[metric]))
+    return found
 
 
 def pair_scores(embeddings: ArrayLike, labels: ArrayLike, block_size: int = 256) -> PairScores:

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-RUNS = 5
-"""The most repeats of a fine-tuning, each with a seed of its own; the paper has 5 for acts and 10 for intents."""
+RUNS = 5  # the most repeats of a fine-tuning, each with a seed of its own; the paper has 5 for acts and 10 for intents
 
 _PREDICTED_AT_ONCE = 64
 
@@ -122,8 +121,9 @@ class Classifier:
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Returns the token ids of each text, cut to the settings' length."""
         self.tokenizer.truncation_side = self.settings.truncation_side
-        found = self.tokenizer(list(texts), truncation=True, max_length=self.settings.max_length)
-        ids: list[list[int]] = found["input_ids"]
+        ids: list[list[int]] = self.tokenizer(list(texts), truncation=True, max_length=self.settings.max_length)[
+            "input_ids"
+        ]
         return ids
 
     def logits(self, token_ids: Sequence[list[int]]) -> torch.Tensor:
@@ -175,23 +175,21 @@ def fine_tune(
         torch.manual_seed(seed)
         classifier = Classifier(backbone, classes, settings)
         targets = torch.from_numpy(train.targets.astype(np.float32 if several else np.int64)).to(classifier.device)
-        token_ids = classifier.token_ids(train.texts)
-        parameters = classifier.layers.parameters()
-        optimiser = torch.optim.AdamW(parameters, settings.learning_rate, weight_decay=0, fused=True)
+        token_ids, layers = classifier.token_ids(train.texts), classifier.layers
+        optimiser = torch.optim.AdamW(layers.parameters(), settings.learning_rate, weight_decay=0, fused=True)
         batches = _batches(len(token_ids), settings.batch_size, np.random.default_rng(seed))
 
         def loss() -> torch.Tensor:
             rows = next(batches)
             return loss_of(classifier.logits([token_ids[row] for row in rows]), targets[rows])
 
+        def validated() -> float:
+            return score(classifier.predict(validation.texts), validation.targets)
+
+        scored_at = sorted({*range(0, steps, settings.evaluate_every), steps})
+        schedule = get_linear_schedule_with_warmup(optimiser, round(settings.warmup * steps), steps)
         scores = early_stopping.train(
-            classifier.layers,
-            loss,
-            optimiser,
-            lambda: score(classifier.predict(validation.texts), validation.targets),
-            sorted({*range(0, steps, settings.evaluate_every), steps}),
-            settings.patience,
-            schedule=get_linear_schedule_with_warmup(optimiser, round(settings.warmup * steps), steps),
+            layers, loss, optimiser, validated, scored_at, settings.patience, schedule=schedule
         )
     best = max(scores.values())
     logger.info("seed %d: best of %d scores after %d steps: %.4f", seed, len(scores), max(scores), best)

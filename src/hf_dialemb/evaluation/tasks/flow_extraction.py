@@ -38,8 +38,7 @@ MOST_UTTERANCES = 5000
 """So many of one role are clustered at most, else some of the domain's dialogues: the distances of all pairs take 200
 MB then, twice 4 bytes times the number squared."""
 
-WHOLE = "all"
-"""The domain of dialogues that have none."""
+WHOLE = "all"  # the domain of dialogues that have none
 
 _OFFICIAL = "official"
 _SHARES = ("v_measure", "adjusted_rand", "edge_f1")
@@ -54,8 +53,7 @@ class Utterance(NamedTuple):
     action: str
 
 
-Flow = Sequence[Sequence[Utterance]]
-"""The dialogues of one domain, each as its annotated turns."""
+Flow = Sequence[Sequence[Utterance]]  # the dialogues of one domain, each as its annotated turns
 
 
 def load_flows(part: CorpusPart) -> Problem:
@@ -164,8 +162,7 @@ def _figure(metric: str, setting: str, values: Sequence[float]) -> Measurement:
     if metric not in _NO_SHARES:
         return item_percentage(NAME, metric, setting, values)
     interval = mean_interval(values) if len(values) > 1 else None
-    mean = float(np.mean(values))
-    return Measurement(task=NAME, metric=metric, setting=setting, mean=mean, std=None, n=1, interval=interval)
+    return Measurement(task=NAME, metric=metric, setting=setting, mean=float(np.mean(values)), interval=interval)
 
 
 def _states(flow: Flow, names: Iterable[str] | None = None) -> list[list[State]]:

@@ -16,8 +16,7 @@ from .task import CorpusPart, Measurement, Problem, percentage
 
 NAME = "intent-classification"
 
-OUT_OF_SCOPE = "oos"
-"""The intent of utterances that belong to none; for this task they are no class."""
+OUT_OF_SCOPE = "oos"  # the intent of utterances that belong to none; for this task they are no class
 
 
 def load_intents(part: CorpusPart) -> Problem:

@@ -115,16 +115,13 @@ def fit(source: VectorSource, labels: ContextLabels, settings: LayerSettings, *,
         def scores(part: str) -> LabelScores:
             return label_scores(_predict(source, labels, modules, part), labels.labels[part])
 
+        def on_dev() -> float:
+            return scores(DEV).micro_f1
+
         length = math.ceil(len(rows) / settings.batch_size)  # of an epoch, in steps
-        found = early_stopping.train(
-            modules,
-            loss,
-            _optimiser(layer, source.layers, settings),
-            lambda: scores(DEV).micro_f1,
-            range(length, settings.epochs * length + 1, length),
-            settings.patience,
-            max_grad_norm=settings.max_grad_norm,
-        )
+        epochs = range(length, settings.epochs * length + 1, length)
+        optimiser, most = _optimiser(layer, source.layers, settings), settings.max_grad_norm
+        found = early_stopping.train(modules, loss, optimiser, on_dev, epochs, settings.patience, max_grad_norm=most)
         on_test = scores(TEST)
     best = max(found, key=lambda step: found[step])
     fitted = Fitted(on_test, best // length, found[best])

@@ -31,14 +31,9 @@ if TYPE_CHECKING:
 
 NAME = "next-utterance-retrieval"
 
-CANDIDATES = 20
-"""K, among how many responses the true one stands where they are drawn from dialogues (section 4.1)."""
-
-SEED = 13
-"""Of these draws, whatever the seeds of a run."""
-
-CONTEXT_WORDS = 160
-"""The end of a context that an encoder of texts reads, as the dual encoders of section 4.2.1 do."""
+CANDIDATES = 20  # K, among how many responses the true one stands where they are drawn from dialogues (section 4.1)
+SEED = 13  # of these draws, whatever the seeds of a run
+CONTEXT_WORDS = 160  # the end of a context that an encoder of texts reads, as the dual encoders of section 4.2.1 do
 
 _Scores = list[NDArray[np.float64]]
 

@@ -19,8 +19,7 @@ from ...encoders.encoder import Encoder
 from .task import CorpusPart, Measurement, Problem, percentage
 from .texts import TextVectors, row_cosines
 
-AGREES, CONTRADICTS = "positive", "negative"
-"""How Dialogue NLI labels pairs."""
+AGREES, CONTRADICTS = "positive", "negative"  # how Dialogue NLI labels pairs
 
 
 class Anchor(NamedTuple):

@@ -28,11 +28,8 @@ if TYPE_CHECKING:
 
     from ...models.ranking import LoadedRanker
 
-Rankers = Mapping[str, Sequence["LoadedRanker"]]
-"""Systems by name: the members of each, one or several."""
-
-SETTINGS = LayerSettings(learning_rate=0.05, batch_size=64, epochs=60, patience=10)
-"""Ours, as the paper names none."""
+Rankers = Mapping[str, Sequence["LoadedRanker"]]  # systems by name: the members of each, one or several
+SETTINGS = LayerSettings(learning_rate=0.05, batch_size=64, epochs=60, patience=10)  # ours, as the paper names none
 
 _CONSTANT = 1e-6  # smaller deviations are a rounding
 

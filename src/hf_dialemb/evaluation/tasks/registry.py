@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from ...corpora.source import fingerprint
 from ...models.errors import InputError, unknown_name
 from .task import CorpusPart, Problem, Task
 
@@ -83,8 +84,6 @@ def default_tasks(corpus: str) -> tuple[str, ...]:
 
 def load_problem(name: str, corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
     """Loads what a task asks of encoders on a part of a corpus, which its configuration names."""
-    from ...corpora.source.fingerprint import data_hash
-
     task, part = get_task(name), CorpusPart(corpus, data_dir, split, limit)
     if part.kind not in task.kinds:
         raise InputError(
@@ -93,4 +92,4 @@ def load_problem(name: str, corpus: str, data_dir: str | Path | None, split: str
         )
     problem = task.load(part)
     whole = {"corpus": part.name, "split": split, "limit": limit, **problem.config}
-    return replace(problem, config={**whole, "data_sha256": data_hash(corpus, data_dir)})
+    return replace(problem, config={**whole, "data_sha256": fingerprint.data_hash(corpus, data_dir)})

@@ -31,20 +31,11 @@ from .sampling import fixed_sample
 from .task import CorpusPart, Measurement, Problem, percentage
 from .texts import TextVectors, first_words, last_words
 
-BLOCK = 100
-"""How many responses an utterance chooses from."""
-
-PAIRS = 5_000
-"""The limit where none is given to pairs: a minute's work for a small model on two processor cores."""
-
-CONTEXTS = 1_000
-"""The limit where none is given to contexts from dialogues, which are longer."""
-
-CONTEXT_WORDS = 100
-"""Where contexts are cut; about the 128 tokens of the paper's appendix B.1."""
-
-OFFICIAL = "official"
-"""The setting that follows DSE's program."""
+BLOCK = 100  # how many responses an utterance chooses from
+PAIRS = 5_000  # the limit where none is given to pairs: a minute's work for a small model on two processor cores
+CONTEXTS = 1_000  # the limit where none is given to contexts from dialogues, which are longer
+CONTEXT_WORDS = 100  # where contexts are cut; about the 128 tokens of the paper's appendix B.1
+OFFICIAL = "official"  # the setting that follows DSE's program
 
 _Scores = dict[str, float]
 _Draw = Callable[[int], list[ResponseSelection]]

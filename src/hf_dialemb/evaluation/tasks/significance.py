@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-RESAMPLES = 10_000
-"""How often examples are drawn."""
+RESAMPLES = 10_000  # how often examples are drawn
 
 _BLOCK = 1 << 21  # numbers that are drawn at once
 _ROUNDING = 1e-12  # differences closer than this are one

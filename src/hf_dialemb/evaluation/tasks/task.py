@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ... import corpora
+from ...corpora.own.reading import is_own
 from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError
@@ -28,8 +30,8 @@ class Measurement(NamedTuple):
     metric: str
     setting: str
     mean: float
-    std: float | None
-    n: int
+    std: float | None = None
+    n: int = 1
     interval: tuple[float, float] | None = None
 
 
@@ -63,29 +65,21 @@ class CorpusPart(NamedTuple):
     @property
     def name(self) -> str:
         """What a results file calls the corpus: its name, of one's own files without their folder."""
-        from ...corpora import CORPORA
-        from ...corpora.own.reading import is_own
-
-        return Path(self.corpus).name if self.corpus not in CORPORA and is_own(self.corpus) else str(self.corpus)
+        own = self.corpus not in corpora.CORPORA and is_own(self.corpus)
+        return Path(self.corpus).name if own else str(self.corpus)
 
     @property
     def kind(self) -> str:
         """What the corpus holds, one of `hf_dialemb.corpora.corpus.KINDS`; one's own hold dialogues."""
-        from ...corpora import CORPORA, get_corpus
-
-        return get_corpus(self.corpus).kind if self.corpus in CORPORA else "dialogues"
+        return corpora.get_corpus(self.corpus).kind if self.corpus in corpora.CORPORA else "dialogues"
 
     def dialogues(self, split: str | None = None) -> list[Dialogue]:
         """Loads the dialogues or utterances, or those of another split."""
-        from ...corpora import load_dialogues
-
-        return load_dialogues(self.corpus, self.data_dir, split or self.split)
+        return corpora.load_dialogues(self.corpus, self.data_dir, split or self.split)
 
     def examples(self) -> list[Any]:
         """Loads the items of a corpus of another kind."""
-        from ...corpora import load_examples
-
-        return load_examples(self.corpus, self.data_dir, self.split)
+        return corpora.load_examples(self.corpus, self.data_dir, self.split)
 
     def sample(self, items: Sequence[Item]) -> list[Item]:
         """Keeps as many items as the limit says, always the same ones."""
@@ -97,9 +91,7 @@ class CorpusPart(NamedTuple):
 
     def check_of_catalogue(self, use: str) -> None:
         """Refuses what is one's own or the Hub's, which has no other splits; ``use`` says what for."""
-        from ...corpora import REGISTERED, form_of
-
-        if form_of(self.corpus) != REGISTERED:
+        if corpora.form_of(self.corpus) != corpora.REGISTERED:
             raise InputError(
                 f"corpus {self.corpus}: got one's own or the Hub's, expected one of the catalogue (dialemb corpus "
                 f"list), whose {use}; choose one"
@@ -140,9 +132,8 @@ def percentage(task: str, metric: str, setting: str, values: ArrayLike, items: A
     std = float(shares.std(ddof=1)) if len(shares) > 1 else None
     drawn = shares if items is None else 100 * np.asarray(items, dtype=np.float64)
     interval = mean_interval(drawn) if len(drawn) > 1 else None
-    return Measurement(
-        task=task, metric=metric, setting=setting, mean=float(shares.mean()), std=std, n=len(shares), interval=interval
-    )
+    mean, n = float(shares.mean()), len(shares)
+    return Measurement(task=task, metric=metric, setting=setting, mean=mean, std=std, n=n, interval=interval)
 
 
 def item_percentage(task: str, metric: str, setting: str, items: Sequence[float] | NDArray[np.float64]) -> Measurement:

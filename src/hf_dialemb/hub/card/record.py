@@ -22,8 +22,7 @@ from ...models.errors import InputError
 from ...runs.folder import BASELINE, GRANULARITIES, RunFolder, field_of, read_object
 from ..published_folder import PublishedFolder
 
-SCHEMA = 1
-"""The version of the record's format."""
+SCHEMA = 1  # the version of the record's format
 
 ENSEMBLE, MERGED = "multi_granularity", "merged"
 

@@ -26,8 +26,7 @@ KINDS: dict[str, tuple[str, str]] = {
 }
 """Kind of checkpoint to its module here and the function that reads it."""
 
-REPORT_FILE = "conversion.json"
-"""What became of every key, beside the weights."""
+REPORT_FILE = "conversion.json"  # what became of every key, beside the weights
 
 
 def convert(request: Request, output: Path, partial: bool = False) -> Iterator[str]:

@@ -21,8 +21,7 @@ from .assembly import Conversion, Request, fit_vocabulary
 from .foreign_folder import SentenceLayout, local_folder, read_layout, read_weights
 from .placing import Reasons, Report, Rule, place
 
-METHODS = ("dse", "dialog2flow", "dialogue_cse", "dial2vec")
-"""Methods whose checkpoint such an encoder can become."""
+METHODS = ("dse", "dialog2flow", "dialogue_cse", "dial2vec")  # methods whose checkpoint such an encoder can become
 
 _HEAD = ("contrast_head.0.weight", "contrast_head.2.weight")
 _REASONS: Reasons = (

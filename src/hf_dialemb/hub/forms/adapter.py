@@ -11,8 +11,7 @@ from ...models.merged import Factors
 from ...runs.sentence_files import write_record
 from ..published_folder import PublishedFolder
 
-FOLDER = "adapter"
-"""Where it lies in a merged encoder's folder."""
+FOLDER = "adapter"  # where it lies in a merged encoder's folder
 
 
 def write_adapter(folder: Path, adapter: Mapping[str, Factors], backbone: str) -> None:

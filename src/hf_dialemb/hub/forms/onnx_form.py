@@ -23,8 +23,7 @@ from ...models.errors import InputError
 from ..published_folder import PublishedFolder
 from .verification import compare
 
-TOLERANCE = 1e-4
-"""Largest difference from the vectors of the checkpoint, relative to their largest value."""
+TOLERANCE = 1e-4  # largest difference from the vectors of the checkpoint, relative to their largest value
 
 FILE = PublishedFolder.ONNX
 INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"

@@ -32,8 +32,7 @@ from ..published_folder import PublishedFolder
 from .precision import AS_TRAINED, WeightForm
 from .verification import WITHOUT_PACKAGE, compare, run_afresh
 
-TOLERANCE = 1e-6
-"""Largest difference from the vectors of the checkpoint, relative to their largest value."""
+TOLERANCE = 1e-6  # largest difference from the vectors of the checkpoint, relative to their largest value
 
 SETTINGS_FILE = PublishedFolder.SETTINGS
 

@@ -58,5 +58,4 @@ class WeightForm:
         return max(full, TOLERANCES.get(self.dtype or next(model.parameters()).dtype, 0.0))
 
 
-AS_TRAINED = WeightForm()
-"""Weights as the published form has them where nobody says otherwise."""
+AS_TRAINED = WeightForm()  # weights as the published form has them where nobody says otherwise

@@ -24,8 +24,7 @@ from .onnx_form import quietly
 if TYPE_CHECKING:
     from ...evaluation.tasks.task import Problem
 
-LOWEST_COSINE = 0.8
-"""To float32, on average over probe texts; a graph below that is broken."""
+LOWEST_COSINE = 0.8  # to float32, on average over probe texts; a graph below that is broken
 
 _PROBES = 60
 

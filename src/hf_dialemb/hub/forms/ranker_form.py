@@ -25,8 +25,7 @@ from . import custom_encoder
 from .precision import AS_TRAINED, WeightForm
 from .verification import ENVIRONMENTS, compare, run_afresh
 
-TOLERANCE = 1e-6
-"""Largest difference from the vectors of the checkpoint, relative to their largest value."""
+TOLERANCE = 1e-6  # largest difference from the vectors of the checkpoint, relative to their largest value
 
 _PROGRAM = """
 import json, sys

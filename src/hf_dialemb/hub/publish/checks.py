@@ -16,11 +16,8 @@ from ...runs.folder import RunFolder
 from ..published_folder import PublishedFolder
 from .contents import machine_paths_in, pickle_in, secrets_in
 
-KINDS = ("model", "space", "dataset")
-"""What a repository of the Hub can be."""
-
-LARGEST_FILE = 50 * 10**9
-"""Bytes; from here on the Hub wants files to be split."""
+KINDS = ("model", "space", "dataset")  # what a repository of the Hub can be
+LARGEST_FILE = 50 * 10**9  # bytes; from here on the Hub wants files to be split
 
 PLAIN_SETTINGS = PublishedFolder.SETTINGS
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from ...models.errors import InputError
 
-LONGEST_PAUSE = 60
-"""Seconds; whoever asks for a longer pause is told of and not waited for."""
+LONGEST_PAUSE = 60  # seconds; whoever asks for a longer pause is told of and not waited for
 
 _CONNECT_WITHIN, _ANSWER_WITHIN = 30.0, 600.0  # seconds until a connection counts as lost; large commits take minutes
 _PASSING = (408, 429, 500, 502, 503, 504)

@@ -20,8 +20,7 @@ from .errors import GivenUpError, bounded_client, explained, pause_after
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-BRANCH = "main"
-"""Where a publication goes that names no revision."""
+BRANCH = "main"  # where a publication goes that names no revision
 
 _PAUSES = (1.0, 2.0, 4.0)  # seconds before what failed in passing is tried again
 _KEPT = {".gitattributes"}  # the Hub's own file

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..vectors import check_supported, class_means, directions
 
-DECIMALS = 9
-"""To how many decimals `detection_scores` compares similarities with each other and with the threshold."""
+DECIMALS = 9  # to how many decimals `detection_scores` compares similarities with each other and with the threshold
 
 
 def prototype_similarities(

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..vectors import labelled_vectors
 
-SMALL = 10_000
-"""Up to so many vectors one thread is used: on a busy machine, several threads took 30 times as long."""
+SMALL = 10_000  # up to so many vectors one thread is used: on a busy machine, several threads took 30 times as long
 
 
 def purity(labels: ArrayLike, clusters: ArrayLike) -> float:

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..ranks import expected_recall, expected_reciprocal_rank, places
 from ..vectors import COSINE_STEPS, directions
 
-KS = (1, 3, 10)
-"""Among how many first candidates the correct one is looked for, as in DSE's Table 4."""
+KS = (1, 3, 10)  # among how many first candidates the correct one is looked for, as in DSE's Table 4
 
 
 def selection_scores(

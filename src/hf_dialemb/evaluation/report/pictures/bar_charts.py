@@ -15,8 +15,7 @@ from ...results.rows import Place, Row, place_of
 from ...results.tables import column_of, measured_of, printed_cells, printed_figure
 from .drawing import COLOURS, DARK_GREY, GREY, note, plain_axes, plain_text, save, short_model, shortened, title
 
-MAX_PANELS = 24
-"""Figures that get a panel; of more, the first of each corpus and task come before further ones."""
+MAX_PANELS = 24  # figures that get a panel; of more, the first of each corpus and task come before further ones
 
 _COLUMNS, _PANEL_WIDTH, _NAMES_WIDTH = 3, 3.9, 2.6  # inches
 _BAR_HEIGHT, _PANEL_MARGIN, _MARGIN = 0.24, 0.75, 0.9  # inches

@@ -16,8 +16,7 @@ from ....runs.files import write_atomically
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#222222", "#b5a400")
 """Those of Okabe and Ito, which people with any kind of colour vision can tell apart; their yellow is darker here."""
 
-MARKERS = ("o", "^", "s", "D")
-"""Shapes: when all colours are used, they come again with the next shape."""
+MARKERS = ("o", "^", "s", "D")  # shapes: when all colours are used, they come again with the next shape
 
 GREY, DARK_GREY, RULE = "#c8c8c8", "#555555", "#d9d9d9"
 

@@ -15,11 +15,8 @@ from ....models.errors import InputError
 from .drawing import DARK_GREY, GREY, MARKERS, RULE, legend, note, sampled, save, short_model, shortened, style
 from .projections import METHODS, largest_labels, project
 
-MAX_POINTS = 2000
-"""Dialogues in a panel; of larger sets a fixed random sample is drawn."""
-
-MAX_COLOURED = 20
-"""Labels that get a colour of their own; the smaller ones are grey."""
+MAX_POINTS = 2000  # dialogues in a panel; of larger sets a fixed random sample is drawn
+MAX_COLOURED = 20  # labels that get a colour of their own; the smaller ones are grey
 
 _OTHERS = (GREY, MARKERS[0])
 _LAYERS = 8

@@ -13,8 +13,7 @@ from ....corpora.audit.histograms import check_drawing, new_figure
 from ....models.errors import InputError
 from .drawing import COLOURS, DARK_GREY, note, plain_axes, plain_text, save, short_model, style
 
-MAX_MODELS = 2 * len(COLOURS)
-"""Paths of one picture: each colour with two shapes."""
+MAX_MODELS = 2 * len(COLOURS)  # paths of one picture: each colour with two shapes
 
 
 class PathPoint(NamedTuple):

@@ -14,11 +14,8 @@ from numpy.typing import NDArray
 from ....metrics.vectors import unit_vectors
 from ....models.errors import InputError
 
-METHODS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
-"""The ways to project, with what they are called."""
-
-FEWEST = 10
-"""Vectors that t-SNE and UMAP need; fewer are projected by PCA."""
+METHODS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}  # the ways to project, with what they are called
+FEWEST = 10  # vectors that t-SNE and UMAP need; fewer are projected by PCA
 
 _NEIGHBOURS = 15  # UMAP's own choice
 

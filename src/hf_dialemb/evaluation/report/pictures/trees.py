@@ -14,8 +14,7 @@ from ....models.errors import InputError
 from .drawing import COLOURS, note, plain_axes, plain_text, save, shortened, title
 from .projections import check_labelled, largest_labels, mean_directions
 
-MAX_LEAVES = 100
-"""Labels that the tree shows; the smaller ones are left out, which its note says."""
+MAX_LEAVES = 100  # labels that the tree shows; the smaller ones are left out, which its note says
 
 _LEAF_HEIGHT, _MARGIN, _WIDTH = 0.21, 1.4, 9.0  # inches
 

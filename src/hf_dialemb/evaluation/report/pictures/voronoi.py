@@ -16,11 +16,8 @@ from ....models.errors import InputError
 from .drawing import COLOURS, DARK_GREY, legend, note, sampled, save, shortened, style, title
 from .projections import METHODS, check_labelled, largest_labels, mean_directions, project_to_sphere, umap_or_pca
 
-MAX_CELLS = 12
-"""Labels that get a cell: the largest; the items of all others are left out."""
-
-MAX_POINTS = 2000
-"""Items that are drawn; of more, a fixed random sample."""
+MAX_CELLS = 12  # labels that get a cell: the largest; the items of all others are left out
+MAX_POINTS = 2000  # items that are drawn; of more, a fixed random sample
 
 _CELL_COLOURS = (*COLOURS, "#882255", "#8c6d46", "#4b2ca3", "#3f9fa0")  # neighbours in one colour would look like one
 _PIXELS = 800  # across a hemisphere

@@ -15,8 +15,7 @@ from typing import NamedTuple
 from ...tasks.task import Measurement
 from ..rows import Row, place_of, rows_of
 
-SPLIT = "test"
-"""The split that all quoted figures are of."""
+SPLIT = "test"  # the split that all quoted figures are of
 
 
 class Quoted(NamedTuple):
@@ -37,7 +36,7 @@ def quoted_figures(suite: str) -> Quoted:
             source = f"{record['paper']}, {table['table']}, row {line['row']}"
             for (corpus, task, metric, setting), figure in zip(table["columns"], line["figures"], strict=True):
                 mean, std = figure if isinstance(figure, list) else (figure, None)
-                measured = Measurement(task, metric, setting, mean, std, table["n"])
+                measured = Measurement(task=task, metric=metric, setting=setting, mean=mean, std=std, n=table["n"])
                 rows += rows_of(line["model"], corpus, SPLIT, [measured], quoted_from=source)
     return Quoted(str(record["paper"]), tuple(rows), tuple(record["shown"]), tuple(record["notes"]))
 
