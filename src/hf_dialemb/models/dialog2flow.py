@@ -22,7 +22,7 @@ from .label_pairs import LabelledUtterances, LabelPair
 from .layout import Truncation, tokenize_utterances
 from .losses import hard_targets, soft_targets, target_contrastive
 from .method import Method
-from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
+from .utterance import UtteranceEncoder, UtteranceExamples, UtteranceOutput, positives_first
 
 OBJECTIVES = {"single": ("actions",), "joint": ("acts", "slots")}
 """The label spaces of a target; each has a contrastive head of its own."""
@@ -70,12 +70,7 @@ class Dialog2FlowConfig(UtteranceConfig):
 
 
 class _Side(NamedTuple):
-    """One side of the pairs of a batch.
-
-    Attributes:
-        vectors: Unit vectors, (N, P).
-        labels: All labels that each carries, (N, K) int64, filled with -1.
-    """
+    """One side of a batch's pairs: unit vectors (N, P), and all labels that each carries (N, K), filled with -1."""
 
     vectors: Tensor
     labels: Tensor
@@ -159,7 +154,7 @@ class Dialog2FlowModel(UtteranceEncoder):
         return torch.stack(losses).mean()
 
 
-class Dialog2FlowExamples:
+class Dialog2FlowExamples(UtteranceExamples):
     """Pairs of utterances of one label (section 3 and appendix B); example i is a pure function of (seed, epoch, i).
 
     Args:
@@ -187,16 +182,8 @@ class Dialog2FlowExamples:
     def __len__(self) -> int:
         return min(map(len, self.spaces))
 
-    def length(self, index: int) -> int:
-        """Returns 1: the model sorts utterances by length itself, and batches stay mixed."""
-        return 1
-
     def example(self, epoch: int, index: int) -> list[LabelPair]:
-        """Draws a pair of each label space.
-
-        Returns:
-            One pair per label space, its label's vector with it.
-        """
+        """Draws a pair of each label space, its label's vector with it."""
         pairs = []
         for space in self.spaces:
             # A longer space is walked in longer steps, so that all of its labels have their turn in every epoch.
@@ -212,11 +199,7 @@ def collate(
     config: Dialog2FlowConfig,
     truncation: Truncation,
 ) -> dict[str, Tensor]:
-    """Lays out B examples of one pair per label space.
-
-    Returns:
-        The arguments of `Dialog2FlowModel.contrast`.
-    """
+    """Lays out B examples of one pair per label space, as `Dialog2FlowModel.contrast` takes them."""
     texts = [text for example in examples for pair in example for text in pair.texts]
     batch = tokenize_utterances(texts, tokenizer, config.max_tokens, truncation)
     batch = {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}

@@ -58,13 +58,7 @@ class Truncation:
 def tokenize(
     dialogues: Sequence[Dialogue], tokenizer: PreTrainedTokenizerBase, config: DialogueConfig, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lays out dialogues as padded batches, without markers: roles and turns are explicit.
-
-    Args:
-        dialogues: B dialogues.
-        tokenizer: A fast tokenizer.
-        config: The model's `DialogueConfig`.
-        count: Updated with what was dropped.
+    """Lays out B dialogues without markers: roles and turns are explicit; ``count`` is told what was dropped.
 
     Returns:
         ``input_ids``, ``attention_mask``, ``role_ids``, ``turn_ids``, each (B, L) int64, padded on the right to the
@@ -186,10 +180,11 @@ def _truncate(pieces: list[list[int]], budget: int, keep: str, whole_turns: bool
 def _row(
     pieces: list[list[int]], roles: list[int], opening: list[int], closing: list[int]
 ) -> tuple[list[int], list[int], list[int]]:
-    """Returns the tokens of a sequence, and whose each is and of which turn; what frames it is said by who is beside."""
+    """Returns the tokens of a sequence, whose each is and of which turn; what frames it is said by who is beside."""
     said = [(piece, role) for piece, role in zip(pieces, roles, strict=True) if piece] or [([], roles[0])]
     lengths = [len(piece) for piece, _ in said]
     lengths[0] += len(opening)
     lengths[-1] += len(closing)
     tokens = [*opening, *chain.from_iterable(piece for piece, _ in said), *closing]
-    return tokens, np.repeat([role for _, role in said], lengths).tolist(), np.arange(len(said)).repeat(lengths).tolist()
+    speakers = np.repeat([role for _, role in said], lengths)
+    return tokens, speakers.tolist(), np.arange(len(said)).repeat(lengths).tolist()
