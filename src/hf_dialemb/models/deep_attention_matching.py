@@ -184,14 +184,14 @@ def collate(
     examples: list[RankingExample],
     tokenizer: PreTrainedTokenizerBase,
     config: DeepAttentionMatchingConfig,
-    truncation: Truncation,
+    count: Truncation,
 ) -> dict[str, Tensor]:
     """Lays out the turns of B contexts (B, T, L), absent ones first and masked, and K candidates of each (B, K, M).
 
     Raises:
         InputError: The examples have different numbers of candidates.
     """
-    truncation.unit = "contexts and responses"
+    count.unit = "contexts and responses"
     texts = candidates_of(examples)
     said = [turn.content for example in examples for turn in example.context]
     tokens = remembered_ids([*said, *texts], tokenizer)
@@ -199,9 +199,9 @@ def collate(
     kept = [_last_words(turns, config) for turns in contexts]
     responses = [tokens[text][-config.max_response_tokens :] for text in texts]
     for before, after in zip(contexts, kept, strict=True):
-        truncation.add(sum(map(len, before)), sum(map(len, after)), not any(before))
+        count.add(sum(map(len, before)), sum(map(len, after)), not any(before))
     for text, response in zip(texts, responses, strict=True):
-        truncation.add(len(tokens[text]), len(response), not tokens[text])
+        count.add(len(tokens[text]), len(response), not tokens[text])
     width = max([1, *map(len, kept)])
     turns: list[list[int]] = []
     for context in kept:
@@ -234,8 +234,7 @@ METHOD = Method(
     paper="mehri-eskenazi-2019-multi",
     suite="mgt",
     what=(
-        "Every word of a response is matched with every word of a context, layer by layer, and what fits is "
-        "the score; neither has a vector of its own. In training the true response is to be found among "
-        "others."
+        "Every word of a response is matched with every word of a context, layer by layer, and what fits is the score; "
+        "neither has a vector of its own. In training the true response is to be found among others."
     ),
 )

@@ -195,10 +195,10 @@ class Dial2VecExamples:
 
 
 def collate(
-    examples: list[list[Dialogue]], tokenizer: PreTrainedTokenizerBase, config: Dial2VecConfig, truncation: Truncation
+    examples: list[list[Dialogue]], tokenizer: PreTrainedTokenizerBase, config: Dial2VecConfig, count: Truncation
 ) -> dict[str, Tensor]:
     """Lays out B examples of N samples: `tokenize`'s batch, each tensor (B, N, L)."""
-    batch = tokenize([sample for samples in examples for sample in samples], tokenizer, config, truncation)
+    batch = tokenize([sample for samples in examples for sample in samples], tokenizer, config, count)
     return {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}
 
 
@@ -214,8 +214,8 @@ METHOD = Method(
     paper="liu-etal-2022-dial2vec",
     suite="dial2vec",
     what=(
-        "An intact dialogue competes in training with copies whose one side was replaced by random "
-        "utterances, and only in the intact one do the speakers' words fit each other: each side guides the "
-        "learning of the other's vector."
+        "An intact dialogue competes in training with copies whose one side was replaced by random utterances, and "
+        "only in the intact one do the speakers' words fit each other: each side guides the learning of the other's "
+        "vector."
     ),
 )

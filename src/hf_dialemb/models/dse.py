@@ -127,12 +127,12 @@ class DSEExamples(UtteranceExamples):
 
 
 def collate(
-    examples: list[tuple[str, str]], tokenizer: PreTrainedTokenizerBase, config: DSEConfig, truncation: Truncation
+    examples: list[tuple[str, str]], tokenizer: PreTrainedTokenizerBase, config: DSEConfig, count: Truncation
 ) -> dict[str, Tensor]:
     """Lays out B pairs, (B, 2, L); of a long text the start stays, or the end where queries may be of several turns."""
     keep = "start" if config.query_turns == "1" else "end"
     texts = [text for pair in examples for text in pair]
-    batch = tokenize_utterances(texts, tokenizer, config.max_tokens, truncation, keep)
+    batch = tokenize_utterances(texts, tokenizer, config.max_tokens, count, keep)
     return {name: tensor.unflatten(0, (-1, 2)) for name, tensor in batch.items()}
 
 
@@ -148,7 +148,7 @@ METHOD = Method(
     paper="zhou-etal-2022-learning",
     suite="dse",
     what=(
-        "An utterance and what follows it are a positive pair in training; the other utterances of the batch "
-        "are its negatives, those near it weighted up. The vector of an utterance is the mean of its tokens'."
+        "An utterance and what follows it are a positive pair in training; the other utterances of the batch are its "
+        "negatives, those near it weighted up. The vector of an utterance is the mean of its tokens'."
     ),
 )

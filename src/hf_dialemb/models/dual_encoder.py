@@ -103,9 +103,8 @@ class TowerRanker(Ranker):
         return input_ids.gather(1, source), (place < kept).to(attention_mask.dtype)
 
     def _embed_all(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
-        vectors: Tensor = in_parts(
-            partial(self.encode_texts, tower=tower), attention_mask, _ROWS, input_ids, attention_mask
-        )
+        encode = partial(self.encode_texts, tower=tower)
+        vectors: Tensor = in_parts(encode, attention_mask, _ROWS, input_ids, attention_mask)
         return vectors.float()
 
 
@@ -192,10 +191,7 @@ class DualEncoderModel(TowerRanker, WordRanker):
 
 
 def collate(
-    examples: list[RankingExample],
-    tokenizer: PreTrainedTokenizerBase,
-    config: TowerRankerConfig,
-    truncation: Truncation,
+    examples: list[RankingExample], tokenizer: PreTrainedTokenizerBase, config: TowerRankerConfig, count: Truncation
 ) -> dict[str, Tensor]:
     """Lays out B contexts (B, L) and the K candidates of each (B, K, M); see `Ranker.forward`.
 
@@ -205,8 +201,8 @@ def collate(
     assert config.marker_ids is not None
     *speakers, marker = config.marker_ids
     contexts = [example.context for example in examples]
-    batch = context_ids(contexts, tokenizer, speakers[: len(ROLES)], config.max_context_tokens, truncation)
-    found = response_ids(candidates_of(examples), tokenizer, marker, config.max_response_tokens, truncation)
+    batch = context_ids(contexts, tokenizer, speakers[: len(ROLES)], config.max_context_tokens, count)
+    found = response_ids(candidates_of(examples), tokenizer, marker, config.max_response_tokens, count)
     return with_candidates(batch, found)
 
 
@@ -222,7 +218,7 @@ METHOD = Method(
     paper="mehri-eskenazi-2019-multi",
     suite="mgt",
     what=(
-        "Two LSTMs over words read a context and a response; the product of their last states is the score. "
-        "In training the true response is to be found among others."
+        "Two LSTMs over words read a context and a response; the product of their last states is the score. In "
+        "training the true response is to be found among others."
     ),
 )

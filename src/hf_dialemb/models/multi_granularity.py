@@ -236,11 +236,11 @@ def collate(
     examples: list[RankingExample],
     tokenizer: PreTrainedTokenizerBase,
     config: MultiGranularityConfig,
-    truncation: Truncation,
+    count: Truncation,
 ) -> dict[str, Tensor]:
     """Lays out contexts and candidates as every member does."""
     first = config.member_configs[0]
-    return MEMBERS[first.model_type].collate(examples, tokenizer, first, truncation)
+    return MEMBERS[first.model_type].collate(examples, tokenizer, first, count)
 
 
 METHOD = Method(
@@ -256,9 +256,9 @@ METHOD = Method(
     paper="mehri-eskenazi-2019-multi",
     suite="mgt",
     what=(
-        "Several rankers of responses answer together: the probability of a response is the mean of theirs. "
-        "Members learnt from negatives at one distance from the true response each, or differ in their seed "
-        "or checkpoint alone. The vector of a context or a response is the members' unit vectors, one after "
-        "the other, whose cosine is the mean of theirs."
+        "Several rankers of responses answer together: the probability of a response is the mean of theirs. Members "
+        "learnt from negatives at one distance from the true response each, or differ in their seed or checkpoint "
+        "alone. The vector of a context or a response is the members' unit vectors, one after the other, whose cosine "
+        "is the mean of theirs."
     ),
 )

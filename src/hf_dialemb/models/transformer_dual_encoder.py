@@ -102,7 +102,7 @@ METHOD = Method(
     paper="mehri-eskenazi-2019-multi",
     suite="mgt",
     what=(
-        "A pretrained encoder reads a context and a response; the product of their vectors is the score. In "
-        "training the true response is to be found among others."
+        "A pretrained encoder reads a context and a response; the product of their vectors is the score. In training "
+        "the true response is to be found among others."
     ),
 )
