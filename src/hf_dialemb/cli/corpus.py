@@ -33,7 +33,16 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         "example: dialemb corpus stats --corpus sgd --data-dir data --split test --output sgd_test.jsonl",
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="action", parser_class=Parser)
-    for add_action in (_add_list, _add_check, _add_convert, _add_stats, _add_show, _add_unify, _add_leakage, _add_benchmark):
+    for add_action in (
+        _add_list,
+        _add_check,
+        _add_convert,
+        _add_stats,
+        _add_show,
+        _add_unify,
+        _add_leakage,
+        _add_benchmark,
+    ):
         add_action(actions)
 
 

@@ -24,15 +24,17 @@ WORD = r"(?u)[\u3400-\u9fff]|\b\w\w+\b"
 _FEW = 100  # a word of one dialogue tells nothing about any other, but fewer dialogues cannot afford to lose it
 
 
+class _Fitted(DialogueReader):
+    fitted_on_input: ClassVar[bool] = True
+
+
 @dataclass(frozen=True)
-class TfidfEncoder(DialogueReader):
+class TfidfEncoder(_Fitted):
     """TF-IDF reduced by a truncated SVD to so many components; smaller vocabularies keep all of theirs."""
 
     name: str = "tfidf"
     components: int = 256
     seed: int = 0
-
-    fitted_on_input: ClassVar[bool] = True
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         """Fits on the dialogues and returns their vectors, ``(N, D)`` float32 with D <= components."""
@@ -49,7 +51,7 @@ class TfidfEncoder(DialogueReader):
 
 
 @dataclass(frozen=True)
-class LdaEncoder(DialogueReader):
+class LdaEncoder(_Fitted):
     """Latent Dirichlet allocation (Blei et al., 2003): a dialogue's vector are its shares of topics, which sum to one.
 
     dial2vec compares itself with it (section 4.3) without saying how many topics there are; here they are about as many
@@ -60,8 +62,6 @@ class LdaEncoder(DialogueReader):
     topics: int = 20
     passes: int = 20
     seed: int = 0
-
-    fitted_on_input: ClassVar[bool] = True
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         """Fits on the dialogues and returns their shares of topics, ``(N, topics)`` float32 in [0, 1]."""
@@ -75,7 +75,7 @@ class LdaEncoder(DialogueReader):
 
 
 @dataclass(frozen=True)
-class Doc2VecEncoder(DialogueReader):
+class Doc2VecEncoder(_Fitted):
     """Vectors that predict the words of their dialogue (PV-DBOW; Le and Mikolov, 2014), by gensim.
 
     dial2vec compares itself with it (section 4.3). ``negatives`` words are drawn against each word of a document.
@@ -86,8 +86,6 @@ class Doc2VecEncoder(DialogueReader):
     passes: int = 40
     negatives: int = 5
     seed: int = 0
-
-    fitted_on_input: ClassVar[bool] = True
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         """Fits on the dialogues and returns their vectors, ``(N, size)`` float32, zero for one without a known word."""
@@ -110,11 +108,8 @@ class Doc2VecEncoder(DialogueReader):
         return np.asarray(model.dv.vectors, dtype=np.float32) * np.array(known, dtype=np.float32)[:, None]
 
 
-BASELINES: Mapping[str, type[TfidfEncoder | LdaEncoder | Doc2VecEncoder]] = {
-    "tfidf": TfidfEncoder,
-    "lda": LdaEncoder,
-    "doc2vec": Doc2VecEncoder,
-}
+BASELINES: Mapping[str, type[TfidfEncoder | LdaEncoder | Doc2VecEncoder]]
+BASELINES = {each.name: each for each in (TfidfEncoder, LdaEncoder, Doc2VecEncoder)}
 """What a spec calls them."""
 
 

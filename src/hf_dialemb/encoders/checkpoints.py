@@ -51,8 +51,7 @@ class DialogueModelEncoder(DialogueReader):
         """Returns one vector per dialogue, ``(N, D)`` float32."""
         from ..models.encoder import encode
 
-        vectors: NDArray[np.float32] = encode(self.model, self.tokenizer, dialogues, batch_size=self.batch_size)
-        return vectors
+        return encode(self.model, self.tokenizer, dialogues, batch_size=self.batch_size)
 
     def encode_speakers(self, dialogues: Sequence[Dialogue]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Returns a vector for each role, ``(N, R, D)``, and how many tokens it is the mean of, ``(N, R)``."""

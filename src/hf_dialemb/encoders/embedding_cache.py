@@ -58,9 +58,8 @@ class EmbeddingCache:
     def find(self, keys: Iterable[str]) -> dict[str, Kept]:
         """Reads the vectors of those dialogues that are there, by their keys."""
         if self._files is None:
-            self._files = {}
-            for file in sorted(self.folder.glob("rows-*.safetensors")):
-                self._index(file)
+            files = sorted(self.folder.glob("rows-*.safetensors"))
+            self._files = {key: file for file in files for key in _keys(file)}
         wanted: dict[Path, set[str]] = {}
         for key in keys:
             if key in self._files:
@@ -88,18 +87,6 @@ class EmbeddingCache:
     def _list_file(self, key: str) -> Path:
         return self.folder / f"list-{key}.safetensors"
 
-    def _index(self, file: Path) -> None:
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            with safe_open(file, "numpy") as tensors:
-                keys = _texts(tensors.get_tensor("keys"))
-        except (OSError, SafetensorError) as error:
-            _pass_over(file, error)
-            return
-        if self._files is not None:
-            self._files.update(dict.fromkeys(keys, file))
-
     def _rows(self, file: Path, sought: set[str]) -> list[tuple[str, Kept]]:
         found = _read(file)
         if found is None:
@@ -124,6 +111,17 @@ def embedding_cache(folder: Path, spec: str) -> EmbeddingCache:
 
 def _texts(digits: NDArray[np.generic]) -> list[str]:
     return [row.tobytes().hex() for row in digits]
+
+
+def _keys(file: Path) -> list[str]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, "numpy") as tensors:
+            return _texts(tensors.get_tensor("keys"))
+    except (OSError, SafetensorError) as error:
+        _pass_over(file, error)
+        return []
 
 
 def _checksum(arrays: Arrays) -> str:

@@ -38,10 +38,9 @@ class DialogueReader(ABC):
 
 
 class EncoderSpec(NamedTuple):
-    """What a spec such as ``"MODEL@utterances"`` stands for.
+    """What a spec such as ``"MODEL@utterances"``, the name, stands for.
 
     Attributes:
-        name: The spec itself.
         kind: How the model loads.
         path: A folder or Hub id, the file of ``words``, the model of ``api``; empty for the other baselines.
         level: ``"dialogue"`` embeds the whole text at once, ``"utterances"`` averages over turns.

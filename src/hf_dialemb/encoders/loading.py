@@ -38,10 +38,7 @@ class VectorEncoder:
     spec: str = ""
 
     def encode(self, dialogues: Any) -> NDArray[np.float32]:  # noqa: ANN401 - see as_dialogues
-        """Embeds N dialogues: lists of chat messages, `Dialogue` objects, a ``datasets.Dataset``, or a path.
-
-        Returns:
-            (N, D) float32; row i belongs to dialogue i.
+        """Embeds N dialogues, (N, D) float32: lists of messages, `Dialogue` objects, a ``datasets.Dataset``, or a path.
 
         Raises:
             InputError: There is none, or one is malformed; the sentence says where.
@@ -49,10 +46,7 @@ class VectorEncoder:
         return np.asarray(self.inner.encode(as_dialogues(dialogues)), dtype=np.float32)
 
     def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embeds N utterances, each by itself.
-
-        Returns:
-            (N, D) float32.
+        """Embeds N utterances, each by itself, (N, D) float32.
 
         Raises:
             InputError: What is given is no list of strings.
@@ -98,7 +92,7 @@ def load_encoder(
             package; a ``SentenceTransformer``; or an encoder that was loaded already.
         tokenizer: Of a model object; by default the one beside the weights that it was loaded from.
         batch_size: How many texts or dialogues go through the model at once.
-        device: Such as ``"cuda"``; by default a GPU where there is one.
+        device: By default a GPU where there is one.
 
     Raises:
         InputError: There is no such model, its training is not finished, or the object is no model.

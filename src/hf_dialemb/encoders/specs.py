@@ -16,10 +16,11 @@ from dataclasses import asdict
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from ..models import method_of
 from ..models.errors import InputError
+from ..models.shipped import sha256
 from ..runs.folder import RunFolder
 from .baselines import BASELINES, load_baseline
 from .checkpoints import checkpoint_encoder
@@ -82,32 +83,24 @@ def find_encoder(spec: str) -> EncoderSpec:
 
 
 def load_encoder(spec: str, *, batch_size: int = 32, device: str | None = None) -> Encoder:
-    """Loads an encoder by name.
+    """Loads an encoder by its spec; its vectors are float32 and not normalised beyond what the model does itself.
 
-    Args:
-        spec: A model, then perhaps ``@`` and words parted by commas.
+    Models are
 
-            Models are
+    - ``tfidf``, ``lda``, ``doc2vec``: fitted without labels on the very dialogues that they encode, see
+      `hf_dialemb.encoders.baselines`;
+    - ``words:PATH``: the mean of word vectors from a file, see `hf_dialemb.encoders.word_vectors`;
+    - ``api:MODEL``: a model of an endpoint, see `hf_dialemb.encoders.endpoint`;
+    - ``dialogue-minilm`` or another encoder that comes with the package, see `hf_dialemb.weights`;
+    - a folder or Hub id of one of this package's dialogue encoders, or of its rankers of responses, to which a dialogue
+      is a context;
+    - a folder or Hub id of an encoder of texts: one of this package's utterance encoders, a sentence-transformers
+      model, or any other that ``AutoModel`` loads.
 
-            - ``tfidf``, ``lda``, ``doc2vec``: fitted without labels on the very dialogues that they encode, see
-              `hf_dialemb.encoders.baselines`;
-            - ``words:PATH``: the mean of word vectors from a file, see `hf_dialemb.encoders.word_vectors`;
-            - ``api:MODEL``: a model of an endpoint, see `hf_dialemb.encoders.endpoint`;
-            - ``dialogue-minilm`` or another encoder that comes with the package, see `hf_dialemb.weights`;
-            - a folder or Hub id of one of this package's dialogue encoders, or of its rankers of responses, to which a
-              dialogue is a context;
-            - a folder or Hub id of an encoder of texts: one of this package's utterance encoders, a
-              sentence-transformers model, or any other that ``AutoModel`` loads (then the mean of its last layer's
-              tokens, or the first token with ``cls``).
-
-            Encoders of texts, ``words:`` and ``api:`` have levels: ``dialogue``, the default, embeds all turns joined
-            by spaces and cut at the model's limit, with a warning that counts what was cut; ``utterances`` gives the
-            mean of the vectors of a dialogue's turns. ``whitened`` goes with every model.
-        batch_size: How many texts, or dialogues, go through the model at once.
-        device: Such as ``"cuda"``; by default a GPU where there is one.
-
-    Returns:
-        The encoder; its vectors are float32 and not normalised beyond what the model does itself.
+    Encoders of texts, ``words:`` and ``api:`` have levels: ``dialogue`` embeds all turns joined by spaces and cut at
+    the model's limit, with a warning that counts what was cut; ``utterances`` gives the mean of the vectors of a
+    dialogue's turns. ``whitened`` goes with every model. So many texts, or dialogues, go through a model at once, by
+    default on a GPU where there is one.
 
     Raises:
         InputError: The model is not found, or does not have what the words ask for.
@@ -226,25 +219,19 @@ def _hub_path(model: str) -> str:
 def _source(found: EncoderSpec) -> Iterator[str]:
     """Lists what a model's vectors come from, without where it lies."""
     if found.kind in BASELINES:
-        settings: dict[str, Any] = asdict(BASELINES[found.kind]())
-        yield json.dumps(settings)
+        yield json.dumps(asdict(BASELINES[found.kind]()))
     elif found.kind == "api":
         yield from (found.path, endpoint_url())
     elif found.kind == "words":
-        yield _digest(Path(found.path))
+        yield sha256(Path(found.path))
     elif Path(found.path).is_dir():
         folder = Path(found.path)
         files = {path for pattern in (*_FILES, *_MODULES) for path in folder.glob(pattern) if path.is_file()}
         for path in sorted(path for path in files if not path.name.startswith(_NOT_OF_IT)):
-            yield from (path.relative_to(folder).as_posix(), _digest(path))
+            yield from (path.relative_to(folder).as_posix(), sha256(path))
     else:
         from huggingface_hub import try_to_load_from_cache
 
         yield found.path
         config = try_to_load_from_cache(found.path, "config.json")  # in a folder named for the commit
         yield Path(config).parent.name if isinstance(config, str) else ""
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..models.backbones import short_reason
 from ..models.errors import InputError
 from .encoder import EncoderSpec
 from .text_models import TextEncoder
@@ -27,25 +28,19 @@ class StaticVectors:
             tensors = load_file(folder / _MODULE / "model.safetensors")
             self._tokenizer = Tokenizer.from_file(str(folder / _MODULE / "tokenizer.json"))
         except Exception as error:  # the libraries below are of Rust, and raise what they like
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
-            raise InputError(f"'{folder}' cannot be read ({reason[:300]}); fetch or make the model again") from None
+            reason = short_reason(error)
+            raise InputError(f"'{folder}' cannot be read ({reason}); fetch or make the model again") from None
         self._table = tensors["embeddings"].astype(np.float32) * tensors["weights"][:, None]
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embeds N texts, ``(N, D)`` float32; zero for one without a word piece."""
-        parts = [texts[start : start + _PART] for start in range(0, len(texts), _PART)]
-        return np.concatenate([*map(self._embed, parts)])
-
-    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         result = np.zeros((len(texts), self._table.shape[1]), dtype=np.float32)
-        for row, ids in self._tokens(texts):
-            result[row] = self._table[ids].mean(axis=0)
+        for start in range(0, len(texts), _PART):
+            part = list(texts[start : start + _PART])
+            for row, encoded in enumerate(self._tokenizer.encode_batch(part, add_special_tokens=False), start):
+                if encoded.ids:
+                    result[row] = self._table[encoded.ids].mean(axis=0)
         return result
-
-    def _tokens(self, texts: Sequence[str]) -> Iterator[tuple[int, list[int]]]:
-        for row, encoded in enumerate(self._tokenizer.encode_batch(list(texts), add_special_tokens=False)):
-            if encoded.ids:
-                yield row, encoded.ids
 
 
 def is_static(path: str) -> bool:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.dialogue import Dialogue
+from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
 from .encoder import EncoderSpec
 
 if TYPE_CHECKING:
     import torch
+    from transformers import PreTrainedTokenizerBase
 
     from ..models.utterance import UtteranceEncoder
 
@@ -73,31 +75,21 @@ def dialogue_texts(dialogues: Sequence[Dialogue], marks: SpeakerMarks | None = N
     """Writes each dialogue as one text: its turns, perhaps behind marks, joined by spaces; refuses none at all."""
     if not dialogues:
         raise InputError("dialogues: got none, expected at least one; check the corpus and the split")
-    if marks is None:
-        return [" ".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
-    return [
-        " ".join(
-            f"{marks.system if turn.role == 'assistant' else marks.user} {turn.content}" for turn in dialogue.turns
-        )
-        for dialogue in dialogues
-    ]
+
+    def written(turn: Turn) -> str:
+        if marks is None:
+            return turn.content
+        return f"{marks.system if turn.role == 'assistant' else marks.user} {turn.content}"
+
+    return [" ".join(map(written, dialogue.turns)) for dialogue in dialogues]
 
 
-def embed_utterances(
-    model: UtteranceEncoder,
-    tokenizer: Any,  # noqa: ANN401 - any of transformers' classes
-    batch_size: int = 32,
-) -> TextEmbedder:
+def embed_utterances(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, batch_size: int) -> TextEmbedder:
     """Makes an embedder of texts from an utterance encoder, which becomes float32, as in its published form."""
     from ..models.utterance import encode_utterances
 
     model.float()  # type: ignore[no-untyped-call]
-
-    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors: NDArray[np.float32] = encode_utterances(model, tokenizer, texts, batch_size=batch_size)
-        return vectors
-
-    return embed
+    return partial(encode_utterances, model, tokenizer, batch_size=batch_size)
 
 
 def sentence_encoder(found: EncoderSpec, batch_size: int, device: str) -> TextEncoder:
@@ -108,7 +100,7 @@ def sentence_encoder(found: EncoderSpec, batch_size: int, device: str) -> TextEn
     return TextEncoder(found.name, sentence_embedder(model, batch_size), found.level)
 
 
-def sentence_embedder(model: Any, batch_size: int = 32) -> TextEmbedder:  # noqa: ANN401
+def sentence_embedder(model: Any, batch_size: int) -> TextEmbedder:  # noqa: ANN401
     """Makes an embedder of texts from a loaded SentenceTransformer; it warns when it cuts some at the model's limit."""
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -132,6 +124,7 @@ def transformers_encoder(found: EncoderSpec, batch_size: int, device: str) -> Te
     from transformers import AutoModel, AutoTokenizer
 
     from ..models.backbones import has_decoder, load_pretrained
+    from ..models.utterance import mean_of_tokens
 
     tokenizer = load_pretrained(AutoTokenizer, found.path)
     model = load_pretrained(AutoModel, found.path).to(device=device, dtype=torch.float32).eval()
@@ -142,7 +135,7 @@ def transformers_encoder(found: EncoderSpec, batch_size: int, device: str) -> Te
     marks = _marks_of(tokenizer) if found.level == "dialogue" else None
     positions = getattr(model.config, "max_position_embeddings", None) or MAX_TOKENS
     limit = min(MAX_TOKENS, tokenizer.model_max_length, positions)
-    pool = _first_token if found.cls else _mean_of_tokens
+    pool = _first_token if found.cls else mean_of_tokens
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
         lengths = _lengths(tokenizer, texts)
@@ -151,20 +144,14 @@ def transformers_encoder(found: EncoderSpec, batch_size: int, device: str) -> Te
         result = np.zeros((len(texts), model.config.hidden_size), dtype=np.float32)
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
-            batch = tokenizer(
-                [texts[row] for row in rows], truncation=True, max_length=limit, padding=True, return_tensors="pt"
-            ).to(device)
+            chosen = [texts[row] for row in rows]
+            batch = tokenizer(chosen, truncation=True, max_length=limit, padding=True, return_tensors="pt").to(device)
             with torch.inference_mode():
                 hidden = model(**batch).last_hidden_state  # (B, L, D)
                 result[rows] = pool(hidden, batch["attention_mask"]).float().cpu().numpy()
         return result
 
     return TextEncoder(found.name, embed, found.level, marks)
-
-
-def _mean_of_tokens(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    weights = mask.unsqueeze(-1).float()  # (B, L, 1)
-    return (hidden * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 
 
 def _first_token(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -85,11 +85,8 @@ class InputWhitenedEncoder:
                 f"model '{self.name}': got vectors that are all the same, expected some to whiten; give more dialogues"
             ) from None
         if matrix.shape[1] == len(vectors) - 1:
-            logger.warning(
-                "model '%s': %d vectors are too few to whiten, all become equally far from each other; give more",
-                self.name,
-                len(vectors),
-            )
+            few = "model '%s': %d vectors are too few to whiten, all become equally far from each other; give more"
+            logger.warning(few, self.name, len(vectors))
         return apply_whitening(vectors, mean, matrix)
 
 

@@ -36,8 +36,8 @@ class WordVectors:
         result = np.zeros((len(texts), self._size), dtype=np.float32)
         unknown = 0
         for row, words in enumerate(written):
-            forms = (next((form for form in (word, word.lower()) if form in self._found), None) for word in words)
-            known = [self._found[form] for form in forms if form is not None]
+            forms = (word if word in self._found else word.lower() for word in words)
+            known = [self._found[form] for form in forms if form in self._found]
             if known:
                 result[row] = np.mean(known, axis=0)
             unknown += not known

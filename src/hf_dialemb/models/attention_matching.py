@@ -18,11 +18,7 @@ _CHANNELS = (32, 16)  # of the two convolutions
 
 
 class AttentiveBlock(nn.Module):
-    """What follows attention: residual and layer normalisation, a layer of ReLUs, both again.
-
-    Args:
-        size: D.
-    """
+    """What follows attention: residual and layer normalisation, a layer of ReLUs, both again; ``size`` is D."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -41,8 +37,7 @@ class AttentiveBlock(nn.Module):
 class SimilarityReader(nn.Module):
     """Two 3-D convolutions, each with ELU and max pooling, over turns, their tokens and those of a response.
 
-    Args:
-        channels: C, number of similarities of each pair of tokens.
+    ``channels`` are C, the similarities of each pair of tokens.
     """
 
     def __init__(self, channels: int) -> None:
@@ -67,26 +62,14 @@ def number_of_features(turns: int, turn_tokens: int, response_tokens: int) -> in
 def pool(image: Tensor) -> Tensor:
     """Takes the maxima of 3 x 3 x 3 cells, with TensorFlow's padding ``SAME``: an odd place more goes to the end.
 
-    Args:
-        image: (N, C, T, L, M).
-
-    Returns:
-        (N, C, ceil(T / 3), ceil(L / 3), ceil(M / 3)).
+    (N, C, T, L, M) becomes (N, C, ceil(T / 3), ceil(L / 3), ceil(M / 3)).
     """
     padding = tuple(int(size % 3 == 1) for size in image.shape[-3:])  # two places more: one goes to the start
     return nn.functional.max_pool3d(image, 3, padding=padding, ceil_mode=True)
 
 
 def self_attend(hidden: Tensor, mask: Tensor) -> Tensor:
-    """Lets each token of a text attend to all of them.
-
-    Args:
-        hidden: (N, L, D).
-        mask: (N, L).
-
-    Returns:
-        (N, L, D).
-    """
+    """Lets each token of a text attend to all of them, (N, L, D) and a mask (N, L) to (N, L, D)."""
     scores = similarity(hidden, hidden, "nld,nmd->nlm")
     return torch.einsum("nlm,nmd->nld", _weights(scores, mask.unsqueeze(1)), hidden)
 
@@ -96,15 +79,10 @@ def cross_attend(turns: Tensor, responses: Tensor, turn_mask: Tensor, response_m
 
     Without projections both directions have the same scores, and these are a similarity of the image too.
 
-    Args:
-        turns: (B, T, L, D).
-        responses: (B, K, M, D).
-        turn_mask: (B, T, L).
-        response_mask: (B, K, M).
-
     Returns:
-        What the turns' tokens take from the candidates (B, K, T, L, D), what the candidates' take from the turns
-        (B, K, T, M, D), and the scaled products of their vectors (B, K, T, L, M).
+        Of turns (B, T, L, D) and responses (B, K, M, D): what the turns' tokens take from the candidates
+        (B, K, T, L, D), what the candidates' take from the turns (B, K, T, M, D), and the scaled products of their
+        vectors (B, K, T, L, M).
     """
     scores = similarity(turns, responses, "btld,bkmd->bktlm")
     to_response = _weights(scores, response_mask[:, :, None, None, :])
@@ -128,11 +106,7 @@ def positions(length: int, like: Tensor) -> Tensor:
     """Makes sinusoidal positions (Vaswani et al., 2017, section 3.5), (length, D).
 
     They multiply the word vectors by the root of D; here the positions are divided by it instead, so that similarities
-    stay as large as without positions.
-
-    Args:
-        length: Positions from 0.
-        like: A tensor (..., D) of the wanted width, precision and device.
+    stay as large as without positions. Width, precision and device are those of ``like`` (..., D).
     """
     size = int(like.shape[-1])
     half = (size + 1) // 2
@@ -143,15 +117,9 @@ def positions(length: int, like: Tensor) -> Tensor:
 
 
 def last_tokens(ids: Tensor, mask: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Keeps the last real tokens of each text, moved to its start.
+    """Keeps at most so many last real tokens of each text, moved to its start; the mask may be 1 anywhere.
 
-    Args:
-        ids: (..., L) int64.
-        mask: 1 for real tokens, (..., L), anywhere in it.
-        size: How many are kept at most.
-
-    Returns:
-        Ids and boolean mask, each (..., min(L, size)).
+    Ids and mask (..., L) become ids and a boolean mask (..., min(L, size)).
     """
     real = mask.bool()
     count = real.sum(-1, keepdim=True)
@@ -161,15 +129,9 @@ def last_tokens(ids: Tensor, mask: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def last_turns(ids: Tensor, mask: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Keeps the last turns that have a token, moved to the end; those without one count as absent.
+    """Keeps at most so many last turns that have a token, moved to the end; those without one count as absent.
 
-    Args:
-        ids: (B, T, L) int64.
-        mask: 1 for real tokens, (B, T, L).
-        size: How many turns are kept at most.
-
-    Returns:
-        Ids and boolean mask, each (B, min(T, size), L).
+    Ids and mask (B, T, L) become ids and a boolean mask (B, min(T, size), L).
     """
     present = mask.bool().any(-1)
     order = present.int().argsort(dim=1, stable=True)[:, -size:, None].expand(-1, -1, ids.shape[-1])

@@ -21,11 +21,7 @@ class MethodModel(PreTrainedModel):
 
     @classmethod
     def build(
-        cls,
-        backbone: str | None,
-        dialogues: Sequence[Dialogue],
-        dropout: float | None = None,
-        **settings: Any,  # noqa: ANN401 - the config checks them
+        cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
         """Builds an untrained model.
 
@@ -47,30 +43,29 @@ class MethodModel(PreTrainedModel):
         """Stops learning where the settings say so."""
 
 
-class BackboneModel(MethodModel):
-    """A model around ``self.encoder``, any encoder that `AutoModel` loads, without its pooler."""
+class AnyAttention:
+    """Says that a model computes attention as its backbone does, in whatever way is asked for."""
 
-    config: EncoderConfig
-    base_model_prefix = "backbone"
-    supports_gradient_checkpointing = True
     _supports_sdpa = True
     _supports_flash_attn = True
     _supports_flex_attn = True
     _supports_attention_backend = True
 
+
+class BackboneModel(AnyAttention, MethodModel):
+    """A model around ``self.encoder``, any encoder that `AutoModel` loads, without its pooler."""
+
+    config: EncoderConfig
+    base_model_prefix = "backbone"
+    supports_gradient_checkpointing = True
+
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__(config)
-        self.encoder = AutoModel.from_config(config.encoder_config)
-        if getattr(self.encoder, "pooler", None) is not None:
-            self.encoder.pooler = None  # never used; left in, DDP would wait for its gradients
+        self.encoder = without_pooler(config)
 
     @classmethod
     def build(
-        cls,
-        backbone: str | None,
-        dialogues: Sequence[Dialogue],
-        dropout: float | None = None,
-        **settings: Any,  # noqa: ANN401
+        cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
         """See `MethodModel`; the dialogues are not needed."""
         assert backbone is not None, "settings without a backbone are refused before"
@@ -78,10 +73,7 @@ class BackboneModel(MethodModel):
 
     @classmethod
     def from_backbone(
-        cls,
-        name: str,
-        dropout: float | None = None,
-        **settings: Any,  # noqa: ANN401 - the config checks them
+        cls, name: str, dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
         """Builds an untrained encoder around a pretrained backbone.
 
@@ -97,31 +89,25 @@ class BackboneModel(MethodModel):
         Raises:
             InputError: A setting is wrong, or the backbone's tokenizer is not a fast one.
         """
-        backbone, tokenizer, limit, tables = load_backbone(name, dropout)
+        backbone = load_backbone(name, dropout)
         config_class: Any = cls.config_class
-        config = config_class(encoder_config=backbone.config, **settings)
-        config.fit(limit, name)
-        check_range("frozen_layers", config.frozen_layers, 0, backbone.config.num_hidden_layers)
-        cls.prepare_tokenizer(tokenizer, config)
-        if len(tokenizer) > backbone.get_input_embeddings().num_embeddings:
-            backbone.resize_token_embeddings(len(tokenizer))
+        config = config_class(encoder_config=backbone.encoder.config, **settings)
+        config.fit(backbone.positions, name)
+        check_range("frozen_layers", config.frozen_layers, 0, backbone.encoder.config.num_hidden_layers)
+        cls.prepare_tokenizer(backbone.tokenizer, config)
+        backbone.make_room()
         model = cls(config)
-        weights = {key: value for key, value in backbone.state_dict().items() if not key.startswith("pooler.")}
-        model.encoder.load_state_dict(weights, strict=True)
-        model.take_tables(tables, name)
+        backbone.fill(model.encoder)
+        model.take_tables(backbone.tables, name)
         model.train(False)
-        return model, tokenizer
+        return model, backbone.tokenizer
 
     @torch.no_grad()
     def take_tables(self, tables: Mapping[str, Tensor], name: str) -> None:
-        """Takes over the tables of turns and roles that a checkpoint of this package has beside its encoder.
-
-        Args:
-            tables: By parameter name; those that this model has none of are left.
-            name: Where they come from, for messages.
+        """Takes over a checkpoint's tables of turns and roles, by parameter name; others than its own are left.
 
         Raises:
-            InputError: The settings ask for another size.
+            InputError: The settings ask for another size than that of the checkpoint ``name``.
         """
         own = dict(self.named_parameters())
         for key in tables.keys() & own.keys():
@@ -134,18 +120,12 @@ class BackboneModel(MethodModel):
 
     @staticmethod
     def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: Any) -> None:  # noqa: ANN401
-        """Gives the tokenizer what the method needs, in place: added tokens, chat template, length limit.
-
-        Args:
-            tokenizer: The backbone's.
-            config: The method's config; may be completed.
-        """
+        """Gives the tokenizer what the method needs (tokens, chat template, length limit), and completes the config."""
         raise NotImplementedError
 
-    def get_input_embeddings(self) -> nn.Module:
+    def get_input_embeddings(self) -> Any:  # noqa: ANN401 - a module
         """Returns the backbone's token table."""
-        table: nn.Module = self.encoder.get_input_embeddings()
-        return table
+        return self.encoder.get_input_embeddings()
 
     def set_input_embeddings(self, value: nn.Module) -> None:
         """Replaces the backbone's token table."""
@@ -175,30 +155,55 @@ class BackboneModel(MethodModel):
 
 
 class Backbone(NamedTuple):
-    """A pretrained encoder.
+    """A pretrained encoder, and its tokenizer.
 
     Attributes:
-        encoder: The model.
-        tokenizer: Its tokenizer.
+        name: Its folder or Hub id.
         positions: How many positions it has, if it says.
         tables: Of a checkpoint of this package, its parameters outside of encoder and heads.
     """
 
+    name: str
     encoder: Any
     tokenizer: PreTrainedTokenizerBase
     positions: int | None
     tables: dict[str, Tensor]
 
+    def check_positions(self, config: Any, *limits: str) -> None:  # noqa: ANN401 - a MethodConfig
+        """Refuses settings of longer sequences than there are positions."""
+        for limit in limits:
+            value = getattr(config, limit)
+            if self.positions is not None and value > self.positions:
+                raise InputError(
+                    f"{limit}: got {value}, expected at most {self.positions}, the positions of '{self.name}'"
+                )
+
+    def make_room(self) -> None:
+        """Gives all words of the tokenizer a vector."""
+        if len(self.tokenizer) > self.encoder.get_input_embeddings().num_embeddings:
+            self.encoder.resize_token_embeddings(len(self.tokenizer))
+
+    def fill(self, *encoders: Any) -> None:  # noqa: ANN401
+        """Copies the weights into encoders `without_pooler`."""
+        weights = {key: value for key, value in self.encoder.state_dict().items() if not key.startswith("pooler.")}
+        for encoder in encoders:
+            encoder.load_state_dict(weights, strict=True)
+
+
+def without_pooler(config: Any) -> Any:  # noqa: ANN401 - whatever class the config names
+    """Makes the encoder of a config; a pooler would never be used, and DDP would wait for its gradients."""
+    encoder = AutoModel.from_config(config.encoder_config)
+    if getattr(encoder, "pooler", None) is not None:
+        encoder.pooler = None
+    return encoder
+
 
 def load_backbone(name: str, dropout: float | None) -> Backbone:
-    """Loads a pretrained encoder.
+    """Loads a pretrained encoder; of a checkpoint of this package, what it was built around.
 
     Args:
         name: Folder or Hub id of any encoder that `AutoModel` loads, or of one of this package.
         dropout: Replaces its hidden and attention dropout; None keeps them.
-
-    Returns:
-        The encoder; of a checkpoint of this package, what it was built around.
 
     Raises:
         InputError: The dropout is out of range, or the tokenizer is missing or not a fast one.
@@ -214,13 +219,9 @@ def load_backbone(name: str, dropout: float | None) -> Backbone:
         tokenizer.pad_token = tokenizer.eos_token  # never attended to, so any token serves
     # Learning takes float32 weights, whatever they were published in; bf16 and fp16 are settings of the training.
     backbone, tables = load_pretrained(AutoModel, name).float(), {}
-    backbone.config.dtype = torch.float32
     if isinstance(backbone, BackboneModel):
-        tables = {
-            key: value.detach()
-            for key, value in backbone.named_parameters()
-            if not key.startswith(("encoder.", "heads."))
-        }
+        parameters = backbone.named_parameters()
+        tables = {key: value.detach() for key, value in parameters if not key.startswith(("encoder.", "heads."))}
         backbone = backbone.encoder
     elif isinstance(backbone, MethodModel):
         raise InputError(
@@ -234,8 +235,8 @@ def load_backbone(name: str, dropout: float | None) -> Backbone:
     backbone.config.dtype = torch.float32
     if dropout is not None:
         check_range("dropout", dropout, 0, 1)
-        backbone.config.update({key: dropout for key in vars(backbone.config) if _is_dropout(key)})
-    return Backbone(backbone, tokenizer, _position_limit(backbone.config), tables)
+        backbone.config.update(dict.fromkeys(_DROPOUTS & vars(backbone.config).keys(), dropout))
+    return Backbone(name, backbone, tokenizer, _position_limit(backbone.config), tables)
 
 
 def autocast_off(tensor: torch.Tensor) -> torch.autocast:
@@ -247,6 +248,10 @@ _ROBERTA_KIN = {
     "camembert", "data2vec-text", "ibert", "longformer", "luke", "mpnet", "roberta", "roberta-prelayernorm",
     "xlm-roberta", "xlm-roberta-xl", "xmod",
 }  # fmt: skip
+_DROPOUTS = {
+    "hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout", "embedding_dropout",
+    "mlp_dropout",
+}  # fmt: skip
 
 
 def position_offset(config: Any) -> int:  # noqa: ANN401
@@ -257,11 +262,6 @@ def position_offset(config: Any) -> int:  # noqa: ANN401
 def _position_limit(config: Any) -> int | None:  # noqa: ANN401
     limit = getattr(config, "max_position_embeddings", None)
     return None if limit is None or limit < 1 else limit - position_offset(config)  # XLNet says -1: any number
-
-
-def _is_dropout(key: str) -> bool:
-    return key in {"hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout",
-                   "embedding_dropout", "mlp_dropout"}  # fmt: skip
 
 
 def _layers(encoder: nn.Module, count: int) -> nn.ModuleList:

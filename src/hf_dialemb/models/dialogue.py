@@ -54,15 +54,9 @@ def plain(text: str) -> str:
 
 
 def action_name(acts: Iterable[str], slots: Iterable[str]) -> str:
-    """Names what a turn does: acts, a space, slots.
+    """Names what a turn does, such as ``"inform, request area, food"``; empty without acts and slots.
 
-    Args:
-        acts: Dialogue acts, in any order.
-        slots: Slots, in any order.
-
-    Returns:
-        Such as ``"inform, request area, food"``, both lists sorted, so that one action has one name (Dialog2Flow keeps
-        the annotated order); empty without acts and slots.
+    Both lists are sorted, so that one action has one name (Dialog2Flow keeps the annotated order).
     """
     return " ".join(", ".join(sorted(set(names))) for names in (list(acts), list(slots)) if names)
 
@@ -97,15 +91,7 @@ class Dialogue:
     def from_messages(
         cls, messages: Sequence[Mapping[str, Any]], id: str = "", domains: Sequence[str] = ()
     ) -> Dialogue:
-        """Builds a dialogue from chat messages.
-
-        Args:
-            messages: Mappings with ``role`` and ``content``, optionally ``dialogue_acts``, ``slots``, ``intents``.
-            id: The dialogue's name.
-            domains: The dialogue's labels.
-
-        Returns:
-            The dialogue.
+        """Builds a dialogue of mappings: ``role``, ``content``, optionally ``dialogue_acts``, ``slots``, ``intents``.
 
         Raises:
             InputError: A message is malformed; the sentence names the message and the field.
@@ -127,12 +113,6 @@ class Dialogue:
     @classmethod
     def from_json(cls, record: Any) -> Dialogue:  # noqa: ANN401 - whatever a JSON line holds
         """Builds a dialogue from a parsed JSON object (see the module's first lines).
-
-        Args:
-            record: The parsed object.
-
-        Returns:
-            The dialogue.
 
         Raises:
             InputError: The object is malformed; the sentence names the field.
@@ -160,15 +140,7 @@ class Dialogue:
 
 
 def response_places(dialogue: Dialogue, responses: str) -> Iterator[int]:
-    """Lists which turns of a dialogue are responses.
-
-    Args:
-        dialogue: The dialogue.
-        responses: ``"assistant"``, ``"any"`` or ``"last"``; see `hf_dialemb.models.config.RankerConfig`.
-
-    Yields:
-        Their places; never the first turn, which has no context.
-    """
+    """Yields which turns are responses (see `RankerConfig`); never the first, which has no context."""
     for place in range(1, len(dialogue.turns)):
         if responses == "last" and place < len(dialogue.turns) - 1:
             continue

@@ -106,9 +106,6 @@ class DialogueCSEModel(UtteranceEncoder):
                 before and then those after), the true response, negatives.
             attention_mask: (B, C + N, L) int64; all 0 in the rows of absent turns.
 
-        Returns:
-            The output with ``loss``; ``similarities`` are (B, N, 1).
-
         Raises:
             InputError: A response has no context at all.
         """
@@ -140,12 +137,8 @@ class DialogueCSEModel(UtteranceEncoder):
                 ours, others = (self.project(each).unflatten(0, (batch, -1)) for each in (own, turns[:, 0]))
                 similarities = torch.bmm(ours, others.transpose(1, 2))
             own = own.unflatten(0, (batch, -1))
-        loss = nt_xent(
-            similarities,
-            present.new_ones(batch, 1),
-            self.config.loss_temperature,
-            divide_by_samples=self.config.loss_scale == "official",
-        )
+        temperature, official = self.config.loss_temperature, self.config.loss_scale == "official"
+        loss = nt_xent(similarities, present.new_ones(batch, 1), temperature, divide_by_samples=official)
         return UtteranceOutput(loss=loss, pooler_output=own[:, 0], similarities=similarities)
 
     def _match(self, ids: Tensor, mask: Tensor, guides: Tensor) -> tuple[Tensor, Tensor]:
@@ -184,16 +177,9 @@ def _turn_scorer(config: DialogueCSEConfig) -> nn.Sequential:
 
 
 def collate(
-    examples: list[ResponseInContext],
-    tokenizer: PreTrainedTokenizerBase,
-    config: DialogueCSEConfig,
-    truncation: Truncation,
+    examples: list[ResponseInContext], tokenizer: PreTrainedTokenizerBase, config: DialogueCSEConfig, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lays out B responses with context and negatives; rows of absent turns stay masked.
-
-    Returns:
-        ``input_ids``, ``attention_mask``, each (B, C + 1 + num_negatives, L) int64; see `DialogueCSEModel.contrast`.
-    """
+    """Lays out B responses with context and negatives, (B, C + 1 + num_negatives, L); absent turns are masked."""
     width = config.context_rows + 1 + config.num_negatives
     context, candidates = {}, {}  # row to text
     for start, example in zip(range(0, width * len(examples), width), examples, strict=True):
@@ -202,14 +188,12 @@ def collate(
         candidates.update({start + config.context_rows + place: text for place, text in enumerate(texts)})
     keep = "end" if config.context == "siamese_multi_turn" else "start"
     parts = [
-        (list(rows), tokenize_utterances(list(rows.values()), tokenizer, config.max_tokens, truncation, side))
+        (list(rows), tokenize_utterances(list(rows.values()), tokenizer, config.max_tokens, count, side))
         for rows, side in ((context, keep), (candidates, "start"))
     ]
     size = width * len(examples), max(part["input_ids"].shape[1] for _, part in parts)
-    batch = {
-        "input_ids": torch.full(size, tokenizer.pad_token_id or 0, dtype=torch.long),
-        "attention_mask": torch.zeros(size, dtype=torch.long),
-    }
+    fills = {"input_ids": tokenizer.pad_token_id or 0, "attention_mask": 0}
+    batch = {name: torch.full(size, fill, dtype=torch.long) for name, fill in fills.items()}
     for name, tensor in batch.items():
         for rows, part in parts:
             tensor[rows, : part[name].shape[1]] = part[name]
@@ -237,8 +221,8 @@ METHOD = Method(
     paper="liu-etal-2021-dialoguecse",
     suite="dialogue_cse",
     what=(
-        "A response competes in training with utterances from other dialogues. Every turn of the context "
-        "picks, token by token, what it matches in a candidate; in the true response that is most of it. The "
-        "vector of an utterance is the mean of its tokens'."
+        "A response competes in training with utterances from other dialogues. Every turn of the context picks, token "
+        "by token, what it matches in a candidate; in the true response that is most of it. The vector of an utterance "
+        "is the mean of its tokens'."
     ),
 )

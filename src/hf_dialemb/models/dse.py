@@ -20,7 +20,7 @@ from .gather import gather_rows
 from .layout import Truncation, tokenize_utterances
 from .losses import pair_contrastive
 from .method import Method
-from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
+from .utterance import UtteranceEncoder, UtteranceExamples, UtteranceOutput, positives_first
 
 
 @strict
@@ -59,12 +59,7 @@ class DSEModel(UtteranceEncoder):
     def contrast(self, input_ids: Tensor, attention_mask: Tensor) -> UtteranceOutput:  # type: ignore[override]
         """Contrasts pairs with everything else in the batch, that of other processes included (equations 1 to 3).
 
-        Args:
-            input_ids: (B, 2, L) int64: queries and responses.
-            attention_mask: (B, 2, L) int64.
-
-        Returns:
-            The output with ``loss``; both sides of a pair are anchors.
+        The ids (B, 2, L) are of queries and responses; both sides of a pair are anchors.
         """
         embeddings = self.embed(input_ids.flatten(0, 1), attention_mask.flatten(0, 1))  # (2B, D)
         with autocast_off(embeddings):
@@ -87,7 +82,7 @@ class DSEModel(UtteranceEncoder):
         return UtteranceOutput(loss=loss, pooler_output=embeddings.unflatten(0, (-1, 2))[:, 0], similarities=own)
 
 
-class DSEExamples:
+class DSEExamples(UtteranceExamples):
     """Pairs of utterances (section 3.1); example i does not depend on seed or epoch.
 
     Args:
@@ -123,13 +118,6 @@ class DSEExamples:
                 f"min_words {config.min_words}), expected at least one; add dialogues or lower min_words"
             )
 
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def length(self, index: int) -> int:
-        """Returns 1: the model sorts utterances by length itself, and batches stay mixed."""
-        return 1
-
     def example(self, epoch: int, index: int) -> tuple[str, str]:
         """Returns the texts of a query and its response."""
         number, at, span = self.items[index]
@@ -139,16 +127,12 @@ class DSEExamples:
 
 
 def collate(
-    examples: list[tuple[str, str]], tokenizer: PreTrainedTokenizerBase, config: DSEConfig, truncation: Truncation
+    examples: list[tuple[str, str]], tokenizer: PreTrainedTokenizerBase, config: DSEConfig, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lays out B pairs; of a text that is too long the start stays, or the end where queries may be of several turns.
-
-    Returns:
-        ``input_ids``, ``attention_mask``, each (B, 2, L) int64.
-    """
+    """Lays out B pairs, (B, 2, L); of a long text the start stays, or the end where queries may be of several turns."""
     keep = "start" if config.query_turns == "1" else "end"
     texts = [text for pair in examples for text in pair]
-    batch = tokenize_utterances(texts, tokenizer, config.max_tokens, truncation, keep)
+    batch = tokenize_utterances(texts, tokenizer, config.max_tokens, count, keep)
     return {name: tensor.unflatten(0, (-1, 2)) for name, tensor in batch.items()}
 
 
@@ -164,7 +148,7 @@ METHOD = Method(
     paper="zhou-etal-2022-learning",
     suite="dse",
     what=(
-        "An utterance and what follows it are a positive pair in training; the other utterances of the batch "
-        "are its negatives, those near it weighted up. The vector of an utterance is the mean of its tokens'."
+        "An utterance and what follows it are a positive pair in training; the other utterances of the batch are its "
+        "negatives, those near it weighted up. The vector of an utterance is the mean of its tokens'."
     ),
 )

@@ -5,9 +5,8 @@ two one-layer LSTMs over words, each with a word table of its own, and the dot p
 to find the true response among K. `TowerRanker` holds what any two encoders need to serve so.
 """
 
-from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 import torch
 from huggingface_hub.dataclasses import strict
@@ -17,14 +16,13 @@ from transformers import PreTrainedTokenizerBase
 from .backbone_model import autocast_off
 from .batching import in_parts
 from .config import ABOVE_ZERO, Range, Ranges, RankerConfig
-from .dialogue import ROLES, Dialogue
-from .errors import InputError
+from .dialogue import ROLES
 from .layout import UNLIMITED, Truncation
 from .markers import ranking_template
 from .method import Method
 from .ranker import Ranker, RankingExample, candidates_of, context_ids, response_ids, with_candidates
 from .ranking_examples import RankingExamples
-from .words import MARKS, begin_tables, word_tokenizer
+from .words import MARKS, WordRanker
 
 _ROWS = 64  # texts of like length that are encoded together, each such part padded to its own longest
 
@@ -57,13 +55,7 @@ class TowerRanker(Ranker):
     multiplies: ClassVar[bool] = True
 
     def encode_texts(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
-        """Embeds texts of like length, (N, L) to (N, D).
-
-        Args:
-            input_ids: (N, L) int64.
-            attention_mask: (N, L), padded on the right.
-            tower: ``"context"`` or ``"response"``.
-        """
+        """Embeds texts of like length, padded on the right, (N, L) to (N, D); ``tower``: "context" or "response"."""
         raise NotImplementedError
 
     def score(
@@ -111,9 +103,8 @@ class TowerRanker(Ranker):
         return input_ids.gather(1, source), (place < kept).to(attention_mask.dtype)
 
     def _embed_all(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
-        vectors: Tensor = in_parts(
-            partial(self.encode_texts, tower=tower), attention_mask, _ROWS, input_ids, attention_mask
-        )
+        encode = partial(self.encode_texts, tower=tower)
+        vectors: Tensor = in_parts(encode, attention_mask, _ROWS, input_ids, attention_mask)
         return vectors.float()
 
 
@@ -162,7 +153,7 @@ class WordTower(nn.Module):
         return found
 
 
-class DualEncoderModel(TowerRanker):
+class DualEncoderModel(TowerRanker, WordRanker):
     """Two LSTMs over words of the corpus."""
 
     config: DualEncoderConfig
@@ -181,28 +172,12 @@ class DualEncoderModel(TowerRanker):
         ):
             module.reset_parameters()
 
-    @classmethod
-    def build(
-        cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
-    ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """See `MethodModel`; the words are those of the dialogues, the backbone a text file of word vectors or nothing.
-
-        Raises:
-            InputError: A setting is wrong, or the file cannot be read.
-        """
-        if dropout:
-            raise InputError(f"dropout: got {dropout}, but dual_encoder has none; leave it out")
-        config = DualEncoderConfig(**settings)  # type: ignore[arg-type]
-        tokenizer = word_tokenizer(dialogues, config.vocabulary_size)
-        config.vocab_size = len(tokenizer)
-        config.marker_ids = [int(place) for place in tokenizer.convert_tokens_to_ids(list(MARKS))]  # type: ignore[union-attr]
-        tokenizer.chat_template = ranking_template(tokenizer, config.marker_ids)
+    @staticmethod
+    def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: DualEncoderConfig) -> None:
+        """See `WordRanker`."""
+        config.marker_ids = tokenizer.convert_tokens_to_ids(list(MARKS))  # type: ignore[assignment]
+        tokenizer.chat_template = ranking_template(tokenizer, config.marker_ids)  # type: ignore[arg-type]
         tokenizer.model_max_length = UNLIMITED
-        tokenizer.truncation_side = "left"
-        model = cls(config)
-        begin_tables(backbone, tokenizer, model.context.words, model.response.words)
-        model.train(False)
-        return model, tokenizer
 
     def get_input_embeddings(self) -> nn.Module:
         """Returns the word table of contexts; responses have one of their own."""
@@ -216,15 +191,9 @@ class DualEncoderModel(TowerRanker):
 
 
 def collate(
-    examples: list[RankingExample],
-    tokenizer: PreTrainedTokenizerBase,
-    config: TowerRankerConfig,
-    truncation: Truncation,
+    examples: list[RankingExample], tokenizer: PreTrainedTokenizerBase, config: TowerRankerConfig, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lays out B contexts and the K candidates of each.
-
-    Returns:
-        ``input_ids``, ``attention_mask``, each (B, L) int64; ``candidate_ids``, ``candidate_mask``, each (B, K, M).
+    """Lays out B contexts (B, L) and the K candidates of each (B, K, M); see `Ranker.forward`.
 
     Raises:
         InputError: The examples have different numbers of candidates, or a speaker that the model has no mark for.
@@ -232,8 +201,8 @@ def collate(
     assert config.marker_ids is not None
     *speakers, marker = config.marker_ids
     contexts = [example.context for example in examples]
-    batch = context_ids(contexts, tokenizer, speakers[: len(ROLES)], config.max_context_tokens, truncation)
-    found = response_ids(candidates_of(examples), tokenizer, marker, config.max_response_tokens, truncation)
+    batch = context_ids(contexts, tokenizer, speakers[: len(ROLES)], config.max_context_tokens, count)
+    found = response_ids(candidates_of(examples), tokenizer, marker, config.max_response_tokens, count)
     return with_candidates(batch, found)
 
 
@@ -249,7 +218,7 @@ METHOD = Method(
     paper="mehri-eskenazi-2019-multi",
     suite="mgt",
     what=(
-        "Two LSTMs over words read a context and a response; the product of their last states is the score. "
-        "In training the true response is to be found among others."
+        "Two LSTMs over words read a context and a response; the product of their last states is the score. In "
+        "training the true response is to be found among others."
     ),
 )

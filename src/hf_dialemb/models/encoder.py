@@ -87,32 +87,23 @@ class DialogueEncoder(BackboneModel):
             InputError: ``end_of_utterance`` is not in the vocabulary.
         """
         config.marker_ids = add_markers(tokenizer, config.num_roles)
-        _check_end_of_utterance(config, tokenizer)
-        opening, closing = wrapping(tokenizer)
-        config.opening_tokens, config.closing_tokens = (
-            int(config.wrapped and bool(token)) for token in (opening, closing)
-        )
+        token = config.end_of_utterance
+        if token is not None:
+            if token not in tokenizer.get_vocab():
+                raise InputError(
+                    f"end_of_utterance: '{token}' is not in the tokenizer's vocabulary; expected one of its tokens"
+                )
+            tokenizer.add_special_tokens({"extra_special_tokens": [token]}, replace_extra_special_tokens=False)
+        frame = [int(config.wrapped and bool(token)) for token in wrapping(tokenizer)]
+        config.opening_tokens, config.closing_tokens = frame
         set_template(tokenizer, config)
 
     def encode_tokens(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor,
-        role_ids: Tensor,
-        turn_ids: Tensor,
-        **kwargs: Any,  # noqa: ANN401
+        self, input_ids: Tensor, attention_mask: Tensor, role_ids: Tensor, turn_ids: Tensor, **kwargs: object
     ) -> Any:  # noqa: ANN401 - the backbone's own output class
-        """Runs the backbone over right-padded sequences with explicit roles and turns.
+        """Runs the backbone over sequences without markers, padded on the right, with explicit roles and turns.
 
-        Args:
-            input_ids: Token ids without markers, (B, L) int64.
-            attention_mask: 1 for real tokens, (B, L).
-            role_ids: (B, L) int64.
-            turn_ids: From 0, (B, L) int64.
-            **kwargs: Passed to the backbone.
-
-        Returns:
-            The backbone's output.
+        All are (B, L) int64, turns from 0; what else is given is passed to the backbone, whose output is returned.
         """
         mask = attention_mask.long()
         row = turn_ids
@@ -126,7 +117,7 @@ class DialogueEncoder(BackboneModel):
 
     def read(
         self, input_ids: Tensor, attention_mask: Tensor | None, role_ids: Tensor | None, turn_ids: Tensor | None,
-        **kwargs: Any,  # noqa: ANN401
+        **kwargs: object,
     ) -> tuple[Any, Tensor, Tensor, Tensor | None]:  # fmt: skip
         """Encodes rendered or explicit sequences.
 
@@ -171,13 +162,7 @@ class DialogueEncoder(BackboneModel):
     def pool(self, hidden: Tensor, mask: Tensor, role_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Pools token vectors (equation 4), and takes off what all dialogues of the training corpus have in common.
 
-        Args:
-            hidden: (B, L, D).
-            mask: 1 for tokens that count, (B, L).
-            role_ids: (B, L) int64.
-
-        Returns:
-            Dialogue embeddings (B, D) and speaker embeddings (B, R, D).
+        The vectors are (B, L, D), their mask and roles (B, L); returns dialogues' (B, D) and speakers' (B, R, D).
         """
         roles = nn.functional.one_hot(role_ids, self.config.num_roles).transpose(1, 2) * mask.unsqueeze(1)  # (B, R, L)
         sums = torch.bmm(roles.to(hidden.dtype), hidden)
@@ -192,17 +177,6 @@ def _positions_in_utterance(turn_ids: Tensor) -> Tensor:
     position = torch.arange(turn_ids.shape[1], device=turn_ids.device).expand_as(turn_ids)
     starts = torch.nn.functional.pad(turn_ids[:, 1:] != turn_ids[:, :-1], (1, 0), value=True)
     return position - torch.cummax(torch.where(starts, position, 0), dim=-1)[0]
-
-
-def _check_end_of_utterance(config: DialogueConfig, tokenizer: PreTrainedTokenizerBase) -> None:
-    token = config.end_of_utterance
-    if token is None:
-        return
-    if token not in tokenizer.get_vocab():
-        raise InputError(
-            f"end_of_utterance: '{token}' is not in the tokenizer's vocabulary; expected one of its tokens"
-        )
-    tokenizer.add_special_tokens({"extra_special_tokens": [token]}, replace_extra_special_tokens=False)
 
 
 def set_template(tokenizer: PreTrainedTokenizerBase, config: DialogueConfig) -> None:

@@ -9,16 +9,7 @@ class InputError(ValueError):
 
 
 def unknown_name(kind: str, got: str, known: Iterable[str]) -> InputError:
-    """Makes the error for a misspelt or unknown name.
-
-    Args:
-        kind: What the name stands for, such as ``"corpus"``.
-        got: The name that was given.
-        known: The names that exist.
-
-    Returns:
-        An error to raise, with the nearest known name as a suggestion.
-    """
+    """Makes the error for an unknown name of a kind, such as ``"corpus"``; it suggests the nearest known one."""
     names = sorted(known)
     near = get_close_matches(got, names, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""

@@ -29,14 +29,11 @@ def gather_rows(rows: Tensor, enabled: bool = True) -> tuple[Tensor, int]:
     """Concatenates the rows of all processes in the order of their ranks.
 
     With a loss that is the mean over a process's own anchors, and gradients averaged over processes as DDP and FSDP
-    do, a run on W processes has the gradients of one process with all W batches.
-
-    Args:
-        rows: (n, ...), of the same shape on every process.
-        enabled: False gives the rows back: where processes do not run in step, as in evaluation.
+    do, a run on W processes has the gradients of one process with all W batches. Without ``enabled``, as in evaluation,
+    where processes do not run in step, the rows are given back.
 
     Returns:
-        (W * n, ...), and the position of this process's first row in it.
+        Rows (n, ...) of all processes, (W * n, ...), and the position of this process's first row in it.
     """
     if not (enabled and dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
         return rows, 0

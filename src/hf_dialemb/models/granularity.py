@@ -19,22 +19,14 @@ from tqdm.auto import tqdm
 
 from .errors import InputError
 
-_COSINES = 2**21
-"""That a thread computes at once (8 MiB): large matrix products are faster."""
-_GATHERED = 2**21
-"""Numbers in the candidates' vectors that a thread holds at once (8 MiB)."""
-_THREADS = min(8, os.cpu_count() or 1)
-"""numpy sorts, gathers and multiplies without holding the interpreter's lock."""
-_ROUNDS = 8
-"""Of candidates for a draw, before the whole pool is ranked; a segment of its right size needs one or two."""
-_FEW = 32
-"""Segments of fewer than so many times the negatives wanted are ranked: candidates would often be the same."""
-_DIRECTIONS = 16
-"""Leading principal directions along which a sample is balanced."""
-_TIE = 4e-7
-"""Cosines of equal vectors differ by less in float32."""
-_CODES = 2**16 - 1
-"""Sampled cosines are sorted as 16-bit codes between the row's lowest and highest: a radix sort, 5 times as fast."""
+_COSINES = 2**21  # that a thread computes at once (8 MiB): large matrix products are faster
+_GATHERED = 2**21  # numbers in the candidates' vectors that a thread holds at once (8 MiB)
+_THREADS = min(8, os.cpu_count() or 1)  # numpy sorts, gathers and multiplies without holding the interpreter's lock
+_ROUNDS = 8  # of candidates for a draw, before the whole pool is ranked; a segment of its right size needs one or two
+_FEW = 32  # segments of fewer than so many times the negatives wanted are ranked: candidates would often be the same
+_DIRECTIONS = 16  # leading principal directions along which a sample is balanced
+_TIE = 4e-7  # cosines of equal vectors differ by less in float32
+_CODES = 2**16 - 1  # sampled cosines are sorted as codes between the row's extremes: a radix sort, 5 times as fast
 
 
 class Segments:
@@ -49,7 +41,7 @@ class Segments:
         exact: Computes the bounds from the cosines of all pairs, in N² time and linear memory; None does so for up to
             2 S responses.
         seed: Chooses the sample.
-        show_progress: Shows a progress bar if computing the bounds takes more than some seconds.
+        show_progress: Whether there is a bar where computing the bounds takes more than some seconds.
 
     Attributes:
         bounds: (N, L + 1) float32: segment l, from 1, has the cosines in (bounds[:, l], bounds[:, l - 1]]. A bound that
@@ -82,16 +74,15 @@ class Segments:
         self.bounds = np.empty((count, num_segments + 1), dtype=np.float32)
         self.bounds[:, 0], self.bounds[:, -1] = np.inf, -np.inf
         if self.exact:
-            width, fill = count, self._exact_bounds
+            width, bounds = count, self._exact_bounds
         else:
             sample = balanced_sample(self.vectors, sample_size, np.random.default_rng(seed))
-            width, fill = len(sample), _SampledBounds(self.vectors, self.vectors[sample], num_segments).compute
-        inner = self.bounds[:, 1:-1]
+            width, bounds = len(sample), _SampledBounds(self.vectors, self.vectors[sample], num_segments).compute
 
-        def work(rows: slice) -> None:
-            inner[rows] = fill(rows)
+        def fill(rows: slice) -> None:
+            self.bounds[rows, 1:-1] = bounds(rows)
 
-        _in_blocks(work, count, max(1, _COSINES // width), show_progress)
+        _in_blocks(fill, count, max(1, _COSINES // width), show_progress)
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -103,10 +94,7 @@ class Segments:
             rows: (n,) responses, in ``range(N)``.
             level: l from 1 (closest) to L (furthest).
             count: Negatives of each, 1 or more; different ones unless the segment has fewer.
-            generator: What is drawn is a function of its state, and of the other arguments.
-
-        Returns:
-            (n, count) int64, in ``range(N)``.
+            generator: What is drawn is a function of its state, and of the other arguments: (n, count) int64.
 
         Raises:
             InputError: There is no such level.
@@ -223,17 +211,9 @@ class _SampledBounds:
 def balanced_sample(vectors: np.ndarray, size: int, generator: np.random.Generator) -> np.ndarray:
     """Draws a sample that has its share of every region, so that its quantiles are nearer to the pool's.
 
-    The pool is halved at the median of the principal direction along which it is widest, and so is each half, until
-    there are as many cells as the sample has members; in the order of the cells, one member is drawn from each stretch
-    of N / S. Every vector is as likely to be drawn as any other.
-
-    Args:
-        vectors: (N, D).
-        size: S, the members wanted.
-        generator: Decides the draw.
-
-    Returns:
-        (S,) int64 rows; N of them if the pool has fewer.
+    The pool (N, D) is halved at the median of the principal direction along which it is widest, and so is each half,
+    until there are as many cells as the sample has members; in the order of the cells, one member is drawn from each
+    stretch of N / S. Every vector is as likely to be drawn as any other. Returns (S,) int64 rows, at most N.
     """
     count = len(vectors)
     size = min(size, count)
@@ -253,15 +233,7 @@ def balanced_sample(vectors: np.ndarray, size: int, generator: np.random.Generat
 
 
 def _first_distinct(before: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """Moves the first different numbers of each row of both to its front; -1 stands for none.
-
-    Args:
-        before: (n, count).
-        drawn: (n, candidates).
-
-    Returns:
-        (n, count).
-    """
+    """Takes the first different numbers of each row of (n, count) and (n, candidates), to (n, count); -1 is none."""
     merged = np.concatenate([before, drawn], axis=1)
     count = before.shape[1]
     order = np.argsort(merged < 0, axis=1, kind="stable")[:, :count]

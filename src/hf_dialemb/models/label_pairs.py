@@ -1,6 +1,7 @@
 """Utterances by label, and pairs of one label drawn from them (Dialog2Flow, appendix B)."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,10 +14,9 @@ _WORDS = re.compile(r"[a-zA-Z0-9'?]+")
 
 
 class LabelPair(NamedTuple):
-    """Two utterances that carry a label.
+    """An anchor and a positive that carry a label.
 
     Attributes:
-        texts: Anchor and positive.
         label: The label's number in its space.
         carried: All labels that each of them carries, by number.
         width: The most labels that any utterance of the space carries.
@@ -71,10 +71,7 @@ class LabelledUtterances:
 
     def _count(self, carried: dict[str, dict[str, None]], space: str) -> None:
         """Numbers utterances and labels, and leaves out labels of too few utterances."""
-        sizes: dict[str, int] = {}
-        for labels in carried.values():
-            for label in labels:
-                sizes[label] = sizes.get(label, 0) + 1
+        sizes = Counter(label for labels in carried.values() for label in labels)
         self.labels = sorted(label for label, size in sizes.items() if size >= self.config.min_utterances)
         rare = len(sizes) - len(self.labels)
         if rare:
@@ -106,11 +103,7 @@ class LabelledUtterances:
         return int(self.ends[-1])
 
     def pair(self, epoch: int, index: int) -> LabelPair:
-        """Draws a pair: within an epoch the anchors of a label go round its utterances, the positive is any other.
-
-        Returns:
-            The pair, without vector.
-        """
+        """Draws a pair: within an epoch the anchors of a label go round its utterances, the positive is any other."""
         label = int(np.searchsorted(self.ends, index, side="right"))
         members = self.members[label]
         offset = int(np.random.default_rng([self.seed, epoch, label, 0]).integers(len(members)))

@@ -58,13 +58,7 @@ class Truncation:
 def tokenize(
     dialogues: Sequence[Dialogue], tokenizer: PreTrainedTokenizerBase, config: DialogueConfig, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lays out dialogues as padded batches, without markers: roles and turns are explicit.
-
-    Args:
-        dialogues: B dialogues.
-        tokenizer: A fast tokenizer.
-        config: The model's `DialogueConfig`.
-        count: Updated with what was dropped.
+    """Lays out B dialogues without markers: roles and turns are explicit; ``count`` is told what was dropped.
 
     Returns:
         ``input_ids``, ``attention_mask``, ``role_ids``, ``turn_ids``, each (B, L) int64, padded on the right to the

@@ -27,7 +27,7 @@ def nt_xent(similarities: Tensor, present: Tensor, temperature: float, divide_by
         The sum over speakers, averaged over dialogues; a float32 (or float64) scalar, log N per speaker when nothing
         is learnt.
     """
-    negative_log = -torch.log_softmax(_precise(similarities) / temperature, dim=1)[:, 0]  # (B, R)
+    negative_log = -torch.log_softmax(precise(similarities) / temperature, dim=1)[:, 0]  # (B, R)
     loss = (negative_log * present).sum(dim=1).mean()
     return loss / similarities.shape[1] if divide_by_samples else loss
 
@@ -60,7 +60,7 @@ def pair_contrastive(
     Returns:
         The mean over anchors, a scalar; 0 where there is no negative.
     """
-    logits = _precise(similarities) / temperature
+    logits = precise(similarities) / temperature
     rows = torch.arange(len(logits), device=logits.device)
     excluded = torch.zeros_like(logits, dtype=torch.bool)
     excluded[rows, own] = True
@@ -89,42 +89,33 @@ def target_contrastive(similarities: Tensor, targets: Tensor, temperature: float
         similarities: Cosines of anchors and candidates, (A, C).
         targets: How much each candidate is a positive of each anchor, (A, C); rows sum to 1.
         temperature: Divides the cosines; above 0 (Dialog2Flow: 0.05).
-
-    Returns:
-        The mean over anchors, a scalar.
     """
-    return -(targets * torch.log_softmax(_precise(similarities) / temperature, dim=-1)).sum(-1).mean()
+    return -(targets * torch.log_softmax(precise(similarities) / temperature, dim=-1)).sum(-1).mean()
 
 
 def soft_targets(label_similarities: Tensor, shared: Tensor, temperature: float) -> Tensor:
-    """Targets that grow with the likeness of labels (Dialog2Flow, equation 4).
+    """Targets that grow with the likeness of labels (Dialog2Flow, equation 4), (A, C); rows sum to 1.
 
     Args:
         label_similarities: Cosines of the anchors' and the candidates' labels, (A, C).
         shared: Where a candidate carries the anchor's label, (A, C) bool; its likeness is 1, whatever other label it
             was drawn for.
         temperature: Divides the likeness; above 0 (Dialog2Flow: 0.35). Towards 0 the targets become `hard_targets`.
-
-    Returns:
-        (A, C); rows sum to 1.
     """
-    likeness = _precise(label_similarities).masked_fill(shared, 1.0)
+    likeness = precise(label_similarities).masked_fill(shared, 1.0)
     return torch.softmax(likeness / temperature, dim=-1)
 
 
 def hard_targets(shared: Tensor, like: Tensor) -> Tensor:
     """Targets of supervised contrastive learning: all candidates of the anchor's label alike (equation 1).
 
-    Args:
-        shared: Where a candidate carries the anchor's label, (A, C) bool; at least one per anchor.
-        like: A tensor of the wanted precision.
-
-    Returns:
-        (A, C); rows sum to 1.
+    Where a candidate carries the anchor's label is (A, C) bool, at least one per anchor; ``like`` has the wanted
+    precision. Returns (A, C); rows sum to 1.
     """
     counts = shared.sum(-1, keepdim=True)
-    return shared.to(_precise(like).dtype) / counts
+    return shared.to(precise(like).dtype) / counts
 
 
-def _precise(tensor: Tensor) -> Tensor:
+def precise(tensor: Tensor) -> Tensor:
+    """Returns a tensor in float32, or as it is in float64."""
     return tensor if tensor.dtype == torch.float64 else tensor.float()

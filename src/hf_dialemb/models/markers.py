@@ -16,17 +16,13 @@ _TEXT_ALONE = (
     "{%- if message['content'] is not string -%}"
     "{{- raise_exception('Got a message whose content is no text, expected text; join its parts') -}}{%- endif -%}"
 )
+_SPACE = "{%- if not loop.last -%}{{- ' ' -}}{%- endif -%}"
 
 
 def add_markers(tokenizer: PreTrainedTokenizerBase, num_roles: int) -> list[int]:
-    """Gives the tokenizer one special token per role; unused vocabulary entries serve where they exist.
+    """Gives the tokenizer a special token for each of 1 to 5 roles, or 6 with one for responses; returns their ids.
 
-    Args:
-        tokenizer: Changed in place.
-        num_roles: How many roles need a marker; 1 to 5, or 6 with one for responses.
-
-    Returns:
-        The markers' token ids in the order of `ROLES`.
+    Unused vocabulary entries serve where they exist.
     """
     vocabulary = tokenizer.get_vocab()
     unused = [f"[unused{10 + role}]" for role in range(num_roles)]
@@ -53,7 +49,7 @@ def escape(text: str, specials: Iterable[str]) -> str:
 def chat_template(
     tokenizer: PreTrainedTokenizerBase, markers: list[int], end_of_utterance: str, wrapped: bool, max_turns: int | None
 ) -> str:
-    """Writes the Jinja template that renders messages as `tokenize` of the encoder lays them out.
+    """Writes the Jinja template that renders messages as `tokenize` lays them out.
 
     Args:
         tokenizer: Holds the special tokens' texts.
@@ -61,74 +57,64 @@ def chat_template(
         end_of_utterance: Text of the token after each turn, or empty.
         wrapped: Whether the sequence starts and ends with the tokenizer's own special tokens.
         max_turns: Only the last so many turns are rendered; None for all.
-
-    Returns:
-        The template.
     """
-    names = [str(name) for name in tokenizer.convert_ids_to_tokens(markers)]
-    roles = ", ".join(f"'{role}': '{name}'" for role, name in zip(ROLES, names, strict=False))
-    escapes = "".join(f" | replace('{text}', '{text[0]} {text[1:]}')" for text in special_texts(tokenizer))
     start, end = wrapping(tokenizer) if wrapped else ("", "")
     turns = "messages" if max_turns is None else f"messages[-{max_turns}:]"
+    hint = " ~ (' (a prompt has the role system; leave it out)' if message['role'] == 'system' else '')"
     return (
-        f"{{%- set markers = {{{roles}}} -%}}{start}{{%- for message in {turns} -%}}"
-        "{%- if message['role'] not in markers -%}"
-        "{{- raise_exception('Unknown role ' ~ message['role'] ~ ': expected one of ' ~ (markers | join(', ')) ~ "
-        "(' (a prompt has the role system; leave it out)' if message['role'] == 'system' else '')) -}}"
-        f"{{%- endif -%}}{_TEXT_ALONE}"
-        "{{- markers[message['role']] -}}"
-        f"{{{{- message['content']{escapes} -}}}}{end_of_utterance}"
-        f"{{%- endfor -%}}{end}"
+        f"{_set_markers(tokenizer, markers)}{start}{{%- for message in {turns} -%}}{_speaker(hint)}"
+        f"{_content(tokenizer)}{end_of_utterance}{{%- endfor -%}}{end}"
     )
 
 
 def utterance_template(tokenizer: PreTrainedTokenizerBase) -> str:
-    """Writes the Jinja template that renders messages as one text: their contents, with a space between.
-
-    Args:
-        tokenizer: Holds the special tokens' texts.
-
-    Returns:
-        The template; a single message reads as its text alone does.
-    """
-    escapes = "".join(f" | replace('{text}', '{text[0]} {text[1:]}')" for text in special_texts(tokenizer))
-    start, end = ("".join(tokenizer.convert_ids_to_tokens(ids)) for ids in special_tokens_around(tokenizer))
-    return (
-        f"{start}{{%- for message in messages -%}}{_TEXT_ALONE}{{{{- message['content']{escapes} -}}}}"
-        f"{{%- if not loop.last -%}}{{{{- ' ' -}}}}{{%- endif -%}}{{%- endfor -%}}{end}"
-    )
+    """Writes the Jinja template that renders messages as one text: their contents, with a space between."""
+    start, end = _texts_around(tokenizer)
+    return f"{start}{{%- for message in messages -%}}{_TEXT_ALONE}{_content(tokenizer)}{_SPACE}{{%- endfor -%}}{end}"
 
 
 def ranking_template(tokenizer: PreTrainedTokenizerBase, markers: list[int]) -> str:
     """Writes the Jinja template that renders messages as a context, or as a response where a system message says so.
 
-    Args:
-        tokenizer: Holds the special tokens' texts.
-        markers: Token ids of the speakers' marks, and last that of a response.
-
-    Returns:
-        The template: before each message the mark of its speaker. Where the first message is of the role ``response``,
-        or of the role ``system`` with the content ``response``, which is how sentence-transformers hands on a prompt,
-        the mark of a response and the contents of all messages but that of the system.
+    Before each message of a context stands the mark of its speaker. A response begins with a message of the role
+    ``response``, or of the role ``system`` with the content ``response``, which is how sentence-transformers hands on a
+    prompt: then come the mark of a response, the last of the markers, and all messages but that of the system.
     """
-    *speakers, response = (str(name) for name in tokenizer.convert_ids_to_tokens(markers))
-    roles = ", ".join(f"'{role}': '{name}'" for role, name in zip(ROLES, speakers, strict=False))
-    escapes = "".join(f" | replace('{text}', '{text[0]} {text[1:]}')" for text in special_texts(tokenizer))
-    start, end = ("".join(tokenizer.convert_ids_to_tokens(ids)) for ids in special_tokens_around(tokenizer))
+    response = tokenizer.convert_ids_to_tokens(markers)[-1]
+    start, end = _texts_around(tokenizer)
     return (
-        f"{{%- set markers = {{{roles}}} -%}}{start}"
+        f"{_set_markers(tokenizer, markers[:-1])}{start}"
         "{%- if messages[0]['role'] == 'response' or "
         "(messages[0]['role'] == 'system' and messages[0]['content'] == 'response') -%}"
         f"{response}{{%- for message in messages -%}}"
-        f"{{%- if message['role'] != 'system' -%}}{_TEXT_ALONE}"
-        f"{{{{- message['content']{escapes} -}}}}{{%- if not loop.last -%}}{{{{- ' ' -}}}}{{%- endif -%}}"
+        f"{{%- if message['role'] != 'system' -%}}{_TEXT_ALONE}{_content(tokenizer)}{_SPACE}"
         "{%- endif -%}{%- endfor -%}{%- else -%}{%- for message in messages -%}"
-        "{%- if message['role'] not in markers -%}"
-        "{{- raise_exception('Unknown role ' ~ message['role'] ~ ': expected one of ' ~ (markers | join(', '))) -}}"
-        f"{{%- endif -%}}{_TEXT_ALONE}"
-        "{{- markers[message['role']] -}}"
-        f"{{{{- message['content']{escapes} -}}}}{{%- endfor -%}}{{%- endif -%}}{end}"
+        f"{_speaker()}{_content(tokenizer)}{{%- endfor -%}}{{%- endif -%}}{end}"
     )
+
+
+def _set_markers(tokenizer: PreTrainedTokenizerBase, markers: list[int]) -> str:
+    names = tokenizer.convert_ids_to_tokens(markers)
+    roles = ", ".join(f"'{role}': '{name}'" for role, name in zip(ROLES, names, strict=False))
+    return f"{{%- set markers = {{{roles}}} -%}}"
+
+
+def _speaker(hint: str = "") -> str:
+    """Writes the marker of a message's speaker; an error ends in the hint."""
+    return (
+        "{%- if message['role'] not in markers -%}"
+        "{{- raise_exception('Unknown role ' ~ message['role'] ~ ': expected one of ' ~ (markers | join(', '))"
+        f"{hint}) -}}}}{{%- endif -%}}{_TEXT_ALONE}{{{{- markers[message['role']] -}}}}"
+    )
+
+
+def _content(tokenizer: PreTrainedTokenizerBase) -> str:
+    escapes = "".join(f" | replace('{text}', '{text[0]} {text[1:]}')" for text in special_texts(tokenizer))
+    return f"{{{{- message['content']{escapes} -}}}}"
+
+
+def _texts_around(tokenizer: PreTrainedTokenizerBase) -> list[str]:
+    return ["".join(tokenizer.convert_ids_to_tokens(ids)) for ids in special_tokens_around(tokenizer)]
 
 
 def special_tokens_around(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:

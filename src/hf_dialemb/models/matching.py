@@ -26,9 +26,9 @@ def speaker_representations(
     Args:
         hidden: Token vectors, (B, L, D), floating.
         mask: 1 for real tokens, (B, L), integer or bool.
-        role_ids: Speaker of each token, (B, L), int64 in [0, num_roles).
-        turn_ids: Turn of each token counted from 0, (B, L), int64.
-        num_roles: Number of speakers R.
+        role_ids: Speaker of each token, (B, L) int64 in [0, R).
+        turn_ids: Turn of each token from 0, (B, L) int64.
+        num_roles: R.
         window: Tokens more than this many turns apart do not meet; at least 0.
 
     Returns:

@@ -45,12 +45,7 @@ class MergedConfig(UtteranceConfig):
 
 
 class Factors(NamedTuple):
-    """A linear layer's difference (out, in) as a product.
-
-    Attributes:
-        down: (rank, in); LoRA's A.
-        up: (out, rank); LoRA's B.
-    """
+    """A linear layer's difference (out, in) as a product: LoRA's A, (rank, in), and B, (out, rank)."""
 
     down: Tensor
     up: Tensor
@@ -59,8 +54,7 @@ class Factors(NamedTuple):
 class MergedModel(UtteranceEncoder):
     """An encoder of texts that is not trained itself.
 
-    Attributes:
-        adapter: Of linear layers, by name, what was added to the backbone's weights; empty unless they were cut.
+    ``adapter`` is what was added to the weights of linear layers, by name; empty unless they were cut.
     """
 
     config: MergedConfig
@@ -74,16 +68,13 @@ class MergedModel(UtteranceEncoder):
     def from_parts(
         cls, backbone: str, parts: Mapping[str, float], rank: int | None = None, max_tokens: int = 512
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Merges trainings of one backbone.
+        """Merges trainings of one backbone to an encoder, float32 in evaluation mode.
 
         Args:
             backbone: Folder or Hub id of what they began with.
             parts: The weight of each, by the folder or Hub id of a model of this package or of a plain encoder.
             rank: Cuts the differences of linear layers, and leaves all other weights the backbone's.
             max_tokens: Where texts are cut.
-
-        Returns:
-            The encoder, float32 in evaluation mode, and its tokenizer.
 
         Raises:
             InputError: There is no part, a weight is no number, or a part has another backbone, other shapes, or
@@ -140,8 +131,7 @@ def _moved(start: Mapping[str, Tensor], path: str, backbone: str) -> dict[str, T
                 "trainings of one backbone"
             )
         moved[name] = after.float() - before
-    distance = math.sqrt(sum(float(each.square().sum()) for each in moved.values()))
-    length = math.sqrt(sum(float(each.square().sum()) for each in start.values()))
+    distance, length = (math.sqrt(sum(float(each.square().sum()) for each in part.values())) for part in (moved, start))
     if distance == 0:
         raise InputError(f"parts: '{path}' moved nothing of '{backbone}' (its heads alone, if any); leave it out")
     if not distance < _FAR * length:

@@ -75,8 +75,7 @@ class Method:
             file of word vectors may then stand for the backbone.
         in_batch_negatives: Whether the other examples of a batch are its negatives, so that a batch needs two.
         trained: Whether a run trains it; what is put together of trained models is not.
-        prepare: Changes the trainer's arguments where the method's settings ask for it:
-            ``prepare(settings, arguments)``.
+        prepare: ``prepare(settings, arguments)`` changes the arguments of Trainer where the settings ask for it.
         title: What people call it.
         paper: Key of its paper in the package's bibliography, or a BibTeX entry of its own.
         suite: The benchmark suite of its paper.

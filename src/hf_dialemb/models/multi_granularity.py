@@ -20,6 +20,7 @@ from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
+from .backbone_model import AnyAttention
 from .backbones import load_pretrained, resolve_backbone
 from .config import RankerConfig, own_settings
 from .deep_attention_matching import METHOD as DEEP_ATTENTION_MATCHING
@@ -49,9 +50,7 @@ _UNTRAINABLE = (
 class MultiGranularityConfig(RankerConfig):
     """The settings of an ensemble are its members'; what `RankerConfig` holds is taken from the first of them.
 
-    Attributes:
-        members: The members' own configs, each with its ``model_type``.
-        marker_ids: Token ids of the members' marks; see `TowerRankerConfig`.
+    ``members`` are the members' own configs, each with its ``model_type``.
 
     Raises:
         InputError: There is no member, one is of an unknown type, or they lay out contexts and responses in different
@@ -67,8 +66,7 @@ class MultiGranularityConfig(RankerConfig):
         super().__post_init__(**kwargs)
         if not self.members:
             raise InputError(_UNTRAINABLE)
-        configs = self.member_configs
-        first, *others = configs
+        first, *others = self.member_configs
         for config in others:
             if MEMBERS[config.model_type].collate is not MEMBERS[first.model_type].collate:
                 raise InputError(
@@ -107,21 +105,17 @@ class MultiGranularityOutput(RankingOutput):
     """What the ensemble returns where there are candidates.
 
     Attributes:
-        logits: Logarithms of the candidates' probabilities (equation 7), (B, K).
+        logits: Logarithms of their probabilities (equation 7), (B, K).
         member_logits: The members' own scores, (B, L, K).
     """
 
     member_logits: Tensor | None = None
 
 
-class MultiGranularityModel(Ranker):
+class MultiGranularityModel(AnyAttention, Ranker):
     """L rankers that share a tokenizer, in one checkpoint."""
 
     config: MultiGranularityConfig
-    _supports_sdpa = True
-    _supports_flash_attn = True
-    _supports_flex_attn = True
-    _supports_attention_backend = True
 
     def __init__(self, config: MultiGranularityConfig) -> None:
         attention = config._attn_implementation  # None unless it was asked for
@@ -166,11 +160,12 @@ class MultiGranularityModel(Ranker):
             method = _method(load_pretrained(AutoConfig, folder).model_type, f"'{path}'")
             members.append(load_pretrained(method.model_class, folder))
             tokenizers.append(load_pretrained(AutoTokenizer, folder))
-            if _rules(tokenizers[-1]) != _rules(tokenizers[0]):
+            first, other = tokenizers[0], tokenizers[-1]
+            if _rules(first) != _rules(other):
                 raise InputError(
-                    f"members: got different tokenizers in '{paths[0]}' ({len(tokenizers[0]):,} tokens) and '{path}' "
-                    f"({len(tokenizers[-1]):,} tokens), expected one for all; train them on the same dialogues with "
-                    "the same vocabulary or backbone"
+                    f"members: got different tokenizers in '{paths[0]}' ({len(first):,} tokens) and '{path}' "
+                    f"({len(other):,} tokens), expected one for all; train them on the same dialogues with the same "
+                    "vocabulary or backbone"
                 )
         model = cls(MultiGranularityConfig(members=[member.config.to_diff_dict() for member in members]))
         for place, member in zip(model.members, members, strict=True):
@@ -178,10 +173,9 @@ class MultiGranularityModel(Ranker):
         model.train(False)
         return model, tokenizers[0]
 
-    def get_input_embeddings(self) -> nn.Module:
+    def get_input_embeddings(self) -> Any:  # noqa: ANN401 - a module
         """Returns the first member's table; the others have their own."""
-        table: nn.Module = self.members[0].get_input_embeddings()  # type: ignore[operator]
-        return table
+        return self.members[0].get_input_embeddings()  # type: ignore[operator]
 
     def rank(
         self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
@@ -212,14 +206,7 @@ class MultiGranularityModel(Ranker):
 
 
 def log_mean_probability(member_logits: Tensor) -> Tensor:
-    """Averages the probabilities of L members (equation 7).
-
-    Args:
-        member_logits: Their scores of K candidates, (B, L, K).
-
-    Returns:
-        The logarithm of the mean over L of the softmax over K, (B, K).
-    """
+    """Averages the probabilities of L members (equation 7): scores (B, L, K) to the logarithm of the mean, (B, K)."""
     return member_logits.log_softmax(-1).logsumexp(1) - math.log(member_logits.shape[1])
 
 
@@ -249,18 +236,11 @@ def collate(
     examples: list[RankingExample],
     tokenizer: PreTrainedTokenizerBase,
     config: MultiGranularityConfig,
-    truncation: Truncation,
+    count: Truncation,
 ) -> dict[str, Tensor]:
-    """Lays out B contexts and the K candidates of each, as every member does.
-
-    Returns:
-        The arguments of ``forward``.
-
-    Raises:
-        InputError: The examples have different numbers of candidates, or a speaker that the members have no mark for.
-    """
+    """Lays out contexts and candidates as every member does."""
     first = config.member_configs[0]
-    return MEMBERS[first.model_type].collate(examples, tokenizer, first, truncation)
+    return MEMBERS[first.model_type].collate(examples, tokenizer, first, count)
 
 
 METHOD = Method(
@@ -276,9 +256,9 @@ METHOD = Method(
     paper="mehri-eskenazi-2019-multi",
     suite="mgt",
     what=(
-        "Several rankers of responses answer together: the probability of a response is the mean of theirs. "
-        "Members learnt from negatives at one distance from the true response each, or differ in their seed "
-        "or checkpoint alone. The vector of a context or a response is the members' unit vectors, one after "
-        "the other, whose cosine is the mean of theirs."
+        "Several rankers of responses answer together: the probability of a response is the mean of theirs. Members "
+        "learnt from negatives at one distance from the true response each, or differ in their seed or checkpoint "
+        "alone. The vector of a context or a response is the members' unit vectors, one after the other, whose cosine "
+        "is the mean of theirs."
     ),
 )

@@ -103,11 +103,7 @@ class RankingExamples:
 
 
 class GivenExamples:
-    """Contexts whose candidates were drawn before, so that every model ranks the same ones.
-
-    Args:
-        examples: The true response first.
-    """
+    """Contexts whose candidates were drawn before, the true one first, so that every model ranks the same ones."""
 
     def __init__(self, examples: Sequence[RankingExample]) -> None:
         self.examples = list(examples)

@@ -9,16 +9,11 @@ from torch import Tensor
 
 
 def read_markers(input_ids: Tensor, mask: Tensor, markers: list[int]) -> tuple[Tensor, Tensor, Tensor]:
-    """Derives role and turn ids from the markers.
-
-    Args:
-        input_ids: Token ids, (B, L) int64.
-        mask: 1 for real tokens, (B, L) int64.
-        markers: Token ids of the roles' markers.
+    """Derives role and turn ids from the markers, whose token ids are in the order of the roles; all is (B, L) int64.
 
     Returns:
-        Which tokens are no markers and no padding (B, L) int64; role ids (B, L) int64; turn ids from 0 (B, L) int64.
-        Tokens before the first marker belong to the first turn; without any marker everything is turn 0 of role 0.
+        Which tokens are no markers and no padding; role ids; turn ids from 0. Tokens before the first marker belong to
+        the first turn; without any marker everything is turn 0 of role 0.
     """
     table = torch.tensor(markers, device=input_ids.device)
     is_marker = (input_ids.unsqueeze(-1) == table).any(-1) & mask.bool()
@@ -63,15 +58,12 @@ def numbered(body: Tensor, turns: Tensor) -> Tensor:
 def in_order(hidden: Tensor, places: Tensor | None) -> Tensor:
     """Puts vectors (B, T, D) where the tokens of a rendered sequence stand, (B, L, D); zeros for those without one.
 
-    Args:
-        hidden: (B, T, D).
-        places: Where each token's vector stands, (B, L), T for none; None leaves the vectors as they are.
+    The places (B, L) say where each token's vector stands, T for none; None leaves the vectors as they are.
     """
     if places is None:
         return hidden
-    return torch.nn.functional.pad(hidden, (0, 0, 0, 1)).gather(
-        1, places.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])
-    )
+    indices = places.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])
+    return torch.nn.functional.pad(hidden, (0, 0, 0, 1)).gather(1, indices)
 
 
 def kept_first(kept: Tensor) -> Tensor:

@@ -9,16 +9,13 @@ import numpy as np
 
 from .dialogue import Dialogue
 from .errors import InputError
+from .utterance import UtteranceExamples
 
 
 class ResponseInContext(NamedTuple):
-    """An example.
+    """A response, what was said before and after it, in order, and its negatives.
 
-    Attributes:
-        previous: What was said before the response, in order.
-        following: What was said after it, in order.
-        response: The response.
-        negatives: Utterances of its speaker's role from other dialogues; none is the response's text.
+    These are utterances of its speaker's role from other dialogues; none is the response's text.
     """
 
     previous: tuple[str, ...]
@@ -36,7 +33,7 @@ class _Said(NamedTuple):
     text: str
 
 
-class DialogueCSEExamples:
+class DialogueCSEExamples(UtteranceExamples):
     """Responses in their context (section 3); example i is a pure function of (seed, epoch, i).
 
     What a speaker says in one go is one turn (section 5.1.1). Every turn with a neighbour is a response once an epoch.
@@ -92,19 +89,8 @@ class DialogueCSEExamples:
             )
         return found
 
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def length(self, index: int) -> int:
-        """Returns 1: the model sorts utterances by length itself, and batches stay mixed."""
-        return 1
-
     def example(self, epoch: int, index: int) -> ResponseInContext:
-        """Makes an example.
-
-        Returns:
-            The response with its context and negatives.
-        """
+        """Returns a response with its context and negatives."""
         said = self.items[index]
         turns, reach = [turn.text for turn in self.turns[said.dialogue]], self.config.context_turns
         after = turns[said.place + 1 : said.place + 1 + reach] if self.config.next_turns else []

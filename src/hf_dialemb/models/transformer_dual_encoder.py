@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
 from huggingface_hub.dataclasses import strict
-from torch import Tensor, nn
-from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedTokenizerBase
+from torch import Tensor
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedTokenizerBase
 from transformers.configuration_utils import SubConfigSpec
 
-from .backbone_model import load_backbone
-from .config import check_range
+from .backbone_model import AnyAttention, load_backbone, without_pooler
 from .dialogue import ROLES, Dialogue
 from .dual_encoder import TowerRanker, TowerRankerConfig, collate
-from .errors import InputError
 from .layout import UNLIMITED
 from .markers import add_markers, ranking_template, special_tokens_around
 from .method import Method
@@ -44,21 +42,17 @@ class TransformerDualEncoderConfig(TowerRankerConfig):
         return int(self.encoder_config.hidden_size)  # type: ignore[union-attr]
 
 
-class TransformerDualEncoderModel(TowerRanker):
+class TransformerDualEncoderModel(AnyAttention, TowerRanker):
     """The means of a backbone's tokens."""
 
     config: TransformerDualEncoderConfig
     base_model_prefix = "backbone"
     supports_gradient_checkpointing = True
-    _supports_sdpa = True
-    _supports_flash_attn = True
-    _supports_flex_attn = True
-    _supports_attention_backend = True
 
     def __init__(self, config: TransformerDualEncoderConfig) -> None:
         super().__init__(config)
-        self.encoder = _without_pooler(config)
-        self.response_encoder = _without_pooler(config) if config.towers == "separate" else None
+        self.encoder = without_pooler(config)
+        self.response_encoder = without_pooler(config) if config.towers == "separate" else None
         self.post_init()  # type: ignore[no-untyped-call]
 
     @classmethod
@@ -71,45 +65,30 @@ class TransformerDualEncoderModel(TowerRanker):
             InputError: A setting is wrong, or the backbone cannot be used.
         """
         assert backbone is not None, "settings without a backbone are refused before"
-        pretrained, tokenizer, limit, _ = load_backbone(backbone, dropout)
-        config = TransformerDualEncoderConfig(encoder_config=pretrained.config, **settings)  # type: ignore[arg-type]
-        for name in ("max_context_tokens", "max_response_tokens"):
-            if limit is not None and getattr(config, name) > limit:
-                raise InputError(
-                    f"{name}: got {getattr(config, name)}, expected at most {limit}, the positions of '{backbone}'"
-                )
-        check_range("max_context_tokens", config.max_context_tokens, 8)
+        pretrained = load_backbone(backbone, dropout)
+        tokenizer = pretrained.tokenizer
+        config = TransformerDualEncoderConfig(encoder_config=pretrained.encoder.config, **settings)  # type: ignore[arg-type]
+        pretrained.check_positions(config, *config.limits)
         config.marker_ids = add_markers(tokenizer, len(ROLES) + 1)
         tokenizer.chat_template = ranking_template(tokenizer, config.marker_ids)
         tokenizer.model_max_length = UNLIMITED
         config.opening_tokens, config.closing_tokens = map(len, special_tokens_around(tokenizer))
         tokenizer.truncation_side = "left"
-        if len(tokenizer) > pretrained.get_input_embeddings().num_embeddings:
-            pretrained.resize_token_embeddings(len(tokenizer))
+        pretrained.make_room()
         model = cls(config)
-        weights = {key: value for key, value in pretrained.state_dict().items() if not key.startswith("pooler.")}
-        for tower in filter(None, (model.encoder, model.response_encoder)):
-            tower.load_state_dict(weights, strict=True)
+        pretrained.fill(*filter(None, (model.encoder, model.response_encoder)))
         model.train(False)
         return model, tokenizer
 
-    def get_input_embeddings(self) -> nn.Module:
+    def get_input_embeddings(self) -> Any:  # noqa: ANN401 - a module
         """Returns the token table of the tower of contexts."""
-        table: nn.Module = self.encoder.get_input_embeddings()
-        return table
+        return self.encoder.get_input_embeddings()
 
     def encode_texts(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
         """See `TowerRanker`."""
         encoder = self.encoder if tower == "context" or self.response_encoder is None else self.response_encoder
         hidden = encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
         return mean_of_tokens(hidden, attention_mask)
-
-
-def _without_pooler(config: TransformerDualEncoderConfig) -> Any:  # noqa: ANN401 - whatever class the config names
-    encoder = AutoModel.from_config(config.encoder_config)
-    if getattr(encoder, "pooler", None) is not None:
-        encoder.pooler = None
-    return encoder
 
 
 METHOD = Method(
@@ -123,7 +102,7 @@ METHOD = Method(
     paper="mehri-eskenazi-2019-multi",
     suite="mgt",
     what=(
-        "A pretrained encoder reads a context and a response; the product of their vectors is the score. In "
-        "training the true response is to be found among others."
+        "A pretrained encoder reads a context and a response; the product of their vectors is the score. In training "
+        "the true response is to be found among others."
     ),
 )

@@ -19,6 +19,7 @@ from .backbone_model import BackboneModel
 from .batching import embeddings, in_parts
 from .config import UtteranceConfig
 from .layout import Truncation, tokenize_utterances
+from .losses import precise
 from .markers import utterance_template
 
 _ROWS = 32  # utterances of like length that are encoded together, each such part padded to its own longest
@@ -61,10 +62,9 @@ class UtteranceEncoder(BackboneModel):
 
     def __init__(self, config: UtteranceConfig, objectives: Iterable[str] = ("pairs",)) -> None:
         super().__init__(config)
-        size = config.projection_size
-        self.heads = nn.ModuleDict(
-            {} if size is None else {name: _head(config.hidden_size, size) for name in objectives}
-        )
+        self.heads = nn.ModuleDict()
+        if config.projection_size is not None:
+            self.heads.update({name: _head(config.hidden_size, config.projection_size) for name in objectives})
         self.post_init()  # type: ignore[no-untyped-call]
 
     @torch.no_grad()
@@ -81,11 +81,7 @@ class UtteranceEncoder(BackboneModel):
         tokenizer.truncation_side = "right"
 
     def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        return_dict: bool = True,
-        **kwargs: Any,  # noqa: ANN401 - what `contrast` takes, or the backbone's own options
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, return_dict: bool = True, **kwargs: object
     ) -> UtteranceOutput | tuple[Any, ...]:
         """Embeds utterances, or computes the loss of a training batch.
 
@@ -111,28 +107,15 @@ class UtteranceEncoder(BackboneModel):
             )
         return output if return_dict else output.to_tuple()
 
-    def contrast(self, input_ids: Tensor, attention_mask: Tensor, **kwargs: Any) -> UtteranceOutput:  # noqa: ANN401
-        """Computes the loss of a training batch.
-
-        Args:
-            input_ids: (B, S, L) int64.
-            attention_mask: (B, S, L) int64.
-            **kwargs: What the method's ``collate`` adds.
-        """
+    def contrast(self, input_ids: Tensor, attention_mask: Tensor, **kwargs: object) -> UtteranceOutput:
+        """Computes the loss of a training batch (B, S, L); ``kwargs`` are what the method's ``collate`` adds."""
         raise NotImplementedError
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Embeds many utterances, in parts of like length.
+        """Embeds many utterances in parts of like length, (N, L), padded on the right, to (N, D) float32 or float64.
 
         With ``chunk_size``, a part's activations are dropped and computed again in the backward pass (gradient
         caching), so that memory does not grow with the number of utterances.
-
-        Args:
-            input_ids: (N, L) int64.
-            attention_mask: 1 for real tokens, (N, L), padded on the right.
-
-        Returns:
-            (N, D), float32 or float64.
         """
         size, again = self.config.chunk_size or _ROWS, self.config.chunk_size is not None
         vectors: Tensor = in_parts(self._embed_part, attention_mask, size, input_ids, attention_mask, again=again)
@@ -150,23 +133,28 @@ class UtteranceEncoder(BackboneModel):
         """Maps embeddings (N, D) to unit vectors (N, projection_size) through the head of an objective."""
         if objective in self.heads:
             embeddings = self.heads[objective](embeddings)
-        return nn.functional.normalize(embeddings.double() if embeddings.dtype == torch.float64 else embeddings.float())
+        return nn.functional.normalize(precise(embeddings))
 
 
 def mean_of_tokens(hidden: Tensor, mask: Tensor) -> Tensor:
-    """Averages token vectors.
-
-    Args:
-        hidden: (N, L, D).
-        mask: 1 for tokens that count, (N, L).
-
-    Returns:
-        (N, D), in float32 at least; zeros for rows without tokens.
-    """
-    hidden = hidden if hidden.dtype == torch.float64 else hidden.float()
+    """Averages token vectors (N, L, D) by a mask (N, L), to (N, D) in float32 at least; no token gives zeros."""
+    hidden = precise(hidden)
     weights = mask.to(hidden.dtype)
     # No matrix product: autocast would compute that in half precision.
     return (hidden * weights.unsqueeze(-1)).sum(1) / weights.sum(-1, keepdim=True).clamp(min=1)
+
+
+class UtteranceExamples:
+    """Examples of utterances: the model sorts those by length itself, and batches stay mixed."""
+
+    items: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def length(self, index: int) -> int:
+        """Returns 1."""
+        return 1
 
 
 def positives_first(similarities: Tensor) -> Tensor:

@@ -6,17 +6,17 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any, Self, TextIO
 
 import numpy as np
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from torch import nn
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from .dialogue import ROLES, Dialogue
 from .errors import InputError
-from .ranker import RESPONSE
+from .ranker import RESPONSE, Ranker
 
 PADDING, UNKNOWN = "[PAD]", "[UNK]"
 MARKS = tuple(f"<|{name}|>" for name in (*ROLES, RESPONSE))
@@ -24,16 +24,10 @@ MARKS = tuple(f"<|{name}|>" for name in (*ROLES, RESPONSE))
 
 
 def word_tokenizer(dialogues: Sequence[Dialogue], vocabulary_size: int) -> PreTrainedTokenizerFast:
-    """Makes a tokenizer of the most frequent words.
+    """Makes a fast tokenizer of the most frequent words, lower-cased and parted at blanks and punctuation.
 
-    Words are lower-cased and parted at blanks and punctuation.
-
-    Args:
-        dialogues: Whose words are counted; of equally frequent ones those earlier in the alphabet come first.
-        vocabulary_size: How many entries there are at most, with those for padding, unknown words and speakers.
-
-    Returns:
-        A fast tokenizer, whose files any tool reads.
+    Of equally frequent words those earlier in the alphabet come first. The size counts the entries for padding, unknown
+    words and speakers too.
 
     Raises:
         InputError: The vocabulary has no room for a word.
@@ -66,13 +60,10 @@ def word_tokenizer(dialogues: Sequence[Dialogue], vocabulary_size: int) -> PreTr
 
 
 def read_word_vectors(path: str | Path, words: Sequence[str], size: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Reads the vectors of some words from a text file: a word and its numbers on each line, as GloVe's are.
+    """Reads the vectors of V words from a text file: a word and its numbers on each line, as GloVe's are.
 
-    Args:
-        path: The file, packed when its name ends in ``.gz``; a first line of two numbers, as word2vec's, is passed
-            over, and so are words with blanks in them.
-        words: V words.
-        size: How long vectors must be; None for the length of the file's first.
+    The file is packed when its name ends in ``.gz``. A first line of two numbers, as word2vec's, is passed over, and so
+    are words with blanks in them. Vectors must be of the ``size``, or as long as the file's first.
 
     Returns:
         Vectors (V, size) float32, zero for words that the file lacks, and which words it has (V,), booleans.
@@ -89,7 +80,7 @@ def read_word_vectors(path: str | Path, words: Sequence[str], size: int | None =
                 if number == 1 and len(values) == 1:
                     continue
                 size = size or len(values)
-                if len(values) > size and _are_words(values[:-size]):
+                if len(values) > size and _numbers(values[:-size]) is None:  # a word with blanks in it
                     continue
                 if len(values) != size or not values:
                     raise InputError(
@@ -97,7 +88,12 @@ def read_word_vectors(path: str | Path, words: Sequence[str], size: int | None =
                         f"{remedy}"
                     )
                 if word in places:
-                    rows[places[word]] = np.array(_numbers(values, f"{path}: line {number}"), dtype=np.float32)
+                    numbers = _numbers(values)
+                    if numbers is None or not all(map(math.isfinite, numbers)):
+                        raise InputError(
+                            f"{path}: line {number}: got something that is no finite number; fetch the file again"
+                        )
+                    rows[places[word]] = np.array(numbers, dtype=np.float32)
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: {reason}; expected a text file of word vectors") from None
@@ -109,13 +105,39 @@ def read_word_vectors(path: str | Path, words: Sequence[str], size: int | None =
     return vectors, found
 
 
-def begin_tables(backbone: str | None, tokenizer: PreTrainedTokenizerFast, *tables: nn.Embedding) -> None:
-    """Lets word tables of a tokenizer's words begin with the vectors that a file has of them; None changes nothing."""
-    if backbone is not None:
-        words = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-        vectors, found = read_word_vectors(backbone, words, tables[0].embedding_dim)
-        for table in tables:
-            table.weight.data[found] = torch.from_numpy(vectors[np.flatnonzero(found)])
+class WordRanker(Ranker):
+    """A ranker that knows the words of the dialogues that it learns from."""
+
+    @classmethod
+    def build(
+        cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
+    ) -> tuple[Self, PreTrainedTokenizerBase]:
+        """See `MethodModel`; the words are those of the dialogues, the backbone a text file of word vectors or nothing.
+
+        Raises:
+            InputError: A setting is wrong, or the file cannot be read.
+        """
+        config_class: Any = cls.config_class
+        if dropout:
+            name = config_class.model_type.removeprefix("dialemb-").replace("-", "_")
+            raise InputError(f"dropout: got {dropout}, but {name} has none; leave it out")
+        config = config_class(**settings)
+        tokenizer = word_tokenizer(dialogues, config.vocabulary_size)
+        config.vocab_size = len(tokenizer)
+        cls.prepare_tokenizer(tokenizer, config)
+        model = cls(config)
+        if backbone is not None:
+            tables = [module for module in model.modules() if isinstance(module, nn.Embedding)]
+            words = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+            vectors, found = read_word_vectors(backbone, words, tables[0].embedding_dim)
+            for table in tables:
+                table.weight.data[found] = torch.from_numpy(vectors[found])
+        model.train(False)
+        return model, tokenizer
+
+    @staticmethod
+    def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: Any) -> None:  # noqa: ANN401
+        """Gives the tokenizer what the method needs beside its words, and completes the config."""
 
 
 def _opened(path: Path) -> TextIO:
@@ -124,20 +146,8 @@ def _opened(path: Path) -> TextIO:
     return path.open(encoding="utf-8", errors="replace")
 
 
-def _are_words(parts: Sequence[str]) -> bool:
-    """Says whether something is no number, as in the line of a word with blanks in it."""
+def _numbers(values: Sequence[str]) -> list[float] | None:
     try:
-        [float(part) for part in parts]
+        return [float(value) for value in values]
     except ValueError:
-        return True
-    return False
-
-
-def _numbers(values: Sequence[str], place: str) -> list[float]:
-    try:
-        numbers = [float(value) for value in values]
-    except ValueError:
-        numbers = [math.nan]
-    if not all(map(math.isfinite, numbers)):
-        raise InputError(f"{place}: got something that is no finite number; fetch the file again")
-    return numbers
+        return None

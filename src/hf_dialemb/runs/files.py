@@ -6,9 +6,12 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..models.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
@@ -27,6 +30,18 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def kept_vectors(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
+    """Reads vectors from a safetensors file, or makes them and keeps them there."""
+    from safetensors.numpy import load_file, save_file
+
+    if path.is_file():
+        found: np.ndarray = load_file(path)["vectors"]
+        return found
+    vectors = make()
+    write_atomically(path, lambda temporary: save_file({"vectors": vectors}, temporary))
+    return vectors
 
 
 def write_text_atomically(path: Path, text: str) -> None:

@@ -73,8 +73,8 @@ class RunFolder:
 
     def checkpoints(self) -> list[Path]:
         """Lists the folders of checkpoints that were begun, the earliest first."""
-        found = [path for path in self.path.glob("checkpoint-*") if path.name.rpartition("-")[2].isdigit()]
-        return sorted(found, key=lambda path: int(path.name.rpartition("-")[2]))
+        found = {path.name.removeprefix("checkpoint-"): path for path in self.path.glob("checkpoint-*")}
+        return [found[step] for step in sorted(filter(str.isdecimal, found), key=int)]
 
     def members(self) -> list[str]:
         """Names the runs that an ensemble was made of, relative to the folder that holds it; none for other runs."""
@@ -85,6 +85,17 @@ class RunFolder:
             return [str(each["run"]) for each in json.loads(self.members_file.read_text(encoding="utf-8"))]
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise InputError(f"{self.members_file}: cannot be read ({error}); {remedy}") from None
+
+
+def check_same(file: Path, now: Mapping[str, Any], what: str) -> None:
+    """Refuses to go on in the folder of a file with other settings, or on other data, than the file holds."""
+    before = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    for name, value in now.items():
+        if name in before and before[name] != value:
+            raise InputError(
+                f"{file.parent} holds {what} with another {name} ({before[name]} there, {value} now); "
+                "choose another --output_dir, or start over with --resume false"
+            )
 
 
 def read_object(path: Path, remedy: str) -> dict[str, Any]:

@@ -37,15 +37,14 @@ _RECIPES = (_PACKAGE / "recipes", _PACKAGE.parents[1] / "training_scripts" / "re
 def parse(config: str | None, overrides: Sequence[str]) -> Settings:
     """Reads the settings of a run."""
     words = _joined([*_words(config), *overrides])
-    method = _method_name(words)
-    run_class, method_class = RunArguments, _settings_class(get_method(method).config_class)
-    run, chosen, training = _parse(run_class, method_class, words)
+    method = get_method(_method_name(words))
+    run, chosen, training = _parse(_settings_class(method.config_class), words)
     check_training(training)
-    get_method(method).config_class(**vars(chosen))  # the config's own checks, before any long work
-    check_method(get_method(method), run, vars(chosen), training)
-    if run.backbone is None and not get_method(method).from_scratch:
+    method.config_class(**chosen)  # the config's own checks, before any long work
+    check_method(method, run, chosen, training)
+    if run.backbone is None and not method.from_scratch:
         run.backbone = MINILM
-    return Settings(run, dict(vars(chosen)), training)
+    return Settings(run, chosen, training)
 
 
 def _words(config: str | None) -> list[str]:
@@ -111,7 +110,7 @@ def _settings_class(config_class: type) -> type:
     )
 
 
-def _parse(run_class: type, method_class: type, words: Sequence[str]) -> tuple[RunArguments, Any, TrainingArguments]:
+def _parse(method_class: type, words: Sequence[str]) -> tuple[RunArguments, dict[str, Any], TrainingArguments]:
     import torch
     from transformers import HfArgumentParser, TrainingArguments
 
@@ -119,7 +118,7 @@ def _parse(run_class: type, method_class: type, words: Sequence[str]) -> tuple[R
         def error(self, message: str) -> NoReturn:
             raise InputError(f"{message}; see --help")
 
-    groups: Any = (run_class, method_class, TrainingArguments)
+    groups: Any = (RunArguments, method_class, TrainingArguments)
     parser = Parser(groups, allow_abbrev=False, add_help=False)
     known = {word for action in parser._actions for word in action.option_strings}
     for word in words:
@@ -136,7 +135,7 @@ def _parse(run_class: type, method_class: type, words: Sequence[str]) -> tuple[R
         raise
     except (ValueError, TypeError, ImportError) as error:
         raise InputError(f"{' '.join(str(error).split())}; correct the setting") from None
-    return run, chosen, training
+    return run, dict(vars(chosen)), training
 
 
 def _joined(words: Sequence[str]) -> list[str]:
@@ -166,32 +165,34 @@ def describe_settings() -> str:
     """Lists every setting with its default and meaning, for ``dialemb train --list-settings``."""
     from transformers import TrainingArguments
 
-    groups = {"the run": RunArguments, "transformers.TrainingArguments": TrainingArguments}
-    lines = []
-    for title, group in groups.items():
-        lines.append(f"# {title}")
-        for item in dataclasses.fields(group):
-            if item.init:
-                default = _DEFAULTS.get(item.name, item.default)
-                if default is dataclasses.MISSING:
-                    default = item.default_factory() if callable(item.default_factory) else None
-                lines.append(f"{item.name}: {default}  # {' '.join(str(item.metadata.get('help', '')).split())}")
+    lines = ["# the run", *_described(RunArguments, [item.name for item in dataclasses.fields(RunArguments)])]
+    lines.append("# transformers.TrainingArguments")
+    for item in dataclasses.fields(TrainingArguments):
+        if item.init:
+            default = _DEFAULTS.get(item.name, _default(item))
+            lines.append(f"{item.name}: {default}  # {' '.join(str(item.metadata.get('help', '')).split())}")
     for name in METHODS:
         config_class = get_method(name).config_class
-        lines.append(f"# {name}")
-        defaults = {item.name: item.default for item in dataclasses.fields(config_class)}
-        said = _attributes(config_class)
-        lines += [
-            f"{setting}: {defaults[setting]}" + (f"  # {said[setting]}" if setting in said else "")
-            for setting in own_settings(config_class)
-        ]
+        lines += [f"# {name}", *_described(config_class, own_settings(config_class))]
     return "\n".join(lines)
 
 
-def _attributes(config_class: type) -> dict[str, str]:
-    """Reads what the docstrings of a config and of those that it extends say of their settings."""
+def _described(settings: type, names: Sequence[str]) -> list[str]:
+    defaults = {item.name: _default(item) for item in dataclasses.fields(settings)}
+    said = _attributes(settings)
+    return [f"{name}: {defaults[name]}" + (f"  # {said[name]}" if name in said else "") for name in names]
+
+
+def _default(item: dataclasses.Field[Any]) -> Any:  # noqa: ANN401 - whatever a setting may be
+    if item.default is not dataclasses.MISSING:
+        return item.default
+    return item.default_factory() if callable(item.default_factory) else None
+
+
+def _attributes(settings: type) -> dict[str, str]:
+    """Reads what the docstrings of a class and of those that it extends say of their settings."""
     found: dict[str, str] = {}
-    for owner in reversed(config_class.__mro__):
+    for owner in reversed(settings.__mro__):
         text = inspect.cleandoc(vars(owner).get("__doc__") or "")
         section = text.partition("Attributes:\n")[2].split("\n\n")[0]
         for item in re.split(r"\n    (?=\w+: )", f"\n{section}")[1:]:

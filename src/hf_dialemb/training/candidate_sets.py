@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,8 @@ from ..models.errors import InputError
 from ..models.ranker import RankingExample
 from ..models.ranking import LoadedRanker, encode_responses, load_ranker
 from ..models.ranking_examples import GivenExamples
-from ..runs.files import write_atomically
+from ..runs.files import kept_vectors
+from .settings import Report
 
 _VECTORS = "response_vectors-"  # how files of them begin
 
@@ -43,25 +44,17 @@ def ranking_example(selection: ResponseSelection) -> RankingExample:
     return RankingExample(selection.context, (selection.responses[selection.correct[0]], *others))
 
 
-def response_vectors(responses: Sequence[str], model: str, report: Callable[[str], None]) -> np.ndarray:
-    """Embeds responses with a trained ranker, or reads their vectors if that was done before.
-
-    Returns (N, D) float32.
-    """
-    from safetensors import safe_open
-    from safetensors.numpy import save_file
-
+def response_vectors(responses: Sequence[str], model: str, report: Report) -> np.ndarray:
+    """Embeds N responses with a trained ranker, (N, D) float32, or reads their vectors if that was done before."""
     ranker = similarity_ranker(model)
     key = hashlib.sha256((weights_digest(Path(model)) + json.dumps(list(responses))).encode()).hexdigest()
-    kept = Path(model) / f"{_VECTORS}{key[:8]}.safetensors"
-    if kept.is_file():
-        with safe_open(kept, framework="np") as opened:
-            found: np.ndarray = opened.get_tensor("vectors")
-            return found
-    vectors = encode_responses(ranker, responses, show_progress=True)
-    write_atomically(kept, lambda path: save_file({"vectors": vectors}, path))
-    report(f"Embedded {len(responses):,} responses with {model}")
-    return vectors
+
+    def embed() -> np.ndarray:
+        vectors = encode_responses(ranker, responses, show_progress=True)
+        report(f"Embedded {len(responses):,} responses with {model}")
+        return vectors
+
+    return kept_vectors(Path(model) / f"{_VECTORS}{key[:8]}.safetensors", embed)
 
 
 def similarity_ranker(model: str) -> LoadedRanker:

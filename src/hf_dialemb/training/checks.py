@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..models.config import check_range
+from ..models.config import ABOVE_ZERO, Range, check_range, check_ranges
 from ..models.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,21 +17,19 @@ if TYPE_CHECKING:
 SELECTIONS = {"contrastive_loss": False, "contrastive_accuracy": True, "uniformity": False, "dev_purity": True}
 """Signals that can choose a checkpoint, and whether a greater value is better."""
 
+_RANGES = {
+    "learning_rate": ABOVE_ZERO, "per_device_train_batch_size": Range(1), "num_train_epochs": ABOVE_ZERO,
+    "gradient_accumulation_steps": Range(1), "weight_decay": Range(0), "dataloader_num_workers": Range(0),
+    "seed": Range(0, 2**32 - 1), "data_seed": Range(0, 2**32 - 1),
+}  # fmt: skip
+
 
 def check_training(training: TrainingArguments) -> None:
     """Refuses what cannot be trained with, before any data is read."""
-    for item in dataclasses.fields(training):
-        value = getattr(training, item.name)
+    for name, value in vars(training).items():
         if isinstance(value, float) and not math.isfinite(value):
-            raise InputError(f"{item.name}: got {value}, expected a finite number; change it")
-    check_range("learning_rate", training.learning_rate, 0, exclusive=True)
-    check_range("per_device_train_batch_size", training.per_device_train_batch_size, 1)
-    check_range("num_train_epochs", training.num_train_epochs, 0, exclusive=True)
-    check_range("gradient_accumulation_steps", training.gradient_accumulation_steps, 1)
-    check_range("weight_decay", training.weight_decay, 0)
-    check_range("dataloader_num_workers", training.dataloader_num_workers, 0)
-    check_range("seed", training.seed, 0, 2**32 - 1)
-    check_range("data_seed", training.data_seed, 0, 2**32 - 1)
+            raise InputError(f"{name}: got {value}, expected a finite number; change it")
+    check_ranges(training, _RANGES)
     if training.max_steps == 0:
         raise InputError("max_steps: got 0, expected at least 1, or -1 for as many as the epochs have; change it")
     if training.train_sampling_strategy != "random":  # a step is drawn by training.data.EpochSampler
@@ -85,7 +82,7 @@ def _check_parts(training: TrainingArguments) -> None:
 def check_method(method: Method, run: RunArguments, chosen: dict[str, Any], training: TrainingArguments) -> None:
     """Refuses what the method cannot do, and leaves out a last batch that may be too small for it."""
     dialogues, utterances, rankers = (method.kind == kind for kind in ("dialogues", "utterances", "responses"))
-    granularity = chosen.get("granularity")
+    granularity, adapted = chosen.get("granularity"), run.language_model_steps or run.language_model_epochs
     refused = (
         ("center", run.center and not dialogues, "is no dialogue encoder"),
         ("checkpoint_selection", run.checkpoint_selection == "dev_purity" and not dialogues, "is no dialogue encoder"),
@@ -94,11 +91,7 @@ def check_method(method: Method, run: RunArguments, chosen: dict[str, Any], trai
         ("granularity_model", run.granularity_model is not None and granularity is None, "draws from all responses"),
         ("dropout", run.dropout is not None and method.from_scratch, "has no dropout"),
         ("average_with_backbone", run.average_with_backbone > 0 and method.from_scratch, "has no backbone"),
-        (
-            "language_model_steps",
-            bool(run.language_model_steps or run.language_model_epochs) and method.from_scratch,
-            "has no backbone",
-        ),
+        ("language_model_steps", bool(adapted) and method.from_scratch, "has no backbone"),
     )
     for name, asked, reason in refused:
         if asked:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..models.layout import Truncation
 from ..models.method import Examples, LabelledExamples, Method, SegmentedExamples
 from .candidate_sets import response_vectors
 from .label_vectors import label_vectors
-from .settings import RunArguments
+from .settings import Report, RunArguments
 
 
 class ExampleDataset(Dataset[Any]):
@@ -74,12 +74,9 @@ class EpochSampler(Sampler[int]):
             part = order[start : start + slice_size]
             part = part[np.argsort(self.lengths[part], kind="stable")]
             batches.extend(part[at : at + self.batch_size] for at in range(0, len(part), self.batch_size))
-        full = [batch for batch in batches if len(batch) == self.batch_size]
-        rest = [batch for batch in batches if len(batch) < self.batch_size]
-        for at in generator.permutation(len(full)):
-            yield from (full[at] + self.epoch * len(self.lengths)).tolist()
-        for batch in rest:
-            yield from (batch + self.epoch * len(self.lengths)).tolist()
+        full = len(order) // self.batch_size
+        for at in [*generator.permutation(full), *range(full, len(batches))]:
+            yield from (batches[at] + self.epoch * len(self.lengths)).tolist()
 
 
 class Collator:
@@ -100,7 +97,7 @@ def make_examples(
     config: Any,  # noqa: ANN401
     args: TrainingArguments,
     run: RunArguments,
-    report: Callable[[str], None],
+    report: Report,
     part: str = "train",
 ) -> Examples:
     """Makes a method's examples, tells what they leave out, and gives labels and responses the vectors they want."""
@@ -110,9 +107,8 @@ def make_examples(
     check_number(args, part, len(examples))
     if isinstance(examples, LabelledExamples) and examples.label_texts:
         with args.main_process_first():
-            examples.label_vectors = label_vectors(
-                examples.label_texts, config.label_encoder, Path(str(args.output_dir))
-            )
+            folder = Path(str(args.output_dir))
+            examples.label_vectors = label_vectors(examples.label_texts, config.label_encoder, folder)
     if isinstance(examples, SegmentedExamples) and examples.response_texts:
         with args.main_process_first():
             examples.response_vectors = response_vectors(examples.response_texts, str(run.granularity_model), report)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,15 +17,13 @@ from ..corpora.source.at_hand import sets_at_hand
 from ..models.dialogue import ROLES, Dialogue, Turn
 from ..models.errors import InputError
 from ..models.method import Method
-from .settings import RunArguments
+from .settings import Report, RunArguments
 
 ENTAILMENT = ("positive", "entailment")
 """The labels of sentence pairs that are trained on: Dialogue NLI's name for it, and everybody else's."""
 
 DEV_SEED = 0
 """Draws the dev dialogues, whatever the run's seed: runs are chosen by the same ones."""
-
-Report = Callable[[str], None]
 
 
 def training_dialogues(
@@ -106,14 +104,8 @@ def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:
     if not own and get_corpus(corpus).kind == "response-selection":  # a context and what followed
         selections = load_examples(corpus, run.data_dir, split, skip_invalid=run.skip_invalid)
         return [_with_response(selection) for selection in selections if selection.correct]
-    return load_dialogues(
-        corpus,
-        run.data_dir,
-        split,
-        skip_invalid=run.skip_invalid,
-        columns=run.columns if own else None,
-        roles=run.roles if own else None,
-    )
+    columns, roles = (run.columns, run.roles) if own else (None, None)
+    return load_dialogues(corpus, run.data_dir, split, skip_invalid=run.skip_invalid, columns=columns, roles=roles)
 
 
 def _as_dialogue(pair: SentencePair) -> Dialogue:

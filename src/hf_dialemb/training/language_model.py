@@ -11,7 +11,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -33,19 +33,18 @@ from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..models.markers import escape, special_texts
 from ..runs.files import write_json_atomically
+from ..runs.folder import check_same
 from .trainer import COMPLETE, last_complete_checkpoint, restore_finished
 
 if TYPE_CHECKING:
-    from .settings import Settings
+    from .settings import Report, Settings
 
 FOLDER = "language_model"
 SETTINGS_FILE, REPORT_FILE = "language_model_settings.json", "language_model_report.json"
 MASKED_SHARE, LEARNING_RATE, BATCH_SIZE = 0.15, 2e-5, 50
 
 
-def adapted_backbone(
-    settings: Settings, backbone: str, dialogues: Sequence[Dialogue], report: Callable[[str], None]
-) -> str:
+def adapted_backbone(settings: Settings, backbone: str, dialogues: Sequence[Dialogue], report: Report) -> str:
     """Goes on with a backbone's pre-training on the utterances of dialogues, if the run asks for it.
 
     Run again, it goes on from its last checkpoint, and does nothing when it is complete.
@@ -167,14 +166,7 @@ def _is_complete(folder: Path, wanted: dict[str, Any], resume: bool, may_write: 
     if not resume and may_write and folder.is_dir():
         shutil.rmtree(folder)
     file = folder / SETTINGS_FILE
-    if file.is_file():
-        before = json.loads(file.read_text(encoding="utf-8"))
-        changed = [name for name, value in wanted.items() if before.get(name, value) != value]
-        if changed:
-            raise InputError(
-                f"{folder} holds a language model with another {changed[0]} ({before.get(changed[0])} there, "
-                f"{wanted[changed[0]]} now); choose another --output_dir, or start over with --resume false"
-            )
-    elif may_write:
+    check_same(file, wanted, "a language model")
+    if may_write and not file.is_file():
         write_json_atomically(file, wanted)
     return (folder / REPORT_FILE).is_file()

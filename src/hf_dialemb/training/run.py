@@ -7,7 +7,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,9 @@ from ..models.encoder import DialogueEncoder, encode
 from ..models.errors import InputError
 from ..models.layout import Truncation
 from ..models.method import Examples, Method
+from ..models.shipped import sha256
 from ..runs.files import check_writable, write_json_atomically
-from ..runs.folder import RunFolder
+from ..runs.folder import RunFolder, check_same
 from ..runs.hardware import describe_hardware
 from .candidate_sets import given_examples, weights_digest
 from .checks import SELECTIONS
@@ -32,7 +33,7 @@ from .data import make_examples
 from .dialogues import dev_dialogues, training_dialogues
 from .energy import requested_energy
 from .language_model import adapted_backbone
-from .settings import Settings
+from .settings import Report, Settings
 from .trainer import DialogueTrainer, last_complete_checkpoint, restore_finished
 
 CENTER_SAMPLE = 500
@@ -40,22 +41,14 @@ CENTER_SAMPLE = 500
 
 def train(
     settings: Settings,
-    report: Callable[[str], None] = lambda line: None,
+    report: Report = lambda line: None,
     dialogues: Sequence[Dialogue] | None = None,
     dev: Sequence[Dialogue] | None = None,
 ) -> Path:
-    """Trains an encoder and saves it with its tokenizer, its settings and a report.
+    """Trains an encoder and saves it with its tokenizer, its settings and a report to ``output_dir``.
 
-    Run again with the same settings, it goes on from the last checkpoint and ends in the same weights.
-
-    Args:
-        settings: What `parse` returned.
-        report: Receives one line per fact worth telling.
-        dialogues: What it learns from, in place of the corpora that the settings name.
-        dev: What chooses its checkpoint, in place of their dev split.
-
-    Returns:
-        The folder of the trained encoder: ``output_dir``.
+    Run again with the same settings, it goes on from the last checkpoint and ends in the same weights. Dialogues that
+    are given take the place of the corpora that the settings name, and of their dev split.
 
     Raises:
         InputError: The data, the backbone or the output folder cannot be used.
@@ -110,11 +103,7 @@ def _check_finite(model: torch.nn.Module) -> None:
 
 
 def _build_trainer(
-    settings: Settings,
-    backbone: str | None,
-    dialogues: Sequence[Dialogue],
-    dev: Sequence[Dialogue],
-    report: Callable[[str], None],
+    settings: Settings, backbone: str | None, dialogues: Sequence[Dialogue], dev: Sequence[Dialogue], report: Report
 ) -> DialogueTrainer:
     run, args = settings.run, settings.training
     method = get_method(run.method)
@@ -146,19 +135,15 @@ def _dev_examples(settings: Settings, dev: Sequence[Dialogue], config: Any) -> E
         return given_examples(settings.run.dev_candidates)
     if not dev:
         return None
-    if get_method(settings.run.method).kind == "responses":
+    method = get_method(settings.run.method)
+    if method.kind == "responses":
         config = copy.deepcopy(config)
         config.granularity = None
-    method = get_method(settings.run.method)
     return make_examples(method, dev, config, settings.training, settings.run, lambda line: None, "eval")
 
 
 def _report(
-    trainer: DialogueTrainer,
-    output: Path,
-    dialogues: Sequence[Dialogue],
-    facts: dict[str, Any],
-    report: Callable[[str], None],
+    trainer: DialogueTrainer, output: Path, dialogues: Sequence[Dialogue], facts: dict[str, Any], report: Report
 ) -> None:
     """Writes and tells what the run did; ``facts`` are of this process alone, after ``resumed_from``."""
     state, truncation = trainer.state, trainer.collator.truncation
@@ -207,8 +192,8 @@ def _starting_point(
                 shutil.rmtree(begun)
         checkpoint = last_complete_checkpoint(output)
         if checkpoint is not None:
-            _check_same(output, file, fingerprint)
-            _check_same(output, folder.data_file, data)
+            check_same(file, fingerprint, "a run")
+            check_same(folder.data_file, data, "a run")
         elif state.is_main_process:
             folder.report_file.unlink(missing_ok=True)  # of the run before
             write_json_atomically(folder.data_file, data)
@@ -218,17 +203,7 @@ def _starting_point(
 
 def check_same_data(output: Path, dialogues: Sequence[Dialogue]) -> None:
     """Makes sure that a run learnt from certain dialogues."""
-    _check_same(output, RunFolder(output).data_file, _described(dialogues))
-
-
-def _check_same(output: Path, file: Path, now: dict[str, Any]) -> None:
-    before = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    changed = [name for name in now if name in before and before[name] != now[name]]
-    if changed:
-        raise InputError(
-            f"{output} holds a run with another {changed[0]} ({before[changed[0]]} there, {now[changed[0]]} now); "
-            "choose another --output_dir, or start over with --resume false"
-        )
+    check_same(RunFolder(output).data_file, _described(dialogues), "a run")
 
 
 def _described(dialogues: Sequence[Dialogue]) -> dict[str, Any]:
@@ -249,7 +224,7 @@ def _chosen_by(settings: Settings, dev: Sequence[Dialogue]) -> dict[str, Any]:
     run = settings.run
     found: dict[str, Any] = {}
     if run.dev_candidates is not None and Path(run.dev_candidates).is_file():
-        found["dev_sha256"] = hashlib.sha256(Path(run.dev_candidates).read_bytes()).hexdigest()
+        found["dev_sha256"] = sha256(Path(run.dev_candidates))
     elif dev:
         found["dev_sha256"] = _described(dev)["sha256"]
     if run.checkpoint_selection != "last":

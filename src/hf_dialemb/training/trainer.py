@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import shutil
 from copy import copy
 from errno import ENOSPC
@@ -28,6 +27,7 @@ from ..models.backbone_model import MethodModel
 from ..models.encoder import encode
 from ..models.errors import InputError
 from ..models.method import Examples
+from ..runs.folder import RunFolder
 from ..runs.sentence_files import write_files_of_our_own
 from .checks import SELECTIONS
 from .data import Collator, EpochSampler, ExampleDataset, make_examples
@@ -54,7 +54,7 @@ class DialogueTrainer(Trainer):
         dialogues: What is learnt from: whatever `hf_dialemb.corpora.objects.as_dialogues` takes.
         processing_class: The model's tokenizer, as ``from_backbone`` returns it.
         dev_dialogues: What ``evaluate`` measures, and what chooses a checkpoint.
-        run: What else a run is told; see `RunArguments`.
+        run: What else a run is told.
         examples: The method's training examples, if they are made already.
         dev_examples: Its examples of the dev dialogues, if they are.
         **kwargs: Trainer's other arguments.
@@ -114,7 +114,8 @@ class DialogueTrainer(Trainer):
         optimizer: Optimizer = super().create_optimizer(*([] if model is None else [model]))
         rate = self.run.head_learning_rate
         if rate is not None:
-            heads = {id(parameter) for name, parameter in self._named_parameters() if "heads." in name}
+            model = cast("torch.nn.Module", self.model)
+            heads = {id(parameter) for name, parameter in model.named_parameters() if "heads." in name}
             if not heads:
                 raise InputError(
                     f"head_learning_rate: got {rate}, but with these settings the model has no head; leave it out"
@@ -125,9 +126,6 @@ class DialogueTrainer(Trainer):
                 if own:
                     optimizer.add_param_group({**group, "params": own, "lr": rate})
         return optimizer
-
-    def _named_parameters(self) -> list[tuple[str, torch.nn.Parameter]]:
-        return list(cast("torch.nn.Module", self.model).named_parameters())
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:  # noqa: ANN401
         """Makes Trainer's schedule, or the released program's, whose clock is the number of examples."""
@@ -188,14 +186,11 @@ class DialogueTrainer(Trainer):
             first = _ranked_first(output.similarities)  # (B,)
             row = [output.loss.expand(len(first)), first]
             row += [] if output.pooler_output is None else [output.pooler_output.float()]
-            for store, value in zip(
-                (losses, correct, embeddings), self.accelerator.gather_for_metrics(row), strict=False
-            ):
+            gathered = self.accelerator.gather_for_metrics(row)
+            for store, value in zip((losses, correct, embeddings), gathered, strict=False):
                 store.append(value.cpu())
-        metrics = {
-            "contrastive_loss": torch.cat(losses).mean().item(),
-            "contrastive_accuracy": torch.cat(correct).mean().item(),
-        }
+        loss, accuracy = (torch.cat(store).mean().item() for store in (losses, correct))
+        metrics = {"contrastive_loss": loss, "contrastive_accuracy": accuracy}
         if sum(map(len, embeddings)) > 1:
             metrics["uniformity"] = uniformity(torch.cat(embeddings)[:UNIFORMITY_SAMPLE].numpy())
         if self.run.checkpoint_selection == "dev_purity":
@@ -259,11 +254,10 @@ def restore_finished(trainer: Trainer, checkpoint: Path) -> bool:
 
 def last_complete_checkpoint(output_dir: Path) -> Path | None:
     """Finds where a killed run can go on, and clears away checkpoints that were being written when it died."""
-    found = {}
-    for folder in output_dir.glob("checkpoint-*"):
-        match = re.fullmatch(r"checkpoint-(\d+)", folder.name)
-        if match and (folder / COMPLETE).is_file():
-            found[int(match[1])] = folder
-        elif match:
+    last = None
+    for folder in RunFolder(output_dir).checkpoints():
+        if (folder / COMPLETE).is_file():
+            last = folder
+        else:
             shutil.rmtree(folder)
-    return found[max(found)] if found else None
+    return last
