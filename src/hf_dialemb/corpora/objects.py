@@ -11,7 +11,10 @@ from typing import Any
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from . import CORPORA, load_dialogues
+from .own.exports import find_in_record
+from .own.findings import Notes, tell
 from .own.reading import is_own
+from .own.roles import RoleMap
 
 _EXPECTED = (
     "a list of dialogues, each a list of messages such as {'role': 'user', 'content': 'Hello'}, or a Dialogue; a "
@@ -33,13 +36,13 @@ def as_dialogues(
         >>> as_dialogues([[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]])
 
     Args:
-        source: A list of dialogues: `Dialogue` objects, lists of chat messages, or mappings with ``messages`` and
-            perhaps ``id`` and ``domains``; a ``datasets.Dataset`` of such rows; a DataFrame of turns; a file or folder;
-            or the name of a corpus, as ``sgd`` or ``sgd/test``.
+        source: A list of dialogues: `Dialogue` objects, lists of chat messages, mappings with ``messages`` and perhaps
+            ``id`` and ``domains``, or mappings of another form that JSON exports have; a ``datasets.Dataset`` of such
+            rows; a DataFrame of turns; a file or folder; or the name of a corpus, as ``sgd`` or ``sgd/test``.
         data_dir: Where corpora lie.
         split: Which part of a corpus; by default ``train``.
         columns: Of a table, which column is what, as ``id=call,role=speaker,content=text``.
-        roles: Who is who, as ``Agent=assistant,Customer=user``.
+        roles: Who is who, as ``System=ignore,Customer=user,*=assistant``; what is guessed without it is logged.
 
     Returns:
         The dialogues, at least one.
@@ -57,7 +60,10 @@ def as_dialogues(
     items = source.to_dict("records") if hasattr(source, "iterrows") else source
     if isinstance(items, Mapping | Dialogue) or not hasattr(items, "__iter__"):
         raise InputError(f"dialogues: got one {type(items).__name__}, expected {_EXPECTED}; put it into a list")
-    dialogues = [_dialogue(item, place) for place, item in enumerate(items)]
+    who, notes = RoleMap.parse(roles), Notes()
+    found = (_dialogue(item, place, who, notes) for place, item in enumerate(items))
+    dialogues = [dialogue for dialogue in found if dialogue is not None]
+    tell(who, notes, "dialogues")
     if not dialogues:
         raise InputError(f"dialogues: got none, expected {_EXPECTED}; give at least one")
     return dialogues
@@ -74,7 +80,7 @@ def _named(
     return load_dialogues(name, data_dir, split or "train", columns=columns, roles=roles)
 
 
-def _dialogue(item: Any, place: int) -> Dialogue:  # noqa: ANN401 - whatever a list may hold
+def _dialogue(item: Any, place: int, roles: RoleMap, notes: Notes) -> Dialogue | None:  # noqa: ANN401
     if isinstance(item, Dialogue):
         return item
     if isinstance(item, str):
@@ -90,9 +96,13 @@ def _dialogue(item: Any, place: int) -> Dialogue:  # noqa: ANN401 - whatever a l
             raise InputError(
                 "got a list of texts, expected messages such as {'role': 'user', 'content': 'Hello'}; say who speaks"
             )
-        return Dialogue.from_json(item) if isinstance(item, Mapping) else Dialogue.from_messages(item)
     except InputError as error:
         raise InputError(f"dialogues[{place}]: {error}") from None
+    record = item if isinstance(item, Mapping) else {"messages": item}
+    finding = find_in_record(f"dialogues[{place}]", record, roles, notes)
+    if finding is not None and finding.problems:
+        raise InputError(str(finding.problems[0]))
+    return None if finding is None else finding.dialogue
 
 
 def _listed(value: Any) -> Any:  # noqa: ANN401

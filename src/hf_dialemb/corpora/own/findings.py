@@ -208,14 +208,18 @@ def told(findings: Iterable[Finding], roles: RoleMap, notes: Notes, path: str | 
             yield last
         last = finding
     if last is not None:
-        missing = [name for name in roles.given if name not in {*roles.met, REST}]
-        said = [f"roles: got the name {name!r}, which no speaker has; correct it" for name in missing]
-        said += filter(None, [roles.guess()])
-        problems = [Problem(str(path), sentence, "warning") for sentence in said]
-        problems += [Problem(str(path), sentence, "note") for sentence in notes.sentences()]
-        for problem in problems:
-            logger.warning("%s", problem)
-        yield replace(last, doubts=(*last.doubts, *problems))
+        yield replace(last, doubts=(*last.doubts, *tell(roles, notes, str(path))))
+
+
+def tell(roles: RoleMap, notes: Notes, place: str) -> list[Problem]:
+    """Logs what was noted and guessed, and which given names no speaker has; returns it too."""
+    missing = [name for name in roles.given if name not in {*roles.met, REST}]
+    said = [f"roles: got the name {name!r}, which no speaker has; correct it" for name in missing]
+    problems = [Problem(place, sentence, "warning") for sentence in (*said, roles.guess()) if sentence]
+    problems += [Problem(place, sentence, "note") for sentence in notes.sentences()]
+    for problem in problems:
+        logger.warning("%s", problem)
+    return problems
 
 
 def dialogues(findings: Iterable[Finding], path: str | Path, *, skip_invalid: bool) -> Iterator[Dialogue]:
