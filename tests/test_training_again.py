@@ -1,7 +1,5 @@
 """A run that is given again, in a folder that holds something, or with what cannot be learnt from."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -9,9 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+import training_runs
 from ranker_checkpoints import dual_encoder
-from safetensors.torch import load_file
-from transformers import AutoModel, AutoTokenizer, BartConfig, BartModel, ElectraConfig, TrainerState
+from training_runs import assert_same, report_of, weights_of, words_of
+from transformers import AutoModel, AutoTokenizer, ElectraConfig, TrainerState
 
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.models import get_method
@@ -25,105 +24,73 @@ from hf_dialemb.runs.folder import RunFolder
 from hf_dialemb.training.arguments import parse
 from hf_dialemb.training.data import check_number
 from hf_dialemb.training.dialogues import training_dialogues
-from hf_dialemb.training.run import _build_trainer, train
+from hf_dialemb.training.run import _build_trainer
 from hf_dialemb.training.settings import RunArguments
 from hf_dialemb.training.trainer import _ranked_first, out_of_patience
 
 
+class Runs:
+    """Runs in ``folder / "run"`` that end within an epoch; those that choose a checkpoint have dialogues to do so."""
+
+    def __init__(self, folder, backbone, dialogues):
+        self.folder, self.backbone, self.dialogues = folder, backbone, dialogues
+        self.run = RunFolder(folder / "run")
+        self.write()
+
+    def write(self, calls=slice(30), dev=slice(40, 50)):
+        write_jsonl(self.dialogues[calls], self.folder / "calls.jsonl")
+        write_jsonl(self.dialogues[dev], self.folder / "dev.jsonl")
+
+    def settings(self, **changes):
+        steps = {"max_steps": 3, "save_steps": 1, "per_device_train_batch_size": 4, "num_negatives": 2}
+        rates = {"learning_rate": 0.01, "lr_scheduler_type": "constant"}
+        if "checkpoint_selection" in changes:
+            changes = {"dev_split": self.folder / "dev.jsonl", **changes}
+        return {"backbone": self.backbone, "corpus": self.folder / "calls.jsonl", **steps, **rates, **changes}
+
+    def train(self, output_dir=None, **changes):
+        return training_runs.train(output_dir or self.run.path, **self.settings(**changes))
+
+
 @pytest.fixture
-def request_(tiny_bert, tmp_path, sample_dialogues):
-    """Makes settings of a run in ``tmp_path / "run"`` that ends within an epoch."""
-    write_jsonl(sample_dialogues[:30], tmp_path / "calls.jsonl")
-
-    def settings(**changes):
-        words = {
-            "backbone": tiny_bert, "corpus": tmp_path / "calls.jsonl", "output_dir": tmp_path / "run", "use_cpu": True,
-            "max_steps": 3, "save_steps": 1, "per_device_train_batch_size": 4, "num_negatives": 2, "disable_tqdm": True,
-            "learning_rate": 0.01, "lr_scheduler_type": "constant", **changes,
-        }  # fmt: skip
-        return parse(None, [word for name, value in words.items() for word in (f"--{name}", str(value))])
-
-    return settings
+def runs(tiny_bert, tmp_path, sample_dialogues):
+    return Runs(tmp_path, tiny_bert, sample_dialogues)
 
 
-def weights(folder):
-    return load_file(folder / "model.safetensors")
-
-
-def same(first, second) -> bool:
-    return all(first[name].equal(second[name]) for name in first)
+BY_LOSS = {"checkpoint_selection": "contrastive_loss"}
+WITHOUT_GAIN = {"checkpoint_selection": "contrastive_accuracy", "max_steps": 9, "bf16": False, "learning_rate": 1e-30,
+                "dropout": 0, "save_total_limit": 1, "patience": 2}  # fmt: skip
+ENDS = {"last": {}, "chosen": BY_LOSS, "centred": {"bf16": True, "center": True}, "patience": WITHOUT_GAIN}
 
 
 @pytest.mark.slow
-def test_a_complete_run_given_again_is_left_as_it_is(request_, tmp_path):
-    folder, told = train(request_()), []
-    before, report = weights(folder), RunFolder(folder).report_file.read_bytes()
-    assert train(request_(), told.append) == folder
-    assert any("Complete already" in line for line in told)
-    assert same(before, weights(folder))
-    assert RunFolder(folder).report_file.read_bytes() == report
-    kept = json.loads(RunFolder(folder).settings_file.read_text())
+@pytest.mark.parametrize("end", ENDS)
+def test_killed_after_its_last_step_a_run_takes_no_step_more_and_complete_it_is_left_as_it_is(runs, end):
+    runs.train(**ENDS[end])
+    before, report, content = weights_of(runs.run), runs.run.report(), runs.run.report_file.read_bytes()
+    assert "Complete already" in runs.train(**ENDS[end])
+    assert_same(weights_of(runs.run), before)
+    assert runs.run.report_file.read_bytes() == content
+    kept = runs.run.settings()
     assert (kept["save_strategy"], kept["save_steps"]) == ("steps", 1)  # as a recipe would say it
+    runs.run.report_file.unlink()
+    (runs.run.path / "model.safetensors").unlink()
+    runs.train(**ENDS[end])
+    assert_same(weights_of(runs.run), before)
+    assert runs.run.report()["steps"] == report["steps"] == 3
+    assert not (runs.run.path / "checkpoint-4").exists()
+    assert before["center"].any() == (end == "centred")
+    assert end != "patience" or report["checkpoint"] == "checkpoint-1"
 
 
 @pytest.mark.slow
-def test_what_was_cut_is_said_to_be_of_the_resumed_part(request_, tmp_path):
-    train(request_())
-    shutil.rmtree(tmp_path / "run" / "checkpoint-3")
-    RunFolder(tmp_path / "run").report_file.unlink()
-    train(request_())
-    told = json.loads(RunFolder(tmp_path / "run").report_file.read_text())
-    assert told["resumed_from"] == "checkpoint-2"
-    assert told["truncation"].endswith("; counted since the run was resumed")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("choice", [{}, {"checkpoint_selection": "contrastive_loss", "dev_split": "dev"}])
-def test_killed_after_its_last_step_a_run_takes_no_step_more(request_, tmp_path, choice, sample_dialogues):
-    if choice:
-        write_jsonl(sample_dialogues[30:40], tmp_path / "dev.jsonl")
-        choice = {**choice, "dev_split": tmp_path / "dev.jsonl"}
-    folder = train(request_(**choice))
-    before = weights(folder)
-    RunFolder(folder).report_file.unlink()
-    (folder / "model.safetensors").unlink()
-    train(request_(**choice))
-    assert same(before, weights(folder))
-    assert json.loads(RunFolder(folder).report_file.read_text())["steps"] == 3
-    assert not (folder / "checkpoint-4").exists()
-
-
-@pytest.mark.slow
-def test_killed_before_its_centre_a_run_of_half_precision_ends_with_the_same_one(request_):
-    choice = {"bf16": True, "center": True}
-    folder = train(request_(**choice))
-    before = weights(folder)
-    RunFolder(folder).report_file.unlink()
-    (folder / "model.safetensors").unlink()
-    train(request_(**choice))
-    assert before["center"].abs().max() > 0
-    assert same(before, weights(folder))
-
-
-@pytest.mark.slow
-def test_a_run_without_gain_stops_when_its_patience_ends_and_is_then_complete(request_, tmp_path, sample_dialogues):
-    write_jsonl(sample_dialogues[30:40], tmp_path / "dev.jsonl")
-    choice = {
-        "checkpoint_selection": "contrastive_accuracy",
-        "dev_split": tmp_path / "dev.jsonl",
-        "max_steps": 9,
-        "bf16": False,
-    }
-    choice |= {"learning_rate": 1e-30, "dropout": 0, "save_total_limit": 1, "patience": 2}
-    folder = train(request_(**choice))
-    report = json.loads(RunFolder(folder).report_file.read_text())
-    assert (report["steps"], report["checkpoint"]) == (3, "checkpoint-1")
-    before = weights(folder)
-    RunFolder(folder).report_file.unlink()
-    (folder / "model.safetensors").unlink()
-    train(request_(**choice))
-    assert json.loads(RunFolder(folder).report_file.read_text())["steps"] == 3
-    assert same(before, weights(folder))
+def test_what_was_cut_is_said_to_be_of_the_resumed_part(runs):
+    runs.train()
+    shutil.rmtree(runs.run.path / "checkpoint-3")
+    runs.run.report_file.unlink()
+    runs.train()
+    assert runs.run.report()["resumed_from"] == "checkpoint-2"
+    assert runs.run.report()["truncation"].endswith("; counted since the run was resumed")
 
 
 @pytest.mark.parametrize(
@@ -139,76 +106,59 @@ def test_a_run_without_gain_stops_when_its_patience_ends_and_is_then_complete(re
 )
 def test_patience_counts_measurements_since_the_best(values, selection, patience, stops):
     state = TrainerState(log_history=[{"loss": 1.0}, *({f"eval_{selection}": value} for value in values)])
-    assert (
-        out_of_patience(state, RunArguments(checkpoint_selection=selection, dev_split="dev", patience=patience))
-        == stops
-    )
+    run = RunArguments(checkpoint_selection=selection, dev_split="dev", patience=patience)
+    assert out_of_patience(state, run) == stops
 
 
 @pytest.mark.slow
-def test_the_best_checkpoint_of_a_killed_run_is_found_where_the_run_is(request_, tmp_path, sample_dialogues):
-    write_jsonl(sample_dialogues[30:40], tmp_path / "dev.jsonl")
-    choice = {"checkpoint_selection": "contrastive_loss", "dev_split": tmp_path / "dev.jsonl"}
-    folder = train(request_(**choice))
-    before, state = weights(folder), folder / "checkpoint-3" / "trainer_state.json"
+def test_the_best_checkpoint_of_a_killed_run_is_found_where_the_run_is(runs):
+    runs.train(**BY_LOSS)
+    before, state = weights_of(runs.run), runs.run.path / "checkpoint-3" / "trainer_state.json"
     best = Path(json.loads(state.read_text())["best_model_checkpoint"]).name
-    state.write_text(state.read_text().replace(str(folder), "/elsewhere"))
-    RunFolder(folder).report_file.unlink()
-    train(request_(**choice))
-    assert same(before, weights(folder))
-    assert json.loads(RunFolder(folder).report_file.read_text())["checkpoint"] == best
-    RunFolder(folder).report_file.unlink()
+    state.write_text(state.read_text().replace(str(runs.run.path), "/elsewhere"))
+    runs.run.report_file.unlink()
+    runs.train(**BY_LOSS)
+    assert_same(weights_of(runs.run), before)
+    assert runs.run.report()["checkpoint"] == best
+    runs.run.report_file.unlink()
     state.write_text(state.read_text().replace(f"/{best}", "/checkpoint-9"))
     with pytest.raises(InputError, match="checkpoint-9: got no folder, expected the run's best checkpoint"):
-        train(request_(**choice))
+        runs.train(**BY_LOSS)
 
 
 @pytest.mark.slow
-def test_other_dialogues_under_the_same_name_are_another_run(request_, tmp_path, sample_dialogues):
-    folder = train(request_())
-    RunFolder(folder).report_file.unlink()
-    write_jsonl(sample_dialogues[:31], tmp_path / "calls.jsonl")
-    with pytest.raises(InputError, match=r"another dialogues \(30 there, 31 now\); choose another"):
-        train(request_())
-    write_jsonl(sample_dialogues[1:31], tmp_path / "calls.jsonl")
-    with pytest.raises(InputError, match="another sha256"):
-        train(request_())
-    write_jsonl(sample_dialogues[:30], tmp_path / "calls.jsonl")
-    described = json.loads(RunFolder(folder).data_file.read_text())
-    RunFolder(folder).data_file.write_text(json.dumps(described | {"num_processes": 2}))
+def test_other_data_under_the_same_name_are_another_run(runs):
+    runs.train(**BY_LOSS)
+    runs.run.report_file.unlink()
+    for written, more, message in (
+        ({"calls": slice(31)}, {}, r"another dialogues \(30 there, 31 now\); choose another"),
+        ({"calls": slice(1, 31)}, {}, "another sha256"),
+        ({"dev": slice(41, 51)}, {}, "another dev_sha256"),
+        ({}, {"per_device_eval_batch_size": 3}, "another per_device_eval_batch_size"),
+    ):
+        runs.write(**written)
+        with pytest.raises(InputError, match=message):
+            runs.train(**BY_LOSS, **more)
+    runs.run.data_file.write_text(json.dumps(json.loads(runs.run.data_file.read_text()) | {"num_processes": 2}))
     with pytest.raises(InputError, match=r"another num_processes \(2 there, 1 now\)"):
-        train(request_())
-    RunFolder(folder).data_file.unlink()  # of an older version
-    train(request_())
+        runs.train(**BY_LOSS)
+    runs.run.data_file.unlink()  # of an older version
+    runs.train(**BY_LOSS)
 
 
 @pytest.mark.slow
-def test_other_dev_dialogues_or_batches_of_them_are_another_run(request_, tmp_path, sample_dialogues):
-    write_jsonl(sample_dialogues[30:40], tmp_path / "dev.jsonl")
-    choice = {"checkpoint_selection": "contrastive_loss", "dev_split": tmp_path / "dev.jsonl"}
-    folder = train(request_(**choice))
-    RunFolder(folder).report_file.unlink()
-    with pytest.raises(InputError, match="another per_device_eval_batch_size"):
-        train(request_(**choice, per_device_eval_batch_size=3))
-    write_jsonl(sample_dialogues[31:41], tmp_path / "dev.jsonl")
-    with pytest.raises(InputError, match="another dev_sha256"):
-        train(request_(**choice))
+def test_what_is_cut_of_dev_dialogues_or_by_other_processes_is_not_counted(runs, tmp_path):
+    runs.train(tmp_path / "one")
+    runs.train(tmp_path / "two", **BY_LOSS)
+    assert report_of(tmp_path / "one")["truncation"] == report_of(tmp_path / "two")["truncation"]
+    runs.train(tmp_path / "three", dataloader_num_workers=1)
+    assert report_of(tmp_path / "three")["truncation"].startswith("truncation was not counted")
 
 
-@pytest.mark.slow
-def test_what_is_cut_of_dev_dialogues_is_not_counted(request_, tmp_path, sample_dialogues):
-    write_jsonl(sample_dialogues[30:40], tmp_path / "dev.jsonl")
-    choice = {"checkpoint_selection": "contrastive_loss", "dev_split": tmp_path / "dev.jsonl"}
-    told = [RunFolder(train(request_(**more))).report()["truncation"] for more in (
-        {"output_dir": tmp_path / "one"}, {"output_dir": tmp_path / "two", **choice}
-    )]  # fmt: skip
-    assert told[0] == told[1]
-
-
-def test_the_data_know_the_sampler_that_the_trainer_takes(request_):
-    settings, silent = request_(), lambda line: None
-    dialogues = training_dialogues(settings.run, get_method(settings.run.method), 0, silent)
-    trainer = _build_trainer(settings, str(settings.run.backbone), dialogues, [], silent)
+def test_the_data_know_the_sampler_that_the_trainer_takes(runs):
+    settings = parse(None, words_of(runs.run.path, **runs.settings()))
+    dialogues = training_dialogues(settings.run, get_method(settings.run.method), 0, print)
+    trainer = _build_trainer(settings, str(settings.run.backbone), dialogues, [], print)
     loader = trainer.get_train_dataloader()
     assert trainer.train_dataset.sampler is not None
     loader.dataset.set_epoch(3)
@@ -222,27 +172,27 @@ def test_neither_a_tie_nor_what_is_no_number_comes_first():
     assert _ranked_first(torch.tensor([[[0.5]]])).tolist() == [1.0]
 
 
-def test_a_run_that_starts_over_is_not_complete_by_the_report_of_the_one_before(request_, monkeypatch):
-    folder = train(request_())
+def test_a_run_that_starts_over_is_not_complete_by_the_report_of_the_one_before(runs, monkeypatch):
+    runs.train()
 
     def killed(*arguments, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("hf_dialemb.training.run.DialogueTrainer.train", killed)
     with pytest.raises(KeyboardInterrupt):
-        train(request_(learning_rate=0.02, resume=False))
-    assert json.loads(RunFolder(folder).settings_file.read_text())["learning_rate"] == 0.02
-    assert not RunFolder(folder).report_file.exists()
+        runs.train(learning_rate=0.02, resume=False)
+    assert runs.run.settings()["learning_rate"] == 0.02
+    assert not runs.run.complete
 
 
 @pytest.mark.parametrize("resume", [True, False])
-def test_checkpoints_of_another_program_stay(request_, tmp_path, resume):
-    theirs = tmp_path / "run" / "checkpoint-500"
-    theirs.mkdir(parents=True)
-    (theirs / "model.safetensors").write_text("theirs")
+def test_checkpoints_of_another_program_stay(runs, resume):
+    theirs = runs.run.path / "checkpoint-500" / "model.safetensors"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("theirs")
     with pytest.raises(InputError, match=r"checkpoints without training_settings\.json, which another program"):
-        train(request_(resume=resume))
-    assert (theirs / "model.safetensors").read_text() == "theirs"
+        runs.train(resume=resume)
+    assert theirs.read_text() == "theirs"
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -251,57 +201,31 @@ def test_backbones_of_half_precision_learn_in_float32(tiny_bert, tmp_path, dtype
     AutoModel.from_pretrained(tiny_bert).to(dtype).save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path)
     model, _ = model_class.from_backbone(str(tmp_path))
-    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
     model.save_pretrained(tmp_path / "saved")
-    assert {parameter.dtype for parameter in AutoModel.from_pretrained(tmp_path / "saved").parameters()} == {
-        torch.float32
-    }
-
-
-def test_backbones_that_cannot_serve_are_refused(tiny_bert, tmp_path):
-    shutil.copytree(tiny_bert, tmp_path / "bart")
-    sizes = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
-    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
-    BartModel(BartConfig(vocab_size=99, **sizes, **heads)).save_pretrained(tmp_path / "bart")
-    with pytest.raises(InputError, match="a bart model with encoder and decoder, expected an encoder"):
-        DSEModel.from_backbone(str(tmp_path / "bart"))
-
-
-def test_all_layers_frozen_leave_nothing_to_learn(request_):
-    with pytest.raises(InputError, match="frozen_layers: got all layers, which leaves nothing to learn"):
-        train(request_(frozen_layers=2))
-
-
-def test_a_speaker_too_many_is_found_before_anything_is_learnt(request_, tmp_path, sample_dialogues):
-    third = Dialogue.from_messages([{"role": role, "content": "hello"} for role in ("user", "assistant", "speaker_3")])
-    write_jsonl([*sample_dialogues[:30], third], tmp_path / "calls.jsonl")
-    with pytest.raises(InputError, match="has the role 'speaker_3', but num_roles is 2"):
-        train(request_())
-
-
-@pytest.mark.slow
-def test_what_other_processes_cut_is_not_counted_and_that_is_told(request_):
-    folder = train(request_(dataloader_num_workers=1))
-    assert json.loads(RunFolder(folder).report_file.read_text())["truncation"].startswith("truncation was not counted")
+    for each in (model, AutoModel.from_pretrained(tmp_path / "saved")):
+        assert {parameter.dtype for parameter in each.parameters()} == {torch.float32}
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("changes", "message"),
     [
-        ({"save_strategy": "no", "checkpoint_selection": "uniformity", "dev_split": "dev"}, "but save_strategy is no"),
-        ({"eval_strategy": "steps"}, "eval_strategy: got one, but no dev_split"),
+        ({"frozen_layers": 2}, "frozen_layers: got all layers, which leaves nothing to learn"),
         ({"method": "dialogue_cse", "head_learning_rate": 0.1}, "head_learning_rate: got 0.1, but with these settings"),
+        ({"corpus": "third"}, "has the role 'speaker_3', but num_roles is 2"),
     ],
 )
-def test_settings_that_would_do_nothing_are_refused(request_, words, sentence):
-    with pytest.raises(InputError, match=sentence):
-        train(request_(**words))
+def test_what_leaves_nothing_to_learn_or_cannot_be_read_is_found_before_anything_is_learnt(runs, changes, message):
+    third = Dialogue.from_messages([{"role": role, "content": "hello"} for role in ("user", "assistant", "speaker_3")])
+    write_jsonl([*runs.dialogues[:30], third], runs.folder / "third.jsonl")
+    if "corpus" in changes:
+        changes = {"corpus": runs.folder / "third.jsonl"}
+    with pytest.raises(InputError, match=message):
+        runs.train(**changes)
 
 
 def test_a_step_takes_as_many_examples_as_all_processes():
-    args = SimpleNamespace(
-        per_device_train_batch_size=16, per_device_eval_batch_size=8, dataloader_drop_last=True, world_size=2
-    )
+    sizes = {"per_device_train_batch_size": 16, "per_device_eval_batch_size": 8}
+    args = SimpleNamespace(**sizes, dataloader_drop_last=True, world_size=2)
     check_number(args, "train", 32)
     check_number(args, "eval", 16)
     with pytest.raises(InputError, match="train_batch_size: got 16 on each of 2 processes, but there are 31 examples"):
@@ -333,37 +257,34 @@ def test_token_types_of_a_dialogue_beyond_the_limit_are_cut_with_it(tiny_bert):
     assert plain.pooler_output.equal(typed.pooler_output)
 
 
-def test_word_vectors_of_another_width_than_states_are_refused(tiny_bert):
-    config = Dial2VecModel.config_class(
-        encoder_config=ElectraConfig(vocab_size=60, embedding_size=8, hidden_size=16, num_hidden_layers=1,
-                                     num_attention_heads=2, intermediate_size=16)
-    )  # fmt: skip
+def test_word_vectors_of_another_width_than_states_are_refused():
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    backbone = ElectraConfig(vocab_size=60, embedding_size=8, **sizes)
     with pytest.raises(InputError, match="word vectors of 8 numbers and states of 16"):
-        Dial2VecModel(config)
+        Dial2VecModel(Dial2VecModel.config_class(encoder_config=backbone))
 
 
 @pytest.mark.slow
-def test_signals_of_dev_dialogues_are_what_their_names_say(request_, tmp_path, sample_dialogues):
-    dev = sample_dialogues[30:37]
-    write_jsonl(dev, tmp_path / "dev.jsonl")
-    choice = {"checkpoint_selection": "uniformity", "dev_split": tmp_path / "dev.jsonl", "save_total_limit": 5}
-    folder = train(request_(**choice, per_device_eval_batch_size=4, bf16=False))
-    report = json.loads(RunFolder(folder).report_file.read_text())
+def test_signals_of_dev_dialogues_are_what_their_names_say(runs):
+    runs.write(dev=slice(30, 37))
+    choice = {"checkpoint_selection": "uniformity", "save_total_limit": 5, "per_device_eval_batch_size": 4}
+    runs.train(**choice, bf16=False)
+    report = runs.run.report()
     log = {entry["step"]: entry for entry in report["log"] if "eval_uniformity" in entry}
     assert len({entry["eval_uniformity"] for entry in log.values()}) == 3
     for step, entry in log.items():
-        model, tokenizer = (kind.from_pretrained(folder / f"checkpoint-{step}") for kind in (AutoModel, AutoTokenizer))
-        examples = Dial2VecExamples(dev, model.config, request_().training.seed)
+        place = runs.run.path / f"checkpoint-{step}"
+        model, tokenizer = AutoModel.from_pretrained(place), AutoTokenizer.from_pretrained(place)
+        examples = Dial2VecExamples(runs.dialogues[30:37], model.config, seed=42)
         samples = [examples.example(0, index) for index in range(len(examples))]  # one for each speaker
         with torch.no_grad():
             outputs = [model(**collate([sample], tokenizer, model.config, Truncation())) for sample in samples]
         ranked = [row[0].item() > row[1:].max().item() for output in outputs for row in output.similarities[0].T]
         losses = [output.loss.item() for output in outputs]
-        vectors = torch.cat([output.pooler_output for output in outputs])
+        unit = torch.nn.functional.normalize(torch.cat([output.pooler_output for output in outputs]), dim=-1)
+        uniformity = torch.pdist(unit.double()).pow(2).mul(-2).exp().mean().log().item()
         assert entry["eval_contrastive_accuracy"] == pytest.approx(sum(ranked) / len(ranked), abs=1e-6)
         assert entry["eval_contrastive_loss"] == pytest.approx(sum(losses) / len(losses), abs=1e-4)
-        unit = torch.nn.functional.normalize(vectors, dim=-1)
-        apart = torch.pdist(unit.double()).pow(2)
-        assert entry["eval_uniformity"] == pytest.approx(apart.mul(-2).exp().mean().log().item(), abs=1e-4)
+        assert entry["eval_uniformity"] == pytest.approx(uniformity, abs=1e-4)
     best = min(log, key=lambda step: log[step]["eval_uniformity"])
     assert report["checkpoint"] == f"checkpoint-{best}"

@@ -1,12 +1,20 @@
 """Settings that cannot be, or that would do nothing: each is refused by a sentence before any data is read."""
 
-from __future__ import annotations
-
 import math
+import shutil
 
 import pytest
-import torch
-from transformers import AutoTokenizer, GPT2Config, GPT2Model, T5Config, T5EncoderModel, T5ForConditionalGeneration
+from training_runs import train
+from transformers import (
+    AutoTokenizer,
+    BartConfig,
+    BartModel,
+    GPT2Config,
+    GPT2Model,
+    T5Config,
+    T5EncoderModel,
+    T5ForConditionalGeneration,
+)
 
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.encoders.specs import load_encoder
@@ -16,7 +24,6 @@ from hf_dialemb.models.dse import DSEModel
 from hf_dialemb.models.encoder import encode
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.training.arguments import parse
-from hf_dialemb.training.run import train
 
 BASE = ["--use_cpu", "true", "--output_dir", "run", "--corpus", "missing.jsonl"]
 
@@ -50,34 +57,75 @@ BASE = ["--use_cpu", "true", "--output_dir", "run", "--corpus", "missing.jsonl"]
         ("--patience 0", "patience: got 0, expected a value at least 1"),
         ("--loss_temperature nan", "loss_temperature: got nan, expected a value above 0"),
         ("--output_dir=", "output_dir: got nothing, expected a folder; name one"),
+        ("--loss_temprature 0.1", "Did you mean 'loss_temperature'"),
+        ("--windw 3", "Did you mean 'window'"),
+        ("--method dial3vec", "Did you mean 'dial2vec'"),
+        ("--num_negatives many", "invalid int value: 'many'"),
+        ("--num_negatives 0", "num_negatives: got 0, expected a value at least 1"),
+        ("--keep middle", "invalid choice: 'middle'"),
+        ("--dropout 1.5", "dropout: got 1.5"),
+        ("--checkpoint_selection uniformity", "needs a dev_split"),
+        ("--save_strategy no --checkpoint_selection uniformity --dev_split dev", "but save_strategy is no"),
+        ("--eval_strategy steps", "eval_strategy: got one, but no dev_split"),
+        ("--head_learning_rate 1",
+         "head_learning_rate: got a setting that is not for dial2vec, which has no contrastive head"),
+        ("--method dse --head_learning_rate 0", "head_learning_rate: got 0.0, expected a value above 0"),
+        ("--method dse --per_device_train_batch_size 1",
+         "per_device_train_batch_size: got 1, expected a value at least 2"),
+        ("--method dse --center true", "center: got a setting that is not for dse, which is no dialogue encoder"),
+        ("--method dse --negative_weights heavy", "negative_weights"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_trained_with_is_refused(words, sentence):
-    with pytest.raises(InputError, match=sentence):
+def test_what_cannot_be_trained_with_is_refused_in_one_sentence(words, sentence):
+    with pytest.raises(InputError, match=sentence) as refused:
         parse(None, [*BASE, *words.split()])
-
-
-def test_braces_without_a_setting_are_refused():
+    assert "\n" not in str(refused.value)
     with pytest.raises(InputError, match=r"settings: got \{a, expected JSON"):
-        parse(None, ["{a"])
+        parse(None, ["{a", *BASE])
 
 
-def test_schedules_and_optimisers_that_can_be_are_taken():
-    for words in (
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("loss_temprature: 0.1", "Did you mean 'loss_temperature'"),
+        ("- a\n- b", "expected lines of 'field: value'"),
+        ("\n", "got nothing, expected lines of 'field: value'; write some"),
+        ("a: [", "not YAML"),
+        (None, r"Unknown recipe 'dial2vec_minlm'\. Did you mean 'dial2vec_minilm'\?"),
+    ],
+)
+def test_a_wrong_file_of_settings_is_refused_in_one_sentence(tmp_path, text, sentence):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text or "")
+    with pytest.raises(InputError, match=sentence) as refused:
+        parse("dial2vec_minlm" if text is None else str(file), ["--use_cpu", "true"])
+    assert "\n" not in str(refused.value)
+
+
+def test_the_command_line_wins_over_the_file(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("loss_temperature: 0.5\nlearning_rate: 1.0e-3\nbf16: false\n")
+    parsed = parse(str(file), ["--loss_temperature", "0.1", "--use_cpu", "true"])
+    assert (parsed.method["loss_temperature"], parsed.training.learning_rate) == (0.1, 1e-3)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
         "--lr_scheduler_type cosine --warmup_steps 0.1",
         '--lr_scheduler_type warmup_stable_decay --lr_scheduler_kwargs {"num_decay_steps":2}',
         "--optim adafactor",
         "--optim sgd --weight_decay 0.1",
-    ):
-        assert parse(None, [*BASE, *words.split()]).training.seed == 42
+    ],
+)
+def test_schedules_and_optimisers_that_can_be_are_taken(words):
+    assert parse(None, [*BASE, *words.split()]).training.seed == 42
 
 
-def test_misspelt_recipes_are_told_with_their_neighbour(tmp_path):
-    with pytest.raises(InputError, match=r"Unknown recipe 'dial2vec_minlm'\. Did you mean 'dial2vec_minilm'\?"):
-        parse("dial2vec_minlm", [])
-    (tmp_path / "empty.yaml").write_text("\n")
-    with pytest.raises(InputError, match="got nothing, expected lines of 'field: value'; write some"):
-        parse(str(tmp_path / "empty.yaml"), [])
+def test_processes_do_not_wait_for_a_head_that_has_no_part_in_a_step():
+    words = ["--method", "dialog2flow", "--target", "joint", "--gradient_checkpointing", "true", "--joint_update"]
+    assert parse(None, [*words, "alternating"]).training.ddp_find_unused_parameters is True
+    assert parse(None, [*words, "summed"]).training.ddp_find_unused_parameters is None
 
 
 @pytest.mark.parametrize("value", [math.nan, -1.0, 0.0])
@@ -86,28 +134,32 @@ def test_what_is_no_number_is_out_of_every_range(value):
         Dial2VecConfig(loss_temperature=value)
 
 
-def test_a_training_that_goes_astray_says_so_and_saves_nothing(tiny_bert, tmp_path, sample_dialogues, monkeypatch):
+def test_a_training_that_goes_astray_says_so_and_saves_nothing(tiny_bert, tmp_path, sample_dialogues):
     write_jsonl(sample_dialogues[:20], tmp_path / "calls.jsonl")
-    words = {
-        "backbone": tiny_bert, "corpus": tmp_path / "calls.jsonl", "output_dir": tmp_path / "run", "use_cpu": True,
-        "max_steps": 3, "save_strategy": "no", "per_device_train_batch_size": 4, "num_negatives": 1, "bf16": False,
-        "learning_rate": 1e30, "lr_scheduler_type": "constant", "disable_tqdm": True, "max_grad_norm": 0,
-    }  # fmt: skip
+    steps = {"max_steps": 3, "save_strategy": "no", "per_device_train_batch_size": 4, "num_negatives": 1, "bf16": False}
+    leap = {"learning_rate": 1e30, "lr_scheduler_type": "constant", "max_grad_norm": 0}
     with pytest.raises(InputError, match=r"the training went astray: .* start over \(--resume false\) with a lower"):
-        train(parse(None, [word for name, value in words.items() for word in (f"--{name}", str(value))]))
+        train(tmp_path / "run", backbone=tiny_bert, corpus=tmp_path / "calls.jsonl", **steps, **leap)
     assert not (tmp_path / "run" / "model.safetensors").exists()
 
 
-@pytest.mark.parametrize("model_class", [T5EncoderModel, T5ForConditionalGeneration])
-def test_of_a_t5_the_encoder_is_measured_but_not_trained(tiny_bert, tmp_path, model_class, sample_dialogues):
-    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    config = T5Config(vocab_size=len(tokenizer), d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+SMALL_BART = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16,
+              "encoder_attention_heads": 2, "decoder_attention_heads": 2}  # fmt: skip
+
+
+@pytest.mark.parametrize("model_class", [T5EncoderModel, T5ForConditionalGeneration, BartModel])
+def test_of_a_t5_the_encoder_is_measured_but_no_decoder_is_trained(tiny_bert, tmp_path, model_class, sample_dialogues):
+    shutil.copytree(tiny_bert, tmp_path, dirs_exist_ok=True)
+    words = len(AutoTokenizer.from_pretrained(tiny_bert))
+    config = T5Config(vocab_size=words, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+    if model_class is BartModel:
+        config = BartConfig(vocab_size=words, **SMALL_BART)
     model_class(config).save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(InputError, match="a t5 model with encoder and decoder, expected an encoder"):
+    with pytest.raises(InputError, match=f"a {config.model_type} model with encoder and decoder, expected an encoder"):
         DSEModel.from_backbone(str(tmp_path))
-    assert load_encoder(str(tmp_path)).encode(sample_dialogues[:2]).shape == (2, 16)
-    assert not hasattr(load_backbone(str(tmp_path)).model, "decoder")  # what fine-tuning takes
+    if model_class is not BartModel:
+        assert load_encoder(str(tmp_path)).encode(sample_dialogues[:2]).shape == (2, 16)
+        assert not hasattr(load_backbone(str(tmp_path)).model, "decoder")  # what fine-tuning takes
 
 
 def test_a_tokenizer_without_padding_pads_with_its_last_token(tiny_bert, tmp_path, sample_dialogues):
@@ -117,10 +169,8 @@ def test_a_tokenizer_without_padding_pads_with_its_last_token(tiny_bert, tmp_pat
     tokenizer.save_pretrained(tmp_path)
     model, ours = Dial2VecModel.from_backbone(str(tmp_path))
     assert ours.pad_token == "[SEP]"
-    together = encode(model, ours, sample_dialogues[:4])
-    assert torch.allclose(
-        torch.tensor(together[:1]), torch.tensor(encode(model, ours, sample_dialogues[:1])), atol=1e-6
-    )
+    together, alone = (encode(model, ours, sample_dialogues[:count]) for count in (4, 1))
+    assert together[:1] == pytest.approx(alone, rel=1e-5, abs=1e-6)
     tokenizer.eos_token = None
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(InputError, match="has no padding token"):
