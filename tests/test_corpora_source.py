@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from made_up_corpora import pack, write
+from talks import dialogue
 
 from hf_dialemb.corpora import CORPORA, get_corpus, load_dialogues, readers, single_domain
 from hf_dialemb.corpora.audit.catalogue import catalogue
@@ -21,7 +22,6 @@ from hf_dialemb.corpora.source import streams
 from hf_dialemb.corpora.source.files import Source
 from hf_dialemb.corpora.source.fingerprint import data_hash
 from hf_dialemb.corpora.source.parsing import read_json
-from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
 FILES = {
@@ -179,7 +179,7 @@ def test_every_place_where_a_corpus_may_lie(tmp_path, monkeypatch):
         place.parent.mkdir(parents=True)
         (pack if place.suffix in (".xz", ".gz", ".zip") else write)(place, files)
     places = ["1", "2", "3", "4", "5", "1/doc2dial", "3/doc2dial", "4/doc2dial.tar.xz", "6/renamed.tar.gz", "7/v1.0.1"]
-    expected = [Dialogue((Turn("assistant", "Hello"),), "1", ("dmv",))]
+    expected = [dialogue("Hello", id="1", domains=("dmv",), roles=("assistant",))]
     for place in places:
         assert load_dialogues("doc2dial", tmp_path / place, "test") == expected, place
     assert load_dialogues("doc2dial", str(tmp_path / "1/doc2dial"), "test") == expected
@@ -234,9 +234,9 @@ def test_every_corpus_of_every_reader_is_registered_says_what_it_is_and_has_a_ro
 
 def test_all_is_every_split_in_turn_and_single_domain_keeps_exactly_one_label():
     splits = [load_dialogues("sample", None, split) for split in ("train", "dev", "test")]
-    assert load_dialogues("sample", None, "all") == [dialogue for split in splits for dialogue in split]
-    dialogues = [Dialogue((Turn("user", "Hi"),), str(count), tuple("abc"[:count])) for count in range(4)]
-    assert [dialogue.id for dialogue in single_domain(dialogues)] == ["1"]
+    assert load_dialogues("sample", None, "all") == [each for split in splits for each in split]
+    dialogues = [dialogue("Hi", id=str(count), domains=tuple("abc"[:count])) for count in range(4)]
+    assert single_domain(dialogues) == dialogues[1:2]
 
 
 def test_importing_is_light():
@@ -287,8 +287,8 @@ def test_the_example_of_a_new_corpus_in_the_docs_is_short_and_reads_its_files(tm
     monkeypatch.setitem(CORPORA, "helpdesk", "helpdesk")
     call = {"call": "c1", "topic": "billing", "talk": [["caller", "my bill is wrong"], ["agent", "let me look"]]}
     write(tmp_path / "helpdesk", {"train.json": [call]})
-    turns = (Turn("user", "my bill is wrong"), Turn("assistant", "let me look"))
-    assert load_dialogues("helpdesk", tmp_path, "train") == [Dialogue(turns, "c1", ("billing",))]
+    expected = dialogue("my bill is wrong", "let me look", id="c1", domains=("billing",))
+    assert load_dialogues("helpdesk", tmp_path, "train") == [expected]
     write(tmp_path / "helpdesk", {"train.json": [call, {**call, "talk": [["agent"]]}]})
     with pytest.raises(InputError, match=r"train\.json: record 1: talk\[0\]: got \['agent'\], expected a list of 2"):
         load_dialogues("helpdesk", tmp_path, "train")

@@ -46,15 +46,6 @@ def test_blank_lines_windows_line_ends_byte_order_mark_and_escaped_characters_ar
     assert [(each.id, each.turns[0].content) for each in dialogues] == [("1", "Hello"), ("2", "😀")]
 
 
-def test_reading_is_lazy(tmp_path):
-    path = tmp_path / "d.jsonl"
-    path.write_text(GOOD + "\nbroken\n")
-    reader = read_jsonl(path)
-    assert next(reader).id == "1"
-    with pytest.raises(InputError):
-        next(reader)
-
-
 @pytest.mark.parametrize(
     ("line", "expected"),
     [

@@ -332,7 +332,7 @@ def test_sets_are_read_and_the_report_is_written(files, tmp_path):
     assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()
 
 
-def test_an_index_of_sets_cleans_a_stream_and_sentences_of_other_kinds_of_corpora_are_utterances(files, tmp_path):
+def test_an_index_cleans_a_stream_and_takes_sentences_of_other_kinds_of_corpora(files, tmp_path):
     held_out, train, utterances = files
     evaluation = build_index([held_out, utterances, held_out])
     assert evaluation.kinds == {held_out: "dialogues", utterances: "utterances"}

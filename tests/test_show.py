@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 from itertools import count
 
 import pytest
+from talks import dialogue
 
 from hf_dialemb.corpora.show import find_dialogue, render_dialogue, visible
 from hf_dialemb.models.dialogue import Dialogue, Turn
@@ -18,7 +19,7 @@ def columns(line):
 
 
 def numbered(total):
-    return [Dialogue((Turn("user", f"text {index}"),), f"dev/{index:04}") for index in range(1, total + 1)]
+    return [dialogue(f"text {index}", id=f"dev/{index:04}") for index in range(1, total + 1)]
 
 
 SAID = (
@@ -55,9 +56,9 @@ speaker_3  [inform] three
 def test_a_dialogue_in_full():
     assert render_dialogue(Dialogue(SAID, "dev/7", ("hotel", "taxi")), 40) == SHOWN
     bare = "id       (none)\ndomains  (none)\nturns    1 (user 1)\n\nuser  "
-    assert render_dialogue(Dialogue((Turn("user", "hello"),))) == f"{bare}hello"
+    assert render_dialogue(dialogue("hello")) == f"{bare}hello"
     lines = "one\n      two three\n\n      user four"  # they stay lines below the speaker
-    assert render_dialogue(Dialogue((Turn("user", "one\r\n\ttwo   three\n\nuser  four"),))) == bare + lines
+    assert render_dialogue(dialogue("one\r\n\ttwo   three\n\nuser  four")) == bare + lines
 
 
 @pytest.mark.parametrize("width", [40, 41, 57, 100])
@@ -69,11 +70,8 @@ def test_no_line_is_wider_than_the_page_and_no_word_is_lost(width):
     spoken = [line for line in lines[start:] if not line.startswith(" " * 15)]
     assert [line[:11] for line in spoken] == ["assistant  ", *[" " * 11] * (len(spoken) - 1)]
     assert "".join("".join(line[11:] for line in spoken).split()) == "".join(text.split())
-
-
-def test_a_page_that_is_too_narrow_leaves_the_text_twenty_columns():
-    lines = render_dialogue(Dialogue((Turn("user", "word " * 20),)), 5).split("\n")
-    assert max(len(line) for line in lines) == len("user  ") + 19
+    narrow = render_dialogue(dialogue("word " * 20), 5).split("\n")
+    assert max(len(line) for line in narrow) == len("user  ") + 19  # at least twenty columns for the text
 
 
 HARMFUL = "\x1b[31mred\x07 \x9b2J \u202eback\u2066 \u200f\u061c\ufeff\u00ad \x00 \u2028 \r \ud800 \U000e0041"
@@ -87,11 +85,8 @@ def test_nothing_in_a_corpus_reaches_the_terminal_as_a_command():
     assert shown.count("\\x1b[31mred\\x07 \\x9b2J \\u202eback\\u2066") == 7
     assert len(shown.split("\n")) == 6
     assert shown.encode("utf-8").decode("utf-8") == shown
-
-
-def test_readable_text_is_left_as_it_is():
-    text = "Zimmer für zwei, 你好 שלום \U0001f468\u200d\U0001f469 ان\u200cها \\x1b"
-    assert visible(text) == text
+    readable = "Zimmer für zwei, 你好 שלום \U0001f468\u200d\U0001f469 ان\u200cها \\x1b"
+    assert visible(readable) == readable
     assert visible("\x1b\t\n\u202e\U000e0041") == "\\x1b\\t\\n\\u202e\\U000e0041"
 
 
@@ -99,7 +94,7 @@ def test_the_first_with_the_id_is_found_and_the_rest_is_not_read():
     def endless():
         for number in count(1):
             assert number <= 12
-            yield Dialogue((Turn("user", str(number)),), f"id{number // 2}")
+            yield dialogue(str(number), id=f"id{number // 2}")
 
     assert find_dialogue(endless(), "id3").turns[0].content == "6"
     assert find_dialogue(endless(), "#1").turns[0].content == "1"
@@ -107,7 +102,7 @@ def test_the_first_with_the_id_is_found_and_the_rest_is_not_read():
 
 
 def test_a_position_finds_dialogues_that_have_no_id():
-    dialogues = [Dialogue((Turn("user", text),)) for text in ("one", "two")]
+    dialogues = [dialogue("one"), dialogue("two")]
     assert find_dialogue(dialogues, "#2") is dialogues[1]
     with pytest.raises(InputError, match=r"none of 2 dialogues has; they have no ids; give a position such as '#12'"):
         find_dialogue(dialogues, "two")
@@ -135,7 +130,7 @@ def test_an_id_that_is_not_there_is_refused_with_the_nearest(wanted, sentence):
 
 @pytest.mark.parametrize("wanted", ["dev/12", "ev/0199", "dve/0211", "dev/00123"])
 def test_the_nearest_ids_are_the_most_similar_of_all_in_any_order(wanted):
-    ids = [dialogue.id for dialogue in numbered(300)]
+    ids = [each.id for each in numbered(300)]
     ratios = {id: SequenceMatcher(None, id, wanted, autojunk=False).ratio() for id in ids}
     best = sorted(ratios, key=lambda id: (-ratios[id], id))[:3]
     for dialogues in (numbered(300), numbered(300)[::-1], numbered(300) * 2):

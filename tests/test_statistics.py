@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 
 import pytest
+from talks import dialogue as say
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import describe, load_dialogues
@@ -25,14 +26,10 @@ HOTEL = (
 )
 DIALOGUES = [
     Dialogue(HOTEL, "a", ("hotel",)),
-    Dialogue((Turn("user", "a taxi"), Turn("assistant", "Which area")), "b", ("taxi", "hotel", "taxi")),
-    Dialogue((Turn("assistant", "hello"), Turn("assistant", "hello there")), "c", ("taxi",)),
+    say("a taxi", "Which area", id="b", domains=("taxi", "hotel", "taxi")),
+    say("hello", "hello there", id="c", domains=("taxi",), roles=("assistant",)),
     Dialogue((Turn("speaker_3", "north", intents=("book", "book")),), "d"),
 ]
-
-
-def say(*texts, roles=("user", "assistant"), domains=()):
-    return Dialogue(tuple(Turn(roles[index % len(roles)], text) for index, text in enumerate(texts)), "", domains)
 
 
 def rows(dialogues):
@@ -137,14 +134,13 @@ def test_the_command_prints_the_table_and_writes_the_dialogues(tmp_path, capsys,
 def test_a_histogram_agrees_with_the_numbers_themselves(count):
     values = [random.Random(count).randrange(30) for _ in range(count)]
     found = histogram(values)
-    assert found.counts == Counter(values)
-    assert (found.total, found.sum) == (count, sum(values))
+    assert (found.counts, found.total, found.sum) == (Counter(values), count, sum(values))
     assert found.mean == pytest.approx(reference.fmean(values))
     assert found.median == reference.median(values)
     for percent in (1, 50, 99, 100):
         bound = found.percentile(percent)
-        assert sum(value <= bound for value in values) * 100 >= percent * count
         assert sum(value < bound for value in values) * 100 < percent * count
+        assert sum(value <= bound for value in values) * 100 >= percent * count
 
 
 def test_what_counts_as_a_duplicate():

@@ -79,6 +79,10 @@ def content_of(file):
     return json.loads(file.read_text())
 
 
+def many(count):
+    return [Dialogue(SECOND.turns, str(index)) for index in range(count)]
+
+
 def test_the_json_files_have_the_form_of_the_paper(made):
     folder, _ = made("hotel")
 
@@ -108,18 +112,23 @@ def test_the_json_files_have_the_form_of_the_paper(made):
     assert content_of(folder / "json/hotel/stats.json") == stats
 
 
-def test_the_folder_is_a_dataset(made, tmp_path):
+def test_the_folder_is_a_dataset(data, made, tmp_path, monkeypatch):
     from datasets import load_dataset
+    from pyarrow import parquet
 
-    folder, _ = made("hotel woz2", terms="research")
+    monkeypatch.setattr("hf_dialemb.corpora.audit.unify._ROWS", 2)
+    register(monkeypatch, data, "five", {"train": many(5)})
+    folder, _ = made("five hotel woz2", terms="research")
+    file = parquet.ParquetFile(folder / "train/five.parquet")
+    assert [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)] == [2, 2, 1]
     cache = str(tmp_path / "cache")
     dataset = load_dataset(str(folder), cache_dir=cache)
-    ids = {"train": ["train/1", "train/2", "train/2"], "validation": ["dev/1"]}
+    ids = {"train": [*"01234", "train/1", "train/2", "train/2"], "validation": ["dev/1"]}
     assert {split: rows["id"][:] for split, rows in dataset.items()} == ids
-    assert dataset["train"]["corpus"][:] == ["hotel", "hotel", "woz2"]
+    assert dataset["train"]["corpus"][:] == [*["five"] * 5, "hotel", "hotel", "woz2"]
     assert all(rows.features == unified_features() for rows in dataset.values())
     assert load_dataset(str(folder), "woz2", cache_dir=cache)["train"].num_rows == 1
-    first = dataset["train"][0]
+    first = dataset["train"][5]
     assert first["domains"] == ["hotel"]
     assert [message["content"] for message in first["messages"]] == [turn.content for turn in FIRST.turns]
     acts, slots = ["request", "inform"], [{"name": "price", "value": ""}, {"name": "area", "value": "centre"}]
@@ -163,21 +172,6 @@ def test_figures_stand_beside_those_of_the_paper_and_the_card_says_the_same(made
     stats["shares"]["acts"] = {"inform": 0.9, "offer": 0.001, "ask name": 0.0009, "ask day": 0.0001}
     rare = "| inform | 90.00% |\n| offer | 0.10% |\n| and 2 more | each below 0.10% |\n\n| Domains"
     assert rare in dataset_card(stats)
-
-
-def test_row_groups_hold_all_rows_in_order(data, made, monkeypatch):
-    from pyarrow import parquet
-
-    monkeypatch.setattr("hf_dialemb.corpora.audit.unify._ROWS", 2)
-    register(monkeypatch, data, "five", {"train": many(5)})
-    folder, _ = made("five")
-    file = parquet.ParquetFile(folder / "train/five.parquet")
-    assert [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)] == [2, 2, 1]
-    assert file.read().column("id").to_pylist() == ["0", "1", "2", "3", "4"]
-
-
-def many(count):
-    return [Dialogue(SECOND.turns, str(index)) for index in range(count)]
 
 
 LONGER = Dialogue((*FIRST.turns[:3], Turn("user", "What does the larger of these rooms cost?")), "train/3")
