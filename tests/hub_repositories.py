@@ -1,13 +1,10 @@
 """What a local Hub keeps in memory: repositories whose commits appear whole or not at all."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
 import threading
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 
 ATTRIBUTES = b"*.safetensors filter=lfs diff=lfs merge=lfs -text\n"
@@ -65,10 +62,9 @@ class Repository:
     private: bool = False
     commits: dict[str, Commit] = field(default_factory=dict)
     branches: dict[str, str] = field(default_factory=dict)
-    tags: dict[str, str] = field(default_factory=dict)
 
     def at(self, revision: str) -> Commit:
-        oid = self.branches.get(revision) or self.tags.get(revision) or revision
+        oid = self.branches.get(revision, revision)
         if oid not in self.commits:
             raise RefusalError(404, "RevisionNotFound")
         return self.commits[oid]
@@ -88,10 +84,10 @@ class Repository:
         self.branches[branch] = oid
         return self.commits[oid]
 
-    def rows(self, revision: str, folder: str = "", deep: bool = True) -> list[dict]:
-        files = self.at(revision).files
+    def rows(self, revision: str, folder: str, deep: bool) -> list[dict]:
+        """What lies in a folder."""
         start = f"{folder}/" if folder else ""
-        inside = {path: entry for path, entry in files.items() if path.startswith(start)}
+        inside = {path: entry for path, entry in self.at(revision).files.items() if path.startswith(start)}
         if folder and not inside:
             raise RefusalError(404, "EntryNotFound")
         folders = {str(parent) for path in inside for parent in Path(path).parents} - {".", folder}
@@ -108,7 +104,6 @@ class Store:
         self.repositories: dict[tuple[str, str], Repository] = {}
         self.large: dict[str, bytes] = {}
         self.lock = threading.Lock()
-        self._order = count()
 
     def get(self, kind: str, name: str) -> Repository:
         if (kind, name) not in self.repositories:
@@ -124,59 +119,40 @@ class Store:
 
     def fill(self, kind: str, name: str, folder: Path) -> None:
         """Makes a repository of a folder."""
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
         entries = {
-            file.relative_to(folder).as_posix(): Entry(file.read_bytes(), file.suffix in LARGE) for file in files
+            file.relative_to(folder).as_posix(): Entry(file.read_bytes(), file.suffix in LARGE)
+            for file in sorted(folder.rglob("*"))
+            if file.is_file()
         }
         self.create(kind, name).add("main", "fill", entries)
 
     def modes(self, repository: Repository, revision: str, files: list[dict], ignore: str | None) -> list[dict]:
         """What the Hub says before files come: how each is to be sent, and what it has under that path."""
         present = repository.at(revision).files
-        ignored = (ignore if ignore is not None else _text(present.get(".gitignore"))).split()
-        return [
-            {
-                "path": file["path"],
-                "uploadMode": "lfs" if is_large(file["path"], file["size"]) else "regular",
-                "shouldIgnore": file["path"] in ignored,
-                **({"oid": present[file["path"]].oid} if file["path"] in present else {}),
-            }
-            for file in files
-        ]
+        if ignore is None:
+            ignore = present[".gitignore"].content.decode() if ".gitignore" in present else ""
+        answers = []
+        for file in files:
+            path, large = file["path"], file["path"].endswith(LARGE) or file["size"] > LARGEST_REGULAR
+            answer = {"path": path, "uploadMode": "lfs" if large else "regular", "shouldIgnore": path in ignore.split()}
+            answers.append({**answer, "oid": present[path].oid} if path in present else answer)
+        return answers
 
     def commit(self, repository: Repository, branch: str, lines: bytes) -> Commit:
         """Takes the lines of a commit; nothing of it is seen unless all of it holds."""
         with self.lock:
-            if branch not in repository.branches:
-                raise RefusalError(404, "RevisionNotFound")
-            records = [json.loads(line) for line in lines.splitlines()]
-            header = records[0]["value"]
-            if header.get("parentCommit", repository.branches[branch]) != repository.branches[branch]:
+            header, *records = [json.loads(line) for line in lines.splitlines()]
+            latest = repository.at(branch)
+            if header["value"].get("parentCommit", latest.oid) != latest.oid:
                 raise RefusalError(412, "ParentCommit", "A commit has happened since. Please refresh and try again.")
-            files = dict(repository.at(branch).files)
-            for record in records[1:]:
-                self._apply(record["key"], record["value"], files)
-            return repository.add(branch, header["summary"], files)
-
-    def _apply(self, key: str, value: dict, files: dict[str, Entry]) -> None:
-        path = value["path"]
-        if key == "file":
-            files[path] = Entry(base64.b64decode(value["content"]), False)
-        elif key == "lfsFile":
-            if value["oid"] not in self.large:
-                raise RefusalError(400, "LfsObjectMissing", f"{path}: its content has not been uploaded")
-            files[path] = Entry(self.large[value["oid"]], True)
-        elif key == "deletedFile":
-            if path not in files:
-                raise RefusalError(404, "EntryNotFound", "A file with this name doesn't exist")
-            del files[path]
-        else:
-            raise RefusalError(400, "BadRequest", f"unknown operation {key}")
-
-
-def is_large(path: str, size: int) -> bool:
-    return path.endswith(LARGE) or size > LARGEST_REGULAR
-
-
-def _text(entry: Entry | None) -> str:
-    return entry.content.decode() if entry else ""
+            files = dict(latest.files)
+            for record in records:
+                path = record["value"]["path"]
+                if record["key"] == "file":
+                    files[path] = Entry(base64.b64decode(record["value"]["content"]), False)
+                elif record["key"] == "lfsFile":
+                    files[path] = Entry(self.large[record["value"]["oid"]], True)
+                else:
+                    assert record["key"] == "deletedFile"
+                    del files[path]
+            return repository.add(branch, header["value"]["summary"], files)

@@ -1,7 +1,5 @@
 """Tiny untrained models of every method that is published: training folders, published folders, results files."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path
@@ -39,11 +37,9 @@ def train(method: str, backbone: str, dialogues, folder: Path, *words: str, seed
     given = ["--method", method, *([] if from_scratch else ["--backbone", backbone]), *SETTINGS[method], *words]
     settings = parse(None, [*given, "--output_dir", str(folder), "--use_cpu", "true", "--seed", str(seed)])
     torch.manual_seed(seed)
-    model, tokenizer = get_method(method).model_class.build(
-        None if from_scratch else backbone, dialogues, None, **settings.method
-    )
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    start = None if from_scratch else backbone
+    for part in get_method(method).model_class.build(start, dialogues, None, **settings.method):
+        part.save_pretrained(folder)
     (folder / "training_settings.json").write_text(json.dumps(settings.fingerprint()))
     (folder / "training_report.json").write_text(json.dumps(REPORT))
     return folder
@@ -66,7 +62,7 @@ def publish(run: Path, folder: Path) -> Path:
     return folder
 
 
-def measure(path: Path, model: Path | str, reference: Path | str | None, **run: object) -> Path:
+def measure(path: Path, model: Path | str, reference: Path | str | None) -> Path:
     """Writes a results file: of the model, of what it is compared with, and quoted figures that are none of its own."""
     purity, uniformity = ("domain-categorization", "purity", ""), ("alignment-uniformity", "uniformity", "")
     measured = [
@@ -82,5 +78,5 @@ def measure(path: Path, model: Path | str, reference: Path | str | None, **run: 
         rows += rows_of(str(reference), "sgd", "test", measured)
     command = f"dialemb benchmark --data-dir {path.parent} --output benchmark"
     described = describe_run(command, {"models": [str(model)]}, [0, 1, 2], time.perf_counter())
-    write_results(Results(described | run, tuple(rows)), path)
+    write_results(Results(described, tuple(rows)), path)
     return path

@@ -13,6 +13,7 @@ from conversions import converted, load, refusal, report_of
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Dense, Normalize, Pooling, Transformer
+from test_convert_pickles import Calls
 from transformers import AutoConfig, AutoModel, AutoTokenizer, BertForMaskedLM, DistilBertForMaskedLM, T5Config, T5Model
 
 from hf_dialemb.hub.conversion import dialogue_cse
@@ -151,25 +152,21 @@ def test_a_sentence_transformer_embeds_alike(kind, written, tiny_bert, tmp_path)
 
 
 @KINDS
-def test_what_no_checkpoint_of_ours_can_do_is_refused(kind, tiny_bert, tmp_path):
+def test_what_no_checkpoint_of_ours_can_do_is_refused(kind, tiny_backbones, tmp_path):
     for sentence, parts in {
         "got the pooling cls, expected the mean of tokens": ["cls"],
         "Normalize, which makes every embedding of length 1": ["mean", Normalize()],
         "Dense, which maps embeddings to others": ["mean", Dense(16, 4)],
     }.items():
-        source = sentence_model(tiny_bert, tmp_path / type(parts[-1]).__name__, *parts)
+        source = sentence_model(tiny_backbones["bert"], tmp_path / type(parts[-1]).__name__, *parts)
         assert sentence in refusal(kind, source, tmp_path)
-    other = sentence_model(tiny_bert, tmp_path / "prompt")
+    other = sentence_model(tiny_backbones["roberta"], tmp_path / "roberta")
+    update(other / "sentence_bert_config.json", do_lower_case=True)  # outside the tokenizer
+    assert "do_lower_case" in refusal(kind, other, tmp_path)
     (other / "config_sentence_transformers.json").write_text('{"default_prompt_name": "query"}')
     assert "the prompt 'query' is put before every text" in refusal(kind, other, tmp_path)
     (other / "modules.json").write_text("[{")
     assert "cannot be read" in refusal(kind, other, tmp_path)
-
-
-def test_lower_casing_outside_the_tokenizer_is_refused(tiny_backbones, tmp_path):
-    source = sentence_model(tiny_backbones["roberta"], tmp_path / "source")
-    update(source / "sentence_bert_config.json", do_lower_case=True)
-    assert "do_lower_case" in refusal("transformers", source, tmp_path)
 
 
 def test_weights_in_shards_are_read(source, tiny_bert, tmp_path):
@@ -212,20 +209,11 @@ def test_wrong_requests_and_broken_folders_are_refused(tiny_bert, tiny_checkpoin
     assert "needs code of its own" in refusal("transformers", source, tmp_path)
 
 
-class Call:
-    """Pickles as a call that leaves a trace."""
-
-    def __init__(self, trace: Path) -> None:
-        self.program = f"open({str(trace)!r}, 'w').close()"
-
-    def __reduce__(self):
-        return eval, (self.program,)
-
-
 def test_pickles_that_are_cut_off_or_call_something_are_refused(dse, tmp_path):
     (dse / "pytorch_model.bin").write_bytes((dse / "pytorch_model.bin").read_bytes()[:-100])
     assert "damaged" in refusal("transformers", dse, tmp_path)
-    torch.save({"bert.x": Call(tmp_path / "trace")}, dse / "pytorch_model.bin")
+    call = Calls(eval, f"open({str(tmp_path / 'trace')!r}, 'w').close()")
+    torch.save({"bert.x": call}, dse / "pytorch_model.bin")
     assert "do not trust the file" in refusal("transformers", dse, tmp_path)
     assert not (tmp_path / "trace").exists()
 
@@ -235,12 +223,15 @@ def test_keys_of_encoders_are_accounted_for(binary, source, tiny_bert, tmp_path)
     lost, other = "encoder.layer.1.output.dense.bias", {"adapter.weight": torch.zeros(3)}
     rewrite(source, lambda state: {**{key: state[key] for key in state if key != lost}, **other}, binary)
     message = refusal("transformers", source, tmp_path)
-    assert f"1 missing (encoder.{lost})" in message
-    assert "1 unexpected (adapter.weight)" in message
-    converted("transformers", source, tmp_path / "partial", partial=True)
+    for words in (f"1 missing (encoder.{lost})", "1 unexpected (adapter.weight)", "--partial"):
+        assert words in message
+    for name in ("partial", "again"):
+        assert "unexpected  adapter.weight" in converted("transformers", source, tmp_path / name, partial=True)
     assert report_of(tmp_path / "partial")["unexpected"] == ["adapter.weight"]
+    left, right = (load(tmp_path / name)[0].state_dict() for name in ("partial", "again"))
+    assert all(torch.equal(left[name], right[name]) for name in left)
     wrong = {"encoder.layer.0.output.dense.weight": torch.zeros(32, 16)}
-    source = Path(shutil.copytree(tiny_bert, tmp_path / "again"))
+    source = Path(shutil.copytree(tiny_bert, tmp_path / "wrong"))
     rewrite(source, lambda state: {**state, **wrong}, binary)
     message = refusal("transformers", source, tmp_path, partial=True)
     assert re.search(r"got the shape \(32, 16\).*expected \(16, 32\)", message)

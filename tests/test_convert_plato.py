@@ -3,8 +3,7 @@
 import collections
 import io
 import pickle
-import subprocess
-import sys
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.encoder import encode
 
 RECIPE = Path(__file__).parents[1] / "training_scripts/recipes/dial2vec_plato.yaml"
+WITH_VOCABULARY = ["archive", "torch, vocabulary beside", "torch, folder"]
 FORMS = ["torch", "torch before 1.6", "binary", "binary, packed", "pickle 2", "pickle 4", "archive"]
 
 
@@ -50,8 +50,10 @@ def write(state, vocabulary):
         folder.mkdir(exist_ok=True)
         arrays, file = plain.paddle_arrays(state), folder / "PLATO.pdparams"
         if form.startswith("torch"):
-            torch.save(state, folder / "PLATO.pt", _use_new_zipfile_serialization=form == "torch")
-            return folder / "PLATO.pt"
+            torch.save(state, folder / "PLATO.pt", _use_new_zipfile_serialization=form != "torch before 1.6")
+            if form in WITH_VOCABULARY:
+                shutil.copy(vocabulary, folder / "vocab.txt")
+            return folder if form == "torch, folder" else folder / "PLATO.pt"
         if form.startswith("pickle"):
             file.write_bytes(pickle.dumps({**arrays, "StructuredToParameterName@@": {}}, protocol=int(form[-1])))
         else:
@@ -93,13 +95,14 @@ def test_dialogues_embed_as_the_plain_restatement_does(checkpoint, state, dialog
     assert np.abs(rendered - ours).max() < 1e-5
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [*FORMS, *WITH_VOCABULARY[1:]])
 def test_all_forms_give_the_same_checkpoint(form, checkpoint, write, vocabulary, tmp_path):
     source = write(form, tmp_path / "in")
-    lines = converted("plato", source, tmp_path / "out", None if form == "archive" else vocabulary)
-    expected, got = load(checkpoint)[0].state_dict(), load(tmp_path / "out")[0].state_dict()
-    assert expected.keys() == got.keys()
-    assert all(torch.equal(expected[name], got[name]) for name in expected)
+    lines = converted("plato", source, tmp_path / "out", None if form in WITH_VOCABULARY else vocabulary)
+    (expected, words), (got, found) = load(checkpoint), load(tmp_path / "out")
+    assert expected.state_dict().keys() == got.state_dict().keys()
+    assert all(torch.equal(value, got.state_dict()[name]) for name, value in expected.state_dict().items())
+    assert found.get_vocab() == words.get_vocab()
     assert lines[-1].startswith("dialemb-dial2vec: 30 keys used, 2 made")
     assert lines[-1].endswith("0 missing, 0 unexpected")
 
@@ -141,31 +144,6 @@ def test_dial2vecs_own_checkpoint_is_plato_under_a_prefix(checkpoint, state, voc
     assert {"bert.pooler.dense.weight", "bert.mask_embed", "bert.discriminator.0.bias"} <= dropped
 
 
-def test_a_vocabulary_beside_the_weights_is_found(write, vocabulary, tmp_path):
-    file = write("torch", tmp_path / "in")
-    (file.parent / "vocab.txt").write_bytes(vocabulary.read_bytes())
-    converted("plato", file.parent, tmp_path / "from_folder")
-    converted("plato", file, tmp_path / "from_file")
-    assert load(tmp_path / "from_folder")[1].get_vocab() == load(tmp_path / "from_file")[1].get_vocab()
-
-
-def test_missing_and_unexpected_keys_are_refused_unless_partial(state, vocabulary, tmp_path, refused):
-    arrays = plain.paddle_arrays(state)
-    del arrays[f"{plain.PADDLE}/TransformerBlock_1/LayerNorm_1.b_0"]
-    less, more = tmp_path / "PLATO.pdparams", tmp_path / "PLATO.pt"
-    plain.write_paddle(less, arrays)
-    torch.save({**state, "layers.1.adapter.weight": torch.zeros(2)}, more)
-    message = refused(less)
-    assert "1 missing (encoder.encoder.layer.1.output.LayerNorm.bias)" in message
-    assert "--partial" in message
-    assert "1 unexpected (layers.1.adapter.weight)" in refused(more)
-    assert "unexpected  layers.1.adapter.weight" in converted("plato", more, tmp_path / "1", vocabulary, partial=True)
-    for name in ("2", "3"):
-        converted("plato", less, tmp_path / name, vocabulary, partial=True)
-    left, right = (load(tmp_path / name)[0].state_dict() for name in ("2", "3"))
-    assert all(torch.equal(left[name], right[name]) for name in left)
-
-
 @pytest.mark.parametrize(("name", "shape", "words"), [
     ("layers.0.attn.linear_qkv.weight", (128, 384), ("(128, 384)", "(128, 128)")),
     ("layers.0.ff.linear_out.bias", (127,), ("(127,)", "(128,)")),
@@ -202,15 +180,18 @@ def test_what_is_cut_off_is_refused(form, write, tmp_path, refused):
         assert any(word in refused(source) for word in ("damaged", "cut off")), share
 
 
-def test_another_kind_is_told(tiny_bert, state, tmp_path, refused):
+def test_another_kind_and_other_keys_are_told(tiny_bert, state, tmp_path, refused):
     bert = AutoModel.from_pretrained(tiny_bert).state_dict()
-    path = tmp_path / "PLATO.pt"
+    path, less = tmp_path / "PLATO.pt", {key: state[key] for key in state if key != "layers.1.ff_norm.bias"}
     for kind, content, sentence in (
         ("dial2vec", state, "'bert.embedder.token_embedding.weight'"),
         ("plato", bert, "expected the key 'embedder.token_embedding.weight' of PLATO; choose another --from"),
         ("dial2vec", {f"bert.{key}": bert[key] for key in bert}, "got the backbone BERT, expected PLATO"),
         ("plato", [torch.zeros(2)], "got list, expected tensors by name"),
         ("plato", {"epoch": 3}, "got int under 'epoch', expected a tensor"),
+        ("transformers", state, "PLATO.pt"),
+        ("plato", {**state, "layers.1.adapter.weight": torch.zeros(2)}, "1 unexpected (layers.1.adapter.weight)"),
+        ("plato", less, "1 missing (encoder.encoder.layer.1.output.LayerNorm.bias)"),
     ):
         torch.save(content, path)
         assert sentence in refused(path, kind)
@@ -231,26 +212,16 @@ def test_the_input_is_one_file_of_weights_and_the_output_is_new(write, tmp_path,
     assert "exists already" in refused(source)
 
 
-LOAD = """
-import sys
-import hf_dialemb
-from transformers import AutoModel, AutoTokenizer
-model, tokenizer = AutoModel.from_pretrained(sys.argv[1]), AutoTokenizer.from_pretrained(sys.argv[1])
-messages = [{"role": "user", "content": "a room"}, {"role": "assistant", "content": "which day?"}]
-batch = tokenizer.apply_chat_template([messages], return_dict=True, return_tensors="pt")
-assert model(**batch).pooler_output.shape == (1, 128)
-"""
-
-
-@pytest.fixture
-def words(write, vocabulary, tmp_path) -> list[str]:
-    """Those of a command that writes ``out``; what it is given comes last."""
-    source = write("torch", tmp_path)
-    return ["convert", "--input", str(source), "--vocab", str(vocabulary), "--output", str(tmp_path / "out"), "--from"]
-
-
-@pytest.mark.slow
-def test_importing_the_package_is_enough_to_load_what_the_command_writes(words, tmp_path, capsys):
+def test_the_command_names_its_kinds_and_tells_what_became_of_every_key(write, vocabulary, tmp_path, capsys):
+    words = ["--input", write("torch", tmp_path), "--vocab", vocabulary, "--output", tmp_path / "out"]
+    words = ["convert", *map(str, words), "--from"]
+    with pytest.raises(SystemExit):
+        main(["convert", "--help"])
+    text = capsys.readouterr().out
+    assert all(f"  {kind} " in text for kind in KINDS)
+    assert main([*words, "plto"]) == 2
+    assert "Did you mean 'plato'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
     assert main([*words, "plato"]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert "used        embedder.type_embedding.weight -> role_embeddings.weight [2, 128] (rows reversed)" in printed
@@ -260,22 +231,3 @@ def test_importing_the_package_is_enough_to_load_what_the_command_writes(words, 
     tokenizer = {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"}
     found = {path.name for path in (tmp_path / "out").iterdir()}
     assert found == {"config.json", "model.safetensors", "conversion.json", *tokenizer}
-    subprocess.run([sys.executable, "-c", LOAD, tmp_path / "out"], check=True)
-
-
-@pytest.mark.parametrize(("kind", "message"), [
-    ("dial2vec", "choose another --from"), ("transformers", "PLATO.pt"), ("plto", "Did you mean 'plato'"),
-])  # fmt: skip
-def test_the_command_tells_another_kind_in_one_sentence(kind, message, words, tmp_path, capsys):
-    assert main([*words, kind]) == 2
-    told = capsys.readouterr()
-    assert message in told.err
-    assert (told.out, told.err.count("\n")) == ("", 1)
-    assert not (tmp_path / "out").exists()
-
-
-def test_the_command_names_its_kinds(capsys):
-    with pytest.raises(SystemExit):
-        main(["convert", "--help"])
-    text = capsys.readouterr().out
-    assert all(f"  {kind} " in text for kind in KINDS)

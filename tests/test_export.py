@@ -1,7 +1,5 @@
 """Export of dialogue encoders and rankers: what the folder holds, that it loads, and what stops it from appearing."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -10,9 +8,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from jinja2.exceptions import TemplateError
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
-from transformers import AutoModel, BertConfig
+from transformers import AutoModel, AutoTokenizer, BertConfig
 
 from hf_dialemb.cli import main
 from hf_dialemb.hub.export import load_checkpoint, verify, write_checkpoint
@@ -32,8 +31,7 @@ COMMON = {
     "config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja", "modules.json",
     "sentence_bert_config.json", "config_sentence_transformers.json",
 }  # fmt: skip
-LIBRARIES = ("AutoModel", "SentenceTransformer")
-KINDS = ("contexts", "responses")
+LIBRARIES, KINDS = ("AutoModel", "SentenceTransformer"), ("contexts", "responses")
 PLACES = ("package imported", "package absent, trust_remote_code")
 FORMS = {
     "dial2vec": (
@@ -51,14 +49,17 @@ FORMS = {
     ),
 }  # fmt: skip
 LIMITS = {"max_context_tokens": 24, "max_response_tokens": 10}
-CONTEXTS = [
-    [("user", "I need a cheap hotel in the north."), ("assistant", "For how many nights?")],
-    [("assistant", "Hello [SEP] <|response|> <s> [unused15], how can I help?"), ("user", "A taxi!")],
-    [("user", "one two three four five six seven"), ("assistant", "yes "), ("user", "a hotel, please " * 12)],
-    [("user", "a restaurant " * 9), ("assistant", "in the centre of the town"), ("user", "no")],
+TURNS = [
+    [Turn("user", "I need a cheap hotel in the north."), Turn("assistant", "For how many nights?")],
+    [Turn("assistant", "Hello [SEP] <|response|> <s> [unused15], how can I help?"), Turn("user", "A taxi!")],
+    [
+        Turn("user", "one two three four five six seven"),
+        Turn("assistant", "yes "),
+        Turn("user", "a hotel, please " * 12),
+    ],
+    [Turn("user", "a restaurant " * 9), Turn("assistant", "in the centre of the town"), Turn("user", "no")],
 ]
-TURNS = [[Turn(*turn) for turn in turns] for turns in CONTEXTS]
-MESSAGES = [[{"role": role, "content": content} for role, content in turns] for turns in CONTEXTS]
+MESSAGES = [Dialogue(tuple(turns)).to_messages() for turns in TURNS]
 RESPONSES = ["Yes.", "", "What day , and at which time would you like the taxi to come ?" * 3, "[CLS] bye <|user|>"]
 AS_MESSAGES = [[{"role": "response", "content": text}] for text in RESPONSES]
 
@@ -69,15 +70,24 @@ def save(made, folder: Path) -> Path:
     return folder
 
 
+def stock(folder: Path) -> SentenceTransformer:
+    return SentenceTransformer(str(folder), device="cpu")
+
+
 def same(found, expected, tolerance: float = 1e-6) -> bool:
     return found.shape == expected.shape and np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
 
 
-def refused(capsys, *words: object) -> str:
-    """Runs a command that must end in one sentence, and returns it."""
-    assert main([str(word) for word in words]) == 2
+def refused(capsys, model: Path | str, output: Path) -> str:
+    """Runs an export that must end in one sentence, and returns it."""
+    assert main(["export", "--model", str(model), "--output", str(output)]) == 2
     (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("dialemb: error: ")]
     return line
+
+
+@pytest.fixture
+def lstm(sample_dialogues):
+    return words_ranker(sample_dialogues)
 
 
 def words_ranker(dialogues):
@@ -95,8 +105,8 @@ def ensemble(sample_dialogues, tmp_path_factory) -> Path:
     backbone = BertConfig(vocab_size=len(tokenizer), **sizes)
     config = TransformerDualEncoderConfig(encoder_config=backbone, marker_ids=first.config.marker_ids, **LIMITS)
     config.encoder_config._name_or_path = "/home/somebody/bert"
-    members = {"one": (first, tokenizer), "two": (TransformerDualEncoderModel(config), tokenizer)}
-    paths = [str(save(made, place / name)) for name, made in members.items()]
+    members = {"one": first, "two": TransformerDualEncoderModel(config)}
+    paths = [str(save((member, tokenizer), place / name)) for name, member in members.items()]
     return save(MultiGranularityModel.from_members(paths), place / "ensemble")
 
 
@@ -111,10 +121,8 @@ def test_the_folder_holds_what_strangers_need_and_every_way_of_loading_was_verif
     kind, exports, tiny_bert, tiny_checkpoint, ensemble
 ):
     (folder, lines), (ways, verified, code, auto_map) = exports[kind], FORMS[kind]
-    assert [line.split(": largest")[0] for line in lines] == [
-        *(f"Verified: {way}" for way in verified),
-        f"Wrote {folder}",
-    ]
+    expected = [*(f"Verified: {way}" for way in verified), f"Wrote {folder}"]
+    assert [line.split(": largest")[0] for line in lines] == expected
     for way, program in ways.items():
         assert ("_Blocked" in program) == ("package absent" in way) == ("trust_remote_code" in program)
         assert ("import hf_dialemb\n" in program) == ("package imported" in way)
@@ -144,9 +152,8 @@ def test_the_export_has_the_weights_and_vectors_of_the_checkpoint(exports, tiny_
     few = sample_dialogues[:7]
     expected, found = (encode(*load_checkpoint(str(place)), few) for place in (tiny_checkpoint, folder))
     assert np.array_equal(found, expected)
-    model = SentenceTransformer(str(folder), device="cpu")
-    assert same(model.encode([dialogue.to_messages() for dialogue in few]), expected, 1e-5)
-    texts = model.encode(["i need a hotel", "a taxi to the station"])
+    assert same(stock(folder).encode([dialogue.to_messages() for dialogue in few]), expected, 1e-5)
+    texts = stock(folder).encode(["i need a hotel", "a taxi to the station"])
     assert texts.shape == (2, 16)
     assert np.isfinite(texts).all()
     assert not np.allclose(texts[0], texts[1])
@@ -160,8 +167,7 @@ def test_a_checkpoint_of_an_older_version_reads_long_dialogues_as_it_does(tiny_c
     write_checkpoint(model, tokenizer, tmp_path / "new")
     turns = [{"role": role, "content": f"{number} a b c d e"} for number in range(9) for role in ("user", "assistant")]
     expected = encode(model, tokenizer, [Dialogue.from_messages(turns)])
-    found = SentenceTransformer(str(tmp_path / "new"), device="cpu").encode([turns])
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(stock(tmp_path / "new").encode([turns]), expected, atol=1e-5)
 
 
 def test_what_is_there_stays_and_what_is_not_ours_or_embeds_nothing_is_refused(
@@ -179,7 +185,7 @@ def test_what_is_there_stays_and_what_is_not_ours_or_embeds_nothing_is_refused(
         (member, "out", together.format("deep-attention-matching")),
         (both, "out", together.format("multi-granularity")),
     ):
-        assert message in refused(capsys, "export", "--model", model, "--output", tmp_path / output)
+        assert message in refused(capsys, model, tmp_path / output)
     assert {path.name for path in tmp_path.iterdir()} == {"m", "ensemble", "mine"}
     assert [(path.name, path.read_text()) for path in (tmp_path / "mine").iterdir()] == [("mine.txt", "keep me")]
 
@@ -194,7 +200,7 @@ def test_nothing_appears_that_does_not_load_or_gives_other_vectors(
         (tiny_checkpoint, "does not load (a way that fails): RuntimeError: no such class"),
         (ensemble, "gives other embeddings (AutoModel, contexts, a way that differs)"),
     ):
-        assert message in refused(capsys, "export", "--model", model, "--output", tmp_path / "out")
+        assert message in refused(capsys, model, tmp_path / "out")
         assert list(tmp_path.iterdir()) == []
     monkeypatch.undo()
     model, tokenizer = load_checkpoint(str(tiny_checkpoint))
@@ -228,20 +234,19 @@ def cut_a_shard(file: Path) -> None:
 def test_damaged_and_missing_weights_are_told_with_the_folder(tiny_checkpoint, tmp_path, capsys, damage):
     folder = shutil.copytree(tiny_checkpoint, tmp_path / "damaged")
     damage(folder / "model.safetensors")
-    assert str(folder) in refused(capsys, "export", "--model", folder, "--output", tmp_path / "out")
+    assert str(folder) in refused(capsys, folder, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_sentence_transformers_embeds_contexts_and_responses(exports, ensemble):
-    model, ranker = SentenceTransformer(str(exports["multi-granularity"][0]), device="cpu"), load_ranker(str(ensemble))
+    model, ranker = stock(exports["multi-granularity"][0]), load_ranker(str(ensemble))
     contexts, responses = encode_contexts(ranker, TURNS), encode_responses(ranker, RESPONSES)
     assert same(model.encode_query(MESSAGES), contexts)
     assert same(model.encode(MESSAGES), contexts)
     assert same(model.encode_document(RESPONSES), responses)
     assert same(model.encode(AS_MESSAGES), responses)
     assert same(model.encode_query(["yes"]), encode_contexts(ranker, [[Turn("user", "yes")]]))
-    assert model.get_embedding_dimension() == 6 + 16
-    assert model.similarity_fn_name == "cosine"
+    assert (model.get_embedding_dimension(), model.similarity_fn_name) == (6 + 16, "cosine")
     assert np.allclose(model.similarity(contexts, responses), contexts @ responses.T, atol=1e-6)
 
 
@@ -253,3 +258,42 @@ def test_a_file_of_dialogues_is_embedded_as_contexts(ensemble, sample_dialogues,
     found = np.stack(pq.read_table(tmp_path / "out.parquet")["embedding"].to_numpy())
     assert found.shape == (5, load_checkpoint(str(ensemble))[0].config.hidden_size)
     assert same(found, encode_contexts(load_ranker(str(ensemble)), [dialogue.turns for dialogue in few]))
+
+
+@pytest.mark.parametrize("family", ["words", "bert", "roberta", "modernbert"])
+def test_the_stock_tokenizer_serves_texts_of_any_length(family, lstm, tiny_backbones, tmp_path):
+    """What is too long is cut by the model as by our own layout, special tokens kept."""
+    made = lstm
+    if family != "words":
+        made = TransformerDualEncoderModel.build(tiny_backbones[family], (), towers="separate", **LIMITS)
+    ranker = load_ranker(str(save(made, tmp_path)))
+    model, tokenizer = AutoModel.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
+    options = {"return_dict": True, "return_tensors": "pt", "padding": True, "truncation": True}
+    batch = tokenizer.apply_chat_template(MESSAGES + AS_MESSAGES, **options)
+    assert batch["input_ids"].shape[1] > 2 * LIMITS["max_context_tokens"]
+    with torch.inference_mode():
+        found = model.eval()(**batch).pooler_output.numpy()
+    assert same(found[: len(TURNS)], encode_contexts(ranker, TURNS))
+    assert same(found[len(TURNS) :], encode_responses(ranker, RESPONSES))
+
+
+def test_an_old_tokenizer_gets_template_and_limit_and_dot_products_stay_dot_products(lstm, tmp_path):
+    model, tokenizer = lstm
+    expected = tokenizer.chat_template
+    tokenizer.chat_template, tokenizer.model_max_length = "{{- messages[0]['content'] -}}", 24
+    write_checkpoint(model, tokenizer, tmp_path)
+    again, published = AutoTokenizer.from_pretrained(tmp_path), stock(tmp_path)
+    assert again.chat_template == expected
+    assert again.model_max_length > 1000
+    assert published.similarity_fn_name == "dot"
+    one, two = published.encode_query(MESSAGES[:1]), published.encode_document(["yes"])
+    assert np.allclose(published.similarity(one, two), one @ two.T)
+
+
+def test_a_message_of_the_system_is_no_response_unless_it_is_the_prompt(lstm):
+    _, tokenizer = lstm
+    said = [{"role": "user", "content": "yes"}]
+    prompted = tokenizer.apply_chat_template([{"role": "system", "content": "response"}, *said], tokenize=False)
+    assert prompted == tokenizer.apply_chat_template([{"role": "response", "content": "yes"}], tokenize=False)
+    with pytest.raises(TemplateError, match="Unknown role system: expected one of user, assistant"):
+        tokenizer.apply_chat_template([{"role": "system", "content": "You are a helpful assistant."}, *said])

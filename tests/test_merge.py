@@ -1,8 +1,7 @@
 """Merging: what trainings moved, added to their backbone; weights, adapters, folders and refusals."""
 
-from __future__ import annotations
-
 import json
+import shutil
 import subprocess
 import sys
 
@@ -12,7 +11,7 @@ import torch
 from interface_block import dialogues_in_memory
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
-from transformers import AutoModel
+from transformers import AutoModel, BertConfig, BertModel
 
 import hf_dialemb
 from hf_dialemb.apps.merge_search import Search
@@ -29,40 +28,40 @@ LAYER = "encoder.layer.0.attention.self.query.weight"
 @pytest.fixture(scope="module")
 def trained(tiny_bert, tmp_path_factory):
     """Two trainings of one backbone: of utterances, and of dialogues, whose markers are further words."""
-    folder = tmp_path_factory.mktemp("trained")
+    place, methods = tmp_path_factory.mktemp("trained"), ("dse", "dial2vec")
     options = {"backbone": tiny_bert, "max_steps": 3, "learning_rate": 0.01, "save_steps": 3, "max_dialogues": 20}
-    return [
-        hf_dialemb.train(method, "sample", output_dir=folder / method, **options).path for method in ("dse", "dial2vec")
-    ]
+    return [hf_dialemb.train(name, "sample", output_dir=place / name, **options).path for name in methods]
 
 
-def weights(backbone, parts, rank=None):
+def merged(backbone, parts, rank=None):
     return MergedModel.from_parts(str(backbone), {str(path): weight for path, weight in parts.items()}, rank)[0]
+
+
+def command(*words) -> int:
+    return main([str(word) for word in words])
 
 
 def test_it_is_the_backbone_and_what_each_training_moved(tiny_bert, trained):
     start = AutoModel.from_pretrained(tiny_bert).state_dict()
     first, second = (load_file(path / "model.safetensors") for path in trained)
-    found = weights(tiny_bert, {trained[0]: 0.5, trained[1]: 2}).encoder.state_dict()
+    found = merged(tiny_bert, {trained[0]: 0.5, trained[1]: 2}).encoder.state_dict()
+    swapped = merged(tiny_bert, {trained[1]: 2, trained[0]: 0.5}).encoder.state_dict()
     for name in found:
         expected = start[name] + 0.5 * (first[f"encoder.{name}"] - start[name])
         expected += 2 * (second[f"encoder.{name}"][: len(expected)] - start[name])
         assert torch.allclose(found[name], expected, atol=1e-6), name
-    swapped = weights(tiny_bert, {trained[1]: 2, trained[0]: 0.5}).encoder.state_dict()
-    assert all(torch.allclose(found[name], swapped[name], atol=1e-6) for name in found)
-    assert torch.allclose(weights(tiny_bert, {trained[0]: 1}).encoder.state_dict()[LAYER], first[f"encoder.{LAYER}"])
+        assert torch.allclose(swapped[name], expected, atol=1e-6), name
+    assert torch.allclose(merged(tiny_bert, {trained[0]: 1}).encoder.state_dict()[LAYER], first[f"encoder.{LAYER}"])
 
 
 def test_a_rank_cuts_each_linear_layer_and_leaves_the_rest(tiny_bert, trained):
     start = AutoModel.from_pretrained(tiny_bert).state_dict()
-    whole, cut = weights(tiny_bert, {trained[0]: 1}), weights(tiny_bert, {trained[0]: 1}, rank=2)
-    assert set(cut.adapter) == {
-        name.removesuffix(".weight") for name, value in start.items()
-        if name.startswith("encoder.") and value.dim() == 2
-    }  # fmt: skip
+    whole, cut = (merged(tiny_bert, {trained[0]: 1}, rank) for rank in (None, 2))
+    matrices = {name for name, value in start.items() if name.startswith("encoder.") and value.dim() == 2}
+    assert set(cut.adapter) == {name.removesuffix(".weight") for name in matrices}
     for name, value in cut.encoder.state_dict().items():
         moved, all_of_it = value - start[name], whole.encoder.state_dict()[name] - start[name]
-        if name.removesuffix(".weight") in cut.adapter and value.dim() == 2:
+        if name in matrices:
             left, values, right = np.linalg.svd(all_of_it.double().numpy())
             best = left[:, :2] * values[:2] @ right[:2]
             assert np.abs(moved.numpy() - best).max() <= 0.01 * np.abs(best).max()  # bfloat16
@@ -80,8 +79,8 @@ def test_the_result_is_a_run_like_any_other(tiny_bert, trained, tmp_path, capsys
     assert np.allclose(run.encoder().encode_utterances(texts), vectors, atol=1e-5)  # a dialogue is one text
     assert np.allclose(SentenceTransformer(str(run.path), device="cpu").encode(texts), vectors, atol=1e-5)
     assert sets_behind(str(run.path)) == sets_behind(str(trained[1])) == {("sample", "train")}
-    assert main(["merge", "--backbone", tiny_bert, "--model", str(trained[0]), f"{trained[1]}=0.3", "--output",
-                 str(tmp_path / "again")]) == 0  # fmt: skip
+    words = ("merge", "--backbone", tiny_bert, "--model", trained[0], f"{trained[1]}=0.3")
+    assert command(*words, "--output", tmp_path / "again") == 0
     assert (tmp_path / "again/model.safetensors").read_bytes() == (run.path / "model.safetensors").read_bytes()
     assert capsys.readouterr().out == f"Wrote {tmp_path / 'again'}\n"
     more = hf_dialemb.merge(tiny_bert, {run: 2}, output_dir=tmp_path / "more")  # a merged one is a training too
@@ -91,16 +90,14 @@ def test_the_result_is_a_run_like_any_other(tiny_bert, trained, tmp_path, capsys
 @pytest.mark.slow
 def test_it_is_published_with_a_card_that_names_its_parts(trained, tiny_bert, tmp_path):
     run = hf_dialemb.merge(tiny_bert, {trained[1]: 1.0}, output_dir=tmp_path / "merged")
-    assert main(["export", "--model", str(run.path), "--output", str(tmp_path / "published")]) == 0
-    stock = SentenceTransformer(str(tmp_path / "published"), device="cpu").encode(["hello there"])
+    folder, results = tmp_path / "published", tmp_path / "results.json"
+    assert command("export", "--model", run.path, "--output", folder) == 0
+    stock = SentenceTransformer(str(folder), device="cpu").encode(["hello there"])
     assert np.allclose(stock, run.encoder().encode_utterances(["hello there"]), atol=1e-6)
-    results = tmp_path / "results.json"
-    assert main(["evaluate", "--model", str(run.path), tiny_bert, "--corpus", "sample", "--seeds", "1", "--output",
-                 str(results)]) == 0  # fmt: skip
-    assert (
-        main(["card", "--model", str(tmp_path / "published"), "--run", str(run.path), "--results", str(results)]) == 0
-    )
-    card = (tmp_path / "published/README.md").read_text()
+    words = ("--corpus", "sample", "--seeds", "1", "--output", results)
+    assert command("evaluate", "--model", run.path, tiny_bert, *words) == 0
+    assert command("card", "--model", folder, "--run", run.path, "--results", results) == 0
+    card = (folder / "README.md").read_text()
     for fact in ("| Parts | dial2vec x 1 |", "| Method | Merged trainings |", "| sample | train |", "2212.04089"):
         assert fact in card
 
@@ -130,62 +127,59 @@ def test_the_adapter_gives_the_merged_vectors_in_a_fresh_process(tiny_bert, trai
     assert json.loads((folder / "adapter_config.json").read_text())["r"] == 4
 
 
-@pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        ({}, "parts: got none"),
-        ({"dse": float("nan")}, "got the weight nan for .*dse', expected a number"),
-        ({"dse": "much"}, "got the weight 'much'"),
-        ({"start": 1}, "moved nothing of .* leave it out"),
-        ({"other": 1}, r"is \d+% of its length away from .* merge trainings of one backbone"),
-        ({"wider": 1}, r"has \(\d+, 8\) for embeddings.* expected the \(\d+, 16\)"),
-        ({"roberta": 1}, "has "),
-        ({"static": 1}, "got a static encoder, .*static', expected a training"),
-    ],
-)
-def test_what_cannot_be_merged_is_refused(parts, message, tiny_bert, tiny_backbones, trained, tmp_path):
-    from transformers import BertConfig, BertModel
-
-    folders = {"start": tiny_bert, "dse": trained[0], "roberta": tiny_backbones["roberta"]}
+@pytest.fixture
+def folders(tiny_bert, tiny_backbones, trained, tmp_path):
+    """A training of the backbone, and what is none."""
+    found = {"start": tiny_bert, "dse": trained[0], "roberta": tiny_backbones["roberta"], "static": tmp_path / "static"}
+    (found["static"] / "0_StaticEmbedding").mkdir(parents=True)
     for name, size in (("other", 16), ("wider", 8)):
-        config = BertConfig.from_pretrained(tiny_bert, hidden_size=size)
-        model = BertModel(config)
+        model = BertModel(BertConfig.from_pretrained(tiny_bert, hidden_size=size))
         for parameter in model.parameters():
             torch.nn.init.normal_(parameter)
-        folders[name] = tmp_path / name
-        model.save_pretrained(folders[name])
+        found[name] = tmp_path / name
+        model.save_pretrained(found[name])
         for file in ("tokenizer.json", "tokenizer_config.json"):
-            (folders[name] / file).write_bytes((trained[0] / file).read_bytes())
-    folders["static"] = tmp_path / "static"
-    (folders["static"] / "0_StaticEmbedding").mkdir(parents=True)
+            shutil.copy(trained[0] / file, found[name])
+    return found
+
+
+@pytest.mark.parametrize(("parts", "message"), [
+    ({}, "parts: got none"),
+    ({"dse": float("nan")}, "got the weight nan for .*dse', expected a number"),
+    ({"dse": "much"}, "got the weight 'much'"),
+    ({"start": 1}, "moved nothing of .* leave it out"),
+    ({"other": 1}, r"is \d+% of its length away from .* merge trainings of one backbone"),
+    ({"wider": 1}, r"has \(\d+, 8\) for embeddings.* expected the \(\d+, 16\)"),
+    ({"roberta": 1}, "has "),
+    ({"static": 1}, "got a static encoder, .*static', expected a training"),
+])  # fmt: skip
+def test_what_cannot_be_merged_is_refused(parts, message, folders, tiny_bert, tmp_path):
+    parts = {folders[name]: weight for name, weight in parts.items()}
     with pytest.raises(InputError, match=message):
-        hf_dialemb.merge(
-            tiny_bert, {folders[name]: weight for name, weight in parts.items()}, output_dir=tmp_path / "x"
-        )
+        hf_dialemb.merge(tiny_bert, parts, output_dir=tmp_path / "x")
     assert not (tmp_path / "x").exists()
 
 
 def test_the_command_says_what_is_wrong(tiny_bert, trained, tmp_path, capsys):
-    words = ["merge", "--backbone", tiny_bert, "--output", str(tmp_path), "--model"]
     for parts, message in [
         ([f"{trained[0]}=half"], "got the weight 'half', expected a number"),
         ([f"{trained[0]}=1", f"{trained[0]}=2"], "got one folder twice"),
-        ([str(trained[0])], f"{tmp_path} exists already"),
+        ([trained[0]], f"{tmp_path} exists already"),
+        ([f"{trained[0]}=1", "--choose-by", "sgd/dev"], "got weights in --model too; leave them out"),
+        ([*trained, "--choose-by", "sgd/test"], "expected a dev or train split; what is tested chooses nothing"),
     ]:
-        assert main([*words, *parts]) == 2
+        assert command("merge", "--backbone", tiny_bert, "--output", tmp_path, "--model", *parts) == 2
         assert message in capsys.readouterr().err
 
 
 def test_weights_are_chosen_on_dev_sets_and_each_try_is_kept(
-    tiny_bert, trained, sample_dialogues, tmp_path, capsys, monkeypatch
+    tiny_bert, trained, sample_dialogues, tmp_path, monkeypatch
 ):
-    dev = str(tmp_path / "dev.jsonl")
+    dev, search = str(tmp_path / "dev.jsonl"), tmp_path / "best-search.json"
     write_jsonl(sample_dialogues[:12], dev)
-    words = ["merge", "--backbone", tiny_bert, "--output", str(tmp_path / "best"), "--model", *map(str, trained)]
-    assert main([*words, "--choose-by", "sgd/test"]) == 2
-    assert "expected a dev or train split; what is tested chooses nothing" in capsys.readouterr().err
-    assert main([*words, "--choose-by", dev, f"speakers:{dev}"]) == 0
-    log = json.loads((tmp_path / "best-search.json").read_text())
+    words = ["merge", "--backbone", tiny_bert, "--output", tmp_path / "best", "--model", *trained]
+    assert command(*words, "--choose-by", dev, f"speakers:{dev}") == 0
+    log = json.loads(search.read_text())
     figures = [each["mean"] for each in log["tries"]]
     good = [each for each in log["tries"] if each["mean"] >= max(figures) - 0.1 * (max(figures) - min(figures))]
     best = min(good, key=lambda each: sum(each["weights"].values()))  # leaves the backbone the least
@@ -193,5 +187,4 @@ def test_weights_are_chosen_on_dev_sets_and_each_try_is_kept(
     assert parts == {path: weight for path, weight in best["weights"].items() if weight}
     assert {*best["figures"]} == {dev, f"speakers:{dev}"}
     monkeypatch.setattr(Search, "_figures", None)  # the search goes on from its log
-    again = Search(tiny_bert, [*map(str, trained)], log["search"]["by"], tmp_path / "best-search.json")
-    assert again.best() == parts
+    assert Search(tiny_bert, [*map(str, trained)], log["search"]["by"], search).best() == parts

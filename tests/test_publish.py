@@ -1,9 +1,20 @@
-"""Publishing: one commit or none, whatever happens on the way, and one sentence that says what did."""
+"""Publishing: one commit or none, whatever happens on the way, and one sentence that says what did.
 
+``HF_DIALEMB_KILLS`` says how often publishing is killed (default: 20); ``--junitxml`` writes what came of it.
+"""
+
+import json
+import os
+import queue
+import random
+import signal
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from hub_server import Fault
+from hub_server import TOKEN, Fault, run_hub
 from huggingface_hub import constants
 from publish_folders import contents, dataset_folder, hub_of_this_process, metric_folder, model_folder, seen, write
 
@@ -13,6 +24,8 @@ from hf_dialemb.hub.publish.publishing import publish
 from hf_dialemb.models.errors import InputError
 
 NAME = "org/small"
+KILLS = int(os.environ.get("HF_DIALEMB_KILLS", "20"))
+MOMENTS = ("arrived", "read", "done")
 
 
 @pytest.fixture
@@ -259,3 +272,69 @@ def test_the_command_prints_what_happens(hub, folder, capsys):
     assert capsys.readouterr().out.startswith("Published 5 files")
     files = hub.get("models", NAME).at("next").files
     assert {path for path, entry in files.items() if entry.large} == {"model-0.safetensors"}
+
+
+@pytest.fixture
+def killable(tmp_path):
+    """A Hub, and a function that publishes in a process, may kill it at a moment of a request, and tells the exit."""
+    with run_hub() as hub:
+        places = {
+            "HF_ENDPOINT": hub.address,
+            "HF_HOME": str(tmp_path / "home"),
+            "HF_TOKEN": TOKEN,
+            "HF_HUB_OFFLINE": "0",
+        }
+        environment = {**os.environ, **places, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+        command, pipe = [sys.executable, Path(__file__).with_name("publish_forks.py")], subprocess.PIPE
+        with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True) as process:
+
+            def run(folder: Path, kill_at: tuple[int, str] | None = None) -> tuple[int, str]:
+                numbers, killed_at = queue.Queue(), []
+
+                def kill(number: int, moment: str, request: str) -> None:
+                    if (number, moment) == kill_at:
+                        killed_at.append(f"{moment}: {request}")
+                        os.kill(numbers.get(timeout=60), signal.SIGKILL)
+
+                hub.requests.clear()
+                hub.watch = kill
+                process.stdin.write(json.dumps([str(folder), NAME]) + "\n")
+                process.stdin.flush()
+                numbers.put(int(process.stdout.readline()))
+                code = int(process.stdout.readline())
+                hub.wait_until_idle()  # what was sent before the end is still answered
+                return code, "".join(killed_at)
+
+            yield hub, run
+            process.stdin.close()
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_moment_leaves_the_old_commit_or_the_new_one(killable, tmp_path, record_testsuite_property):
+    (hub, run), draw = killable, random.Random(7)
+    folders = [model_folder(tmp_path / name, seed, parts=2 + seed) for seed, name in enumerate(("old", "new"))]
+    states = [contents(folder) for folder in folders]
+    outcomes, moments = {"old": 0, "new": 0}, set()
+    assert [run(folder) for folder in folders] == [(0, ""), (0, "")]
+    total = len(hub.requests)
+    assert total > 10
+    for turn in range(KILLS):
+        hub.large.clear()
+        wanted = turn % 2
+        moment = (draw.randint(1, total), draw.choice(MOMENTS)) if turn else (total, "done")  # first, the commit
+        code, killed_at = run(folders[wanted], moment)
+        assert code in (-signal.SIGKILL, 0)
+        assert (code == 0) == (killed_at == "")
+        moments.add(killed_at)
+        after = seen(hub)
+        assert after in states
+        outcomes["new" if after == states[wanted] else "old"] += 1
+        commits = len(hub.history("models", NAME))
+        assert run(folders[wanted]) == (0, "")
+        assert seen(hub) == states[wanted]
+        assert len(hub.history("models", NAME)) == commits + (after != states[wanted])
+    for commit in hub.history("models", NAME)[:-1]:
+        files = {path: entry.content for path, entry in commit.files.items() if path != ".gitattributes"}
+        assert files in states
+    assert all(outcomes.values())
+    record_testsuite_property("kills", f"{KILLS} at {len(moments)} moments of {total} requests: {outcomes}")

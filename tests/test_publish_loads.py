@@ -1,7 +1,5 @@
 """From a training's checkpoint over export to the Hub, and from there to strangers, with the same embeddings."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -11,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hub_server import TOKEN, Fault
+from hub_server import TOKEN
 from publish_folders import CARD, hub_of_this_process, metric_folder
 from ranker_checkpoints import assembled, dual_encoder
 from ranker_checkpoints import save as save_ranker
@@ -21,6 +19,7 @@ from utterance_checkpoints import save_dse
 from hf_dialemb.corpora.audit.unify import unify
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.forms import custom_encoder, ranker_form
+from hf_dialemb.hub.forms.verification import WITHOUT_PACKAGE
 from hf_dialemb.hub.publish import verification as publish_verification
 from hf_dialemb.hub.publish.publishing import publish
 from hf_dialemb.hub.publish.verification import TOLERANCE
@@ -39,16 +38,16 @@ DIALOGUES = [
     Dialogue((Turn("assistant", "hello, how can i help?"), Turn("user", "a taxi please"))),
     Dialogue((Turn("user", "good morning"),)),
 ]
-TEXTS = [["my card was stolen!"], ["a room"], ["which area do you want to stay in?"]]
-MESSAGES = [[{"role": turn.role, "content": turn.content} for turn in dialogue.turns] for dialogue in DIALOGUES]
-UTTERANCES = [[{"role": "user", "content": text}] for (text,) in TEXTS]
+TEXTS = ["my card was stolen!", "a room", "which area do you want to stay in?"]
+MESSAGES = [dialogue.to_messages() for dialogue in DIALOGUES]
+UTTERANCES = [[{"role": "user", "content": text}] for text in TEXTS]
 KINDS = {"dial2vec": "custom", "dse": "plain", "dialogue-cse": "plain", "dialog2flow": "plain", "mgt": "custom"}
+RUN_AFRESH = "hf_dialemb.hub.forms.verification.run_afresh"
 
 
 def trained(made, folder: Path) -> Path:
-    model, tokenizer = made
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    for part in made:
+        part.save_pretrained(folder)
     return folder
 
 
@@ -95,26 +94,22 @@ def hub(folders, tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(checkpoints) -> dict[str, np.ndarray]:
     """What the checkpoints of the training give."""
-    found = {}
-    for name, checkpoint in checkpoints.items():
-        if name == "dial2vec":
-            found[name] = encode(*load_checkpoint(str(checkpoint)), DIALOGUES)
-        elif name == "mgt":
-            found[name] = encode_contexts(load_ranker(str(checkpoint)), [dialogue.turns for dialogue in DIALOGUES])
-        else:
-            found[name] = encode_utterances(*load_checkpoint(str(checkpoint)), [text for (text,) in TEXTS])
-    return found
+    contexts = encode_contexts(load_ranker(str(checkpoints["mgt"])), [dialogue.turns for dialogue in DIALOGUES])
+    found = {"dial2vec": encode(*load_checkpoint(str(checkpoints["dial2vec"])), DIALOGUES), "mgt": contexts}
+    plain = [name for name, kind in KINDS.items() if kind == "plain"]
+    return found | {name: encode_utterances(*load_checkpoint(str(checkpoints[name])), TEXTS) for name in plain}
 
 
 @pytest.mark.parametrize("package", ["absent", "imported"])
 def test_strangers_get_the_embeddings_of_the_training(hub, expected, tmp_path, package):
     models = {f"org/{name}-tiny": (kind, MESSAGES if kind == "custom" else UTTERANCES) for name, kind in KINDS.items()}
-    wishes = {"models": models, "metric": "org/ndcg", "dataset": "org/unified"}
+    wishes = {"models": models, "trust": package == "absent", "metric": "org/ndcg", "dataset": "org/unified"}
     kept = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
     places = {"HF_ENDPOINT": hub.address, "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(tmp_path / "home")}
-    program = Path(__file__).with_name("published_process.py")
+    program = Path(__file__).with_name("published_process.py").read_text(encoding="utf-8")
+    program = {"absent": WITHOUT_PACKAGE, "imported": "import hf_dialemb\n"}[package] + program
     run = subprocess.run(
-        [sys.executable, program, package, json.dumps(wishes), tmp_path / "found.npz"],
+        [sys.executable, "-c", program, json.dumps(wishes), tmp_path / "found.npz"],
         env={**kept, **places, "HF_TOKEN": TOKEN}, cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr[-3000:]
@@ -137,39 +132,29 @@ def test_the_download_is_verified_in_fresh_processes(hub, folders):
     assert files.startswith("Verified: ")
     assert [line.split(": largest difference ")[0] for line in ways] == [
         f"Verified: {library}, {inputs}, package absent, downloaded"
-        for library, inputs in (
-            ("AutoModel", "strings"), ("AutoModel", "messages"), ("SentenceTransformer", "strings"),
-            ("SentenceTransformer", "messages"),
-        )
-    ]  # fmt: skip
+        for library in ("AutoModel", "SentenceTransformer")
+        for inputs in ("strings", "messages")
+    ]
     assert all(float(line.split()[-1]) <= TOLERANCE for line in ways)
 
 
-def test_every_form_is_verified_in_all_its_ways(hub, folders, monkeypatch):
+@pytest.mark.parametrize(("name", "ways"), [("dial2vec", custom_encoder.WAYS), ("mgt", ranker_form.WAYS)])
+def test_every_form_is_verified_in_all_its_ways(name, ways, hub, folders, monkeypatch):
     asked = []
 
     def pretend(way, program, folder, probes):
         asked.append((way, program, folder))
         return {"vectors": np.ones((1, 2), np.float32)}
 
-    monkeypatch.setattr("hf_dialemb.hub.forms.verification.run_afresh", pretend)
-    for name, ways in (("dial2vec", custom_encoder.WAYS), ("mgt", ranker_form.WAYS)):
-        asked.clear()
-        list(publish(folders[name], f"org/{name}-tiny", verify=True))
-        assert asked[0][2] == folders[name]
-        assert [(way, program) for way, program, _ in asked[1:]] == list(ways.items())
-        assert folders[name] not in {folder for _, _, folder in asked[1:]}
+    monkeypatch.setattr(RUN_AFRESH, pretend)
+    list(publish(folders[name], f"org/{name}-tiny", verify=True))
+    assert asked[0][2] == folders[name]
+    assert [(way, program) for way, program, _ in asked[1:]] == list(ways.items())
+    assert folders[name] not in {folder for _, _, folder in asked[1:]}
 
 
-def test_a_download_with_other_weights_is_told(hub, folders, monkeypatch):
-    """A changed byte is seen in the file; were it not, in the embeddings."""
-    hub.faults.append(Fault(r"GET .*dse-tiny.*safetensors", corrupt=True))
-    with pytest.raises(InputError, match=r"org/dse-tiny: model.safetensors of commit \w+ is not what was sent"):
-        list(publish(folders["dse"], "org/dse-tiny", verify=True))
-    assert [fault.times for fault in hub.faults] == [0]
+def test_a_download_with_other_embeddings_is_told(folders, monkeypatch):
     vectors = iter((1.0, 1.1))
-    monkeypatch.setattr(
-        "hf_dialemb.hub.forms.verification.run_afresh", lambda *words: {"x": np.full((2, 3), next(vectors), np.float32)}
-    )
+    monkeypatch.setattr(RUN_AFRESH, lambda *words: {"x": np.full((2, 3), next(vectors), np.float32)})
     with pytest.raises(InputError, match=r"gives other embeddings \(x, package absent, downloaded\): they differ by"):
         list(publish_verification._compare_embeddings(folders["dse"], folders["dialogue-cse"]))

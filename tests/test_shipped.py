@@ -1,6 +1,4 @@
-"""The encoders that come with the package: by name everywhere, whole or not at all, small."""
-
-from __future__ import annotations
+"""The encoders that come with the package: by name everywhere, whole or not at all, small; and distilling one."""
 
 import json
 import shutil
@@ -10,11 +8,11 @@ import sys
 import numpy as np
 import pytest
 from interface_block import dialogues_in_memory
-from safetensors.torch import load_file, save_file
+from safetensors.numpy import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
 import hf_dialemb
-from hf_dialemb.apps.distil import distil
+from hf_dialemb.apps.distil import distil, learn_table, sample_texts
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import CORPORA
 from hf_dialemb.evaluation.results.learnt import sets_behind
@@ -24,7 +22,13 @@ from hf_dialemb.models import shipped as shipped_module
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.shipped import FOLDER, RECORD, shipped
 
-TEXTS = ["I need a cheap hotel in the north.", "My card was stolen!"]
+TEXTS = ["I need a cheap hotel in the north.", "My card was stolen!", "", "Größe? 40, bitte"]
+DIALOGUES = dialogues_in_memory()
+AS_TEXTS = [" ".join(turn["content"] for turn in each["messages"]) for each in DIALOGUES]
+
+
+def stock(folder) -> SentenceTransformer:
+    return SentenceTransformer(str(folder), device="cpu")
 
 
 @pytest.fixture
@@ -36,16 +40,13 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", shipped())
 def test_it_loads_by_name_and_as_a_folder_and_gives_the_same_vectors(name, cache, tmp_path):
-    encoder = hf_dialemb.load_encoder(name)
-    vectors = encoder.encode_utterances(TEXTS)
-    plain = SentenceTransformer(str(hf_dialemb.weights(name)), device="cpu")
-    assert np.allclose(plain.encode(TEXTS), vectors, atol=1e-6)
-    texts = [" ".join(turn["content"] for turn in each["messages"]) for each in dialogues_in_memory()]
-    assert np.allclose(plain.encode(texts), encoder.encode(dialogues_in_memory()), atol=1e-5)
+    encoder, plain = hf_dialemb.load_encoder(name), stock(hf_dialemb.weights(name))
+    vectors = plain.encode(TEXTS)
+    assert np.allclose(vectors, encoder.encode_utterances(TEXTS), atol=1e-6)
+    assert np.allclose(plain.encode(AS_TEXTS), encoder.encode(DIALOGUES), atol=1e-5)
     assert plain.max_seq_length >= 512
     assert main(["export", "--model", name, "--output", str(tmp_path / "whole")]) == 0
-    whole = SentenceTransformer(str(tmp_path / "whole"), device="cpu").encode(TEXTS)
-    assert np.array_equal(whole, plain.encode(TEXTS))
+    assert np.array_equal(stock(tmp_path / "whole").encode(TEXTS), vectors)
     assert main(["export", "--model", name, "--output", str(tmp_path / "x"), "--onnx"]) == 2
 
 
@@ -54,15 +55,15 @@ def test_its_card_says_what_it_learnt_from_and_nothing_of_it_is_for_research_alo
     card = (FOLDER / name / "README.md").read_text()
     table = card.partition("## Learnt from")[2].partition("\n\nWhat is")[0].strip().splitlines()[2:]
     assert table
-    for line in table:
-        assert CORPORA[line.split("|")[1].strip()]
-        assert hf_dialemb.corpora.get_corpus(line.split("|")[1].strip()).terms != "research"
+    for corpus in (line.split("|")[1].strip() for line in table):
+        assert CORPORA[corpus]
+        assert hf_dialemb.corpora.get_corpus(corpus).terms != "research"
     assert sum(file.stat().st_size for file in FOLDER.rglob("*") if file.is_file()) <= 16 * 2**20
 
 
 def test_an_adapter_is_its_backbone_and_the_difference(tiny_bert, tmp_path, cache, monkeypatch):
-    run = hf_dialemb.train("dse", "sample", backbone=tiny_bert, max_steps=2, learning_rate=0.01, max_dialogues=20,
-                           output_dir=tmp_path / "dse")  # fmt: skip
+    options = {"max_steps": 2, "learning_rate": 0.01, "max_dialogues": 20, "output_dir": tmp_path / "dse"}
+    run = hf_dialemb.train("dse", "sample", backbone=tiny_bert, **options)
     merged = hf_dialemb.merge(tiny_bert, {run: 1}, rank=4, output_dir=tmp_path / "merged")
     monkeypatch.setattr(shipped_module, "FOLDER", tmp_path / "weights")
     (tmp_path / "weights").mkdir()
@@ -91,24 +92,29 @@ def test_an_adapter_is_its_backbone_and_the_difference(tiny_bert, tmp_path, cach
     assert not cache.exists()
 
 
-def test_a_table_is_shipped_as_it_is(tiny_bert, tmp_path):
-    run = distil(tiny_bert, ["sample/dev"], output_dir=tmp_path / "static", dimensions=8, passes=1)
-    folder = ship(run.path, "table", (), tmp_path)
+@pytest.fixture(scope="module")
+def static(tiny_bert, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("distilled") / "static"
+    words = ["distil", "--teacher", tiny_bert, "--corpus", "sample/dev", "--output", str(folder), "--dimensions", "8"]
+    assert main([*words, "--passes", "3"]) == 0
+    return folder
+
+
+def test_a_table_is_shipped_as_it_is(static, tiny_bert, tmp_path):
+    folder = ship(static, "table", (), tmp_path)
     assert "| sample | dev | Apache-2.0 |" in (folder / "README.md").read_text()
-    assert np.array_equal(
-        hf_dialemb.load_encoder(folder).encode_utterances(TEXTS), run.encoder().encode_utterances(TEXTS)
-    )
+    vectors = [hf_dialemb.load_encoder(place).encode_utterances(TEXTS) for place in (static, folder)]
+    assert np.array_equal(*vectors)
     record = json.loads((folder / RECORD).read_text())
     assert record["backbone"] is None
     assert "0_StaticEmbedding/model.safetensors" in record["files"]
-    whole = hf_dialemb.train(
-        "dse", "sample", backbone=tiny_bert, max_steps=1, max_dialogues=9, output_dir=tmp_path / "x"
-    )
+    options = {"max_steps": 1, "max_dialogues": 9, "output_dir": tmp_path / "x"}
+    whole = hf_dialemb.train("dse", "sample", backbone=tiny_bert, **options)
     with pytest.raises(InputError, match="got a run without an adapter or a table; merge with --rank"):
         ship(whole.path, "whole", (), tmp_path)
 
 
-def test_commands_choose_one_where_none_is_named(tmp_path, capsys, monkeypatch, cache):
+def test_commands_choose_one_where_none_is_named(capsys, monkeypatch, cache):
     assert backbones.default_encoder() == "dialogue-minilm"
     assert backbones.default_encoder("action").endswith("-minilm")
     monkeypatch.setattr(backbones, "find_spec", lambda name: None)
@@ -120,13 +126,14 @@ def test_commands_choose_one_where_none_is_named(tmp_path, capsys, monkeypatch, 
 
 
 @pytest.mark.slow
-def test_searching_by_the_table_imports_no_torch():
+def test_tables_embed_and_search_without_torch(static):
     program = (
-        "import sys\nfrom hf_dialemb.cli import main\n"
+        "import sys, hf_dialemb\nfrom hf_dialemb.cli import main\n"
+        "assert hf_dialemb.load_encoder(sys.argv[1]).encode_utterances(['hello']).shape == (1, 8)\n"
         "words = ['search', '--model', 'dialogue-static', '--corpus', 'sample', '--id', '#3']\n"
         "assert main(words) == 0 and 'torch' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    subprocess.run([sys.executable, "-c", program, str(static)], check=True)
 
 
 def test_what_it_learnt_from_is_known_so_that_figures_on_it_are_marked():
@@ -137,3 +144,55 @@ def test_what_it_learnt_from_is_known_so_that_figures_on_it_are_marked():
 def test_another_name_is_refused():
     with pytest.raises(InputError, match="weights: got 'nothing'"):
         hf_dialemb.weights("nothing")
+
+
+def test_a_table_loads_everywhere_and_is_eight_bits_with_a_scale_for_each_word(static):
+    encoder = hf_dialemb.load_encoder(static)
+    vectors = encoder.encode_utterances(TEXTS)
+    assert vectors.shape == (4, 8)
+    assert not vectors[2].any()  # nothing was said
+    assert np.allclose(stock(static).encode(TEXTS), vectors, atol=1e-6)
+    assert np.allclose(encoder.encode(DIALOGUES), encoder.encode_utterances(AS_TEXTS))
+    rows = load_file(static / "0_StaticEmbedding/model.safetensors")["embeddings"]
+    assert rows.dtype == np.int8
+    assert np.abs(rows).max(axis=1).min() == 127  # each row uses its scale to the full
+    assert json.loads((static / "training_settings.json").read_text())["corpus"] == ["sample/dev"]
+
+
+def test_what_is_learnt_is_nearer_to_the_teacher_than_the_words_alone():
+    """Texts whose vectors are sums of hidden word vectors: the table finds those, which the given ones are not."""
+    random = np.random.default_rng(0)
+    hidden, alone = random.normal(size=(2, 20, 4)).astype(np.float32)
+    tokens = [random.integers(0, 20, size=4).tolist() for _ in range(120)]
+    vectors = np.stack([hidden[ids].sum(axis=0) for ids in tokens]).astype(np.float32)
+
+    def agreement(table):
+        found = np.stack([table[ids].mean(axis=0) for ids in tokens])
+        unit = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in (found, vectors)]
+        return np.corrcoef(*((each @ each.T).ravel() for each in unit))[0, 1]
+
+    table, again = (learn_table(alone, tokens, vectors, dimensions=4, passes=500, seed=0) for _ in range(2))
+    assert agreement(alone) < 0.5
+    assert agreement(table) > 0.85
+    assert np.array_equal(table, again)
+
+
+def test_texts_are_distinct_utterances_and_runs_of_turns(sample_dialogues):
+    texts = sample_texts(sample_dialogues[:20], seed=0)
+    utterances = {turn.content for dialogue in sample_dialogues[:20] for turn in dialogue.turns}
+    assert {*texts[: len(utterances)]} == utterances
+    whole = [" ".join(turn.content for turn in dialogue.turns) for dialogue in sample_dialogues[:20]]
+    runs = texts[len(utterances) :]
+    assert len(runs) == 20
+    assert all(any(run in each for each in whole) for run in runs)
+
+
+def test_what_cannot_be_distilled_or_loaded_is_refused(static, tiny_bert, tmp_path):
+    with pytest.raises(InputError, match="exists already"):
+        distil(tiny_bert, ["sample/dev"], output_dir=static)
+    with pytest.raises(InputError, match=r"has no config\.json: expected a model folder"):
+        distil(str(static), ["sample/dev"], output_dir=tmp_path / "x")
+    (tmp_path / "torn/0_StaticEmbedding").mkdir(parents=True)
+    (tmp_path / "torn/0_StaticEmbedding/model.safetensors").write_bytes(b"torn")
+    with pytest.raises(InputError, match=r"torn' cannot be read .*; fetch or make the model again"):
+        hf_dialemb.load_encoder(tmp_path / "torn")

@@ -1,7 +1,5 @@
 """The Space: what it reads and refuses, what it writes, and the page itself in a real browser."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -44,10 +42,13 @@ def read():
     return read
 
 
-def written(tmp_path, name, content):
-    path = tmp_path / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return str(path)
+@pytest.fixture
+def written(tmp_path):
+    def write(name, content):
+        (tmp_path / name).write_bytes(content)
+        return str(tmp_path / name)
+
+    return write
 
 
 def test_the_readme_starts_a_space():
@@ -56,56 +57,48 @@ def test_the_readme_starts_a_space():
     assert (SPACE / front["app_file"]).is_file()
 
 
-def test_transcripts_and_json_lines_are_read(read, tmp_path):
+def test_transcripts_and_json_lines_are_read(read, written):
     text = "Customer: A room.\nAgent: For two?\nAnd when?\n\n  ---  \nuser: A taxi.\n---\n"
     first, second = read(text, None)
-    assert [(turn.role, turn.content) for turn in first.turns] == [
-        ("user", "A room."), ("assistant", "For two? And when?"),
-    ]  # fmt: skip
+    assert first.turns == (Turn("user", "A room."), Turn("assistant", "For two? And when?"))
     assert second == Dialogue((Turn("user", "A taxi."),), "2")
     line = json.dumps({"id": "call-17", "messages": first.to_messages()})
     assert read(f" {line}\n\n", None)[0].id == "call-17"
-    upload = written(tmp_path, "calls.JSONL", line + "\n")
+    upload = written("calls.JSONL", f"{line}\n".encode())
     assert [dialogue.id for dialogue in read(text, upload)] == ["1", "2", "call-17"]
-    assert read(None, written(tmp_path, "calls.txt", text)) == [first, second]
+    assert read(None, written("calls.txt", text.encode())) == [first, second]
 
 
-@pytest.mark.parametrize(
-    ("pasted", "sentence"),
-    [
-        (" \n", "There is no dialogue yet; paste one"),
-        ("---\n", "There is no dialogue yet"),
-        ("user: A\n---\n\nhello", "Pasted text, line 4: got 'hello' before any speaker"),
-        ("user: A\n---\nuser:", "Pasted text, line 3: got no text after 'user'"),
-        ('{"messages": []}', "Pasted text, line 1: field messages: got no turn"),
-        ('{"messages": [{"role": "agent", "content": "a"}]}', "rename the speaker in your data$"),
-        ('{"messages"', "Pasted text, line 1: "),
-        ("\n".join(["user: a"] * 201), "Dialogue 1: got 201 turns, expected at most 200"),
-        ("\n---\n".join(["user: a"] * 201), "Got 201 dialogues, expected at most 200"),
-        ("user: a\n---\nuser: " + "a" * 4001, "Dialogue 2: got a turn of 4,001 characters"),
-        ("user: " + "a" * 1_000_000, "Pasted text: got more than 1,000,000 bytes"),
-    ],
-)
+@pytest.mark.parametrize(("pasted", "sentence"), [
+    (" \n", "There is no dialogue yet; paste one"),
+    ("---\n", "There is no dialogue yet"),
+    ("user: A\n---\n\nhello", "Pasted text, line 4: got 'hello' before any speaker"),
+    ("user: A\n---\nuser:", "Pasted text, line 3: got no text after 'user'"),
+    ('{"messages": []}', "Pasted text, line 1: field messages: got no turn"),
+    ('{"messages": [{"role": "agent", "content": "a"}]}', "rename the speaker in your data$"),
+    ('{"messages"', "Pasted text, line 1: "),
+    ("\n".join(["user: a"] * 201), "Dialogue 1: got 201 turns, expected at most 200"),
+    ("\n---\n".join(["user: a"] * 201), "Got 201 dialogues, expected at most 200"),
+    ("user: a\n---\nuser: " + "a" * 4001, "Dialogue 2: got a turn of 4,001 characters"),
+    ("user: " + "a" * 1_000_000, "Pasted text: got more than 1,000,000 bytes"),
+])  # fmt: skip
 def test_what_cannot_be_read_is_told_in_one_sentence(read, pasted, sentence):
     with pytest.raises(InputError, match=sentence):
         read(pasted, None)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "sentence"),
-    [
-        ("calls.jsonl", b"\xff\xfe\x00", "^calls.jsonl"),
-        ("calls.jsonl", b'{"messages": [{"role": "user", "content": "a"}]}\nx\n', "^calls.jsonl, line 2: "),
-        ("calls.txt", b"user: \xff", "calls.txt, line 1: got bytes that are not UTF-8"),
-        ("calls.txt", b" \n", "calls.txt: got an empty file"),
-        ("calls.pdf", b"%PDF", "calls.pdf: expected a .jsonl or .txt file"),
-        ("calls.jsonl", b"\n" * 1_000_001, "calls.jsonl: got more than 1,000,000 bytes"),
-        ("a\\1\\g<0>.jsonl", b"x", r"^a\\1\\g<0>.jsonl, line 1: "),
-    ],
-)
-def test_files_that_cannot_be_read_are_named(read, tmp_path, name, content, sentence):
+@pytest.mark.parametrize(("name", "content", "sentence"), [
+    ("calls.jsonl", b"\xff\xfe\x00", "^calls.jsonl"),
+    ("calls.jsonl", b'{"messages": [{"role": "user", "content": "a"}]}\nx\n', "^calls.jsonl, line 2: "),
+    ("calls.txt", b"user: \xff", "calls.txt, line 1: got bytes that are not UTF-8"),
+    ("calls.txt", b" \n", "calls.txt: got an empty file"),
+    ("calls.pdf", b"%PDF", "calls.pdf: expected a .jsonl or .txt file"),
+    ("calls.jsonl", b"\n" * 1_000_001, "calls.jsonl: got more than 1,000,000 bytes"),
+    ("a\\1\\g<0>.jsonl", b"x", r"^a\\1\\g<0>.jsonl, line 1: "),
+])  # fmt: skip
+def test_files_that_cannot_be_read_are_named(read, written, tmp_path, name, content, sentence):
     with pytest.raises(InputError, match=sentence) as caught:
-        read(None, written(tmp_path, name, content))
+        read(None, written(name, content))
     assert str(tmp_path) not in str(caught.value)
     assert "/tmp" not in str(caught.value)
 
@@ -149,25 +142,23 @@ def test_neighbours_are_ranked_among_the_examples(tiny_checkpoint, monkeypatch):
 def test_a_ranker_ranks_replies(sample_dialogues, tmp_path):
     from comparing import Comparer
 
-    folder = ranker_checkpoints.save(ranker_checkpoints.dual_encoder(sample_dialogues), tmp_path / "ranker")
-    comparer = Comparer(folder)
+    comparer = Comparer(ranker_checkpoints.save(ranker_checkpoints.dual_encoder(sample_dialogues), tmp_path / "ranker"))
     comparison = comparer.compare(sample_dialogues[:2], with_examples=False)
     ranked = comparer.replies(comparison, 0, "yes\n\n no \nyes\n")
     assert sorted(text for text, _ in ranked) == ["no", "yes"]
     assert ranked[0][1] >= ranked[1][1]
     assert len(comparer.replies(comparison, 1, "")) == 5
-    for pool, sentence in (
-        ("a\n" * 301, "Got 301 replies, expected at most 300"), ("a" * 501, "Got a reply of 501 characters"),
-    ):  # fmt: skip
-        with pytest.raises(InputError, match=sentence):
-            comparer.replies(comparison, 0, pool)
+    with pytest.raises(InputError, match="Got 301 replies, expected at most 300"):
+        comparer.replies(comparison, 0, "a\n" * 301)
+    with pytest.raises(InputError, match="Got a reply of 501 characters"):
+        comparer.replies(comparison, 0, "a" * 501)
 
 
 def test_a_ranker_without_vectors_ranks_all_the_same(sample_dialogues, tmp_path):
     from comparing import Comparer
 
-    deep = ranker_checkpoints.save(ranker_checkpoints.deep_attention_matching(sample_dialogues), tmp_path / "deep")
-    comparer = Comparer(deep)
+    ranker = ranker_checkpoints.deep_attention_matching(sample_dialogues)
+    comparer = Comparer(ranker_checkpoints.save(ranker, tmp_path / "deep"))
     comparison = comparer.compare(sample_dialogues[:2], with_examples=True)
     assert not comparer.embeds
     assert comparison.neighbours(0) == []
@@ -177,10 +168,9 @@ def test_a_ranker_without_vectors_ranks_all_the_same(sample_dialogues, tmp_path)
 @pytest.fixture(scope="module")
 def address(sample_dialogues, tmp_path_factory):
     """The Space, started as its README says, with a ranker that has vectors as well."""
-    if find_spec("gradio") is None:
-        pytest.skip("gradio is not installed")
-    if find_spec("plotly") is None:
-        pytest.skip("plotly is not installed")
+    for package in ("gradio", "plotly"):
+        if find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
     if BROWSER is None:
         pytest.skip("no chromium or chrome is on PATH")
     folder = tmp_path_factory.mktemp("space")
