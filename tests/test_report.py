@@ -2,11 +2,11 @@
 
 import base64
 import re
-import shutil
 import subprocess
 from html.parser import HTMLParser
 
 import pytest
+from browser import BROWSER
 from made_up_results import RUN, row
 
 from hf_dialemb.evaluation.report.page import Picture, write_report
@@ -124,7 +124,6 @@ def test_a_report_of_nothing_is_refused_and_pictures_come_from_bytes_or_files_an
         written(tmp_path, pictures=[Picture("one", "", tmp_path / "none.png")])
 
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 LATER = [row("b", 2.0, "x"), row("b", 30.0, "y"), row("a", 9.0, "x"), row("b", 10.0, "z", "nli"), row("a", 5, "w")]
 
 
