@@ -72,6 +72,7 @@ def test_the_page_is_well_formed_tells_how_it_was_measured_and_needs_no_other_fi
     ):  # fmt: skip
         assert words in page.text
     assert "seconds" not in page.text
+    assert "Time2 s" in Page(written(tmp_path, run={"config": CONFIG, "seconds": 2.0})).text
     targets = [value for _, attributes in page.tags for name, value in attributes.items() if name in ("src", "href")]
     assert all(target.startswith(("#", "data:image/png;base64,")) for target in targets)
     assert f"data:image/png;base64,{base64.b64encode(PNG).decode()}" in targets
