@@ -99,8 +99,6 @@ FLAT = np.array([[1.0, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0]] * 4)  # PCA fin
 POINT = PathPoint(0, 0.0, 0.0)
 MANY = {str(number): [POINT] for number in range(17)}
 SECONDS = row("one", 1.0, metric="seconds")
-
-
 sphere = partial(spherical_voronoi, method="pca")
 
 

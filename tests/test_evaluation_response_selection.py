@@ -80,37 +80,31 @@ def test_whoever_tells_pairs_apart_gets_a_hundred_percent_and_whoever_does_not_g
     assert figures(problem.measure(Given(hashed), range(5)))["top10", ""] == pytest.approx(10, abs=4)
 
 
-def test_equal_texts_are_correct_but_not_officially(tmp_path):
-    # Ten responses of each block are the same but for case and spaces, and every query knows that it wants them.
-    same = [dialogue(f"q 7 no {n} 7", " Thank  you 7" if n % 2 else "thank you 7") for n in range(10)]
-    found = figures(loaded(tmp_path, [*same, *pairs(range(10, 100))]).measure(Given(numbered), [0]))
-    assert found["top1", ""] == found["mrr", ""] == 100
-    assert found["top1", "official"] == pytest.approx(90 + 10 / 10)
-    assert found["top3", "official"] == pytest.approx(90 + 10 * 3 / 10)
+def near(value, tolerance=1e-6):
+    return pytest.approx(value, abs=tolerance)
 
 
-def test_a_query_is_not_among_its_candidates_but_officially_it_is(tmp_path):
-    chats = [dialogue(f"q {n}", f"a {n}", f"b {n}") for n in range(50)]
-    found = figures(loaded(tmp_path, chats).measure(Given(numbered), [0]))
-    # All of a dialogue is alike: to each first turn two responses are, to each second one its own and itself.
-    assert found["top1", ""] == 100 * (0.5 + 1) / 2
-    assert found["top1", "official"] == 50
+ALIKE = [dialogue(f"q 7 no {n} 7", " Thank  you 7" if n % 2 else "thank you 7") for n in range(10)]
 
 
-def test_repeated_pairs_count_once_but_not_officially(tmp_path):
-    problem = loaded(tmp_path, pairs([*[0] * 60, *range(60, 300)]))
-    assert problem.config["pairs"] == 241
-    found = figures(problem.measure(Given(numbered), [0]))
-    assert found["top1", ""] == 100
-    assert found["top1", "official"] == pytest.approx(100 * (60 / 60 + 140) / 200)
-
-
-def test_official_blocks_follow_the_files(tmp_path):
-    # In the files, blocks are of one subject each; shuffled, hardly anybody shares one's subject.
-    chats = [dialogue(f"q no {n} {n // 100}", f"a no {n} {n // 100}") for n in range(300)]
+@pytest.mark.parametrize(
+    ("chats", "right", "official"),
+    [
+        # Ten responses of each block are the same but for case and spaces, and every query knows that it wants them.
+        ([*ALIKE, *pairs(range(10, 100))], {"top1": 100, "mrr": 100}, {"top1": near(91), "top3": near(93)}),
+        # All of a dialogue is alike: to each first turn two responses are, to each second one its own and itself.
+        ([dialogue(f"q {n}", f"a {n}", f"b {n}") for n in range(50)], {"top1": 75}, {"top1": 50}),
+        # Of 300 pairs 60 are the same.
+        (pairs([*[0] * 60, *range(60, 300)]), {"top1": 100}, {"top1": near(100 * (60 / 60 + 140) / 200)}),
+        # In the files, blocks are of one subject each; shuffled, hardly anybody shares one's subject.
+        (pairs([f"no {n} {n // 100}" for n in range(300)]), {"top1": near(3, 0.3)}, {"top1": near(1)}),
+    ],
+    ids=["equal texts", "queries among responses", "repeated pairs", "blocks of files"],
+)
+def test_what_is_right_and_what_is_officially(tmp_path, chats, right, official):
     found = figures(loaded(tmp_path, chats).measure(Given(numbered), range(3)))
-    assert found["top1", "official"] == pytest.approx(1)
-    assert found["top1", ""] == pytest.approx(3, abs=0.3)
+    for setting, expected in (("", right), ("official", official)):
+        assert {metric: found[metric, setting] for metric in expected} == expected
 
 
 def long_chats(count, words=1):
@@ -122,6 +116,7 @@ def long_chats(count, words=1):
 def test_the_limit_counts_pairs_and_too_few_are_refused(tmp_path):
     problem = loaded(tmp_path, pairs(range(250)), limit=120)
     assert (problem.config["pairs"], problem.config["pairs_of_the_split"]) == (120, 250)
+    assert loaded(tmp_path, pairs([*[0] * 60, *range(60, 300)])).config["pairs"] == 241  # distinct ones
     other_words = "got 198 responses after 2 turns or more, none with 99 of its role that say something else"
     for given, task, limit, message in (
         (pairs(range(250)), UTTERANCE, 99, "got 99 pairs of an utterance and a response, expected at least 100"),

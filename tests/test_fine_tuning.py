@@ -321,6 +321,12 @@ def test_what_cannot_be_fine_tuned_on_is_refused(task, corpus, split, message):
         task.load(CorpusPart(corpus, FILES, split))
 
 
+def test_tfidf_is_refused(corpora):
+    corpora["train"] = corpora["test"] = [task_dialogue(number) for number in range(4)]
+    with pytest.raises(InputError, match="leave it out"):
+        loaded(ACTIONS).measure(SimpleNamespace(name="tfidf"), [3])
+
+
 def test_the_shots_of_the_paper(data_dir, random):
     problem = ACTIONS.load(CorpusPart("sim_m", data_dir, "test", None))
     assert (problem.config["turns"], problem.config["turns_official"], len(problem.config["acts"])) == (1100, 1100, 7)

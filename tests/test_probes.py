@@ -12,17 +12,9 @@ from scipy.sparse import csr_array
 from sklearn.metrics import f1_score
 
 from hf_dialemb.corpora import load_dialogues
+from hf_dialemb.evaluation.tasks import context_labels as contexts
 from hf_dialemb.evaluation.tasks.act_fine_tuning import LearningEncoders, lay_out, run_act_fine_tuning
-from hf_dialemb.evaluation.tasks.context_labels import (
-    ACTS,
-    PARTS,
-    WORDS,
-    ContextLabels,
-    assistant_contexts,
-    context_labels,
-    label_scores,
-    last_words,
-)
+from hf_dialemb.evaluation.tasks.context_labels import ACTS, PARTS, WORDS, ContextLabels, assistant_contexts
 from hf_dialemb.evaluation.tasks.fine_tuning import precision
 from hf_dialemb.evaluation.tasks.linear_layer import LayerSettings, fit
 from hf_dialemb.evaluation.tasks.probes import FrozenVectors, run_probes
@@ -62,17 +54,17 @@ def test_contexts_end_before_the_assistants_turns_and_words_are_those_of_the_tok
     assert found == ([HELLO.turns[:2], HELLO.turns[:4], BYE.turns[:1]], [{"request"}, set(), {"bye", "inform"}])
     tokenizer = dual_encoder([HELLO], 0, vocabulary_size=30).tokenizer
     assert "north" in tokenizer.get_vocab()
-    known, _ = last_words([HELLO.turns[:2], HELLO.turns[:4]], tokenizer)
+    known, _ = contexts.last_words([HELLO.turns[:2], HELLO.turns[:4]], tokenizer)
     assert {"a", "cheap", "room", "please"} <= known
     assert not known & set(tokenizer.all_special_tokens)
     small = dual_encoder([talk(("user", "north north room", ""))], 0, vocabulary_size=9).tokenizer
-    assert last_words([HELLO.turns[:2], HELLO.turns[:4]], small) == [frozenset(), {"north"}]
+    assert contexts.last_words([HELLO.turns[:2], HELLO.turns[:4]], small) == [frozenset(), {"north"}]
 
 
 def test_acts_of_train_come_first_and_contexts_without_acts_are_counted():
     hello, words = assistant_contexts([HELLO]), dual_encoder([HELLO], 0).tokenizer
     given = {"train": hello, "dev": hello, "test": assistant_contexts([HELLO, BYE])}
-    labels = context_labels(ACTS, given, words)
+    labels = contexts.context_labels(ACTS, given, words)
     assert labels.classes == ("request", "bye", "inform")
     assert [labels.rows[part].tolist() for part in PARTS] == [[0], [0], [0, 2]]
     assert labels.labels["test"].toarray().tolist() == [[1, 0, 0], [0, 1, 1]]
@@ -82,13 +74,13 @@ def test_acts_of_train_come_first_and_contexts_without_acts_are_counted():
     }  # fmt: skip
     unlabelled = assistant_contexts([talk(("user", "a", ""), ("assistant", "b", ""))])
     with pytest.raises(InputError, match="no labelled context among the 1 of dev"):
-        context_labels(ACTS, given | {"dev": unlabelled}, words)
+        contexts.context_labels(ACTS, given | {"dev": unlabelled}, words)
 
 
 def test_f1_is_scikit_learns(random):
     truth, told = random.random((2, 40, 6)) < 0.3
     truth[:, 2], told[:, 4] = False, False  # a class that never holds, and one that is never told
-    found = label_scores(csr_array(told.astype(int)), csr_array(truth.astype(int)))
+    found = contexts.label_scores(csr_array(told.astype(int)), csr_array(truth.astype(int)))
     occurring = [0, 1, 3, 4, 5]
     assert found.micro_f1 == pytest.approx(f1_score(truth, told, average="micro"))
     assert found.macro_f1 == pytest.approx(f1_score(truth, told, average="macro", labels=occurring, zero_division=0))
@@ -149,8 +141,8 @@ def test_probes_are_repeatable_and_leave_the_rankers_alone(dialogues, rankers):
     before = [{name: value.clone() for name, value in each.model.state_dict().items()} for each in rankers]
     systems = {"single": rankers[:1], "ensemble": rankers}
     found, again = (run_probes(systems, **dialogues, seeds=(0, 1), settings=FAST) for _ in range(2))
-    tasks = ("bag-of-words-probe", "dialogue-act-probe")
-    assert [(each.system, each.task) for each in found] == list(product(systems, tasks))
+    expected = list(product(systems, ("bag-of-words-probe", "dialogue-act-probe")))
+    assert [(each.system, each.task) for each in found] == expected
     for one, other in zip(found, again, strict=True):
         assert one.measurements == other.measurements
         assert (one.counts == other.counts).all()
@@ -165,12 +157,12 @@ def test_probes_are_repeatable_and_leave_the_rankers_alone(dialogues, rankers):
 
 
 def test_encoders_that_learn_embed_as_rankers_do(dialogues, rankers):
-    contexts = {part: assistant_contexts(found) for part, found in dialogues.items()}
-    tokens = [{part: lay_out(each, found) for part, found in contexts.items()} for each in rankers]
+    given = {part: assistant_contexts(found) for part, found in dialogues.items()}
+    tokens = [{part: lay_out(each, found) for part, found in given.items()} for each in rankers]
     source = LearningEncoders(rankers, tokens, seed=0)
     rows = np.array([5, 0, 3])
     vectors = source.vectors("dev", rows)
-    wanted = [encode_contexts(each, [contexts["dev"].turns[row] for row in rows]) for each in rankers]
+    wanted = [encode_contexts(each, [given["dev"].turns[row] for row in rows]) for each in rankers]
     np.testing.assert_allclose(vectors.detach().numpy(), np.concatenate(wanted, axis=1), atol=1e-6)
     if precision() == "bfloat16":  # torch's LSTM refuses it elsewhere
         rounded = LearningEncoders(rankers, tokens, seed=0, bfloat16=True).vectors("dev", rows)

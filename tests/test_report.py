@@ -2,11 +2,11 @@
 
 import base64
 import re
-import shutil
 import subprocess
 from html.parser import HTMLParser
 
 import pytest
+from browser import BROWSER
 from made_up_results import RUN, row
 
 from hf_dialemb.evaluation.report.page import Picture, write_report
@@ -72,6 +72,7 @@ def test_the_page_is_well_formed_tells_how_it_was_measured_and_needs_no_other_fi
     ):  # fmt: skip
         assert words in page.text
     assert "seconds" not in page.text
+    assert "Time2 s" in Page(written(tmp_path, run={"config": CONFIG, "seconds": 2.0})).text
     targets = [value for _, attributes in page.tags for name, value in attributes.items() if name in ("src", "href")]
     assert all(target.startswith(("#", "data:image/png;base64,")) for target in targets)
     assert f"data:image/png;base64,{base64.b64encode(PNG).decode()}" in targets
@@ -124,7 +125,6 @@ def test_a_report_of_nothing_is_refused_and_pictures_come_from_bytes_or_files_an
         written(tmp_path, pictures=[Picture("one", "", tmp_path / "none.png")])
 
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 LATER = [row("b", 2.0, "x"), row("b", 30.0, "y"), row("a", 9.0, "x"), row("b", 10.0, "z", "nli"), row("a", 5, "w")]
 
 
