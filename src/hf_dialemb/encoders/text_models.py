@@ -44,11 +44,8 @@ MARKS = (SpeakerMarks("[SYS]", "[USR]"), SpeakerMarks("[sys]", "[usr]"))
 class TextEncoder:
     """Makes an encoder of dialogues from an encoder of texts.
 
-    Attributes:
-        name: What result tables call it.
-        embed: Texts in, vectors ``(N, D)`` out.
-        level: ``"dialogue"`` embeds the whole text at once, ``"utterances"`` averages over turns.
-        marks: What stands before each turn of a whole dialogue; by default nothing does.
+    The level ``"dialogue"`` embeds the whole text at once, ``"utterances"`` averages over turns. Marks stand before
+    each turn of a whole dialogue; by default nothing does.
     """
 
     name: str

@@ -23,16 +23,13 @@ class MethodModel(PreTrainedModel):
     def build(
         cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Builds an untrained model.
+        """Builds an untrained model, and its tokenizer.
 
         Args:
             backbone: What its weights begin with; None where the method needs nothing.
             dialogues: What it is going to learn from; methods without a pretrained backbone take their words from it.
             dropout: Replaces the dropout that the backbone comes with; None keeps it.
             **settings: Fields of the method's config.
-
-        Returns:
-            The model, and its tokenizer.
 
         Raises:
             InputError: A setting is wrong, or the backbone cannot be used.
@@ -75,16 +72,10 @@ class BackboneModel(AnyAttention, MethodModel):
     def from_backbone(
         cls, name: str, dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Builds an untrained encoder around a pretrained backbone.
+        """Builds an untrained encoder around a pretrained backbone, and its tokenizer with chat template; see `build`.
 
-        Args:
-            name: Folder or Hub id of any encoder that `AutoModel` loads, or of one of this package, whose encoder and
-                tables of turns and roles it then starts from, such as a converted PLATO.
-            dropout: Replaces the backbone's hidden and attention dropout; None keeps them.
-            **settings: Fields of the method's config.
-
-        Returns:
-            The model, and its tokenizer with chat template.
+        The name is a folder or Hub id of any encoder that `AutoModel` loads, or of one of this package, whose encoder
+        and tables of turns and roles it then starts from, such as a converted PLATO.
 
         Raises:
             InputError: A setting is wrong, or the backbone's tokenizer is not a fast one.
@@ -199,11 +190,9 @@ def without_pooler(config: Any) -> Any:  # noqa: ANN401 - whatever class the con
 
 
 def load_backbone(name: str, dropout: float | None) -> Backbone:
-    """Loads a pretrained encoder; of a checkpoint of this package, what it was built around.
+    """Loads any encoder that `AutoModel` loads; of a checkpoint of this package, what it was built around.
 
-    Args:
-        name: Folder or Hub id of any encoder that `AutoModel` loads, or of one of this package.
-        dropout: Replaces its hidden and attention dropout; None keeps them.
+    The dropout replaces that of hidden layers and attention; None keeps them.
 
     Raises:
         InputError: The dropout is out of range, or the tokenizer is missing or not a fast one.

@@ -51,10 +51,10 @@ def resolve_backbone(name: str) -> str:
 def weights(name: str) -> Path:
     """Finds the folder of an encoder that comes with the package, which plain ``SentenceTransformer`` loads.
 
+    An adapter is added to its backbone first; that is done once, in Hugging Face's cache (``HF_HOME``).
+
     Example:
         >>> SentenceTransformer(str(hf_dialemb.weights("dialogue-minilm")))
-
-    An adapter is added to its backbone first; that is done once, in Hugging Face's cache (``HF_HOME``).
 
     Raises:
         InputError: No such encoder comes with the package, its files are damaged, its backbone is out of reach or

@@ -35,8 +35,7 @@ class DialogueOutput(ModelOutput):
         role_embeddings: One embedding per speaker, (B, R, D); zeros for absent speakers.
         last_hidden_state: Token vectors, (B, L, D); zeros at markers and padding; None for training batches.
         similarities: Cosines that enter the loss, (B, N, R); only for training batches.
-        hidden_states: The backbone's layers, when asked for.
-        attentions: The backbone's attention, when asked for.
+        hidden_states: The backbone's layers, when asked for, as its ``attentions``.
     """
 
     loss: Tensor | None = None

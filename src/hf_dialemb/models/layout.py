@@ -116,18 +116,11 @@ def framed(
     keep: str,
     marks: int = 0,
 ) -> dict[str, Tensor]:
-    """Cuts N sequences, counts that, and puts the tokenizer's own special tokens around each.
+    """Cuts N sequences of token ids, counts that, and puts the tokenizer's own special tokens around each.
 
-    Args:
-        rows: Token ids.
-        tokenizer: A fast tokenizer.
-        max_tokens: Longest sequence in tokens, special ones included.
-        count: Updated with what was dropped.
-        keep: Which end of a sequence that is too long stays, ``"start"`` or ``"end"``.
-        marks: How many tokens a sequence without any of its own has.
-
-    Returns:
-        ``input_ids``, ``attention_mask``, each (N, L) int64, padded on the right to the longest.
+    The ``start`` or the ``end`` stays, as ``keep`` says, of at most ``max_tokens`` with the special ones. A sequence
+    without tokens of its own has so many ``marks``. Returns ``input_ids``, ``attention_mask``, each (N, L) int64,
+    padded on the right to the longest.
     """
     before, after = special_tokens_around(tokenizer)
     budget = max_tokens - len(before) - len(after)

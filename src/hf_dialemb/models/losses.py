@@ -16,16 +16,13 @@ NegativeWeights = Literal["hard", "printed", "plain"]
 def nt_xent(similarities: Tensor, present: Tensor, temperature: float, divide_by_samples: bool = False) -> Tensor:
     """Normalised temperature-scaled cross entropy of an intact dialogue among corrupted ones (equations 5 and 6).
 
+    It is the sum over speakers, averaged over dialogues: log N per speaker when nothing is learnt.
+
     Args:
-        similarities: Cosines of each sample's self- and cross-representation, (B, N, R); sample 0 is the intact
-            dialogue.
+        similarities: Cosines of each sample's self- and cross-representation, (B, N, R); sample 0 is the intact one.
         present: Which speakers the intact dialogue has, (B, R) bool; absent ones do not count.
         temperature: Divides the cosines; above 0.
         divide_by_samples: The released program's scale: the loss divided by N.
-
-    Returns:
-        The sum over speakers, averaged over dialogues; a float32 (or float64) scalar, log N per speaker when nothing
-        is learnt.
     """
     negative_log = -torch.log_softmax(precise(similarities) / temperature, dim=1)[:, 0]  # (B, R)
     loss = (negative_log * present).sum(dim=1).mean()
@@ -57,8 +54,7 @@ def pair_contrastive(
         weights: How negatives count.
         weight_gradient: Whether a_ij is differentiated too, as in the released program.
 
-    Returns:
-        The mean over anchors, a scalar; 0 where there is no negative.
+    Returns the mean over anchors, a scalar; 0 where there is no negative.
     """
     logits = precise(similarities) / temperature
     rows = torch.arange(len(logits), device=logits.device)

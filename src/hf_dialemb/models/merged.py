@@ -68,7 +68,7 @@ class MergedModel(UtteranceEncoder):
     def from_parts(
         cls, backbone: str, parts: Mapping[str, float], rank: int | None = None, max_tokens: int = 512
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Merges trainings of one backbone to an encoder, float32 in evaluation mode.
+        """Merges trainings of one backbone to an encoder in evaluation mode, float32.
 
         Args:
             backbone: Folder or Hub id of what they began with.

@@ -141,13 +141,7 @@ class MultiGranularityModel(AnyAttention, Ranker):
 
     @classmethod
     def from_members(cls, paths: Sequence[str]) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Assembles trained rankers.
-
-        Args:
-            paths: Folders or Hub ids of their checkpoints; granularity 1 first, if they are of several.
-
-        Returns:
-            The ensemble in float32, in evaluation mode, and the tokenizer of all members.
+        """Assembles trained rankers in evaluation mode from their folders or Hub ids, the lowest granularity first.
 
         Raises:
             InputError: There is no member, one cannot be read or is no base ranker, or their tokenizers or settings

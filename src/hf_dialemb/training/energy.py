@@ -21,13 +21,9 @@ COUNTRY = "HF_DIALEMB_ENERGY"
 
 
 class EnergyCallback(TrainerCallback):
-    """Measures while `transformers.Trainer` trains.
+    """Measures while `transformers.Trainer` trains in a country, such as ``"DEU"``.
 
-    Args:
-        country: Three letters, such as ``"DEU"``.
-
-    Attributes:
-        record: ``kwh``, ``co2eq_kg``, ``country`` and ``tool``; None before the training has ended.
+    Its ``record`` is ``kwh``, ``co2eq_kg``, ``country`` and ``tool``; None before the training has ended.
     """
 
     def __init__(self, country: str) -> None:
