@@ -95,11 +95,7 @@ class BackboneModel(AnyAttention, MethodModel):
 
     @torch.no_grad()
     def take_tables(self, tables: Mapping[str, Tensor], name: str) -> None:
-        """Takes over a checkpoint's tables of turns and roles, by parameter name; others than its own are left.
-
-        Raises:
-            InputError: The settings ask for another size than that of the checkpoint ``name``.
-        """
+        """Takes over a checkpoint's tables of turns and roles, by parameter name; refuses those of another size."""
         own = dict(self.named_parameters())
         for key in tables.keys() & own.keys():
             if own[key].shape != tables[key].shape:
@@ -125,10 +121,7 @@ class BackboneModel(AnyAttention, MethodModel):
         self.config.encoder_config.vocab_size = value.num_embeddings  # type: ignore[union-attr]
 
     def freeze_lower_layers(self) -> None:
-        """Stops learning in the first ``frozen_layers`` layers and all tables below them.
-
-        Nothing under the first learning layer needs a gradient then, so autograd records nothing there.
-        """
+        """Stops learning in the first ``frozen_layers`` layers and all tables below, so that autograd skips them."""
         if self.config.frozen_layers == 0:
             return
         layers = _layers(self.encoder, self.config.encoder_config.num_hidden_layers)  # type: ignore[union-attr]
@@ -146,12 +139,9 @@ class BackboneModel(AnyAttention, MethodModel):
 
 
 class Backbone(NamedTuple):
-    """A pretrained encoder, and its tokenizer.
+    """A pretrained encoder by its folder or Hub id, with its tokenizer and its number of positions, if it says.
 
-    Attributes:
-        name: Its folder or Hub id.
-        positions: How many positions it has, if it says.
-        tables: Of a checkpoint of this package, its parameters outside of encoder and heads.
+    Of a checkpoint of this package, the tables are its parameters outside of encoder and heads.
     """
 
     name: str

@@ -33,9 +33,5 @@ def mean_of_turns(turns: Tensor, present: Tensor) -> Tensor:
 
 
 def turn_weights(scores: Tensor, present: Tensor) -> Tensor:
-    """Normalises the turns' scores (..., C) (equation 6); ``present`` broadcasts to their shape.
-
-    Returns:
-        Weights (..., C) that sum to 1 over the turns that are present; all alike where there is none.
-    """
+    """Normalises scores (..., C) to sum to 1 over the turns that are present (equation 6); all alike without any."""
     return torch.softmax(scores.masked_fill(~present, torch.finfo(scores.dtype).min), dim=-1)

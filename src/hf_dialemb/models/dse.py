@@ -83,9 +83,7 @@ class DSEModel(UtteranceEncoder):
 
 
 class DSEExamples(UtteranceExamples):
-    """Pairs of utterances (section 3.1); example i does not depend on seed or epoch.
-
-    No pair crosses from one dialogue to the next.
+    """Pairs of utterances of one dialogue (section 3.1); example i does not depend on seed or epoch.
 
     Raises:
         InputError: No pair is left.

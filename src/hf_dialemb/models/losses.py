@@ -105,8 +105,8 @@ def soft_targets(label_similarities: Tensor, shared: Tensor, temperature: float)
 def hard_targets(shared: Tensor, like: Tensor) -> Tensor:
     """Targets of supervised contrastive learning: all candidates of the anchor's label alike (equation 1).
 
-    Where a candidate carries the anchor's label is (A, C) bool, at least one per anchor; ``like`` has the wanted
-    precision. Returns (A, C); rows sum to 1.
+    ``shared`` (A, C) says which candidates carry the anchor's label, at least one; ``like`` has the wanted precision.
+    Rows of the result (A, C) sum to 1.
     """
     counts = shared.sum(-1, keepdim=True)
     return shared.to(precise(like).dtype) / counts

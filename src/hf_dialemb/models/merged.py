@@ -52,10 +52,7 @@ class Factors(NamedTuple):
 
 
 class MergedModel(UtteranceEncoder):
-    """An encoder of texts that is not trained itself.
-
-    ``adapter`` is what was added to the weights of linear layers, by name; empty unless they were cut.
-    """
+    """An encoder of texts that is not trained itself; ``adapter``: the `Factors` of linear layers that were cut."""
 
     config: MergedConfig
     adapter: Mapping[str, Factors]

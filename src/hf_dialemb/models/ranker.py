@@ -128,10 +128,7 @@ def context_ids(
 ) -> dict[str, Tensor]:
     """Lays out N contexts: before each turn the mark of its speaker; of what is too long the end stays; see `framed`.
 
-    The markers are the token ids of the speakers' marks, in the order of `ROLES`.
-
-    Raises:
-        InputError: A role has no mark.
+    The markers are token ids, in the order of `ROLES`; a role that has none is refused.
     """
     count.unit = "contexts and responses"
     tokens = remembered_ids((turn.content for context in contexts for turn in context), tokenizer)

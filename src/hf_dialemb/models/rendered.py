@@ -53,10 +53,7 @@ def numbered(body: Tensor, turns: Tensor) -> Tensor:
 
 
 def in_order(hidden: Tensor, places: Tensor | None) -> Tensor:
-    """Puts vectors (B, T, D) where the tokens of a rendered sequence stand, (B, L, D); zeros for those without one.
-
-    The places (B, L) say where each token's vector stands, T for none; None leaves the vectors as they are.
-    """
+    """Puts vectors (B, T, D) where the places (B, L) of a rendered sequence say, zeros for T; None leaves them."""
     if places is None:
         return hidden
     indices = places.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])

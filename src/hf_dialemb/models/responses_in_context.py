@@ -13,10 +13,7 @@ from .utterance import UtteranceExamples
 
 
 class ResponseInContext(NamedTuple):
-    """A response, what was said before and after it, in order, and its negatives.
-
-    These are utterances of its speaker's role from other dialogues; none is the response's text.
-    """
+    """A response, what was said before and after it, in order, and others that its role said in other dialogues."""
 
     previous: tuple[str, ...]
     following: tuple[str, ...]
