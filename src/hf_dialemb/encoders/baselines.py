@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from .encoder import DialogueReader, Encoder, EncoderSpec
+from .encoder import DialogueReader
 from .text_models import dialogue_texts
 
 WORD = r"(?u)[\u3400-\u9fff]|\b\w\w+\b"
@@ -111,11 +111,6 @@ class Doc2VecEncoder(_Fitted):
 BASELINES: Mapping[str, type[TfidfEncoder | LdaEncoder | Doc2VecEncoder]]
 BASELINES = {each.name: each for each in (TfidfEncoder, LdaEncoder, Doc2VecEncoder)}
 """What a spec calls them."""
-
-
-def load_baseline(found: EncoderSpec, batch_size: int, device: str) -> Encoder:
-    """Makes a baseline, which has neither batches nor a device."""
-    return BASELINES[found.kind](found.name)
 
 
 def _fewest(texts: Sequence[str]) -> int:

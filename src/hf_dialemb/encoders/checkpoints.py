@@ -65,18 +65,12 @@ CheckpointEncoder = RankerEncoder | DialogueModelEncoder | TextEncoder
 
 def checkpoint_encoder(found: EncoderSpec, batch_size: int, device: str) -> CheckpointEncoder:
     """Loads a checkpoint of any method."""
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
+    from transformers import AutoModel, AutoTokenizer
 
-    from ..models import method_of, register
+    from ..models import register
     from ..models.backbones import load_pretrained
-    from ..models.ranking import load_ranker
 
     register()
-    method = method_of(load_pretrained(AutoConfig, found.path))
-    if method is not None and method.kind == "responses":
-        ranker = load_ranker(found.path)
-        ranker.model.to(device)  # type: ignore[arg-type]
-        return RankerEncoder(found.name, ranker)
     model = load_pretrained(AutoModel, found.path).to(device)
     return model_encoder(model, load_pretrained(AutoTokenizer, found.path), found.name, found.level, batch_size)
 

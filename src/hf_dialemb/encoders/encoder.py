@@ -57,8 +57,5 @@ class EncoderSpec(NamedTuple):
 
 
 def fitted_on_input(encoder: Encoder) -> bool:
-    """Says whether a dialogue's vector depends on what else is encoded in the same call.
-
-    Encoders of which it is so say it by an attribute ``fitted_on_input = True``.
-    """
+    """Says whether vectors depend on what else is encoded in the same call, as an attribute of this name tells."""
     return bool(getattr(encoder, "fitted_on_input", False))

@@ -16,8 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models.errors import InputError
-from .encoder import EncoderSpec
-from .text_models import TextEncoder
 
 if TYPE_CHECKING:
     import openai
@@ -116,8 +114,3 @@ class Endpoint:
 
     def _error(self, reason: str) -> InputError:
         return InputError(f"model 'api:{self.model}': {endpoint_url()}: {reason}")
-
-
-def load_endpoint(found: EncoderSpec, batch_size: int, device: str) -> TextEncoder:
-    """Makes an encoder of a model of the endpoint, whose device is its own affair."""
-    return TextEncoder(found.name, Endpoint(found.path, batch_size), found.level)

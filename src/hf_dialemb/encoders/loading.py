@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
 from ..runs.folder import RunFolder
 from . import specs
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,10 +30,8 @@ class VectorEncoder:
         >>> encoder.encode([[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]]).shape
         (1, 384)
 
-    Attributes:
-        name: What result tables call it.
-        inner: What does the work; see `hf_dialemb.encoders.specs.Encoder`.
-        spec: The words that load it again, if there are any.
+    Result tables call it by its ``name``; the ``inner`` does the work (see `hf_dialemb.encoders.specs.Encoder`); the
+    ``spec`` loads it again, if there is one.
     """
 
     name: str
@@ -46,11 +47,7 @@ class VectorEncoder:
         return np.asarray(self.inner.encode(as_dialogues(dialogues)), dtype=np.float32)
 
     def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embeds N utterances, each by itself, (N, D) float32.
-
-        Raises:
-            InputError: What is given is no list of strings.
-        """
+        """Embeds N utterances, each by itself, (N, D) float32; refuses what is no list of strings."""
         if isinstance(texts, str):
             raise InputError(f'texts: got one string, expected a list of strings; pass ["{texts[:30]}"]')
         texts = list(texts)
@@ -75,11 +72,7 @@ class VectorEncoder:
 
 
 def load_encoder(
-    model: Any,  # noqa: ANN401 - see below
-    *,
-    tokenizer: Any = None,  # noqa: ANN401
-    batch_size: int = 32,
-    device: str | None = None,
+    model: object, *, tokenizer: PreTrainedTokenizerBase | None = None, batch_size: int = 32, device: str | None = None
 ) -> VectorEncoder:
     """Loads an encoder.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from functools import lru_cache
 from importlib.util import find_spec
@@ -22,16 +22,16 @@ from ..models import method_of
 from ..models.errors import InputError
 from ..models.shipped import sha256
 from ..runs.folder import RunFolder
-from .baselines import BASELINES, load_baseline
+from .baselines import BASELINES
 from .checkpoints import checkpoint_encoder
 from .encoder import Encoder as Encoder
 from .encoder import EncoderSpec, Kind
 from .encoder import fitted_on_input as fitted_on_input
-from .endpoint import check_endpoint, endpoint_url, load_endpoint
-from .static import is_static, load_static
-from .text_models import sentence_encoder, transformers_encoder
+from .endpoint import Endpoint, check_endpoint, endpoint_url
+from .static import StaticVectors, is_static
+from .text_models import TextEmbedder, TextEncoder, sentence_embedder, transformers_encoder
 from .whitening import InputWhitenedEncoder
-from .word_vectors import load_word_vectors
+from .word_vectors import WordVectors
 
 _LEVELS = ("dialogue", "utterances")
 _WORDS = (*_LEVELS, "cls", "whitened")
@@ -40,17 +40,6 @@ _FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "modules.json", 
 _WEIGHTS = ("*.safetensors", "*.bin", "modules.json")
 _NOT_OF_IT = "response_vectors-"  # what a ranker was asked for, which lies beside it and changes nothing of it
 _MODULES = ("[0-9]_*/*", "*_[0-9]_*/*")  # where sentence-transformers keeps a model's parts, and those of a router
-
-
-_LOADERS: Mapping[str, Callable[[EncoderSpec, int, str], Encoder]] = {
-    **dict.fromkeys(BASELINES, load_baseline),
-    "words": load_word_vectors,
-    "api": load_endpoint,
-    "static": load_static,
-    "dialemb": checkpoint_encoder,
-    "sentence-transformers": sentence_encoder,
-    "transformers": transformers_encoder,
-}
 _WEIGHTLESS = (*BASELINES, "words", "api", "static")
 
 
@@ -110,8 +99,29 @@ def load_encoder(spec: str, *, batch_size: int = 32, device: str | None = None) 
         import torch
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    encoder = _LOADERS[found.kind](found, batch_size, device or "cpu")
+    encoder = _loaded(found, batch_size, device or "cpu")
     return InputWhitenedEncoder(encoder, spec) if found.whitened else encoder
+
+
+def _loaded(found: EncoderSpec, batch_size: int, device: str) -> Encoder:
+    if found.kind in BASELINES:
+        return BASELINES[found.kind](found.name)
+    if found.kind == "dialemb":
+        return checkpoint_encoder(found, batch_size, device)
+    if found.kind == "transformers":
+        return transformers_encoder(found, batch_size, device)
+    embed: TextEmbedder
+    if found.kind == "words":
+        embed = WordVectors(found.path)
+    elif found.kind == "api":
+        embed = Endpoint(found.path, batch_size)
+    elif found.kind == "static":
+        embed = StaticVectors(Path(found.path))
+    else:
+        from sentence_transformers import SentenceTransformer
+
+        embed = sentence_embedder(SentenceTransformer(found.path, device=device).float(), batch_size)
+    return TextEncoder(found.name, embed, found.level)
 
 
 def fingerprint(spec: str) -> str:

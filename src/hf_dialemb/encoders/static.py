@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from ..models.backbones import short_reason
 from ..models.errors import InputError
-from .encoder import EncoderSpec
-from .text_models import TextEncoder
 
 _MODULE = "0_StaticEmbedding"
 _PART = 2_000  # texts that are tokenized at once
@@ -55,8 +53,3 @@ def is_static(path: str) -> bool:
             return {"embeddings", "weights"} == set(tensors.keys())
     except Exception:  # StaticVectors says what is wrong with it
         return True
-
-
-def load_static(found: EncoderSpec, batch_size: int, device: str) -> TextEncoder:
-    """Makes an encoder of a table, which has neither batches nor a device."""
-    return TextEncoder(found.name, StaticVectors(Path(found.path)), found.level)

@@ -44,11 +44,8 @@ MARKS = (SpeakerMarks("[SYS]", "[USR]"), SpeakerMarks("[sys]", "[usr]"))
 class TextEncoder:
     """Makes an encoder of dialogues from an encoder of texts.
 
-    Attributes:
-        name: What result tables call it.
-        embed: Texts in, vectors ``(N, D)`` out.
-        level: ``"dialogue"`` embeds the whole text at once, ``"utterances"`` averages over turns.
-        marks: What stands before each turn of a whole dialogue; by default nothing does.
+    The level ``"dialogue"`` embeds the whole text at once, its turns perhaps behind marks; ``"utterances"`` averages
+    over turns.
     """
 
     name: str
@@ -90,14 +87,6 @@ def embed_utterances(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase
 
     model.float()  # type: ignore[no-untyped-call]
     return partial(encode_utterances, model, tokenizer, batch_size=batch_size)
-
-
-def sentence_encoder(found: EncoderSpec, batch_size: int, device: str) -> TextEncoder:
-    """Loads a sentence-transformers model."""
-    from sentence_transformers import SentenceTransformer
-
-    model = SentenceTransformer(found.path, device=device).float()
-    return TextEncoder(found.name, sentence_embedder(model, batch_size), found.level)
 
 
 def sentence_embedder(model: Any, batch_size: int) -> TextEmbedder:  # noqa: ANN401

@@ -73,10 +73,10 @@ class InputWhitenedEncoder:
         return self.whiten(self.encoder.encode_utterances(texts))
 
     def whiten(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Fits on vectors of the encoder and whitens them, (N, D) in, (N, K) out.
+        """Fits on vectors of the encoder and whitens them, (N, D) to (N, K).
 
-        N vectors vary in N - 1 directions at most, in which whitening puts them all equally far from each other; a
-        warning says when there are no more than that.
+        N vectors vary in N - 1 directions at most; a warning says when there are no more, as then all become equally
+        far from each other.
         """
         try:
             mean, matrix = fit_whitening(vectors, only_varying=True)
@@ -91,10 +91,7 @@ class InputWhitenedEncoder:
 
 
 def add_whitening(model: Any, mean: NDArray[np.float64], matrix: NDArray[np.float64]) -> None:  # noqa: ANN401
-    """Appends what `fit_whitening` found to a ``SentenceTransformer``, in place, as a linear layer without activation.
-
-    ``save_pretrained`` then writes a folder that sentence-transformers loads by itself.
-    """
+    """Appends what `fit_whitening` found to a ``SentenceTransformer``, in place, as a linear layer."""
     import torch
     from sentence_transformers.sentence_transformer.modules import Dense
 

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .baselines import WORD
-from .encoder import EncoderSpec
-from .text_models import TextEncoder
 
 logger = logging.getLogger(__name__)
 
@@ -55,8 +53,3 @@ class WordVectors:
         self._size = vectors.shape[1]
         self._sought.update(new)
         self._found.update((new[place], vectors[place]) for place in np.flatnonzero(found))
-
-
-def load_word_vectors(found: EncoderSpec, batch_size: int, device: str) -> TextEncoder:
-    """Makes an encoder of a file's words, which has neither batches nor a device."""
-    return TextEncoder(found.name, WordVectors(found.path), found.level)

@@ -33,14 +33,7 @@ METHODS: dict[str, str | Method] = {
 
 
 def get_method(name: str) -> Method:
-    """Imports a method.
-
-    Args:
-        name: A key of `METHODS`.
-
-    Raises:
-        InputError: No method has this name.
-    """
+    """Imports a method of `METHODS`; raises InputError where none has this name."""
     _discover()
     if name not in METHODS:
         raise unknown_name("method", name, METHODS)
@@ -67,13 +60,10 @@ def method_of(model_type: Any) -> Method | None:  # noqa: ANN401 - a name, a con
 
 
 def register(method: Method | None = None) -> None:
-    """Makes the package, ``AutoConfig`` and ``AutoModel`` know a method; calling it again changes nothing.
+    """Makes the package, ``AutoConfig`` and ``AutoModel`` know a method from outside; calling it again changes nothing.
 
-    Args:
-        method: One from outside the package; None for all that `METHODS` and entry points name.
-
-    Raises:
-        InputError: Another method has this name already.
+    Without one, they come to know all that `METHODS` and entry points name. Raises InputError where another method has
+    its name already.
     """
     if method is not None:
         if METHODS.setdefault(method.name, method) is not method:

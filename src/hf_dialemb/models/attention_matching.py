@@ -13,6 +13,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from .context_matching import turn_weights
+
 _EPSILON = 1e-6  # of layer normalisation in the released program
 _CHANNELS = (32, 16)  # of the two convolutions
 
@@ -35,10 +37,7 @@ class AttentiveBlock(nn.Module):
 
 
 class SimilarityReader(nn.Module):
-    """Two 3-D convolutions, each with ELU and max pooling, over turns, their tokens and those of a response.
-
-    ``channels`` are C, the similarities of each pair of tokens.
-    """
+    """Two 3-D convolutions, each with ELU and max pooling, over turns, their tokens and those of a response."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -60,9 +59,9 @@ def number_of_features(turns: int, turn_tokens: int, response_tokens: int) -> in
 
 
 def pool(image: Tensor) -> Tensor:
-    """Takes the maxima of 3 x 3 x 3 cells, with TensorFlow's padding ``SAME``: an odd place more goes to the end.
+    """Takes the maxima of 3 x 3 x 3 cells, (N, C, T, L, M) to (N, C, ceil(T / 3), ceil(L / 3), ceil(M / 3)).
 
-    (N, C, T, L, M) becomes (N, C, ceil(T / 3), ceil(L / 3), ceil(M / 3)).
+    The padding is TensorFlow's ``SAME``: an odd place more goes to the end.
     """
     padding = tuple(int(size % 3 == 1) for size in image.shape[-3:])  # two places more: one goes to the start
     return nn.functional.max_pool3d(image, 3, padding=padding, ceil_mode=True)
@@ -71,7 +70,7 @@ def pool(image: Tensor) -> Tensor:
 def self_attend(hidden: Tensor, mask: Tensor) -> Tensor:
     """Lets each token of a text attend to all of them, (N, L, D) and a mask (N, L) to (N, L, D)."""
     scores = similarity(hidden, hidden, "nld,nmd->nlm")
-    return torch.einsum("nlm,nmd->nld", _weights(scores, mask.unsqueeze(1)), hidden)
+    return torch.einsum("nlm,nmd->nld", turn_weights(scores, mask.unsqueeze(1)), hidden)
 
 
 def cross_attend(turns: Tensor, responses: Tensor, turn_mask: Tensor, response_mask: Tensor) -> tuple[Tensor, ...]:
@@ -85,8 +84,8 @@ def cross_attend(turns: Tensor, responses: Tensor, turn_mask: Tensor, response_m
         vectors (B, K, T, L, M).
     """
     scores = similarity(turns, responses, "btld,bkmd->bktlm")
-    to_response = _weights(scores, response_mask[:, :, None, None, :])
-    to_turn = _weights(scores.transpose(-1, -2), turn_mask[:, None, :, None, :])
+    to_response = turn_weights(scores, response_mask[:, :, None, None, :])
+    to_turn = turn_weights(scores.transpose(-1, -2), turn_mask[:, None, :, None, :])
     from_responses = torch.einsum("bktlm,bkmd->bktld", to_response, responses)
     from_turns = torch.einsum("bktml,btld->bktmd", to_turn, turns)
     return from_responses, from_turns, scores
@@ -95,11 +94,6 @@ def cross_attend(turns: Tensor, responses: Tensor, turn_mask: Tensor, response_m
 def similarity(left: Tensor, right: Tensor, equation: str) -> Tensor:
     """Multiplies vectors as an equation of `torch.einsum` says, and divides by the root of their width."""
     return torch.einsum(equation, left, right) / math.sqrt(left.shape[-1])
-
-
-def _weights(scores: Tensor, mask: Tensor) -> Tensor:
-    """Normalises scores over their last dimension; all alike where the mask leaves nothing."""
-    return torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=-1)
 
 
 def positions(length: int, like: Tensor) -> Tensor:
@@ -117,7 +111,7 @@ def positions(length: int, like: Tensor) -> Tensor:
 
 
 def last_tokens(ids: Tensor, mask: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Keeps at most so many last real tokens of each text, moved to its start; the mask may be 1 anywhere.
+    """Keeps at most so many last real tokens of each text, wherever they stand, moved to its start.
 
     Ids and mask (..., L) become ids and a boolean mask (..., min(L, size)).
     """

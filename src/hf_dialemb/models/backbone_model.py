@@ -23,16 +23,13 @@ class MethodModel(PreTrainedModel):
     def build(
         cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Builds an untrained model.
+        """Builds an untrained model, and its tokenizer.
 
         Args:
             backbone: What its weights begin with; None where the method needs nothing.
             dialogues: What it is going to learn from; methods without a pretrained backbone take their words from it.
             dropout: Replaces the dropout that the backbone comes with; None keeps it.
             **settings: Fields of the method's config.
-
-        Returns:
-            The model, and its tokenizer.
 
         Raises:
             InputError: A setting is wrong, or the backbone cannot be used.
@@ -75,16 +72,10 @@ class BackboneModel(AnyAttention, MethodModel):
     def from_backbone(
         cls, name: str, dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Builds an untrained encoder around a pretrained backbone.
+        """Builds an untrained encoder around a pretrained backbone, and its tokenizer with chat template; see `build`.
 
-        Args:
-            name: Folder or Hub id of any encoder that `AutoModel` loads, or of one of this package, whose encoder and
-                tables of turns and roles it then starts from, such as a converted PLATO.
-            dropout: Replaces the backbone's hidden and attention dropout; None keeps them.
-            **settings: Fields of the method's config.
-
-        Returns:
-            The model, and its tokenizer with chat template.
+        The name is a folder or Hub id of any encoder that `AutoModel` loads, or of one of this package, whose encoder
+        and tables of turns and roles it then starts from, such as a converted PLATO.
 
         Raises:
             InputError: A setting is wrong, or the backbone's tokenizer is not a fast one.
@@ -104,11 +95,7 @@ class BackboneModel(AnyAttention, MethodModel):
 
     @torch.no_grad()
     def take_tables(self, tables: Mapping[str, Tensor], name: str) -> None:
-        """Takes over a checkpoint's tables of turns and roles, by parameter name; others than its own are left.
-
-        Raises:
-            InputError: The settings ask for another size than that of the checkpoint ``name``.
-        """
+        """Takes over a checkpoint's tables of turns and roles, by parameter name; refuses those of another size."""
         own = dict(self.named_parameters())
         for key in tables.keys() & own.keys():
             if own[key].shape != tables[key].shape:
@@ -134,10 +121,7 @@ class BackboneModel(AnyAttention, MethodModel):
         self.config.encoder_config.vocab_size = value.num_embeddings  # type: ignore[union-attr]
 
     def freeze_lower_layers(self) -> None:
-        """Stops learning in the first ``frozen_layers`` layers and all tables below them.
-
-        Nothing under the first learning layer needs a gradient then, so autograd records nothing there.
-        """
+        """Stops learning in the first ``frozen_layers`` layers and all tables below, so that autograd skips them."""
         if self.config.frozen_layers == 0:
             return
         layers = _layers(self.encoder, self.config.encoder_config.num_hidden_layers)  # type: ignore[union-attr]
@@ -155,12 +139,9 @@ class BackboneModel(AnyAttention, MethodModel):
 
 
 class Backbone(NamedTuple):
-    """A pretrained encoder, and its tokenizer.
+    """A pretrained encoder by its folder or Hub id, with its tokenizer and its number of positions, if it says.
 
-    Attributes:
-        name: Its folder or Hub id.
-        positions: How many positions it has, if it says.
-        tables: Of a checkpoint of this package, its parameters outside of encoder and heads.
+    Of a checkpoint of this package, the tables are its parameters outside of encoder and heads.
     """
 
     name: str
@@ -199,11 +180,9 @@ def without_pooler(config: Any) -> Any:  # noqa: ANN401 - whatever class the con
 
 
 def load_backbone(name: str, dropout: float | None) -> Backbone:
-    """Loads a pretrained encoder; of a checkpoint of this package, what it was built around.
+    """Loads any encoder that `AutoModel` loads; of a checkpoint of this package, what it was built around.
 
-    Args:
-        name: Folder or Hub id of any encoder that `AutoModel` loads, or of one of this package.
-        dropout: Replaces its hidden and attention dropout; None keeps them.
+    The dropout replaces that of hidden layers and attention; None keeps them.
 
     Raises:
         InputError: The dropout is out of range, or the tokenizer is missing or not a fast one.

@@ -51,10 +51,10 @@ def resolve_backbone(name: str) -> str:
 def weights(name: str) -> Path:
     """Finds the folder of an encoder that comes with the package, which plain ``SentenceTransformer`` loads.
 
+    An adapter is added to its backbone first; that is done once, in Hugging Face's cache (``HF_HOME``).
+
     Example:
         >>> SentenceTransformer(str(hf_dialemb.weights("dialogue-minilm")))
-
-    An adapter is added to its backbone first; that is done once, in Hugging Face's cache (``HF_HOME``).
 
     Raises:
         InputError: No such encoder comes with the package, its files are damaged, its backbone is out of reach or
@@ -64,10 +64,7 @@ def weights(name: str) -> Path:
 
 
 def default_encoder(of: str = "dialogue") -> str:
-    """Chooses an encoder where none was named: the one over MiniLM where its weights are at hand, or else the static.
-
-    It is of ``"dialogue"``, or of ``"action"`` for what utterances do.
-    """
+    """Chooses an encoder ``of`` "dialogue" or "action": the one over MiniLM where that is at hand, else the static."""
     from huggingface_hub import try_to_load_from_cache
 
     cached = try_to_load_from_cache(MINILM, "model.safetensors")
@@ -76,11 +73,7 @@ def default_encoder(of: str = "dialogue") -> str:
 
 
 def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatever the folder holds
-    """Loads what `resolve_backbone` found with one of transformers' Auto classes.
-
-    Raises:
-        InputError: A file is missing, cut off or garbled.
-    """
+    """Loads what `resolve_backbone` found with one of transformers' Auto classes; refuses damaged files."""
     try:
         return auto_class.from_pretrained(path)
     except InputError:

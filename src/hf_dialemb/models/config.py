@@ -126,10 +126,8 @@ class DialogueConfig(EncoderConfig):
     kind: ClassVar[Kind] = "dialogues"
     limits: ClassVar[tuple[str, ...]] = ("max_tokens", "num_roles")
     ranges: ClassVar[Ranges] = {
-        "num_roles": Range(1, len(ROLES)),
-        "max_turns": Range(1),
-        "num_turn_embeddings": Range(1),
-    }
+        "num_roles": Range(1, len(ROLES)), "max_turns": Range(1), "num_turn_embeddings": Range(1)
+    }  # fmt: skip
 
     num_roles: int = 2
     marker_ids: list[int] | None = None

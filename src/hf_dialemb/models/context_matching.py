@@ -18,13 +18,8 @@ from torch import Tensor
 def matching_guided(tokens: Tensor, mask: Tensor, turns: Tensor) -> Tensor:
     """Pools what context turns select from a candidate response (equations 3 and 4).
 
-    Args:
-        tokens: Token vectors of the candidates, (N, L, D), floating.
-        mask: 1 for tokens that count, (N, L).
-        turns: Mean token vectors of each candidate's context turns, (N, C, D); zeros give zeros.
-
-    Returns:
-        The refined embeddings, averaged over the turns' tokens, (N, C, D).
+    Of candidates' tokens (N, L, D), their mask (N, L), and the mean token vectors of each one's context turns
+    (N, C, D), makes refined embeddings, averaged over the turns' tokens, (N, C, D); zeros give zeros.
     """
     tokens = tokens * mask.unsqueeze(-1).to(tokens.dtype)
     scores = torch.bmm(turns, tokens.transpose(1, 2)) * tokens.shape[-1] ** -0.5  # (N, C, L)
@@ -38,9 +33,5 @@ def mean_of_turns(turns: Tensor, present: Tensor) -> Tensor:
 
 
 def turn_weights(scores: Tensor, present: Tensor) -> Tensor:
-    """Normalises the turns' scores (..., C) (equation 6); ``present`` broadcasts to their shape.
-
-    Returns:
-        Weights (..., C) that sum to 1 over the turns that are present; all alike where there is none.
-    """
+    """Normalises scores (..., C) to sum to 1 over the turns that are present (equation 6); all alike without any."""
     return torch.softmax(scores.masked_fill(~present, torch.finfo(scores.dtype).min), dim=-1)

@@ -186,11 +186,7 @@ def collate(
     config: DeepAttentionMatchingConfig,
     count: Truncation,
 ) -> dict[str, Tensor]:
-    """Lays out the turns of B contexts (B, T, L), absent ones first and masked, and K candidates of each (B, K, M).
-
-    Raises:
-        InputError: The examples have different numbers of candidates.
-    """
+    """Lays out the turns of B contexts (B, T, L), absent ones first and masked, and K candidates of each (B, K, M)."""
     count.unit = "contexts and responses"
     texts = candidates_of(examples)
     said = [turn.content for example in examples for turn in example.context]

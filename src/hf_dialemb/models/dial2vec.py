@@ -79,9 +79,6 @@ class Dial2VecModel(DialogueEncoder):
             turn_ids: Turn of each token from 0, int64.
             return_dict: False returns a tuple.
             **kwargs: Passed to the backbone, such as ``output_hidden_states``.
-
-        Returns:
-            The output; see `DialogueOutput`.
         """
         if input_ids.dim() == 3:
             if attention_mask is None or role_ids is None or turn_ids is None:
@@ -124,11 +121,6 @@ class Dial2VecModel(DialogueEncoder):
 
 class Dial2VecExamples:
     """Intact dialogues with corrupted copies (section 3.1); example i is a pure function of (seed, epoch, i).
-
-    Args:
-        dialogues: At least two, each with two or more speakers.
-        config: The method's settings.
-        seed: Seeds every draw.
 
     Raises:
         InputError: A dialogue has one speaker, or there is no other dialogue to draw from.

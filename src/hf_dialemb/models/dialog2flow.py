@@ -152,11 +152,6 @@ class Dialog2FlowModel(UtteranceEncoder):
 class Dialog2FlowExamples(UtteranceExamples):
     """Pairs of utterances of one label (section 3 and appendix B); example i is a pure function of (seed, epoch, i).
 
-    Args:
-        dialogues: With dialogue acts and slots in their unified names.
-        config: The method's settings.
-        seed: Seeds every draw.
-
     Raises:
         InputError: No utterance carries a label, or no label has enough utterances.
     """

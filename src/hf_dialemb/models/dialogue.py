@@ -93,8 +93,7 @@ class Dialogue:
     ) -> Dialogue:
         """Builds a dialogue of mappings: ``role``, ``content``, optionally ``dialogue_acts``, ``slots``, ``intents``.
 
-        Raises:
-            InputError: A message is malformed; the sentence names the message and the field.
+        An InputError names the message and the field that is malformed.
         """
         if isinstance(messages, str | Mapping) or not isinstance(messages, Sequence):
             raise InputError(f"field messages: got {type(messages).__name__}, expected a list of messages")
@@ -112,11 +111,7 @@ class Dialogue:
 
     @classmethod
     def from_json(cls, record: Any) -> Dialogue:  # noqa: ANN401 - whatever a JSON line holds
-        """Builds a dialogue from a parsed JSON object (see the module's first lines).
-
-        Raises:
-            InputError: The object is malformed; the sentence names the field.
-        """
+        """Builds a dialogue from a parsed JSON object (see the module's first lines); an error names the field."""
         if not isinstance(record, Mapping):
             raise InputError(f"got {type(record).__name__}, expected an object with the field 'messages'")
         if "messages" not in record:

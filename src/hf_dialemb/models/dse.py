@@ -83,12 +83,7 @@ class DSEModel(UtteranceEncoder):
 
 
 class DSEExamples(UtteranceExamples):
-    """Pairs of utterances (section 3.1); example i does not depend on seed or epoch.
-
-    Args:
-        dialogues: Of two or more turns, as a whole; no pair crosses from one to the next.
-        config: The method's settings.
-        seed: Not used: nothing is drawn.
+    """Pairs of utterances of one dialogue (section 3.1); example i does not depend on seed or epoch.
 
     Raises:
         InputError: No pair is left.

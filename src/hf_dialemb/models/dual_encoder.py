@@ -193,11 +193,7 @@ class DualEncoderModel(TowerRanker, WordRanker):
 def collate(
     examples: list[RankingExample], tokenizer: PreTrainedTokenizerBase, config: TowerRankerConfig, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lays out B contexts (B, L) and the K candidates of each (B, K, M); see `Ranker.forward`.
-
-    Raises:
-        InputError: The examples have different numbers of candidates, or a speaker that the model has no mark for.
-    """
+    """Lays out B contexts (B, L) and the K candidates of each (B, K, M); see `context_ids` and `candidates_of`."""
     assert config.marker_ids is not None
     *speakers, marker = config.marker_ids
     contexts = [example.context for example in examples]

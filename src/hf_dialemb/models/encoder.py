@@ -35,8 +35,7 @@ class DialogueOutput(ModelOutput):
         role_embeddings: One embedding per speaker, (B, R, D); zeros for absent speakers.
         last_hidden_state: Token vectors, (B, L, D); zeros at markers and padding; None for training batches.
         similarities: Cosines that enter the loss, (B, N, R); only for training batches.
-        hidden_states: The backbone's layers, when asked for.
-        attentions: The backbone's attention, when asked for.
+        hidden_states: The backbone's layers, when asked for, as its ``attentions``.
     """
 
     loss: Tensor | None = None
@@ -81,11 +80,7 @@ class DialogueEncoder(BackboneModel):
 
     @staticmethod
     def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: DialogueConfig) -> None:
-        """Adds markers and chat template; notes the markers' ids in the config.
-
-        Raises:
-            InputError: ``end_of_utterance`` is not in the vocabulary.
-        """
+        """Adds markers and chat template, notes the markers' ids, and refuses an unknown ``end_of_utterance``."""
         config.marker_ids = add_markers(tokenizer, config.num_roles)
         token = config.end_of_utterance
         if token is not None:
@@ -209,9 +204,8 @@ def encode_speakers(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Embeds each speaker of N dialogues (section 5.3.1), which are cut as in `encode`.
 
-    Returns:
-        Float32 embeddings (N, R, D), in the order of the roles, zeros for absent ones; and how many tokens each is the
-        mean of, (N, R) int64.
+    Returns float32 embeddings (N, R, D), in the order of the roles, zeros for absent ones; and how many tokens each is
+    the mean of, (N, R) int64.
     """
     config, inputs = model.config, _inputs(model, tokenizer, dialogues)
     result = np.zeros((len(dialogues), config.num_roles, config.hidden_size), dtype=np.float32)

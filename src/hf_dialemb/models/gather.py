@@ -26,14 +26,11 @@ class _GatherRows(torch.autograd.Function):
 
 
 def gather_rows(rows: Tensor, enabled: bool = True) -> tuple[Tensor, int]:
-    """Concatenates the rows of all processes in the order of their ranks.
+    """Concatenates the rows (n, ...) of all W processes to (W * n, ...); returns the place of the own first row too.
 
     With a loss that is the mean over a process's own anchors, and gradients averaged over processes as DDP and FSDP
     do, a run on W processes has the gradients of one process with all W batches. Without ``enabled``, as in evaluation,
     where processes do not run in step, the rows are given back.
-
-    Returns:
-        Rows (n, ...) of all processes, (W * n, ...), and the position of this process's first row in it.
     """
     if not (enabled and dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
         return rows, 0

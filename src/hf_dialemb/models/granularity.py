@@ -41,7 +41,7 @@ class Segments:
         exact: Computes the bounds from the cosines of all pairs, in N² time and linear memory; None does so for up to
             2 S responses.
         seed: Chooses the sample.
-        show_progress: Whether there is a bar where computing the bounds takes more than some seconds.
+        show_progress: Whether there is a bar, where it takes more than some seconds.
 
     Attributes:
         bounds: (N, L + 1) float32: segment l, from 1, has the cosines in (bounds[:, l], bounds[:, l - 1]]. A bound that

@@ -34,13 +34,8 @@ class LabelledUtterances:
     """The distinct utterances of dialogues by their labels in one space.
 
     An utterance that was said often, or under several labels, is one utterance that carries all of them; so are those
-    that ``text_forms`` makes alike.
-
-    Args:
-        dialogues: With dialogue acts and slots in their unified names.
-        space: ``"actions"`` (acts and slots together, in canonical order), ``"acts"`` or ``"slots"``.
-        config: A `Dialog2FlowConfig`.
-        seed: Seeds every draw.
+    that ``text_forms`` makes alike. The space is ``"actions"`` (acts and slots together, in canonical order),
+    ``"acts"`` or ``"slots"``, all in their unified names; the config is a `Dialog2FlowConfig`.
 
     Raises:
         InputError: No utterance carries a label, or no label has enough utterances.

@@ -60,12 +60,8 @@ def tokenize(
 ) -> dict[str, Tensor]:
     """Lays out B dialogues without markers: roles and turns are explicit; ``count`` is told what was dropped.
 
-    Returns:
-        ``input_ids``, ``attention_mask``, ``role_ids``, ``turn_ids``, each (B, L) int64, padded on the right to the
-        longest.
-
-    Raises:
-        InputError: A dialogue has a role that the model has no vector for.
+    Returns ``input_ids``, ``attention_mask``, ``role_ids``, ``turn_ids``, each (B, L) int64, padded on the right to the
+    longest. A role that the model has no vector for is refused.
     """
     texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
     tokens = dict(zip(texts, token_ids(texts, tokenizer), strict=True))
@@ -116,18 +112,10 @@ def framed(
     keep: str,
     marks: int = 0,
 ) -> dict[str, Tensor]:
-    """Cuts N sequences, counts that, and puts the tokenizer's own special tokens around each.
+    """Cuts N sequences of token ids, counts that, and puts the tokenizer's own special tokens around each.
 
-    Args:
-        rows: Token ids.
-        tokenizer: A fast tokenizer.
-        max_tokens: Longest sequence in tokens, special ones included.
-        count: Updated with what was dropped.
-        keep: Which end of a sequence that is too long stays, ``"start"`` or ``"end"``.
-        marks: How many tokens a sequence without any of its own has.
-
-    Returns:
-        ``input_ids``, ``attention_mask``, each (N, L) int64, padded on the right to the longest.
+    ``keep`` says whether the ``start`` or the ``end`` stays, at most ``max_tokens`` with the special ones. A sequence
+    without tokens of its own has so many ``marks``. Returns ``input_ids``, ``attention_mask``, each (N, L) int64.
     """
     before, after = special_tokens_around(tokenizer)
     budget = max_tokens - len(before) - len(after)

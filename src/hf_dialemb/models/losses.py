@@ -16,16 +16,13 @@ NegativeWeights = Literal["hard", "printed", "plain"]
 def nt_xent(similarities: Tensor, present: Tensor, temperature: float, divide_by_samples: bool = False) -> Tensor:
     """Normalised temperature-scaled cross entropy of an intact dialogue among corrupted ones (equations 5 and 6).
 
+    It is the sum over speakers, averaged over dialogues: log N per speaker when nothing is learnt.
+
     Args:
-        similarities: Cosines of each sample's self- and cross-representation, (B, N, R); sample 0 is the intact
-            dialogue.
+        similarities: Cosines of each sample's self- and cross-representation, (B, N, R); sample 0 is the intact one.
         present: Which speakers the intact dialogue has, (B, R) bool; absent ones do not count.
         temperature: Divides the cosines; above 0.
         divide_by_samples: The released program's scale: the loss divided by N.
-
-    Returns:
-        The sum over speakers, averaged over dialogues; a float32 (or float64) scalar, log N per speaker when nothing
-        is learnt.
     """
     negative_log = -torch.log_softmax(precise(similarities) / temperature, dim=1)[:, 0]  # (B, R)
     loss = (negative_log * present).sum(dim=1).mean()
@@ -57,8 +54,7 @@ def pair_contrastive(
         weights: How negatives count.
         weight_gradient: Whether a_ij is differentiated too, as in the released program.
 
-    Returns:
-        The mean over anchors, a scalar; 0 where there is no negative.
+    Returns the mean over anchors, a scalar; 0 where there is no negative.
     """
     logits = precise(similarities) / temperature
     rows = torch.arange(len(logits), device=logits.device)
@@ -109,8 +105,8 @@ def soft_targets(label_similarities: Tensor, shared: Tensor, temperature: float)
 def hard_targets(shared: Tensor, like: Tensor) -> Tensor:
     """Targets of supervised contrastive learning: all candidates of the anchor's label alike (equation 1).
 
-    Where a candidate carries the anchor's label is (A, C) bool, at least one per anchor; ``like`` has the wanted
-    precision. Returns (A, C); rows sum to 1.
+    ``shared`` (A, C) says which candidates carry the anchor's label, at least one; ``like`` has the wanted precision.
+    Rows of the result (A, C) sum to 1.
     """
     counts = shared.sum(-1, keepdim=True)
     return shared.to(precise(like).dtype) / counts

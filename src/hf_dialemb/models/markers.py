@@ -20,7 +20,7 @@ _SPACE = "{%- if not loop.last -%}{{- ' ' -}}{%- endif -%}"
 
 
 def add_markers(tokenizer: PreTrainedTokenizerBase, num_roles: int) -> list[int]:
-    """Gives the tokenizer a special token for each of 1 to 5 roles, or 6 with one for responses; returns their ids.
+    """Gives each of 1 to 5 roles, and as a 6th a response, a special token; returns the tokens' ids.
 
     Unused vocabulary entries serve where they exist.
     """
@@ -49,14 +49,9 @@ def escape(text: str, specials: Iterable[str]) -> str:
 def chat_template(
     tokenizer: PreTrainedTokenizerBase, markers: list[int], end_of_utterance: str, wrapped: bool, max_turns: int | None
 ) -> str:
-    """Writes the Jinja template that renders messages as `tokenize` lays them out.
+    """Writes the Jinja template that renders messages as `tokenize` lays them out by a `DialogueConfig`.
 
-    Args:
-        tokenizer: Holds the special tokens' texts.
-        markers: Token ids of the roles' markers.
-        end_of_utterance: Text of the token after each turn, or empty.
-        wrapped: Whether the sequence starts and ends with the tokenizer's own special tokens.
-        max_turns: Only the last so many turns are rendered; None for all.
+    The markers are the token ids of the roles' markers, the end of utterance a token's text, or empty.
     """
     start, end = wrapping(tokenizer) if wrapped else ("", "")
     turns = "messages" if max_turns is None else f"messages[-{max_turns}:]"

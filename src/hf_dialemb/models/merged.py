@@ -52,10 +52,7 @@ class Factors(NamedTuple):
 
 
 class MergedModel(UtteranceEncoder):
-    """An encoder of texts that is not trained itself.
-
-    ``adapter`` is what was added to the weights of linear layers, by name; empty unless they were cut.
-    """
+    """An encoder of texts that is not trained itself; ``adapter``: the `Factors` of linear layers that were cut."""
 
     config: MergedConfig
     adapter: Mapping[str, Factors]
@@ -68,7 +65,7 @@ class MergedModel(UtteranceEncoder):
     def from_parts(
         cls, backbone: str, parts: Mapping[str, float], rank: int | None = None, max_tokens: int = 512
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Merges trainings of one backbone to an encoder, float32 in evaluation mode.
+        """Merges trainings of one backbone to an encoder in evaluation mode, float32.
 
         Args:
             backbone: Folder or Hub id of what they began with.

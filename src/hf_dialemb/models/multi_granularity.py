@@ -102,12 +102,7 @@ class MultiGranularityConfig(RankerConfig):
 
 @dataclass
 class MultiGranularityOutput(RankingOutput):
-    """What the ensemble returns where there are candidates.
-
-    Attributes:
-        logits: Logarithms of their probabilities (equation 7), (B, K).
-        member_logits: The members' own scores, (B, L, K).
-    """
+    """As logits the logarithms of the candidates' probabilities (equation 7), and the members' own scores (B, L, K)."""
 
     member_logits: Tensor | None = None
 
@@ -132,22 +127,12 @@ class MultiGranularityModel(AnyAttention, Ranker):
     def build(
         cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Is refused: an ensemble is not trained, its members are.
-
-        Raises:
-            InputError: Always.
-        """
+        """Is refused: an ensemble is not trained, its members are."""
         raise InputError(_UNTRAINABLE)
 
     @classmethod
     def from_members(cls, paths: Sequence[str]) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Assembles trained rankers.
-
-        Args:
-            paths: Folders or Hub ids of their checkpoints; granularity 1 first, if they are of several.
-
-        Returns:
-            The ensemble in float32, in evaluation mode, and the tokenizer of all members.
+        """Assembles trained rankers in evaluation mode from their folders or Hub ids, that of granularity 1 first.
 
         Raises:
             InputError: There is no member, one cannot be read or is no base ranker, or their tokenizers or settings

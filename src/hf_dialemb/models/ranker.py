@@ -77,12 +77,9 @@ class Ranker(MethodModel):
                 is one, and any other a context.
             attention_mask: 1 for real tokens, in the shape of ``input_ids``; None means all.
             candidate_ids: (B, K, M) int64, the true response first.
-            candidate_mask: 1 for real tokens, (B, K, M).
+            candidate_mask: 1 for real tokens, (B, K, M); None means all.
             return_dict: False returns a tuple.
             token_type_ids: Not read; stock tokenizers make them beside the others.
-
-        Returns:
-            The output; see `RankingOutput`.
         """
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         if candidate_ids is None:
@@ -129,20 +126,9 @@ def context_ids(
     max_tokens: int,
     count: Truncation,
 ) -> dict[str, Tensor]:
-    """Lays out N contexts: before each turn the mark of its speaker; of what is too long the end stays.
+    """Lays out N contexts: before each turn the mark of its speaker; of what is too long the end stays; see `framed`.
 
-    Args:
-        contexts: Each of at least one turn.
-        tokenizer: A fast tokenizer.
-        markers: Token ids of the speakers' marks, in the order of `ROLES`.
-        max_tokens: Longest sequence, with marks and the tokenizer's special tokens.
-        count: Updated with what was dropped.
-
-    Returns:
-        ``input_ids``, ``attention_mask``, each (N, L) int64, padded on the right to the longest.
-
-    Raises:
-        InputError: A role has no mark.
+    The markers are token ids, in the order of `ROLES`; a role that has none is refused.
     """
     count.unit = "contexts and responses"
     tokens = remembered_ids((turn.content for context in contexts for turn in context), tokenizer)
@@ -164,11 +150,7 @@ def context_ids(
 def response_ids(
     responses: Sequence[str], tokenizer: PreTrainedTokenizerBase, marker: int, max_tokens: int, count: Truncation
 ) -> dict[str, Tensor]:
-    """Lays out N responses, each after the mark of a response; of what is too long the start stays.
-
-    Returns:
-        As `context_ids` does.
-    """
+    """Lays out N responses, each after the mark of a response; of what is too long the start stays; see `framed`."""
     count.unit = "contexts and responses"
     tokens = remembered_ids(responses, tokenizer)
     return framed([[marker, *tokens[text]] for text in responses], tokenizer, max_tokens, count, "start", marks=1)
@@ -187,11 +169,7 @@ def remembered_ids(texts: Iterable[str], tokenizer: PreTrainedTokenizerBase) -> 
 
 
 def candidates_of(examples: Sequence[RankingExample]) -> list[str]:
-    """Lists the candidates of all examples, one after the other.
-
-    Raises:
-        InputError: The examples have different numbers of candidates.
-    """
+    """Lists the candidates of all examples, one after the other; refuses different numbers of them."""
     counts = sorted({len(example.candidates) for example in examples})
     if len(counts) > 1:
         raise InputError(

@@ -32,11 +32,7 @@ class LoadedRanker:
 
 
 def load_ranker(path: str) -> LoadedRanker:
-    """Loads a ranker from the folder or Hub id of a checkpoint, onto a GPU where there is one.
-
-    Raises:
-        InputError: There is no ranker.
-    """
+    """Loads a ranker from the folder or Hub id of a checkpoint, onto a GPU where there is one; refuses what is none."""
     model = load_pretrained(AutoModel, path)
     if not isinstance(model, Ranker):
         raise InputError(f"'{path}': got a model of type {model.config.model_type}, expected a ranker of responses")
@@ -53,11 +49,7 @@ def loaded_ranker(model: Ranker, tokenizer: PreTrainedTokenizerBase) -> LoadedRa
 def encode_contexts(
     ranker: LoadedRanker, contexts: Sequence[Sequence[Turn]], batch_size: int = 256, show_progress: bool = False
 ) -> np.ndarray:
-    """Embeds N contexts, (N, D) float32.
-
-    Raises:
-        InputError: The ranker embeds nothing, or a role has no mark.
-    """
+    """Embeds N contexts, (N, D) float32; refuses a ranker that embeds nothing, and roles that have no mark."""
     *speakers, _ = _marks(ranker)
     limit = ranker.model.config.max_context_tokens
 
@@ -71,11 +63,7 @@ def encode_contexts(
 def encode_responses(
     ranker: LoadedRanker, responses: Sequence[str], batch_size: int = 1024, show_progress: bool = False
 ) -> np.ndarray:
-    """Embeds N responses, (N, D) float32.
-
-    Raises:
-        InputError: The ranker embeds nothing.
-    """
+    """Embeds N responses, (N, D) float32; refuses a ranker that embeds nothing."""
     marker, limit = _marks(ranker)[-1], ranker.model.config.max_response_tokens
 
     def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
@@ -98,10 +86,7 @@ def _marks(ranker: LoadedRanker) -> list[int]:
 def score_candidates(
     ranker: LoadedRanker, examples: Sequence[RankingExample], batch_size: int = 32, show_progress: bool = False
 ) -> list[np.ndarray]:
-    """Scores the candidates of contexts; those of one number of candidates together.
-
-    Returns:
-        For each context the scores of its candidates, (K,) float64; their softmax is the output probability.
+    """Scores the candidates of each context, (K,) float64, whose softmax is the output probability.
 
     Raises:
         InputError: A context has no turn, or no candidate, or a speaker that the ranker has no mark for.

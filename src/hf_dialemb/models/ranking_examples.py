@@ -19,12 +19,7 @@ class RankingExamples:
 
     All that is said in the same words, but for case and blanks, is one response: the others never say what the true one
     does. Without ``granularity`` they are drawn from all distinct responses (equation 8), with it from a segment of
-    them (equation 12), each at most once where there are enough.
-
-    Args:
-        dialogues: Of two or more turns.
-        config: The method's settings.
-        seed: Of the draws.
+    them (equation 12), each at most once where there are enough. Dialogues are of two or more turns.
 
     Raises:
         InputError: There is no response with a context, or there are too few different ones.

@@ -26,7 +26,7 @@ def read_markers(input_ids: Tensor, mask: Tensor, markers: list[int]) -> tuple[T
 
 
 def fitting(body: Tensor, turns: Tensor, budget: int, keep: str, whole_turns: bool) -> Tensor:
-    """Says which tokens stay of dialogues that may be too long, as `hf_dialemb.models.layout.tokenize` cuts them.
+    """Says which tokens (B, L) stay of dialogues that may be too long, as `hf_dialemb.models.layout.tokenize` cuts.
 
     Args:
         body: Which tokens are somebody's words, (B, L) bool.
@@ -34,9 +34,6 @@ def fitting(body: Tensor, turns: Tensor, budget: int, keep: str, whole_turns: bo
         budget: How many may stay.
         keep: Which end stays, ``"start"`` or ``"end"``.
         whole_turns: Whether turns that do not fit go as a whole; a single one beyond the budget is cut.
-
-    Returns:
-        (B, L) bool.
     """
     count, total = body.long().cumsum(-1), body.long().sum(-1, keepdim=True)
     place = count - 1 if keep == "start" else total - count  # from the end that stays
@@ -56,10 +53,7 @@ def numbered(body: Tensor, turns: Tensor) -> Tensor:
 
 
 def in_order(hidden: Tensor, places: Tensor | None) -> Tensor:
-    """Puts vectors (B, T, D) where the tokens of a rendered sequence stand, (B, L, D); zeros for those without one.
-
-    The places (B, L) say where each token's vector stands, T for none; None leaves the vectors as they are.
-    """
+    """Puts vectors (B, T, D) where the places (B, L) of a rendered sequence say, zeros for T; None leaves them."""
     if places is None:
         return hidden
     indices = places.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])

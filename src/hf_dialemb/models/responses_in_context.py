@@ -13,10 +13,7 @@ from .utterance import UtteranceExamples
 
 
 class ResponseInContext(NamedTuple):
-    """A response, what was said before and after it, in order, and its negatives.
-
-    These are utterances of its speaker's role from other dialogues; none is the response's text.
-    """
+    """A response, what was said before and after it, in order, and others that its role said in other dialogues."""
 
     previous: tuple[str, ...]
     following: tuple[str, ...]
@@ -37,11 +34,7 @@ class DialogueCSEExamples(UtteranceExamples):
     """Responses in their context (section 3); example i is a pure function of (seed, epoch, i).
 
     What a speaker says in one go is one turn (section 5.1.1). Every turn with a neighbour is a response once an epoch.
-
-    Args:
-        dialogues: Of two or more turns.
-        config: A `DialogueCSEConfig`.
-        seed: Seeds the negatives.
+    Dialogues are of two or more turns, the config a `DialogueCSEConfig`.
 
     Raises:
         InputError: No turn has both a context and an utterance to compete with.
@@ -62,13 +55,12 @@ class DialogueCSEExamples(UtteranceExamples):
 
     def _responses(self) -> list[_Said]:
         """Finds the turns that can be learnt from, and notes how many cannot."""
-        by_dialogue, by_text, by_both = Counter[Any](), Counter[Any](), Counter[Any]()
-        for role, number, _, text in (said for turns in self.turns for said in turns):
-            by_dialogue[role, number] += 1
-            by_text[role, text] += 1
-            by_both[role, number, text] += 1
+        everything = [said for turns in self.turns for said in turns]
+        by_dialogue = Counter((said.role, said.dialogue) for said in everything)
+        by_text = Counter((said.role, said.text) for said in everything)
+        by_both = Counter((said.role, said.dialogue, said.text) for said in everything)
         found, alone, unrivalled = [], 0, 0
-        for said in (said for turns in self.turns for said in turns):
+        for said in everything:
             role, number, place, text = said
             unfit = by_dialogue[role, number] + by_text[role, text] - by_both[role, number, text]
             if place == 0 and (not self.config.next_turns or len(self.turns[number]) == 1):

@@ -59,11 +59,7 @@ class TransformerDualEncoderModel(AnyAttention, TowerRanker):
     def build(
         cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """See `MethodModel`; the backbone is any encoder that `AutoModel` loads.
-
-        Raises:
-            InputError: A setting is wrong, or the backbone cannot be used.
-        """
+        """See `MethodModel`; the backbone is any encoder that `AutoModel` loads."""
         assert backbone is not None, "settings without a backbone are refused before"
         pretrained = load_backbone(backbone, dropout)
         tokenizer = pretrained.tokenizer

@@ -52,10 +52,6 @@ class UtteranceEncoder(BackboneModel):
 
     A head is Linear(D, D) - ReLU - Linear(D, projection_size), both without bias (DSE, section 4; Dialog2Flow, section
     3.1). It serves training alone: embeddings are taken before it.
-
-    Args:
-        config: The method's config.
-        objectives: Names of the heads.
     """
 
     config: UtteranceConfig
@@ -83,16 +79,10 @@ class UtteranceEncoder(BackboneModel):
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, return_dict: bool = True, **kwargs: object
     ) -> UtteranceOutput | tuple[Any, ...]:
-        """Embeds utterances, or computes the loss of a training batch.
+        """Embeds utterances (N, L), or computes the loss of a training batch (B, S, L), of B examples of S utterances.
 
-        Args:
-            input_ids: (N, L) int64; or (B, S, L), a training batch of B examples of S utterances.
-            attention_mask: 1 for real tokens, in the shape of ``input_ids``; None means all.
-            return_dict: False returns a tuple.
-            **kwargs: The rest of a training batch; otherwise passed to the backbone.
-
-        Returns:
-            The output; see `UtteranceOutput`.
+        The mask is 1 for real tokens; None means all. The rest of a training batch comes in ``kwargs``, which otherwise
+        are passed to the backbone.
         """
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         if input_ids.dim() == 3:

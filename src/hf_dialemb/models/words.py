@@ -27,10 +27,7 @@ def word_tokenizer(dialogues: Sequence[Dialogue], vocabulary_size: int) -> PreTr
     """Makes a fast tokenizer of the most frequent words, lower-cased and parted at blanks and punctuation.
 
     Of equally frequent words those earlier in the alphabet come first. The size counts the entries for padding, unknown
-    words and speakers too.
-
-    Raises:
-        InputError: The vocabulary has no room for a word.
+    words and speakers too; one without room for a word is refused.
     """
     specials = (PADDING, UNKNOWN, *MARKS)
     if vocabulary_size <= len(specials):
@@ -112,11 +109,7 @@ class WordRanker(Ranker):
     def build(
         cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """See `MethodModel`; the words are those of the dialogues, the backbone a text file of word vectors or nothing.
-
-        Raises:
-            InputError: A setting is wrong, or the file cannot be read.
-        """
+        """See `MethodModel`; the words are the dialogues' own, the backbone a text file of word vectors or nothing."""
         config_class: Any = cls.config_class
         if dropout:
             name = config_class.model_type.removeprefix("dialemb-").replace("-", "_")

@@ -16,11 +16,7 @@ BASELINE, GRANULARITIES, CHECKPOINTS, SEEDS = "baseline", "multi-granularity", "
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of a training, or of an ensemble of them.
-
-    Attributes:
-        path: Where it is, or will be.
-    """
+    """The folder of a training, or of an ensemble of them; it need not be there yet."""
 
     path: Path
 

@@ -44,13 +44,7 @@ class ExampleDataset(Dataset[Any]):
 
 
 class EpochSampler(Sampler[int]):
-    """Shuffles each epoch by (seed, epoch) and puts examples of like length into the same batch.
-
-    Args:
-        examples: The method's examples.
-        batch_size: Examples per optimiser step over all processes.
-        seed: Seeds the order.
-    """
+    """Shuffles each epoch by (seed, epoch) and puts examples of like length into the same batch, over all processes."""
 
     def __init__(self, examples: Examples, batch_size: int, seed: int) -> None:
         self.lengths = np.array([examples.length(index) for index in range(len(examples))])

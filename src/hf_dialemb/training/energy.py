@@ -21,14 +21,7 @@ COUNTRY = "HF_DIALEMB_ENERGY"
 
 
 class EnergyCallback(TrainerCallback):
-    """Measures while `transformers.Trainer` trains.
-
-    Args:
-        country: Three letters, such as ``"DEU"``.
-
-    Attributes:
-        record: ``kwh``, ``co2eq_kg``, ``country`` and ``tool``; None before the training has ended.
-    """
+    """Measures while `transformers.Trainer` trains; what it found is in ``record``, None before the end."""
 
     def __init__(self, country: str) -> None:
         self.country = country

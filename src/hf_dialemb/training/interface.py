@@ -45,15 +45,11 @@ def train(
             registered.
         dialogues: A list of dialogues (lists of chat messages, or `Dialogue` objects), a ``datasets.Dataset``, a path,
             or the name of a corpus.
-        output_dir: Where the run lies.
+        output_dir: Where the run lies; the folder loads as an encoder everywhere.
         backbone: Folder or Hub id of the encoder to start from; by default all-MiniLM-L6-v2.
         dev_dialogues: What chooses the checkpoint (see ``checkpoint_selection``), in the forms of ``dialogues``.
         recipe: The name of a recipe, such as ``dse_minilm``, or a YAML file, for what is not said here.
-        **settings: Any other setting of `RunArguments`, of the method's config, or of transformers'
-            ``TrainingArguments``.
-
-    Returns:
-        The run; its folder loads as an encoder everywhere.
+        **settings: Of `RunArguments`, of the method's config, or of transformers' ``TrainingArguments``.
 
     Raises:
         InputError: A setting is unknown, wrong or not for this method, or the dialogues are of no use to it.

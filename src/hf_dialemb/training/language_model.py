@@ -42,13 +42,11 @@ if TYPE_CHECKING:
 FOLDER = "language_model"
 SETTINGS_FILE, REPORT_FILE = "language_model_settings.json", "language_model_report.json"
 MASKED_SHARE, LEARNING_RATE, BATCH_SIZE = 0.15, 2e-5, 50
+_SHARED = ("save_steps", "logging_steps", "seed", "bf16", "fp16", "use_cpu", "disable_tqdm")  # with the run's training
 
 
 def adapted_backbone(settings: Settings, backbone: str, dialogues: Sequence[Dialogue], report: Report) -> str:
-    """Goes on with a backbone's pre-training on the utterances of dialogues, if the run asks for it.
-
-    Run again, it goes on from its last checkpoint, and does nothing when it is complete.
-    """
+    """Goes on with a backbone's pre-training on utterances, if the run asks for it, or from where it was stopped."""
     run, args = settings.run, settings.training
     if run.language_model_steps is None and run.language_model_epochs is None:
         return backbone
@@ -138,16 +136,10 @@ def _trainer(settings: Settings, backbone: str, texts: Sequence[str], folder: Pa
             per_device_train_batch_size=BATCH_SIZE,
             num_train_epochs=run.language_model_epochs or 1.0,
             max_steps=run.language_model_steps or -1,
-            save_steps=args.save_steps,
             save_total_limit=2,  # while the newest is being written, the one before it is whole
-            logging_steps=args.logging_steps,
-            seed=args.seed,
-            bf16=args.bf16,
-            fp16=args.fp16,
-            use_cpu=args.use_cpu,
-            disable_tqdm=args.disable_tqdm,
             report_to="none",
             remove_unused_columns=False,
+            **{name: getattr(args, name) for name in _SHARED},
         ),
         train_dataset=_Utterances(texts, tokenizer, _max_tokens(settings)),
         data_collator=_Masking(tokenizer, mlm_probability=MASKED_SHARE, seed=args.seed),

@@ -169,10 +169,9 @@ class DialogueTrainer(Trainer):
     def evaluate(self, *_: Any, metric_key_prefix: str = "eval", **__: Any) -> dict[str, float]:  # noqa: ANN401
         """Measures the dev dialogues: how well the method's own task is solved, and how the embeddings spread.
 
-        Returns:
-            ``eval_contrastive_loss``, ``eval_contrastive_accuracy`` (share of intact dialogues that rank first, over
-            speakers), ``eval_uniformity`` (log mean exp(-2 d^2); lower is more even) and, for the paper's protocol
-            alone, ``eval_dev_purity``.
+        They are ``eval_contrastive_loss``, ``eval_contrastive_accuracy`` (share of intact dialogues that rank first,
+        over speakers), ``eval_uniformity`` (log mean exp(-2 d^2); lower is more even) and, for the paper's protocol
+        alone, ``eval_dev_purity``.
         """
         losses: list[torch.Tensor] = []
         correct: list[torch.Tensor] = []
@@ -211,10 +210,7 @@ class DialogueTrainer(Trainer):
 
 
 def _ranked_first(similarities: torch.Tensor) -> torch.Tensor:
-    """Says of each row how often what comes first is the most similar, over the roles that it has.
-
-    Returns (B,) float32 in [0, 1]. A tie is no success, nor is a number that is none.
-    """
+    """Says in which share of its roles what comes first is the most similar, (B,) in [0, 1]; a tie is no success."""
     first = (similarities[:, :1] > similarities[:, 1:]).all(1).float()  # (B, R)
     present = (similarities != 0).any(1).float()
     return (first * present).sum(1) / present.sum(1).clamp(min=1)
@@ -231,10 +227,7 @@ def out_of_patience(state: TrainerState, run: RunArguments) -> bool:
 
 
 def restore_finished(trainer: Trainer, checkpoint: Path) -> bool:
-    """Brings a run that had learnt all that it was to learn, but was killed before its end, to where it was.
-
-    That is after all its steps, or at the end of its patience; Trainer itself would go on.
-    """
+    """Restores a run that was killed after all its steps, or at the end of its patience; Trainer itself would go on."""
     state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
     stopped = isinstance(trainer, DialogueTrainer) and out_of_patience(state, trainer.run)
     if not (stopped or 0 < state.max_steps <= state.global_step):
