@@ -37,15 +37,10 @@ class Picture:
 
 
 class Heading(NamedTuple):
-    """The head of a model's column: its name, whether it is quoted, and what a link to a sorted view calls it."""
+    """The head of a model's column: its name, and whether it is quoted."""
 
     name: str
     quoted: bool
-
-    @property
-    def key(self) -> str:
-        """The name that sorts by this column in the page's address."""
-        return f"quoted: {self.name}" if self.quoted else self.name
 
 
 class Cell(NamedTuple):

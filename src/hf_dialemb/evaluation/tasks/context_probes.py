@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any
 
 import numpy as np
 
+from ...corpora import get_corpus
 from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError
@@ -30,7 +30,6 @@ REPEATS = 3  # trainings of the layer: the first so many seeds
 
 def load(part: CorpusPart, target: str) -> Problem:
     """Loads contexts and what is to be told of them: the words of the last turn, or the acts of the next."""
-    from ...corpora import get_corpus
     from ...models.words import word_tokenizer
 
     part.check_of_catalogue("train and dev splits the layer learns from")
@@ -41,16 +40,11 @@ def load(part: CorpusPart, target: str) -> Problem:
             f"corpus {part.corpus}: got {got}, expected train and dev, and another to measure on; choose others"
         )
     dialogues = {each: part.dialogues(name) for each, name in zip(PARTS, (TRAIN, DEV, part.split), strict=True)}
-    limits = {each: min(part.limit or most, most) for each, most in CONTEXTS.items()}
-    contexts = {each: _sampled(dialogues[each], target, limits[each]) for each in PARTS}
-    labels = context_labels(target, contexts, word_tokenizer(dialogues[TRAIN], VOCABULARY))
-    config: dict[str, Any] = {
-        "target": target,
-        "vocabulary": VOCABULARY,
-        "repeats": REPEATS,
-        "layer": asdict(SETTINGS),
-        **labels.describe(),
+    contexts = {
+        each: _sampled(dialogues[each], target, min(part.limit or most, most)) for each, most in CONTEXTS.items()
     }
+    labels = context_labels(target, contexts, word_tokenizer(dialogues[TRAIN], VOCABULARY))
+    config = {"target": target, "vocabulary": VOCABULARY, "repeats": REPEATS, "layer": asdict(SETTINGS)}
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
         import torch
@@ -61,7 +55,7 @@ def load(part: CorpusPart, target: str) -> Problem:
         fitted = [fit(source, labels, SETTINGS, seed=seed) for seed in list(seeds)[:REPEATS]]
         return outcome(encoder.name, f"{target}-probe", {}, fitted).measurements
 
-    return Problem(config, measure)
+    return Problem({**config, **labels.describe()}, measure)
 
 
 load_words, load_acts = (partial(load, target=target) for target in (WORDS, ACTS))

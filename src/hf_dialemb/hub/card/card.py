@@ -30,8 +30,8 @@ from .record import ENSEMBLE, corpora_of, make_record, matches
 
 _HERE = Path(__file__).parent
 _HUB_DATASETS = "https://huggingface.co/datasets/"
+# What the Hub files a kind of model under.
 _TASKS = {"utterances": "sentence-similarity", "dialogues": "feature-extraction", "responses": "text-ranking"}
-"""What the Hub files a kind of model under."""
 
 
 def render_card(

@@ -91,8 +91,7 @@ class Rule:
     change: Change = AS_IT_IS
 
 
-Reasons = Sequence[tuple[str, str]]
-"""Pattern that a whole key matches, and why such keys are dropped; the first that matches counts."""
+Reasons = Sequence[tuple[str, str]]  # a pattern that whole keys match, and why they are dropped; the first counts
 
 
 def place(

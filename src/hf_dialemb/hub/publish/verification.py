@@ -12,8 +12,7 @@ from ...models.shipped import sha256
 from ..published_folder import PublishedFolder
 from .checks import PublishedFile
 
-TOLERANCE = 1e-5
-"""Largest difference between the embeddings of the folder and of the download, relative to their largest value."""
+TOLERANCE = 1e-5  # largest difference of embeddings of folder and download, relative to their largest value
 
 _TEXTS = ["I need a cheap hotel in the north.", "My card was stolen!", "Good morning."]
 _DIALOGUES = [
