@@ -56,11 +56,9 @@ def evaluate_suite(
     ``seeds`` are repeats of everything that draws at random. In ``cache`` vectors are kept, so that no text is encoded
     twice by a model whatever the suite. Of more items of a problem than the limit (by default what the suite says) a
     fixed random sample is taken. With ``fine_tune`` models that have weights are fine-tuned too, where the paper does.
-    ``command`` is what the results file shall call the run; the process's own command line by default.
-
-    Raises:
-        InputError: The suite or a model is not found, no corpus is at hand, or an output cannot be written, is no
-            results file, or holds figures of other models or seeds, or of another limit.
+    ``command`` is what the results file shall call the run; the process's own command line by default. An InputError
+    says that the suite or a model is not found, no corpus is at hand, or an output cannot be written, is no results
+    file, or holds figures of other models or seeds, or of another limit.
     """
     started = time.perf_counter()
     check_request(models, seeds, output, limit=limit)
@@ -196,7 +194,9 @@ def _measured_before(
     """Reads the cells of a results file that need not be measured again, and how long that file took so far."""
     before, listed = _held(output)
     now = describe_run("", config, seeds, time.perf_counter())
-    if before is None or _made_with(before.run) != _made_with(now):
+    if before is None or before.run["seeds"] != now["seeds"]:
+        return {}, 0.0
+    if before.run["versions"].get("hf-dialemb") != now["versions"].get("hf-dialemb"):
         return {}, 0.0
     old, new = before.run["config"], json.loads(json.dumps(config))
     models = {model for model, weights in new["weights"].items() if old.get("weights", {}).get(model) == weights}
@@ -207,10 +207,6 @@ def _measured_before(
     measured = {(model, *place): list(islice(rows, count)) for model, *place, count in listed}
     kept = {cell: found for cell, found in measured.items() if cell[0] in models and cell[1:] in places}
     return kept, float(before.run["seconds"]) if kept else 0.0
-
-
-def _made_with(run: Mapping[str, Any]) -> tuple[Any, Any]:
-    return run["seeds"], run["versions"].get("hf-dialemb")
 
 
 def run_benchmark(

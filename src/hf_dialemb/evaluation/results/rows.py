@@ -52,7 +52,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One measured or quoted figure; `rows_of` makes it of a measurement.
+    """One measured or quoted figure; `rows_of` makes it of a measurement. An InputError says which field is not right.
 
     Attributes:
         model: The encoder's name, as it was given.
@@ -63,9 +63,6 @@ class Row:
             one (queries, contexts), else over the repeats; None where there is but one.
         quoted_from: None for a figure of this run, else where it is printed ("paper, table, row").
         learnt: Whether the model learnt from the dialogues that it was measured on.
-
-    Raises:
-        InputError: A field has the wrong type or a number is not finite.
     """
 
     model: str

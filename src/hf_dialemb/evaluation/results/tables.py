@@ -12,7 +12,6 @@ from .rows import Place, Row, place_of
 WIDEST = 12  # figures that stand side by side; of more, each has a row of its own and each model a column
 HEAD = ("Corpus", "Task", "Metric", "Setting")  # what stands before the models where each figure has a row
 PRINTED_DECIMALS = 2  # what the papers print of percentages
-BAR = r"\|"  # a bar that does not end the cell of a Markdown table
 
 
 class Column(NamedTuple):
@@ -227,9 +226,8 @@ def printed_figure(column: Column, value: float) -> str:
 
 def table_lines(words: Sequence[str], figures: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Returns the lines of a Markdown table: headings of words and of figures, and rows, whose bars are escaped."""
-    marks = [*(":--" for _ in words), *("--:" for _ in figures)]
-    lines = ([*words, *figures], marks, *rows)
-    return [f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |" for cells in lines]
+    lines = ([*words, *figures], [":--"] * len(words) + ["--:"] * len(figures), *rows)
+    return ["| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |" for cells in lines]
 
 
 def _tex(text: str) -> str:

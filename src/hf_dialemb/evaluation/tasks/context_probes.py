@@ -17,7 +17,7 @@ from ...corpora import get_corpus
 from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError
-from .context_labels import ACTS, DEV, PARTS, TEST, TRAIN, WORDS, Contexts, assistant_contexts, context_labels
+from .context_labels import ACTS, DEV, PARTS, TEST, TRAIN, WORDS, assistant_contexts, context_labels
 from .linear_layer import fit, outcome
 from .probes import SETTINGS, FrozenVectors
 from .sampling import fixed_sample
@@ -40,9 +40,11 @@ def load(part: CorpusPart, target: str) -> Problem:
             f"corpus {part.corpus}: got {got}, expected train and dev, and another to measure on; choose others"
         )
     dialogues = {each: part.dialogues(name) for each, name in zip(PARTS, (TRAIN, DEV, part.split), strict=True)}
-    contexts = {
-        each: _sampled(dialogues[each], target, min(part.limit or most, most)) for each, most in CONTEXTS.items()
-    }
+    contexts = {}
+    for each, most in CONTEXTS.items():
+        found = assistant_contexts(dialogues[each])
+        kept = [row for row, acts in enumerate(found.acts) if acts or target == WORDS]  # acts: of turns that have some
+        contexts[each] = found.at(fixed_sample(kept, min(part.limit or most, most)))
     labels = context_labels(target, contexts, word_tokenizer(dialogues[TRAIN], VOCABULARY))
     config = {"target": target, "vocabulary": VOCABULARY, "repeats": REPEATS, "layer": asdict(SETTINGS)}
 
@@ -59,9 +61,3 @@ def load(part: CorpusPart, target: str) -> Problem:
 
 
 load_words, load_acts = (partial(load, target=target) for target in (WORDS, ACTS))
-
-
-def _sampled(dialogues: Sequence[Dialogue], target: str, limit: int) -> Contexts:
-    """Collects contexts, for acts only those whose next turn has some, and keeps a sample."""
-    found = assistant_contexts(dialogues)
-    return found.at(fixed_sample([row for row, acts in enumerate(found.acts) if acts or target == WORDS], limit))

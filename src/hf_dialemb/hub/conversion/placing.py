@@ -42,11 +42,6 @@ class Report:
     unexpected: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    @property
-    def complete(self) -> bool:
-        """Whether nothing is missing or unexpected."""
-        return not self.missing and not self.unexpected
-
     def lines(self) -> Iterator[str]:
         """Yields a line for every key, then the sums."""
         for placed in self.used:

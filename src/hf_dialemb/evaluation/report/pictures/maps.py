@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ....corpora.audit.histograms import check_drawing, new_figure
 from ....models.errors import InputError
+from ...tasks.sampling import fixed_sample
 from . import drawing
 from .projections import METHODS, largest_labels, project
 
@@ -41,7 +42,7 @@ def scatter(
     for model, vectors in embeddings_by_model.items():
         if vectors.ndim != 2 or len(vectors) != len(labels):
             raise InputError(f"model {model}: got vectors {vectors.shape}, expected ({len(labels)}, D): one per label")
-    chosen = drawing.sampled(range(len(labels)), MAX_POINTS)
+    chosen = fixed_sample(range(len(labels)), MAX_POINTS)
     kept = [labels[row] for row in chosen]
     styles = {label: drawing.style(index) for index, label in enumerate(largest_labels(labels, MAX_COLOURED))}
     columns = 2 if len(embeddings_by_model) == 4 else min(3, len(embeddings_by_model))
@@ -121,11 +122,11 @@ def alignment_uniformity_path(points_by_model: Mapping[str, Sequence[PathPoint]]
     drawing.plain_axes(axes, "both", "top", "right")
     names = figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False, fontsize=9)
     drawing.plain_text(names.get_texts())
-    drawing.note(
-        figure,
+    text = (
         "Both axes: lower is better, so the best place is at the bottom left. Arrows follow training; the hollow mark "
-        "is its start, the large one its end; numbers are training steps. A model with a single mark was not trained.",
+        "is its start, the large one its end; numbers are training steps. A model with a single mark was not trained."
     )
+    drawing.note(figure, text)
     drawing.save(figure, path)
 
 
