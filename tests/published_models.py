@@ -64,17 +64,18 @@ def publish(run: Path, folder: Path) -> Path:
 
 def measure(path: Path, model: Path | str, reference: Path | str | None) -> Path:
     """Writes a results file: of the model, of what it is compared with, and quoted figures that are none of its own."""
-    purity, uniformity = ("domain-categorization", "purity", ""), ("alignment-uniformity", "uniformity", "")
+    purity = {"task": "domain-categorization", "metric": "purity", "setting": ""}
+    uniformity = {"task": "alignment-uniformity", "metric": "uniformity", "setting": ""}
     measured = [
-        Measurement(*purity, 81.23456, 1.98765, 10, (80.111, 82.222)),
-        Measurement(*uniformity, -2.34567, None, 1),
-        Measurement("semantic-relatedness", "spearman", "per-query", 38.3, None, 1),
-        Measurement("encoding", "seconds", "", 17.5, None, 1),
+        Measurement(**purity, mean=81.23456, std=1.98765, n=10, interval=(80.111, 82.222)),
+        Measurement(**uniformity, mean=-2.34567),
+        Measurement(task="semantic-relatedness", metric="spearman", setting="per-query", mean=38.3),
+        Measurement(task="encoding", metric="seconds", setting="", mean=17.5),
     ]
     rows = rows_of(str(model), "sgd", "test", measured)
-    rows += rows_of("dial2vec (PLATO)", "sgd", "test", [Measurement(*purity, 99.875, None, 1)], quoted_from="a table")
+    rows += rows_of("dial2vec (PLATO)", "sgd", "test", [Measurement(**purity, mean=99.875)], quoted_from="a table")
     if reference is not None:
-        measured = [Measurement(*purity, 83.5, 0.7, 10), Measurement(*uniformity, -1.5, None, 1)]
+        measured = [Measurement(**purity, mean=83.5, std=0.7, n=10), Measurement(**uniformity, mean=-1.5)]
         rows += rows_of(str(reference), "sgd", "test", measured)
     command = f"dialemb benchmark --data-dir {path.parent} --output benchmark"
     described = describe_run(command, {"models": [str(model)]}, [0, 1, 2], time.perf_counter())

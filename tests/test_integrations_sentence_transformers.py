@@ -146,8 +146,9 @@ def test_of_what_the_trainer_keeps_more_or_less_is_better(plain, monkeypatch):
 
 
 def test_figures_that_would_be_named_alike_get_their_task():
-    found = [Measurement(task, "map", "", mean, None, 1) for task, mean in (("one-task", 1.0), ("other", 2.0))]
-    other = Measurement("one-task", "accuracy", "5-shot, unit prototypes", 3.0, None, 1)
+    means = {"one-task": 1.0, "other": 2.0}
+    found = [Measurement(task=task, metric="map", setting="", mean=mean) for task, mean in means.items()]
+    other = Measurement(task="one-task", metric="accuracy", setting="5-shot, unit prototypes", mean=3.0)
     names = {"one_task_map": 1.0, "other_map": 2.0, "accuracy_5_shot_unit_prototypes": 3.0}
     assert named_figures([*found, other]) == names
 

@@ -4,7 +4,7 @@ from .apps.merge import merge as merge
 from .apps.search import search as search
 from .corpora import load_dialogues as load_dialogues
 from .encoders.loading import load_encoder as load_encoder
-from .evaluation.evaluate import evaluate as evaluate
+from .evaluation.run import evaluate as evaluate
 from .flow.extract import extract_flow as extract_flow
 from .models import register as register
 from .models.backbones import weights as weights

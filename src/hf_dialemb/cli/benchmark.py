@@ -36,7 +36,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from ..evaluation.benchmark_report import run_benchmark
+    from ..evaluation.benchmark import run_benchmark
 
     run_benchmark(
         options.suite,

@@ -32,8 +32,8 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from ..hub.card.card import figures_of, render_record, repository
+    from ..hub.card.figures import write_published_results
     from ..hub.card.record import make_record
-    from ..hub.card.results import write_published_results
     from ..runs.files import write_json_atomically, write_text_atomically
 
     if not options.results and not options.record:

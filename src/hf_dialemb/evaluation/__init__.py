@@ -5,38 +5,25 @@ figures, `run_benchmark` on several suites, with one report; all write results f
 Importing this package loads neither torch nor scikit-learn.
 """
 
-from ..encoders.specs import Encoder, load_encoder
-from .benchmark import evaluate_suite
-from .benchmark_report import run_benchmark
-from .results.rows import Results, Row, describe_run, merge_results, read_results, write_results
-from .results.tables import latex_table, markdown_table, paper_table
-from .run import evaluate_models
-from .suites import SUITES
-from .tasks.domains import evaluate_embeddings
-from .tasks.registry import TASKS, default_tasks, get_task
-from .tasks.task import Measurement, Problem, Task
-
-__all__ = [
-    "SUITES",
-    "TASKS",
-    "Encoder",
-    "Measurement",
-    "Problem",
-    "Results",
-    "Row",
-    "Task",
-    "default_tasks",
-    "describe_run",
-    "evaluate_embeddings",
-    "evaluate_models",
-    "evaluate_suite",
-    "get_task",
-    "latex_table",
-    "load_encoder",
-    "markdown_table",
-    "merge_results",
-    "paper_table",
-    "read_results",
-    "run_benchmark",
-    "write_results",
-]
+from ..encoders.specs import Encoder as Encoder
+from ..encoders.specs import load_encoder as load_encoder
+from .benchmark import evaluate_suite as evaluate_suite
+from .benchmark import run_benchmark as run_benchmark
+from .results.rows import Results as Results
+from .results.rows import Row as Row
+from .results.rows import describe_run as describe_run
+from .results.rows import merge_results as merge_results
+from .results.rows import read_results as read_results
+from .results.rows import write_results as write_results
+from .results.tables import latex_table as latex_table
+from .results.tables import markdown_table as markdown_table
+from .results.tables import paper_table as paper_table
+from .run import evaluate_models as evaluate_models
+from .suites import SUITES as SUITES
+from .tasks.domains import evaluate_embeddings as evaluate_embeddings
+from .tasks.registry import TASKS as TASKS
+from .tasks.registry import default_tasks as default_tasks
+from .tasks.registry import get_task as get_task
+from .tasks.task import Measurement as Measurement
+from .tasks.task import Problem as Problem
+from .tasks.task import Task as Task

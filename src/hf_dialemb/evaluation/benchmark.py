@@ -1,28 +1,33 @@
-"""Measuring models on suites, beside the papers' own figures; what was stopped goes on where it was."""
+"""Measuring models on suites, beside the papers' own figures, with one report; what was stopped goes on."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from ..corpora.source.files import MissingFilesError
 from ..encoders.embedding_cache import embedding_cache
 from ..encoders.remembering import RememberingEncoder
 from ..encoders.specs import fingerprint, has_weights, load_encoder
 from ..models.errors import InputError
 from ..runs.files import write_text_atomically
+from .report.benchmark_pictures import draw_pictures
+from .report.page import write_report
 from .results.learnt import marked
 from .results.quoted import quoted_beside, quoted_figures
 from .results.rows import Results, Row, describe_run, read_results, rows_of, write_results
 from .results.tables import latex_table, paper_table
 from .run import check_request, command_line, measure, seconds_of
-from .suites import Place, load_suite
+from .suites import ALL, SUITES, Place, get_suite, load_suite
 from .tasks.registry import get_task
 from .tasks.task import Problem
+
+REPORT = "report.html"
 
 _Cell = tuple[str, str, str, str]  # model, corpus, split, task
 _ENCODING = "encoding"
@@ -40,28 +45,20 @@ def evaluate_suite(
     fine_tune: bool = False,
     command: str | None = None,
 ) -> Results:
-    """Measures models on a suite; returns their figures, and those that the paper prints for the same tasks.
+    """Measures models on a suite, a key of `SUITES`; returns their figures, and those that the paper prints.
 
-    The request is checked, and all corpora are read, before the first model is loaded. The results file and its tables
-    are written anew after each task. Called again for the same file, it measures only what the file does not hold for
-    the same weights, the same data and choices of the task and the same version of this package.
-    ``run["config"]["left_out"]`` names what is not at hand, and ``"not_measured"`` why a model has no figures for a
-    task.
+    The request is checked, and all corpora are read, before the first model is loaded. The results JSON and its tables
+    beside it, ``.md`` and ``.tex``, are written anew after each task. Called again for the same file, it measures only
+    what the file does not hold for the same weights, the same data and choices of the task and the same version of this
+    package. ``run["config"]["left_out"]`` names what is not at hand, and ``"not_measured"`` why a model has no figures
+    for a task.
 
-    Args:
-        suite: A key of `hf_dialemb.evaluation.suites.SUITES`.
-        models: Encoders, in the forms that `load_encoder` takes.
-        data_dir: Where the corpora lie; those that do not are left out.
-        seeds: Repeats of everything that draws at random.
-        output: The results JSON to write and to go on from; its tables go beside it, as ``.md`` and ``.tex``.
-        cache: A folder where vectors are kept, so that no text is encoded twice by a model whatever the suite.
-        limit: At most so many items of each problem, a fixed random sample; None means what the suite says.
-        fine_tune: Whether to fine-tune the models too, where the paper does; models without weights are passed over.
-        command: What the results file shall call the run; the process's own command line by default.
-
-    Raises:
-        InputError: The suite or a model is not found, no corpus is at hand, or an output cannot be written, is no
-            results file, or holds figures of other models or seeds, or of another limit.
+    ``seeds`` are repeats of everything that draws at random. In ``cache`` vectors are kept, so that no text is encoded
+    twice by a model whatever the suite. Of more items of a problem than the limit (by default what the suite says) a
+    fixed random sample is taken. With ``fine_tune`` models that have weights are fine-tuned too, where the paper does.
+    ``command`` is what the results file shall call the run; the process's own command line by default. An InputError
+    says that the suite or a model is not found, no corpus is at hand, or an output cannot be written, is no results
+    file, or holds figures of other models or seeds, or of another limit.
     """
     started = time.perf_counter()
     check_request(models, seeds, output, limit=limit)
@@ -83,17 +80,12 @@ def evaluate_suite(
         rows = marked(row for cell in order for row in cells[cell])
         run = describe_run(command or command_line(), config, seeds, started - spent)
         results = Results(run, (*rows, *quoted_beside(rows, [suite])))
-        _write(results, suite, output)
+        if output is not None:
+            write_results(results, output)
+            write_text_atomically(output.with_suffix(".md"), paper_table(results.results))
+            caption = f"{quoted_figures(suite).paper}: its tasks, measured."
+            write_text_atomically(output.with_suffix(".tex"), latex_table(results.results, caption))
     return results
-
-
-def _write(results: Results, suite: str, output: Path | None) -> None:
-    if output is None:
-        return
-    write_results(results, output)
-    write_text_atomically(output.with_suffix(".md"), paper_table(results.results))
-    caption = f"{quoted_figures(suite).paper}: its tasks, measured."
-    write_text_atomically(output.with_suffix(".tex"), latex_table(results.results, caption))
 
 
 def _measure_missing(
@@ -115,7 +107,9 @@ def _measure_missing(
                 progress.set_description(f"{Path(model).name}: {corpus}, {task}")
                 cell = (model, corpus, split, task)
                 if cell not in cells and not (get_task(task).fine_tunes and not has_weights(model)):
-                    encoder = encoder or cached_encoder(model, cache)
+                    if encoder is None:
+                        kept = None if cache is None else embedding_cache(cache, model)
+                        encoder = RememberingEncoder(load_encoder(model), kept)
                     if corpus != last:  # the next corpus has other texts; those of the last one are not needed again
                         encoder.forget()
                         last, before = corpus, encoder.seconds
@@ -129,12 +123,6 @@ def _measure_missing(
                     yield
                 progress.update()
     yield
-
-
-def cached_encoder(model: str, cache: Path | None) -> RememberingEncoder:
-    """Loads an encoder that remembers: in a folder where vectors of all models are kept, or in memory alone."""
-    kept = None if cache is None else embedding_cache(cache, model)
-    return RememberingEncoder(load_encoder(model), kept)
 
 
 def _add_seconds(cells: dict[_Cell, list[Row]], cell: _Cell, seconds: float) -> None:
@@ -173,9 +161,8 @@ def _check_rest_kept(output: Path | None, problems: Mapping[Place, Problem]) -> 
     at_hand = {place[:2] for place in problems}
     lost = sorted({f"{corpus}/{split}" for _, corpus, split, *_ in cells if (corpus, split) not in at_hand})
     if lost:
-        what = ", ".join(lost)
         remedy = "give the folder that holds it (--data-dir)"
-        raise _lost(output, what, remedy, ", as that is not at hand now")
+        raise _lost(output, ", ".join(lost), remedy, ", as that is not at hand now")
     for held in before.run["config"]["problems"] if before is not None and cells else ():
         problem = problems.get((held["corpus"], held["split"], held["task"]))
         if problem is not None:
@@ -184,8 +171,7 @@ def _check_rest_kept(output: Path | None, problems: Mapping[Place, Problem]) -> 
 
 def _check_choice(output: Path | None, name: str, before: object, now: object) -> None:
     if before != now:
-        what = f"another choice of {name} ({before}; asked for: {now})"
-        raise _lost(output, what, f"give the same --{name}")
+        raise _lost(output, f"another choice of {name} ({before}; asked for: {now})", f"give the same --{name}")
 
 
 def _lost(output: Path | None, what: str, remedy: str, why: str = "") -> InputError:
@@ -208,7 +194,9 @@ def _measured_before(
     """Reads the cells of a results file that need not be measured again, and how long that file took so far."""
     before, listed = _held(output)
     now = describe_run("", config, seeds, time.perf_counter())
-    if before is None or _made_with(before.run) != _made_with(now):
+    if before is None or before.run["seeds"] != now["seeds"]:
+        return {}, 0.0
+    if before.run["versions"].get("hf-dialemb") != now["versions"].get("hf-dialemb"):
         return {}, 0.0
     old, new = before.run["config"], json.loads(json.dumps(config))
     models = {model for model, weights in new["weights"].items() if old.get("weights", {}).get(model) == weights}
@@ -221,5 +209,53 @@ def _measured_before(
     return kept, float(before.run["seconds"]) if kept else 0.0
 
 
-def _made_with(run: Mapping[str, Any]) -> tuple[Any, Any]:
-    return run["seeds"], run["versions"].get("hf-dialemb")
+def run_benchmark(
+    suites: Sequence[str],
+    models: Sequence[str],
+    output: Path,
+    data_dir: str | Path | None = None,
+    *,
+    seeds: Sequence[int] = range(10),
+    limit: int | None = None,
+    fine_tune: bool = False,
+    report: Callable[[str], None] = lambda line: None,
+) -> list[Results]:
+    """Measures models on suites, or ``all``, and writes one report; called again, it goes on where it was stopped.
+
+    It takes and raises what `evaluate_suite` does, and returns the results of the suites that have a corpus at hand.
+    The folder gets ``SUITE.json`` with the figures, ``SUITE.md`` and ``SUITE.tex`` with the table, ``embeddings/`` with
+    the vectors, ``pictures/``, and ``report.html``, which needs no other file. ``report`` takes lines that tell how it
+    goes.
+    """
+    names = list(SUITES) if ALL in suites else list(dict.fromkeys(suites))
+    for name in names:
+        get_suite(name)
+    check_request(models, seeds, output / REPORT, limit=limit)
+    for name in names:
+        check_kept(output / f"{name}.json", models, fine_tune, seeds)
+    cache, found = output / "embeddings", []
+    missing: list[MissingFilesError] = []
+    for name in names:
+        report(f"Suite {name}")
+        try:
+            results = evaluate_suite(
+                name, models, data_dir, seeds=seeds, output=output / f"{name}.json", cache=cache, limit=limit,
+                fine_tune=fine_tune,
+            )  # fmt: skip
+        except MissingFilesError as error:
+            missing.append(error)
+            report(str(error))
+            continue
+        found.append(results)
+        config = results.run["config"]
+        not_measured = [f"Not measured: {cell}: {reason}" for cell, reason in config["not_measured"].items()]
+        left_out = [f"Left out: {place}" for place in config["left_out"]]
+        for line in (paper_table(results.results), *quoted_figures(name).notes, *left_out, *not_measured):
+            report(line)
+    if not found:
+        raise InputError(str(missing[0]))
+    report("Drawing")
+    pictures = draw_pictures(found, models, output / "pictures", data_dir, cache=cache, limit=limit)
+    write_report(found, pictures, output / REPORT)
+    report(f"Wrote {output / REPORT} and, of each suite, .json, .md and .tex beside it")
+    return found

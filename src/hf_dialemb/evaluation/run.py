@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import shlex
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpora import CORPORA
 from ..corpora.audit.histograms import check_drawing
+from ..corpora.objects import as_dialogues
+from ..corpora.own.jsonl import write_jsonl
+from ..encoders import loading
 from ..encoders.embedding_cache import embedding_cache
 from ..encoders.remembering import RememberingEncoder
 from ..encoders.specs import Encoder, find_encoder, fingerprint, has_weights, load_encoder
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_text_atomically
 from ..runs.folder import RunFolder
+from ..runs.frames import data_frame, html_table
 from .report.pictures.maps import scatter
 from .results.learnt import marked
 from .results.quoted import quoted_beside
@@ -43,22 +51,13 @@ def evaluate_models(
     command: str | None = None,
     cache: Path | None = None,
 ) -> Results:
-    """Measures models on a corpus.
+    """Measures models on a part of a corpus, by keys of `TASKS`; none stand for those that suit the corpus.
 
-    The request is checked before anything is loaded (`InputError`); files are written anew after each model.
-
-    Args:
-        models: Encoders, in the forms that `load_encoder` takes, or loaded.
-        corpus: A corpus's name, or a path.
-        data_dir: Where the corpus lies.
-        split: Which part of it.
-        tasks: Keys of `TASKS`; none for those that suit the corpus.
-        seeds: Repeats of everything that draws at random.
-        output: The results JSON to write, with a Markdown table beside it.
-        plot: The PNG to draw, of the first task whose items have labels.
-        limit: At most so many items, a fixed random sample; None means all.
-        command: What the results file calls the run; by default the process's command line.
-        cache: A folder where vectors are kept for later runs.
+    The request is checked before anything is loaded (`InputError`). The results JSON, with a Markdown table beside it,
+    is written anew after each model, and in the end ``plot``, the PNG of the first task whose items have labels. Of
+    more items than the limit a fixed random sample is taken; ``seeds`` are repeats of all else that is drawn.
+    ``command`` is what the results file calls the run, by default the process's command line. Vectors are kept in
+    ``cache`` for later runs.
     """
     from tqdm import tqdm
 
@@ -69,25 +68,34 @@ def evaluate_models(
     for name in names:
         check_models(models, name)
     problems = {name: load_problem(name, corpus, data_dir, split, limit) for name in names}
-    drawn = _drawn(problems) if plot is not None else None
+    drawn = next((problem for problem in problems.values() if problem.labels), None)
+    if plot is not None and drawn is None:
+        got = " and ".join(problems)
+        raise InputError(f"plot: got {got}, whose items have no labels to colour; leave the plot out")
     weights = {model: fingerprint(model) for model in models if isinstance(model, str)}
     config = {"models": specs, "weights": weights, "tasks": names, **_shared_config(problems)}
     rows: list[Row] = []
     embeddings: dict[str, NDArray[np.float32]] = {}
     for model, given in zip(tqdm(specs, desc="models", unit="model", file=sys.stderr), models, strict=True):
-        kept = None if cache is None or not isinstance(given, str) else embedding_cache(cache, given)
-        encoder = RememberingEncoder(load_encoder(given) if isinstance(given, str) else given, kept)
+        encoder = cached_encoder(given, cache)
         figures = [figure for problem in problems.values() for figure in measure(encoder, problem, seeds)]
         figures += seconds_of("encoding", encoder.seconds, 3)
         figures += seconds_of("training", training_report(model).get("seconds", 0), 1)
         rows += marked(rows_of(model, config["corpus"], split, figures), corpus)
-        if drawn is not None:
+        if plot is not None and drawn is not None:
             embeddings[model] = encoder.encode(drawn.dialogues)
         results = Results(describe_run(command or command_line(), config, seeds, started), tuple(rows))
         _write(results, output)
     if plot is not None and drawn is not None:
         scatter(embeddings, drawn.labels, plot, {model: _caption(rows, model) for model in specs})
     return results
+
+
+def cached_encoder(model: str | Encoder, cache: Path | None) -> RememberingEncoder:
+    """Loads an encoder that remembers: in a folder where vectors of all models are kept, or in memory alone."""
+    if not isinstance(model, str):
+        return RememberingEncoder(model)
+    return RememberingEncoder(load_encoder(model), None if cache is None else embedding_cache(cache, model))
 
 
 def check_request(
@@ -157,20 +165,11 @@ def command_line() -> str:
     return shlex.join(["dialemb" if program == "__main__.py" else program, *sys.argv[1:]])
 
 
-def _drawn(problems: Mapping[str, Problem]) -> Problem:
-    for problem in problems.values():
-        if problem.labels:
-            return problem
-    raise InputError(f"plot: got {' and '.join(problems)}, whose items have no labels to colour; leave the plot out")
-
-
 def _shared_config(problems: Mapping[str, Problem]) -> dict[str, Any]:
     """Puts what all tasks share at the top, and what differs below each task's name."""
     configs = {name: problem.config for name, problem in problems.items()}
     first, *others = configs.values()
-    shared = {
-        field: value for field, value in first.items() if all(config.get(field, ...) == value for config in others)
-    }
+    shared = {name: value for name, value in first.items() if all(each.get(name, ...) == value for each in others)}
     own = {name: {each: config[each] for each in config if each not in shared} for name, config in configs.items()}
     return {**shared, **own} if others else shared
 
@@ -200,3 +199,69 @@ def _caption(rows: Sequence[Row], model: str) -> str:
         return f"purity {purity:.1f}, MAP {precision:.1f}"
     found = [row for row in rows if row.model == model and row.n > 1 and row.metric in ("f1", "accuracy")]
     return ", ".join(f"{row.metric} {row.setting} {row.mean:.1f}" for row in found if "mean" not in row.setting)
+
+
+class Evaluation(Results):
+    """What was measured; see `Results`."""
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
+        """Returns a DataFrame with a row for each figure: model, task, metric, mean, std, interval and more."""
+        return data_frame([asdict(row) for row in self.results])
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the results file, from which tables, cards and reports are made; whole or not at all."""
+        write_results(self, path)
+        return Path(path)
+
+    def __repr__(self) -> str:
+        return table_of(self)
+
+    def _repr_html_(self) -> str:
+        return html_table(table_of(self))
+
+
+def evaluate(
+    models: Any,  # noqa: ANN401 - see load_encoder
+    dialogues: Any,  # noqa: ANN401 - see as_dialogues
+    *,
+    tasks: Sequence[str] = (),
+    split: str = "test",
+    data_dir: str | Path | None = None,
+    limit: int | None = None,
+    seeds: Sequence[int] = range(10),
+    output: str | Path | None = None,
+) -> Evaluation:
+    """Compares encoders on labelled dialogues; the figures are a table in a notebook.
+
+    Example:
+        >>> results = hf_dialemb.evaluate([encoder, "all-MiniLM-L6-v2"], dialogues, tasks=["domains"])
+        >>> results.to_pandas()
+
+    ``models`` are one or several of what `load_encoder` takes, ``dialogues`` what is in memory, in the forms of
+    `hf_dialemb.corpora.objects.as_dialogues`, or a path or the name of a corpus, with a split, that lies in
+    ``data_dir``. ``tasks`` are keys of `hf_dialemb.evaluation.TASKS`; none for those that suit the corpus. Of more
+    items than the limit a fixed random sample is taken; ``seeds`` are repeats of all else that is drawn. The results
+    file, ``output``, is written while measuring, with a Markdown table beside it. An InputError says what is not as it
+    should be.
+    """
+    if isinstance(models, str | PathLike) or not isinstance(models, Sequence):
+        models = [models]
+    if not models:
+        raise InputError("models: got none, expected at least one; give a list of encoders, folders or Hub ids")
+    # Names stay as they are, since a results file tells their weights.
+    named = [str(Path(model)) if isinstance(model, PathLike) else model for model in models]
+    given = [model if isinstance(model, str) else loading.load_encoder(model) for model in named]
+    options = {"tasks": tasks, "seeds": seeds, "limit": limit, "output": None if output is None else Path(output)}
+
+    def measured(corpus: str, part: str) -> Evaluation:
+        results = evaluate_models(given, corpus, data_dir, part, command="hf_dialemb.evaluate", **options)  # type: ignore[arg-type]
+        return Evaluation(results.run, results.results)
+
+    if isinstance(dialogues, str | PathLike):
+        name, _, part = str(dialogues).partition("/")
+        known = name in CORPORA and not Path(str(dialogues)).exists()
+        return measured(name if known else str(dialogues), part or split if known else split)
+    with tempfile.TemporaryDirectory() as folder:  # tasks read files, and what is in memory is measured alike
+        file = Path(folder) / "dialogues.jsonl"
+        write_jsonl(as_dialogues(dialogues), file)
+        return measured(str(file), "all")

@@ -32,17 +32,12 @@ class Suite(NamedTuple):
 
 Place = tuple[str, str, str]  # corpus, split and task
 
-_SIX = ("bitod", "doc2dial", "metalwoz", "multiwoz", "self_dialogue", "sgd")
+_NINE = ("bitod", "doc2dial", "metalwoz", "multiwoz", "self_dialogue", "sgd", "star", "kvret", "dailydialog")
+_NEXT, _PROBES = ("next-utterance-retrieval", 2_000), (("bag-of-words-probe", None), ("dialogue-act-probe", None))
 _INTENTS = ("clinc150", "banking77", "snips", "hwu64")
 
 SUITES = {
-    "dial2vec": Suite(
-        tuple(
-            Entry(corpus, task)
-            for corpus in (*_SIX, "star", "kvret", "dailydialog")
-            for task in ("domains", "ablations")
-        )
-    ),
+    "dial2vec": Suite(tuple(Entry(corpus, task) for corpus in _NINE for task in ("domains", "ablations"))),
     "dse": Suite(
         (
             Entry("clinc150", "intent-classification"),
@@ -75,13 +70,8 @@ SUITES = {
     ),
     "mgt": Suite(
         (
-            Entry("multiwoz", "next-utterance-retrieval", 2_000),
-            Entry("multiwoz", "bag-of-words-probe"),
-            Entry("multiwoz", "dialogue-act-probe"),
-            Entry("sgd", "next-utterance-retrieval", 2_000),
-            Entry("sgd", "bag-of-words-probe"),
-            Entry("sgd", "dialogue-act-probe"),
-            Entry("ubuntu_irc", "next-utterance-retrieval", 2_000),
+            *(Entry(corpus, *task) for corpus in ("multiwoz", "sgd") for task in (_NEXT, *_PROBES)),
+            Entry("ubuntu_irc", *_NEXT),
         )
     ),
 }

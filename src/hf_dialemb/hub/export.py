@@ -84,7 +84,7 @@ def export(
         if onnx or int8:
             yield from write_onnx(folder, model)
         if int8:
-            yield from write_int8(folder, model.config.kind == "utterances", problems)
+            yield from write_int8(folder, model.config.kind == "utterances", measured_on, problems)
 
 
 def write_checkpoint(model: Model, tokenizer: Any, folder: Path, weights: WeightForm = AS_TRAINED) -> None:  # noqa: ANN401

@@ -9,22 +9,16 @@ import pyarrow as pa
 
 from ..encoders.specs import fingerprint
 from ..models.errors import InputError
-from .trained_encoder import TrainedEncoder
+from .inputs import TrainedEncoder
 
 
 class BatchEncoder:
-    """A function of batches that adds a column of vectors.
+    """A function of batches that adds to a column of dialogues, chat messages or texts, one of vectors.
 
     Every process loads the weights once, at its first batch. What is sent to processes, and what datasets tells calls
     apart by, are the settings and a digest of the weights: the same call is read from the cache, and a model that was
-    trained on is not. An InputError refuses a model that is not found, or is fitted on what it encodes.
-
-    Args:
-        model: An encoder, in the forms that `hf_dialemb.evaluation.load_encoder` takes.
-        column: The column of dialogues: chat messages or texts.
-        output: The column that is added.
-        batch_size: How many dialogues go through the model at once.
-        device: Such as ``"cuda"``; by default a GPU where there is one.
+    trained on is not. ``model`` has the forms of `hf_dialemb.evaluation.load_encoder`, ``device`` is by default a GPU
+    where there is one. An InputError refuses a model that is not found, or is fitted on what it encodes.
     """
 
     def __init__(

@@ -1,12 +1,19 @@
-"""What other libraries hand over, read as dialogues: texts, chat messages, records and `Dialogue` objects."""
+"""What other libraries hand over, read as dialogues, and the encoder that what is made for them shares."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import Lock
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..encoders.baselines import BASELINES
+from ..encoders.specs import Encoder, find_encoder, load_encoder
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
+from .transcripts import from_transcript
 
 
 def as_dialogues(items: Iterable[Any], field: str = "dialogues") -> list[Dialogue]:
@@ -87,3 +94,40 @@ def _listed(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, Mapping):
         return {name: _listed(inner) for name, inner in value.items()}
     return [_listed(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+class TrainedEncoder:
+    """An encoder whose vector of a dialogue depends on that dialogue alone, so that it may come in any batch.
+
+    Weights are loaded at the first use, and again where the settings are pickled or copied to. Threads wait for each
+    other. An InputError refuses a model that is not found, or is fitted on what it encodes.
+    """
+
+    def __init__(self, model: str, batch_size: int = 32, device: str | None = None) -> None:
+        found = find_encoder(model)
+        if found.whitened or found.kind in BASELINES:
+            raise InputError(
+                f"model '{model}': got an encoder that is fitted on the very dialogues that it encodes, expected one "
+                "whose vectors do not depend on what else is encoded; choose a trained model"
+            )
+        self.model = model
+        self.batch_size = batch_size
+        self.device = device
+        self._encoder: Encoder | None = None
+        self._lock = Lock()
+
+    def encode(self, items: Iterable[Any], field: str = "dialogues") -> NDArray[np.float32]:
+        """Returns one vector, ``(N, D)`` float32, of each text, transcript or what else `as_dialogues` reads."""
+        if not isinstance(items, str):  # which is refused
+            items = each_read(lambda item: from_transcript(item) if isinstance(item, str) else item, items, field)
+        dialogues = as_dialogues(items, field)
+        with self._lock:  # fast tokenizers refuse two threads at once
+            if self._encoder is None:
+                self._encoder = load_encoder(self.model, batch_size=self.batch_size, device=self.device)
+            return np.asarray(self._encoder.encode(dialogues), dtype=np.float32)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _encoder=None, _lock=Lock())

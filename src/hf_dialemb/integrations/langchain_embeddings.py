@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..models.errors import InputError
-from .inputs import in_chat_messages
-from .trained_encoder import TrainedEncoder
+from .inputs import TrainedEncoder, in_chat_messages
 
 try:
     from langchain_core.embeddings import Embeddings

@@ -13,8 +13,7 @@ from typing import Any
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from .inputs import as_dialogues, in_chat_messages
-from .trained_encoder import TrainedEncoder
+from .inputs import TrainedEncoder, as_dialogues, in_chat_messages
 from .transcripts import to_transcript
 
 try:
@@ -34,13 +33,10 @@ class LlamaIndexEmbedding(BaseEmbedding):
     """Embeds texts and dialogues for LlamaIndex; the asynchronous methods do the same in a thread.
 
     A dialogue is a list of LlamaIndex's messages, of chat messages or of both, an object with ``messages``, a
-    `Dialogue` or a transcript. System prompts, tool calls and what tools return are nobody's turn, and left out. An
-    InputError refuses a model that is not found, or is fitted on what it encodes.
-
-    Args:
-        model_name: An encoder, in the forms that `hf_dialemb.evaluation.load_encoder` takes.
-        **settings: ``device``, such as ``"cuda"`` (by default a GPU where there is one), and those of LlamaIndex, such
-            as ``embed_batch_size``.
+    `Dialogue` or a transcript. System prompts, tool calls and what tools return are nobody's turn, and left out.
+    ``model_name`` has the forms of `hf_dialemb.evaluation.load_encoder`, ``device`` is by default a GPU where there is
+    one, and other settings, such as ``embed_batch_size``, are LlamaIndex's. An InputError refuses a model that is not
+    found, or is fitted on what it encodes.
     """
 
     model_name: str = "all-MiniLM-L6-v2"

@@ -28,16 +28,11 @@ if TYPE_CHECKING:
 
 
 class DialembEncoder(AbsEncoder):
-    """An encoder of dialogues as a model of MTEB.
+    """An encoder of dialogues, one that is loaded or in the forms of `load_encoder`, as a model of MTEB.
 
     A text of blanks, which some tasks of MTEB hold, has the vector 0. Results are filed under ``dialemb/`` and the
-    spec; the revision is a digest of the weights, so that MTEB's cache never gives the results of others.
-
-    Args:
-        model_name: An encoder, in the forms that `hf_dialemb.evaluation.load_encoder` takes, or one that is loaded.
-        revision: What to file results under instead.
-        device: Such as ``"cuda"``; by default a GPU where there is one.
-        batch_size: How many dialogues go through the model at once.
+    spec; the revision is a digest of the weights, so that MTEB's cache never gives the results of others, or what is
+    given.
     """
 
     def __init__(

@@ -208,20 +208,14 @@ def dialogue_tasks(
     limit: int | None = None,
     languages: Sequence[str] = ("eng-Latn",),
 ) -> list[AbsTask]:
-    """Makes the tasks of MTEB that a corpus has the data for.
+    """Makes the tasks of MTEB that a corpus, by name or a file of one's own, has the data for: keys of `TASKS`, or all.
 
     They are named by corpus and task, and by the split if it is not test; their revision is a digest of their data, so
-    that MTEB never takes old results of other data for theirs. An InputError says that the corpus is not at hand, lacks
-    the labels, or does not suit a task.
-
-    Args:
-        corpus: A corpus's name, or a file of one's own.
-        data_dir: Where the corpus lies; None means the folder that ``HF_DIALEMB_DATA`` names.
-        split: Which part of it.
-        tasks: Keys of `TASKS`; none for all of `OF_KIND`. Those on domains need dialogues with one domain label each.
-        limit: At most so many dialogues, contexts or utterances, a fixed random sample; None means all, of contexts
-            drawn from dialogues `hf_dialemb.evaluation.tasks.response_selection.CONTEXTS`.
-        languages: What MTEB is to file results under, such as ``"zho-Hans"``.
+    that MTEB never takes old results of other data for theirs. The corpus lies in ``data_dir``, or in the folder that
+    ``HF_DIALEMB_DATA`` names. Of more dialogues, contexts or utterances than the limit a fixed random sample is taken;
+    None means all, of contexts drawn from dialogues `hf_dialemb.evaluation.tasks.response_selection.CONTEXTS`. MTEB
+    files results under ``languages``. An InputError says that the corpus is not at hand, lacks labels, of domains one
+    for each dialogue, or does not suit a task.
     """
     source = CorpusPart(corpus, data_dir, split, limit)
     suitable = OF_KIND.get(source.kind, ())

@@ -126,13 +126,9 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
     """Do dialogues of one domain lie together (dial2vec, sections 4.1 and 5.3.3)?
 
     Figures: ``purity``, ``nmi``, ``ari``, ``spearman_pairs``, ``spearman_per_query``, ``map``, ``mrr``,
-    ``adjusted_alignment``, ``uniformity``, as `hf_dialemb.evaluation.evaluate_embeddings` computes them.
-
-    Args:
-        dialogues: Lists of chat messages, `Dialogue` objects or texts, N of them; an InputError names a malformed one.
-        labels: What each is about, N of them; two or more, and two dialogues of one, else an InputError.
-        n_init: Random starts of each k-means.
-        **settings: See `EvaluatorSettings`; the primary metric is purity unless another is named.
+    ``adjusted_alignment``, ``uniformity``, as `hf_dialemb.evaluation.evaluate_embeddings` computes them. Dialogues are
+    lists of chat messages, `Dialogue` objects or texts, each with a label; an InputError says that one is malformed or
+    that there are too few labels. The primary metric is purity unless `EvaluatorSettings` name another.
     """
 
     def __init__(
@@ -162,17 +158,12 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
 class FewShotEvaluator(BenchmarkEvaluator):
     """Do the means of few examples tell intents or actions apart (DSE, section 4.2.2; Dialog2Flow, section 5.1)?
 
-    With examples of their own, utterances are classified as in the task ``intent-classification``: ``accuracy_1_shot``,
-    ``accuracy_5_shot`` and ``accuracy_5_shot_unit_prototypes``. Without, examples are drawn from the utterances
-    themselves as in ``action-similarity``, which gives F1, nDCG and the cosines within and between labels as well.
-
-    Args:
-        utterances: Texts, or whatever `DialogueDomainEvaluator` takes, N of them; an InputError names a malformed one.
-        labels: The intent or action of each.
-        example_utterances: What examples are drawn from, such as the training split.
-        example_labels: Their labels.
-        **settings: See `EvaluatorSettings`; the primary metric is the accuracy, without examples the F1, with five
-            examples, unless another is named.
+    With examples of their own, such as the training split, utterances are classified as in the task
+    ``intent-classification``: ``accuracy_1_shot``, ``accuracy_5_shot`` and ``accuracy_5_shot_unit_prototypes``.
+    Without, examples are drawn from the utterances themselves as in ``action-similarity``, which gives F1, nDCG and the
+    cosines within and between labels as well. Utterances are whatever `DialogueDomainEvaluator` takes, each with a
+    label. The primary metric is the accuracy, without examples the F1, with five examples, unless `EvaluatorSettings`
+    name another.
     """
 
     def __init__(
@@ -205,14 +196,10 @@ class FewShotEvaluator(BenchmarkEvaluator):
 class ResponseSelectionEvaluator(BenchmarkEvaluator):
     """Is the response that really followed nearest to its context (DSE, section 4.2.2)?
 
-    Figures: ``top1``, ``top3``, ``top10``, ``mrr``, as `hf_dialemb.metrics.response_selection` computes them.
-
-    Args:
-        contexts: Dialogues so far, in the forms that `DialogueDomainEvaluator` takes, N of them.
-        candidates: The responses that each chooses from, N lists of texts.
-        correct: The position of the one that followed, or a list of such positions, N of them; others are an
-            InputError.
-        **settings: See `EvaluatorSettings`; the primary metric is ``mrr`` unless another is named. Nothing is drawn.
+    Figures: ``top1``, ``top3``, ``top10``, ``mrr``, as `hf_dialemb.metrics.response_selection` computes them. Of N
+    contexts, in the forms that `DialogueDomainEvaluator` takes, each has a list of texts to choose from, and the
+    position, or list of positions, of what followed; an InputError says that these do not fit. The primary metric is
+    ``mrr`` unless `EvaluatorSettings` name another. Nothing is drawn.
     """
 
     def __init__(
@@ -254,17 +241,11 @@ class ResponseSelectionEvaluator(BenchmarkEvaluator):
 
 
 class TaskEvaluator(BenchmarkEvaluator):
-    """Any task of the benchmark on a corpus, as an evaluator.
+    """A task of the benchmark that does not fine-tune, a key of `hf_dialemb.evaluation.TASKS`, on a part of a corpus.
 
-    Args:
-        task: A key of `hf_dialemb.evaluation.TASKS`; an InputError refuses one that fine-tunes or does not suit the
-            corpus.
-        corpus: A corpus's name, or a file of one's own.
-        data_dir: Where the corpus lies.
-        split: Which part of it.
-        limit: At most so many items to measure on, a fixed random sample; None means all.
-        **settings: See `EvaluatorSettings`; the primary metric is the first figure, the name that of corpus, split and
-            task, unless others are given.
+    Of more items than the limit a fixed random sample is taken. The primary metric is the first figure, the name that
+    of corpus, split and task, unless `EvaluatorSettings` name others. An InputError says that something is not found,
+    or that the task does not suit.
     """
 
     def __init__(

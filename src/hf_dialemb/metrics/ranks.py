@@ -1,7 +1,4 @@
-"""Where relevant candidates come among others, and what becomes of ties.
-
-It imports nothing of ours, because a Space has a copy of it.
-"""
+"""Where relevant candidates come among others, ties or not. It imports nothing of ours: a Space has a copy."""
 
 from __future__ import annotations
 

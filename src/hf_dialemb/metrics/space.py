@@ -25,10 +25,7 @@ _SHARED = re.compile(r"^from \.\.(\w+) import (\w+)", re.MULTILINE)
 
 
 def write_space(metric: Path, space: Path) -> None:
-    """Writes the Space of a metric's folder into a folder of that name, which is made if it is absent.
-
-    It holds the module of `evaluate` and what that imports, the page, example cases, requirements and the card.
-    """
+    """Writes the Space of a metric into a folder of that name: module, page, example cases, requirements, card."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     found = read(metric)

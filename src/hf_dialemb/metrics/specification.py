@@ -47,9 +47,8 @@ def filled(text: str, indent: int = 0) -> str:
 
 def function_of(found: Mapping[str, Any]) -> Callable[..., dict[str, float]]:
     """Returns the function that computes the figures."""
-    function: Callable[..., dict[str, float]] = getattr(
-        import_module(f".{found['name']}.functional", __package__), found["function"]
-    )
+    module = import_module(f".{found['name']}.functional", __package__)
+    function: Callable[..., dict[str, float]] = getattr(module, found["function"])
     return function
 
 

@@ -1,7 +1,4 @@
-"""Vectors and labels as the metrics take them: what is refused, unit vectors, class means, all pairs in order.
-
-It imports nothing of ours, because a Space has a copy of it.
-"""
+"""Vectors and labels as metrics take them, and all pairs in order. It imports nothing of ours: a Space has a copy."""
 
 from __future__ import annotations
 
@@ -15,9 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-COSINE_STEPS = 1_000_000_000
-"""Cosines are compared in steps of 1e-9: equal vectors then tie, whatever the order in which a product was summed."""
-
+COSINE_STEPS = 1_000_000_000  # cosines are compared in steps of 1e-9: equal vectors tie, however a product was summed
 THREADS = os.cpu_count() or 1  # how many rows are sorted at the same time
 
 _SELF = np.iinfo(np.int32).min
@@ -97,8 +92,8 @@ def sorted_queries(
     """Sorts the cosines of every dialogue to all others; what average precision, ranks and correlations are made of.
 
     Takes `labelled_vectors` with pairs. Yields, for each dialogue whose label another one carries: its place; the
-    cosines of the N - 1 others in ascending order, in steps of 1e-9, good until the next one is asked for; and those
-    of the others of its label, in ascending order.
+    cosines of the N - 1 others in ascending order, in steps of 1e-9, good until the next one is asked for; and those of
+    the others of its label, in ascending order.
     """
     if block_size < 1:
         raise ValueError(f"block_size: got {block_size}, expected at least 1; leave it out")
@@ -125,10 +120,7 @@ def _sort_rows(
     members: list[NDArray[np.intp]],
     rows: NDArray[np.intp],
 ) -> list[tuple[int, NDArray[np.int32]]]:
-    """Sorts some rows of cosines in integer steps into ``scores``; returns the queries among them with their positives.
-
-    Each dialogue's own cosine is made the lowest of all, so that it comes first.
-    """
+    """Sorts rows of cosines in integer steps, each one's own as the lowest; returns the queries among them."""
     if not len(rows):
         return []
     first, last = int(rows[0]), int(rows[-1]) + 1

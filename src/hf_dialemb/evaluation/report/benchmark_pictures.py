@@ -11,32 +11,22 @@ from numpy.typing import NDArray
 
 from ...models.errors import InputError
 from ...runs.folder import RunFolder
-from ..benchmark import cached_encoder
 from ..results.rows import Results
-from ..run import training_report
+from ..run import cached_encoder, training_report
 from ..suites import load_suite
 from ..tasks.sampling import fixed_sample
 from ..tasks.task import Problem
 from .page import Picture
-from .pictures import (
-    PathPoint,
-    alignment_uniformity_path,
-    bars,
-    dendrogram,
-    measured_point,
-    spherical_voronoi,
-    umap_or_pca,
-)
-from .pictures.maps import scatter
+from .pictures.bar_charts import bars
+from .pictures.maps import PathPoint, alignment_uniformity_path, measured_point, scatter
+from .pictures.projections import umap_or_pca
+from .pictures.trees import dendrogram
+from .pictures.voronoi import spherical_voronoi
 
 logger = logging.getLogger(__name__)
 
-MAPPED = {"dial2vec": "domains", "dialog2flow": "action-similarity"}
-"""The suites whose items are mapped, and the task that has their labels."""
-
+MAPPED = {"dial2vec": "domains", "dialog2flow": "action-similarity"}  # suites with a map, by the labels of a task
 PATH_DIALOGUES = 300  # how many dialogues each saved step of a training is measured on for its path
-
-_Vectors = Mapping[str, NDArray[np.float32]]
 
 
 def draw_pictures(
@@ -97,7 +87,7 @@ def _of_items(
             yield _drawn(title, caption, path, kind, found, problem.labels, path, model)
 
 
-def _path(problem: Problem, vectors: _Vectors, path: Path) -> Picture | None:
+def _path(problem: Problem, vectors: Mapping[str, NDArray[np.float32]], path: Path) -> Picture | None:
     """Draws the path of those models that keep steps of their training, and the others as points."""
     rows = fixed_sample(range(len(problem.labels)), PATH_DIALOGUES)
     labels = [problem.labels[row] for row in rows]

@@ -19,10 +19,8 @@ from ..results.tables import as_papers_print, column_of, measured_of, printed_ce
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-TEMPLATE = "report.html.jinja"
 TITLE = "Benchmark of dialogue embeddings"
 
-_PNG = b"\x89PNG"
 _NAMED = ("suite", "paper", "corpus")  # where a run's config says what it is
 _Kind = TypeVar("_Kind")
 
@@ -37,15 +35,10 @@ class Picture:
 
 
 class Heading(NamedTuple):
-    """The head of a model's column: its name, whether it is quoted, and what a link to a sorted view calls it."""
+    """The head of a model's column: its name, and whether it is quoted."""
 
     name: str
     quoted: bool
-
-    @property
-    def key(self) -> str:
-        """The name that sorts by this column in the page's address."""
-        return f"quoted: {self.name}" if self.quoted else self.name
 
 
 class Cell(NamedTuple):
@@ -87,7 +80,7 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["breakable"] = _breakable
-    page = environment.get_template(TEMPLATE).render(
+    page = environment.get_template("report.html.jinja").render(
         title=title,
         sections=sections,
         corpora=_distinct(line.row.corpus for line in lines),
@@ -179,7 +172,7 @@ def _png(picture: Picture) -> bytes:
             content = picture.png.read_bytes()
         except OSError as error:
             raise InputError(f"{place}: cannot be read ({error.strerror}); draw it again") from error
-    if not content.startswith(_PNG):
+    if not content.startswith(b"\x89PNG"):
         raise InputError(f"{place} '{picture.title}': got a file that is no PNG, expected a PNG; draw it again")
     return content
 

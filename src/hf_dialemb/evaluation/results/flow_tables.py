@@ -19,9 +19,7 @@ HEADINGS = {
 }
 """What each metric's table is called, in their order."""
 
-REFERENCE = "after the annotated actions themselves"
-"""The row of the annotated actions' own perplexity, a yardstick for that of clusters; it is no bound."""
-
+REFERENCE = "after the annotated actions themselves"  # whose perplexity is a yardstick for clusters, but no bound
 _OFFICIAL, _REFERENCE = "official", "reference_"
 
 

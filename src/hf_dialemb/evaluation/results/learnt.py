@@ -21,8 +21,7 @@ LEARNT = "†"  # what stands behind a figure of dialogues that the model learnt
 
 NOTE = f"{LEARNT} The model learnt from these dialogues: no figure of unseen ones, and not compared."
 
-Set = tuple[str, str]
-"""A corpus, or a dataset on the Hub, and a split; a path and an empty string for a file of one's own."""
+Set = tuple[str, str]  # a corpus, or a dataset on the Hub, and a split; for a file of one's own its path and nothing
 
 
 def learnt_sets(settings: Mapping[str, Any]) -> frozenset[Set]:

@@ -9,11 +9,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from ...corpora import CORPORA
 from ...models.errors import InputError
 from ...runs.files import write_text_atomically
 from ...runs.hardware import describe_hardware
@@ -30,21 +32,19 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
 def _is_interval(value: object) -> bool:
     return value is None or (isinstance(value, list | tuple) and len(value) == 2 and all(map(_is_number, value)))
 
 
 _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    **dict.fromkeys(("model", "corpus", "split", "task", "metric", "setting"), (_is_text, "a string")),
+    **dict.fromkeys(
+        ("model", "corpus", "split", "task", "metric", "setting"), (lambda value: isinstance(value, str), "a string")
+    ),
     "mean": (_is_number, "a finite number"),
     "std": (lambda value: value is None or _is_number(value), "a finite number or null"),
     "n": (lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number"),
     "interval": (_is_interval, "two finite numbers or null"),
-    "quoted_from": (lambda value: value is None or _is_text(value), "a string or null"),
+    "quoted_from": (lambda value: value is None or isinstance(value, str), "a string or null"),
     "learnt": (lambda value: isinstance(value, bool), "true or false"),
 }
 """What each field of a row may hold, and how that is called."""
@@ -52,7 +52,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One measured or quoted figure; `rows_of` makes it of a measurement.
+    """One measured or quoted figure; `rows_of` makes it of a measurement. An InputError says which field is not right.
 
     Attributes:
         model: The encoder's name, as it was given.
@@ -63,9 +63,6 @@ class Row:
             one (queries, contexts), else over the repeats; None where there is but one.
         quoted_from: None for a figure of this run, else where it is printed ("paper, table, row").
         learnt: Whether the model learnt from the dialogues that it was measured on.
-
-    Raises:
-        InputError: A field has the wrong type or a number is not finite.
     """
 
     model: str
@@ -101,9 +98,8 @@ def rows_of(
     model: str, corpus: str, split: str, measurements: Iterable[Measurement], quoted_from: str | None = None
 ) -> list[Row]:
     """Makes rows of what was measured of a model on a corpus: the one place where a measurement becomes a row."""
-    return [
-        Row(model=model, corpus=corpus, split=split, quoted_from=quoted_from, **each._asdict()) for each in measurements
-    ]
+    of: dict[str, Any] = {"model": model, "corpus": corpus, "split": split, "quoted_from": quoted_from}
+    return [Row(**of, **each._asdict()) for each in measurements]
 
 
 Place = tuple[str, str, str, str, str]  # what a figure is of: corpus, split, task, metric and setting
@@ -156,8 +152,6 @@ def check_same_data(several: Iterable[Results]) -> None:
 
     What runs hashed of known corpora may be of another version, and is not compared.
     """
-    from ...corpora import CORPORA
-
     hashes: dict[str, str] = {}
     for corpus, found in (each for results in several for each in data_hashes(results)):
         if corpus not in CORPORA and hashes.setdefault(corpus, found) != found:
@@ -185,17 +179,16 @@ def describe_run(command: str, config: Mapping[str, Any], seeds: Sequence[int], 
     """
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
-        try:
+        with suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
+    torch = sys.modules.get("torch")  # a run that never loaded torch did not use a GPU
     return {
         "command": command,
         "config": dict(config),
         "seeds": list(seeds),
         "versions": versions,
         "commit": _commit(),
-        "hardware": describe_hardware(_used_gpu()),
+        "hardware": describe_hardware(torch is not None and bool(torch.cuda.is_available())),
         "seconds": round(time.perf_counter() - started, 2),
     }
 
@@ -214,18 +207,12 @@ def _row(record: Any, place: str) -> Row:  # noqa: ANN401 - whatever a JSON list
 def _commit() -> str | None:
     # An installed package may lie inside someone else's repository: only a tracked source file proves that it is ours.
     here = Path(__file__)
-    answers = []
+    answer = ""
     for arguments in (["ls-files", "--error-unmatch", here.name], ["rev-parse", "HEAD"]):
         try:
-            answer = subprocess.run(
-                ["git", "-C", str(here.parent), *arguments], capture_output=True, text=True, timeout=10, check=True
+            answer = subprocess.check_output(
+                ["git", "-C", str(here.parent), *arguments], stderr=subprocess.DEVNULL, text=True, timeout=10
             )
         except (OSError, subprocess.SubprocessError):
             return None
-        answers.append(answer.stdout.strip())
-    return answers[-1]
-
-
-def _used_gpu() -> bool:
-    torch = sys.modules.get("torch")  # a run that never loaded torch did not use a GPU
-    return torch is not None and bool(torch.cuda.is_available())
+    return answer.strip()

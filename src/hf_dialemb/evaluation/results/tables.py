@@ -9,12 +9,9 @@ from typing import NamedTuple
 from .learnt import LEARNT, NOTE
 from .rows import Place, Row, place_of
 
-WIDEST = 12
-"""How many figures stand side by side; where there are more, each has a row of its own and each model a column."""
-
+WIDEST = 12  # figures that stand side by side; of more, each has a row of its own and each model a column
 HEAD = ("Corpus", "Task", "Metric", "Setting")  # what stands before the models where each figure has a row
 PRINTED_DECIMALS = 2  # what the papers print of percentages
-BAR = r"\|"  # a bar that does not end the cell of a Markdown table
 
 
 class Column(NamedTuple):
@@ -84,20 +81,11 @@ def markdown_table(rows: Iterable[Row]) -> str:
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.corpus, row.split), []).append(row)
-    parts = [f"**{corpus}, {split}**\n\n{_table(group)}" for (corpus, split), group in groups.items()]
-    return "\n".join(parts)
+    return "\n".join(f"**{corpus}, {split}**\n\n{_table(group)}" for (corpus, split), group in groups.items())
 
 
-class _Grid(NamedTuple):
-    """Figures beside those that a paper prints: columns, printed rows behind `HEAD`, and where quoted ones stand."""
-
-    models: list[str]
-    lines: list[list[str]]
-    sources: str
-
-
-def _paper_grid(rows: Iterable[Row]) -> _Grid:
-    """Lays out figures beside those that a paper prints: a row per figure, a column per model; times are left out."""
+def _paper_grid(rows: Iterable[Row]) -> tuple[list[str], list[list[str]], str]:
+    """Lays out figures beside a paper's: models, a row for each figure behind `HEAD`, and where quoted ones stand."""
     models: dict[str, dict[Place, Row]] = {}
     places: dict[Place, Column] = {}
     sources: dict[str, None] = {}
@@ -115,7 +103,7 @@ def _paper_grid(rows: Iterable[Row]) -> _Grid:
         figures = [found.get(place) for found in models.values()]
         cells = printed_cells(column, figures, measured_of(figures), missing="—")
         lines.append([f"{corpus}, {split}", *words, *cells])
-    return _Grid(list(models), lines, "; ".join(sources))
+    return list(models), lines, "; ".join(sources)
 
 
 def as_papers_print(column: Column) -> Column:
@@ -130,9 +118,9 @@ def paper_table(rows: Iterable[Row]) -> str:
     below the table stands where the quoted figures are printed. What a model learnt from is marked.
     """
     rows = list(rows)
-    grid = _paper_grid(rows)
-    notes = ["", f"The paper's figures are quoted from {grid.sources}."] if grid.sources else []
-    return "\n".join([*table_lines(HEAD, grid.models, grid.lines), *learnt_note(rows), *notes]) + "\n"
+    models, lines, sources = _paper_grid(rows)
+    notes = ["", f"The paper's figures are quoted from {sources}."] if sources else []
+    return "\n".join([*table_lines(HEAD, models, lines), *learnt_note(rows), *notes]) + "\n"
 
 
 def latex_table(rows: Iterable[Row], caption: str) -> str:
@@ -141,10 +129,10 @@ def latex_table(rows: Iterable[Row], caption: str) -> str:
     Quoted models' columns are in italics, and the caption says where they are quoted from.
     """
     rows = list(rows)
-    grid = _paper_grid(rows)
-    quoted = f" Columns in italics are quoted from {grid.sources}." if grid.sources else ""
+    names, figures, sources = _paper_grid(rows)
+    quoted = f" Columns in italics are quoted from {sources}." if sources else ""
     quoted += "".join(f" {note}" for note in learnt_note(rows) if note)
-    models = [rf"\textit{{{_tex(name)}}}" if name.startswith("paper: ") else _tex(name) for name in grid.models]
+    models = [rf"\textit{{{_tex(name)}}}" if name.startswith("paper: ") else _tex(name) for name in names]
     lines = [
         r"\begin{table}",
         r"\centering",
@@ -153,7 +141,7 @@ def latex_table(rows: Iterable[Row], caption: str) -> str:
         r"\toprule",
         " & ".join([*HEAD, *models]) + r" \\",
         r"\midrule",
-        *(" & ".join(map(_tex, cells)) + r" \\" for cells in grid.lines),
+        *(" & ".join(map(_tex, cells)) + r" \\" for cells in figures),
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",
@@ -238,9 +226,8 @@ def printed_figure(column: Column, value: float) -> str:
 
 def table_lines(words: Sequence[str], figures: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Returns the lines of a Markdown table: headings of words and of figures, and rows, whose bars are escaped."""
-    marks = [*(":--" for _ in words), *("--:" for _ in figures)]
-    lines = ([*words, *figures], marks, *rows)
-    return [f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |" for cells in lines]
+    lines = ([*words, *figures], [":--"] * len(words) + ["--:"] * len(figures), *rows)
+    return ["| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |" for cells in lines]
 
 
 def _tex(text: str) -> str:

@@ -33,8 +33,8 @@ def load_ablations(part: CorpusPart) -> Problem:
         )
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
-        found = views(encoder, dialogues)
-        return [row for setting, vectors in found.items() for row in _figures(setting, vectors, labels, seeds)]
+        found = views(encoder, dialogues).items()
+        return [row for setting, vectors in found for row in _figures(setting, vectors, labels, seeds)]
 
     return Problem({**whole.config, "dialogues": len(labels), "labels": len(set(labels))}, measure)
 
@@ -43,7 +43,9 @@ def views(encoder: Encoder, dialogues: Sequence[Dialogue]) -> Mapping[str, NDArr
     """Embeds parts of dialogues: by setting one vector per dialogue, ``(N, D)``."""
     found = ask_encoder(encoder, "encode_speakers", lambda encode_speakers: encode_speakers(dialogues))
     if found is None:
-        parts = [_said_by(dialogue, place) for place in (0, 1) for dialogue in dialogues]
+        parts = []
+        for role, dialogue in [(each.roles[place], each) for place in (0, 1) for each in dialogues]:
+            parts.append(Dialogue(tuple(turn for turn in dialogue.turns if turn.role == role)))
         vectors = encoder.encode(parts)  # in one call, for encoders that are fitted on what they encode
         return {FIRST: vectors[: len(dialogues)], SECOND: vectors[len(dialogues) :]}
     speakers, tokens = found
@@ -56,12 +58,6 @@ def views(encoder: Encoder, dialogues: Sequence[Dialogue]) -> Mapping[str, NDArr
         SUM: speakers.sum(axis=1),
         MEAN: np.einsum("nr,nrd->nd", shares, speakers).astype(np.float32),
     }
-
-
-def _said_by(dialogue: Dialogue, place: int) -> Dialogue:
-    """Keeps what the first (0) or the second (1) of two speakers says."""
-    role = dialogue.roles[place]
-    return Dialogue(tuple(turn for turn in dialogue.turns if turn.role == role))
 
 
 def _figures(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...models.dialogue import Dialogue
+from ...models.dialogue import ROLES, Dialogue
 from ...models.errors import InputError
 from .context_labels import ACTS, PARTS, Contexts
 from .linear_layer import LayerSettings, Outcome
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from ...models.ranking import LoadedRanker
 
-SETTINGS = LayerSettings(learning_rate=0.005, batch_size=32, epochs=20, patience=5)
-"""Those of the paper's section 4.2.1; the patience is ours."""
+SETTINGS = LayerSettings(learning_rate=0.005, batch_size=32, epochs=20, patience=5)  # of section 4.2.1; patience: ours
 
 
 class ContextTokens:
@@ -58,7 +57,6 @@ class LearningEncoders:
         self,
         members: Sequence[LoadedRanker],
         tokens: Sequence[Mapping[str, ContextTokens]],
-        *,
         seed: int,
         trained: bool = True,
         bfloat16: bool = False,
@@ -116,10 +114,8 @@ def run_act_fine_tuning(
     def system_of(members: Sequence[LoadedRanker], contexts: Mapping[str, Contexts], name: str) -> System:
         trained = name not in untrained
         tokens = [{part: lay_out(member, contexts[part]) for part in PARTS} for member in members]
-        return System(
-            lambda seed: LearningEncoders(members, tokens, seed=seed, trained=trained, bfloat16=bfloat16),
-            {"trained": trained, "precision": "bfloat16" if bfloat16 else "float32"},
-        )
+        config = {"trained": trained, "precision": "bfloat16" if bfloat16 else "float32"}
+        return System(lambda seed: LearningEncoders(members, tokens, seed, trained, bfloat16), config)
 
     parts = (train, dev, test)
     return measure_rankers("fine-tuning", rankers, parts, seeds, targets, settings, system_of, show_progress, finished)
@@ -127,7 +123,6 @@ def run_act_fine_tuning(
 
 def lay_out(member: LoadedRanker, contexts: Contexts) -> ContextTokens:
     """Lays out contexts as a ranker reads them."""
-    from ...models.dialogue import ROLES
     from ...models.layout import Truncation
     from ...models.ranker import context_ids
 

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...corpora import get_corpus
 from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
@@ -32,17 +33,10 @@ from .task import CorpusPart, Measurement, Problem, percentage
 
 SHOTS = (10, 20)  # how many turns of each act there are to learn from, as in the paper
 
-SETTINGS = FineTuning(
-    learning_rate=5e-5,
-    epochs=100,
-    batch_size=32,
-    evaluate_every=30,
-    patience=3,
-    max_length=32,
-    dropout=0.2,
+SETTINGS = FineTuning(  # those of the paper's appendix B.1; the patience and the warm-up are its program's
+    learning_rate=5e-5, epochs=100, batch_size=32, evaluate_every=30, patience=3, max_length=32, dropout=0.2,
     truncation_side="left",
-)
-"""Those of the paper's appendix B.1; the patience and the warm-up are its program's."""
+)  # fmt: skip
 
 OFFICIAL = "official"  # the setting of the papers' programs
 OFFICIAL_SHARE = 0.9  # how many words of a text the official setting keeps, as a share of the most tokens
@@ -57,8 +51,6 @@ class Parts(NamedTuple):
 
 def load_acts(part: CorpusPart) -> Problem:
     """Loads a corpus whose assistant's turns have dialogue acts."""
-    from ...corpora import get_corpus
-
     part.check_of_catalogue("train split examples are drawn from")
     if part.split in ("train", "all") or "train" not in get_corpus(part.corpus).splits:
         raise InputError(
@@ -76,16 +68,8 @@ def load_acts(part: CorpusPart) -> Problem:
             f"got {len(acts)} dialogue acts of the assistant after a user's turn, expected at least two, in train and "
             "in the split; choose a corpus with dialogue acts"
         )
-    config = {
-        "acts": acts,
-        "turns": len(parts[""].queries.acts),
-        "turns_official": len(parts[OFFICIAL].queries.acts),
-        "shots": list(SHOTS),
-        "runs": RUNS,
-        "precision": precision(),
-        "fine_tuning": asdict(SETTINGS),
-        "official_share": OFFICIAL_SHARE,
-    }
+    sizes = {"acts": acts, "turns": len(parts[""].queries.acts), "turns_official": len(parts[OFFICIAL].queries.acts)}
+    how = {"shots": list(SHOTS), "runs": RUNS, "precision": precision(), "fine_tuning": asdict(SETTINGS)}
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
         backbone = load_backbone(encoder.name)
@@ -99,7 +83,7 @@ def load_acts(part: CorpusPart) -> Problem:
                     found.append(percentage("dialogue-action-prediction", metric, name, values))
         return found
 
-    return Problem(config, measure)
+    return Problem({**sizes, **how, "official_share": OFFICIAL_SHARE}, measure)
 
 
 def assistant_turns(dialogues: Sequence[Dialogue], official: bool) -> Contexts:

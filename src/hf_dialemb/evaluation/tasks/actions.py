@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...corpora.labels import unified_turn
 from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue, Turn
-from .sampling import SHOTS, UNIT_PROTOTYPES, draw_examples, running_totals
+from .intents import by_prototypes
+from .sampling import SHOTS, draw_examples, running_totals
 from .task import CorpusPart, Measurement, Problem, percentage
 
 NAME = "action-similarity"
@@ -36,7 +38,8 @@ def load_actions(part: CorpusPart) -> Problem:
     ready, loaded = part.kind == "utterances", part.dialogues()
     first = [dialogue.turns[0] for dialogue in loaded]
     pairs = [(turn.content, turn.intents[0]) for turn in first if turn.intents] if ready else draw_actions(loaded)
-    pairs = _limited(pairs, part.limit)
+    totals = running_totals(Counter(action for _, action in pairs))
+    pairs = [pair for pair in pairs if part.limit is None or totals[pair[1]] <= part.limit]  # whole actions
     labels = [label for _, label in pairs]
     if len(set(labels)) < 2:
         raise part.error(
@@ -44,14 +47,8 @@ def load_actions(part: CorpusPart) -> Problem:
             "dialogue acts and slots, add dialogues or raise the limit"
         )
     dialogues = [Dialogue((Turn("user", text),)) for text, _ in pairs]
-    config = {
-        "utterances": len(dialogues),
-        "labels": len(set(labels)),
-        "examples_from": part.split,
-        "drawn_per_action": None if ready else PER_ACTION,
-        "shots": list(SHOTS),
-        "ranks": RANKS,
-    }
+    sizes = {"utterances": len(dialogues), "labels": len(set(labels)), "examples_from": part.split}
+    config = {**sizes, "drawn_per_action": None if ready else PER_ACTION, "shots": list(SHOTS), "ranks": RANKS}
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
         return compare_actions(encoder.encode(dialogues), labels, seeds)
@@ -61,8 +58,6 @@ def load_actions(part: CorpusPart) -> Problem:
 
 def draw_actions(dialogues: Iterable[Dialogue]) -> list[tuple[str, str]]:
     """Draws `PER_ACTION` texts, always the same, of each action that has as many: pairs of both, sorted by action."""
-    from ...corpora.labels import unified_turn
-
     actions: dict[str, Counter[str]] = defaultdict(Counter)
     for dialogue in dialogues:
         for turn in map(unified_turn, dialogue.turns):
@@ -85,24 +80,18 @@ def compare_actions(
 ) -> list[Measurement]:
     """Classifies utterances by few examples of each action, ranks them, and measures how actions lie to each other."""
     from ...metrics.anisotropy.functional import anisotropy
-    from ...metrics.prototype_classification.functional import prototype_classification
 
     names, rows = np.array(labels), np.arange(len(labels))
     found, ranked = [], []
     for shots in SHOTS:
-        figures = []
+        repeats = []
         for seed in seeds:
             generator = np.random.default_rng([seed, shots])
             drawn = draw_examples(names, rows, shots, max(2 * shots, shots + _MARGIN), generator)
-            queries = np.flatnonzero(np.isin(names, names[drawn]) & ~np.isin(rows, drawn))
-            parts = embeddings[drawn], names[drawn], embeddings[queries], names[queries]
-            figures.append([prototype_classification(*parts, unit_prototypes=unit) for unit in (False, True)])
+            repeats.append((drawn, np.flatnonzero(np.isin(names, names[drawn]) & ~np.isin(rows, drawn))))
             if shots == 1:
-                ranked.append(_ranking(embeddings, names, drawn, queries))
-        for place, ending in enumerate(("", UNIT_PROTOTYPES)[: 1 + (shots > 1)]):
-            for metric, key in (("f1", "macro_f1"), ("accuracy", "accuracy")):
-                shares = [figure[place][key] for figure in figures]
-                found.append(percentage(NAME, metric, f"{shots}-shot{ending}", shares))
+                ranked.append(_ranking(embeddings, names, *repeats[-1]))
+        found += by_prototypes(NAME, {"f1": "macro_f1", "accuracy": "accuracy"}, embeddings, names, repeats, shots)
     for setting, values in zip(("", "official"), zip(*ranked, strict=True), strict=True):
         found.append(percentage(NAME, f"ndcg{RANKS}", setting, values))
     spread = anisotropy(embeddings, names)
@@ -123,9 +112,3 @@ def _ranking(
     cosines[own], relevant[own] = -2, False  # below any other: a query is no candidate of its own
     # The program leaves the examples of the other actions out of the candidates as well.
     return ndcg(cosines, relevant, RANKS), official_ndcg(cosines[:, : len(queries)], relevant[:, : len(queries)], RANKS)
-
-
-def _limited(pairs: list[tuple[str, str]], limit: int | None) -> list[tuple[str, str]]:
-    """Keeps the utterances of as many actions as have no more together than the limit."""
-    totals = running_totals(Counter(action for _, action in pairs))
-    return [pair for pair in pairs if limit is None or totals[pair[1]] <= limit]

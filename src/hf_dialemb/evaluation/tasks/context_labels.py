@@ -25,8 +25,7 @@ TRAIN, DEV, TEST = "train", "dev", "test"
 PARTS = (TRAIN, DEV, TEST)  # what a layer learns from, what says when it is best, and what it is measured on
 
 WORDS, ACTS = "bag-of-words", "dialogue-act"
-TARGETS = (WORDS, ACTS)
-"""What is to be told: the words of the context's last turn, and the acts of the turn that follows."""
+TARGETS = (WORDS, ACTS)  # what is to be told: the words of the context's last turn, and the acts of the next
 
 
 class Contexts(NamedTuple):

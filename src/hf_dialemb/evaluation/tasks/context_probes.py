@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any
 
 import numpy as np
 
+from ...corpora import get_corpus
 from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError
-from .context_labels import ACTS, DEV, PARTS, TEST, TRAIN, WORDS, Contexts, assistant_contexts, context_labels
+from .context_labels import ACTS, DEV, PARTS, TEST, TRAIN, WORDS, assistant_contexts, context_labels
 from .linear_layer import fit, outcome
 from .probes import SETTINGS, FrozenVectors
 from .sampling import fixed_sample
@@ -30,7 +30,6 @@ REPEATS = 3  # trainings of the layer: the first so many seeds
 
 def load(part: CorpusPart, target: str) -> Problem:
     """Loads contexts and what is to be told of them: the words of the last turn, or the acts of the next."""
-    from ...corpora import get_corpus
     from ...models.words import word_tokenizer
 
     part.check_of_catalogue("train and dev splits the layer learns from")
@@ -41,16 +40,13 @@ def load(part: CorpusPart, target: str) -> Problem:
             f"corpus {part.corpus}: got {got}, expected train and dev, and another to measure on; choose others"
         )
     dialogues = {each: part.dialogues(name) for each, name in zip(PARTS, (TRAIN, DEV, part.split), strict=True)}
-    limits = {each: min(part.limit or most, most) for each, most in CONTEXTS.items()}
-    contexts = {each: _sampled(dialogues[each], target, limits[each]) for each in PARTS}
+    contexts = {}
+    for each, most in CONTEXTS.items():
+        found = assistant_contexts(dialogues[each])
+        kept = [row for row, acts in enumerate(found.acts) if acts or target == WORDS]  # acts: of turns that have some
+        contexts[each] = found.at(fixed_sample(kept, min(part.limit or most, most)))
     labels = context_labels(target, contexts, word_tokenizer(dialogues[TRAIN], VOCABULARY))
-    config: dict[str, Any] = {
-        "target": target,
-        "vocabulary": VOCABULARY,
-        "repeats": REPEATS,
-        "layer": asdict(SETTINGS),
-        **labels.describe(),
-    }
+    config = {"target": target, "vocabulary": VOCABULARY, "repeats": REPEATS, "layer": asdict(SETTINGS)}
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
         import torch
@@ -61,13 +57,7 @@ def load(part: CorpusPart, target: str) -> Problem:
         fitted = [fit(source, labels, SETTINGS, seed=seed) for seed in list(seeds)[:REPEATS]]
         return outcome(encoder.name, f"{target}-probe", {}, fitted).measurements
 
-    return Problem(config, measure)
+    return Problem({**config, **labels.describe()}, measure)
 
 
 load_words, load_acts = (partial(load, target=target) for target in (WORDS, ACTS))
-
-
-def _sampled(dialogues: Sequence[Dialogue], target: str, limit: int) -> Contexts:
-    """Collects contexts, for acts only those whose next turn has some, and keeps a sample."""
-    found = assistant_contexts(dialogues)
-    return found.at(fixed_sample([row for row, acts in enumerate(found.acts) if acts or target == WORDS], limit))

@@ -16,8 +16,7 @@ from .task import CorpusPart, Measurement, Problem, item_percentage, percentage
 
 logger = logging.getLogger(__name__)
 
-N_INIT = 10
-"""Random starts of each k-means, as in the papers' time (see `hf_dialemb.metrics.purity.functional.cluster_purity`)."""
+N_INIT = 10  # random starts of each k-means, as in the papers' time; see `metrics.purity.functional.cluster_purity`
 
 
 class PairScores(NamedTuple):
@@ -48,12 +47,8 @@ def load_domains(part: CorpusPart) -> Problem:
             f"got {len(dialogues)} dialogues with {len(counts)} distinct labels, expected at least two labels and two "
             "dialogues of one of them; add dialogues or raise the limit"
         )
-    config = {
-        "dialogues": len(dialogues),
-        "labels": len(counts),
-        "labels_of_one_dialogue": sum(count == 1 for count in counts.values()),
-        "n_init": N_INIT,
-    }
+    alone = sum(count == 1 for count in counts.values())
+    config = {"dialogues": len(dialogues), "labels": len(counts), "labels_of_one_dialogue": alone, "n_init": N_INIT}
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
         return evaluate_embeddings(encoder.encode(dialogues), labels, seeds=seeds, n_init=N_INIT)
@@ -64,18 +59,12 @@ def load_domains(part: CorpusPart) -> Problem:
 def evaluate_embeddings(
     embeddings: NDArray[Any], labels: Sequence[str], *, seeds: Iterable[int] = range(10), n_init: int = 10
 ) -> list[Measurement]:
-    """Runs every task of the benchmark on one matrix of embeddings.
+    """Runs every task of the benchmark on vectors ``(N, D)``, clustered as they are, normalised for everything else.
 
-    Args:
-        embeddings: One vector per dialogue, ``(N, D)``; clustered as they are, normalised for everything else.
-        labels: One domain label per dialogue; a ValueError says that all are equal or different, or anything does not
-            fit.
-        seeds: Repeats of k-means and of drawing pairs.
-        n_init: Random starts of each k-means (see `hf_dialemb.metrics.purity.functional.cluster_purity`).
-
-    Returns:
-        Domain categorization (purity, nmi, ari), semantic relatedness (spearman over ``pairs`` as in the paper and
-        ``per-query`` as in its program), dialogue retrieval (map, mrr), alignment and uniformity.
+    It measures domain categorization (purity, nmi, ari), semantic relatedness (spearman over ``pairs`` as in the paper
+    and ``per-query`` as in its program), dialogue retrieval (map, mrr), alignment and uniformity. ``seeds`` are repeats
+    of k-means, each of ``n_init`` random starts, and of drawing pairs. A ValueError says that the labels, one for each
+    vector, are all equal or all different, or that anything does not fit.
     """
     from ...metrics.alignment_uniformity.functional import alignment_uniformity
     from ...metrics.purity.functional import cluster_purity

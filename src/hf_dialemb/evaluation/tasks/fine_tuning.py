@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...encoders.specs import find_encoder, has_weights
 from ...models.errors import InputError
-from . import early_stopping
+from .linear_layer import train_layers
 
 if TYPE_CHECKING:
     import torch
@@ -28,25 +28,17 @@ logger = logging.getLogger(__name__)
 
 RUNS = 5  # the most repeats of a fine-tuning, each with a seed of its own; the paper has 5 for acts and 10 for intents
 
-_PREDICTED_AT_ONCE = 64
+Score = Callable[[NDArray[np.float32], NDArray[Any]], float]  # of logits (N, C) and targets; the higher the better
 
-Score = Callable[[NDArray[np.float32], NDArray[Any]], float]
-"""Logits ``(N, C)`` and targets in, a figure out that is better the higher it is."""
+_PREDICTED_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
 class FineTuning:
-    """The hyper-parameters of a fine-tuning.
+    """The hyper-parameters of a fine-tuning; a text that is too long is cut at the ``truncation_side``.
 
-    Attributes:
-        learning_rate: Its highest value, after the warm-up.
-        epochs: Passes over the examples, if it is not stopped early.
-        evaluate_every: After so many steps the validation part is scored.
-        patience: It stops after so many scores in a row that are not better than the best.
-        max_length: Tokens of a text, special ones included.
-        dropout: The share of the averaged vector that is dropped before the linear layer.
-        truncation_side: Where a text is cut that is too long, ``"left"`` or ``"right"``.
-        warmup: The share of all steps in which the learning rate rises from 0; then it falls to 0 in a line.
+    The learning rate rises from 0 in the ``warmup``, a share of all steps, then it falls to 0 in a line. After so many
+    steps the validation part is scored; it stops after ``patience`` scores in a row that are not better than the best.
     """
 
     learning_rate: float
@@ -188,9 +180,7 @@ def fine_tune(
 
         scored_at = sorted({*range(0, steps, settings.evaluate_every), steps})
         schedule = get_linear_schedule_with_warmup(optimiser, round(settings.warmup * steps), steps)
-        scores = early_stopping.train(
-            layers, loss, optimiser, validated, scored_at, settings.patience, schedule=schedule
-        )
+        scores = train_layers(layers, loss, optimiser, validated, scored_at, settings.patience, schedule=schedule)
     best = max(scores.values())
     logger.info("seed %d: best of %d scores after %d steps: %.4f", seed, len(scores), max(scores), best)
     return FineTuned(classifier, scores)

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...corpora import single_domain
+from ...corpora.labels import unified_turn
 from ...encoders.encoder import Encoder
 from ...flow.clustering import cluster
 from ...flow.graph import NOISE, OFFICIAL_EDGES, OFFICIAL_NODES, State, official_size, transition_graph, without_noise
@@ -61,8 +63,6 @@ def load_flows(part: CorpusPart) -> Problem:
 
     Turns without dialogue acts and slots are passed over. Where no dialogue has a domain, all are of one.
     """
-    from ...corpora import single_domain
-
     dialogues = part.dialogues()
     if not any(dialogue.domains for dialogue in dialogues):
         dialogues = [replace(dialogue, domains=(WHOLE,)) for dialogue in dialogues]
@@ -79,13 +79,9 @@ def load_flows(part: CorpusPart) -> Problem:
         "texts": len(texts),
         "domains": {name: _sizes(flow) for name, flow in kept.items()},
         "smaller_domains": len(flows) - len(large),
-        "fewest_dialogues": FEWEST_DIALOGUES,
-        "most_utterances": MOST_UTTERANCES,
+        **{"fewest_dialogues": FEWEST_DIALOGUES, "most_utterances": MOST_UTTERANCES},
         "clustering": "agglomerative, cosine, average linkage, as many clusters as actions of the role",
-        "noise": NOISE,
-        "official_nodes": OFFICIAL_NODES,
-        "official_edges": OFFICIAL_EDGES,
-        "folds": FOLDS,
+        **{"noise": NOISE, "official_nodes": OFFICIAL_NODES, "official_edges": OFFICIAL_EDGES, "folds": FOLDS},
     }
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
@@ -101,8 +97,6 @@ def load_flows(part: CorpusPart) -> Problem:
 
 def annotated_flows(dialogues: Iterable[Dialogue]) -> dict[str, list[list[Utterance]]]:
     """Collects the annotated turns of dialogues of one domain each, in an order that does not depend on theirs."""
-    from ...corpora.labels import unified_turn
-
     flows = defaultdict(list)
     for dialogue in dialogues:
         unified = map(unified_turn, dialogue.turns)
@@ -174,13 +168,8 @@ def _states(flow: Flow, names: Iterable[str] | None = None) -> list[list[State]]
 def _sizes(flow: Flow) -> dict[str, int]:
     states = Counter((turn.role, turn.action) for dialogue in flow for turn in dialogue)
     reference = transition_graph(_states(flow))
-    return {
-        "dialogues": len(flow),
-        "utterances": states.total(),
-        "actions": len(states),
-        "nodes": len(without_noise(reference).states),
-        "official_nodes": official_size(reference),
-    }
+    nodes = {"nodes": len(without_noise(reference).states), "official_nodes": official_size(reference)}
+    return {"dialogues": len(flow), "utterances": states.total(), "actions": len(states), **nodes}
 
 
 def _limited(flows: Mapping[str, Flow], limit: int | None) -> dict[str, Flow]:

@@ -22,10 +22,9 @@ from .intents import NAME, load_intents
 from .sampling import SHOTS, draw_examples
 from .task import CorpusPart, Measurement, Problem, percentage
 
-SETTINGS = FineTuning(
+SETTINGS = FineTuning(  # those of the paper's appendix B.1; the patience and the warm-up are its program's
     learning_rate=3e-5, epochs=50, batch_size=16, evaluate_every=10, patience=5, max_length=64, dropout=0.1
 )
-"""Those of the paper's appendix B.1; the patience and the warm-up are its program's."""
 
 
 class Parts(NamedTuple):

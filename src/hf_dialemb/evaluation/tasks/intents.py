@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...corpora import get_corpus
 from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError
-from .sampling import SHOTS, UNIT_PROTOTYPES, draw_examples
+from .sampling import SHOTS, draw_examples
 from .task import CorpusPart, Measurement, Problem, percentage
 
 NAME = "intent-classification"
@@ -27,13 +28,8 @@ def load_intents(part: CorpusPart) -> Problem:
     labels = [intent(dialogue) for dialogue in dialogues]
     if len(set(labels)) < 2:
         raise part.error(f"got {len(set(labels))} intents, expected at least two")
-    config = {
-        "utterances": len(queries),
-        "labels": len(set(labels)),
-        "examples_from": "train",
-        "out_of_scope": len(loaded) - len(in_scope(loaded)),
-        "shots": list(SHOTS),
-    }
+    sizes = {"utterances": len(queries), "labels": len(set(labels)), "examples_from": "train"}
+    config = {**sizes, "out_of_scope": len(loaded) - len(in_scope(loaded)), "shots": list(SHOTS)}
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
         return classify_intents(encoder.encode(dialogues), labels, len(examples), seeds)
@@ -45,29 +41,45 @@ def classify_intents(
     embeddings: NDArray[Any], labels: Sequence[str], examples: int, seeds: Sequence[int] = range(10)
 ) -> list[Measurement]:
     """Classifies utterances by the means of few of the first ``examples`` rows of each intent."""
-    from ...metrics.prototype_classification.functional import prototype_classification
-
     names, pool = np.array(labels), np.arange(examples)
     found = []
     for shots in SHOTS:
-        accuracies = []
+        repeats = []
         for seed in seeds:
             drawn = draw_examples(names, pool, shots, shots, np.random.default_rng([seed, shots]))
             queries = np.flatnonzero(np.isin(names, names[drawn]) & (np.arange(len(names)) >= examples))
-            parts = embeddings[drawn], names[drawn], embeddings[queries], names[queries]
-            accuracies.append(
-                [prototype_classification(*parts, unit_prototypes=unit)["accuracy"] for unit in (False, True)]
-            )
-        endings = ("", UNIT_PROTOTYPES)[: 1 + (shots > 1)]
-        for ending, values in zip(endings, zip(*accuracies, strict=True), strict=False):
-            found.append(percentage(NAME, "accuracy", f"{shots}-shot{ending}", values))
+            repeats.append((drawn, queries))
+        found += by_prototypes(NAME, {"accuracy": "accuracy"}, embeddings, names, repeats, shots)
+    return found
+
+
+def by_prototypes(
+    task: str,
+    metrics: Mapping[str, str],
+    embeddings: NDArray[Any],
+    names: NDArray[Any],
+    repeats: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]],
+    shots: int,
+) -> list[Measurement]:
+    """Measures, by the names of ``metrics``, how examples classify queries; a repeat has rows of both.
+
+    Prototypes are not brought to length 1, or in a setting of its own are; with one example they always have it.
+    """
+    from ...metrics.prototype_classification.functional import prototype_classification
+
+    found = []
+    for unit in (False, True)[: 1 + (shots > 1)]:
+        setting = f"{shots}-shot, unit prototypes" if unit else f"{shots}-shot"
+        figures = []
+        for rows, asked in repeats:
+            parts = embeddings[rows], names[rows], embeddings[asked], names[asked]
+            figures.append(prototype_classification(*parts, unit_prototypes=unit))
+        found += [percentage(task, name, setting, [each[key] for each in figures]) for name, key in metrics.items()]
     return found
 
 
 def load_utterances(part: CorpusPart) -> tuple[list[Dialogue], list[Dialogue]]:
     """Loads the examples of a corpus of utterances, and what is to be classified."""
-    from ...corpora import get_corpus
-
     corpus, _, split, _ = part
     if "train" not in get_corpus(corpus).splits:
         raise InputError(

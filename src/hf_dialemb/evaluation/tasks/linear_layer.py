@@ -6,16 +6,16 @@ told where its probability is above 0.5, and the epoch with the best micro F1 on
 
 from __future__ import annotations
 
+import copy
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import early_stopping
 from .context_labels import DEV, TEST, TRAIN, ContextLabels, LabelScores, label_scores
 from .task import Measurement, percentage
 
@@ -84,11 +84,50 @@ class Outcome:
 def outcome(system: str, task: str, config: dict[str, Any], fitted: Sequence[Fitted]) -> Outcome:
     """Sums up the trainings of one system, one for each seed."""
     trained = {"best_epochs": [each.epoch for each in fitted], "dev_micro_f1": [100 * each.dev for each in fitted]}
-    measurements = [
-        percentage(task, "micro_f1", "", [each.scores.micro_f1 for each in fitted]),
-        percentage(task, "macro_f1", "", [each.scores.macro_f1 for each in fitted]),
-    ]
+    names = ("micro_f1", "macro_f1")
+    measurements = [percentage(task, name, "", [getattr(each.scores, name) for each in fitted]) for name in names]
     return Outcome(system, task, config | trained, measurements, np.stack([each.scores.counts for each in fitted]))
+
+
+def train_layers(
+    layers: torch.nn.Module,
+    loss: Callable[[], torch.Tensor],
+    optimiser: torch.optim.Optimizer,
+    score: Callable[[], float],
+    scored_at: Sequence[int],
+    patience: int,
+    *,
+    schedule: Any = None,  # noqa: ANN401 - a scheduler of learning rates
+    max_grad_norm: float | None = None,
+) -> dict[int, float]:
+    """Takes a step for each ``loss`` of the next batch, and leaves the layers with the weights of the best score.
+
+    Scores, which it returns by step, are taken after the steps that are named, in ascending order, the last of which
+    ends the training; it stops after ``patience`` scores in a row that are not better than the best, the first of equal
+    ones.
+    """
+    from torch.nn.utils import clip_grad_norm_
+
+    scores: dict[int, float] = {}
+    best, best_score, waited = layers.state_dict(), float("-inf"), 0
+    for step in range(scored_at[-1] + 1):
+        if step in scored_at:
+            scores[step] = score()
+            waited += 1
+            if scores[step] > best_score:
+                best, best_score, waited = copy.deepcopy(layers.state_dict()), scores[step], 0
+            if waited >= patience or step == scored_at[-1]:
+                break
+        layers.train()
+        loss().backward()
+        if max_grad_norm is not None:
+            clip_grad_norm_(layers.parameters(), max_grad_norm)
+        optimiser.step()
+        if schedule is not None:
+            schedule.step()
+        optimiser.zero_grad()
+    layers.load_state_dict(best)
+    return scores
 
 
 def fit(source: VectorSource, labels: ContextLabels, settings: LayerSettings, *, seed: int) -> Fitted:
@@ -119,24 +158,18 @@ def fit(source: VectorSource, labels: ContextLabels, settings: LayerSettings, *,
             return scores(DEV).micro_f1
 
         length = math.ceil(len(rows) / settings.batch_size)  # of an epoch, in steps
-        epochs = range(length, settings.epochs * length + 1, length)
-        optimiser, most = _optimiser(layer, source.layers, settings), settings.max_grad_norm
-        found = early_stopping.train(modules, loss, optimiser, on_dev, epochs, settings.patience, max_grad_norm=most)
+        epochs, most = range(length, settings.epochs * length + 1, length), settings.max_grad_norm
+        groups: list[dict[str, Any]] = [{"params": list(layer.parameters())}]
+        if learning := list(source.layers.parameters()):
+            rate = settings.encoder_learning_rate
+            groups.append({"params": learning, "lr": settings.learning_rate if rate is None else rate})
+        optimiser = torch.optim.Adam(groups, settings.learning_rate, fused=True)
+        found = train_layers(modules, loss, optimiser, on_dev, epochs, settings.patience, max_grad_norm=most)
         on_test = scores(TEST)
     best = max(found, key=lambda step: found[step])
     fitted = Fitted(on_test, best // length, found[best])
     logger.info("%s, seed %d: best of %d epochs is %d: %.4f on dev", labels.target, seed, len(found), *fitted[1:])
     return fitted
-
-
-def _optimiser(layer: torch.nn.Module, encoders: torch.nn.Module, settings: LayerSettings) -> torch.optim.Optimizer:
-    import torch
-
-    groups: list[dict[str, Any]] = [{"params": list(layer.parameters())}]
-    if learning := list(encoders.parameters()):
-        rate = settings.encoder_learning_rate
-        groups.append({"params": learning, "lr": settings.learning_rate if rate is None else rate})
-    return torch.optim.Adam(groups, settings.learning_rate, fused=True)
 
 
 def _predict(source: VectorSource, labels: ContextLabels, modules: torch.nn.ModuleList, part: str) -> Any:  # noqa: ANN401

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...corpora import get_corpus
 from .intents import OUT_OF_SCOPE, in_scope, intent, load_utterances, out_of_scope
 from .sampling import SHOTS, draw_examples
 from .task import CorpusPart, Measurement, Problem, percentage
 
-THRESHOLDS = {"mean-std": -1.0, "mean": 0.0}
-"""From the name of a threshold to the number of standard deviations that are added to the mean similarity."""
+THRESHOLDS = {"mean-std": -1.0, "mean": 0.0}  # how many standard deviations are added to the mean similarity
 
 
 class Parts(NamedTuple):
@@ -38,8 +38,6 @@ class Parts(NamedTuple):
 
 def load_out_of_scope(part: CorpusPart) -> Problem:
     """Loads the utterances of a corpus, those that are out of scope too."""
-    from ...corpora import get_corpus
-
     train, loaded = load_utterances(part)
     separate = "dev" in get_corpus(part.corpus).splits and part.split != "dev"
     reference = in_scope(part.dialogues("dev")) if separate else []
@@ -53,14 +51,10 @@ def load_out_of_scope(part: CorpusPart) -> Problem:
     dialogues = [each for group in groups for each in group]
     labels = [OUT_OF_SCOPE if OUT_OF_SCOPE in each.turns[0].intents else intent(each) for each in dialogues]
     parts = Parts(*np.split(np.arange(len(dialogues)), np.cumsum([len(group) for group in groups])[:-1]))
-    config = {
-        "utterances": len(tested),
-        "out_of_scope": len(out_of_scope(tested)),
-        "labels": len(set(labels) - {OUT_OF_SCOPE}),
-        "examples_from": "train",
-        "threshold_from": "dev" if separate else "train",
-        "shots": list(SHOTS),
-    }
+    intents = len(set(labels) - {OUT_OF_SCOPE})
+    sizes = {"utterances": len(tested), "out_of_scope": len(out_of_scope(tested)), "labels": intents}
+    drawn_from = {"examples_from": "train", "threshold_from": "dev" if separate else "train", "shots": list(SHOTS)}
+    config = {**sizes, **drawn_from}
     return Problem(config, lambda encoder, seeds: detect(encoder.encode(dialogues), labels, parts, seeds))
 
 
@@ -92,9 +86,8 @@ def _guesses(
     generator = np.random.default_rng([seed, shots])
     drawn = draw_examples(names, parts.examples, shots, shots, generator)
     rest = parts.reference if len(parts.reference) else np.setdiff1d(parts.examples, drawn)
-    classes, products = prototype_similarities(
-        embeddings[drawn], names[drawn], embeddings[np.concatenate([rest, parts.tested])]
-    )
+    both = embeddings[np.concatenate([rest, parts.tested])]
+    classes, products = prototype_similarities(embeddings[drawn], names[drawn], both)
     strangers = generator.choice(parts.strangers, min(shots, len(parts.strangers)), replace=False)
     drawn = np.concatenate([drawn, strangers])
     official_classes, official = prototype_similarities(embeddings[drawn], names[drawn], embeddings[parts.tested])

@@ -48,10 +48,8 @@ class FrozenVectors:
         self.layers = torch.nn.ModuleList()
         shift = parts[TRAIN].mean(axis=0, dtype=np.float64)
         scale = np.maximum(parts[TRAIN].std(axis=0, dtype=np.float64), _CONSTANT) * math.sqrt(self.width)
-        self._parts = {
-            part: torch.from_numpy(((vectors - shift) / scale).astype(np.float32)).to(device)
-            for part, vectors in parts.items()
-        }
+        scaled = {part: ((vectors - shift) / scale).astype(np.float32) for part, vectors in parts.items()}
+        self._parts = {part: torch.from_numpy(vectors).to(device) for part, vectors in scaled.items()}
 
     def lengths(self, part: str) -> NDArray[np.intp]:
         """Returns zeros (N,): all vectors are of one length."""
@@ -121,14 +119,9 @@ def measure_rankers(
                 for seed in seeds:
                     fitted.append(fit(system.source(seed), wanted, settings, seed=seed))
                     progress.update()
-                config = {
-                    "members": len(members),
-                    "width": sum(member.model.config.hidden_size for member in members),
-                    "seeds": list(seeds),
-                    "layer": asdict(settings),
-                    **system.config,
-                    **wanted.describe(),
-                }
+                width = sum(member.model.config.hidden_size for member in members)
+                config = {"members": len(members), "width": width, "seeds": list(seeds), "layer": asdict(settings)}
+                config |= {**system.config, **wanted.describe()}
                 found.append(outcome(name, f"{target}-{kind}", config, fitted))
                 finished(found[-1])
     return found

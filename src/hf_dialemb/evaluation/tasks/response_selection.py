@@ -38,7 +38,6 @@ CONTEXT_WORDS = 100  # where contexts are cut; about the 128 tokens of the paper
 OFFICIAL = "official"  # the setting that follows DSE's program
 
 _Scores = dict[str, float]
-_Draw = Callable[[int], list[ResponseSelection]]
 
 
 def load_pairs(part: CorpusPart) -> Problem:
@@ -88,11 +87,11 @@ def load_contexts(part: CorpusPart) -> Problem:
     """Loads dialogues so far and responses to choose from."""
     given = part.kind == "response-selection"
     draw, sizes = selections_of(part)
+    if not draw(0) and given:
+        raise part.error("got no context with a correct response; choose another split")
     if not draw(0):
         raise part.error(
-            "got no context with a correct response; choose another split"
-            if given
-            else f"got {sizes['contexts']} responses after {contexts.FEWEST_TURNS} turns or more, none with "
+            f"got {sizes['contexts']} responses after {contexts.FEWEST_TURNS} turns or more, none with "
             f"{contexts.OTHERS} of its role that say something else in other dialogues; choose another corpus or raise "
             "the limit"
         )
@@ -101,8 +100,8 @@ def load_contexts(part: CorpusPart) -> Problem:
         repeats = [draw(seed) for seed in (seeds[:1] if given else seeds)]
         vectors = TextVectors(encoder, (text for each in repeats for selection in each for text in _texts(selection)))
         found = []
-        for setting, rank in (("", _ranked), (OFFICIAL, _officially)):
-            scores = [[rank(vectors, selection) for selection in each] for each in repeats]
+        for setting in ("", OFFICIAL):
+            scores = [[_scored(vectors, selection, setting) for selection in each] for each in repeats]
             for metric in scores[0][0]:
                 # Contexts are the same in all repeats: only what they choose from is drawn anew.
                 shares = np.array([[each[metric] for each in selections] for selections in scores])
@@ -113,7 +112,7 @@ def load_contexts(part: CorpusPart) -> Problem:
     return Problem({"context_words": CONTEXT_WORDS, **sizes}, measure)
 
 
-def selections_of(part: CorpusPart) -> tuple[_Draw, dict[str, Any]]:
+def selections_of(part: CorpusPart) -> tuple[Callable[[int], list[ResponseSelection]], dict[str, Any]]:
     """Returns what draws contexts by a seed, whatever it is where the corpus gives them, and how many there are."""
     if part.kind == "response-selection":
         every = part.examples()
@@ -129,12 +128,9 @@ def selections_of(part: CorpusPart) -> tuple[_Draw, dict[str, Any]]:
     def draw(seed: int) -> list[ResponseSelection]:
         return contexts.draw_selections(dialogues, responses, others, seed)
 
-    return draw, {
-        "contexts": len(responses),
-        "contexts_of_the_split": len(found),
-        "contexts_per_repeat": len(draw(0)),  # whatever the seed
-        "candidates": contexts.OTHERS + 1,
-    }
+    drawn = len(draw(0))  # whatever the seed
+    sizes = {"contexts": len(responses), "contexts_of_the_split": len(found), "contexts_per_repeat": drawn}
+    return draw, {**sizes, "candidates": contexts.OTHERS + 1}
 
 
 def _texts(selection: ResponseSelection) -> tuple[str, ...]:
@@ -143,12 +139,9 @@ def _texts(selection: ResponseSelection) -> tuple[str, ...]:
     return last_words(context, CONTEXT_WORDS), first_words(context, CONTEXT_WORDS), *selection.responses
 
 
-def _ranked(vectors: TextVectors, selection: ResponseSelection) -> _Scores:
-    end, _, *responses = _texts(selection)
-    return selection_scores(vectors.of([end]), vectors.of(responses), [contexts.correct_candidates(selection)])
-
-
-def _officially(vectors: TextVectors, selection: ResponseSelection) -> _Scores:
-    _, beginning, *responses = _texts(selection)
+def _scored(vectors: TextVectors, selection: ResponseSelection, setting: str) -> _Scores:
+    end, beginning, *responses = _texts(selection)
+    if setting != OFFICIAL:
+        return selection_scores(vectors.of([end]), vectors.of(responses), [contexts.correct_candidates(selection)])
     candidates = (responses[selection.correct[0]], *responses)
     return selection_scores(vectors.of([beginning]), vectors.of(candidates), [np.arange(len(candidates)) == 0])

@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 
 from ...models.errors import InputError
 
-UNIT_PROTOTYPES = ", unit prototypes"
-"""Ends the setting in which prototypes have length 1, so that cosines decide; with one example they always have."""
-
 SHOTS = (1, 5)  # how many labelled examples each label gets, as in the papers of DSE and Dialog2Flow
 
 Item = TypeVar("Item")

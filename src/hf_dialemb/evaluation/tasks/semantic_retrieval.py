@@ -66,12 +66,10 @@ def load_rankings(part: CorpusPart) -> Problem:
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
         vectors = TextVectors(encoder, (text for each in rankings for text in (each.text, *each.candidates)))
-        scores = [
-            ranking_scores(
-                vectors.of([each.text])[0], vectors.of(each.candidates), np.arange(len(each.candidates)) < each.relevant
-            )
-            for each in rankings
-        ]
+        scores = []
+        for each in rankings:
+            relevant = np.arange(len(each.candidates)) < each.relevant
+            scores.append(ranking_scores(vectors.of([each.text])[0], vectors.of(each.candidates), relevant))
         return [
             item_percentage("semantic-retrieval", metric, "", [each[name] for each in scores])
             for metric, name in (("map", "average_precision"), ("mrr", "reciprocal_rank"))

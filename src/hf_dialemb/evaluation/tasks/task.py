@@ -39,13 +39,10 @@ class Measurement(NamedTuple):
 class Problem:
     """What is asked of an encoder on one split of one corpus.
 
-    Attributes:
-        config: What the results file says of it: sizes, and every choice that decides a figure. Which part of which
-            corpus it is, `hf_dialemb.evaluation.tasks.registry.load_problem` adds.
-        measure: Encoder and seeds in, figures out. It encodes everything in one call of ``encode``, so that a baseline
-            that is fitted on what it encodes can serve.
-        dialogues: What a picture shows, in order; empty for none.
-        labels: The label of each of them.
+    ``config`` is what the results file says of it: sizes, and every choice that decides a figure. Which part of which
+    corpus it is, `hf_dialemb.evaluation.tasks.registry.load_problem` adds. ``measure`` encodes everything in one call,
+    so that a baseline that is fitted on what it encodes can serve. A picture shows the dialogues, if any, by their
+    labels.
     """
 
     config: dict[str, Any]
@@ -100,16 +97,10 @@ class CorpusPart(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """A task of the benchmark.
+    """A task of the benchmark: the paper and section that defines it, and what it asks, in a line.
 
-    Attributes:
-        name: What result tables and the command line call it.
-        title: What it asks, in a line.
-        loader: The function of this folder that makes a `Problem` of a `CorpusPart`, as ``"module.function"``; it is
-            imported when it is called.
-        source: The paper and section that defines it.
-        kinds: The kinds of corpora that it takes (see `hf_dialemb.corpora.corpus.KINDS`).
-        fine_tunes: Whether it trains a copy of the model, and so takes minutes rather than seconds.
+    ``loader`` is the function of this folder that makes a `Problem` of a `CorpusPart`, as ``"module.function"``; it is
+    imported when it is called. One that fine-tunes trains a copy of the model, and takes minutes rather than seconds.
     """
 
     name: str

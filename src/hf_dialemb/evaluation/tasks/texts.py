@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...encoders.encoder import Encoder
+from ...metrics.vectors import COSINE_STEPS
 from ...models.dialogue import Dialogue, Turn
-
-COSINE_STEPS = 1_000_000_000
-"""Cosines are compared in steps of 1e-9: equal vectors then tie, whatever the order in which a product was summed."""
 
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")  # Chinese has no blanks: each of its characters is a word
 

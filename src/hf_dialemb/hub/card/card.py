@@ -30,8 +30,8 @@ from .record import ENSEMBLE, corpora_of, make_record, matches
 
 _HERE = Path(__file__).parent
 _HUB_DATASETS = "https://huggingface.co/datasets/"
+# What the Hub files a kind of model under.
 _TASKS = {"utterances": "sentence-similarity", "dialogues": "feature-extraction", "responses": "text-ranking"}
-"""What the Hub files a kind of model under."""
 
 
 def render_card(
@@ -49,7 +49,12 @@ def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: s
     method = get_method(record["model"]["method"])
     found = figures_of(record, results)
     citation = cited(method.paper) if method.paper else ""
-    text = _environment().get_template("model_card.md.jinja").render(
+    environment = Environment(  # in which an unknown name is an error
+        loader=FileSystemLoader(_HERE), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.filters.update(md=escaped, fenced=fenced, command=command_of, verdicts=count)
+    text = environment.get_template("model_card.md.jinja").render(
         record=record,
         model=record["model"],
         repo_id=repo_id,
@@ -171,16 +176,6 @@ def _front_matter(
 
 def _is_hub_id(name: str) -> bool:
     return bool(re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name))
-
-
-def _environment() -> Environment:
-    """Makes the renderer: an unknown name is an error; ``md`` escapes what comes from files."""
-    environment = Environment(
-        loader=FileSystemLoader(_HERE), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )  # fmt: skip
-    environment.filters.update(md=escaped, fenced=fenced, command=command_of, verdicts=count)
-    return environment
 
 
 def escaped(text: object) -> str:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from huggingface_hub import EvalResult
 
 from ...corpora.corpus import ALL
+from ...evaluation.results import rows as results_files
 from ...evaluation.results.flow_tables import is_in_short
 from ...evaluation.results.learnt import Set, learnt_sets, marked
-from ...evaluation.results.rows import Place, Results, Row, check_same_data, data_hashes, place_of, read_results
+from ...evaluation.results.rows import Place, Results, Row, place_of
 from ...evaluation.results.tables import Column, as_papers_print, column_of, printed, printed_figure
 from ...models.errors import InputError
-from .record import matches
+from ..published_folder import PublishedFolder
+from .record import matches, without_places
 
 
 class Figure(NamedTuple):
@@ -86,15 +89,15 @@ def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Me
     if not files:
         raise InputError(f"--results: got no file, expected figures of {record['name']}; {remedy(record)}")
     reference: str | None = record["reference"]
-    check_same_data(map(read_results, files))
+    results_files.check_same_data(map(results_files.read_results, files))
     figures: dict[str, dict[Place, Figure]] = {}
     runs, called = [], None
     behind = frozenset().union(*map(_learnt, record["training"]))
     for file in files:
-        results = read_results(file)
+        results = results_files.read_results(file)
         if not results.run["seeds"]:
             raise InputError(f"{file}: run: field seeds: got none, expected at least one; {remedy(record)}")
-        known = frozenset(corpus for corpus, digest in data_hashes(results) if ("", digest) in behind)
+        known = frozenset(corpus for corpus, digest in results_files.data_hashes(results) if ("", digest) in behind)
         learnt = behind | {(corpus, of) for corpus in known for of in ("", ALL)}
         rows = marked(_rows(results, _own_spec(record, results, file)).values(), sets=learnt)
         compared: dict[Place, Row] = {}
@@ -117,7 +120,10 @@ def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Me
 
 def is_measured_in(record: Mapping[str, Any], file: Path) -> bool:
     """Says whether a results file has figures of a model."""
-    return _spec_of(read_results(file), [each["name"] for each in record["measured_as"]], str(file)) is not None
+    return (
+        _spec_of(results_files.read_results(file), [each["name"] for each in record["measured_as"]], str(file))
+        is not None
+    )
 
 
 def evaluation_results(figures: Sequence[Figure]) -> list[EvalResult]:
@@ -212,3 +218,30 @@ def _spec_of(results: Results, names: Sequence[str], file: str) -> str | None:
 
 def _specs(results: Results) -> Iterator[str]:
     yield from dict.fromkeys(row.model for row in results.results if row.quoted_from is None)
+
+
+def write_published_results(measured: Measured, sources: Sequence[Path], name: str, folder: Path) -> list[Path]:
+    """Writes what a card was rendered from, so that whoever reads the card can look it up."""
+    place = folder / PublishedFolder.RESULTS
+    for source in sources:
+        if source.resolve().parent == place.resolve():
+            raise InputError(
+                f"--results {source}: lies where the card's figures are written and would be replaced; move it "
+                "elsewhere"
+            )
+    for old in place.glob("*.json"):
+        old.unlink()
+    place.mkdir(exist_ok=True)
+    written: list[Path] = []
+    for file, run, figures in measured.runs:
+        own = [replace(figure.row, model=name) for figure in figures]
+        others = [figure.reference for figure in figures if figure.reference is not None]
+        rows = (*own, *(replace(row, model=without_place(row.model)) for row in others))
+        names = (file, *(f"{file.removesuffix('.json')}-{number}.json" for number in range(2, 1000)))
+        path = next(place / name for name in names if place / name not in written)
+        # Neither where the run lay on a machine, nor what it says of other models.
+        config = {key: value for key, value in run["config"].items() if key not in ("models", "weights", "cells")}
+        public = {**without_places(dict(run)), "config": without_places(config), "command": command_of(run)}
+        results_files.write_results(Results(public, rows), path)
+        written.append(path)
+    return written

@@ -15,7 +15,6 @@ from ...models.errors import InputError, unknown_name
 from ...runs.files import write_json_atomically
 from ..published_folder import appearing_whole
 from .assembly import Conversion, Request
-from .placing import Report
 
 KINDS: dict[str, tuple[str, str]] = {
     "plato": ("plato", "read"),
@@ -42,25 +41,18 @@ def convert(request: Request, output: Path, partial: bool = False) -> Iterator[s
         conversion = read(request)
     report = conversion.report
     yield from report.lines()
-    if not report.complete and not partial:
-        raise InputError(_incomplete(report))
+    wrong = [(keys, name) for keys, name in ((report.missing, "missing"), (report.unexpected, "unexpected")) if keys]
+    if wrong and not partial:
+        some = [f"{len(keys)} {name} ({', '.join(keys[:3])}{', ...' if len(keys) > 3 else ''})" for keys, name in wrong]
+        raise InputError(
+            f"'{report.source}': got keys that are {' and '.join(some)}, expected all keys of {report.kind} alone; "
+            "choose another --from, or pass --partial to convert what is there"
+        )
     with appearing_whole(output) as folder:
         conversion.model.save_pretrained(folder)
         conversion.tokenizer.save_pretrained(folder)
         write_json_atomically(folder / REPORT_FILE, asdict(report))
         _load_again(folder, conversion.model)
-
-
-def _incomplete(report: Report) -> str:
-    parts = [
-        f"{len(keys)} {name} ({', '.join(keys[:3])}{', ...' if len(keys) > 3 else ''})"
-        for name, keys in (("missing", report.missing), ("unexpected", report.unexpected))
-        if keys
-    ]
-    return (
-        f"'{report.source}': got keys that are {' and '.join(parts)}, expected all keys of {report.kind} alone; "
-        "choose another --from, or pass --partial to convert what is there"
-    )
 
 
 def _load_again(folder: Path, model: Any) -> None:  # noqa: ANN401

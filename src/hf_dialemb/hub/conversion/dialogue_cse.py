@@ -18,6 +18,7 @@ from .assembly import Conversion, Request, fit_vocabulary, heads_of, vocabulary_
 from .placing import AS_IT_IS, AS_ROW, TRANSPOSED, Reasons, Report, Rule, place, size_of
 
 _TABLES = ("word_embeddings", "position_embeddings", "token_type_embeddings")
+_ATTENTION = (("w", "0.weight", TRANSPOSED), ("b", "0.bias", AS_IT_IS), ("u", "2.weight", AS_ROW))
 _REASONS: Reasons = (
     (r"(?:.*/)?(?:Adam|Adam_1|adam_m|adam_v)", "the optimiser's moments"),
     (r"(?:.*/)?(?:beta[12]_power|global_step|step|learning_rate)(?:_\d+)?", "the training's progress"),
@@ -65,6 +66,7 @@ def read(request: Request) -> Conversion:
     variables = Variables(open_checkpoint(request.source))
     folder = Path(request.source) if Path(request.source).is_dir() else Path(request.source).parent
     backbone = _backbone(variables, folder / "bert_config.json")
+    # TensorFlow doubles the slash after a scope with an empty name.
     attention = {re.sub("/+", "/", name): name for name in variables if name.startswith("round_attention/")}
     config = DialogueCSEConfig(
         encoder_config=backbone,
@@ -77,7 +79,10 @@ def read(request: Request) -> Conversion:
     DialogueCSEModel.prepare_tokenizer(tokenizer, config)
     model = DialogueCSEModel(config)
     report = Report(request.kind, request.source, config.model_type)
-    rules = [*_rules(backbone.num_hidden_layers), *_attention_rules(attention)]
+    rules = [*_rules(backbone.num_hidden_layers)]
+    for name, target, change in _ATTENTION:
+        if f"round_attention/{name}" in attention:
+            rules.append(Rule(attention[f"round_attention/{name}"], (f"heads.turns.{target}",), change))
     place(variables, rules, model.state_dict(), _REASONS, report)
     fit_vocabulary(model, tokenizer, report)
     report.notes.append("The program computes GELU by tanh, whatever its bert_config.json says: hidden_act gelu_new.")
@@ -120,11 +125,3 @@ def _rules(layers: int) -> Iterator[Rule]:
 def _normalisation(source: str, target: str) -> Iterator[Rule]:
     yield Rule(f"{source}/gamma", (f"{target}.weight",))
     yield Rule(f"{source}/beta", (f"{target}.bias",))
-
-
-def _attention_rules(names: Mapping[str, str]) -> Iterator[Rule]:
-    """Places the turn attention; TensorFlow doubles the slash after a scope with an empty name."""
-    targets = {"w": ("0.weight", TRANSPOSED), "b": ("0.bias", AS_IT_IS), "u": ("2.weight", AS_ROW)}
-    for name, (target, change) in targets.items():
-        if f"round_attention/{name}" in names:
-            yield Rule(names[f"round_attention/{name}"], (f"heads.turns.{target}",), change)

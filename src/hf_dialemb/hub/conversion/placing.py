@@ -42,11 +42,6 @@ class Report:
     unexpected: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    @property
-    def complete(self) -> bool:
-        """Whether nothing is missing or unexpected."""
-        return not self.missing and not self.unexpected
-
     def lines(self) -> Iterator[str]:
         """Yields a line for every key, then the sums."""
         for placed in self.used:
@@ -91,8 +86,7 @@ class Rule:
     change: Change = AS_IT_IS
 
 
-Reasons = Sequence[tuple[str, str]]
-"""Pattern that a whole key matches, and why such keys are dropped; the first that matches counts."""
+Reasons = Sequence[tuple[str, str]]  # a pattern that whole keys match, and why they are dropped; the first counts
 
 
 def place(

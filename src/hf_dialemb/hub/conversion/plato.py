@@ -23,7 +23,7 @@ from ...models.dial2vec import Dial2VecConfig, Dial2VecModel
 from ...models.errors import InputError
 from .assembly import Conversion, Request, fit_vocabulary, heads_of, vocabulary_in, wordpiece
 from .paddle_files import is_paddle, read_paddle
-from .placing import AS_IT_IS, IN_THREE, REVERSED, TRANSPOSED, TRANSPOSED_IN_THREE, Change, Report, Rule, place, size_of
+from .placing import AS_IT_IS, IN_THREE, REVERSED, TRANSPOSED, TRANSPOSED_IN_THREE, Report, Rule, place, size_of
 from .torch_files import read_module, read_tensors
 
 _PADDLE, _DIAL2VEC = "Model/UnifiedTransformer_0", "bert."
@@ -132,17 +132,12 @@ def _rules(prefix: str, paddle: bool, layers: int) -> Iterator[Rule]:
     for number in range(layers):
         for torch_name, paddle_name, names in _LAYER:
             for part, paddle_part in (("weight", "w_0"), ("bias", "b_0")):
-                change = _change(names, transposed=paddle and part == "weight" and "LayerNorm" not in paddle_name)
+                changes = (IN_THREE, TRANSPOSED_IN_THREE) if names == _QUERY_KEY_VALUE else (AS_IT_IS, TRANSPOSED)
+                change = changes[paddle and part == "weight" and "LayerNorm" not in paddle_name]
                 ported = f"layers.{number}.{torch_name}.{part}"
                 source = f"/TransformerBlock_{number}/{paddle_name}.{paddle_part}" if paddle else ported
                 targets = tuple(f"encoder.encoder.layer.{number}.{name}.{part}" for name in names)
                 yield Rule(prefix + source, targets, change)
-
-
-def _change(names: tuple[str, ...], transposed: bool) -> Change:
-    if names == _QUERY_KEY_VALUE:
-        return TRANSPOSED_IN_THREE if transposed else IN_THREE
-    return TRANSPOSED if transposed else AS_IT_IS
 
 
 def _read_source(path: Path) -> tuple[Mapping[str, Any], str | None]:

@@ -18,30 +18,20 @@ from ...models.encoder import DialogueEncoder, encode, set_template
 from ...runs.sentence_files import write_files_of_our_own, write_record
 from ..published_folder import PublishedFolder
 from .precision import AS_TRAINED, WeightForm
-from .verification import ENVIRONMENTS, compare, run_afresh
+from .verification import ENVIRONMENTS, compare, messages, run_afresh
 
-TOLERANCE = 1e-5
-"""Largest difference between two ways to load a checkpoint, relative to the largest value of the embeddings."""
+TOLERANCE = 1e-5  # largest difference between two ways to load a checkpoint, relative to the embeddings' largest value
 
+_CONTROL = ("assistant", "Hello [SEP] [unused10] <s> how can I help?")
 _PROBES = [
-    [
-        {"role": "user", "content": "I need a cheap hotel in the north."},
-        {"role": "assistant", "content": "For how many nights?"},
-    ],
-    [
-        {"role": "assistant", "content": "Hello [SEP] [unused10] <s> how can I help?"},
-        {"role": "user", "content": "My card was stolen!"},
-        {"role": "user", "content": "Please block it."},
-        {"role": "assistant", "content": "Done."},
-    ],
-    [{"role": "user", "content": "Good morning."}],
+    messages(("user", "I need a cheap hotel in the north."), ("assistant", "For how many nights?")),
+    messages(_CONTROL, ("user", "My card was stolen!"), ("user", "Please block it."), ("assistant", "Done.")),
+    messages(("user", "Good morning.")),
 ]
 
 _LOAD_MODEL = """
-import json, sys
-import numpy as np, torch
+import torch
 from transformers import AutoModel, AutoTokenizer
-path, probes, output = sys.argv[1], json.load(open(sys.argv[2])), sys.argv[3]
 model = AutoModel.from_pretrained(path, **OPTIONS).eval()
 tokenizer = AutoTokenizer.from_pretrained(path, **OPTIONS)
 batch = tokenizer.apply_chat_template(probes, return_dict=True, return_tensors="pt", padding=True, truncation=True)
@@ -50,10 +40,7 @@ with torch.inference_mode():
 """
 
 _LOAD_SENTENCE_TRANSFORMER = """
-import json, sys
-import numpy as np
 from sentence_transformers import SentenceTransformer
-path, probes, output = sys.argv[1], json.load(open(sys.argv[2])), sys.argv[3]
 np.savez(output, vectors=SentenceTransformer(path, device="cpu", **OPTIONS).encode(probes))
 """
 
@@ -101,6 +88,6 @@ def verify(folder: Path, model: DialogueEncoder, tokenizer: Any, tolerance: floa
     if model.config.role_alignment == "fixed":  # no template knows the released program's shifted roles
         turns = _PROBES[0] * (1 + model.config.max_tokens // 10)  # more than fit, of several lengths
         probes.append([{**turn, "content": f"{place}. {turn['content']}"} for place, turn in enumerate(turns)])
-    expected = encode(model, tokenizer, [Dialogue.from_messages(messages) for messages in probes])
+    expected = encode(model, tokenizer, [Dialogue.from_messages(probe) for probe in probes])
     for way, program in WAYS.items():
         yield compare(way, run_afresh(way, program, folder, probes)["vectors"], expected, tolerance)

@@ -30,7 +30,7 @@ from ...models.utterance import UtteranceEncoder
 from ...runs.sentence_files import write_record, write_sentence_files
 from ..published_folder import PublishedFolder
 from .precision import AS_TRAINED, WeightForm
-from .verification import WITHOUT_PACKAGE, compare, run_afresh
+from .verification import ARGUMENTS, WITHOUT_PACKAGE, compare, messages, run_afresh
 
 TOLERANCE = 1e-6  # largest difference from the vectors of the checkpoint, relative to their largest value
 
@@ -39,10 +39,8 @@ SETTINGS_FILE = PublishedFolder.SETTINGS
 _STALE = ("is_local", "local_files_only", "max_length")  # how this machine found the tokenizer, its limit of old
 
 _PROGRAM = """
-import json, sys
-import numpy as np, torch
+import torch
 from transformers import AutoModel, AutoTokenizer
-path, probes, output = sys.argv[1], json.load(open(sys.argv[2])), sys.argv[3]
 first = json.load(open(path + "/1_Pooling/config.json"))["pooling_mode_cls_token"]
 model, tokenizer = AutoModel.from_pretrained(path), AutoTokenizer.from_pretrained(path)
 def pooled(batch):
@@ -63,8 +61,7 @@ for way in ("SentenceTransformer, strings", "SentenceTransformer, messages"):
 np.savez(output, **vectors)
 """
 
-WAYS = {"package absent": WITHOUT_PACKAGE + _PROGRAM}
-"""The program that embeds probes in each way of loading; see `hf_dialemb.hub.forms.verification.run_afresh`."""
+WAYS = {"package absent": WITHOUT_PACKAGE + ARGUMENTS + _PROGRAM}  # one program for all ways of loading
 
 
 def write(
@@ -116,14 +113,12 @@ def _probes(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> dict[str, li
     """Makes what each way of loading shall read; see the module for what is left out where."""
     texts = ["I need a cheap hotel in the north.", " Größe?  40,\tbitte\n", "", "My card was stolen! " * max_tokens]
     control = [f"Hello {special} there" for special in special_texts(tokenizer)[:10]]
-    conversations = [
-        *([{"role": "user", "content": text}] for text in texts + control),
-        [{"role": "user", "content": texts[0]}, {"role": "assistant", "content": control[0]}],
-        [{"role": "user", "content": texts[-1]}, {"role": "assistant", "content": "Which card?"}],
-    ]
+    conversations = [messages(("user", text)) for text in texts + control]
+    conversations.append(messages(("user", texts[0]), ("assistant", control[0])))
+    conversations.append(messages(("user", texts[-1]), ("assistant", "Which card?")))
     rendered: Any = tokenizer.apply_chat_template(conversations, return_dict=True, tokenizer_kwargs={"verbose": False})
     lengths = map(len, rendered["input_ids"])
-    short = [messages for messages, length in zip(conversations, lengths, strict=True) if length <= max_tokens]
+    short = [turns for turns, length in zip(conversations, lengths, strict=True) if length <= max_tokens]
     return {
         "AutoModel, strings": texts,
         "AutoModel, messages": short,

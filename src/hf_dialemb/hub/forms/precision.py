@@ -12,14 +12,11 @@ from torch import nn
 
 from ...models.errors import InputError
 
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
-"""What the weights may be rounded to, by the names of the command line."""
-
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}  # by the names of the command line
 TOLERANCES = {torch.bfloat16: 1e-1, torch.float16: 2e-2}
 """Largest difference of embeddings that half precision may make, relative to their largest value.
 
-Some tens of times the rounding of one number (2^-8 and 2^-11). Each layer adds to it: transformers of six layers come
-to about 0.01 and 0.002, an LSTM over 160 words to ten times as much.
+Each layer adds its rounding: six layers of a transformer come to about 0.01 and 0.002, an LSTM to ten times as much.
 """
 
 _SIZE = re.compile(r"\d+(\.\d+)?(KB|MB|GB|TB)", re.IGNORECASE)

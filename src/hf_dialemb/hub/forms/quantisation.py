@@ -41,30 +41,23 @@ class TaskChoice:
     seeds: Sequence[int] = range(10)
 
 
-@dataclass(frozen=True)
-class LoadedTasks:
-    """What a choice stands for: a problem for each task."""
-
-    choice: TaskChoice
-    problems: Mapping[str, Problem]
-
-
-def load_problems(choice: TaskChoice | None) -> LoadedTasks | None:
-    """Loads tasks, so that a wrong one is found before long work; None stays None."""
+def load_problems(choice: TaskChoice | None) -> dict[str, Problem]:
+    """Loads the tasks of a choice, so that a wrong one is found before long work."""
     if choice is None:
-        return None
+        return {}
     from ...evaluation.tasks.registry import default_tasks, get_task, load_problem
 
     names = list(dict.fromkeys(choice.tasks or default_tasks(choice.corpus)))
     for name in names:
         if get_task(name).fine_tunes:
             raise InputError(f"task {name}: it fine-tunes, which an ONNX graph cannot; choose another task")
-    problems = {name: load_problem(name, choice.corpus, choice.data_dir, choice.split, choice.limit) for name in names}
-    return LoadedTasks(choice, problems)
+    return {name: load_problem(name, choice.corpus, choice.data_dir, choice.split, choice.limit) for name in names}
 
 
-def write_int8(folder: Path, utterances: bool, tasks: LoadedTasks | None = None) -> Iterator[str]:
-    """Quantises the graph of a published folder, and measures what that costs."""
+def write_int8(
+    folder: Path, utterances: bool, choice: TaskChoice | None = None, problems: Mapping[str, Problem] | None = None
+) -> Iterator[str]:
+    """Quantises the graph of a published folder, and measures what that costs, also by the problems of a choice."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     graphs = {"float32": PublishedFolder.ONNX, "int8": PublishedFolder.INT8}
@@ -79,12 +72,12 @@ def write_int8(folder: Path, utterances: bool, tasks: LoadedTasks | None = None)
             f"average, expected at least {LOWEST_COSINE}; publish without it"
         )
     sizes = {file: (folder / file).stat().st_size for file in graphs.values()}
-    figures = _figures(encoders, tasks)
+    figures = _figures(encoders, choice, problems) if choice and problems else []
     record = {
         "method": f"onnxruntime {version('onnxruntime')}, quantize_dynamic: 7-bit weights, per channel",
         "bytes": sizes,
         "cosine": {"texts": len(cosines), "mean": float(cosines.mean()), "min": float(cosines.min())},
-        "config": {name: problem.config for name, problem in tasks.problems.items()} if tasks else {},
+        "config": {name: problem.config for name, problem in (problems or {}).items()},
         "figures": figures,
     }
     write_record(folder / PublishedFolder.QUANTISATION, json.loads(json.dumps(record, default=str)))
@@ -111,16 +104,16 @@ def _cosines(encoders: Mapping[str, OnnxEncoder], utterances: bool) -> np.ndarra
     return cosines
 
 
-def _figures(encoders: Mapping[str, OnnxEncoder], tasks: LoadedTasks | None) -> list[dict[str, Any]]:
-    if tasks is None:
-        return []
+def _figures(
+    encoders: Mapping[str, OnnxEncoder], choice: TaskChoice, problems: Mapping[str, Problem]
+) -> list[dict[str, Any]]:
     from ...encoders.remembering import RememberingEncoder
     from ...evaluation.run import measure
 
-    choice, found = tasks.choice, {}
+    found = {}
     for name, encoder in encoders.items():
         remembering = RememberingEncoder(encoder)
-        rows = [row for problem in tasks.problems.values() for row in measure(remembering, problem, choice.seeds)]
+        rows = [row for problem in problems.values() for row in measure(remembering, problem, choice.seeds)]
         found[name] = {(row.task, row.metric, row.setting): row for row in rows}
     figures = []
     for place, row in found["float32"].items():

@@ -23,15 +23,13 @@ from ...models.ranker import Ranker
 from ...models.ranking import LoadedRanker, encode_contexts, encode_responses
 from . import custom_encoder
 from .precision import AS_TRAINED, WeightForm
-from .verification import ENVIRONMENTS, compare, run_afresh
+from .verification import ENVIRONMENTS, compare, messages, run_afresh
 
 TOLERANCE = 1e-6  # largest difference from the vectors of the checkpoint, relative to their largest value
 
 _PROGRAM = """
-import json, sys
-import numpy as np, torch
+import torch
 from transformers import AutoModel, AutoTokenizer
-path, probes, output = sys.argv[1], json.load(open(sys.argv[2])), sys.argv[3]
 contexts, responses = probes["contexts"], probes["responses"]
 model = AutoModel.from_pretrained(path, **OPTIONS).eval()
 tokenizer = AutoTokenizer.from_pretrained(path, **OPTIONS)
@@ -47,8 +45,7 @@ vectors["SentenceTransformer, responses"] = model.encode_document(responses)
 np.savez(output, **vectors)
 """
 
-WAYS = {where: beginning + _PROGRAM for where, beginning in ENVIRONMENTS.items()}
-"""Every way that a stranger may load such a checkpoint, as a program for a fresh process."""
+WAYS = {where: beginning + _PROGRAM for where, beginning in ENVIRONMENTS.items()}  # in which strangers may load it
 
 
 def write(model: Ranker, tokenizer: Any, folder: Path, weights: WeightForm = AS_TRAINED) -> None:  # noqa: ANN401
@@ -69,7 +66,7 @@ def verify(folder: Path, model: Ranker, tokenizer: Any, tolerance: float = TOLER
     probes, method = _probes(model, tokenizer), method_of(model)
     assert method is not None, "models of other makers are refused before"
     ranker = LoadedRanker(model, tokenizer, method)
-    turns = [Dialogue.from_messages(messages).turns for messages in probes["contexts"]]
+    turns = [Dialogue.from_messages(context).turns for context in probes["contexts"]]
     expected = {"contexts": encode_contexts(ranker, turns), "responses": encode_responses(ranker, probes["responses"])}
     for way, program in WAYS.items():
         for name, vectors in run_afresh(way, program, folder, probes).items():
@@ -85,12 +82,11 @@ def _probes(model: Ranker, tokenizer: Any) -> dict[str, list[Any]]:  # noqa: ANN
         " ".join(generator.choice(words, limit + 30))
         for limit in (model.config.max_context_tokens, model.config.max_response_tokens)
     )
-    conversations = [
-        [("user", " I need a cheap hotel in the north. "), ("assistant", "For how many nights?")],
-        [("assistant", "Größe?  40,\tbitte\n"), ("user", "My card was stolen!"), ("user", "Please block it.")],
-        [("user", "Good morning."), ("assistant", context)],
-        [("user", context), ("assistant", "Which card?"), ("user", context[: len(context) // 2])],
-        *([("user", text), ("assistant", text)] for text in control),
+    contexts = [
+        messages(("user", " I need a cheap hotel in the north. "), ("assistant", "For how many nights?")),
+        messages(("assistant", "Größe?  40,\tbitte\n"), ("user", "My card was stolen!"), ("user", "Please block it.")),
+        messages(("user", "Good morning."), ("assistant", context)),
+        messages(("user", context), ("assistant", "Which card?"), ("user", context[: len(context) // 2])),
+        *(messages(("user", text), ("assistant", text)) for text in control),
     ]
-    messages = [[{"role": role, "content": text} for role, text in turns] for turns in conversations]
-    return {"contexts": messages, "responses": ["Good morning.", "", " Größe?  40,\tbitte\n", response, *control]}
+    return {"contexts": contexts, "responses": ["Good morning.", "", " Größe?  40,\tbitte\n", response, *control]}

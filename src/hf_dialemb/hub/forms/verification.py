@@ -25,11 +25,21 @@ sys.meta_path.insert(0, _Blocked())
 """
 """What a program starts with that shall run as if this package were not installed."""
 
+ARGUMENTS = """
+import json, sys
+import numpy as np
+path, probes, output = sys.argv[1], json.load(open(sys.argv[2])), sys.argv[3]
+"""
 ENVIRONMENTS = {
-    "package imported": "import hf_dialemb\nOPTIONS = {}\n",
-    "package absent, trust_remote_code": WITHOUT_PACKAGE + "OPTIONS = {'trust_remote_code': True}\n",
+    "package imported": "import hf_dialemb\nOPTIONS = {}" + ARGUMENTS,
+    "package absent, trust_remote_code": WITHOUT_PACKAGE + "OPTIONS = {'trust_remote_code': True}" + ARGUMENTS,
 }
 """Where strangers load a model with code of its own, as the beginning of a program."""
+
+
+def messages(*turns: tuple[str, str]) -> list[dict[str, str]]:
+    """Makes chat messages of roles and contents."""
+    return [{"role": role, "content": content} for role, content in turns]
 
 
 def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, NDArray[np.float32]]:  # noqa: ANN401

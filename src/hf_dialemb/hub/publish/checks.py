@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -223,5 +223,4 @@ def _patterns(configs: Any) -> Iterator[str]:  # noqa: ANN401 - whatever YAML ca
         yield from _patterns(part.get("data_files", part.get("path")) if isinstance(part, dict) else part)
 
 
-_Check = Callable[[Path, str], Iterator[str]]
-_CHECKS: dict[str, _Check] = {"model": _check_model, "space": _check_space, "dataset": _check_dataset}
+_CHECKS = {"model": _check_model, "space": _check_space, "dataset": _check_dataset}

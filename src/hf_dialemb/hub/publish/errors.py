@@ -32,11 +32,7 @@ class GivenUpError(Exception):
 
 
 class PauseError(Exception):
-    """The Hub asks for a pause of so many seconds, which is too long to wait for."""
-
-    def __init__(self, seconds: int) -> None:
-        super().__init__(seconds)
-        self.seconds = seconds
+    """The Hub asks for a pause of so many seconds, its argument, which is too long to wait for."""
 
 
 def asked_pause(response: Any) -> int | None:  # noqa: ANN401 - a response of whichever HTTP library the Hub's client has
@@ -124,7 +120,7 @@ def _sentence(error: BaseException, repo_id: str) -> Exception:
         return _answered(response.status_code, str(getattr(error, "server_message", None) or ""), repo_id)
     said = _without_login(str(error))
     if isinstance(error, PauseError):
-        sentence = f"the Hub asks for a pause of {error.seconds} seconds: run the same command again then"
+        sentence = f"the Hub asks for a pause of {error.args[0]} seconds: run the same command again then"
     elif _is_lost(error):
         sentence = (
             f"the Hub at {constants.ENDPOINT} cannot be reached or broke off ({said or type(error).__name__}): check "

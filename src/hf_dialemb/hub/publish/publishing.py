@@ -58,8 +58,11 @@ def _published(given: Path, folder: Path, target: Target, dry_run: bool, verify:
     """Publishes ``folder``, which is what was given, or the Space that was written of it."""
     repo_id, files = target.name, files_of(folder)
     problems = check(folder, target.kind, repo_id.split("/")[1])
+    size = sum(file.size for file in files)
     if dry_run:
-        yield from _listed(files)
+        for file in files:
+            yield f"{'LFS' if file.large else '   '} {file.size:>14,} {file.path}"
+        yield f"{len(files):,} files, {size:,} bytes, {sum(file.large for file in files)} of them large (LFS)"
     for problem in problems:
         yield f"Refused: {problem}"
     if problems:
@@ -75,8 +78,7 @@ def _published(given: Path, folder: Path, target: Target, dry_run: bool, verify:
         if commit == before:
             yield f"Nothing has changed: {repo_id} has all of it already in commit {commit}"
         else:
-            size = f"{len(files):,} files ({sum(file.size for file in files):,} bytes)"
-            yield f"Published {size} as {target.kind} {repo_id}, commit {commit}"
+            yield f"Published {len(files):,} files ({size:,} bytes) as {target.kind} {repo_id}, commit {commit}"
         if verify:
             from .verification import verify_publication
 
@@ -95,13 +97,6 @@ def _check_name(repo_id: str, kind: str) -> None:
         raise InputError(f"--repo-id: {error}") from None
     if "/" not in repo_id:
         raise InputError(f"--repo-id: got '{repo_id}', expected an organisation or user and a name: org/{repo_id}")
-
-
-def _listed(files: list[PublishedFile]) -> Iterator[str]:
-    for file in files:
-        yield f"{'LFS' if file.large else '   '} {file.size:>14,} {file.path}"
-    large = sum(file.large for file in files)
-    yield f"{len(files):,} files, {sum(file.size for file in files):,} bytes, {large} of them large (LFS)"
 
 
 def _send(folder: Path, files: list[PublishedFile], target: Target) -> tuple[str, str, list[str]]:

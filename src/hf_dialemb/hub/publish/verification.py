@@ -9,17 +9,18 @@ from typing import Any
 
 from ...models.errors import InputError
 from ...models.shipped import sha256
+from ..forms import verification
+from ..forms.verification import messages
 from ..published_folder import PublishedFolder
 from .checks import PublishedFile
 
-TOLERANCE = 1e-5
-"""Largest difference between the embeddings of the folder and of the download, relative to their largest value."""
+TOLERANCE = 1e-5  # largest difference of embeddings of folder and download, relative to their largest value
 
 _TEXTS = ["I need a cheap hotel in the north.", "My card was stolen!", "Good morning."]
 _DIALOGUES = [
-    [{"role": "user", "content": _TEXTS[0]}, {"role": "assistant", "content": "For how many nights?"}],
-    [{"role": "assistant", "content": "Hello, how can I help?"}, {"role": "user", "content": _TEXTS[1]}],
-    [{"role": "user", "content": _TEXTS[2]}],
+    messages(("user", _TEXTS[0]), ("assistant", "For how many nights?")),
+    messages(("assistant", "Hello, how can I help?"), ("user", _TEXTS[1])),
+    messages(("user", _TEXTS[2])),
 ]
 
 
@@ -41,14 +42,12 @@ def verify_publication(folder: Path, files: list[PublishedFile], repo_id: str, k
 
 
 def _compare_embeddings(folder: Path, downloaded: Path) -> Iterator[str]:
-    from ..forms.verification import compare, run_afresh
-
     programs, probes = _ways(folder)
-    expected = run_afresh("the folder", next(iter(programs.values())), folder, probes)
+    expected = verification.run_afresh("the folder", next(iter(programs.values())), folder, probes)
     for way, program in programs.items():
-        found = run_afresh(way, program, downloaded, probes)
+        found = verification.run_afresh(way, program, downloaded, probes)
         for name, vectors in found.items():
-            yield compare(f"{name}, {way}, downloaded", vectors, expected[name], TOLERANCE)
+            yield verification.compare(f"{name}, {way}, downloaded", vectors, expected[name], TOLERANCE)
 
 
 def _ways(folder: Path) -> tuple[dict[str, str], Any]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-DECIMALS = 9
-"""Scores are compared after rounding: equal vectors then tie, whatever the order in which a product was summed."""
+DECIMALS = 9  # scores are compared after rounding: equal vectors then tie, however a product was summed
 
 
 def ndcg_scores(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> dict[str, float]:

@@ -11,9 +11,7 @@ from ..ranks import expected_recall, expected_reciprocal_rank, places
 
 SIZES = (2, 10)  # among how many candidates recall is measured, beside all of them, as the literature on Ubuntu does
 KS = (1, 2, 5)  # among how many first candidates the true one is looked for
-
-EXPECTED, OFFICIAL = "expected", "official"
-"""What becomes of ties: the mean over all orders of those that tie, or a success."""
+EXPECTED, OFFICIAL = "expected", "official"  # what becomes of ties: the mean over all orders of them, or a success
 
 
 def next_utterance_scores(

@@ -38,10 +38,9 @@ def prototype_classification(
         if len(shape) != 2 or names.shape != shape[:1] or not shape[0]:
             raise ValueError(f"{name}: got shapes {shape} and {names.shape}, expected (N, D) and (N,) with N > 0")
         vectors.append(directions(name, values))
-    if vectors[0].shape[1] != vectors[1].shape[1]:
-        raise ValueError(
-            f"supports and queries: got widths {vectors[0].shape[1]} and {vectors[1].shape[1]}, expected one width"
-        )
+    width, other = (each.shape[1] for each in vectors)
+    if width != other:
+        raise ValueError(f"supports and queries: got widths {width} and {other}, expected one width")
     labels, prototypes = class_means(vectors[0], known)
     check_supported("query_labels", true, labels)
     if unit_prototypes:

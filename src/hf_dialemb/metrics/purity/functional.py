@@ -20,17 +20,16 @@ def purity(labels: ArrayLike, clusters: ArrayLike) -> float:
     Labels and clusters are strings or integers, ``(N,)`` each, N >= 1; else a ValueError. One cluster per item gives 1,
     so compare only equal numbers of clusters.
     """
-    label_codes, cluster_codes = _coded_pair(labels, clusters)
-    width = int(label_codes.max()) + 1
-    cells = np.bincount(cluster_codes * width + label_codes, minlength=(int(cluster_codes.max()) + 1) * width)
-    return float(cells.reshape(-1, width).max(axis=1).sum() / len(label_codes))
+    from sklearn.metrics.cluster import contingency_matrix
+
+    counts = contingency_matrix(*_coded_pair(labels, clusters))
+    return float(counts.max(axis=0).sum() / counts.sum())
 
 
 def normalized_mutual_information(labels: ArrayLike, clusters: ArrayLike) -> float:
-    """Computes the mutual information of labels and clusters over the mean of their entropies.
+    """Computes the mutual information of labels and clusters over the mean of their entropies, in ``[0, 1]``.
 
-    It takes and raises what `purity` does; in ``[0, 1]``, 1 where partitions are equal, also if both have a single
-    part.
+    It takes and raises what `purity` does, and is 1 where the partitions are equal, also if both have a single part.
     """
     from sklearn.metrics import normalized_mutual_info_score
 

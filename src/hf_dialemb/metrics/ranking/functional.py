@@ -36,11 +36,8 @@ def ranking_scores(query: ArrayLike, candidates: ArrayLike, relevant: ArrayLike)
     if wanted.all() or not wanted.any():
         raise ValueError("relevant: got candidates of one kind, expected relevant and irrelevant ones; leave it out")
     scores = np.rint(offered @ asked[0] * COSINE_STEPS)
-    ordered, positives = np.sort(scores), np.sort(scores[wanted])
-    return {
-        "average_precision": average_precision(ordered, positives),
-        "reciprocal_rank": reciprocal_rank(ordered, positives),
-    }
+    both = np.sort(scores), np.sort(scores[wanted])
+    return {"average_precision": average_precision(*both), "reciprocal_rank": reciprocal_rank(*both)}
 
 
 def mean_ranking_scores(

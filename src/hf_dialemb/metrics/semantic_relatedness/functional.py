@@ -20,8 +20,9 @@ def relatedness_scores(
 ) -> dict[str, float]:
     """Computes both forms, whose arguments it takes.
 
-    Returns what `query_relatedness` does; ``pair_spearman``, the mean over draws, ``pair_spearman_std``, its sample
-    standard deviation (0 for a single draw), and ``pair_undefined``, how many draws count as 0.
+    Returns what `query_relatedness` does, and over the draws of pairs ``pair_spearman``, the mean,
+    ``pair_spearman_std``, the sample standard deviation (0 for a single draw), and ``pair_undefined``, how many count
+    as 0.
     """
     pairs = pair_relatedness(embeddings, labels, seeds)
     draws = pairs["spearman"]

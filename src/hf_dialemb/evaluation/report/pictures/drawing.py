@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ....corpora.show import visible
 from ....runs.files import write_atomically
 
@@ -42,13 +39,6 @@ def short_model(name: str, length: int = 40) -> str:
     name = visible(name)
     short = name if len(name) <= length else name.rstrip("/").rsplit("/", 1)[-1]
     return short if len(short) <= length else f"…{short[-(length - 1) :]}"
-
-
-def sampled(rows: Sequence[int], most: int) -> NDArray[np.intp]:
-    """Draws at most so many rows, always the same, in their order."""
-    if len(rows) <= most:
-        return np.array(rows, dtype=np.intp)
-    return np.sort(np.random.default_rng(0).choice(rows, most, replace=False)).astype(np.intp)
 
 
 def plain_axes(axes: Any, grid: str, *hidden: str) -> None:  # noqa: ANN401

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from ....corpora.audit.histograms import check_drawing, new_figure
 from ....models.errors import InputError
-from .drawing import COLOURS, DARK_GREY, legend, note, sampled, save, shortened, style, title
+from ...tasks.sampling import fixed_sample
+from .drawing import COLOURS, DARK_GREY, legend, note, save, shortened, style, title
 from .projections import METHODS, check_labelled, largest_labels, mean_directions, project_to_sphere, umap_or_pca
 
 MAX_CELLS = 12  # labels that get a cell: the largest; the items of all others are left out
@@ -39,7 +40,7 @@ def spherical_voronoi(
     check_drawing()
     check_labelled(embeddings, labels)
     counts, largest = Counter(labels), set(largest_labels(labels, MAX_CELLS))
-    rows = sampled([row for row, label in enumerate(labels) if label in largest], MAX_POINTS)
+    rows = fixed_sample([row for row, label in enumerate(labels) if label in largest], MAX_POINTS)
     kept = [labels[row] for row in rows]
     names = largest_labels(kept, MAX_CELLS)  # the sample can miss a label that is far smaller than the others
     if len(names) < _FEWEST_CELLS:
