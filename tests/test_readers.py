@@ -20,7 +20,7 @@ from hf_dialemb.models.errors import InputError
 
 HERE = Path(__file__).parent
 FILES, EXPECTED = HERE / "corpora_files", HERE / "corpora_expected"
-NAMES = [name for name in CORPORA if name != "sample"]
+NAMES = [name for name in CORPORA if name not in ("sample", "star_small")]
 LONG = "so long " * 25_000
 WRONG = [None, "", "?", " ", 0, -1.5, True, [], {}, [[]], [None], {"": None}, LONG, "\ud800"]
 

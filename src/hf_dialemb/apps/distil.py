@@ -90,25 +90,32 @@ def distil(
     tokens = [each.ids for each in tokenizer.encode_batch(texts, add_special_tokens=False)]
     kept = [row for row, ids in enumerate(tokens) if ids]
     table = learn_table(alone, [tokens[row] for row in kept], vectors[kept], dimensions, passes, seed)
+    settings = {"dimensions": dimensions, "passes": passes, "seed": seed, "exclude": chosen.exclude}
+    report = {"seconds": time.time() - started, "texts": len(kept)}
+    _write(output, table, tokenizer, teacher, corpora, settings, report)
+    return EncoderRun(output)
+
+
+def _write(
+    output: Path,
+    table: Vectors,
+    tokenizer: Any,  # noqa: ANN401
+    teacher: str,
+    corpora: Sequence[str],
+    settings: dict[str, Any],
+    report: dict[str, Any],
+) -> None:
+    """Writes the run's folder, whole or not at all."""
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
         run = RunFolder(Path(temporary) / "run")
         write_static(run.path, table, tokenizer)
         learnt = {"/".join(filter(None, each)) for each in sets_behind(teacher)} | set(corpora)
-        settings: dict[str, Any] = {
-            "method": "distilled",
-            "backbone": teacher,
-            "corpus": sorted(learnt),
-            "train_split": "all",
-            "exclude": chosen.exclude,
-        }
-        settings |= {"dimensions": dimensions, "passes": passes, "seed": seed, "checkpoint_selection": "last"}
-        write_json_atomically(run.settings_file, without_places(settings))
+        told = {"method": "distilled", "backbone": teacher, "corpus": sorted(learnt), "train_split": "all", **settings}
+        write_json_atomically(run.settings_file, without_places({**told, "checkpoint_selection": "last"}))
         behind = trainings_behind(Path(teacher)) if RunFolder(Path(teacher)).complete else []
-        report = {"seconds": time.time() - started, "texts": len(kept), "trainings": behind, "unrecorded": []}
-        write_json_atomically(run.report_file, report)
+        write_json_atomically(run.report_file, {**report, "trainings": behind, "unrecorded": []})
         run.path.replace(output)
-    return EncoderRun(output)
 
 
 def sample_texts(dialogues: Sequence[Dialogue], seed: int) -> list[str]:

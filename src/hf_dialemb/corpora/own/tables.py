@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from ...models.dialogue import ROLES
 from ...models.errors import InputError
@@ -107,8 +105,10 @@ def _delimiter(head: str, usual: str) -> str:
     return usual if counts[usual] > 1 else max(counts, key=counts.__getitem__)
 
 
-def _order(path: Path, rows: Iterator[Row], layout: Layout, notes: Notes) -> NDArray[np.intp] | None:
+def _order(path: Path, rows: Iterator[Row], layout: Layout, notes: Notes) -> list[int] | None:
     """Finds in which order rows are to be read; None where they stand in it."""
+    import numpy as np
+
     ranks, times = [], []
     seen: dict[str, int] = {}
     before = ""
@@ -121,17 +121,18 @@ def _order(path: Path, rows: Iterator[Row], layout: Layout, notes: Notes) -> NDA
     moments = _moments(times) if any(times) else np.zeros(len(rank))
     unknown = np.unique(rank[np.isnan(moments)])
     moments = np.where(np.isin(rank, unknown), 0, moments)
-    order: NDArray[np.intp] = np.lexsort((np.arange(len(rank)), moments, rank))
+    order: list[int] = np.lexsort((np.arange(len(rank)), moments, rank)).tolist()
     later = np.argsort(rank, kind="stable")
     swapped = np.unique(rank[later][1:][(np.diff(moments[later]) < 0) & (np.diff(rank[later]) == 0)]).size
     for count, done in ((apart, "whose rows stood apart put together"), (swapped, "sorted by time")):
         if count:
             notes.add(f"{count:,} dialogue{'' if count == 1 else 's'} {done}", str(path))
-    return None if np.array_equal(order, np.arange(len(order))) else order
+    return None if order == list(range(len(order))) else order
 
 
-def _moments(times: Sequence[str]) -> NDArray[np.float64]:
-    """Reads times: seconds since some moment, or NaN for what is no time."""
+def _moments(times: Sequence[str]) -> Any:  # noqa: ANN401 - NumPy, which is imported where it is needed
+    """Reads times: seconds since some moment, (N,) float64, or NaN for what is no time."""
+    import numpy as np
     import pandas
 
     numbers = pandas.to_numeric(pandas.Series(times), errors="coerce").to_numpy(dtype=np.float64)
@@ -141,7 +142,7 @@ def _moments(times: Sequence[str]) -> NDArray[np.float64]:
     return np.where(found.isna(), np.nan, found.astype("int64") / 1e9)
 
 
-def _drafts(path: Path, body: Rows, layout: Layout, order: NDArray[np.intp] | None, notes: Notes) -> Iterator[Draft]:
+def _drafts(path: Path, body: Rows, layout: Layout, order: list[int] | None, notes: Notes) -> Iterator[Draft]:
     rows = body(notes)
     if order is not None:
         kept = list(rows)

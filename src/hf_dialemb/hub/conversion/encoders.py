@@ -67,7 +67,10 @@ def _read(request: Request, layout: SentenceLayout) -> Conversion:
     config = config_class(encoder_config=backbone, **settings)
     limit = getattr(backbone, "max_position_embeddings", None)
     if limit is not None:  # a configuration's default may be more than the backbone has positions for
-        config.max_tokens = min(config.max_tokens, limit - position_offset(backbone))
+        limit -= position_offset(backbone)
+        config.max_tokens = min(config.max_tokens, limit)
+    if layout.max_tokens is None:
+        config.fit(limit, name)
     model_class: Any = method.model_class
     model_class.prepare_tokenizer(tokenizer, config)
     model: BackboneModel = model_class(config)
