@@ -3,8 +3,8 @@
 from hf_dialemb.models.dialogue import Dialogue, Turn
 
 
-def dialogue(*contents):
-    return Dialogue(tuple(Turn(("user", "assistant")[place % 2], content) for place, content in enumerate(contents)))
+def dialogue(*contents, roles=("user", "assistant")):
+    return Dialogue(tuple(Turn(roles[place % len(roles)], content) for place, content in enumerate(contents)))
 
 
 DIALOGUES = [
