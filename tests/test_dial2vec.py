@@ -1,11 +1,9 @@
-"""The model: what it equals, what does not change it, and what its settings do."""
-
-from __future__ import annotations
+"""The model: what it equals, what does not change it, what its settings do, and what it learns from."""
 
 import numpy as np
 import pytest
 import torch
-from matching_reference import reference_representations
+from talks import dialogue
 from transformers import AutoModel, AutoTokenizer
 
 from hf_dialemb.models.dial2vec import Dial2VecConfig, Dial2VecExamples, Dial2VecModel, collate
@@ -13,8 +11,15 @@ from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn
 from hf_dialemb.models.encoder import encode
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation, tokenize
+from hf_dialemb.models.matching import speaker_representations
 
-FAMILIES = ["bert", "roberta", "mpnet", "distilbert", "modernbert"]
+
+def make(backbone, **settings):
+    """A model whose tables of turns and roles say something."""
+    model, tokenizer = Dial2VecModel.from_backbone(backbone, **settings)
+    torch.nn.init.normal_(model.turn_embeddings.weight)
+    torch.nn.init.normal_(model.role_embeddings.weight)
+    return model, tokenizer
 
 
 def rendered(model, tokenizer, dialogues):
@@ -24,50 +29,25 @@ def rendered(model, tokenizer, dialogues):
         return model(**batch)
 
 
-def with_random_tables(model):
-    torch.nn.init.normal_(model.turn_embeddings.weight)
-    torch.nn.init.normal_(model.role_embeddings.weight)
-    return model
-
-
-def dialogue(*turns: str, roles: tuple[str, ...] = ROLES[:2]) -> Dialogue:
-    return Dialogue.from_messages([{"role": roles[i % len(roles)], "content": turn} for i, turn in enumerate(turns)])
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_untrained_it_equals_its_backbone(tiny_backbones, family):
-    model, tokenizer = Dial2VecModel.from_backbone(tiny_backbones[family], pooling="mean")
+@pytest.mark.parametrize("family", ["bert", "roberta", "mpnet", "distilbert", "modernbert"])
+def test_untrained_it_equals_its_backbone_and_markers_are_roles_and_turns(tiny_backbones, family, sample_dialogues):
     texts = ["i need a hotel in the north", "for how many nights?"]
-    plain, words = (
-        AutoModel.from_pretrained(tiny_backbones[family]).eval(),
-        AutoTokenizer.from_pretrained(tiny_backbones[family]),
-    )
-    ids = [
-        words.cls_token_id,
-        *(i for t in texts for i in words(t, add_special_tokens=False)["input_ids"]),
-        words.sep_token_id,
-    ]
+    plain = AutoModel.from_pretrained(tiny_backbones[family]).eval()
+    words = AutoTokenizer.from_pretrained(tiny_backbones[family])
+    said = [token for text in texts for token in words(text, add_special_tokens=False)["input_ids"]]
     with torch.inference_mode():
-        expected = plain(torch.tensor([ids])).last_hidden_state.mean(1).numpy()
-    assert np.abs(encode(model, tokenizer, [dialogue(*texts)]) - expected).max() < 1e-5
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_markers_give_the_same_numbers_as_explicit_roles_and_turns(tiny_backbones, family, sample_dialogues):
-    model, tokenizer = Dial2VecModel.from_backbone(tiny_backbones[family])
-    with_random_tables(model)
-    output = rendered(model, tokenizer, sample_dialogues[:6])
+        ids = torch.tensor([[words.cls_token_id, *said, words.sep_token_id]])
+        expected = plain(ids).last_hidden_state.mean(1).numpy()
+    untrained = Dial2VecModel.from_backbone(tiny_backbones[family], pooling="mean")
+    assert np.abs(encode(*untrained, [dialogue(*texts)]) - expected).max() < 1e-5
+    model, tokenizer = make(tiny_backbones[family])
     explicit = encode(model, tokenizer, sample_dialogues[:6])
-    if family == "bert":
-        tokenizer.padding_side = "left"
-        left = rendered(model, tokenizer, sample_dialogues[:6])
-        assert torch.allclose(left.pooler_output, output.pooler_output, atol=1e-5)
-    assert np.abs(output.pooler_output.numpy() - explicit).max() < 1e-5 * np.abs(explicit).max()
+    found = rendered(model, tokenizer, sample_dialogues[:6]).pooler_output.numpy()
+    assert np.abs(found - explicit).max() < 1e-5 * np.abs(explicit).max()
 
 
 def test_control_tokens_in_a_users_text_are_only_text(tiny_bert):
-    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert)
-    with_random_tables(model)
+    model, tokenizer = make(tiny_bert)
     honest = [dialogue("my code is [SEP] [unused11]", "fine [CLS]")]
     output = rendered(model, tokenizer, honest)
     assert torch.allclose(output.pooler_output, torch.from_numpy(encode(model, tokenizer, honest)), atol=1e-5)
@@ -77,19 +57,13 @@ def test_control_tokens_in_a_users_text_are_only_text(tiny_bert):
 
 
 @pytest.mark.parametrize("pooling", ["interlocutor", "mean"])
-def test_order_and_company_in_a_batch_change_nothing(tiny_bert, sample_dialogues, pooling):
-    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert, pooling=pooling)
-    with_random_tables(model)
+def test_order_and_company_change_nothing_and_the_centre_is_taken_off(tiny_bert, sample_dialogues, pooling):
+    model, tokenizer = make(tiny_bert, pooling=pooling)
     together = encode(model, tokenizer, sample_dialogues[:9], batch_size=4)
-    alone = np.concatenate([encode(model, tokenizer, [d]) for d in sample_dialogues[:9]])
+    alone = np.concatenate([encode(model, tokenizer, [each]) for each in sample_dialogues[:9]])
     backwards = encode(model, tokenizer, sample_dialogues[:9][::-1], batch_size=9)[::-1]
     assert np.abs(together - alone).max() < 1e-5 * np.abs(alone).max()
     assert np.abs(together - backwards).max() < 1e-5 * np.abs(alone).max()
-
-
-@pytest.mark.parametrize("pooling", ["mean", "interlocutor"])
-def test_the_centre_is_taken_off_every_embedding(tiny_bert, sample_dialogues, pooling):
-    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert, pooling=pooling)
     before = rendered(model, tokenizer, sample_dialogues[:3])
     model.center.copy_(torch.arange(16.0))
     after = rendered(model, tokenizer, sample_dialogues[:3])
@@ -103,24 +77,95 @@ def test_a_dialogue_is_the_sum_of_its_speakers(tiny_bert, sample_dialogues):
     assert output.role_embeddings.shape == (3, 3, 16)
     assert torch.allclose(output.role_embeddings.sum(1), output.pooler_output)
     assert torch.equal(output.role_embeddings[:, 2], torch.zeros(3, 16))  # nobody spoke as the third
+    texts = ["i need a taxi", "where to?", "the station"]  # untrained, the role table is zero: roles look alike
+    ours, swapped = (
+        rendered(model, tokenizer, [dialogue(*texts, roles=roles)]).role_embeddings
+        for roles in (("user", "assistant"), ("assistant", "user"))
+    )
+    assert torch.allclose(ours[:, :2], swapped[:, :2].flip(1), atol=1e-6)
 
 
-def test_swapping_the_speakers_swaps_their_embeddings_while_roles_look_alike(tiny_bert):
-    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert)  # untrained: the role table is zero
-    texts = ["i need a taxi", "where to?", "the station"]
-    ours = rendered(model, tokenizer, [dialogue(*texts)]).role_embeddings
-    swapped = rendered(model, tokenizer, [dialogue(*texts, roles=("assistant", "user"))]).role_embeddings
-    assert torch.allclose(ours, swapped.flip(1), atol=1e-6)
+def reference_representations(hidden, mask, role_ids, turn_ids, num_roles, window):
+    """The interaction as the paper writes it (equations 1 to 3): n x n matrices, one dialogue and speaker at a time."""
+    own = torch.zeros(hidden.shape[0], num_roles, hidden.shape[2], dtype=hidden.dtype)
+    cross = torch.zeros_like(own)
+    for b in range(hidden.shape[0]):
+        near = (turn_ids[b][:, None] - turn_ids[b][None, :]).abs() <= window
+        for role in range(num_roles):
+            a = ((role_ids[b] == role) & mask[b].bool()).to(hidden.dtype)
+            rest = ((role_ids[b] != role) & mask[b].bool()).to(hidden.dtype)
+            ea, eb = hidden[b] * a[:, None], hidden[b] * rest[:, None]  # (L, D)
+            w = (ea @ eb.T) * near  # (L, L) rows: own tokens, columns: the others' tokens
+            own[b, role] = ea.sum(0) / a.sum().clamp(min=1)
+            cross[b, role] = (w.T @ ea).sum(0)  # the sum over the others' positions; the mean differs by a factor
+    return own, cross
+
+
+def random_batch(num_roles: int, one_sided: bool = False, length: int = 40):
+    generator = torch.Generator().manual_seed(0)
+    hidden = torch.randn(3, length, 7, generator=generator, dtype=torch.float64)
+    turn_ids = torch.randint(0, 2, (3, length), generator=generator).cumsum(1)
+    speaker = torch.randint(0, 1 if one_sided else num_roles, (3, int(turn_ids.max()) + 1), generator=generator)
+    mask = torch.ones(3, length, dtype=torch.long)
+    mask[1, length // 2 :] = 0
+    mask[2, 3:] = 0
+    return hidden, mask, speaker.gather(1, turn_ids), turn_ids
+
+
+def assert_near(found: torch.Tensor, expected: torch.Tensor, tolerance: float = 1e-10) -> None:
+    assert (found - expected).abs().max() / expected.abs().max().clamp(min=1) < tolerance
+
+
+@pytest.mark.parametrize("num_roles", [2, 3, 4, 5])
+@pytest.mark.parametrize("window", [0, 1, 2, 5, 10, 1000])
+def test_the_interaction_equals_the_matrices_in_value_and_gradient(num_roles, window):
+    hidden, *layout = random_batch(num_roles)
+    weights = torch.randn(2, 3, num_roles, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(9))
+    leaves = [hidden.clone().requires_grad_() for _ in range(2)]
+    found = torch.stack(speaker_representations(leaves[0], *layout, num_roles, window)[:2])
+    expected = torch.stack(reference_representations(leaves[1], *layout, num_roles, window))
+    for values in (found, expected):
+        (values * weights).sum().backward()
+    assert_near(found[0], expected[0])
+    assert_near(found[1], expected[1])
+    assert_near(leaves[0].grad, leaves[1].grad)
+    assert leaves[1].grad.abs().max() > 0.1  # the comparison is not one of zeros
+
+
+@pytest.mark.parametrize("num_roles", [2, 5])
+def test_one_sided_dialogues_have_exactly_zero_cross_representations(num_roles):
+    own, cross, present = speaker_representations(*random_batch(num_roles, one_sided=True), num_roles, 10)
+    assert torch.equal(cross, torch.zeros_like(cross))
+    assert present.tolist() == [[True] + [False] * (num_roles - 1)] * 3
+    assert own[:, 0].abs().min() > 0
+    assert torch.equal(own[:, 1:], torch.zeros_like(own[:, 1:]))
+
+
+def test_padding_and_numbering_backwards_change_no_interaction_and_swapped_speakers_swap():
+    hidden, mask, role_ids, turn_ids = random_batch(2)
+    whole = speaker_representations(hidden, mask, role_ids, turn_ids, 2, 3)
+    short = speaker_representations(*(each[1:2, :20] for each in (hidden, mask, role_ids, turn_ids)), 2, 3)
+    backwards = speaker_representations(hidden, mask, role_ids, turn_ids.max() - turn_ids, 2, 3)
+    swapped = speaker_representations(hidden, mask, 1 - role_ids, turn_ids, 2, 3)
+    for kind in (0, 1):
+        assert_near(short[kind], whole[kind][1:2], 1e-12)
+        assert_near(backwards[kind], whole[kind])
+        assert torch.allclose(whole[kind], swapped[kind].flip(1), atol=1e-12)
+
+
+def test_memory_and_time_do_not_hold_n_by_n_matrices():
+    length = 200_000  # n x n in float32 would be 160 GB
+    turn_ids = (torch.arange(length) // 20).unsqueeze(0)
+    own, _, _ = speaker_representations(torch.ones(1, length, 2), torch.ones(1, length), turn_ids % 2, turn_ids, 2, 10)
+    assert torch.allclose(own, torch.ones(1, 2, 2))
 
 
 @pytest.mark.parametrize("num_roles", [2, 3, 5])
 def test_the_loss_equals_the_papers_formula(tiny_bert, num_roles):
-    roles = ROLES[:num_roles]
-    dialogues = [
-        dialogue(*(f"{word} {n} things" for n in range(7)), roles=roles) for word in ("red", "blue", "green", "old")
-    ]
-    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert, num_roles=num_roles, num_negatives=3, window=2)
-    with_random_tables(model).double()
+    words = ("red", "blue", "green", "old")
+    dialogues = [dialogue(*(f"{word} {n} things" for n in range(7)), roles=ROLES[:num_roles]) for word in words]
+    model, tokenizer = make(tiny_bert, num_roles=num_roles, num_negatives=3, window=2)
+    model.double()
     examples = Dial2VecExamples(dialogues, model.config, seed=0)
     batch = collate([examples.example(0, i) for i in range(5)], tokenizer, model.config, Truncation())
     assert batch["input_ids"].shape[:2] == (5, 4)
@@ -154,66 +199,49 @@ def test_frozen_layers_record_no_gradient_and_do_not_learn(tiny_bert, sample_dia
     assert all(".layer.1." in name for name in learning)
 
 
-def test_examples_are_a_pure_function_of_seed_epoch_and_index(sample_dialogues):
-    config = Dial2VecConfig(num_negatives=4)
-    one, two = (Dial2VecExamples(sample_dialogues, config, seed=3) for _ in range(2))
-    assert one.example(1, 5) == two.example(1, 5)
-    assert [one.example(0, i) for i in (4, 2)] == [two.example(0, i) for i in (4, 2)]
-    assert one.example(0, 5) != one.example(1, 5)
-    assert one.example(0, 5) != Dial2VecExamples(sample_dialogues, config, seed=4).example(0, 5)
-    frozen = Dial2VecExamples(sample_dialogues, Dial2VecConfig(num_negatives=4, negatives="frozen"), seed=3)
-    assert frozen.example(0, 5) == frozen.example(7, 5)
+def drawn(dialogues, index=0, epoch=0, **settings):
+    """The dialogue of an example, and its corruptions."""
+    intact, *corrupted = Dial2VecExamples(dialogues, Dial2VecConfig(**settings), seed=0).example(epoch, index)
+    return intact, corrupted
 
 
 def test_negatives_keep_the_anchor_and_replace_the_rest_from_other_dialogues(sample_dialogues):
     examples = Dial2VecExamples(sample_dialogues, Dial2VecConfig(num_negatives=6), seed=0)
     assert len(examples) == 2 * len(sample_dialogues)  # one example per dialogue and anchor role
-    anchors = set()
+    sources = {}
+    for number, other in enumerate(sample_dialogues):
+        for turn in other.turns:
+            sources.setdefault((turn.role, turn.content), set()).add(number)
     for index in range(20):
         intact, *corrupted = examples.example(0, index)
-        anchor = examples.items[index][1]
-        anchors.add(anchor)
-        sources = {}
-        for number, other in enumerate(sample_dialogues):
-            for turn in other.turns:
-                sources.setdefault((turn.role, turn.content), set()).add(number)
         for copy in corrupted:
             assert [turn.role for turn in copy.turns] == [turn.role for turn in intact.turns]
             for before, after in zip(intact.turns, copy.turns, strict=True):
-                if before.role == anchor:
+                if before.role == examples.items[index][1]:
                     assert after == before
                 else:
                     assert sources[(after.role, after.content)] - {sample_dialogues.index(intact)}
-    assert anchors == {"user", "assistant"}
+    assert {examples.items[index][1] for index in range(20)} == {"user", "assistant"}
 
 
-def test_officially_a_dialogue_may_be_corrupted_by_its_own_words():
+def test_pools_of_negatives():
     said = [dialogue(f"a{number}", f"b{number}") for number in range(3)]
-    texts = {}
-    for pool in ("official", "others"):
-        config = Dial2VecConfig(num_negatives=40, **({"negative_pool": pool} if pool == "official" else {}))
-        intact, *corrupted = Dial2VecExamples(said, config, seed=0).example(0, 0)
-        texts[pool] = {turn.content for copy in corrupted for turn in copy.turns} - {intact.turns[0].content}
-    assert texts == {"official": {"b0", "b1", "b2"}, "others": {"b1", "b2"}}
-
-
-def test_a_role_that_nobody_else_has_is_replaced_by_what_any_other_says():
-    three = Dialogue((*dialogue("a0", "b0").turns, Turn("speaker_3", "c0")))
-    examples = Dial2VecExamples([three, dialogue("a1", "b1")], Dial2VecConfig(num_roles=3, num_negatives=30), seed=0)
-    _, *corrupted = examples.example(0, 0)
+    for pool, expected in (({}, {"b1", "b2"}), ({"negative_pool": "official"}, {"b0", "b1", "b2"})):
+        _, corrupted = drawn(said, num_negatives=40, **pool)
+        assert {turn.content for copy in corrupted for turn in copy.turns} - {"a0"} == expected
+    three = Dialogue((*dialogue("a0", "b0").turns, Turn("speaker_3", "c0")))  # nobody else has this role
+    _, corrupted = drawn([three, dialogue("a1", "b1")], num_roles=3, num_negatives=30)
     assert {copy.turns[2].content for copy in corrupted} == {"a1", "b1"}
 
 
-def test_random_anchor_gives_one_example_per_dialogue(sample_dialogues):
+def test_frozen_negatives_and_a_random_anchor(sample_dialogues):
+    settings = {"num_negatives": 4, "negatives": "frozen"}
+    assert drawn(sample_dialogues, 5, **settings) == drawn(sample_dialogues, 5, epoch=7, **settings)
     config = Dial2VecConfig(num_negatives=8, anchor="random")
-    examples = Dial2VecExamples(sample_dialogues, config, seed=0)
-    assert len(examples) == len(sample_dialogues)
-    intact, *corrupted = examples.example(0, 0)
-    kept = {
-        tuple(t.role for t, u in zip(copy.turns, intact.turns, strict=True) if t.content == u.content)
-        for copy in corrupted
-    }
-    assert {role for roles in kept for role in roles} == {"user", "assistant"}
+    assert len(Dial2VecExamples(sample_dialogues, config, seed=0)) == len(sample_dialogues)
+    intact, corrupted = drawn(sample_dialogues, num_negatives=8, anchor="random")
+    pairs = [pair for copy in corrupted for pair in zip(copy.turns, intact.turns, strict=True)]
+    assert {one.role for one, other in pairs if one.content == other.content} == {"user", "assistant"}
 
 
 def test_one_speaker_or_one_dialogue_cannot_be_learnt_from(sample_dialogues):
@@ -223,25 +251,9 @@ def test_one_speaker_or_one_dialogue_cannot_be_learnt_from(sample_dialogues):
             Dial2VecExamples(dialogues, Dial2VecConfig(), seed=0)
 
 
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"loss_temprature": 0.1}, "Did you mean 'loss_temperature'"),
-        ({"loss_temperature": 0.0}, "loss_temperature: got 0.0, expected a value above 0"),
-        ({"num_negatives": 0}, "num_negatives: got 0"),
-        ({"num_roles": 6}, "between 1 and 5"),
-        ({"max_tokens": 4}, "max_tokens"),
-        ({"window": -1}, "window"),
-    ],
-)
-def test_wrong_settings_say_what_is_wrong(settings, sentence):
-    with pytest.raises(InputError, match=sentence):
-        Dial2VecConfig(**settings)
-
-
 def test_a_saved_model_embeds_alike_whatever_a_trainer_added_to_its_config(tiny_bert, sample_dialogues, tmp_path):
-    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert)
-    with_random_tables(model).config.pad_token_id = 0
+    model, tokenizer = make(tiny_bert)
+    model.config.pad_token_id = 0
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     again, words = AutoModel.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
@@ -249,21 +261,14 @@ def test_a_saved_model_embeds_alike_whatever_a_trainer_added_to_its_config(tiny_
     assert np.array_equal(encode(again, words, sample_dialogues[:4]), encode(model, tokenizer, sample_dialogues[:4]))
 
 
-def test_more_tokens_than_the_backbone_has_positions_is_an_error(tiny_bert):
-    with pytest.raises(InputError, match="at most 512"):
-        Dial2VecModel.from_backbone(tiny_bert, max_tokens=600)
-
-
 def test_training_can_start_from_a_checkpoint_of_ours_with_its_tables(tiny_checkpoint, sample_dialogues):
-    before = AutoModel.from_pretrained(tiny_checkpoint)
+    before, words = AutoModel.from_pretrained(tiny_checkpoint), AutoTokenizer.from_pretrained(tiny_checkpoint)
     model, tokenizer = Dial2VecModel.from_backbone(str(tiny_checkpoint))
     assert before.role_embeddings.weight.abs().sum() > 0
     for name, value in before.named_parameters():
         assert torch.equal(model.get_parameter(name), value), name
-    ours, theirs = (
-        encode(one, words, sample_dialogues[:4]) + one.center.numpy()
-        for one, words in ((model, tokenizer), (before, AutoTokenizer.from_pretrained(tiny_checkpoint)))
-    )
+    ours = encode(model, tokenizer, sample_dialogues[:4]) + model.center.numpy()
+    theirs = encode(before, words, sample_dialogues[:4]) + before.center.numpy()
     np.testing.assert_allclose(ours, theirs, atol=1e-6)
     with pytest.raises(InputError, match="turn_embeddings: got settings for 7 rows"):
         Dial2VecModel.from_backbone(str(tiny_checkpoint), num_turn_embeddings=7)

@@ -1,22 +1,18 @@
-"""DSE: pairs of consecutive utterances, and the loss against the written-out formula."""
+"""DSE: pairs of consecutive utterances; and closed forms of all contrastive losses, and their formulas written out."""
 
-from __future__ import annotations
+import math
 
 import contrastive_reference as reference
 import pytest
 import torch
+from contrastive_reference import unit
+from talks import dialogue
 
 from hf_dialemb.corpora import load_dialogues
-from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.dse import DSEConfig, DSEExamples, DSEModel, collate
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation
-
-
-def dialogue(*texts):
-    roles = ("user", "assistant")
-    return Dialogue(tuple(Turn(roles[number % 2], text) for number, text in enumerate(texts)))
-
+from hf_dialemb.models.losses import hard_targets, nt_xent, pair_contrastive, soft_targets, target_contrastive
 
 TALK = [
     dialogue("I need a cheap hotel", "For how many nights then", "Yes", "In which part of town"),
@@ -29,19 +25,18 @@ def pairs(dialogues, **settings):
     return [examples.example(0, index) for index in range(len(examples))], examples.notes
 
 
-def test_pairs_are_consecutive_utterances_of_more_than_three_words():
+def test_pairs_are_consecutive_utterances_of_one_dialogue_and_of_more_than_three_words():
     found, notes = pairs(TALK)
     assert found == [
         ("I need a cheap hotel", "For how many nights then"),
         ("My card was stolen yesterday", "Please tell me its number"),
     ]
     assert notes == ["Left out 2 pairs with a side of fewer than 4 words"]
-
-
-def test_no_pair_crosses_from_one_dialogue_to_the_next():
     found, _ = pairs(TALK, min_words=1)
     assert len(found) == 4
     assert ("In which part of town", "My card was stolen yesterday") not in found
+    with pytest.raises(InputError, match=r"no pair of utterances from 1 dialogues \(1 are shorter than min_words 9"):
+        pairs(TALK[1:], min_words=9)
 
 
 @pytest.mark.parametrize(("turns", "count"), [("1", 3), ("2", 2), ("3", 1), ("123", 6)])
@@ -60,26 +55,14 @@ def test_the_words_of_a_query_count_together_and_dropout_pairs_are_an_utterance_
     assert all(first == second for first, second in found)
 
 
-def test_no_pair_at_all_is_an_error():
-    with pytest.raises(
-        InputError, match=r"got no pair of utterances from 1 dialogues \(1 are shorter than min_words 9"
-    ):
-        pairs(TALK[1:], min_words=9)
-
-
 @pytest.mark.parametrize("form", ["hard", "printed", "plain"])
 def test_the_loss_of_a_batch_is_that_of_the_formula(tiny_bert, form):
     torch.manual_seed(0)
     model, tokenizer = DSEModel.from_backbone(tiny_bert, dropout=0.0, negative_weights=form, loss_temperature=0.5)
-    model.double()
-    found, _ = pairs(TALK, min_words=1)
-    batch = collate(found, tokenizer, model.config, Truncation())
+    ids, mask = collate(pairs(TALK, min_words=1)[0], tokenizer, model.double().config, Truncation()).values()
     with torch.no_grad():
-        output = model(**batch)
-        sides = [
-            model.project(model(batch["input_ids"][:, side], batch["attention_mask"][:, side]).pooler_output)
-            for side in (0, 1)
-        ]
+        output = model(ids, mask)
+        sides = [model.project(model(ids[:, side], mask[:, side]).pooler_output) for side in (0, 1)]
     assert abs(output.loss.item() - reference.dse(*sides, 0.5, form)) < 1e-10
     assert torch.allclose(output.similarities[:, 0, 0], (sides[0] * sides[1]).sum(-1))
 
@@ -94,6 +77,73 @@ def test_of_a_text_too_long_the_start_stays_and_of_several_turns_the_end(tiny_be
 @pytest.mark.slow
 def test_pairs_of_a_real_corpus(data_dir):
     dialogues = load_dialogues("kvret", data_dir, "train")
-    found, _ = pairs(dialogues)
     texts = {(a.content, b.content) for d in dialogues for a, b in zip(d.turns, d.turns[1:], strict=False)}
-    assert set(found) == {pair for pair in texts if all(len(text.split()) > 3 for text in pair)}
+    assert set(pairs(dialogues)[0]) == {pair for pair in texts if all(len(text.split()) > 3 for text in pair)}
+
+
+@pytest.mark.parametrize("absent", [False, True])
+def test_the_loss_of_speakers_is_that_of_the_formula(absent):
+    similarities = torch.rand(3, 5, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    present = torch.tensor([[True, not absent]] * 3)
+    logs = torch.log_softmax(similarities / 0.3, dim=1)[:, 0]
+    loss = nt_xent(similarities, present, 0.3)
+    assert math.isclose(loss.item(), -(logs * present).sum(1).mean(), rel_tol=1e-12)
+    # The program's scale is a division by the number of samples.
+    assert math.isclose(loss / nt_xent(similarities, present, 0.3, divide_by_samples=True), 5, rel_tol=1e-5)
+    alike = nt_xent(torch.zeros(4, 10, 2), present[:1].expand(4, 2), 0.2)
+    assert math.isclose(alike.item(), (1 if absent else 2) * math.log(10), rel_tol=1e-6)
+
+
+def pairs_loss(queries, responses, form, gradient=True):
+    rows = torch.cat([queries, responses])
+    at = torch.arange(len(rows))
+    return pair_contrastive(rows @ rows.T, at, at.roll(len(queries)), 0.5, form, gradient)
+
+
+@pytest.mark.parametrize("form", ["hard", "printed", "plain"])
+def test_pairs_match_the_formula_term_by_term(form):
+    queries, responses = unit(6, 5, 0), unit(6, 5, 1)
+    expected = reference.dse(queries, responses, 0.5, form)
+    assert math.isclose(pairs_loss(queries, responses, form).item(), expected, rel_tol=1e-10)
+    # All rows alike: every weight of a negative is 1, and the loss is that of guessing among 2M - 1.
+    rows = torch.ones(4, 3, dtype=torch.float64) / math.sqrt(3)
+    assert form == "printed" or math.isclose(pairs_loss(rows, rows, form).item(), math.log(7), rel_tol=1e-10)
+
+
+def test_gradients_of_weights_are_those_of_finite_differences_or_none_and_change_no_loss():
+    responses, found = unit(3, 4, 5), {}
+    for gradient in (True, False):
+        queries = unit(3, 4, 4).requires_grad_()
+        loss = pairs_loss(queries, responses, "hard", gradient)
+        loss.backward()
+        found[gradient] = loss.item(), queries.grad
+    assert math.isclose(found[True][0], found[False][0], rel_tol=1e-12)
+    assert not torch.allclose(found[True][1], found[False][1])
+    queries = unit(3, 4, 4).requires_grad_()
+    assert torch.autograd.gradcheck(lambda queries: pairs_loss(queries, responses, "hard"), queries)
+
+
+def test_a_single_pair_has_no_negative_and_no_loss():
+    assert pairs_loss(unit(1, 4, 0), unit(1, 4, 1), "hard").item() == 0
+
+
+@pytest.mark.parametrize("contrast", ["soft", "hard"])
+def test_targets_match_the_formula_term_by_term(contrast):
+    anchors, positives, labels = unit(6, 5, 0), unit(6, 5, 1), unit(6, 3, 2)
+    if contrast == "soft":
+        targets = soft_targets(labels @ labels.T, torch.eye(6, dtype=torch.bool), 0.35)
+        expected = reference.dialog2flow_soft(anchors, positives, labels, 0.2, 0.35)
+    else:
+        names = ["a", "b", "a", "c", "b", "a"]
+        targets = hard_targets(torch.tensor([[one == other for other in names] for one in names]), anchors)
+        expected = reference.dialog2flow_hard(anchors, positives, names, 0.2)
+    found = [target_contrastive(a @ b.T, targets, 0.2) for a, b in ((anchors, positives), (positives, anchors))]
+    assert math.isclose(torch.stack(found).mean().item(), expected, rel_tol=1e-10)
+
+
+def test_soft_targets_become_hard_ones_as_their_temperature_falls_and_likeness_of_a_shared_label_is_one():
+    labels = unit(6, 4, 0)[[0, 1, 0, 2, 1, 0]]
+    shared = (labels @ labels.T) > 1 - 1e-9
+    assert torch.allclose(soft_targets(labels @ labels.T, shared, 1e-4), hard_targets(shared, labels))
+    targets = soft_targets(torch.tensor([[1.0, 1.0, -0.3]]), torch.tensor([[True, False, True]]), 0.35)
+    assert torch.allclose(targets, torch.full((1, 3), 1 / 3))

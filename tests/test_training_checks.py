@@ -1,6 +1,5 @@
 """Settings that cannot be, or that would do nothing: each is refused by a sentence before any data is read."""
 
-import math
 import shutil
 
 import pytest
@@ -19,7 +18,7 @@ from transformers import (
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.encoders.specs import load_encoder
 from hf_dialemb.evaluation.tasks.fine_tuning import load_backbone
-from hf_dialemb.models.dial2vec import Dial2VecConfig, Dial2VecModel
+from hf_dialemb.models.dial2vec import Dial2VecModel
 from hf_dialemb.models.dse import DSEModel
 from hf_dialemb.models.encoder import encode
 from hf_dialemb.models.errors import InputError
@@ -126,12 +125,6 @@ def test_processes_do_not_wait_for_a_head_that_has_no_part_in_a_step():
     words = ["--method", "dialog2flow", "--target", "joint", "--gradient_checkpointing", "true", "--joint_update"]
     assert parse(None, [*words, "alternating"]).training.ddp_find_unused_parameters is True
     assert parse(None, [*words, "summed"]).training.ddp_find_unused_parameters is None
-
-
-@pytest.mark.parametrize("value", [math.nan, -1.0, 0.0])
-def test_what_is_no_number_is_out_of_every_range(value):
-    with pytest.raises(InputError, match="loss_temperature: got"):
-        Dial2VecConfig(loss_temperature=value)
 
 
 def test_a_training_that_goes_astray_says_so_and_saves_nothing(tiny_bert, tmp_path, sample_dialogues):

@@ -1,0 +1,188 @@
+"""What all methods share: their settings, examples and gradients, and backbones of any family."""
+
+import math
+
+import pytest
+import torch
+from talks import dialogue
+from transformers import AutoConfig, AutoModel
+
+from hf_dialemb.models import backbones, get_method
+from hf_dialemb.models.backbone_model import _position_limit
+from hf_dialemb.models.deep_attention_matching import DeepAttentionMatchingConfig
+from hf_dialemb.models.dial2vec import Dial2VecConfig, Dial2VecModel
+from hf_dialemb.models.dialogue_cse import DialogueCSEConfig
+from hf_dialemb.models.dse import DSEConfig, DSEModel
+from hf_dialemb.models.dual_encoder import DualEncoderConfig
+from hf_dialemb.models.errors import InputError
+from hf_dialemb.models.layout import Truncation, tokenize
+from hf_dialemb.models.utterance import encode_utterances
+
+SMALL = {"embedding_size": 8, "num_blocks": 1, "max_turns": 3, "max_turn_tokens": 6, "max_response_tokens": 8}
+
+
+@pytest.mark.parametrize(
+    ("config", "settings", "message"),
+    [
+        (Dial2VecConfig, {"loss_temprature": 0.1}, "Did you mean 'loss_temperature'"),
+        (Dial2VecConfig, {"loss_temperature": math.nan}, "loss_temperature: got nan, expected a value above 0"),
+        (Dial2VecConfig, {"loss_temperature": -1.0}, "loss_temperature: got -1.0, expected a value above 0"),
+        (Dial2VecConfig, {"loss_temperature": 0.0}, "loss_temperature: got 0.0, expected a value above 0"),
+        (Dial2VecConfig, {"num_negatives": 0}, "num_negatives: got 0"),
+        (Dial2VecConfig, {"num_roles": 6}, "between 1 and 5"),
+        (Dial2VecConfig, {"max_tokens": 4}, "max_tokens"),
+        (Dial2VecConfig, {"window": -1}, "window"),
+        (DSEConfig, {"projection_size": 0}, "projection_size: got 0, expected a value at least 1"),
+        (DSEConfig, {"chunk_size": 0}, "chunk_size: got 0"),
+        (DSEConfig, {"max_tokens": 4}, "max_tokens: got 4"),
+        (DSEConfig, {"loss_temprature": 1}, "loss_temprature.*loss_temperature"),
+        (DialogueCSEConfig, {"num_negatives": 0}, "num_negatives: got 0"),
+        (DialogueCSEConfig, {"context_turns": 0}, "context_turns: got 0"),
+        (DialogueCSEConfig, {"loss_temperature": 0.0}, "loss_temperature: got 0.0"),
+        (DialogueCSEConfig, {"projection_size": 64}, "context matching has no head"),
+        (DialogueCSEConfig, {"context": "siamese", "turn_aggregation": "attention"}, "no turns to aggregate"),
+        (DualEncoderConfig, {"num_candidates": 1}, "num_candidates: got 1"),
+        (DualEncoderConfig, {"granularity": 6}, "granularity: got 6, expected a value between 1 and 5"),
+        (DualEncoderConfig, {"loss_temperature": 0.0}, "loss_temperature: got 0"),
+        (DualEncoderConfig, {"hidden_sise": 3}, "hidden_sise"),
+        (DeepAttentionMatchingConfig, {"chunk_size": 0}, "chunk_size"),
+        (DeepAttentionMatchingConfig, {"max_turn": 3}, "max_turn"),
+    ],
+)
+def test_wrong_settings_say_what_is_wrong(config, settings, message):
+    with pytest.raises(InputError, match=message):
+        config(**settings)
+
+
+@pytest.mark.parametrize(
+    ("model_class", "settings", "message"),
+    [
+        (Dial2VecModel, {"max_tokens": 600}, "at most 512"),
+        (DSEModel, {"max_tokens": 1000}, "max_tokens: got 1000, expected at most 512"),
+        (DSEModel, {"frozen_layers": 3}, "frozen_layers: got 3, expected a value between 0 and 2"),
+    ],
+)
+def test_what_a_backbone_cannot_do_is_told(tiny_bert, model_class, settings, message):
+    with pytest.raises(InputError, match=message):
+        model_class.from_backbone(tiny_bert, **settings)
+
+
+@pytest.mark.parametrize("name", ["dial2vec", "dialog2flow", "dialogue_cse", "dual_encoder"])
+def test_examples_are_a_pure_function_of_seed_epoch_and_index(name, sample_dialogues):
+    method = get_method(name)
+
+    def made(seed):
+        examples = method.examples(sample_dialogues, method.config_class(), seed)
+        if name == "dialog2flow":
+            examples.label_vectors = torch.eye(len(examples.label_texts)).numpy()
+        return examples
+
+    one, two, other = made(3), made(3), made(4)
+    for index in range(10):
+        two.example(0, index)
+    assert repr(one.example(1, 5)) == repr(two.example(1, 5))
+    assert [repr(one.example(0, index)) for index in (4, 2)] == [repr(two.example(0, index)) for index in (4, 2)]
+    drawn = [repr(one.example(epoch, 5)) for epoch in range(5)]
+    assert any(each != drawn[0] for each in drawn)
+    assert drawn != [repr(other.example(epoch, 5)) for epoch in range(5)]
+
+
+def batch_of(name, tokenizer, config, dialogues):
+    method = get_method(name)
+    examples = method.examples(dialogues[:4], config, 0)
+    return method.collate([examples.example(0, index) for index in range(6)], tokenizer, config, Truncation())
+
+
+@pytest.mark.parametrize("family", ["roberta", "mpnet", "distilbert", "modernbert"])
+@pytest.mark.parametrize("name", ["dse", "dialogue_cse"])
+def test_any_backbone_learns(tiny_backbones, name, family, sample_dialogues):
+    model, tokenizer = get_method(name).model_class.from_backbone(tiny_backbones[family], dropout=0.0)
+    loss = model.train()(**batch_of(name, tokenizer, model.config, sample_dialogues)).loss
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert any(parameter.grad is not None and parameter.grad.abs().max() > 0 for parameter in model.parameters())
+    assert encode_utterances(model, tokenizer, ["yes", "a room"]).shape == (2, 16)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "size"),
+    [
+        *(("dse", {}, size) for size in (1, 5, 64)),
+        *(("dialogue_cse", {"turn_aggregation": each}, 4) for each in ("mean", "attention", "official")),
+        *(("deep_attention_matching", {"num_candidates": 4, **SMALL}, size) for size in (1, 2, 5)),
+    ],
+)
+def test_gradient_caching_changes_no_gradient(tiny_bert, sample_dialogues, name, settings, size):
+    torch.manual_seed(0)
+    backbone = {"backbone": None} if name == "deep_attention_matching" else {"backbone": tiny_bert, "dropout": 0.0}
+    model, tokenizer = get_method(name).model_class.build(dialogues=sample_dialogues, **backbone, **settings)
+    batch = batch_of(name, tokenizer, model.double().train().config, sample_dialogues)
+    losses, gradients = [], []
+    for chunk_size in (None, size):
+        model.config.chunk_size = chunk_size
+        model.zero_grad()
+        losses.append(model(**batch).loss)
+        losses[-1].backward()
+        gradients.append({key: each.grad.clone() for key, each in model.named_parameters() if each.grad is not None})
+    assert torch.allclose(*losses, rtol=1e-12)
+    assert gradients[0].keys() == gradients[1].keys()
+    assert sum(bool(gradient.any()) for gradient in gradients[0].values()) > 15
+    for key, expected in gradients[0].items():
+        assert torch.allclose(gradients[1][key], expected, atol=1e-12, rtol=1e-10), key
+
+
+SIZE = {
+    "vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
+    "max_position_embeddings": 20, "pad_token_id": 1,
+}  # fmt: skip
+OFFSET = ("roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "data2vec-text",
+          "ibert", "longformer", "luke", "xmod")  # fmt: skip
+MORE = {
+    "longformer": {"attention_window": 4},
+    "luke": {"entity_vocab_size": 4, "entity_emb_size": 8},
+    "xmod": {"languages": ["en_XX"], "default_language": "en_XX"},
+    "distilbert": {"dim": 16, "n_layers": 1, "n_heads": 2, "hidden_dim": 16},
+}
+
+
+@pytest.mark.parametrize("family", [*OFFSET, "bert", "electra", "distilbert"])
+def test_the_limit_is_the_longest_text_that_a_backbone_reads(family):
+    config = AutoConfig.for_model(family, **SIZE, **MORE.get(family, {}))
+    model = AutoModel.from_config(config).eval()
+    limit = _position_limit(config)
+    assert limit == (18 if family in OFFSET else 20)
+    model(input_ids=torch.full((1, limit), 7))
+    with pytest.raises((IndexError, RuntimeError)):
+        model(input_ids=torch.full((1, 24), 7))
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "mpnet"])
+def test_each_utterance_counts_its_positions_from_the_familys_first(tiny_backbones, family):
+    model, tokenizer = Dial2VecModel.from_backbone(tiny_backbones[family], position_layout="utterance", wrapped=False)
+    seen = {}
+    model.encoder.register_forward_pre_hook(lambda _, __, given: seen.update(given), with_kwargs=True)
+    batch = tokenize([dialogue("a b a", "a b a")], tokenizer, model.config, Truncation())
+    model(**batch)
+    length = batch["input_ids"].shape[1] // 2
+    first = 0 if family == "bert" else model.encoder.config.pad_token_id + 1
+    assert seen["position_ids"].tolist() == [[*range(first, first + length)] * 2]
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "mpnet", "distilbert", "modernbert"])
+def test_of_frozen_layers_and_what_lies_below_nothing_learns(tiny_backbones, family):
+    model, _ = DSEModel.from_backbone(tiny_backbones[family], frozen_layers=1)
+    model.freeze_lower_layers()
+    names = {name for name, parameter in model.encoder.named_parameters() if parameter.requires_grad}
+    assert any("layer.1." in name or "layers.1." in name for name in names)
+    below = ("layer.0.", "layers.0.", "embeddings.", "relative_attention_bias")
+    assert not [name for name in names if any(part in name for part in below)]
+
+
+def test_weights_under_the_name_of_others_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "model.safetensors").write_bytes(b"others")
+    spec = type("Spec", (), {"origin": str(tmp_path / "__init__.py")})
+    monkeypatch.setattr(backbones, "find_spec", lambda name: spec)
+    monkeypatch.setattr(backbones, "_why_unreachable", lambda name: "OfflineModeIsEnabled")
+    with pytest.raises(InputError, match="are not the Hub's; reinstall that package"):
+        backbones.resolve_backbone("all-MiniLM-L6-v2")
