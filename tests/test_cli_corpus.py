@@ -9,9 +9,11 @@ import sys
 
 import pytest
 from made_up_corpora import write
+from talks import dialogue
 
 from hf_dialemb.cli import main
-from hf_dialemb.corpora import CORPORA, load_dialogues, read_jsonl
+from hf_dialemb.corpora import CORPORA, describe, load_dialogues, read_jsonl
+from hf_dialemb.corpora.show import render_dialogue
 
 CALLS = "Agent: Hello, how may I help?\nAna: My bill is wrong.\n"
 HELLO = '{"id": "1", "messages": [{"role": "user", "content": "hello, caf\u00e9"}]}\n'
@@ -47,12 +49,11 @@ def test_stats_counts_draws_and_writes_what_it_read(capsys, tmp_path):
 def test_own_transcripts_are_counted_shown_and_written_as_jsonl(capsys, tmp_path):
     calls, output = write(tmp_path / "calls", {"billing/one.txt": CALLS}), tmp_path / "calls.jsonl"
     table = run(capsys, "stats", "--corpus", calls, "--roles", "Ana=user", "--output", output)
-    assert "billing" in table
-    (line,) = output.read_text().splitlines()
-    assert [message["role"] for message in json.loads(line)["messages"]] == ["assistant", "user"]
-    shown = run(capsys, "show", "--corpus", calls, "--id", "billing/one")
-    assert "My bill is wrong." in shown
-    assert "billing" in shown
+    said = ("Hello, how may I help?", "My bill is wrong.")
+    expected = dialogue(*said, id="billing/one", domains=("billing",), roles=("assistant", "user"))
+    assert list(read_jsonl(output)) == [expected]
+    assert table == f"{describe([expected])}\nWrote {output}\n"
+    assert run(capsys, "show", "--corpus", calls, "--id", "billing/one") == render_dialogue(expected) + "\n"
     _, error = run(capsys, "show", "--corpus", calls, "--id", "billing/on", code=2)
     assert "billing/one" in error
 
@@ -63,10 +64,8 @@ def test_skipped_dialogues_are_counted_and_listed(capsys, tmp_path, caplog):
     assert f"{path}:2: broken JSON" in error
     with caplog.at_level("WARNING"):
         run(capsys, "stats", "--corpus", path, "--skip-invalid")
-    message = caplog.records[-1].getMessage()
-    assert message.startswith("Skipped 2 malformed record(s)")
-    assert f"{path}:2: " in message
-    assert f"{path}:3: " in message
+    assert caplog.messages[-1].startswith(f"Skipped 2 malformed record(s):\n  {path}:2: ")
+    assert f"\n  {path}:3: " in caplog.messages[-1]
 
 
 def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_path):
@@ -122,17 +121,25 @@ def test_benchmark_says_what_is_not_at_hand(capsys, tmp_path):
     assert "None of bitod" in error
 
 
-def test_an_output_of_another_form_or_over_its_input_is_refused(capsys, tmp_path):
-    path = write(tmp_path, {"d.jsonl": HELLO}) / "d.jsonl"
+def test_an_output_of_another_form_or_over_what_is_read_or_written_is_refused(capsys, tmp_path):
+    write(tmp_path, {"d.jsonl": HELLO, "calls/one.txt": CALLS, "calls/two.txt": CALLS})
+    path, calls, report = tmp_path / "d.jsonl", tmp_path / "calls", tmp_path / "r.json"
+    before = sorted(tmp_path.rglob("*"))
     for words, sentence in (
-        (("--corpus", path, "--output", path), "is the file that is read"),
-        (("--corpus", path, "--output", tmp_path / "d.csv"), "ends in .jsonl"),
-        (("--corpus", "sgd/test"), "--corpus sgd --split test"),
-        (("--corpus", "sample", "--roles", "a=user"), "leave them out"),
+        ((path, "--output", path), "is the file that is read"),
+        ((calls, "--report", calls / "one.txt"), "is the file that is read"),
+        ((path, "--report", report, "--plot", report), "got one file twice"),
+        ((path, "--output", calls), "got a folder, expected a file; add a file name"),
+        ((path, "--output", tmp_path / "d.csv"), "ends in .jsonl"),
+        (("sgd/test",), "--corpus sgd --split test"),
+        (("sample", "--roles", "a=user"), "leave them out"),
     ):
-        _, error = run(capsys, "stats", *words, code=2)
+        _, error = run(capsys, "stats", "--corpus", *words, code=2)
         assert sentence in error
-    assert path.read_bytes() == HELLO.encode()
+    assert sorted(tmp_path.rglob("*")) == before
+    assert (path.read_text(), (calls / "one.txt").read_text()) == (HELLO, CALLS)
+    for _ in range(2):  # its own report may be made again
+        run(capsys, "stats", "--corpus", calls, "--report", report)
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "target.jsonl")
     run(capsys, "stats", "--corpus", path, "--output", tmp_path / "link.jsonl")
     assert (tmp_path / "link.jsonl").is_symlink()

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from made_up_corpora import read_file, refusal, write
 from talks import dialogue
 
-from hf_dialemb.cli import main
 from hf_dialemb.corpora import form_of, write_jsonl
 from hf_dialemb.corpora.own.check import check
 from hf_dialemb.corpora.own.reading import ENDINGS, is_own, read_own
@@ -315,20 +314,3 @@ def test_skipping_leaves_out_whole_dialogues_and_counts_them(tmp_path, caplog, n
     assert found == [dialogue(text, id=identifier) for identifier, text in kept.items()]
     (message,) = caplog.messages
     assert message.startswith(f"Skipped {skipped} malformed record(s):\n  {tmp_path}/{name}:{place}: ")
-
-
-def test_what_is_read_or_written_already_is_not_overwritten(tmp_path, capsys):
-    said = "Agent: Hi\nCustomer: Ho\n"
-    write(tmp_path, {"one.txt": said, "two.txt": said})
-    stats, report = ["corpus", "stats", "--corpus", str(tmp_path)], str(tmp_path / "r.json")
-    for words, sentence in (
-        (["--report", str(tmp_path / "one.txt")], "is the file that is read"),
-        (["--report", report, "--plot", report], "got one file twice"),
-        (["--output", str(tmp_path)], "got a folder, expected a file; add a file name"),
-    ):
-        assert main([*stats, *words]) == 2
-        assert sentence in capsys.readouterr().err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.txt", "two.txt"]
-    assert (tmp_path / "one.txt").read_text() == said
-    assert main([*stats, "--report", report]) == 0
-    assert main([*stats, "--report", report]) == 0  # its own report may be made again

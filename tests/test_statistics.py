@@ -12,7 +12,6 @@ from collections import Counter
 import pytest
 from talks import dialogue as say
 
-from hf_dialemb.cli import main
 from hf_dialemb.corpora import describe, load_dialogues
 from hf_dialemb.corpora.audit.histograms import MAX_BINS, bin_counts, draw_histograms
 from hf_dialemb.corpora.audit.statistics import Histogram, Statistics, most_frequent
@@ -121,13 +120,6 @@ def test_the_ten_most_frequent_labels_stand_there_whatever_the_order():
     assert most_frequent(Counter({"b": 1, "c": 2, "a": 1, "d": 3}), 3) == ["d", "c", "a"]
     assert most_frequent(Counter({"a": 1}), 3) == ["a"]
     assert most_frequent(Counter(), 3) == []
-
-
-def test_the_command_prints_the_table_and_writes_the_dialogues(tmp_path, capsys, sample_dialogues):
-    output = tmp_path / "sample.jsonl"
-    assert main(["corpus", "stats", "--corpus", "sample", "--split", "dev", "--output", str(output)]) == 0
-    assert capsys.readouterr().out == f"{describe(sample_dialogues)}\nWrote {output}\n"
-    assert load_dialogues(str(output)) == sample_dialogues
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 99, 100, 101])
