@@ -18,6 +18,7 @@ _FLAGS = (
     "--no-first-run",
     "--hide-scrollbars",
 )
+SIDES = "(({left, right, top, bottom}) => [left, right, top, bottom])(one.getBoundingClientRect())"  # for `Browser.all`
 _DESCRIPTORS = 'exec "$@" 3<&0 4>&1 </dev/null >/dev/null'  # where the protocol wants its pipes
 
 
@@ -93,15 +94,35 @@ class Browser:
 
     def size(self, width: int, height: int) -> None:
         """Gives the page a size in pixels."""
-        self.send(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
-        )
+        pixels = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.send("Emulation.setDeviceMetricsOverride", **pixels)
 
     def choose_file(self, selector: str, path: Path) -> None:
         """Puts a file into an input."""
         root = self.send("DOM.getDocument")["root"]["nodeId"]
         node = self.send("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
         self.send("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
+
+    def press(self, *keys: str) -> None:
+        """Presses keys, one after another."""
+        for key in keys:
+            text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
+            self.send("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
+            self.send("Input.dispatchKeyEvent", type="keyUp", key=key)
+
+    def mouse(self, kind: str, x: float, y: float, **more: object) -> None:
+        """Has the mouse do something at a place."""
+        self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
+    def click(self, selector: str) -> None:
+        """Clicks the middle of what a selector finds first, with the mouse."""
+        left, right, top, bottom = self.all(selector, SIDES)[0]
+        for kind in ("mousePressed", "mouseReleased"):
+            self.mouse(kind, (left + right) / 2, (top + bottom) / 2, button="left", clickCount=1)
+
+    def all(self, selector: str, value: str = "one.textContent") -> Any:
+        """Lists a value of all that a selector finds, such as their texts."""
+        return self.run(f"[...document.querySelectorAll({json.dumps(selector)})].map((one) => {value})")
 
     def _next(self) -> dict[str, Any]:
         assert self._process.stdout is not None

@@ -149,3 +149,20 @@ def exporting(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[P
         return folder, printed.getvalue().splitlines()
 
     return export
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """A function that runs a command, which must end in one sentence and nothing else, and returns it."""
+    from hf_dialemb.cli import main
+
+    def run(*words: object, code: int = 2) -> str:
+        capsys.readouterr()
+        assert main([str(word) for word in words]) == code
+        printed = capsys.readouterr().err.replace("\r", "\n")  # warnings and progress bars may stand around it
+        assert "Traceback" not in printed
+        (sentence,) = (line for line in printed.splitlines() if "error:" in line or line.startswith("usage:"))
+        assert sentence.startswith("dialemb: error: ")
+        return sentence
+
+    return run

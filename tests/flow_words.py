@@ -1,40 +1,85 @@
-"""Flows for tests, from words: a letter is an utterance and what it does, a capital one the assistant's."""
-
-from __future__ import annotations
+"""Flows for tests, from words: a letter is an utterance and what it does, a capital one the assistant's; from turns."""
 
 import numpy as np
 
-from hf_dialemb.flow.flow import Flow, Utterances, grouped
+from hf_dialemb.flow.flow import grouped, read_utterances
+from hf_dialemb.flow.graph import transition_graph
+from hf_dialemb.models.dialogue import Dialogue, Turn
+
+HELLO, ASK, BYE = ("user", "greet", "hello"), ("assistant", "ask", "where to?"), ("assistant", "bye", "done")
+ORDER = {
+    "d1": [HELLO, ASK, ("user", "place", "Paris"), BYE],
+    "d2": [("user", "greet", "hi"), ASK, ("user", "place", "Rome"), BYE],
+    "d3": [HELLO, ASK, ("user", "place", "to Rome"), ("user", "place", "please")],
+    "d4": [("user", "complain", "it is broken"), ("assistant", "bye", "sorry")],
+}
 
 
-def role_of(letter: str) -> str:
+def flow_of_turns(dialogues, title="A flow"):
+    """Builds a flow of dialogues that are lists of (role, name of state, text)."""
+    said = [Dialogue(tuple(Turn(role, text) for role, _, text in turns), id=name) for name, turns in dialogues.items()]
+    names = [(role, name) for turns in dialogues.values() for role, name, _ in turns]
+    return grouped(title, read_utterances(said), names)
+
+
+def role_of(letter):
     return "assistant" if letter.isupper() else "user"
 
 
-def flow_of(*words: str, title: str = "words") -> Flow:
+def states(*words):
+    """The trajectories of dialogues that are a word each."""
+    return [[(role_of(letter), letter) for letter in word] for word in words]
+
+
+def graph(*words):
+    return transition_graph(states(*words))
+
+
+def flow_of(*words, title="words"):
     """Makes the flow of dialogues d1, d2, ... of a word each."""
-    letters = [letter for word in words for letter in word]
-    places = np.array([place for place, word in enumerate(words) for _ in word], dtype=np.int32)
-    names = tuple(f"d{number}" for number in range(1, len(words) + 1))
-    roles = tuple(map(role_of, letters))
-    said = Utterances(names, places, roles, tuple(f"say {letter}" for letter in letters), tuple(letters))
-    return grouped(title, said, zip(roles, letters, strict=True))
+    turns = ([(*state, f"say {state[1]}") for state in trajectory] for trajectory in states(*words))
+    return flow_of_turns({f"d{number}": each for number, each in enumerate(turns, 1)}, title)
 
 
-def state_of(flow: Flow, letter: str) -> tuple[str, str]:
+def state_of(flow, letter):
     return next(cluster.state for cluster in flow.clusters if cluster.name == letter)
 
 
-def named(flow: Flow, states) -> str:
+def named(flow, states):
     """The letters of states; the start is <, the end >."""
     ends = {"[start]": "<", "[end]": ">"}
     return "".join(ends.get(state[1]) or flow.by_state[state].name for state in states)
 
 
-def random_words(seed: int, count: int = 60, letters: str = "abcABCD", longest: int = 9) -> list[str]:
+def random_words(seed, count=60, letters="abcABCD", longest=9):
     generator = np.random.default_rng(seed)
     shares = 1 / np.arange(1, len(letters) + 1) ** 1.5
     return [
         "".join(generator.choice(list(letters), generator.integers(1, longest + 1), p=shares / shares.sum()))
         for _ in range(count)
     ]
+
+
+def random_flow(dialogues=150, states=12, turns=12, seed=0):
+    """A flow in which dialogues walk about at random, some ways more often than others."""
+    rng = np.random.default_rng(seed)
+    ways = {role: rng.dirichlet(np.full(states, 0.25), states) for role in ("user", "assistant")}
+    made = {}
+    for number in range(dialogues):
+        path, place = [], int(rng.integers(states))
+        for turn in range(int(rng.integers(1, turns + 1))):
+            role = "user" if turn % 2 == 0 or rng.random() < 0.1 else "assistant"
+            place = int(rng.choice(states, p=ways[role][place]))
+            path.append((role, f"{role} says {place}", f"{role} words {place} {int(rng.integers(4))}"))
+        made[f"d{number}"] = path
+    return flow_of_turns(made)
+
+
+def hundred_thousand():
+    """A flow of a hundred states and a hundred thousand utterances, none like another."""
+    rng = np.random.default_rng(0)
+    words = [f"word{number}" for number in range(2000)]
+    texts = [" ".join(rng.choice(words, 10)) for _ in range(10_000)]
+    drawn = zip(rng.integers(0, 100, 100_000).tolist(), rng.integers(0, 10_000, 100_000).tolist(), strict=True)
+    turns = [("user", f"state {state}", f"{texts[text]} {place}") for place, (state, text) in enumerate(drawn)]
+    return flow_of_turns({f"d{first}": turns[first : first + 10] for first in range(0, 100_000, 10)})

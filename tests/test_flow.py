@@ -1,27 +1,32 @@
-"""What a dialogue flow is made of, and the same from disk."""
-
-from __future__ import annotations
+"""What a dialogue flow is made of, the same from disk and in memory, and what comes next in one."""
 
 import json
+import sys
+from dataclasses import replace
 
+import networkx
 import numpy as np
 import pytest
+from flow_words import flow_of, named, random_words, state_of
 
-from hf_dialemb.flow.flow import Flow, flow_of_actions, grouped, read_utterances, restricted_to
+from hf_dialemb.cli import main
+from hf_dialemb.corpora import load_dialogues, single_domain
+from hf_dialemb.encoders.specs import load_encoder
+from hf_dialemb.flow import pipeline, report, run
+from hf_dialemb.flow.extract import extract_flow
+from hf_dialemb.flow.flow import flow_of_actions, read_utterances, restricted_to
 from hf_dialemb.flow.graph import END, START
+from hf_dialemb.flow.next import assign, next_actions
+from hf_dialemb.flow.paths import widest_path
+from hf_dialemb.flow.pruning import PAPER, pruned
 from hf_dialemb.flow.stored_flow import StoredFlow, read_flow, stored_flow, write_flow
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
-
-def dialogue(name: str, *said: tuple[str, str, str]) -> Dialogue:
-    """Makes a dialogue of (role, text, act)."""
-    return Dialogue(tuple(Turn(role, text, (act,) if act else ()) for role, text, act in said), id=name)
-
-
-HELLO, TAXI = ("user", "hello", "greet"), ("user", "I need a  taxi", "request")
-WHERE, BYE = ("assistant", "Where to?", "request"), ("assistant", "bye", "")
-DIALOGUES = [dialogue("a", HELLO, WHERE, TAXI), dialogue("", TAXI, WHERE, TAXI, BYE), dialogue("c", BYE)]
+HELLO, TAXI = Turn("user", "hello", ("greet",)), Turn("user", "I need a  taxi", ("request",))
+WHERE, BYE = Turn("assistant", "Where to?", ("request",)), Turn("assistant", "bye")
+DIALOGUES = [Dialogue((HELLO, WHERE, TAXI), "a"), Dialogue((TAXI, WHERE, TAXI, BYE)), Dialogue((BYE,), "c")]
+WORDS = ("hello", "taxi", "where", "station", "thanks", "bye")
 
 
 def test_utterances_are_in_order_and_know_their_dialogue():
@@ -51,31 +56,19 @@ def test_the_flow_of_actions_has_a_cluster_for_each_action_of_a_role():
         (START, greet): 1, (greet, where): 1, (where, ask): 2, (ask, END): 2, (START, ask): 1, (ask, where): 1,
     }  # fmt: skip
     with pytest.raises(InputError, match="got no utterance with dialogue acts or slots"):
-        flow_of_actions(read_utterances([dialogue("c", BYE)]))
+        flow_of_actions(read_utterances([Dialogue((BYE,))]))
 
 
-@pytest.fixture
-def stored() -> StoredFlow:
-    said = read_utterances(DIALOGUES)
-    flow = grouped("taxis", said, zip(said.roles, said.texts, strict=True))
-    flow = Flow(flow.title, flow.utterances, flow.labels, flow.clusters, {"model": "m", "seed": 1})
-    return StoredFlow(flow, np.eye(len(flow.clusters), 7, dtype=np.float32), "some-key")
-
-
-def test_a_flow_comes_back_from_disk(stored, tmp_path):
+def test_a_flow_comes_back_from_disk_and_damaged_files_or_those_of_other_runs_are_told(tmp_path):
+    flow = replace(flow_of_actions(read_utterances(DIALOGUES), "taxis"), settings={"model": "m", "seed": 1})
+    stored = StoredFlow(flow, np.eye(len(flow.clusters), 7, dtype=np.float32), "some-key")
     write_flow(stored, tmp_path / "flow")
-    found = read_flow(tmp_path / "flow")
-    assert (found.flow.clusters, found.flow.settings) == (stored.flow.clusters, stored.flow.settings)
-    assert (found.flow.trajectories, found.flow.utterances.actions) == (
-        stored.flow.trajectories,
-        stored.flow.utterances.actions,
-    )
-    np.testing.assert_array_equal(found.centroids, stored.centroids)
+    found = read_flow(tmp_path / "flow").flow
+    assert (found.title, found.clusters, found.settings) == (flow.title, flow.clusters, flow.settings)
+    assert (found.trajectories, found.utterances.actions) == (flow.trajectories, flow.utterances.actions)
+    np.testing.assert_array_equal(read_flow(tmp_path / "flow").centroids, stored.centroids)
     assert stored_flow(tmp_path / "flow", "some-key") is not None
     assert stored_flow(tmp_path / "flow", "other-key") is None
-
-
-def test_damaged_files_and_those_of_other_runs_are_told_in_one_sentence(stored, tmp_path):
     for file in ("flow.json", "utterances.parquet", "centroids.safetensors"):
         write_flow(stored, tmp_path)
         (tmp_path / file).write_bytes(b"{")
@@ -89,3 +82,175 @@ def test_damaged_files_and_those_of_other_runs_are_told_in_one_sentence(stored, 
     (tmp_path / "flow.json").write_text(json.dumps({**record, "key": "other"}))
     with pytest.raises(InputError, match=r"different runs.*run dialemb flow again"):
         read_flow(tmp_path)
+
+
+# what comes next
+
+
+def chances(flow, history, top=99):
+    found = next_actions(flow, [state_of(flow, letter) for letter in history], top)
+    return {named(flow, [one.state]): one.probability for one in found}
+
+
+def test_an_utterance_is_in_the_nearest_cluster_of_its_role():
+    flow = flow_of("aAbBc")
+    centroids = {"a": [1, 0, 0], "b": [0, 1, 0], "c": [0, 0, 1], "A": [1, 1, 0], "B": [0, 0, 5]}
+    means = np.array([centroids[cluster.name] for cluster in flow.clusters], dtype=np.float32)
+    vectors = np.array([[9, 8, 0], [9, 8, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0]])
+    labels = assign(vectors, ["user", "assistant", "user", "assistant", "user"], means, flow.clusters)
+    assert (labels.dtype, labels.shape) == (np.int32, (5,))
+    assert "".join(flow.clusters[label].name for label in labels) == "aAcBa"
+    assert assign(np.zeros((0, 3)), [], means, flow.clusters).shape == (0,)
+    with pytest.raises(InputError, match="field role: got 'speaker_3', expected one of assistant, user"):
+        assign(np.ones((1, 3)), ["speaker_3"], means, flow.clusters)
+    generator, flow = np.random.default_rng(0), flow_of("abcABCD")  # as in a plain search
+    vectors, means = generator.normal(size=(50, 6)), generator.normal(size=(7, 6))
+    roles = ["user", "assistant"] * 25
+    for label, vector, role in zip(assign(vectors, roles, means, flow.clusters), vectors, roles, strict=True):
+        cosines = means @ vector / np.linalg.norm(means, axis=1)
+        allowed = [place for place, cluster in enumerate(flow.clusters) if cluster.role == role]
+        assert label == max(allowed, key=lambda place: cosines[place])
+
+
+def test_the_last_two_states_decide_and_what_was_never_seen_is_foretold_from_less():
+    flow = flow_of(*["aAbB"] * 10, *["cAcC"] * 10)
+    assert max(chances(flow, ""), key=chances(flow, "").get) in "ac"
+    after_a, after_c = chances(flow, "aA"), chances(flow, "cA")
+    assert after_a["b"] > 0.8 < after_c["c"]
+    assert chances(flow, "A")["b"] == pytest.approx(chances(flow, "A")["c"], abs=0.2)
+    assert chances(flow, "aAbBaA") == after_a
+    flow = flow_of(*["aAb"] * 3, "cB")
+    # Nothing followed c and A, so A alone decides: three times b, smoothed to how often all was done: 15 times, each of
+    # the six outcomes at least once.
+    unigram = (3 + 6 * (1 / 6)) / (15 + 6)
+    assert chances(flow, "cA")["b"] == pytest.approx((3 + 1 * unigram) / (3 + 1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_chances_sum_to_one_and_fall(seed):
+    flow = flow_of(*random_words(seed))
+    for history in ("", "a", "aA", "DD", "abc"):
+        found = chances(flow, history)
+        assert set(found) == {*(cluster.name for cluster in flow.clusters), ">"}
+        assert sum(found.values()) == pytest.approx(1)
+        assert list(found.values()) == sorted(found.values(), reverse=True)
+        assert min(found.values()) > 0
+
+
+def test_the_end_can_be_next_and_what_is_unknown_is_told():
+    flow = flow_of(*["aA"] * 5)
+    (first,) = next_actions(flow, flow.trajectories[0], top=1)
+    assert (first.state, first.name) == (END, "end")
+    assert first.probability > 0.8
+    for history, top, sentence in (
+        ([("user", "user-2")], 5, r"Unknown state 'user-2'\. Did you mean 'user-1'"),
+        ([END], 5, "Unknown state"),
+        ([], 0, "field top: got 0, expected at least 1"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            next_actions(flow, history, top)
+
+
+def test_next_actions_and_the_main_path_of_a_real_domain(data_dir):
+    dialogues = [one for one in single_domain(load_dialogues("multiwoz", data_dir, "test")) if one.domains == ("taxi",)]
+    flow = flow_of_actions(read_utterances(dialogues))
+    thanks = next(cluster for cluster in flow.clusters if cluster.name == "thank you" and cluster.role == "user")
+    found = next_actions(flow, [thanks.state], top=3)
+    assert len(found) == 3
+    assert END in {one.state for one in found} or all(one.state[0] == "assistant" for one in found)
+    graph = pruned(flow.graph, PAPER)
+    assert 20 < len(graph.states) < len(flow.clusters)
+    assert not widest_path(graph).same_role
+
+
+# in memory
+
+
+class ByWords:
+    """One axis for each word, and a little for all others."""
+
+    def encode_utterances(self, utterances):
+        return np.array([[word in text for word in WORDS] + [0.01 * len(text)] for text in utterances], np.float64)
+
+
+@pytest.fixture
+def taxis(monkeypatch):
+    """Dialogues about taxis; leaves pictures out, which take most of the time and which other tests look at."""
+    monkeypatch.setattr(report, "draw_graph", lambda *_: ((), ""))
+    monkeypatch.setattr(report, "draw_dendrogram", lambda *_: None)
+    said = [("user", "hello"), ("assistant", "where to?"), ("user", "to the station"), ("assistant", "bye")]
+    asked = [("user", "a taxi please"), ("assistant", "where to?"), ("user", "the <b>station</b>")]
+    made = [tuple(Turn(role, text) for role, text in (said, asked)[number % 3 == 0]) for number in range(9)]
+    return [Dialogue(turns, id=f"d{number}") for number, turns in enumerate(made)]
+
+
+def test_dialogues_in_memory_have_a_graph_states_and_a_page(taxis, tmp_path):
+    found = extract_flow(taxis, ByWords(), clusters={"user": 3}, nodes=0, edges=0, title="Taxi <calls>")
+    assert isinstance(found.graph, networkx.DiGraph)
+    sizes = {data["name"]: data["count"] for _, data in found.graph.nodes(data=True)}
+    assert sizes == {
+        "start": 9, "end": 9, "hello": 6, "to the station": 9, "a taxi please": 3, "where to?": 9, "bye": 6,
+    }  # fmt: skip
+    for node in set(found.graph) - {"[end]"}:
+        assert sum(data["probability"] for *_, data in found.graph.out_edges(node, data=True)) == pytest.approx(1)
+    table = found.states
+    assert list(table.columns) == ["id", "role", "name", "size", "examples"]
+    assert table["size"].sum() == len(found.flow.utterances) == 33
+    assert set(table["id"]) == set(found.graph) - {"[start]", "[end]"}
+    found.page(tmp_path / "page.html")
+    assert "where to?" in (tmp_path / "page.html").read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+    assert "Taxi &lt;calls&gt;: 9 dialogues, 33 utterances, 5 states" in found._repr_html_()
+    assert repr(found) == "Taxi <calls>: 9 dialogues, 33 utterances, 5 states"
+
+
+def test_what_is_saved_is_what_the_command_writes(taxis, sample_dialogues, tiny_bert, tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "load_dialogues", lambda *_, **__: sample_dialogues[:12])
+    settings = {"clusters": 5, "edges": 0.2, "names": "phrases", "seed": 3}
+    words = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
+    assert main(["flow", "calls", "--model", tiny_bert, "--output", str(tmp_path / "by_command"), *words]) == 0
+    settings |= {"encoder": load_encoder(tiny_bert), "model": tiny_bert, "title": "calls"}
+    extract_flow(sample_dialogues[:12], **settings).save(tmp_path / "saved")
+    kept = extract_flow(sample_dialogues[:12], **settings, output=tmp_path / "kept")
+    names = {path.name for path in (tmp_path / "by_command").iterdir()}
+    for folder in (tmp_path / "saved", tmp_path / "kept"):
+        assert {path.name for path in folder.iterdir()} == names
+        for name in ("graph.graphml", "policy.md", "state_machine.json", "clusters-user.csv"):
+            assert (folder / name).read_bytes() == (tmp_path / "by_command" / name).read_bytes()
+    stored, written = read_flow(tmp_path / "saved"), read_flow(tmp_path / "by_command")
+    assert stored.flow.clusters == written.flow.clusters == kept.flow.clusters
+    np.testing.assert_array_equal(stored.centroids, written.centroids)
+    assert next_actions(stored.flow, stored.flow.trajectories[0][:1])
+
+
+def test_what_a_folder_has_is_not_done_again(taxis, tmp_path, monkeypatch):
+    first = extract_flow(taxis, ByWords(), output=tmp_path)
+    monkeypatch.setattr(pipeline, "cluster_by_role", None)
+    assert extract_flow(taxis, ByWords(), output=tmp_path, nodes=0.9).flow.clusters == first.flow.clusters
+    with pytest.raises(TypeError):
+        extract_flow(taxis, ByWords(), clusters=2, output=tmp_path)
+
+
+class Wrong:
+    def __init__(self, vectors):
+        self.encode_utterances = lambda texts: np.stack([vectors] * len(texts))
+
+
+def test_what_is_wrong_is_one_sentence(taxis, monkeypatch):
+    nothing = np.full(3, np.nan)
+    for settings, sentence in (
+        ({"clusters": 99}, "role assistant: field clusters: got 99, expected at most 2"),
+        ({"clusters": {"agent": 1}}, "field clusters: got role 'agent', expected one of assistant, user"),
+        ({"clusters": 2, "threshold": {"user": 0.5}}, "role user: got field clusters and field threshold"),
+        ({"nodes": 1}, "field nodes: got 1, expected a share"),
+        ({"seed": -1}, "field seed: got -1"),
+        ({"names": "api:"}, "api:"),
+        ({"dialogues": []}, "got none"),
+        ({"encoder": Wrong(nothing)}, "model 'Wrong': got NaN or infinity, expected a vector of finite numbers"),
+        ({"encoder": Wrong(np.ones((2, 2)))}, r"model 'Wrong': got vectors of shape \(2, 2\)"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            extract_flow(**{"dialogues": taxis, "encoder": ByWords(), **settings})
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match="pandas is not installed; pip install pandas"):
+        _ = extract_flow(taxis, ByWords()).states

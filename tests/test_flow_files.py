@@ -1,6 +1,4 @@
-"""A flow for other programs: what is written reads back as it was, whatever people said."""
-
-from __future__ import annotations
+"""What is written of a flow: files that read back as they were, whatever people said, and the data of the page."""
 
 import csv
 import html
@@ -10,11 +8,13 @@ import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
 import pytest
-from flow_words import flow_of, named, random_words, state_of
+from flow_words import ORDER, flow_of, flow_of_turns, hundred_thousand, named, random_flow, random_words, state_of
 from scipy.cluster.hierarchy import linkage
 
 from hf_dialemb.flow import drawing
@@ -23,6 +23,8 @@ from hf_dialemb.flow.exports import as_cell, label_lines, line_of, write_flow_fi
 from hf_dialemb.flow.flow import Utterances, grouped
 from hf_dialemb.flow.graph import END, START, FlowGraph
 from hf_dialemb.flow.grounding import policy_text, state_machine
+from hf_dialemb.flow.page.insights import insights
+from hf_dialemb.flow.page.page import kept_dialogues, write_page
 from hf_dialemb.flow.pruning import Pruning, pruned
 
 NASTY = (
@@ -33,16 +35,20 @@ NASTY = (
 )  # fmt: skip
 
 
-def nasty_flow(title='<b>"title" \\ & \0 \ud800'):
+def nasty_flow():
     """Each of the texts is once the name of a cluster, and what is said there."""
-    places = np.zeros(len(NASTY), dtype=np.int32)
     roles = tuple(("user", "assistant")[place % 2] for place in range(len(NASTY)))
-    said = Utterances(("only <one>",), places, roles, NASTY, NASTY)
-    return grouped(title, said, zip(roles, NASTY, strict=True))
+    said = Utterances(("only <one>",), np.zeros(len(NASTY), dtype=np.int32), roles, NASTY, NASTY)
+    return grouped('<b>"title" \\ & \0 \ud800', said, zip(roles, NASTY, strict=True))
+
+
+def whole(flow):
+    return pruned(flow.graph, Pruning(0, 0))
 
 
 def written(flow, folder, pruning=None):
     graph = pruned(flow.graph, pruning or Pruning(0, 0))
+    folder.mkdir(exist_ok=True)
     paths = write_flow_files(flow, graph, folder)
     assert sorted(folder.iterdir()) == sorted(paths)
     return graph, {path.name: path.read_text(encoding="utf-8") for path in paths}
@@ -53,10 +59,10 @@ def dot_statements(text):
     quoted = r'"(?:[^"\\]|\\.)*"'
     listed = rf"\[(?:\w+=(?:{quoted}|[\w.]+)(?:, )?)+\]"
     nodes, edges = {}, {}
-    head, *lines, last = text.strip().split("\n")
+    head, title, _, *lines, last = text.strip().split("\n")
     assert (head, last) == ("digraph flow {", "}")
-    assert re.fullmatch(rf"  label={quoted}; labelloc=t; rankdir=TB;", lines[0])
-    for line in lines[2:]:
+    assert re.fullmatch(rf"  label={quoted}; labelloc=t; rankdir=TB;", title)
+    for line in lines:
         found = re.fullmatch(rf"  (n\d+)(?: -> (n\d+))? ({listed});", line)
         assert found, line
         attributes = dict(re.findall(rf"(\w+)=({quoted}|[\w.]+)", found[3]))
@@ -77,6 +83,12 @@ def mermaid_label(text):
     return re.sub(r"#(\d+);", lambda found: chr(int(found[1])), text).split("<br/>")
 
 
+def data_of(flow, folder):
+    write_page(flow, folder / "page.html")
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    return page, json.loads(re.search(r'<script type="application/json" id="flow">(.*?)</script>', page)[1])
+
+
 def test_everything_reads_back_from_json_and_graphml(tmp_path):
     flow = flow_of(*["aAb"] * 5, *["aBb"] * 2, "c")
     graph, texts = written(flow, tmp_path, Pruning(0.3, 0.2))
@@ -86,16 +98,14 @@ def test_everything_reads_back_from_json_and_graphml(tmp_path):
     weights = {state["name"]: state["weight"] for state in record["states"] if state["weight"]}
     assert weights == {named(flow, [state]): graph.nodes[state] for state in graph.states}
     assert record["states"][0]["examples"] == ["say A"]
-    assert {(edge["source"], edge["target"]): edge["count"] for edge in record["transitions"]} == {
-        (source[1], target[1]): count for (source, target), count in flow.graph.edges.items()
-    }
+    counts = {(edge["source"], edge["target"]): edge["count"] for edge in record["transitions"]}
+    assert counts == {(source[1], target[1]): count for (source, target), count in flow.graph.edges.items()}
     (unshown,) = [edge for edge in record["transitions"] if edge["target"] == state_of(flow, "c")[1]]
     assert (unshown["weight"], unshown["share"]) == (None, 1 / 8)
     read = nx.read_graphml(tmp_path / "graph.graphml")
     assert set(read) == {state[1] for state in graph.nodes}
-    assert {(source, target): data["weight"] for source, target, data in read.edges(data=True)} == {
-        (source[1], target[1]): weight for (source, target), weight in graph.edges.items()
-    }
+    weights = {edge[:2]: edge[2]["weight"] for edge in read.edges(data=True)}
+    assert weights == {(source[1], target[1]): weight for (source, target), weight in graph.edges.items()}
     for cluster in (flow.by_state[state] for state in graph.states):
         found = read.nodes[cluster.id]
         assert (found["name"], found["role"], found["count"]) == (cluster.name, cluster.role, cluster.size)
@@ -106,9 +116,7 @@ def test_what_people_said_stays_text(tmp_path):
     flow = nasty_flow()
     graph, texts = written(flow, tmp_path)
     names = {cluster.id: cluster.name for cluster in flow.clusters}
-
-    record = json.loads(texts["graph.json"])
-    found = {state["id"]: state["name"] for state in record["states"]}
+    found = {state["id"]: state["name"] for state in json.loads(texts["graph.json"])["states"]}
     assert found == {key: name.replace("\ud800", "?") for key, name in names.items()}
     read = nx.read_graphml(tmp_path / "graph.graphml")
     found = {key: data["name"] for key, data in read.nodes(data=True) if key in names}
@@ -117,10 +125,15 @@ def test_what_people_said_stays_text(tmp_path):
     lines = [label_lines(flow, state) for state in graph.nodes]
     assert [dot_label(node["label"]) for node in nodes.values()] == lines
     assert len(edges) == len(graph.edges) == len(NASTY) + 1
-
     drawn = re.findall(r'^  n\d+(?:\[|\(\[)"([^"]*)"(?:\]|\]\))$', texts["graph.mmd"], re.MULTILINE)
     assert [mermaid_label(text) for text in drawn] == lines
     assert all(re.fullmatch(r"(?:[\w ,?!]|#\d+;|<br/>)*", text) for text in drawn)
+    json.dumps(state_machine(flow, graph), ensure_ascii=False).encode()
+    policy = policy_text(flow, graph)  # what people said is no instruction
+    heads = [line for line in re.findall("^#.*$", policy, re.MULTILINE) if not line.startswith("### ")]
+    assert heads[1:] == ["## Main path", "## Steps", "## When to end"]
+    said = {json.loads(line[2:]) for line in re.findall('^- ".*$', policy, re.MULTILINE)}
+    assert said == {line_of(text) for text in NASTY}
 
 
 def test_tables_read_back_and_compute_nothing(tmp_path):
@@ -138,17 +151,14 @@ def test_tables_read_back_and_compute_nothing(tmp_path):
             assert (row[0], row[2], float(row[3])) == (cluster.id, "1", pytest.approx(1 / len(expected), abs=1e-4))
     assert as_cell("\x1b[31mred\r\nand \u202eback") == "\\x1b[31mred and \\u202eback"
     assert (as_cell("\t=1+1"), as_cell(" plain")) == ("'=1+1", "plain")
-    (tmp_path / "other").mkdir()  # a role with a slash stays in the folder
     said = Utterances(("d",), np.zeros(1, np.int32), ("../a/b",), ("hello",), ("",))
     _, texts = written(grouped("", said, [("../a/b", "hello")]), tmp_path / "other")
-    assert "clusters-..%2Fa%2Fb.csv" in texts
+    assert "clusters-..%2Fa%2Fb.csv" in texts  # a role with a slash stays in the folder
 
 
 def test_start_and_end_alone_are_a_graph(tmp_path):
     for words, pruning in ((["aA", "bB", "cC"], Pruning(0, 0.9, "prob-out")), (["a"], None)):
-        folder = tmp_path / words[0]
-        folder.mkdir()
-        flow = flow_of(*words)
+        folder, flow = tmp_path / words[0], flow_of(*words)
         graph, texts = written(flow, folder, pruning)
         nodes, edges = dot_statements(texts["graph.dot"])
         assert (len(nodes), len(edges)) == (len(graph.nodes), len(graph.edges))
@@ -169,7 +179,7 @@ def test_matplotlib_draws_quietly_where_graphviz_is_not(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     flow = flow_of(*random_words(1, 5), *["aA字B"] * 3, title="$x_1$ \\frac 字典")  # a letter that fonts lack
     for each in (flow, nasty_flow()):
-        paths, sentence = draw_graph(each, pruned(each.graph, Pruning(0, 0)), tmp_path / "pictures")
+        paths, sentence = draw_graph(each, whole(each), tmp_path / "pictures")
         assert [path.name for path in paths] == ["graph.svg", "graph.png"]
         assert all(map(is_picture, paths))
         assert sentence == "graphviz, which lays graphs out better, is not on the path; install it"
@@ -184,13 +194,11 @@ def test_matplotlib_draws_quietly_where_graphviz_is_not(tmp_path, monkeypatch):
 
 def test_layers_go_down_from_start_to_end_and_wide_ones_are_parted(tmp_path):
     flow = flow_of(*["aAbB"] * 5, "aAbAbB", "c")
-    layers = drawing._layers(flow, pruned(flow.graph, Pruning(0, 0)))
+    layers = drawing._layers(flow, whole(flow))
     assert [named(flow, sorted(layer)) for layer in layers] == ["<", "ac", "A", "b", "B", ">"]
-    drawn = flow_of(*(f"a{chr(0x4E00 + place)}" for place in range(40)))
-    layers = drawing._layers(drawn, pruned(drawn.graph, Pruning(0, 0)))
-    assert [len(layer) for layer in layers] == [1, 1, 12, 12, 12, 4, 1]
-    many = flow_of(*(f"a{chr(0x4E00 + place)}" for place in range(320)))
-    paths, sentence = draw_graph(many, pruned(many.graph, Pruning(0, 0)), tmp_path)
+    wide, many = (flow_of(*(f"a{chr(0x4E00 + place)}" for place in range(count))) for count in (40, 320))
+    assert [len(layer) for layer in drawing._layers(wide, whole(wide))] == [1, 1, 12, 12, 12, 4, 1]
+    paths, sentence = draw_graph(many, whole(many), tmp_path)
     assert paths == ()
     assert sentence.startswith("321 states with 641 transitions are too many for one; raise the thresholds")
     assert not list(tmp_path.iterdir())
@@ -198,12 +206,10 @@ def test_layers_go_down_from_start_to_end_and_wide_ones_are_parted(tmp_path):
 
 @pytest.mark.parametrize(("program", "sentence"), [("cat", ""), ("exit 3", "did not lay the graph out")])
 def test_graphviz_draws_where_it_is(tmp_path, monkeypatch, program, sentence):
-    stub = tmp_path / "dot"
-    stub.write_text(f"#!/bin/sh\n{program}\n")
-    stub.chmod(0o755)
+    (tmp_path / "dot").write_text(f"#!/bin/sh\n{program}\n")
+    (tmp_path / "dot").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    flow = nasty_flow()
-    paths, told = draw_graph(flow, pruned(flow.graph, Pruning(0, 0)), tmp_path / "pictures")
+    paths, told = draw_graph(nasty_flow(), whole(nasty_flow()), tmp_path / "pictures")
     assert sentence in told
     assert bool(told) == bool(sentence)
     if program == "cat":  # what it was given is what the file has
@@ -218,11 +224,9 @@ def test_graphviz_reads_what_people_said(tmp_path):
     graph, _ = written(flow, tmp_path)
     run = subprocess.run(["dot", "-Tsvg", tmp_path / "graph.dot"], capture_output=True, check=True)
     marks = [one for one in ElementTree.fromstring(run.stdout).iter() if one.tag.endswith("text")]
-    drawn = ["".join(one.itertext()) for one in marks]
+    drawn = {re.sub(r"\s+", " ", "".join(one.itertext()).replace("\xa0", " ")) for one in marks}
     for state in graph.states:
-        assert {re.sub(r"\s+", " ", line) for line in label_lines(flow, state)} <= {
-            re.sub(r"\s+", " ", text.replace("\xa0", " ")) for text in drawn
-        }
+        assert {re.sub(r"\s+", " ", line) for line in label_lines(flow, state)} <= drawn
 
 
 def test_a_tree_is_drawn_with_its_cut(tmp_path):
@@ -231,8 +235,7 @@ def test_a_tree_is_drawn_with_its_cut(tmp_path):
     for clusters in (1, 7, 90):
         draw_dendrogram(merges, clusters, tmp_path / "tree.png", "user $1")
         assert is_picture(tmp_path / "tree.png")
-        cut = drawing._cut(merges[:, 2], clusters)
-        assert (merges[:, 2] > cut).sum() + 1 == clusters
+        assert (merges[:, 2] > drawing._cut(merges[:, 2], clusters)).sum() + 1 == clusters
     draw_dendrogram(linkage(vectors[:2], "average", "cosine"), 2, tmp_path / "two.png")
 
 
@@ -245,15 +248,6 @@ def test_the_policy_says_what_follows_with_its_share():
     assert '- 60%: assistant-2 "A"\n- 30%: assistant-3 "C"\n' in text
     assert text.endswith('End the conversation after:\n\n- assistant-1 "B" (100% of the times that it is taken)\n')
     assert "D" not in text
-
-
-def test_what_people_said_is_no_instruction():
-    flow = nasty_flow()
-    text = policy_text(flow, pruned(flow.graph, Pruning(0, 0)))
-    heads = [line for line in re.findall("^#.*$", text, re.MULTILINE) if not line.startswith("### ")]
-    assert heads[1:] == ["## Main path", "## Steps", "## When to end"]
-    said = {json.loads(line[2:]) for line in re.findall('^- ".*$', text, re.MULTILINE)}
-    assert said == {line_of(text) for text in NASTY}
     assert "No step is frequent enough" in policy_text(flow, pruned(FlowGraph({}, {}), Pruning()))
 
 
@@ -271,6 +265,77 @@ def test_the_state_machine_can_be_run():
             assert all(step["probability"] == shares[key, step["target"]] for step in state["on"])
             assert bool(chances) == (key != END[1] and bool(graph.states))
             assert {step["target"] for step in state["on"]} <= set(machine["states"])
-    nasty = nasty_flow()
-    json.dumps(state_machine(nasty, pruned(nasty.graph, Pruning(0, 0))), ensure_ascii=False).encode()
     assert machine["states"][START[1]] == {"role": "", "name": "start", "examples": [], "on": [], "other": 1.0}
+
+
+# the page
+
+
+def test_the_page_needs_no_other_file_and_is_the_same_every_time(tmp_path):
+    flow = random_flow()
+    page, record = data_of(flow, tmp_path)
+    assert page == data_of(flow, tmp_path)[0]
+    assert not re.search(r"https?:(?!//www\.w3\.org/2000/svg)|url\(|@import|<link|<iframe|fetch\(|\beval\(", page)
+    assert page.count("<script") == page.count("</script>")
+    assert sum(state["size"] for state in record["states"]) == len(flow.utterances)
+    names = [*(one.state for one in flow.clusters), START, END]
+    assert {(names[source], names[target]): count for source, target, count in record["edges"]} == flow.graph.edges
+
+
+def test_the_page_tells_settings_in_words(tmp_path):
+    settings = {
+        "model": "some-encoder", "vectors": "0123456789abcdef", "corpus": "calls", "split": "all",
+        "chosen_by": {"user": "chosen", "assistant": "chosen"}, "clusters": {"user": 3, "assistant": 2},
+        "names": "nearest", "of_mine": None, "smooth_by": 3,
+    }  # fmt: skip
+    told = dict(data_of(replace(flow_of_turns(ORDER), settings=settings), tmp_path)[1]["settings"])
+    assert told["how many states there are was decided by"] == "the bend of the curve of distances"
+    assert told["states of each speaker"] == "user: 3, assistant: 2"
+    assert told["names of states are"] == "their most typical utterance"
+    assert told["smooth by"] == "3"
+    assert not {"vectors", "of mine", "0123456789abcdef"} & {*told, *told.values()}
+
+
+def test_insights_are_told_in_sentences_in_which_names_turn_no_direction(tmp_path):
+    told = {section.title: [row.text for row in section.rows] for section in insights(flow_of_turns(ORDER))}
+    assert told["Loops"] == ["\u2068place\u2069 → \u2068place\u2069: 1 time in 1 dialogue"]
+    assert told["Drop-offs"] == ["\u2068place\u2069: 1 dialogue ends here, 25 % of the times it occurs"]
+    assert "Start: \u2068greet\u2069 75 %, \u2068complain\u2069 25 %" in told["Forks"]
+    assert told["Unusual dialogues"][0].startswith("\u2068d4\u2069: its rarest step is")
+    flow = flow_of_turns({"d\u202e1": [("user", "pay\u202eme\n\x1b[31m", "pay")], "d2": [("user", "שלום", "שלום")]})
+    found = insights(flow)
+    assert found[2].rows[0].text == "Start: \u2068pay\\u202eme \\x1b[31m\u2069 50 %, \u2068שלום\u2069 50 %"
+    assert all("\u202e" not in row.text for section in found for row in section.rows)
+    states = data_of(flow, tmp_path)[1]["states"]
+    assert {state["name"] for state in states} == {"pay\\u202eme \\x1b[31m", "שלום"}
+
+
+def test_of_many_dialogues_those_that_are_named_and_those_that_show_a_transition_are_kept():
+    flow, wanted = random_flow(dialogues=400), ["d399", "d7"]
+    assert kept_dialogues(flow) == list(range(400))
+    kept = kept_dialogues(flow, wanted, most=200)
+    assert len(kept) == 200
+    assert {7, 399} <= set(kept)
+    assert kept == kept_dialogues(flow, wanted, most=200) != kept_dialogues(flow, wanted, 1, most=200)
+    assert kept_dialogues(flow, ["d5"], characters=1) == [5]
+    frequent = {edge for edge, count in flow.graph.edges.items() if count > 40}
+    paths = [(START, *flow.trajectories[place], END) for place in kept_dialogues(flow, most=60)]
+    assert frequent <= {edge for path in paths for edge in pairwise(path)}
+
+
+def test_a_dialogue_that_is_too_long_for_the_page_leaves_others_in_it(tmp_path):
+    long = [("user", f"state {place % 3}", f"{place} " + "x" * 3000) for place in range(2100)]
+    assert kept_dialogues(flow_of_turns({"long": long, **ORDER}), ["long"]) == [1, 2, 3, 4]
+    page, record = data_of(flow_of_turns({"one": [("user", "say", "x" * 4_000_000)], **ORDER}), tmp_path)
+    assert [dialogue["id"] for dialogue in record["dialogues"]] == ["one", *ORDER]
+    assert max(map(len, record["texts"])) == 2000
+    assert record["texts"][record["dialogues"][0]["texts"][0]] == "x" * 1999 + "…"
+    assert len(page) < 300_000
+
+
+@pytest.mark.slow
+def test_a_page_of_a_hundred_thousand_utterances_is_under_twelve_megabytes(tmp_path):
+    page, record = data_of(hundred_thousand(), tmp_path)
+    assert len(page.encode()) < 12_000_000
+    assert record["counts"]["utterances"] == 100_000
+    assert len(record["dialogues"]) == 2000

@@ -1,9 +1,7 @@
-"""What is shown of a flow, and what its paths tell: closed forms, the program in networkx, a search of all paths."""
-
-from __future__ import annotations
+"""The graph of a flow, what is shown of it and what its paths tell: closed forms, networkx, a search of all paths."""
 
 import json
-from collections import Counter
+import operator
 from dataclasses import replace
 from itertools import pairwise
 from math import log2
@@ -11,107 +9,96 @@ from math import log2
 import networkx as nx
 import numpy as np
 import pytest
-from flow_words import flow_of, named, random_words, state_of
+from flow_words import flow_of, graph, named, random_words, state_of, states
 
-from hf_dialemb.flow.graph import END, NOISE, START, FlowGraph, official_size, transition_graph
+from hf_dialemb.flow.graph import (
+    END,
+    START,
+    FlowGraph,
+    edge_f1,
+    official_size,
+    renamed,
+    transition_graph,
+    without_noise,
+)
 from hf_dialemb.flow.paths import DropOff, Loop, drop_offs, forks, loops, rare_paths, widest_path
 from hf_dialemb.flow.pruning import PAPER, PROGRAM, STATES, TRANSITIONS, Pruning, WeightedGraph, pruned, readable
 from hf_dialemb.flow.smoothing import TransitionModel
 from hf_dialemb.models.errors import InputError
 
 ALL = Pruning(0, 0)
+UNGIVEN = {"nodes": None, "edges": None, "weights": None}
+LOOP, WAYS = ["aaaA"] * 2, ["aAb"] * 6 + ["aB"] * 3 + ["aC"]
 
 
-def edges_of(flow, graph):
-    return {named(flow, edge): weight for edge, weight in graph.edges.items()}
-
-
-def program(flow, pruning):
+def program(counted, pruning, rare=operator.le):
     """What the paper's program shows, in networkx and in its order: nodes, and edges without self-loops."""
-    graph, counts = nx.DiGraph(), Counter(state for states in flow.trajectories for state in states)
-    for edge, count in flow.graph.edges.items():
+    graph, most = nx.DiGraph(), max(counted.edges.values())
+    for edge, count in counted.edges.items():
         graph.add_edge(*edge, count=count)
-    most = max(count for *_, count in graph.edges(data="count"))
     for node in graph:
         leaving = [count for *_, count in graph.out_edges(node, data="count")]
-        whole = {"max": most, "max-out": max(leaving, default=1), "prob-out": sum(leaving)}[pruning.weights]
+        total = {"max": most, "max-out": max(leaving, default=1), "prob-out": sum(leaving)}[pruning.weights]
         for *_, edge in graph.out_edges(node, data=True):
-            edge["weight"] = edge["count"] / whole
+            edge["weight"] = edge["count"] / total
     graph.remove_edges_from(list(nx.selfloop_edges(graph)))
 
     def drop_unreached():
         between = nx.ancestors(graph, END) & nx.descendants(graph, START)
         graph.remove_nodes_from([node for node in graph if node not in between | {START, END}])
 
-    rare = [state for state, count in counts.items() if count / max(counts.values()) <= pruning.nodes]
-    graph.remove_nodes_from(rare)
+    most = max(counted.states.values())
+    graph.remove_nodes_from([state for state, count in counted.states.items() if rare(count / most, pruning.nodes)])
     drop_unreached()
     graph.remove_edges_from([edge for *edge, weight in graph.edges(data="weight") if weight < pruning.edges])
     drop_unreached()
     return set(graph), set(graph.edges)
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("weights", ["max", "max-out", "prob-out"])
-def test_what_is_shown_is_what_the_program_shows_and_its_self_loops(seed, weights):
-    flow = flow_of(*random_words(seed))
-    for thresholds in ((0.0, 0.0), (0.02, 0.1), (0.1, 0.2), (0.2, 0.35), (0.0, 0.9), (0.5, 0.0)):
-        pruning = Pruning(*thresholds, weights)
-        graph = pruned(flow.graph, pruning)
-        assert (set(graph.nodes), {edge for edge in graph.edges if edge[0] != edge[1]}) == program(flow, pruning)
-        assert all(0 < weight <= 1 for weight in (*graph.nodes.values(), *graph.edges.values()))
+# the graph
 
 
-def test_weights_are_shares_of_what_is_left():
-    flow = flow_of(*["aAb"] * 6, *["aB"] * 3, "aC")
-    found = edges_of(flow, pruned(flow.graph, Pruning(0.2, 0.0, "prob-out")))
-    assert found == {"<a": 1, "aA": 6 / 9, "aB": 3 / 9, "Ab": 1, "b>": 1, "B>": 1}
-    found = edges_of(flow, pruned(flow.graph, Pruning(0.2, 0.4, "max-out")))
-    assert found == {"<a": 1, "aA": 1, "aB": 0.5, "Ab": 1, "b>": 1, "B>": 1}
-    found = edges_of(flow, pruned(flow.graph, Pruning(0.2, 0.4, "max")))
-    assert found == {"<a": 1, "aA": 0.6, "Ab": 0.6, "b>": 0.6}  # 3 of 10 is less than 0.4, so nothing leads to B
+def test_a_graph_counts_states_and_what_follows_them_and_those_of_one_name_become_one():
+    found, a, b = graph("aab", "b", ""), ("user", "a"), ("user", "b")
+    assert found.states == {a: 2, b: 2}
+    assert found.edges == {(START, a): 1, (a, a): 1, (a, b): 1, (START, b): 1, (b, END): 2}
+    assert renamed(graph("aba"), {b: a}) == graph("aaa")
 
 
-def test_weights_of_states_are_shares_of_the_most_frequent():
-    flow = flow_of(*["aA"] * 3, "aB")
-    graph = pruned(flow.graph, ALL)
-    weights = {named(flow, [state]): weight for state, weight in graph.nodes.items()}
-    assert weights == {"<": 1, "a": 1, "A": 0.75, "B": 0.25, ">": 1}
-    assert named(flow, graph.states) == "aAB"
-    flow = flow_of(*["a"] * 50, "b")  # a state at the threshold is noise
-    assert len(pruned(flow.graph, Pruning(0.02, 0)).states) == 1
-    assert len(pruned(flow.graph, Pruning(0.0199, 0)).states) == 2
-    flow = flow_of(*["aaaA"] * 2)  # a self-loop counts and stays, but makes no way
-    assert edges_of(flow, pruned(flow.graph, Pruning(0, 0, "prob-out"))) == {"<a": 1, "aa": 2 / 3, "aA": 1 / 3, "A>": 1}
-    assert edges_of(flow, pruned(flow.graph, Pruning(0, 0.5, "prob-out"))) == {}
+def test_edges_agree_as_often_as_they_occur():
+    one, other = graph("ab"), graph("ac", "ac")
+    assert edge_f1(one, one) == edge_f1(graph(), graph()) == 1
+    assert edge_f1(one, other) == edge_f1(other, one) == 2 * 1 / 9  # of 3 and 6 edges, one from the start is shared
+    assert edge_f1(renamed(one, {("user", "b"): ("user", "c")}), other) == 2 * 3 / 9
+    assert edge_f1(graph(), one) == 0
 
 
-@pytest.mark.parametrize("graph", [FlowGraph({}, {}), flow_of("aA").graph, FlowGraph({}, {(START, END): 3})])
-def test_nothing_left_is_start_and_end(graph):
-    for pruning in (Pruning(0.9, 1), Pruning(0, 0.6, "max"), ALL):
-        assert {START, END} <= set(pruned(graph, pruning).nodes)
-    flow = flow_of(*["aA", "bB", "cC", "dD"])
-    empty = pruned(flow.graph, Pruning(0, 0.5, "prob-out"))
-    assert empty == WeightedGraph({START: 1, END: 1}, {})
-    assert widest_path(empty) is None
-
-
-def test_thresholds_out_of_range_are_told():
-    for wrong in (-0.1, 1, float("nan")):
-        with pytest.raises(InputError, match=r"field nodes: got .*, expected a share from 0 to less than 1"):
-            Pruning(nodes=wrong)
-    for wrong in (-0.1, 1.1, float("nan")):
-        with pytest.raises(InputError, match=r"field edges: got .*, expected a share from 0 to 1"):
-            Pruning(edges=wrong)
-    with pytest.raises(InputError, match=r"Unknown rule of weights 'maxout'\. Did you mean 'max-out'"):
-        Pruning(weights="maxout")
-
-
-def test_the_size_is_that_of_the_paper():
+def test_what_is_rare_is_noise_to_the_paper_and_to_the_program_which_counts_start_and_end():
     assert (PAPER.nodes, PAPER.edges, PROGRAM.nodes, PROGRAM.edges) == (0.02, 0.02, 0.023, 0.2)
-    for seed in range(5):
-        graph = flow_of(*random_words(seed)).graph
-        assert len(pruned(graph, Pruning(0.023, 0.02)).nodes) == official_size(graph)
+    for times, kept in ((49, 2), (50, 1)):  # a state of two percent is noise
+        found = without_noise(graph(*["a"] * times, "b"))
+        assert len(found.states) == kept
+        assert all(state in found.states or state in (START, END) for edge in found.edges for state in edge)
+    for times, size in ((43, 4), (44, 3)):  # 1 / 43 = 0.0233, 1 / 44 = 0.0227
+        assert official_size(graph(*["a"] * times, "b")) == size
+    found = graph(*["a"] * 60, "bc", "dc")  # what only noise leads to goes with it
+    assert {name for _, name in without_noise(found).states} == {"a", "c"}  # c occurs twice, b and d once
+    assert official_size(found) == 3
+    assert official_size(found, nodes=0.0) == 3  # the edges from the start to b and d weigh a sixtieth
+    assert official_size(found, nodes=0.0, edges=0.0) == 6
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sizes_and_what_is_shown_are_those_of_the_program(seed):
+    counted = flow_of(*random_words(seed)).graph
+    for thresholds in ((0.023, 0.02), (0.1, 0.2), (0.3, 0.5), (0.0, 0.9)):
+        assert official_size(counted, *thresholds) == len(program(counted, Pruning(*thresholds), operator.lt)[0])
+    assert len(pruned(counted, Pruning(0.023, 0.02)).nodes) == official_size(counted)
+    for thresholds in ((0.0, 0.0), (0.02, 0.1), (0.1, 0.2), (0.2, 0.35), (0.0, 0.9), (0.5, 0.0)):
+        for pruning in (Pruning(*thresholds, weights) for weights in ("max", "max-out", "prob-out")):
+            shown = pruned(counted, pruning)  # with self-loops
+            assert (set(shown.nodes), {edge for edge in shown.edges if edge[0] != edge[1]}) == program(counted, pruning)
+            assert all(0 < weight <= 1 for weight in (*shown.nodes.values(), *shown.edges.values()))
 
 
 def test_the_reference_graphs_of_the_paper_have_its_sizes(data_dir):
@@ -120,26 +107,130 @@ def test_the_reference_graphs_of_the_paper_have_its_sizes(data_dir):
         pytest.skip("the trajectories of SpokenWOZ that come with dialog2flow are not at hand")
     graphs = {}
     for dialogue in json.loads(path.read_text(encoding="utf-8")).values():
-        states = [tuple(turn["turn"].split(": ", 1)) for turn in dialogue["log"] if turn["tag"]]
-        graphs.setdefault(next(iter(dialogue["goal"])), []).append(states)
+        trajectory = [tuple(turn["turn"].split(": ", 1)) for turn in dialogue["log"] if turn["tag"]]
+        graphs.setdefault(next(iter(dialogue["goal"])), []).append(trajectory)
     sizes = {name: official_size(transition_graph(paths)) for name, paths in graphs.items()}
     assert sizes == {"taxi": 31, "police": 23, "hospital": 18, "train": 49, "restaurant": 59, "attraction": 45}
 
 
-def every_path(graph):
-    drawn = nx.DiGraph([edge for edge in graph.edges if edge[0] != edge[1]])
+# what is shown
+
+
+@pytest.mark.parametrize(
+    ("words", "setting", "edges"),
+    [
+        (LOOP, (0, 0, "prob-out"), {"<a": 1, "aa": 2 / 3, "aA": 1 / 3, "A>": 1}),  # a self-loop counts and stays
+        (LOOP, (0, 0.5, "prob-out"), {}),  # but makes no way
+        (WAYS, (0.2, 0.0, "prob-out"), {"<a": 1, "aA": 6 / 9, "aB": 3 / 9, "Ab": 1, "b>": 1, "B>": 1}),
+        (WAYS, (0.2, 0.4, "max-out"), {"<a": 1, "aA": 1, "aB": 0.5, "Ab": 1, "b>": 1, "B>": 1}),
+        (WAYS, (0.2, 0.4, "max"), {"<a": 1, "aA": 0.6, "Ab": 0.6, "b>": 0.6}),  # 3 of 10: nothing leads to B
+    ],
+)
+def test_weights_are_shares_of_what_is_left(words, setting, edges):
+    flow = flow_of(*words)
+    shown = pruned(flow.graph, Pruning(*setting))
+    assert {named(flow, edge): weight for edge, weight in shown.edges.items()} == edges
+
+
+def test_weights_of_states_are_shares_of_the_most_frequent():
+    flow = flow_of(*["aA"] * 3, "aB")
+    shown = pruned(flow.graph, ALL)
+    weights = {named(flow, [state]): weight for state, weight in shown.nodes.items()}
+    assert weights == {"<": 1, "a": 1, "A": 0.75, "B": 0.25, ">": 1}
+    assert named(flow, shown.states) == "aAB"
+    counted = graph(*["a"] * 50, "b")  # a state at the threshold is noise
+    assert [len(pruned(counted, Pruning(nodes, 0)).states) for nodes in (0.02, 0.0199)] == [1, 2]
+
+
+def test_nothing_left_is_start_and_end():
+    for counted in (FlowGraph({}, {}), graph("aA"), FlowGraph({}, {(START, END): 3})):
+        for pruning in (Pruning(0.9, 1), Pruning(0, 0.6, "max"), ALL):
+            assert {START, END} <= set(pruned(counted, pruning).nodes)
+    empty = pruned(graph("aA", "bB", "cC", "dD"), Pruning(0, 0.5, "prob-out"))
+    assert empty == WeightedGraph({START: 1, END: 1}, {})
+    assert widest_path(empty) is None
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, float("nan"), 1])
+def test_thresholds_out_of_range_are_told(wrong):
+    with pytest.raises(InputError, match=r"field nodes: got .*, expected a share from 0 to less than 1"):
+        Pruning(nodes=wrong)
+    if wrong != 1:
+        with pytest.raises(InputError, match=r"field edges: got .*, expected a share from 0 to 1"):
+            Pruning(edges=wrong)
+    with pytest.raises(InputError, match=r"Unknown rule of weights 'maxout'\. Did you mean 'max-out'"):
+        Pruning(weights="maxout")
+
+
+def numbers_graph(*paths):
+    """Makes the graph of paths whose states are numbers."""
+    return transition_graph([[("user", str(state)) for state in path] for path in paths])
+
+
+def random_graph(size, seed):
+    """Makes a graph of paths in which a few states are frequent and most are rare."""
+    return numbers_graph(*np.random.default_rng(seed).zipf(1.3, size=(400, 12)) % size)
+
+
+@pytest.mark.parametrize(("size", "seed"), [(5, 0), (40, 1), (200, 2), (1000, 3)])
+def test_what_is_shown_at_first_can_be_read(size, seed):
+    counted = random_graph(size, seed)
+    chosen = readable(counted, **UNGIVEN)
+    shown = pruned(counted, chosen)
+    assert 0 < len(shown.states) <= STATES
+    more = pruned(counted, replace(chosen, edges=round(chosen.edges + 0.1, 1)))
+    assert len(shown.edges) <= TRANSITIONS * len(shown.nodes) or not more.states
+    assert chosen.nodes in (PAPER.nodes, *(part / 20 for part in range(1, 11)))
+
+
+@pytest.mark.slow
+def test_thresholds_that_are_given_stay_and_states_that_are_about_as_frequent():
+    counted = random_graph(200, 0)
+    assert readable(counted, nodes=0.3, edges=0.7, weights="prob-out") == Pruning(0.3, 0.7, "prob-out")
+    assert readable(counted, nodes=0.01, edges=None, weights="max").nodes == 0.01
+    assert readable(counted, nodes=None, edges=0.2, weights=None).edges == 0.2
+    generator = np.random.default_rng(0)
+    counted = numbers_graph(*(generator.permutation(60) for _ in range(50)))
+    chosen = readable(counted, **UNGIVEN)
+    assert chosen.nodes == PAPER.nodes
+    assert 2 * STATES - 6 <= len(pruned(counted, chosen).states) <= 2 * STATES
+
+
+def test_where_the_thresholds_would_leave_nothing_lower_ones_are_taken():
+    counted = graph("aA" * 100 + "b")
+    assert not pruned(counted, Pruning()).states
+    chosen = readable(counted, **UNGIVEN)
+    assert (chosen.nodes, chosen.edges) == (0.005, 0.01)  # the last state is one in a hundred, and so is the way there
+    assert len(pruned(counted, chosen).states) == 3
+    assert readable(counted, **UNGIVEN | {"edges": 0.01}).nodes == 0.005
+    assert not pruned(counted, readable(counted, nodes=0.5, edges=1.0, weights=None)).states
+    # One dialogue of ten thousand turns ends once, which is rarer than all thresholds that are tried at first.
+    shares = 1 / np.arange(1, 101)
+    counted = numbers_graph([*np.random.default_rng(0).choice(100, 10_000, p=shares / shares.sum()), 1])
+    assert not pruned(counted, Pruning()).states
+    chosen = readable(counted, **UNGIVEN)
+    assert chosen.nodes > 0 < chosen.edges
+    assert 0 < len(pruned(counted, chosen).states) <= STATES
+    assert not pruned(counted, replace(chosen, edges=0.05)).states
+
+
+# paths
+
+
+def every_path(shown):
+    drawn = nx.DiGraph([edge for edge in shown.edges if edge[0] != edge[1]])
     for path in nx.all_simple_paths(drawn, START, END) if {START, END} <= set(drawn) else ():
         steps = list(pairwise(path))
         same = any(source[0] == target[0] for source, target in steps)
-        yield same, -min(graph.edges[step] for step in steps), len(path), path[1:-1]
+        yield same, -min(shown.edges[step] for step in steps), len(path), path[1:-1]
 
 
 @pytest.mark.parametrize("seed", range(15))
 def test_the_widest_path_is_the_best_of_all_paths(seed):
     flow = flow_of(*random_words(seed, 30, longest=6))
     for pruning in (ALL, Pruning(0.1, 0.2), Pruning(0, 0.05, "max"), Pruning(0, 0, "prob-out")):
-        graph = pruned(flow.graph, pruning)
-        found, best = widest_path(graph), min(every_path(graph), default=None)
+        shown = pruned(flow.graph, pruning)
+        found, best = widest_path(shown), min(every_path(shown), default=None)
         if best is None:
             assert found is None
         else:
@@ -147,12 +238,10 @@ def test_the_widest_path_is_the_best_of_all_paths(seed):
 
 
 def test_one_role_twice_in_a_row_is_a_way_only_where_there_is_no_other():
-    flow = flow_of(*["abA"] * 5, "aA")
-    found = widest_path(pruned(flow.graph, ALL))
-    assert (named(flow, found.states), found.weight, found.same_role) == ("aA", 0.2, False)
-    flow = flow_of(*["abA"] * 5)
-    found = widest_path(pruned(flow.graph, ALL))
-    assert (named(flow, found.states), found.same_role) == ("abA", True)
+    for others, expected in ((["aA"], ("aA", 0.2, False)), ([], ("abA", 1, True))):
+        flow = flow_of(*["abA"] * 5, *others)
+        found = widest_path(pruned(flow.graph, ALL))
+        assert (named(flow, found.states), found.weight, found.same_role) == expected
 
 
 def test_states_fork_where_two_are_likely():
@@ -162,22 +251,17 @@ def test_states_fork_where_two_are_likely():
     assert named(flow, [state for state, _ in found.continuations]) == "ABC"
     assert [share for _, share in found.continuations] == [4 / 9, 4 / 9, 1 / 9]
     assert found.entropy == pytest.approx(8 / 9 * log2(9 / 4) + log2(9) / 9)
-    (start,) = forks(flow_of("a", "b").graph, [])
+    (start,) = forks(graph("a", "b"), [])
     assert (start.state, start.entropy) == (START, 1)
 
 
-def test_loops_count_laps():
+def test_loops_count_laps_and_dialogues_drop_off_where_most_go_on():
     flow = flow_of("aAaAa", "aaa", "bcAbcAb", "aAb")
-    found = {named(flow, loop.states): (loop.laps, loop.dialogues) for loop in loops(flow)}
-    assert {"".join(sorted(word)): value for word, value in found.items()} == {
-        "Aa": (2, ("d1",)), "a": (2, ("d2",)), "Abc": (2, ("d3",)),
-    }  # fmt: skip
+    found = {"".join(sorted(named(flow, loop.states))): (loop.laps, loop.dialogues) for loop in loops(flow)}
+    assert found == {"Aa": (2, ("d1",)), "a": (2, ("d2",)), "Abc": (2, ("d3",))}
     once = flow_of("aAa", "AaA")
     assert loops(once) == [Loop((state_of(once, "A"), state_of(once, "a")), 2, ("d1", "d2"))]
     assert loops(flow_of("aAbBcC")) == []
-
-
-def test_dialogues_drop_off_where_most_go_on():
     flow = flow_of(*["aAb"] * 3, "aA", "a")
     a, b = (state_of(flow, letter) for letter in "Aa")
     assert drop_offs(flow) == [DropOff(a, 1, 1 / 4, ("d4",)), DropOff(b, 1, 1 / 5, ("d5",))]
@@ -197,14 +281,14 @@ def test_the_rarest_path_is_the_one_that_no_other_takes():
 
 
 def test_smoothing_ends_in_equal_chances_and_sums_to_one():
-    outcomes = [("user", letter) for letter in "abcd"]
+    outcomes = states("abcd")[0]
     model = TransitionModel(outcomes)
     assert model.probability([outcomes[0]], outcomes[1]) == 1 / 4
     for history, outcome in (((0, 1), 2), ((0, 1), 3), ((1, 1), 2), ((2,), 2), ((), 0)):
         model.add([outcomes[place] for place in history], outcomes[outcome])
     for history in ((), (0,), (1,), (0, 1), (3, 3), (3, 1)):
-        states = [outcomes[place] for place in history]
-        assert sum(model.probability(states, outcome) for outcome in outcomes) == pytest.approx(1)
+        before = [outcomes[place] for place in history]
+        assert sum(model.probability(before, outcome) for outcome in outcomes) == pytest.approx(1)
     before = model.probability(outcomes[:2], outcomes[2])
     model.add(outcomes[:2], outcomes[0])
     assert model.probability(outcomes[:2], outcomes[2]) < before
@@ -221,57 +305,3 @@ def test_one_dialogue_and_a_very_long_one_have_paths():
         assert {name for loop in loops(flow) for name in loop.dialogues} <= {"d1"}
         assert sum(flow.graph.shares.values()) == pytest.approx(len(flow.graph.states) + 1)
     assert not pruned(long.graph, Pruning()).states  # it ends once, which is rare among thousands of turns
-
-
-def random_graph(states: int, seed: int) -> FlowGraph:
-    """Makes a graph of paths in which a few states are frequent and most are rare."""
-    draws = np.random.default_rng(seed).zipf(1.3, size=(400, 12)) % states
-    return transition_graph([[("user", str(state)) for state in path] for path in draws])
-
-
-@pytest.mark.parametrize(("states", "seed"), [(5, 0), (40, 1), (200, 2), (1000, 3)])
-def test_what_is_shown_at_first_can_be_read(states, seed):
-    graph = random_graph(states, seed)
-    chosen = readable(graph, nodes=None, edges=None, weights=None)
-    shown = pruned(graph, chosen)
-    assert 0 < len(shown.states) <= STATES
-    more = pruned(graph, replace(chosen, edges=round(chosen.edges + 0.1, 1)))
-    assert len(shown.edges) <= TRANSITIONS * len(shown.nodes) or not more.states
-    assert chosen.nodes in (NOISE, *(part / 20 for part in range(1, 11)))
-
-
-@pytest.mark.slow
-def test_thresholds_that_are_given_stay_and_states_that_are_about_as_frequent():
-    graph = random_graph(200, 0)
-    assert readable(graph, nodes=0.3, edges=0.7, weights="prob-out") == Pruning(0.3, 0.7, "prob-out")
-    assert readable(graph, nodes=0.01, edges=None, weights="max").nodes == 0.01
-    assert readable(graph, nodes=None, edges=0.2, weights=None).edges == 0.2
-    generator = np.random.default_rng(0)
-    graph = transition_graph([[("user", str(state)) for state in generator.permutation(60)] for _ in range(50)])
-    chosen = readable(graph, nodes=None, edges=None, weights=None)
-    assert chosen.nodes == NOISE
-    assert 2 * STATES - 6 <= len(pruned(graph, chosen).states) <= 2 * STATES
-
-
-def test_where_the_thresholds_would_leave_nothing_lower_ones_are_taken():
-    ends_rarely = [("user", "a"), ("assistant", "b")] * 100 + [("user", "bye")]
-    graph = transition_graph([ends_rarely])
-    assert not pruned(graph, Pruning()).states
-    chosen = readable(graph, nodes=None, edges=None, weights=None)
-    assert (chosen.nodes, chosen.edges) == (0.005, 0.01)  # the last state is one in a hundred, and so is the way there
-    assert len(pruned(graph, chosen).states) == 3
-    assert readable(graph, nodes=None, edges=0.01, weights=None).nodes == 0.005
-    assert not pruned(graph, readable(graph, nodes=0.5, edges=1.0, weights=None)).states
-
-
-def test_one_dialogue_of_ten_thousand_turns_shows_no_more_than_it_must():
-    """It ends once, so that its end is rarer than all thresholds that are tried at first."""
-    generator = np.random.default_rng(0)
-    shares = 1 / np.arange(1, 101)
-    path = [*generator.choice(100, 10_000, p=shares / shares.sum()).tolist(), 1]
-    graph = transition_graph([[("user", str(state)) for state in path]])
-    assert not pruned(graph, Pruning()).states
-    chosen = readable(graph, nodes=None, edges=None, weights=None)
-    assert chosen.nodes > 0 < chosen.edges
-    assert 0 < len(pruned(graph, chosen).states) <= STATES
-    assert not pruned(graph, replace(chosen, edges=0.05)).states

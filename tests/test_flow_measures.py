@@ -1,27 +1,17 @@
 """How good a flow is, and how two sets of dialogues differ: closed forms, scikit-learn, scipy and plain programs."""
 
-from __future__ import annotations
-
 from math import log2
 
 import numpy as np
 import pytest
-from flow_words import flow_of, random_words, role_of, state_of
+from flow_words import flow_of, graph, random_words, state_of, states
 from scipy import stats
 from scipy.spatial.distance import jensenshannon
 from sklearn.metrics import adjusted_rand_score
 
 from hf_dialemb.flow.comparison import compared, graph_of
-from hf_dialemb.flow.graph import END, START, FlowGraph, transition_graph
+from hf_dialemb.flow.graph import END, START, FlowGraph
 from hf_dialemb.flow.measures import FOLDS, compared_with_actions, next_action_perplexity, transition_divergence
-
-
-def states(*words):
-    return [[(role_of(letter), letter) for letter in word] for word in words]
-
-
-def graph(*words):
-    return transition_graph(states(*words))
 
 
 def renamed(words, table):
@@ -32,14 +22,42 @@ def perplexity(words, table=None):
     return next_action_perplexity(states(*renamed(words, table or {})), states(*words))
 
 
+# clusters against actions
+
+
 def test_true_clusters_are_perfect():
     words = states(*random_words(0))
     found = compared_with_actions(words, words)
-    assert found["nodes"] == found["reference_nodes"]
+    assert found["nodes"] == found["reference_nodes"] > 2
+    assert found["official_nodes"] == found["official_reference_nodes"] > 4
     assert found["transition_divergence"] == 0
     assert found["v_measure"] == pytest.approx(1)
     assert found["adjusted_rand"] == found["edge_f1"] == 1
     assert found["next_action_perplexity"] == found["reference_next_action_perplexity"] > 1
+
+
+def test_one_cluster_for_all_is_too_small_a_graph():
+    found = compared_with_actions(states(*["aAa"] * 50), states(*["aAb"] * 50))
+    assert (found["nodes"], found["reference_nodes"]) == (2, 3)
+    assert (found["official_nodes"], found["official_reference_nodes"]) == (4, 5)
+    # V: none for the user's two actions, 1 for the assistant's only one. Edges: start to a and a to A are right; A to
+    # a again and its end after a are not.
+    assert found["v_measure"] == found["edge_f1"] == found["adjusted_rand"] == 0.5
+    # Start and A have a divergence of 0 and 1. After a, half of all is A and half the end, not A alone; it is half of
+    # what clusters say and a quarter of the actions. b, the other quarter, is no cluster.
+    after_a = (np.log2(2 / 1.5) + 0.5 * np.log2(0.5 * 2 / 1.5) + 0.5 * np.log2(2)) / 2
+    assert found["transition_divergence"] == pytest.approx(0.25 * 1 + 0.375 * after_a + 0.125)
+
+
+def test_one_action_alone_is_a_flow():
+    words = states(*["a"] * 50)
+    # Each fifth is foretold from 40 dialogues, all of which end after one utterance; two things may follow it.
+    perplexity = pytest.approx((40 + 1) / (40 + (40 + 1 / 2) / (40 + 1)))
+    assert compared_with_actions(words, words) == {
+        "nodes": 1, "reference_nodes": 1, "official_nodes": 3, "official_reference_nodes": 3,
+        "v_measure": 1, "adjusted_rand": 1, "edge_f1": 1, "transition_divergence": 0,
+        "next_action_perplexity": perplexity, "reference_next_action_perplexity": perplexity,
+    }  # fmt: skip
 
 
 def test_names_of_clusters_do_not_matter_and_the_rand_index_is_the_mean_over_roles():
@@ -81,13 +99,10 @@ def test_divergence_agrees_with_scipy(seed):
     assert transition_divergence(one, other) == pytest.approx(expected)
 
 
-def test_nothing_known_is_as_perplexing_as_the_number_of_actions():
+def test_what_is_foretold_of_nothing_known_and_of_what_always_follows():
     # One dialogue is foretold from none: a, b and the end are equally likely.
     assert perplexity(["ab"]) == pytest.approx(3)
     assert perplexity(["a"]) == pytest.approx(2)
-
-
-def test_what_always_follows_is_foretold_after_smoothing():
     # Each part of five is foretold from forty: after a or b, what followed there, else how often all was done.
     unigram = (40 + 2 / 3) / (80 + 2)
     assert perplexity(["ab"] * 50) == pytest.approx((40 + 1) / (40 + unigram))
@@ -95,11 +110,9 @@ def test_what_always_follows_is_foretold_after_smoothing():
 
 def test_one_cluster_for_all_foretells_no_more_than_how_often_actions_occur():
     words = random_words(3, 400)
-    letters = [letter for word in words for letter in (*word[1:], ">")]
-    _, counts = np.unique(letters, return_counts=True)
+    _, counts = np.unique([letter for word in words for letter in (*word[1:], ">")], return_counts=True)
     entropy = -(counts / counts.sum() * np.log2(counts / counts.sum())).sum()
-    one = perplexity(words, dict.fromkeys("abcABCD", "a"))
-    assert one == pytest.approx(2**entropy, rel=0.01)
+    assert perplexity(words, dict.fromkeys("abcABCD", "a")) == pytest.approx(2**entropy, rel=0.01)
     chains = ["abcABCD"[place:] for place in range(6)] * 20
     assert perplexity(chains) < 1.5 < 4 < perplexity(chains, dict.fromkeys("abcABCD", "a"))
 
@@ -107,18 +120,13 @@ def test_one_cluster_for_all_foretells_no_more_than_how_often_actions_occur():
 def test_perplexity_is_that_of_a_plain_program():
     words = random_words(4, 23)
     clusters = renamed(words, {"b": "a", "D": "C"})
+    steps = [list(zip(found, true[1:] + ">", strict=True)) for found, true in zip(clusters, words, strict=True)]
     part = np.random.default_rng(0).permutation(len(words)) % FOLDS
-    outcomes = {*"".join(words), ">"}
-    bits = []
-    for row, word in enumerate(words):
-        known = [
-            pair
-            for other, (found, true) in enumerate(zip(clusters, words, strict=True))
-            if part[other] != part[row]
-            for pair in zip(found, true[1:] + ">", strict=True)
-        ]
-        for state, action in zip(clusters[row], word[1:] + ">", strict=True):
-            every = [outcome for _, outcome in known]
+    outcomes, bits = {*"".join(words), ">"}, []
+    for row, own in enumerate(steps):
+        known = [step for other, each in enumerate(steps) if part[other] != part[row] for step in each]
+        every = [outcome for _, outcome in known]
+        for state, action in own:
             here = [outcome for before, outcome in known if before == state]
             chance = (every.count(action) + len(set(every)) / len(outcomes)) / (len(every) + len(set(every)))
             if here:
@@ -133,6 +141,9 @@ def test_what_does_not_fit_is_refused():
             next_action_perplexity(*wrong)
         with pytest.raises(ValueError, match="expected one of each for each utterance"):
             compared_with_actions(*wrong)
+
+
+# two sets of dialogues
 
 
 def test_transitions_of_two_sets_are_two_proportions():
