@@ -1,102 +1,94 @@
 """Dual encoders: words, contexts and responses as sequences, scores, the two towers, saving."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoTokenizer
+from ranker_checkpoints import save
+from talks import dialogue
+from transformers import AutoModel
 
-from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn
-from hf_dialemb.models.dual_encoder import METHOD, DualEncoderConfig, DualEncoderModel, collate
+from hf_dialemb.models import get_method
+from hf_dialemb.models.dual_encoder import METHOD, DualEncoderModel, collate
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation
 from hf_dialemb.models.ranker import RankingExample
 from hf_dialemb.models.ranking import LoadedRanker, encode_contexts, encode_responses, load_ranker, score_candidates
-from hf_dialemb.models.transformer_dual_encoder import TransformerDualEncoderModel
 from hf_dialemb.models.words import MARKS, PADDING, UNKNOWN, read_word_vectors, word_tokenizer
 
-SMALL = {"vocabulary_size": 200, "embedding_size": 8, "hidden_size": 12}
 
-
-def talk(*texts):
-    return tuple(Turn(ROLES[place % 2], text) for place, text in enumerate(texts))
+def example(*texts, candidates):
+    return RankingExample(dialogue(*texts).turns, tuple(candidates))
 
 
 EXAMPLES = [
-    RankingExample(talk("I need a cheap hotel."), ("For how many nights?", "Goodbye!", "Which food?")),
-    RankingExample(talk("A table for two", "When?", "At seven"), ("Booked for seven.", "In the north", "A hotel")),
+    example("I need a cheap hotel.", candidates=["For how many nights?", "Goodbye!", "Which food?"]),
+    example("A table for two", "When?", "At seven", candidates=["Booked for seven.", "In the north", "A hotel"]),
 ]
 
 
 @pytest.fixture(scope="module")
-def made():
-    dialogues = [Dialogue((*example.context, Turn("assistant", example.candidates[0]))) for example in EXAMPLES]
+def rankers(tiny_bert):
+    dialogues = [dialogue(*(turn.content for turn in each.context), each.candidates[0]) for each in EXAMPLES]
     torch.manual_seed(0)
-    return DualEncoderModel.build(None, dialogues, **SMALL)
+    sizes = {"vocabulary_size": 200, "embedding_size": 8, "hidden_size": 12}
+    towers, made = (
+        get_method("transformer_dual_encoder"),
+        {"words": (*METHOD.model_class.build(None, dialogues, **sizes), METHOD)},
+    )
+    for kind in ("shared", "separate"):
+        made[kind] = *towers.model_class.build(tiny_bert, (), towers=kind), towers
+    return {kind: LoadedRanker(*parts) for kind, parts in made.items()}
 
 
-@pytest.fixture(scope="module")
-def transformers_made(tiny_bert):
-    return {
-        towers: TransformerDualEncoderModel.build(tiny_bert, (), towers=towers) for towers in ("shared", "separate")
-    }
+@pytest.fixture
+def words(rankers):
+    return rankers["words"]
 
 
-def batch_of(made, examples=EXAMPLES):
-    model, tokenizer = made
-    return collate(list(examples), tokenizer, model.config, Truncation())
+def batch_of(ranker, examples=EXAMPLES):
+    return collate(list(examples), ranker.tokenizer, ranker.model.config, Truncation())
 
 
 def test_the_vocabulary_is_the_most_frequent_words_in_a_fixed_order():
-    dialogues = [Dialogue(talk("b a a", "C, c b"))]
+    dialogues = [dialogue("b a a", "C, c b")]
     tokenizer = word_tokenizer(dialogues, len(MARKS) + 5)
     names = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
     assert names == [PADDING, UNKNOWN, *MARKS, "a", "b", "c"]  # "," is rarer and finds no room
     assert tokenizer("A ,zebra B")["input_ids"] == [len(names) - 3, 1, 1, len(names) - 2]
-
-
-def test_a_vocabulary_without_room_for_words_is_refused():
     with pytest.raises(InputError, match="vocabulary_size: got 8, expected at least 9"):
-        word_tokenizer([Dialogue(talk("a", "b"))], 8)
+        word_tokenizer(dialogues, 8)
 
 
-def test_marks_in_a_text_are_words_and_no_marks(made):
-    model, _ = made
-    plain, marked = (
-        batch_of(made, [RankingExample(talk(text), ("yes", "no"))])["input_ids"][0].tolist()
-        for text in ("hotel", "hotel <|response|>")
-    )
-    assert plain[0] == marked[0] == model.config.marker_ids[0]
-    assert not set(model.config.marker_ids) & set(marked[1:])
+def test_marks_in_a_text_are_words_and_no_marks(words):
+    marks = words.model.config.marker_ids
+    for text in ("hotel", "hotel <|response|>"):
+        ids = batch_of(words, [example(text, candidates=["yes", "no"])])["input_ids"][0].tolist()
+        assert ids[0] == marks[0]
+        assert not set(marks) & set(ids[1:])
 
 
-def test_contexts_keep_their_end_and_responses_their_start(made):
-    model, tokenizer = made
-    count = Truncation()
-    long = RankingExample(talk("hotel " * 300, "seven " * 100), ("cheap " * 50 + "nights " * 200, "no"))
-    batch = collate([long], tokenizer, model.config, count)
-    words = tokenizer.convert_ids_to_tokens(batch["input_ids"][0].tolist())
-    assert words == ["hotel"] * 59 + ["<|assistant|>"] + ["seven"] * 100
-    words = tokenizer.convert_ids_to_tokens(batch["candidate_ids"][0, 0].tolist())
-    assert words == ["<|response|>"] + ["cheap"] * 50 + ["nights"] * 109
+def test_contexts_keep_their_end_and_responses_their_start(words):
+    count, names = Truncation(), words.tokenizer.convert_ids_to_tokens
+    long = example("hotel " * 300, "seven " * 100, candidates=["cheap " * 50 + "nights " * 200, "no"])
+    batch = collate([long], words.tokenizer, words.model.config, count)
+    assert names(batch["input_ids"][0].tolist()) == ["hotel"] * 59 + ["<|assistant|>"] + ["seven"] * 100
+    response = names(batch["candidate_ids"][0, 0].tolist())
+    assert response == ["<|response|>"] + ["cheap"] * 50 + ["nights"] * 109
     assert (count.truncated, count.dialogues, count.dropped_tokens) == (2, 3, 402 - 160 + 251 - 160)
 
 
-def test_the_state_after_the_last_word_is_what_torch_says_of_the_text_alone(made):
-    model, _ = made
-    batch = batch_of(made)
-    found = model(**batch).pooler_output
+def test_the_state_after_the_last_word_is_what_torch_says_of_the_text_alone(words):
+    batch, tower = batch_of(words), words.model.context
+    found = words.model(**batch).pooler_output
     for row, length in enumerate(batch["attention_mask"].sum(-1).tolist()):
-        words = model.context.words(batch["input_ids"][row : row + 1, :length])
-        torch.testing.assert_close(found[row], model.context.reader(words)[1][0][0, 0])
+        hidden = tower.words(batch["input_ids"][row : row + 1, :length])
+        torch.testing.assert_close(found[row], tower.reader(hidden)[1][0][0, 0])
 
 
-def test_scores_are_products_and_the_loss_is_equation_6(made):
-    model, _ = made
-    batch = batch_of(made)
+def test_scores_are_products_and_the_loss_is_equation_6(words):
+    model, batch = words.model, batch_of(words)
     output = model(**batch)
     flat = batch["candidate_ids"].flatten(0, 1), batch["candidate_mask"].flatten(0, 1)
     responses = model(*flat).pooler_output.unflatten(0, (2, 3))
@@ -107,161 +99,107 @@ def test_scores_are_products_and_the_loss_is_equation_6(made):
     assert torch.equal(output.similarities.squeeze(-1), output.logits)
 
 
-def test_a_cosine_and_a_temperature_change_the_scores_as_they_say(made):
-    model, _ = made
+def test_a_cosine_and_a_temperature_change_the_scores_as_they_say(words, monkeypatch):
     contexts, responses = torch.randn(2, 12), torch.randn(2, 3, 12)
-    model.config.score, model.config.loss_temperature = "cosine", 0.5
-    found = model.product(contexts, responses)
-    model.config.score, model.config.loss_temperature = "dot", 1.0
+    monkeypatch.setattr(words.model.config, "score", "cosine")
+    monkeypatch.setattr(words.model.config, "loss_temperature", 0.5)
     expected = torch.cosine_similarity(contexts.unsqueeze(1), responses, dim=-1) / 0.5
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(words.model.product(contexts, responses), expected)
 
 
 @pytest.mark.parametrize("kind", ["words", "shared", "separate"])
-def test_contexts_and_responses_may_come_mixed(made, transformers_made, kind):
-    model, tokenizer = made if kind == "words" else transformers_made[kind]
-    batch = batch_of((model, tokenizer))
-    contexts = model(batch["input_ids"], batch["attention_mask"]).pooler_output
-    responses = model(batch["candidate_ids"][0], batch["candidate_mask"][0]).pooler_output
-    width = max(batch["input_ids"].shape[1], batch["candidate_ids"].shape[2])
-    padded = [torch.nn.functional.pad(ids, (0, width - ids.shape[1]), value=tokenizer.pad_token_id or 0)
-              for ids in (batch["candidate_ids"][0], batch["input_ids"])]  # fmt: skip
-    masks = [torch.nn.functional.pad(mask, (0, width - mask.shape[1]))
-             for mask in (batch["candidate_mask"][0], batch["attention_mask"])]  # fmt: skip
-    mixed = model(torch.cat(padded), torch.cat(masks)).pooler_output
-    torch.testing.assert_close(mixed, torch.cat([responses, contexts]), atol=1e-5, rtol=1e-4)
+def test_contexts_and_responses_may_come_mixed(rankers, kind):
+    model, batch = rankers[kind].model, batch_of(rankers[kind])
+    contexts = batch["input_ids"], batch["attention_mask"]
+    responses = batch["candidate_ids"][0], batch["candidate_mask"][0]
+    width = max(contexts[0].shape[1], responses[0].shape[1])
+    ids, mask = (
+        torch.cat([torch.nn.functional.pad(each, (0, width - each.shape[1])) for each in pair])
+        for pair in zip(responses, contexts, strict=True)
+    )
+    expected = torch.cat([model(*responses).pooler_output, model(*contexts).pooler_output])
+    torch.testing.assert_close(model(ids, mask).pooler_output, expected, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["words", "separate"])
-def test_two_towers_read_the_same_words_differently_once_they_have_learnt(made, transformers_made, kind):
-    model, tokenizer = made if kind == "words" else transformers_made[kind]
+def test_two_towers_read_the_same_words_differently_once_they_have_learnt(rankers, kind):
+    model = rankers[kind].model
     model.zero_grad()
-    model(**batch_of((model, tokenizer))).loss.backward()
-    tables = [model.context, model.response] if kind == "words" else [model.encoder, model.response_encoder]
-    gradients = [torch.cat([p.grad.flatten() for p in tower.parameters() if p.grad is not None]) for tower in tables]
+    model(**batch_of(rankers[kind])).loss.backward()
+    towers = [model.context, model.response] if kind == "words" else [model.encoder, model.response_encoder]
+    gradients = [torch.cat([p.grad.flatten() for p in tower.parameters() if p.grad is not None]) for tower in towers]
     assert all(gradient.abs().sum() > 0 for gradient in gradients)
     assert not torch.equal(*gradients)
 
 
-def test_a_shared_tower_is_the_backbone_itself(transformers_made, tiny_bert):
-    from transformers import AutoModel
-
-    model, _ = transformers_made["shared"]
-    before = AutoModel.from_pretrained(tiny_bert).state_dict()
+def test_a_shared_tower_is_the_backbone_itself(rankers, tiny_bert):
+    model, before = rankers["shared"].model, AutoModel.from_pretrained(tiny_bert).state_dict()
     assert all(torch.equal(value, before[name]) for name, value in model.encoder.state_dict().items())
     assert model.response_encoder is None
 
 
-def test_neither_padding_nor_the_batch_changes_an_embedding(made):
-    model, tokenizer = made
+def test_neither_padding_nor_the_batch_changes_an_embedding(words):
     texts = ["For how many nights?", "food", "A hotel in the north, cheap"] * 40
-    ranker = type("Ranker", (), {"model": model, "tokenizer": tokenizer})()
-    together, alone = encode_responses(ranker, texts), encode_responses(ranker, texts[:3], batch_size=1)
-    np.testing.assert_allclose(together[:3], alone, atol=1e-6)
-    np.testing.assert_allclose(together[3:6], alone, atol=1e-6)
+    together, alone = encode_responses(words, texts), encode_responses(words, texts[:3], batch_size=1)
+    np.testing.assert_allclose(together[:6], np.concatenate([alone, alone]), atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["words", "shared", "separate"])
-def test_a_saved_ranker_scores_and_embeds_the_same(made, transformers_made, kind, tmp_path):
-    model, tokenizer = made if kind == "words" else transformers_made[kind]
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    loaded = load_ranker(str(tmp_path))
-    scores = score_candidates(loaded, EXAMPLES)
-    expected = model(**batch_of((model, tokenizer))).logits.detach().numpy()
-    np.testing.assert_allclose(np.stack(scores), expected, rtol=1e-4, atol=1e-5)
-    asked = [example.context for example in EXAMPLES]
-    ranker = type("Ranker", (), {"model": model, "tokenizer": tokenizer})()
+def test_a_saved_ranker_scores_and_embeds_the_same(rankers, kind, tmp_path):
+    ranker, asked = rankers[kind], [example.context for example in EXAMPLES]
+    loaded = load_ranker(save(ranker, tmp_path))
+    expected = ranker.model(**batch_of(ranker)).logits.detach().numpy()
+    np.testing.assert_allclose(np.stack(score_candidates(loaded, EXAMPLES)), expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(encode_contexts(loaded, asked), encode_contexts(ranker, asked), atol=1e-6)
+    assert kind != "words" or loaded.tokenizer.truncation_side == "left"
 
 
-def test_the_template_lays_out_as_collate_does(made):
-    _, tokenizer = made
-    batch = batch_of(made, EXAMPLES[1:])
+def test_the_template_lays_out_as_collate_does(words):
+    batch, render = batch_of(words, EXAMPLES[1:]), words.tokenizer.apply_chat_template
     messages = [{"role": turn.role, "content": turn.content} for turn in EXAMPLES[1].context]
-    assert tokenizer.apply_chat_template(messages)["input_ids"] == batch["input_ids"][0].tolist()
+    assert render(messages)["input_ids"] == batch["input_ids"][0].tolist()
     as_document = [{"role": "system", "content": "response"}, {"role": "user", "content": "In the north"}]
     for asked in ([{"role": "response", "content": "In the north"}], as_document):
-        ids = tokenizer.apply_chat_template(asked)["input_ids"]
+        ids = render(asked)["input_ids"]
         assert ids == batch["candidate_ids"][0, 1, : len(ids)].tolist()
 
 
 def test_word_vectors_begin_both_tables(tmp_path):
     file = tmp_path / "vectors.txt"
     file.write_text("2 3\nhotel 1 2 3\nunheard 4 5 6\n", encoding="utf-8")
-    model, tokenizer = DualEncoderModel.build(
-        str(file), [Dialogue(talk("a hotel", "yes"))], vocabulary_size=50, embedding_size=3, hidden_size=4
-    )
-    place = tokenizer.convert_tokens_to_ids("hotel")
+    sizes = {"vocabulary_size": 50, "embedding_size": 3, "hidden_size": 4}
+    model, tokenizer = DualEncoderModel.build(str(file), [dialogue("a hotel", "yes")], **sizes)
+    hotel, yes = tokenizer.convert_tokens_to_ids(["hotel", "yes"])
     for tower in (model.context, model.response):
-        assert tower.words.weight[place].tolist() == [1, 2, 3]
-        assert tower.words.weight[tokenizer.convert_tokens_to_ids("yes")].abs().sum() > 0
+        assert tower.words.weight[hotel].tolist() == [1, 2, 3]
+        assert tower.words.weight[yes].abs().sum() > 0
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("hotel 1 2\n", "got 2 numbers, expected 3"),
-        ("hotel 1 x 3\n", "no finite number"),
-        ("hotel 1 nan 3\n", "no fin"),
+        ("hotel 1 2\n", "vectors.txt: line 1.*got 2 numbers, expected 3"),
+        ("hotel 1 x 3\n", "vectors.txt: line 1.*no finite number"),
+        ("hotel 1 nan 3\n", "vectors.txt: line 1.*no fin"),
+        (None, "expected a text file of word vectors"),
     ],
 )
 def test_a_damaged_file_of_word_vectors_is_one_sentence(tmp_path, text, reason):
     file = tmp_path / "vectors.txt"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=f"vectors.txt: line 1.*{reason}"):
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=reason):
         read_word_vectors(file, ["hotel"], 3)
-    with pytest.raises(InputError, match="expected a text file of word vectors"):
-        read_word_vectors(tmp_path / "none.txt", ["hotel"], 3)
 
 
-def test_sets_of_different_sizes_are_refused_together_and_scored_apart(made):
-    model, tokenizer = made
+def test_sets_of_different_sizes_are_refused_together_and_scored_apart(words):
     uneven = [EXAMPLES[0], RankingExample(EXAMPLES[1].context, EXAMPLES[1].candidates[:2])]
     with pytest.raises(InputError, match="got 2 for one context and 3 for another"):
-        collate(uneven, tokenizer, model.config, Truncation())
-    ranker = type("Ranker", (), {"model": model, "tokenizer": tokenizer,
-                                 "method": type("M", (), {"collate": staticmethod(collate)})})()  # fmt: skip
-    assert [len(scores) for scores in score_candidates(ranker, uneven)] == [3, 2]
+        batch_of(words, uneven)
+    assert [len(scores) for scores in score_candidates(words, uneven)] == [3, 2]
 
 
-@pytest.mark.parametrize(
-    ("settings", "reason"),
-    [
-        ({"num_candidates": 1}, "num_candidates: got 1"),
-        ({"granularity": 6}, "granularity: got 6, expected a value between 1 and 5"),
-        ({"loss_temperature": 0.0}, "loss_temperature: got 0"),
-        ({"hidden_sise": 3}, "hidden_sise"),
-    ],
-)
-def test_settings_out_of_range_or_misspelt_are_refused(settings, reason):
-    with pytest.raises(InputError, match=reason):
-        DualEncoderConfig(**settings)
-
-
-@pytest.mark.parametrize("kind", ["words", "shared", "separate"])
-def test_padding_may_stand_on_either_side(made, transformers_made, kind):
-    model, tokenizer = made if kind == "words" else transformers_made[kind]
-    batch = batch_of((model, tokenizer))
-    turned = dict(batch)
-    for ids, mask in (("input_ids", "attention_mask"), ("candidate_ids", "candidate_mask")):
-        moved = batch[mask].argsort(dim=-1, stable=True)  # padding first, the tokens in their order
-        turned[ids], turned[mask] = batch[ids].gather(-1, moved), batch[mask].gather(-1, moved)
-    assert not turned["input_ids"].equal(batch["input_ids"])
-    with torch.inference_mode():
-        torch.testing.assert_close(model(**turned).logits, model(**batch).logits)
-        names = ("input_ids", "attention_mask")
-        alone, expected = (model(**{name: given[name] for name in names}) for given in (turned, batch))
-    torch.testing.assert_close(alone.pooler_output, expected.pooler_output)
-
-
-def test_the_side_that_is_cut_is_saved(made, tmp_path):
-    made[1].save_pretrained(tmp_path)
-    assert AutoTokenizer.from_pretrained(tmp_path).truncation_side == "left"
-
-
-@pytest.mark.parametrize("example", [RankingExample((), ("a", "b")), RankingExample(talk("a"), ())])
-def test_a_context_without_turns_or_candidates_is_refused(made, example):
-    model, tokenizer = made
-    with pytest.raises(InputError, match=r"example 1: got no (turn|candidate)"):
-        score_candidates(LoadedRanker(model, tokenizer, METHOD), [EXAMPLES[0], example])
+@pytest.mark.parametrize(("missing", "given"), [("turn", ((), ("a", "b"))), ("candidate", (EXAMPLES[0].context, ()))])
+def test_a_context_without_turns_or_candidates_is_refused(words, missing, given):
+    with pytest.raises(InputError, match=f"example 1: got no {missing}"):
+        score_candidates(words, [EXAMPLES[0], RankingExample(*given)])
