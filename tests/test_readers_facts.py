@@ -1,4 +1,4 @@
-"""What readers make of what is rare in their formats; the whole of a format is in ``corpora_files``."""
+"""Which files of a corpus stand in for others and what makes its splits; what formats say is in ``corpora_files``."""
 
 import gzip
 import json
@@ -19,13 +19,6 @@ def ids(folder, corpus, files, split="all"):
 
 def ids_by_split(folder, corpus, files):
     return [ids(folder, corpus, files, split) for split in SPLITS]
-
-
-def contents(dialogue):
-    return [turn.content for turn in dialogue.turns]
-
-
-# Files that stand in for others, and what makes the splits.
 
 
 def test_taskmaster1_has_an_official_split_for_some_a_hash_for_the_others_and_a_sample(tmp_path):
@@ -91,82 +84,12 @@ def test_self_dialogue_split_is_fixed_and_complete(tmp_path):
     assert splits[1][:4] == sorted(splits[1])[:4]
 
 
-def test_self_dialogue_leaves_out_what_its_authors_leave_out(tmp_path):
-    columns = "AssignmentId,WorkerId,Answer.sentence1,Answer.sentence2,Answer.sentence10,Reject"
-    rows = ["a,W,One,Two,Ten,", "gap,W,One,{},Ten,", "no,W,One,,,x", "blocked,B,One,,,", "nothing,W, ,{},,"]
-    files = {
-        "corpus/fashion/batch.csv": "\n".join([columns, *rows, "again,W,Old,,,"]),
-        "corpus/fashion/later.csv": f'{columns}\nagain,W,"New,\n""so""",,,\nbytes,W,Caf\xe9,,,\n'.encode("latin-1"),
-        "corpus/transition_music_movies/batch.csv": f"{columns}\nmixed,W,Hi,,,\n",
-        "blocked_workers.txt": "B\n",
-    }
-    found = {dialogue.id: dialogue for dialogue in read(tmp_path, "self_dialogue", files)}
-    said = {"a": ["One", "Two", "Ten"], "gap": ["One", "Ten"], "again": ['New,\n"so"'], "bytes": ["Caf\ufffd"]}
-    assert {name: contents(dialogue) for name, dialogue in found.items()} == {**said, "mixed": ["Hi"]}
-    assert [turn.role for turn in found["gap"].turns] == ["user", "assistant"]
-    assert found["mixed"].domains == ("music", "movies")
-
-
-def test_amazonqa_every_line_is_in_one_split_and_may_be_a_dump(tmp_path):
-    lines = [f"text:q{n}\tlabels:a\\n{n}\tepisode_done:True" if n % 2 else f"text:q{n}\ta\\n{n}" for n in range(50)]
-    found = read(tmp_path, "amazonqa", {"amazonqa.txt": "\n".join(lines) + "\n \n"})
-    said = {int(dialogue.id.split("/")[1]): contents(dialogue) for dialogue in found}
-    assert sorted(said) == list(range(50))
-    assert (said[7], said[8]) == (["q7", "a 7"], ["text:q8", "a\\n8"])
-
-
-# Labels.
-
-
-def test_star_names_the_task_of_a_dialogue_with_one_and_leaves_out_what_broke_off_in_silence(tmp_path):
-    events = [{"Agent": "UserGuide", "Action": "instruct", "Text": "Ask"}]
-    silent = {f"dialogues/{number}.json": {"Events": events} for number in range(30)}
-    assert "gave nothing" in refused(tmp_path / "silent", "star", silent)
-
-    def dialogue(tasks, several):
-        scenario = {"Domains": ["bank", None, "ride"], "MultiTask": several, "WizardCapabilities": tasks}
-        said = [{"Agent": agent, "Action": "utter", "Text": "Hi"} for agent in ("Wizard", "User", "User")]
-        record = {"DialogueID": 5, "CompletionLevel": "Complete", "Events": said, "Scenario": scenario}
-        return read_one(tmp_path, "star", {"dialogues/5.json": record})
-
-    balance = {"Domain": "bank", "Task": "bank_balance"}
-    assert [turn.intents for turn in dialogue([balance], several=False).turns] == [(), ("bank_balance",), ()]
-    for tasks, several in (([balance], True), ([balance] * 2, False)):
-        assert not any(turn.intents for turn in dialogue(tasks, several).turns)
-    assert dialogue([balance], several=False).domains == ("bank", "ride")
-
-
 def test_hdsa_prefers_json(tmp_path):
     said = {"user": "[x]", "sys": "[x]", "user_orig": "u", "sys_orig": "s", "BS": {}, "act": {}}
     files = {"dev.tsv": f"A\t0\t\tso\thi\t{[0] * 44}\n", "val_reference_nondelex.json": {"A": ["bye"]}}
     assert ids(tmp_path, "hdsa", files, "dev") == ["A"]
     files |= {"val.json": [{"file": "Mul1.json", "info": [said]}]}
     assert ids(tmp_path, "hdsa", files, "dev") == ["MUL1"]
-
-
-@pytest.mark.parametrize(
-    ("line", "links"),
-    [
-        ("[10:03] <c> it is", [(0, 1), (1, 2), (2, 3)]),  # three nicks
-        ("[10:03] <a> it is", [(0, 2), (2, 3)]),  # one nick
-        ("[10:03] <a> it is", [(0, 1), (2, 3)]),  # two messages
-        ("=== c has joined #ubuntu", [(1, 2), (2, 3)]),  # two messages and what the system says
-        ("[10:03] <b> ", [(1, 2), (2, 3)]),  # two messages with text
-    ],
-)
-def test_ubuntu_irc_leaves_out_what_is_no_conversation_of_two(tmp_path, line, links):
-    def files(*replies):
-        lines = ["[10:00] <a> is it on?", "[10:01] <b> yes", "[10:02]  * a nods <slowly>", line]
-        annotation = "".join(f"{one} {other} -\n" for one, other in replies)
-        return {"dev/log.ascii.txt": "\n".join(lines), "dev/log.annotation.txt": annotation}
-
-    assert "gave nothing" in refused(tmp_path, "ubuntu_irc", files(*links), "dev")
-    found = read_one(tmp_path, "ubuntu_irc", files((1, 2), (3, 3), (1, 0)), "dev")  # in any order and direction
-    turns = (Turn("user", "is it on?"), Turn("assistant", "yes"), Turn("user", "nods <slowly>"))
-    assert (found.id, found.turns) == ("dev/log/0", turns)
-
-
-# Utterances, and responses to choose from.
 
 
 def test_ubuntu_speakers_change_at_the_end_of_a_turn_even_an_empty_one(tmp_path):
@@ -187,15 +110,6 @@ def test_dstc7_answers_of_test_may_come_from_a_file_of_their_own(tmp_path):
     for split, more, correct in (("test", {}, (1, 0)), ("test", {right: options[1:]}, (1,)), ("dev", {right: []}, ())):
         files = {f"ubuntu_{split}_subtask_1.json": [record | more], **answers}
         assert read_one(tmp_path, "dstc7_ubuntu", files, split).correct == correct
-
-
-def test_ecommerce_lines_of_one_context_are_one_example_of_at_most_ten(tmp_path):
-    lines = ["1\ta\tb", *["0\ta\tc\tb"] * 10, "1\ta\tc\td"]
-    one, more, rest = read(tmp_path, "ecommerce", {"ECD_sample/train": "\n".join(lines) + "\n\n"}, "train")
-    assert (one.responses, one.correct, len(one.context)) == (("b",), (0,), 1)
-    assert more.context == (Turn("user", "a"), Turn("assistant", "c"))
-    assert (more.responses, more.correct) == (("b",) * 10, ())
-    assert (rest.responses, rest.correct, rest.id) == (("d",), (0,), "train/2")
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
