@@ -49,17 +49,14 @@ FORMS = {
     ),
 }  # fmt: skip
 LIMITS = {"max_context_tokens": 24, "max_response_tokens": 10}
-TURNS = [
-    [Turn("user", "I need a cheap hotel in the north."), Turn("assistant", "For how many nights?")],
-    [Turn("assistant", "Hello [SEP] <|response|> <s> [unused15], how can I help?"), Turn("user", "A taxi!")],
-    [
-        Turn("user", "one two three four five six seven"),
-        Turn("assistant", "yes "),
-        Turn("user", "a hotel, please " * 12),
-    ],
-    [Turn("user", "a restaurant " * 9), Turn("assistant", "in the centre of the town"), Turn("user", "no")],
+CONTEXTS = [
+    [("user", "I need a cheap hotel in the north."), ("assistant", "For how many nights?")],
+    [("assistant", "Hello [SEP] <|response|> <s> [unused15], how can I help?"), ("user", "A taxi!")],
+    [("user", "one two three four five six seven"), ("assistant", "yes "), ("user", "a hotel, please " * 12)],
+    [("user", "a restaurant " * 9), ("assistant", "in the centre of the town"), ("user", "no")],
 ]
-MESSAGES = [Dialogue(tuple(turns)).to_messages() for turns in TURNS]
+TURNS = [[Turn(*turn) for turn in turns] for turns in CONTEXTS]
+MESSAGES = [[{"role": role, "content": content} for role, content in turns] for turns in CONTEXTS]
 RESPONSES = ["Yes.", "", "What day , and at which time would you like the taxi to come ?" * 3, "[CLS] bye <|user|>"]
 AS_MESSAGES = [[{"role": "response", "content": text}] for text in RESPONSES]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hub_server import TOKEN
+from hub_server import TOKEN, Fault
 from publish_folders import CARD, hub_of_this_process, metric_folder
 from ranker_checkpoints import assembled, dual_encoder
 from ranker_checkpoints import save as save_ranker
@@ -153,7 +153,12 @@ def test_every_form_is_verified_in_all_its_ways(name, ways, hub, folders, monkey
     assert folders[name] not in {folder for _, _, folder in asked[1:]}
 
 
-def test_a_download_with_other_embeddings_is_told(folders, monkeypatch):
+def test_a_download_with_other_weights_is_told(hub, folders, monkeypatch):
+    """A changed byte is seen in the file; were it not, in the embeddings."""
+    hub.faults.append(Fault(r"GET .*dse-tiny.*safetensors", corrupt=True))
+    with pytest.raises(InputError, match=r"org/dse-tiny: model.safetensors of commit \w+ is not what was sent"):
+        list(publish(folders["dse"], "org/dse-tiny", verify=True))
+    assert [fault.times for fault in hub.faults] == [0]
     vectors = iter((1.0, 1.1))
     monkeypatch.setattr(RUN_AFRESH, lambda *words: {"x": np.full((2, 3), next(vectors), np.float32)})
     with pytest.raises(InputError, match=r"gives other embeddings \(x, package absent, downloaded\): they differ by"):
