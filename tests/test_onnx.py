@@ -6,8 +6,8 @@ import logging
 import numpy as np
 import pytest
 import torch
+from exports import close, stock
 from safetensors.torch import load_file
-from sentence_transformers import SentenceTransformer
 from test_model_common import MARKS, WORDS, build
 from utterance_checkpoints import save_dse
 
@@ -30,10 +30,6 @@ onnxruntime = pytest.importorskip("onnxruntime")
 GRAPHS = ["dial2vec", "dse", "dual_encoder", "transformer_dual_encoder", "multi_granularity"]
 TEXTS = ["i need a hotel", "Hello [SEP] [MASK] [unused3] </s>!", "a taxi, please", "for two nights"]
 DIALOGUES = [Dialogue((Turn("user", text),)) for text in TEXTS]
-
-
-def close(one: np.ndarray, other: np.ndarray, tolerance: float = 1e-5) -> bool:
-    return one.shape == other.shape and bool(np.abs(one - other).max() <= tolerance * np.abs(other).max())
 
 
 @pytest.fixture(scope="module", params=GRAPHS)
@@ -74,7 +70,7 @@ def test_a_graph_has_the_vectors_of_the_model(graph, count, length):
     with torch.no_grad():
         expected = model(input_ids=ids, attention_mask=mask).pooler_output.numpy()
     (found,) = session.run(None, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})
-    assert close(found, expected)
+    assert close(found, expected, 1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +91,8 @@ def test_weights_are_rounded_and_written_in_parts_and_the_graph_beside_them_is_n
     assert json.loads((folder / "config.json").read_text())["dtype"] == "bfloat16"
     assert lines[0] == "Weights in bfloat16: differences up to 1e-01 of the embeddings' largest value pass"
     expected = encode_utterances(*load_checkpoint(str(source)), TEXTS)
-    assert close(SentenceTransformer(str(folder), device="cpu").encode(TEXTS), expected, 1e-1)
-    assert close(OnnxEncoder(folder).encode(DIALOGUES), expected)
+    assert close(stock(folder).encode(TEXTS), expected, 1e-1)
+    assert close(OnnxEncoder(folder).encode(DIALOGUES), expected, 1e-5)
     for file in ("model.onnx", "model_int8.onnx"):
         written = (folder / "onnx" / file).read_bytes()
         assert b"stack_trace" not in written  # nor where it was made
@@ -132,7 +128,7 @@ def test_dialogues_keep_their_roles_and_turns_in_a_graph(tiny_checkpoint, sample
     list(onnx_form.write_onnx(tmp_path, model))
     encoder = OnnxEncoder(tmp_path)
     found = encoder.encode(sample_dialogues[:40])
-    assert close(found, encode(model, tokenizer, sample_dialogues[:40]))
+    assert close(found, encode(model, tokenizer, sample_dialogues[:40]), 1e-5)
     assert encoder.encode([]).shape == (0, 16)
     other = {"user": "assistant", "assistant": "user"}
     swapped = Dialogue(tuple(Turn(other[turn.role], turn.content) for turn in sample_dialogues[0].turns))
@@ -148,7 +144,7 @@ def test_dialogue_encoders_are_rounded_in_a_copy(name, tiny_checkpoint, sample_d
     assert {value.dtype for value in load_file(tmp_path / "model.safetensors").values()} == {weights.dtype}
     expected = encode(model, tokenizer, sample_dialogues[:9])
     found = encode(*load_checkpoint(str(tmp_path)), sample_dialogues[:9])
-    assert not close(found, expected)
+    assert not close(found, expected, 1e-5)
     assert close(found, expected, weights.tolerance(model, 1e-5))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from exports import save
 from hub_server import TOKEN, Fault
 from publish_folders import CARD, hub_of_this_process, metric_folder
 from ranker_checkpoints import assembled, dual_encoder
@@ -45,12 +46,6 @@ KINDS = {"dial2vec": "custom", "dse": "plain", "dialogue-cse": "plain", "dialog2
 RUN_AFRESH = "hf_dialemb.hub.forms.verification.run_afresh"
 
 
-def trained(made, folder: Path) -> Path:
-    for part in made:
-        part.save_pretrained(folder)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def checkpoints(tiny_bert, tiny_checkpoint, sample_dialogues, tmp_path_factory) -> dict[str, Path]:
     """A checkpoint of each method, as training writes it."""
@@ -60,8 +55,8 @@ def checkpoints(tiny_bert, tiny_checkpoint, sample_dialogues, tmp_path_factory) 
     return {
         "dial2vec": tiny_checkpoint,
         "dse": save_dse(tiny_bert, place / "dse"),
-        "dialogue-cse": trained(DialogueCSEModel.from_backbone(tiny_bert, num_negatives=3), place / "cse"),
-        "dialog2flow": trained(Dialog2FlowModel.from_backbone(tiny_bert), place / "flow"),
+        "dialogue-cse": save(DialogueCSEModel.from_backbone(tiny_bert, num_negatives=3), place / "cse"),
+        "dialog2flow": save(Dialog2FlowModel.from_backbone(tiny_bert), place / "flow"),
         "mgt": Path(save_ranker(assembled(members), place / "mgt")),
     }
 

@@ -7,9 +7,9 @@ import sys
 
 import numpy as np
 import pytest
+from exports import stock
 from interface_block import dialogues_in_memory
 from safetensors.numpy import load_file, save_file
-from sentence_transformers import SentenceTransformer
 
 import hf_dialemb
 from hf_dialemb.apps.distil import distil, learn_table, sample_texts
@@ -26,10 +26,6 @@ from hf_dialemb.models.shipped import FOLDER, RECORD, shipped
 TEXTS = ["I need a cheap hotel in the north.", "My card was stolen!", "", "Größe? 40, bitte"]
 DIALOGUES = dialogues_in_memory()
 AS_TEXTS = [" ".join(turn["content"] for turn in each["messages"]) for each in DIALOGUES]
-
-
-def stock(folder) -> SentenceTransformer:
-    return SentenceTransformer(str(folder), device="cpu")
 
 
 @pytest.fixture
