@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from exports import close, save, stock
 from jinja2.exceptions import TemplateError
 from safetensors.torch import load_file, save_file
-from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer, BertConfig
 
 from hf_dialemb.cli import main
@@ -49,33 +49,16 @@ FORMS = {
     ),
 }  # fmt: skip
 LIMITS = {"max_context_tokens": 24, "max_response_tokens": 10}
-TURNS = [
-    [Turn("user", "I need a cheap hotel in the north."), Turn("assistant", "For how many nights?")],
-    [Turn("assistant", "Hello [SEP] <|response|> <s> [unused15], how can I help?"), Turn("user", "A taxi!")],
-    [
-        Turn("user", "one two three four five six seven"),
-        Turn("assistant", "yes "),
-        Turn("user", "a hotel, please " * 12),
-    ],
-    [Turn("user", "a restaurant " * 9), Turn("assistant", "in the centre of the town"), Turn("user", "no")],
+CONTEXTS = [
+    [("user", "I need a cheap hotel in the north."), ("assistant", "For how many nights?")],
+    [("assistant", "Hello [SEP] <|response|> <s> [unused15], how can I help?"), ("user", "A taxi!")],
+    [("user", "one two three four five six seven"), ("assistant", "yes "), ("user", "a hotel, please " * 12)],
+    [("user", "a restaurant " * 9), ("assistant", "in the centre of the town"), ("user", "no")],
 ]
-MESSAGES = [Dialogue(tuple(turns)).to_messages() for turns in TURNS]
+TURNS = [[Turn(*turn) for turn in turns] for turns in CONTEXTS]
+MESSAGES = [[{"role": role, "content": content} for role, content in turns] for turns in CONTEXTS]
 RESPONSES = ["Yes.", "", "What day , and at which time would you like the taxi to come ?" * 3, "[CLS] bye <|user|>"]
 AS_MESSAGES = [[{"role": "response", "content": text}] for text in RESPONSES]
-
-
-def save(made, folder: Path) -> Path:
-    for part in made:
-        part.save_pretrained(folder)
-    return folder
-
-
-def stock(folder: Path) -> SentenceTransformer:
-    return SentenceTransformer(str(folder), device="cpu")
-
-
-def same(found, expected, tolerance: float = 1e-6) -> bool:
-    return found.shape == expected.shape and np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
 
 
 def refused(capsys, model: Path | str, output: Path) -> str:
@@ -152,7 +135,7 @@ def test_the_export_has_the_weights_and_vectors_of_the_checkpoint(exports, tiny_
     few = sample_dialogues[:7]
     expected, found = (encode(*load_checkpoint(str(place)), few) for place in (tiny_checkpoint, folder))
     assert np.array_equal(found, expected)
-    assert same(stock(folder).encode([dialogue.to_messages() for dialogue in few]), expected, 1e-5)
+    assert close(stock(folder).encode([dialogue.to_messages() for dialogue in few]), expected, 1e-5)
     texts = stock(folder).encode(["i need a hotel", "a taxi to the station"])
     assert texts.shape == (2, 16)
     assert np.isfinite(texts).all()
@@ -241,11 +224,11 @@ def test_damaged_and_missing_weights_are_told_with_the_folder(tiny_checkpoint, t
 def test_sentence_transformers_embeds_contexts_and_responses(exports, ensemble):
     model, ranker = stock(exports["multi-granularity"][0]), load_ranker(str(ensemble))
     contexts, responses = encode_contexts(ranker, TURNS), encode_responses(ranker, RESPONSES)
-    assert same(model.encode_query(MESSAGES), contexts)
-    assert same(model.encode(MESSAGES), contexts)
-    assert same(model.encode_document(RESPONSES), responses)
-    assert same(model.encode(AS_MESSAGES), responses)
-    assert same(model.encode_query(["yes"]), encode_contexts(ranker, [[Turn("user", "yes")]]))
+    assert close(model.encode_query(MESSAGES), contexts)
+    assert close(model.encode(MESSAGES), contexts)
+    assert close(model.encode_document(RESPONSES), responses)
+    assert close(model.encode(AS_MESSAGES), responses)
+    assert close(model.encode_query(["yes"]), encode_contexts(ranker, [[Turn("user", "yes")]]))
     assert (model.get_embedding_dimension(), model.similarity_fn_name) == (6 + 16, "cosine")
     assert np.allclose(model.similarity(contexts, responses), contexts @ responses.T, atol=1e-6)
 
@@ -257,7 +240,7 @@ def test_a_file_of_dialogues_is_embedded_as_contexts(ensemble, sample_dialogues,
     assert main(["embed", *map(str, words)]) == 0
     found = np.stack(pq.read_table(tmp_path / "out.parquet")["embedding"].to_numpy())
     assert found.shape == (5, load_checkpoint(str(ensemble))[0].config.hidden_size)
-    assert same(found, encode_contexts(load_ranker(str(ensemble)), [dialogue.turns for dialogue in few]))
+    assert close(found, encode_contexts(load_ranker(str(ensemble)), [dialogue.turns for dialogue in few]))
 
 
 @pytest.mark.parametrize("family", ["words", "bert", "roberta", "modernbert"])
@@ -273,8 +256,8 @@ def test_the_stock_tokenizer_serves_texts_of_any_length(family, lstm, tiny_backb
     assert batch["input_ids"].shape[1] > 2 * LIMITS["max_context_tokens"]
     with torch.inference_mode():
         found = model.eval()(**batch).pooler_output.numpy()
-    assert same(found[: len(TURNS)], encode_contexts(ranker, TURNS))
-    assert same(found[len(TURNS) :], encode_responses(ranker, RESPONSES))
+    assert close(found[: len(TURNS)], encode_contexts(ranker, TURNS))
+    assert close(found[len(TURNS) :], encode_responses(ranker, RESPONSES))
 
 
 def test_an_old_tokenizer_gets_template_and_limit_and_dot_products_stay_dot_products(lstm, tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from exports import close, stock
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, Transformer
@@ -55,14 +56,6 @@ def vectors(checkpoint) -> np.ndarray:
 
 def record(*path: Path | str) -> dict:
     return json.loads(Path(*path).read_text(encoding="utf-8"))
-
-
-def close(one: np.ndarray, other: np.ndarray) -> bool:
-    return one.shape == other.shape and bool(np.abs(one - other).max() <= 1e-6 * np.abs(other).max())
-
-
-def published(folder: Path) -> SentenceTransformer:
-    return SentenceTransformer(str(folder), device="cpu")
 
 
 def test_stock_files_were_verified_in_every_way_of_loading_without_the_package_and_without_trust(exported):
@@ -117,7 +110,7 @@ def test_the_weights_are_the_backbones_and_all_that_its_class_has(folder, checkp
 def test_sentence_transformers_gives_the_vectors_by_stock_modules(folder, checkpoint, vectors, caplog):
     with warnings.catch_warnings(), caplog.at_level(logging.WARNING):
         warnings.simplefilter("error")
-        model = published(folder)
+        model = stock(folder)
         assert close(model.encode(TEXTS), vectors)
         assert close(model.encode([[{"role": "user", "content": text}] for text in TEXTS]), vectors)
     assert not caplog.records
@@ -178,7 +171,7 @@ def test_half_precision_becomes_float32(dtype, tiny_bert, tmp_path):
     model, tokenizer = load_checkpoint(str(save_dse(tiny_bert, tmp_path / "half", dtype)))
     write_checkpoint(model, tokenizer, tmp_path / "plain")
     assert {value.dtype for value in load_file(tmp_path / "plain" / "model.safetensors").values()} == {torch.float32}
-    plain = published(tmp_path / "plain")
+    plain = stock(tmp_path / "plain")
     assert plain[0].model.dtype == torch.float32
     assert close(plain.encode(TEXTS), encode_utterances(model, tokenizer, TEXTS))
 

@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 import torch
+from exports import stock
 from interface_block import dialogues_in_memory
 from safetensors.torch import load_file
-from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, BertConfig, BertModel
 
 import hf_dialemb
@@ -77,7 +77,7 @@ def test_the_result_is_a_run_like_any_other(tiny_bert, trained, tmp_path, capsys
     vectors = run.encoder().encode(DIALOGUES)
     texts = [" ".join(turn["content"] for turn in dialogue["messages"]) for dialogue in DIALOGUES]
     assert np.allclose(run.encoder().encode_utterances(texts), vectors, atol=1e-5)  # a dialogue is one text
-    assert np.allclose(SentenceTransformer(str(run.path), device="cpu").encode(texts), vectors, atol=1e-5)
+    assert np.allclose(stock(run.path).encode(texts), vectors, atol=1e-5)
     assert sets_behind(str(run.path)) == sets_behind(str(trained[1])) == {("sample", "train")}
     words = ("merge", "--backbone", tiny_bert, "--model", trained[0], f"{trained[1]}=0.3")
     assert command(*words, "--output", tmp_path / "again") == 0
@@ -92,8 +92,8 @@ def test_it_is_published_with_a_card_that_names_its_parts(trained, tiny_bert, tm
     run = hf_dialemb.merge(tiny_bert, {trained[1]: 1.0}, output_dir=tmp_path / "merged")
     folder, results = tmp_path / "published", tmp_path / "results.json"
     assert command("export", "--model", run.path, "--output", folder) == 0
-    stock = SentenceTransformer(str(folder), device="cpu").encode(["hello there"])
-    assert np.allclose(stock, run.encoder().encode_utterances(["hello there"]), atol=1e-6)
+    text = ["hello there"]
+    assert np.allclose(stock(folder).encode(text), run.encoder().encode_utterances(text), atol=1e-6)
     words = ("--corpus", "sample", "--seeds", "1", "--output", results)
     assert command("evaluate", "--model", run.path, tiny_bert, *words) == 0
     assert command("card", "--model", folder, "--run", run.path, "--results", results) == 0

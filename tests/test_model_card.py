@@ -173,7 +173,8 @@ def test_the_block_for_onnx_runs_and_eight_bits_are_told(tiny_bert, sample_dialo
 
 def test_every_command_runs(made, tmp_path, monkeypatch, sample_dialogues, capsys):
     monkeypatch.chdir(tmp_path)
-    write_jsonl([replace(each, id=f"call-{n}") for n, each in enumerate(sample_dialogues[:4])], Path("dialogues.jsonl"))
+    few = [replace(each, id=f"call-{number}", domains=()) for number, each in enumerate(sample_dialogues[:4])]
+    write_jsonl(few, Path("dialogues.jsonl"))
     Path("responses.txt").write_text("Yes.\nFor how many nights?\nGoodbye.\n")
     commands = [line for block in blocks(section(made.card(), "Use"), "bash") for line in block.splitlines()]
     assert commands

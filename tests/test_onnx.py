@@ -6,8 +6,8 @@ import logging
 import numpy as np
 import pytest
 import torch
+from exports import close, stock
 from safetensors.torch import load_file
-from sentence_transformers import SentenceTransformer
 from test_model_common import MARKS, WORDS, build
 from utterance_checkpoints import save_dse
 
@@ -30,10 +30,6 @@ onnxruntime = pytest.importorskip("onnxruntime")
 GRAPHS = ["dial2vec", "dse", "dual_encoder", "transformer_dual_encoder", "multi_granularity"]
 TEXTS = ["i need a hotel", "Hello [SEP] [MASK] [unused3] </s>!", "a taxi, please", "for two nights"]
 DIALOGUES = [Dialogue((Turn("user", text),)) for text in TEXTS]
-
-
-def close(one: np.ndarray, other: np.ndarray, tolerance: float = 1e-5) -> bool:
-    return one.shape == other.shape and bool(np.abs(one - other).max() <= tolerance * np.abs(other).max())
 
 
 @pytest.fixture(scope="module", params=GRAPHS)
@@ -74,23 +70,20 @@ def test_a_graph_has_the_vectors_of_the_model(graph, count, length):
     with torch.no_grad():
         expected = model(input_ids=ids, attention_mask=mask).pooler_output.numpy()
     (found,) = session.run(None, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})
-    assert close(found, expected)
+    assert close(found, expected, 1e-5)
 
 
 @pytest.fixture(scope="module")
-def source(tiny_bert, tmp_path_factory):
-    return save_dse(tiny_bert, tmp_path_factory.mktemp("training") / "dse")
+def exported(tiny_bert, tmp_path_factory, exporting):
+    """A checkpoint of DSE, its export with everything, and the lines that were printed."""
+    source = save_dse(tiny_bert, tmp_path_factory.mktemp("training") / "dse")
+    form = ("--dtype", "bf16", "--max-shard-size", "20KB", "--int8")
+    measured = ("--corpus", "sample", "--task", "domains", "--limit", "30", "--seeds", "2")
+    return source, *exporting(source, *form, *measured)
 
 
-@pytest.fixture(scope="module")
-def exported(source, exporting):
-    """The export of a checkpoint of DSE with everything, and the lines that were printed."""
-    return exporting(source, "--dtype", "bf16", "--max-shard-size", "20KB", "--int8", "--corpus", "sample", "--task",
-                     "domains", "--limit", "30", "--seeds", "2")  # fmt: skip
-
-
-def test_weights_are_rounded_and_written_in_parts_and_the_graph_beside_them_is_not_rounded(source, exported):
-    folder, lines = exported
+def test_weights_are_rounded_and_written_in_parts_and_the_graph_beside_them_is_not_rounded(exported):
+    source, folder, lines = exported
     shards = sorted(folder.glob("model-*.safetensors"))
     assert len(shards) > 2
     assert (folder / "model.safetensors.index.json").is_file()
@@ -98,8 +91,8 @@ def test_weights_are_rounded_and_written_in_parts_and_the_graph_beside_them_is_n
     assert json.loads((folder / "config.json").read_text())["dtype"] == "bfloat16"
     assert lines[0] == "Weights in bfloat16: differences up to 1e-01 of the embeddings' largest value pass"
     expected = encode_utterances(*load_checkpoint(str(source)), TEXTS)
-    assert close(SentenceTransformer(str(folder), device="cpu").encode(TEXTS), expected, 1e-1)
-    assert close(OnnxEncoder(folder).encode(DIALOGUES), expected)
+    assert close(stock(folder).encode(TEXTS), expected, 1e-1)
+    assert close(OnnxEncoder(folder).encode(DIALOGUES), expected, 1e-5)
     for file in ("model.onnx", "model_int8.onnx"):
         written = (folder / "onnx" / file).read_bytes()
         assert b"stack_trace" not in written  # nor where it was made
@@ -107,7 +100,7 @@ def test_weights_are_rounded_and_written_in_parts_and_the_graph_beside_them_is_n
 
 
 def test_what_8_bits_cost_lies_beside_the_graph(exported):
-    folder, lines = exported
+    _, folder, lines = exported
     files = {path.name for path in (folder / "onnx").iterdir()}
     assert files == {"model.onnx", "model_int8.onnx", "quantisation.json"}
     record = json.loads((folder / "onnx" / "quantisation.json").read_text())
@@ -130,10 +123,12 @@ def test_what_8_bits_cost_lies_beside_the_graph(exported):
 def test_dialogues_keep_their_roles_and_turns_in_a_graph(tiny_checkpoint, sample_dialogues, tmp_path):
     model, tokenizer = load_checkpoint(str(tiny_checkpoint))
     write_checkpoint(model, tokenizer, tmp_path)
+    with pytest.raises(InputError, match="export the model with --onnx or --int8"):
+        OnnxEncoder(tmp_path)
     list(onnx_form.write_onnx(tmp_path, model))
     encoder = OnnxEncoder(tmp_path)
     found = encoder.encode(sample_dialogues[:40])
-    assert close(found, encode(model, tokenizer, sample_dialogues[:40]))
+    assert close(found, encode(model, tokenizer, sample_dialogues[:40]), 1e-5)
     assert encoder.encode([]).shape == (0, 16)
     other = {"user": "assistant", "assistant": "user"}
     swapped = Dialogue(tuple(Turn(other[turn.role], turn.content) for turn in sample_dialogues[0].turns))
@@ -149,7 +144,7 @@ def test_dialogue_encoders_are_rounded_in_a_copy(name, tiny_checkpoint, sample_d
     assert {value.dtype for value in load_file(tmp_path / "model.safetensors").values()} == {weights.dtype}
     expected = encode(model, tokenizer, sample_dialogues[:9])
     found = encode(*load_checkpoint(str(tmp_path)), sample_dialogues[:9])
-    assert not close(found, expected)
+    assert not close(found, expected, 1e-5)
     assert close(found, expected, weights.tolerance(model, 1e-5))
 
 
@@ -161,7 +156,7 @@ def test_tolerances_follow_the_precision():
 
 
 def test_a_graph_of_other_weights_and_a_broken_8_bit_graph_do_not_pass(exported, monkeypatch):
-    folder, model = exported[0], build("dse")
+    folder, model = exported[1], build("dse")
     with pytest.raises(InputError, match=r"gives other embeddings \(ONNX"):
         onnx_form._verified(folder / onnx_form.FILE, onnx_form._Embedder(model).eval(), model)
     monkeypatch.setattr(quantisation, "_cosines", lambda *_: np.array([0.7, 0.6]))
@@ -190,8 +185,3 @@ def test_wrong_requests_are_refused_before_any_work(words, message, tmp_path, mo
     assert main(["export", "--model", str(tmp_path / "none"), "--output", str(tmp_path / "out"), *words.split()]) == 2
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_without_a_graph_is_told(tmp_path):
-    with pytest.raises(InputError, match="export the model with --onnx or --int8"):
-        OnnxEncoder(tmp_path)

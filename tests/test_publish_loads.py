@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hub_server import TOKEN
+from exports import save
+from hub_server import TOKEN, Fault
 from publish_folders import CARD, hub_of_this_process, metric_folder
 from ranker_checkpoints import assembled, dual_encoder
 from ranker_checkpoints import save as save_ranker
@@ -45,12 +46,6 @@ KINDS = {"dial2vec": "custom", "dse": "plain", "dialogue-cse": "plain", "dialog2
 RUN_AFRESH = "hf_dialemb.hub.forms.verification.run_afresh"
 
 
-def trained(made, folder: Path) -> Path:
-    for part in made:
-        part.save_pretrained(folder)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def checkpoints(tiny_bert, tiny_checkpoint, sample_dialogues, tmp_path_factory) -> dict[str, Path]:
     """A checkpoint of each method, as training writes it."""
@@ -60,8 +55,8 @@ def checkpoints(tiny_bert, tiny_checkpoint, sample_dialogues, tmp_path_factory) 
     return {
         "dial2vec": tiny_checkpoint,
         "dse": save_dse(tiny_bert, place / "dse"),
-        "dialogue-cse": trained(DialogueCSEModel.from_backbone(tiny_bert, num_negatives=3), place / "cse"),
-        "dialog2flow": trained(Dialog2FlowModel.from_backbone(tiny_bert), place / "flow"),
+        "dialogue-cse": save(DialogueCSEModel.from_backbone(tiny_bert, num_negatives=3), place / "cse"),
+        "dialog2flow": save(Dialog2FlowModel.from_backbone(tiny_bert), place / "flow"),
         "mgt": Path(save_ranker(assembled(members), place / "mgt")),
     }
 
@@ -153,7 +148,12 @@ def test_every_form_is_verified_in_all_its_ways(name, ways, hub, folders, monkey
     assert folders[name] not in {folder for _, _, folder in asked[1:]}
 
 
-def test_a_download_with_other_embeddings_is_told(folders, monkeypatch):
+def test_a_download_with_other_weights_is_told(hub, folders, monkeypatch):
+    """A changed byte is seen in the file; were it not, in the embeddings."""
+    hub.faults.append(Fault(r"GET .*dse-tiny.*safetensors", corrupt=True))
+    with pytest.raises(InputError, match=r"org/dse-tiny: model.safetensors of commit \w+ is not what was sent"):
+        list(publish(folders["dse"], "org/dse-tiny", verify=True))
+    assert [fault.times for fault in hub.faults] == [0]
     vectors = iter((1.0, 1.1))
     monkeypatch.setattr(RUN_AFRESH, lambda *words: {"x": np.full((2, 3), next(vectors), np.float32)})
     with pytest.raises(InputError, match=r"gives other embeddings \(x, package absent, downloaded\): they differ by"):

@@ -7,14 +7,15 @@ import sys
 
 import numpy as np
 import pytest
+from exports import stock
 from interface_block import dialogues_in_memory
 from safetensors.numpy import load_file, save_file
-from sentence_transformers import SentenceTransformer
 
 import hf_dialemb
 from hf_dialemb.apps.distil import distil, learn_table, sample_texts
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import CORPORA
+from hf_dialemb.corpora.objects import as_dialogues
 from hf_dialemb.evaluation.results.learnt import sets_behind
 from hf_dialemb.hub.shipping import ship
 from hf_dialemb.models import backbones
@@ -25,10 +26,6 @@ from hf_dialemb.models.shipped import FOLDER, RECORD, shipped
 TEXTS = ["I need a cheap hotel in the north.", "My card was stolen!", "", "Größe? 40, bitte"]
 DIALOGUES = dialogues_in_memory()
 AS_TEXTS = [" ".join(turn["content"] for turn in each["messages"]) for each in DIALOGUES]
-
-
-def stock(folder) -> SentenceTransformer:
-    return SentenceTransformer(str(folder), device="cpu")
 
 
 @pytest.fixture
@@ -136,12 +133,9 @@ def test_tables_embed_and_search_without_torch(static):
     subprocess.run([sys.executable, "-c", program, str(static)], check=True)
 
 
-def test_what_it_learnt_from_is_known_so_that_figures_on_it_are_marked():
+def test_what_it_learnt_from_is_known_so_that_figures_on_it_are_marked_and_another_name_is_refused():
     assert ("muldogo", "test") in sets_behind("action-minilm") == sets_behind("action-minilm@utterances")
     assert not {"star", "kvret", "doc2dial", "self_dialogue"} & {corpus for corpus, _ in sets_behind("dialogue-minilm")}
-
-
-def test_another_name_is_refused():
     with pytest.raises(InputError, match="weights: got 'nothing'"):
         hf_dialemb.weights("nothing")
 
@@ -152,7 +146,7 @@ def test_a_table_loads_everywhere_and_is_eight_bits_with_a_scale_for_each_word(s
     assert vectors.shape == (4, 8)
     assert not vectors[2].any()  # nothing was said
     assert np.allclose(stock(static).encode(TEXTS), vectors, atol=1e-6)
-    assert np.allclose(encoder.encode(DIALOGUES), encoder.encode_utterances(AS_TEXTS))
+    assert np.allclose(encoder.encode(as_dialogues(DIALOGUES)), encoder.encode_utterances(AS_TEXTS))
     rows = load_file(static / "0_StaticEmbedding/model.safetensors")["embeddings"]
     assert rows.dtype == np.int8
     assert np.abs(rows).max(axis=1).min() == 127  # each row uses its scale to the full
