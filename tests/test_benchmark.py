@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from given_vectors import Given
+from given_vectors import Given, hashed
 from made_up_results import RUN, row
 
 from hf_dialemb import corpora
@@ -151,19 +151,11 @@ def test_a_single_task_has_the_papers_figures_beside_it_and_the_results_file_onl
     assert quoted_beside(rows, ["dse"]) == []
 
 
-def words_of(text):
-    """A direction for each word."""
-    vector = np.ones(32)
-    for word in text.split():
-        vector[sum(word.encode()) % 32] += 3
-    return vector
-
-
 def failing_at_snips(error):
     def vector(text):
         if "snips" in text:
             raise error
-        return words_of(text)
+        return hashed(text)
 
     return vector
 
@@ -181,7 +173,7 @@ def small(monkeypatch):
             raise MissingFilesError(f"{corpus} is not here")
         return [said(f"{corpus} {word} number {n}", word) for word in ("card", "loan") for n in range(12)]
 
-    models = {name: Given(words_of) for name in ("one", "two", "tfidf")}
+    models = {name: Given(hashed) for name in ("one", "two", "tfidf")}
     problems = [Entry(corpus, "intent-classification") for corpus in ("banking77", "snips", "hwu64")]
     monkeypatch.setitem(SUITES, "dse", Suite(tuple(problems)))
     monkeypatch.setattr(corpora, "load_dialogues", load)
@@ -203,7 +195,7 @@ def test_a_run_that_was_stopped_goes_on_and_other_weights_are_measured_anew(smal
         run(output, "one", "two")
     kept = [row for row in read_results(output).results if row.quoted_from is None]
     assert {(row.model, row.corpus) for row in kept} == {("one", "banking77"), ("one", "snips"), ("two", "banking77")}
-    small["two"].vector = words_of
+    small["two"].vector = hashed
     results = run(output, "two", "one")  # in any order
     assert set(kept) < set(results.results)
     assert read_results(output) == results
@@ -285,7 +277,7 @@ def test_a_suite_whose_pictures_cannot_be_drawn_still_has_its_report(monkeypatch
 
 @pytest.mark.slow
 def test_a_model_without_numbers_costs_the_others_no_picture(monkeypatch, tmp_path, caplog):
-    models = {"one": Given(words_of), "diverged": Given(lambda text: [np.nan] * 3)}
+    models = {"one": Given(hashed), "diverged": Given(lambda text: [np.nan] * 3)}
     monkeypatch.setattr(benchmark_pictures, "cached_encoder", lambda model, cache: models[model])
     monkeypatch.setattr(projections, "find_spec", lambda name: None)
     labels = ["card", "loan"] * 12

@@ -49,13 +49,21 @@ def same_again(draw, folder):
     return colours(folder / "one.png")
 
 
-def test_projection_is_finite_and_does_not_depend_on_length():
+def test_projection_is_finite_whatever_the_length_and_takes_known_and_installed_methods_only(monkeypatch):
     assert project(np.eye(4)).shape == (4, 2)
     assert not project(np.ones((30, 3))).any()
     line = np.random.default_rng(0).normal(size=(12, 1))
     assert np.isfinite([project(line), project(line, "pca")]).all()
     vectors, _ = groups(3)
     np.testing.assert_allclose(project(vectors, "pca"), project(vectors * 7, "pca"), atol=1e-9)
+    with pytest.raises(InputError, match="got 'lle', expected tsne or umap or pca"):
+        project(np.eye(4), "lle")
+    with pytest.raises(InputError, match="got 'tsne', expected umap or pca"):
+        project_to_sphere(np.eye(4), "tsne")
+    monkeypatch.setattr("hf_dialemb.evaluation.report.pictures.projections.find_spec", lambda name: None)
+    assert pictures.umap_or_pca() == "pca"
+    with pytest.raises(InputError, match=r'pip install "hf-dialemb\[umap\]"'):
+        project(np.eye(4), "umap")
 
 
 @pytest.mark.slow
@@ -73,17 +81,6 @@ def test_projection_is_repeatable_and_keeps_groups_together(method):
     np.testing.assert_array_equal(points, project_to_sphere(vectors, method))
     for found in (points, project_to_sphere(np.ones((20, 3)), method)):
         np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1)
-
-
-def test_projection_takes_known_and_installed_methods_only(monkeypatch):
-    with pytest.raises(InputError, match="got 'lle', expected tsne or umap or pca"):
-        project(np.eye(4), "lle")
-    with pytest.raises(InputError, match="got 'tsne', expected umap or pca"):
-        project_to_sphere(np.eye(4), "tsne")
-    monkeypatch.setattr("hf_dialemb.evaluation.report.pictures.projections.find_spec", lambda name: None)
-    assert pictures.umap_or_pca() == "pca"
-    with pytest.raises(InputError, match=r'pip install "hf-dialemb\[umap\]"'):
-        project(np.eye(4), "umap")
 
 
 @pytest.mark.slow

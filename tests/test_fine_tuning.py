@@ -255,16 +255,13 @@ def test_labels_of_the_test_do_not_change_the_weights(task, notes, corpora, tiny
     assert found[0] != found[1]
 
 
-def test_acts_are_predicted_from_what_comes_before_and_officially_recognised():
+def test_acts_are_predicted_from_what_comes_before_and_officially_recognised_in_the_last_words():
     dialogue = task_dialogue(1)
     before = [dialogue.turns[:2], dialogue.turns[:4]]  # only officially it holds the turn itself
     assert assistant_turns([dialogue], False) == (before, [{"request"}, {"inform", "offer"}])
     assert assistant_turns([dialogue], True) == (before, [{"greet"}, {"request"}])
     twice = Dialogue((*dialogue.turns[:3], *dialogue.turns[2:]))  # a turn that follows the assistant's own is left out
     assert assistant_turns([twice], False).acts == [{"request"}, {"inform", "offer"}]
-
-
-def test_the_official_text_is_its_last_words():
     context = [Turn("user", "a b c d e f"), *(Turn("assistant", "g h") for _ in range(20))]
     whole, official = (text_of(context, "[SEP]", each) for each in (False, True))
     assert whole.startswith("a b c d e f [SEP] g h [SEP] g h")

@@ -169,16 +169,13 @@ def test_closed_forms_of_detection():
     assert detection.out_of_scope_scores(guessed, true, "oos") == expected
 
 
-def test_ndcg_of_known_rankings():
+def test_ndcg_is_scikit_learns_and_the_official_one_that_of_hits_with_small_labels_too(random):
     # Relevant at ranks 1 and 3 of three: (1 + 1/2) / (1 + 1/log2(3)).
     assert ndcg([[3.0, 2.0, 1.0]], [[True, False, True]]) == pytest.approx(1.5 / (1 + 1 / np.log2(3)))
     assert ndcg([[3.0, 2.0, 1.0]], [[True, True, False]]) == pytest.approx(1)
     assert ndcg([[3.0, 2.0, 1.0]], [[False, False, True]], k=2) == 0
     assert ndcg([[1.0, 1.0]], [[True, False]]) == pytest.approx((1 + 1 / np.log2(3)) / 2)
     assert ndcg([[2.0, 1.0], [1.0, 2.0]], [[True, False]] * 2) == pytest.approx((1 + 1 / np.log2(3)) / 2)
-
-
-def test_ndcg_is_scikit_learns_and_the_official_one_that_of_hits_with_small_labels_too(random):
     scores, relevant = random.normal(size=(6, 40)), random.random((6, 40)) < 0.3
     assert ndcg(scores, relevant) == pytest.approx(sklearn_metrics.ndcg_score(relevant, scores, k=10))
     scores, relevant = random.normal(size=(4, 30)), np.arange(30) < [[3], [5], [8], [12]]
