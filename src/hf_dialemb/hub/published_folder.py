@@ -95,6 +95,6 @@ def appearing_whole(output: Path) -> Iterator[Path]:
     """Gives a folder to write, which comes to ``output`` if nothing fails, and not at all otherwise."""
     output.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
-        folder = Path(temporary) / output.name
+        folder = Path(temporary) / "checkpoint"
         yield folder
         folder.replace(output)

@@ -113,9 +113,8 @@ class Classifier:
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Returns the token ids of each text, cut to the settings' length."""
         self.tokenizer.truncation_side = self.settings.truncation_side
-        ids: list[list[int]] = self.tokenizer(list(texts), truncation=True, max_length=self.settings.max_length)[
-            "input_ids"
-        ]
+        found = self.tokenizer(list(texts), truncation=True, max_length=self.settings.max_length)
+        ids: list[list[int]] = found["input_ids"]
         return ids
 
     def logits(self, token_ids: Sequence[list[int]]) -> torch.Tensor:

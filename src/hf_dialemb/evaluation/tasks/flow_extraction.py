@@ -36,10 +36,7 @@ FEWEST_DIALOGUES = 50
 """A domain has at least so many dialogues of its own; the smallest of the paper has 58. What occurs once is noise only
 where something occurs that often; else a graph is as large as the number of clusters that was given."""
 
-MOST_UTTERANCES = 5000
-"""So many of one role are clustered at most, else some of the domain's dialogues: the distances of all pairs take 200
-MB then, twice 4 bytes times the number squared."""
-
+MOST_UTTERANCES = 5000  # of one role that are clustered: the distances of all pairs, twice 4 bytes, take 200 MB then
 WHOLE = "all"  # the domain of dialogues that have none
 
 _OFFICIAL = "official"
@@ -75,13 +72,15 @@ def load_flows(part: CorpusPart) -> Problem:
         )
     kept = {name: _capped(flow) for name, flow in _limited(large, part.limit).items()}
     texts = sorted({turn.text for flow in kept.values() for turns in flow for turn in turns})
+    limits = {"fewest_dialogues": FEWEST_DIALOGUES, "most_utterances": MOST_UTTERANCES}
+    graphs = {"noise": NOISE, "official_nodes": OFFICIAL_NODES, "official_edges": OFFICIAL_EDGES, "folds": FOLDS}
     config = {
         "texts": len(texts),
         "domains": {name: _sizes(flow) for name, flow in kept.items()},
         "smaller_domains": len(flows) - len(large),
-        **{"fewest_dialogues": FEWEST_DIALOGUES, "most_utterances": MOST_UTTERANCES},
+        **limits,
         "clustering": "agglomerative, cosine, average linkage, as many clusters as actions of the role",
-        **{"noise": NOISE, "official_nodes": OFFICIAL_NODES, "official_edges": OFFICIAL_EDGES, "folds": FOLDS},
+        **graphs,
     }
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:

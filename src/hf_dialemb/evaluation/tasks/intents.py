@@ -63,7 +63,7 @@ def by_prototypes(
 ) -> list[Measurement]:
     """Measures, by the names of ``metrics``, how examples classify queries; a repeat has rows of both.
 
-    Prototypes are not brought to length 1, or in a setting of its own are; with one example they always have it.
+    In a setting of its own prototypes have length 1, so that cosines decide; with one example they always have it.
     """
     from ...metrics.prototype_classification.functional import prototype_classification
 

@@ -16,7 +16,8 @@ DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32} 
 TOLERANCES = {torch.bfloat16: 1e-1, torch.float16: 2e-2}
 """Largest difference of embeddings that half precision may make, relative to their largest value.
 
-Each layer adds its rounding: six layers of a transformer come to about 0.01 and 0.002, an LSTM to ten times as much.
+Some tens of times the rounding of one number (2^-8 and 2^-11), as each layer adds to it: six of a transformer come to
+about 0.01 and 0.002, an LSTM over 160 words to ten times as much.
 """
 
 _SIZE = re.compile(r"\d+(\.\d+)?(KB|MB|GB|TB)", re.IGNORECASE)
