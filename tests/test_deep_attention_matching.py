@@ -1,11 +1,10 @@
 """Deep Attention Matching: it equals its formulas one pair after the other, and nothing but words decides a score."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
 import torch
+from talks import dialogue
 from torch.nn.functional import binary_cross_entropy_with_logits, conv3d, elu
 
 from hf_dialemb.models.attention_matching import number_of_features, pool, positions
@@ -15,7 +14,6 @@ from hf_dialemb.models.deep_attention_matching import (
     DeepAttentionMatchingModel,
     collate,
 )
-from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation
 from hf_dialemb.models.ranker import RankingExample
@@ -36,15 +34,6 @@ CANDIDATES = [
     [[20, 21, 22, 23], [24, 3], [14]],
     [[17] * 12 + [18, 19], [25, 26], [10, 2, 4, 27]],
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Between tensors as small as these, threads do little but wait for one another, and long on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def make(**settings: object) -> DeepAttentionMatchingModel:
@@ -86,14 +75,12 @@ def reference_block(block, queries, keys):
 
 def reference_levels(model, tokens):
     hidden = model.words.weight[torch.tensor(tokens)]
-    if model.config.positional:
-        size = hidden.shape[1]
-        for place in range(len(tokens)):
-            for i in range(size // 2):
-                angle = place / 10_000 ** (2 * i / size)
-                wave = torch.zeros_like(hidden)
-                wave[place, i], wave[place, size // 2 + i] = math.sin(angle), math.cos(angle)
-                hidden = hidden + wave / math.sqrt(size)
+    size = hidden.shape[1]
+    for place in range(len(tokens) if model.config.positional else 0):
+        for i in range(size // 2):
+            angle, wave = place / 10_000 ** (2 * i / size), torch.zeros_like(hidden)
+            wave[place, i], wave[place, size // 2 + i] = math.sin(angle), math.cos(angle)
+            hidden = hidden + wave / math.sqrt(size)
     levels = [hidden]
     for block in model.self_blocks:
         levels.append(reference_block(block, levels[-1], levels[-1]))
@@ -126,45 +113,40 @@ def reference_score(model, turns, response):
     for place, turn in enumerate(turns, config.max_turns - len(turns)):
         theirs = reference_levels(model, turn)
         for level, (left, right) in enumerate(zip(theirs, ours, strict=True)):
-            pair = (
-                reference_block(model.turn_blocks[level], left, right),
-                reference_block(model.response_blocks[level], right, left),
-            )
-            for channel, (a, b) in ((level, pair), (levels + level, (left, right))):
+            crossed = reference_block(model.turn_blocks[level], left, right)
+            answer = reference_block(model.response_blocks[level], right, left)
+            for channel, (a, b) in ((level, (crossed, answer)), (levels + level, (left, right))):
                 image[channel, place, : len(turn), : len(response)] = a @ b.T / math.sqrt(config.embedding_size)
     for convolution in model.reader.convolutions:
         image = reference_pool(elu(conv3d(image[None], convolution.weight, convolution.bias, padding=1)[0]))
     return (model.output.weight[0] * image.flatten()).sum() + model.output.bias[0]
 
 
+def same(scores, expected):
+    return torch.allclose(scores, expected, atol=1e-10, rtol=0)
+
+
 @pytest.mark.parametrize("positional", [False, True])
-def test_it_equals_the_formulas(positional):
+def test_it_equals_the_formulas_whatever_stands_beside_them(positional):
     model = make(positional=positional)
-    expected = torch.stack(
-        [
-            torch.stack([reference_score(model, context, response) for response in responses])
-            for context, responses in zip(CONTEXTS, CANDIDATES, strict=True)
-        ]
-    )
-    assert (scores_of(model) - expected).abs().max() < 1e-10
+    pairs = zip(CONTEXTS, CANDIDATES, strict=True)
+    rows = [torch.stack([reference_score(model, context, each) for each in responses]) for context, responses in pairs]
+    expected, scores = torch.stack(rows), scores_of(model)
+    assert (scores - expected).abs().max() < 1e-10
     assert expected.std() > 0.1
-
-
-def test_padding_and_company_change_nothing():
-    model = make(positional=True)
-    scores = scores_of(model)
-    assert torch.allclose(scores_of(model, extra=4), scores, atol=1e-10, rtol=0)
-    assert torch.allclose(scores_of(model, first=False, extra=2), scores, atol=1e-10, rtol=0)
-    alone = torch.cat([scores_of(model, [a], [b]) for a, b in zip(CONTEXTS, CANDIDATES, strict=True)])
-    assert torch.allclose(alone, scores, atol=1e-10, rtol=0)
+    # Neither padding nor company changes a score, nor a turn without a word.
+    assert same(scores_of(model, extra=4), scores)
+    assert same(scores_of(model, first=False, extra=2), scores)
+    alone = [scores_of(model, [a], [b]) for a, b in zip(CONTEXTS, CANDIDATES, strict=True)]
+    assert same(torch.cat(alone), scores)
     backwards = scores_of(model, CONTEXTS[::-1], [row[::-1] for row in CANDIDATES[::-1]])
-    assert torch.allclose(backwards.flip(0, 1), scores, atol=1e-10, rtol=0)
-
-
-def test_a_turn_without_a_word_is_no_turn():
-    model = make()
+    assert same(backwards.flip(0, 1), scores)
     with_gap = [[[3, 4, 5], [], [6], [], [7, 8, 9, 10, 11, 12, 13]]]
-    assert torch.allclose(scores_of(model, with_gap, CANDIDATES[:1]), scores_of(model)[:1], atol=1e-10, rtol=0)
+    assert same(scores_of(model, with_gap, CANDIDATES[:1]), scores[:1])
+    # The last words and turns are read.
+    long = [[[9]] * 3 + [[1, *turn] if len(turn) >= 5 else turn for turn in CONTEXTS[2][-4:]]]
+    responses = [[[28, *response] if len(response) >= 10 else response for response in CANDIDATES[2]]]
+    assert same(scores_of(model, long, responses), scores[2:])
 
 
 def test_nothing_at_all_has_a_finite_score_and_gradient():
@@ -174,41 +156,19 @@ def test_nothing_at_all_has_a_finite_score_and_gradient():
     assert abs(scores[0, 0] - scores[1, 1]) < 1e-12  # an image of zeros, whatever is missing
     scores.sum().backward()
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
+    with pytest.raises(InputError, match="embeds neither"):
+        model(torch.ones(1, 3, dtype=torch.long))
 
 
-def test_the_last_words_and_turns_are_read():
-    model = make()
-    long = [[[9]] * 3 + [[1, *turn] if len(turn) >= 5 else turn for turn in CONTEXTS[2][-4:]]]
-    responses = [[[28, *response] if len(response) >= 10 else response for response in CANDIDATES[2]]]
-    assert torch.allclose(scores_of(model, long, responses), scores_of(model)[2:], atol=1e-10, rtol=0)
-
-
-def gradients(model, **settings):
-    model.config.update(settings)
-    model.zero_grad()
-    ids, mask = padded(CANDIDATES, False)
-    model.ranking_loss(model(*padded(CONTEXTS, True), ids, mask).logits).backward()
-    return [parameter.grad.clone() for parameter in model.parameters()]
-
-
-@pytest.mark.parametrize("size", [1, 2, 5])
-def test_chunks_give_the_same_gradients(size):
-    model = make()
-    for chunked, whole in zip(gradients(model, chunk_size=size), gradients(model, chunk_size=None), strict=True):
-        assert torch.allclose(chunked, whole, atol=1e-12, rtol=1e-9)
-        assert whole.abs().max() > 0
-
-
+@torch.no_grad()
 def test_a_context_is_encoded_once_for_all_its_candidates():
     model, calls = make(), []
     model.self_blocks[0].register_forward_hook(lambda block, inputs, output: calls.append(len(output)))
-    with torch.no_grad():
-        scores = scores_of(model)
+    scores = scores_of(model)
     assert calls == [3 * 4, 3 * 3]  # three contexts of four turns, three times three candidates
     model.config.chunk_size = 1
     calls.clear()
-    with torch.no_grad():
-        assert torch.allclose(scores_of(model), scores, atol=1e-10, rtol=0)
+    assert same(scores_of(model), scores)
     assert calls == [3 * 4, 3, 3, 3]
 
 
@@ -220,10 +180,8 @@ def test_its_size_at_the_programs_settings():
     assert model.num_parameters() == 20 * 200 + 17 * block + convolutions + 577
     assert DeepAttentionMatchingConfig().vocabulary_size == 434_512 + 1
     batch = torch.randint(0, 20, (1, 2, 7)), torch.ones(1, 2, 7), torch.randint(0, 20, (1, 2, 3)), torch.ones(1, 2, 3)
-    with torch.no_grad():
-        output = model(*batch)
-    assert output.logits.shape == (1, 2)
-    assert output.similarities.shape == (1, 2, 1)
+    output = model(*batch)
+    assert (output.logits.shape, output.similarities.shape) == ((1, 2), (1, 2, 1))
     assert output.pooler_output is None
 
 
@@ -252,13 +210,10 @@ def test_positions_are_waves():
     assert not torch.allclose(scores_of(make(positional=True)), scores_of(make()), atol=1e-3)
 
 
-def test_the_objective_among_candidates():
+def test_the_objectives_among_candidates_and_of_pairs():
     logits = torch.tensor([[2.0, 0.0, -1.0], [0.0, 0.0, 0.0]])
     expected = (math.log(1 + math.exp(-2) + math.exp(-3)) + math.log(3)) / 2
     assert abs(make().ranking_loss(logits).item() - expected) < 1e-6
-
-
-def test_the_objective_of_pairs():
     model = make(objective="pairs")
     logits = torch.tensor([[2.0, 0.0, -1.0], [-30.0, 9.0, 10.5]], requires_grad=True)
     losses = [math.log1p(math.exp(-2)), math.log(2), math.log1p(math.exp(-1)), 10.0, math.log1p(math.exp(9)), 10.0]
@@ -270,20 +225,15 @@ def test_the_objective_of_pairs():
     assert torch.allclose(model.ranking_loss(mild), binary_cross_entropy_with_logits(mild, torch.tensor([[1.0, 0.0]])))
 
 
-def dialogue(*turns: str) -> Dialogue:
-    roles = ("user", "assistant") * len(turns)
-    return Dialogue.from_messages([{"role": role, "content": text} for role, text in zip(roles, turns, strict=False)])
-
-
 COLOURS = ["red", "green", "blue", "white", "black", "brown"]
 DIALOGUES = [dialogue(f"a {a} door please", "which wall", f"the {b} one", f"so {a} on {b}") for a in COLOURS
              for b in COLOURS]  # fmt: skip
 
 
-def build(**settings: object):
+def build(backbone: str | None = None, **settings: object):
     torch.manual_seed(0)
     small = {"embedding_size": 16, "num_blocks": 1, "max_turns": 3, "max_turn_tokens": 6, "max_response_tokens": 8}
-    return DeepAttentionMatchingModel.build(None, DIALOGUES, **{**small, **settings})
+    return DeepAttentionMatchingModel.build(backbone, DIALOGUES, **{**small, **settings})
 
 
 @pytest.mark.slow
@@ -345,23 +295,10 @@ def test_half_precision_tells_scores_apart():
 def test_it_begins_with_word_vectors(tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("red " + " ".join(["0.25"] * 16) + "\nunheard " + " ".join(["1"] * 16) + "\n", encoding="utf-8")
-    torch.manual_seed(0)
-    settings = {"embedding_size": 16, "num_blocks": 1}
-    model, tokenizer = DeepAttentionMatchingModel.build(str(path), DIALOGUES, **settings)
+    model, tokenizer = build(str(path))
     red, green = tokenizer.convert_tokens_to_ids(["red", "green"])
     assert model.words.weight[red].tolist() == [0.25] * 16
     assert 0.03 < model.words.weight[green].std().item() < 0.3
     assert model.words.weight.shape == (len(tokenizer), 16)
     with pytest.raises(InputError, match="got 16 numbers, expected 200"):
-        DeepAttentionMatchingModel.build(str(path), DIALOGUES)
-
-
-def test_mistakes_are_told():
-    with pytest.raises(InputError, match="dropout"):
-        build(dropout=0.1)
-    with pytest.raises(InputError, match="embeds neither"):
-        make()(torch.ones(1, 3, dtype=torch.long))
-    with pytest.raises(InputError, match="chunk_size"):
-        DeepAttentionMatchingConfig(chunk_size=0)
-    with pytest.raises(InputError, match="max_turn"):
-        DeepAttentionMatchingConfig(max_turn=3)
+        build(str(path), embedding_size=200)

@@ -1,7 +1,5 @@
 """Dialog2Flow: labels, pairs of one label, and the losses against the written-out formulas."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import contrastive_reference as reference
@@ -11,7 +9,7 @@ import torch
 
 from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.corpora.labels import unified_dialogue
-from hf_dialemb.models.dialog2flow import Dialog2FlowConfig, Dialog2FlowExamples, Dialog2FlowModel, collate
+from hf_dialemb.models.dialog2flow import Dialog2FlowConfig, Dialog2FlowExamples, Dialog2FlowModel, _Side, collate
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.label_pairs import utterance_text
@@ -51,29 +49,14 @@ def test_an_action_has_one_name_whatever_the_order_of_its_labels():
     assert made.spaces[0].labels == ["agreement", "inform area, price", "request area"]
     assert made.label_texts == made.spaces[0].labels
     assert made.notes == ["Left out 3 of 6 actions: fewer than 2 utterances each"]
-
-
-def test_pairs_are_two_utterances_of_one_label():
-    made = examples()
+    # Pairs are two utterances of one label.
     pairs = [pair for example in all_of(made) for pair in example]
     assert len(pairs) == 6  # every utterance is an anchor once
-    assert {pair.texts[0] for pair in pairs} == {
-        turn.content for d in TALK[:1] + TALK[2:5] + TALK[6:8] for turn in d.turns
-    }
+    assert {pair.texts[0] for pair in pairs} == {TALK[place].turns[0].content for place in (0, 2, 3, 4, 6, 7)}
     for pair in pairs:
         assert pair.texts[0] != pair.texts[1]
         assert all(pair.label in labels for labels in pair.carried)
         assert np.array_equal(pair.vector, made.label_vectors[pair.label])
-
-
-def test_examples_depend_on_seed_epoch_and_index_alone():
-    texts = [[pair.texts for pair in example] for example in all_of(examples(min_words=1))]
-    assert texts == [[pair.texts for pair in example] for example in all_of(examples(min_words=1))]
-    others = [
-        [[pair.texts for pair in example] for example in all_of(examples(min_words=1), epoch)] for epoch in range(5)
-    ]
-    assert any(other != texts for other in others)
-    assert texts != [[pair.texts for pair in example] for example in all_of(examples(seed=1, min_words=1))]
 
 
 def test_the_joint_target_has_a_pair_of_acts_and_one_of_slots():
@@ -92,14 +75,14 @@ def test_the_joint_target_has_a_pair_of_acts_and_one_of_slots():
             assert np.array_equal(pair.vector, made.label_vectors[row])
 
 
+def labels_of(space, text):
+    return {space.labels[label] for label in space.carried[space.texts.index(text)]}
+
+
 def test_an_utterance_said_twice_counts_once_and_carries_all_its_labels():
     made = examples([*TALK, utterance("yes please", ["request"], "area"), utterance("yes please", ["agreement"])])
-    space = made.spaces[0]
-    assert space.texts.count("yes please") == 1
-    assert {space.labels[label] for label in space.carried[space.texts.index("yes please")]} == {
-        "agreement",
-        "request area",
-    }
+    assert made.spaces[0].texts.count("yes please") == 1
+    assert labels_of(made.spaces[0], "yes please") == {"agreement", "request area"}
 
 
 @pytest.mark.parametrize(("form", "count"), [("raw", 6), ("words", 4), ("both", 4), ("official", 4)])
@@ -107,13 +90,9 @@ def test_utterances_that_their_form_makes_alike_are_one(form, count):
     said = [("Thank you so much!", "thank"), ("Thank you so much.", "thank"), ("Thanks a lot", "thank"),
             ("thank you so much", "bye"), ("See you then", "bye"), ("So long then", "bye")]  # fmt: skip
     made = examples([utterance(text, [label]) for text, label in said], text_forms=form)
-    space = made.spaces[0]
-    assert len(space.texts) == count
+    assert len(made.spaces[0].texts) == count
     if form != "raw":
-        assert {space.labels[label] for label in space.carried[space.texts.index("Thank you so much!")]} == {
-            "thank",
-            "bye",
-        }
+        assert labels_of(made.spaces[0], "Thank you so much!") == {"thank", "bye"}
         drawn = [example[0].texts for epoch in range(5) for example in all_of(made, epoch)]
         assert all(utterance_text(first, "words") != utterance_text(second, "words") for first, second in drawn)
 
@@ -128,12 +107,6 @@ def test_balance_evens_out_the_pairs_per_label(balance, ratio):
     assert counts[0] / counts[1] == pytest.approx(ratio, rel=0.1)
 
 
-def test_forms_of_a_text():
-    assert utterance_text("Yes, isn't it 5 ?", "raw") == "Yes, isn't it 5 ?"
-    assert utterance_text("Yes, isn't it 5 ?", "words") == "yes isn't it 5 ?"
-    assert utterance_text("Yes, isn't it 5 ?", "official") == "yes isn't it 5'"
-
-
 @pytest.mark.parametrize("form", ["raw", "words", "official", "both"])
 def test_pairs_have_their_form(form):
     raw = ["Thank you, OK ?", "Thanks a lot!", "Is it OK ?", "So it is."]
@@ -142,6 +115,8 @@ def test_pairs_have_their_form(form):
     drawn = {text for epoch in range(20) for example in all_of(made, epoch) for text in example[0].texts}
     forms = ("raw", "words") if form == "both" else (form,)
     assert drawn == {utterance_text(text, each) for text in raw for each in forms}
+    expected = {"raw": "Yes, isn't it 5 ?", "words": "yes isn't it 5 ?", "official": "yes isn't it 5'"}
+    assert form == "both" or utterance_text("Yes, isn't it 5 ?", form) == expected[form]
 
 
 def test_utterances_of_few_words_are_left_out_and_counted():
@@ -169,12 +144,14 @@ def model_of(tiny_bert, **settings):
     return model.double(), tokenizer
 
 
+def batch_of(found, model, tokenizer):
+    return collate(found, tokenizer, model.config, Truncation())
+
+
 def sides_of(model, batch, space, name):
-    with torch.no_grad():
-        return [
-            model.project(model(batch["input_ids"][:, row], batch["attention_mask"][:, row]).pooler_output, name)
-            for row in (2 * space, 2 * space + 1)
-        ]
+    ids, mask = batch["input_ids"], batch["attention_mask"]
+    pooled = [model(ids[:, row], mask[:, row]).pooler_output for row in (2 * space, 2 * space + 1)]
+    return [model.project(vectors, name) for vectors in pooled]
 
 
 @pytest.mark.parametrize("target", ["single", "joint"])
@@ -182,63 +159,50 @@ def test_the_soft_loss_is_that_of_the_formula(tiny_bert, target):
     model, tokenizer = model_of(tiny_bert, target=target)
     made = examples(target=target)
     # Utterances that carry each other's labels are likened by that (below), which is not in the paper.
-    batch = collate([made.example(0, 0), made.example(0, len(made) - 1)], tokenizer, model.config, Truncation())
+    batch = batch_of([made.example(0, 0), made.example(0, len(made) - 1)], model, tokenizer)
     batch["carried_labels"] = batch["carried_labels"].fill_(-1)
     batch["label_vectors"] = batch["label_vectors"].double()
-    with torch.no_grad():
-        loss = model(**batch).loss.item()
     expected = 0.0
-    for space, name in enumerate(model.heads):
-        vectors = batch["label_vectors"][:, space]
-        expected += reference.dialog2flow_soft(*sides_of(model, batch, space, name), vectors, 0.5, 0.35)
-    assert abs(loss - expected) < 1e-10
+    with torch.no_grad():
+        for space, name in enumerate(model.heads):
+            vectors = batch["label_vectors"][:, space]
+            expected += reference.dialog2flow_soft(*sides_of(model, batch, space, name), vectors, 0.5, 0.35)
+        assert abs(model(**batch).loss.item() - expected) < 1e-10
 
 
+@torch.no_grad()
 def test_the_hard_loss_is_that_of_the_formula(tiny_bert):
     model, tokenizer = model_of(tiny_bert, contrast="hard")
-    made = examples(contrast="hard")
-    found = all_of(made)
-    batch = collate(found, tokenizer, model.config, Truncation())
+    found = all_of(examples(contrast="hard"))
+    batch = batch_of(found, model, tokenizer)
     assert "label_vectors" not in batch
-    with torch.no_grad():
-        loss = model(**batch).loss.item()
     names = [str(example[0].label) for example in found]
     expected = reference.dialog2flow_hard(*sides_of(model, batch, 0, "actions"), names, 0.5)
-    assert abs(loss - expected) < 1e-10
+    assert abs(model(**batch).loss.item() - expected) < 1e-10
 
 
+@torch.no_grad()
 def test_an_utterance_is_never_a_negative_of_a_label_that_it_carries(tiny_bert):
     # "inform" and "request" meet in one utterance: as the positive of one, it is a full positive of the other.
     model, tokenizer = model_of(tiny_bert, contrast="hard", target="joint")
     made = examples(contrast="hard", target="joint")
-    space = made.spaces[0]
-    both = "somewhere in the east, and when"
-    pairs = {space.labels[e[0].label]: e for epoch in range(40) for e in all_of(made, epoch) if e[0].texts[1] == both}
+    labels, both = made.spaces[0].labels, "somewhere in the east, and when"
+    pairs = {labels[e[0].label]: e for epoch in range(40) for e in all_of(made, epoch) if e[0].texts[1] == both}
     assert set(pairs) == {"inform", "request"}
-    batch = collate([pairs["inform"], pairs["request"]], tokenizer, model.config, Truncation())
+    batch = batch_of([pairs["inform"], pairs["request"]], model, tokenizer)
     queries, candidates = sides_of(model, batch, 0, "acts")
-    logits = torch.log_softmax(queries @ candidates.T / 0.5, dim=-1)
-    forwards = -logits.mean()  # both candidates are the same utterance: all targets are one half
-    backwards_logits = torch.log_softmax(candidates @ queries.T / 0.5, dim=-1)
-    carried = batch["carried_labels"][:, 0]
-    shared = torch.tensor([[bool((carried[j] == batch["drawn_labels"][i, 0]).any()) for j in (0, 1)] for i in (0, 1)])
-    targets = shared.double() / shared.sum(-1, keepdim=True)
-    backwards = -(targets * backwards_logits).sum(-1).mean()
-    with torch.no_grad():
-        losses = [model._loss([_side(model, batch, row) for row in (0, 1)], batch["drawn_labels"][:, 0], None)]
-    assert torch.allclose(losses[0], (forwards + backwards) / 2, rtol=1e-10)
-
-
-def _side(model, batch, row):
-    from hf_dialemb.models.dialog2flow import _Side
-
-    vectors = model.project(model(batch["input_ids"][:, row], batch["attention_mask"][:, row]).pooler_output, "acts")
-    return _Side(vectors, batch["carried_labels"][:, row])
+    carried, drawn = batch["carried_labels"], batch["drawn_labels"][:, 0]
+    forwards = -torch.log_softmax(queries @ candidates.T / 0.5, dim=-1).mean()  # all targets are one half
+    shared = torch.tensor([[bool((carried[j, 0] == drawn[i]).any()) for j in (0, 1)] for i in (0, 1)]).double()
+    targets = shared / shared.sum(-1, keepdim=True)
+    backwards = -(targets * torch.log_softmax(candidates @ queries.T / 0.5, dim=-1)).sum(-1).mean()
+    sides = [_Side(queries, carried[:, 0]), _Side(candidates, carried[:, 1])]
+    assert torch.allclose(model._loss(sides, drawn, None), (forwards + backwards) / 2, rtol=1e-10)
 
 
 def test_alternation_trains_one_label_space_a_batch(tiny_bert):
     model, tokenizer = model_of(tiny_bert, target="joint", joint_update="alternating", contrast="hard")
-    batch = collate(all_of(examples(target="joint", contrast="hard"))[:4], tokenizer, model.config, Truncation())
+    batch = batch_of(all_of(examples(target="joint", contrast="hard"))[:4], model, tokenizer)
     model.train()
     for expected in (["acts"], ["slots"], ["acts"]):
         model.zero_grad()
@@ -248,11 +212,9 @@ def test_alternation_trains_one_label_space_a_batch(tiny_bert):
     both = model(**batch).loss
     model.config.joint_update = "summed"
     assert torch.equal(both, model(**batch).loss)  # measured as a whole, however it learns
-    alone = Dialog2FlowModel(
-        Dialog2FlowConfig(encoder_config=model.config.encoder_config, target="joint", contrast="hard")
-    )
     assert int(model.batches) == 3
-    assert "batches" in alone.state_dict()
+    config = Dialog2FlowConfig(encoder_config=model.config.encoder_config, target="joint", contrast="hard")
+    assert "batches" in Dialog2FlowModel(config).state_dict()
 
 
 def test_labels_of_a_real_corpus_are_unified(data_dir):

@@ -1,23 +1,20 @@
 """DialogueCSE: the matrices that it never makes, what its examples are, and its baselines."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
 import torch
+from talks import dialogue
 from torch.nn.functional import cosine_similarity
+from training_runs import train
 from transformers import AutoModel, AutoTokenizer
 
 from hf_dialemb.models.context_matching import matching_guided, mean_of_turns, turn_weights
-from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.dialogue_cse import DialogueCSEConfig, DialogueCSEModel, collate
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation, tokenize_utterances
 from hf_dialemb.models.responses_in_context import DialogueCSEExamples, ResponseInContext
-from hf_dialemb.training.arguments import parse
-from hf_dialemb.training.run import train
 
 EXAMPLES = [
     ResponseInContext(
@@ -29,10 +26,10 @@ EXAMPLES = [
 ]  # fmt: skip
 
 
-def make(backbone: str, double: bool = True, **settings: object):
+def make(backbone: str, **settings: object):
     torch.manual_seed(1)
     model, tokenizer = DialogueCSEModel.from_backbone(backbone, **{"num_negatives": 3, **settings})
-    return (model.double() if double else model), tokenizer
+    return model.double(), tokenizer
 
 
 def batch_of(model, tokenizer, examples=EXAMPLES):
@@ -83,15 +80,35 @@ def official(model, refined, turns, example):
     [("mean", mean, 0.25), ("attention", attention, 0.25), ("official", official, 0.1)],  # 0.25: the width is 16
     ids=["mean", "attention", "official"],
 )
-def test_it_equals_the_matrices(tiny_bert, aggregation, reference, factor):
+def test_it_equals_the_matrices_whatever_stands_beside_them(tiny_bert, aggregation, reference, factor):
     model, tokenizer = make(tiny_bert, turn_aggregation=aggregation)
-    output = model(**batch_of(model, tokenizer))
+    batch = batch_of(model, tokenizer)
+    output = model(**batch)
     expected = torch.stack([reference_similarities(model, tokenizer, each, reference, factor) for each in EXAMPLES])
     assert output.similarities.shape == (3, 4, 1)
     assert (output.similarities.squeeze(-1) - expected).abs().max() < 1e-10
     loss = -torch.log_softmax(expected / 0.1, dim=1)[:, 0].mean()
     assert abs(output.loss.item() - loss.item()) < 1e-10
     assert expected.std() > 1e-3  # the figures tell candidates apart
+    # Neither company nor order nor padding changes a result.
+    alone = [model(**batch_of(model, tokenizer, [each])) for each in EXAMPLES]
+    backwards = model(**batch_of(model, tokenizer, EXAMPLES[::-1]))
+    padded = model(**{name: torch.nn.functional.pad(tensor, (0, 9)) for name, tensor in batch.items()})
+    for name in ("similarities", "pooler_output"):
+        for other in (torch.cat([each[name] for each in alone]), backwards[name].flip(0), padded[name]):
+            assert torch.allclose(output[name], other, atol=1e-10)
+    assert output.pooler_output.shape == (3, 16)
+    assert torch.allclose(output.pooler_output[0], tokens_of(model, tokenizer, EXAMPLES[0].response).mean(0))
+    # Nor does what stands in the rows of absent turns.
+    absent = batch["attention_mask"].sum(-1) == 0
+    assert absent[:, :6].sum(1).tolist() == [2, 3, 5]
+    batch["input_ids"][absent] = tokenizer.mask_token_id
+    assert torch.equal(model(**batch).similarities, output.similarities)
+    model(**batch).loss.backward()
+    assert all(parameter.grad is None or parameter.grad.isfinite().all() for parameter in model.parameters())
+    batch["attention_mask"][1, :6] = 0
+    with pytest.raises(InputError, match="context rows are all masked"):
+        model(**batch)
 
 
 def test_pooled_matching_equals_matrices_of_random_numbers():
@@ -113,52 +130,11 @@ def test_absent_turns_have_no_weight_and_no_part():
     assert turn_weights(torch.zeros(1, 3), nothing).isfinite().all()
 
 
-@pytest.mark.parametrize("aggregation", ["mean", "attention", "official"])
-def test_company_order_and_padding_change_nothing(tiny_bert, aggregation):
-    model, tokenizer = make(tiny_bert, turn_aggregation=aggregation)
-    together = model(**batch_of(model, tokenizer))
-    alone = [model(**batch_of(model, tokenizer, [each])) for each in EXAMPLES]
-    backwards = model(**batch_of(model, tokenizer, EXAMPLES[::-1]))
-    padded = {name: torch.nn.functional.pad(tensor, (0, 9)) for name, tensor in batch_of(model, tokenizer).items()}
-    for name in ("similarities", "pooler_output"):
-        assert torch.allclose(together[name], torch.cat([each[name] for each in alone]), atol=1e-10)
-        assert torch.allclose(together[name], backwards[name].flip(0), atol=1e-10)
-        assert torch.allclose(together[name], model(**padded)[name], atol=1e-10)
-    assert together.pooler_output.shape == (3, 16)
-    assert torch.allclose(together.pooler_output[0], tokens_of(model, tokenizer, EXAMPLES[0].response).mean(0))
-
-
-@pytest.mark.parametrize("aggregation", ["mean", "attention", "official"])
-def test_what_stands_in_the_rows_of_absent_turns_does_not_matter(tiny_bert, aggregation):
-    model, tokenizer = make(tiny_bert, turn_aggregation=aggregation)
-    batch = batch_of(model, tokenizer)
-    absent = batch["attention_mask"].sum(-1) == 0
-    assert absent[:, :6].sum(1).tolist() == [2, 3, 5]
-    before = model(**batch).similarities
-    batch["input_ids"][absent] = tokenizer.mask_token_id
-    assert torch.equal(model(**batch).similarities, before)
-    model(**batch).loss.backward()
-    assert all(parameter.grad is None or parameter.grad.isfinite().all() for parameter in model.parameters())
-
-
-@pytest.mark.parametrize("aggregation", ["mean", "attention", "official"])
-def test_gradient_caching_gives_the_same_gradients(tiny_bert, aggregation):
-    gradients = []
-    for chunk_size in (None, 4):
-        model, tokenizer = make(tiny_bert, turn_aggregation=aggregation, chunk_size=chunk_size)
-        model(**batch_of(model, tokenizer)).loss.backward()
-        gradients.append({name: p.grad for name, p in model.named_parameters() if p.grad is not None})
-    assert gradients[0].keys() == gradients[1].keys()
-    assert len(gradients[0]) > 20
-    assert all(torch.allclose(gradients[0][name], gradients[1][name], atol=1e-12) for name in gradients[0])
-
-
 def test_the_official_scale_divides_the_loss_by_the_candidates(tiny_bert):
-    losses = []
-    for scale in ("sum", "official"):
-        model, tokenizer = make(tiny_bert, loss_scale=scale)
-        losses.append(model(**batch_of(model, tokenizer)).loss.item())
-    assert math.isclose(losses[0], 4 * losses[1], rel_tol=1e-12)
+    model, tokenizer = make(tiny_bert)
+    whole = model(**batch_of(model, tokenizer)).loss.item()
+    model.config.loss_scale = "official"
+    assert math.isclose(whole, 4 * model(**batch_of(model, tokenizer)).loss.item(), rel_tol=1e-12)
 
 
 def test_the_heads_begin_as_in_the_paper_and_the_program(tiny_bert):
@@ -179,18 +155,15 @@ def test_siamese_baselines_are_cosines_of_two_embeddings(tiny_bert, context, pro
         "siamese_multi_turn": [" ".join((*each.previous, *each.following)) for each in EXAMPLES],
     }[context]
     head = model.heads["pairs"] if projection_size else torch.nn.Identity()
-    expected = torch.stack(
-        [
-            torch.stack(
-                [
-                    cosine_similarity(*(head(tokens_of(model, tokenizer, t).mean(0)) for t in (text, other)), dim=0)
-                    for other in (example.response, *example.negatives)
-                ]
-            )
-            for text, example in zip(texts, EXAMPLES, strict=True)
-        ]
-    )
-    output = model(**batch_of(model, tokenizer))
+
+    def embedded(text):
+        return head(tokens_of(model, tokenizer, text).mean(0))
+
+    rows = []
+    for text, example in zip(texts, EXAMPLES, strict=True):
+        others = torch.stack([embedded(other) for other in (example.response, *example.negatives)])
+        rows.append(cosine_similarity(embedded(text), others))
+    expected, output = torch.stack(rows), model(**batch_of(model, tokenizer))
     assert (output.similarities.squeeze(-1) - expected).abs().max() < 1e-10
     assert abs(output.loss.item() + torch.log_softmax(expected / 0.1, 1)[:, 0].mean().item()) < 1e-10
 
@@ -205,36 +178,32 @@ def test_a_flattened_context_that_is_too_long_keeps_its_end_and_is_counted(tiny_
     assert count.unit == "utterances"
 
 
-def conversation(*texts: str, roles: str = "ua") -> Dialogue:
-    names = {"u": "user", "a": "assistant"}
-    messages = [{"role": names[roles[i % len(roles)]], "content": text} for i, text in enumerate(texts)]
-    return Dialogue.from_messages(messages)
+def made(dialogues, **settings):
+    return DialogueCSEExamples(dialogues, DialogueCSEConfig(**settings), seed=0)
 
 
 def test_a_window_holds_the_nearest_turns_in_order():
-    config = DialogueCSEConfig(context_turns=2, num_negatives=1)
-    dialogues = [conversation("u0", "a1", "u2", "a3", "u4", "a5"), conversation("x", "y")]
-    examples = DialogueCSEExamples(dialogues, config, seed=0)
+    dialogues = [dialogue("u0", "a1", "u2", "a3", "u4", "a5"), dialogue("x", "y")]
+    examples = made(dialogues, context_turns=2, num_negatives=1)
     assert [said.text for said in examples.items] == ["u0", "a1", "u2", "a3", "u4", "a5", "x", "y"]
     assert examples.example(0, 3) == (("a1", "u2"), ("u4", "a5"), "a3", ("y",))
     assert examples.example(0, 0) == ((), ("a1", "u2"), "u0", ("x",))
+    assert examples.length(0) == 1
     assert examples.notes == []
-    backwards = DialogueCSEExamples(dialogues, DialogueCSEConfig(next_turns=False, num_negatives=1), seed=0)
+    backwards = made(dialogues, next_turns=False, num_negatives=1)
     assert backwards.example(0, 0) == (("u0",), (), "a1", ("y",))
     assert backwards.notes == ["Left out 2 turns without a turn beside them"]
-
-
-def test_what_a_speaker_says_in_one_go_is_one_turn():
-    dialogues = [conversation("hi", "hello", "yes?", "a room", roles="uaau"), conversation("x", "y")]
-    examples = DialogueCSEExamples(dialogues, DialogueCSEConfig(num_negatives=1), seed=0)
-    assert examples.example(0, 1) == (("hi",), ("a room",), "hello yes?", ("y",))
+    # What a speaker says in one go is one turn.
+    joined = dialogue("hi", "hello", "yes?", "a room", roles=("user", "assistant", "assistant", "user"))
+    found = made([joined, dialogue("x", "y")], num_negatives=1).example(0, 1)
+    assert found == (("hi",), ("a room",), "hello yes?", ("y",))
 
 
 def test_negatives_have_the_role_of_the_response_and_come_from_other_dialogues(sample_dialogues):
-    examples = DialogueCSEExamples(sample_dialogues, DialogueCSEConfig(), seed=0)
+    examples = made(sample_dialogues)
     sources: dict[tuple[str, str], set[int]] = {}
-    for number, dialogue in enumerate(sample_dialogues):
-        for turn in dialogue.turns:
+    for number, each in enumerate(sample_dialogues):
+        for turn in each.turns:
             sources.setdefault((turn.role, turn.content), set()).add(number)
     for index in range(0, len(examples), 7):
         said, example = examples.items[index], examples.example(0, index)
@@ -246,63 +215,23 @@ def test_negatives_have_the_role_of_the_response_and_come_from_other_dialogues(s
             assert sources[said.role, negative] - {said.dialogue}
 
 
-def test_examples_are_a_pure_function_of_seed_epoch_and_index(sample_dialogues):
-    one, two = (DialogueCSEExamples(sample_dialogues, DialogueCSEConfig(), seed=3) for _ in range(2))
-    assert one.example(1, 5) == two.example(1, 5)
-    assert [one.example(0, i) for i in (4, 2)] == [two.example(0, i) for i in (4, 2)]
-    assert one.example(0, 5) != one.example(1, 5)
-    assert one.example(0, 5) != DialogueCSEExamples(sample_dialogues, DialogueCSEConfig(), seed=4).example(0, 5)
-    assert one.length(5) == 1
-
-
 def test_a_single_other_utterance_is_found_among_many_of_the_same_text():
-    dialogues = [conversation("hello", f"number {n}") for n in range(400)] + [conversation("rare", "bye")]
-    examples = DialogueCSEExamples(dialogues, DialogueCSEConfig(num_negatives=2), seed=0)
-    assert examples.example(0, 0).negatives == ("rare", "rare")
+    dialogues = [dialogue("hello", f"number {n}") for n in range(400)] + [dialogue("rare", "bye")]
+    assert made(dialogues, num_negatives=2).example(0, 0).negatives == ("rare", "rare")
 
 
 def test_turns_that_cannot_be_learnt_from_are_counted():
-    dialogues = [conversation("hello", "one"), conversation("hello", "two"), conversation("alone")]
-    examples = DialogueCSEExamples([*dialogues[:2], conversation("alone", roles="a")], DialogueCSEConfig(), seed=0)
+    dialogues = [dialogue("hello", "one"), dialogue("hello", "two"), dialogue("alone")]
+    examples = made([*dialogues[:2], dialogue("alone", roles=("assistant",))])
     assert [said.text for said in examples.items] == ["one", "two"]
     assert examples.notes == [
         "Left out 1 turns without a turn beside them",
         "Left out 2 turns whose role says nothing else in any other dialogue",
     ]
     with pytest.raises(InputError, match=r"got no turn with context and negatives from 1 dialogues \(1 turns have"):
-        DialogueCSEExamples([dialogues[2]], DialogueCSEConfig(), seed=0)
+        made([dialogues[2]])
     with pytest.raises(InputError, match="add dialogues of two speakers"):
-        DialogueCSEExamples([dialogues[0], dialogues[0]], DialogueCSEConfig(), seed=0)
-
-
-def test_a_batch_without_context_is_refused(tiny_bert):
-    model, tokenizer = make(tiny_bert)
-    batch = batch_of(model, tokenizer)
-    batch["attention_mask"][1, :6] = 0
-    with pytest.raises(InputError, match="context rows are all masked"):
-        model(**batch)
-
-
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"num_negatives": 0}, "num_negatives: got 0"),
-        ({"context_turns": 0}, "context_turns: got 0"),
-        ({"loss_temperature": 0.0}, "loss_temperature: got 0.0"),
-        ({"projection_size": 64}, "context matching has no head"),
-        ({"context": "siamese", "turn_aggregation": "attention"}, "no turns to aggregate"),
-    ],
-)
-def test_wrong_settings_say_what_is_wrong(settings, sentence):
-    with pytest.raises(InputError, match=sentence):
-        DialogueCSEConfig(**settings)
-
-
-@pytest.mark.parametrize("family", ["roberta", "mpnet", "distilbert", "modernbert"])
-def test_other_backbones_learn_too(tiny_backbones, family):
-    model, tokenizer = make(tiny_backbones[family], double=False)
-    model(**batch_of(model, tokenizer)).loss.backward()
-    assert any(parameter.grad is not None and parameter.grad.abs().max() > 0 for parameter in model.parameters())
+        made([dialogues[0], dialogues[0]])
 
 
 @pytest.mark.slow
@@ -312,14 +241,10 @@ def test_other_backbones_learn_too(tiny_backbones, family):
     ids=["matching", "official", "siamese"],
 )
 def test_training_ends_in_a_checkpoint_that_loads(tiny_bert, tmp_path, settings):
-    words = {
-        "method": "dialogue_cse", "backbone": tiny_bert, "corpus": "sample", "train_split": "dev", "dev_split": "test",
-        "max_dev_dialogues": 5, "checkpoint_selection": "contrastive_accuracy", "use_cpu": True, "max_steps": 2,
-        "save_steps": 1, "per_device_train_batch_size": 4, "output_dir": tmp_path, "disable_tqdm": True, **settings,
-    }  # fmt: skip
-    lines: list[str] = []
-    train(parse(None, [word for name, value in words.items() for word in (f"--{name}", str(value))]), lines.append)
-    assert any("Trained 2 steps" in line for line in lines)
+    dev = {"dev_split": "test", "max_dev_dialogues": 5, "checkpoint_selection": "contrastive_accuracy"}
+    steps = {"max_steps": 2, "save_steps": 1, "per_device_train_batch_size": 4}
+    told = train(tmp_path, method="dialogue_cse", backbone=tiny_bert, **dev, **steps, **settings)
+    assert "Trained 2 steps" in told
     model, tokenizer = AutoModel.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
     assert type(model) is DialogueCSEModel
     batch = batch_of(model, tokenizer, [EXAMPLES[0]._replace(negatives=("ok",) * 9)])
