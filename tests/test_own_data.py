@@ -38,9 +38,6 @@ def ids(dialogues):
     return [each.id for each in dialogues]
 
 
-# Tables
-
-
 @pytest.mark.parametrize("name", ["d.csv", "d.csv.gz", "D.CSV", "d.tsv", "d.tsv.gz"])
 def test_tables_round_trip(tmp_path, name):
     content = table(TWO, "\t" if ".tsv" in name else ",")
@@ -163,9 +160,6 @@ def test_malformed_columns_and_roles(tmp_path, option, text, expected):
             )
 
 
-# Transcripts
-
-
 def test_a_line_without_a_speaker_goes_on_with_the_turn_before(tmp_path):
     long = "x" * 41 + ": y"
     lines = ["\ufeffCaller:  A room ", "", "   for two", ": and", "at 10: 30", "Agent:", "Which day?", long]
@@ -230,9 +224,7 @@ def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
         list(read_own(folder, skip_invalid=True))
 
 
-# Roles: what is told comes first, then well-known names, then who speaks first.
-
-
+# What is told comes first, then well-known names, then who speaks first.
 @pytest.mark.parametrize(
     ("told", "names", "expected"),
     [
@@ -273,9 +265,6 @@ def test_up_to_five_unknown_speakers_stay_apart_and_a_sixth_is_named(names):
     with pytest.raises(InputError, match="got 'Faye' as speaker 6 of the dialogue, expected at most 5"):
         RoleMap().assign(["Ann", "Bob", "Ann", "Cem", "Dan", "Eve", "Faye", "Gus"])
     RoleMap.parse("Faye=user").assign(["Ann", "Bob", "Cem", "Dan", "Faye"])
-
-
-# Every form
 
 
 def test_forms_that_are_not_read_and_what_is_taken_for_a_path(tmp_path):

@@ -122,7 +122,7 @@ def test_dialogue_nli_as_a_list_and_as_lines(tmp_path, as_lines, mark):
     assert [(pair.second, pair.label, pair.id) for pair in found] == expected
 
 
-def test_the_folder_of_one_dataset_of_dialogstudio_does_as_well_and_one_beyond_the_twenty_has_no_labels(tmp_path):
+def test_dialogstudio_reads_the_folder_of_one_dataset_and_no_labels_beyond_the_twenty(tmp_path):
     user, system = "original user side information", "original system side information"
     said = {"user utterance": "Hi", "system response": "Hello", user: "{ not looked at", system: {"frames": 3}}
     silent = {"user utterance": "", "system response": "Still?", user: {}, system: {}}

@@ -81,12 +81,6 @@ UTTERANCES = {
 }
 
 
-def labels_of(turns):
-    acts = {act for turn in turns for act in turn.dialogue_acts}
-    intents = {intent for turn in turns for intent in turn.intents}
-    return len(acts), len({slot for turn in turns for slot, _ in turn.slots}), len(intents)
-
-
 def check_what_is_known(name, *splits):
     dialogues = [dialogue for split in splits for dialogue in split]
     turns = [turn for dialogue in dialogues for turn in dialogue.turns]
@@ -149,7 +143,11 @@ def test_sizes_ids_roles_and_labels(name):
         assert all(one.role != other.role for dialogue in dialogues for one, other in pairwise(dialogue.turns))
     if name in LABELS:
         turns = [turn for dialogue in dialogues for turn in dialogue.turns]
-        assert (labels_of(turns), len({dialogue.domains for dialogue in dialogues})) == LABELS[name]
+        acts = {act for turn in turns for act in turn.dialogue_acts}
+        slots = {slot for turn in turns for slot, _ in turn.slots}
+        intents = {intent for turn in turns for intent in turn.intents}
+        domains = {dialogue.domains for dialogue in dialogues}
+        assert ((len(acts), len(slots), len(intents)), len(domains)) == LABELS[name]
     check_what_is_known(name, *splits.values())
 
 
@@ -171,7 +169,7 @@ def test_sizes_and_labels_of_utterances(name):
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory):
     """A data folder whose corpus multiwoz is not packed; much faster to read many times."""
-    archive = Path(os.environ["HF_DIALEMB_DATA"]) / "multiwoz" / "multiwoz.tar.xz"
+    archive = Path(os.environ["HF_DIALEMB_DATA"], "multiwoz", "multiwoz.tar.xz")
     if not is_archive(archive):
         pytest.skip("the corpus is not packed")
     folder = tmp_path_factory.mktemp("data")
@@ -218,14 +216,13 @@ def test_vectors_of_hdsa_say_what_version_2_1_says(multiwoz):
     assert sum(same) / len(same) > 0.999
 
 
-def load(name, *splits):
-    items = [load_examples(name, None, split) for split in splits or get_corpus(name).splits]
-    identifiers = [item.id for split in items for item in split]
-    assert len(set(identifiers)) == len(identifiers)
-    return items
+def test_responses_pairs_and_queries_to_choose_from():
+    def load(name, *splits):
+        items = [load_examples(name, None, split) for split in splits or get_corpus(name).splits]
+        identifiers = [item.id for split in items for item in split]
+        assert len(set(identifiers)) == len(identifiers)
+        return items
 
-
-def test_ecommerce_sample():
     train, dev, test = load("ecommerce")
     # Published are lines, 154, 154 and 1,000: one for each answer.
     assert [len(split) for split in (train, dev, test)] == [77, 77, 100]
@@ -233,17 +230,11 @@ def test_ecommerce_sample():
     assert all(len(item.correct) == 1 for split in (train, dev, test) for item in split)
     assert {len(item.responses) for item in test} == {10}
     assert [item.context for item in train] == [item.context for item in dev]
-
-
-def test_pairs_and_queries_of_dialogue_cse():
     pairs = [*load("ecommerce_sts", "dev"), *load("jddc_sts")]
     scores = [Counter(pair.score for pair in split) for split in pairs]
-    assert [[counts[score] for score in range(1, 6)] for counts in scores] == [
-        [115, 50, 74, 79, 182],
-        [210, 99, 125, 176, 390],
-        [410, 195, 277, 302, 816],
-    ]
-    assert [sum(counts.values()) for counts in scores] == [500, 1_000, 2_000]
+    published = [115, 50, 74, 79, 182], [210, 99, 125, 176, 390], [410, 195, 277, 302, 816]
+    assert scores == [dict(zip(range(1, 6), counts, strict=True)) for counts in published]
+    assert list(map(len, pairs)) == [500, 1_000, 2_000]
     (ecommerce,) = load("ecommerce_retrieval", "dev")
     assert len(ecommerce) == 2_373
     assert {(len(query.relevant), len(query.other), query.label) for query in ecommerce} == {(30, 40, "")}

@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 from huggingface_hub import DatasetCard
+from talks import dialogue
 
 from hf_dialemb.corpora import registry, write_jsonl
 from hf_dialemb.corpora.audit.dataset_card import PAPER_TABLE, dataset_card
@@ -31,7 +32,7 @@ FIRST = Dialogue(
 )
 SECOND = Dialogue((Turn("user", "Which area?", ("request",), (("area", ""),)),), "train/2", ("restaurant",))
 HELD_OUT = Dialogue((Turn("user", "Bye then", ("bye",)),), "dev/1")
-PLAIN = Dialogue((Turn("user", "Nothing is known of this"),), "plain")
+PLAIN = dialogue("Nothing is known of this", id="plain")
 
 
 def register(monkeypatch, folder, name, splits, terms="permissive", **more):
@@ -57,6 +58,7 @@ def data(tmp_path, monkeypatch):
     for name in list(registry.CORPORA):
         monkeypatch.delitem(registry.CORPORA, name)
     folder = tmp_path / "data"
+    (folder / "empty").mkdir(parents=True)
     register(monkeypatch, folder, "hotel", {"train": [FIRST, SECOND], "dev": [HELD_OUT]})
     register(monkeypatch, folder, "woz2", {"train": [SECOND], "test": None}, terms="research")
     register(monkeypatch, folder, "chat", {"train": [PLAIN]})
@@ -69,8 +71,9 @@ def data(tmp_path, monkeypatch):
 def made(data, tmp_path):
     """A function that unifies corpora of ``data``, and returns the folder and the figures."""
 
-    def make(names, folder="unified", **options):
-        return tmp_path / folder, unify(names.split(), data, tmp_path / folder, show_progress=False, **options)
+    def make(names, folder="unified", within=".", **options):
+        output = tmp_path / folder
+        return output, unify(names.split(), data / within, output, show_progress=False, **options)
 
     return make
 
@@ -175,7 +178,7 @@ def test_figures_stand_beside_those_of_the_paper_and_the_card_says_the_same(made
 
 
 LONGER = Dialogue((*FIRST.turns[:3], Turn("user", "What does the larger of these rooms cost?")), "train/3")
-ASKED = Dialogue((Turn("user", "what does the larger of these rooms cost"),), "test/1")
+ASKED = dialogue("what does the larger of these rooms cost", id="test/1")
 COPY = replace(FIRST, id="dev/9")
 LEFT_OUT = {"absent": "its files are not at hand", "chat": "it has neither dialogue acts nor slots"}
 RESEARCH = "its licence (CC BY-NC 4.0) counts as 'research'"
@@ -185,9 +188,7 @@ TABLE = {
     "any licence": ({}, "all", {"terms": "research"}, {"names": ["hotel", "woz2"], "left_out": LEFT_OUT}),
     "one split": ({}, "hotel", {"splits": "dev"}, {"totals/dialogues": {"dev": 1}, "files": ["dev/hotel.parquet"]}),
     "no label": ({}, "chat", {}, {"ids/chat": [], "totals/utterances": 0, "shares": {"acts": {}, "domains": {}}}),
-    "no id": (
-        {"none": {"train": [Dialogue(SECOND.turns)] * 2}}, "none", {}, {"ids/none": ["train/0", "train/1"]},
-    ),
+    "no id": ({"none": {"train": [replace(SECOND, id="")] * 2}}, "none", {}, {"ids/none": ["train/0", "train/1"]}),
     "an action is frequent above a hundred": (
         {"rare": {"train": many(100)}, "often": {"train": many(101)}}, "rare often", {},
         {"corpora/rare/frequent_actions": 0, "corpora/often/frequent_actions": 1, "totals/frequent_actions": 1,
@@ -204,10 +205,8 @@ TABLE = {
         {"corpora/flat/excluded": {"dialogues": 1, "turns": len(FIRST.turns)}, "totals/dialogues": {"train": 1},
          "evaluation": ["flat/dev"]},
     ),
-    "nothing is left of train": (
-        {"flat": {"train": [FIRST], "dev": [COPY]}}, "flat", {},
-        {"totals/dialogues": {"dev": 1}, "files": ["dev/flat.parquet"]},
-    ),
+    "nothing is left of train": ({"flat": {"train": [FIRST], "dev": [COPY]}}, "flat", {},
+                                 {"totals/dialogues": {"dev": 1}, "files": ["dev/flat.parquet"]}),
     "a part of another enters only without that": (
         {"extract": {"train": [SECOND], "part_of": "hotel"}, "orphan": {"train": [SECOND], "part_of": "absent"}},
         "all", {}, {"left_out/extract": "hotel holds its dialogues", "names": ["hotel", "orphan"]},
@@ -259,6 +258,7 @@ def test_of_two_corpora_that_share_splits_the_one_with_more_enters(data, made, m
         ("hotell", {}, "Did you mean 'hotel'"),
         ("absent", {}, "Corpus absent: .* holds neither absent/"),
         ("", {}, "got no corpus to unify"),
+        ("all", {"within": "empty"}, r"There is nothing to unify \(absent: its files are not at hand; chat: "),
     ],
 )
 def test_what_cannot_enter_is_refused_and_leaves_nothing(made, tmp_path, names, options, sentence):
@@ -267,23 +267,12 @@ def test_what_cannot_enter_is_refused_and_leaves_nothing(made, tmp_path, names, 
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["data"]
 
 
-def test_failing_midway_leaves_nothing(data, made, tmp_path):
+def test_failing_midway_leaves_nothing_and_a_folder_with_files_is_not_touched(data, made, tmp_path):
     with (data / "hotel/dev.jsonl").open("a") as file:
         file.write('{"messages": 3}\n')
     with pytest.raises(InputError, match=r"dev\.jsonl: field messages: got int"):
         made("woz2 hotel", terms="research")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["data"]
-    _, stats = made("hotel", skip_invalid=True)
-    assert stats["corpora"]["hotel"]["dialogues"] == {"train": 2, "dev": 1}
-
-
-def test_all_of_nothing_is_refused(data, tmp_path):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"There is nothing to unify \(absent: its files are not at hand; chat: "):
-        unify(["all"], tmp_path / "empty", tmp_path / "unified", show_progress=False)
-
-
-def test_a_folder_with_files_is_not_touched(made, tmp_path):
     folder = tmp_path / "unified"
     folder.mkdir()
     (folder / "mine.txt").write_text("mine")
@@ -292,7 +281,8 @@ def test_a_folder_with_files_is_not_touched(made, tmp_path):
             made("hotel", place)
     assert [entry.name for entry in folder.iterdir()] == ["mine.txt"]
     (folder / "mine.txt").unlink()
-    made("hotel")
+    _, stats = made("hotel", skip_invalid=True)
+    assert stats["corpora"]["hotel"]["dialogues"] == {"train": 2, "dev": 1}
     assert sorted(entry.name for entry in folder.iterdir()) == ["README.md", "dev", "json", "stats.json", "train"]
 
 
