@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -166,3 +166,13 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         return sentence
 
     return run
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    """A server that stands for an endpoint of OpenAI's protocol."""
+    from endpoint_server import serving
+
+    pytest.importorskip("openai")
+    with serving(monkeypatch) as running:
+        yield running

@@ -83,3 +83,8 @@ def hundred_thousand():
     drawn = zip(rng.integers(0, 100, 100_000).tolist(), rng.integers(0, 10_000, 100_000).tolist(), strict=True)
     turns = [("user", f"state {state}", f"{texts[text]} {place}") for place, (state, text) in enumerate(drawn)]
     return flow_of_turns({f"d{first}": turns[first : first + 10] for first in range(0, 100_000, 10)})
+
+
+def angles(*degrees):
+    """Unit vectors in the plane."""
+    return np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], axis=1)

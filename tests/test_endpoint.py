@@ -1,65 +1,28 @@
 """An endpoint of embeddings, against a server on this machine: order, batches, retries, and every way to fail."""
 
-from __future__ import annotations
-
-import json
 import traceback
-from http.server import BaseHTTPRequestHandler
 
 import numpy as np
 import pytest
-from endpoint_server import KEY, serving
+from endpoint_server import KEY, embeddings, vector
 
 from hf_dialemb.encoders import endpoint
 from hf_dialemb.encoders.specs import find_encoder, fingerprint, load_encoder
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
-pytest.importorskip("openai")
-
 TALKS = [Dialogue((Turn("user", "a" * length), Turn("assistant", "bb"))) for length in (3, 1, 2)]
+SOON = {"Retry-After": "0.01"}
 
 
-def vector(text):
-    return [float(len(text)), float(text.count("b")), 0.5]
+def items(*vectors):
+    return {"data": [{"index": place, "embedding": vector} for place, vector in enumerate(vectors)]}
 
 
-def embeddings(texts):
-    """What a server answers; the last text comes first, which the protocol allows."""
-    data = [{"object": "embedding", "index": place, "embedding": vector(text)} for place, text in enumerate(texts)]
-    usage = {"prompt_tokens": 1, "total_tokens": 1}
-    return {"object": "list", "model": "small", "data": data[::-1], "usage": usage}
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Answers with what the test has put on the server's list, and then with embeddings."""
-
-    def do_POST(self):
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.requests.append((self.path, self.headers["Authorization"], request))
-        status, headers, body = self.server.answers.pop(0) if self.server.answers else (200, {}, None)
-        content = body if isinstance(body, bytes) else json.dumps(body or embeddings(request["input"])).encode()
-        self.send_response(status)
-        for name, value in {"Content-Type": "application/json", **headers}.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *words):
-        pass
-
-
-@pytest.fixture
-def server(monkeypatch):
-    with serving(Handler, monkeypatch) as running:
-        yield running
-
-
-def failure(talks=TALKS):
+def failure(batch_size=32):
     """The sentence that encoding fails with; it never holds the key."""
     with pytest.raises(InputError) as caught:
-        load_encoder("api:small").encode(talks)
+        load_encoder("api:small", batch_size=batch_size).encode(TALKS)
     assert KEY not in "".join(traceback.format_exception(caught.value))
     assert str(caught.value).startswith("model 'api:small': http://127.0.0.1:")
     return str(caught.value)
@@ -69,19 +32,15 @@ def test_vectors_come_in_batches_and_are_put_in_order(server):
     vectors = load_encoder("api:small", batch_size=2).encode(TALKS)
     np.testing.assert_array_equal(vectors, [vector("aaa bb"), vector("a bb"), vector("aa bb")])
     assert vectors.dtype == np.float32
-    assert [path for path, *_ in server.requests] == ["/v1/embeddings"] * 2
-    assert {key for _, key, _ in server.requests} == {f"Bearer {KEY}"}
+    assert {(path, key) for path, key, _ in server.requests} == {("/v1/embeddings", f"Bearer {KEY}")}
     assert [request["input"] for *_, request in server.requests] == [["aaa bb", "a bb"], ["aa bb"]]
     assert {(request["model"], request["encoding_format"]) for *_, request in server.requests} == {("small", "float")}
-
-
-def test_utterances_are_averaged(server):
     vectors = load_encoder("api:small@utterances").encode(TALKS[:1])
     np.testing.assert_array_equal(vectors, [np.mean([vector("aaa"), vector("bb")], axis=0)])
 
 
 def test_a_busy_server_is_asked_again(server):
-    server.answers = [(429, {"Retry-After": "0.01"}, {"error": {"message": "too many requests"}})]
+    server.answers = [(429, {"error": {"message": "too many requests"}}, SOON)]
     assert load_encoder("api:small").encode(TALKS).shape == (3, 3)
     assert len(server.requests) == 2
 
@@ -95,7 +54,7 @@ def test_a_busy_server_is_asked_again(server):
     ],
 )
 def test_what_a_server_refuses_is_told_without_the_key(server, status, message, said):
-    server.answers = [(status, {"Retry-After": "0.01"}, {"error": {"message": message}})] * 3
+    server.answers = [(status, {"error": {"message": message}}, SOON)] * 3
     sentence = failure()
     assert all(words in sentence for words in said)
 
@@ -110,24 +69,20 @@ def test_what_a_server_refuses_is_told_without_the_key(server, status, message, 
         ({**embeddings(["a", "b", "c"]), "data": None}, "got no vectors in the answer"),
         (embeddings(["a", "b"]), "got 2 vectors for 3 texts"),
         (embeddings(["a", "b", "c", "d"]), "got 4 vectors for 3 texts"),
-        ({"data": [{"index": 0, "embedding": [1, 2]}] * 3}, "got no vectors in the answer"),
-        ({"data": [{"index": place, "embedding": [1] * (place + 1)} for place in range(3)]}, "got no vectors"),
-        ({"data": [{"index": place, "embedding": [None]} for place in range(3)]}, "got no vectors in the answer"),
-        ({"data": [{"index": place, "embedding": []} for place in range(3)]}, "got no vectors in the answer"),
+        ({"data": items([1, 2])["data"] * 3}, "got no vectors in the answer"),
+        (items([1], [1, 1], [1, 1, 1]), "got no vectors"),
+        (items([None], [None], [None]), "got no vectors in the answer"),
+        (items([], [], []), "got no vectors in the answer"),
     ],
 )
 def test_a_malformed_answer_is_one_sentence(server, answer, reason):
-    server.answers = [(200, {"Content-Type": "text/html"} if isinstance(answer, str) else {}, answer)]
+    server.answers = [(200, answer, {"Content-Type": "text/html"} if isinstance(answer, str) else {})]
     assert reason in failure()
 
 
-def test_vectors_are_of_one_length(server):
-    server.answers = [(200, {}, None), (200, {}, {"data": [{"index": 0, "embedding": [1, 2]}]})]
-    with pytest.raises(InputError, match="got vectors of different lengths"):
-        load_encoder("api:small", batch_size=2).encode(TALKS)
-
-
-def test_an_unreachable_server_is_told(server, monkeypatch):
+def test_vectors_are_of_one_length_and_an_unreachable_server_is_told(server, monkeypatch):
+    server.answers = [(200, None), (200, items([1, 2]))]
+    assert "got vectors of different lengths" in failure(batch_size=2)
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.0)
     monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.0)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
@@ -142,10 +97,13 @@ def test_an_unreachable_server_is_told(server, monkeypatch):
         ("OPENAI_API_KEY", f"{KEY}\n", "OPENAI_API_KEY holds blanks"),
         ("OPENAI_API_KEY", f"{KEY}é", "letters that no key has"),
         ("OPENAI_BASE_URL", "localhost:8000", "OPENAI_BASE_URL: got 'localhost:8000', expected a URL such as"),
+        ("the package", None, r"openai is missing; pip install \"hf-dialemb\[api\]\""),
     ],
 )
-def test_a_wrong_setting_is_told_before_any_work(server, monkeypatch, name, value, reason):
-    if value is None:
+def test_a_wrong_setting_or_a_missing_package_is_told_before_any_work(server, monkeypatch, name, value, reason):
+    if name == "the package":
+        monkeypatch.setattr(endpoint, "find_spec", lambda name: None)
+    elif value is None:
         monkeypatch.delenv(name)
     else:
         monkeypatch.setenv(name, value)
@@ -153,12 +111,6 @@ def test_a_wrong_setting_is_told_before_any_work(server, monkeypatch, name, valu
         find_encoder("api:small")
     assert KEY not in str(caught.value)
     assert server.requests == []
-
-
-def test_a_missing_package_is_told_before_any_work(server, monkeypatch):
-    monkeypatch.setattr(endpoint, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"openai is missing; pip install \"hf-dialemb\[api\]\""):
-        find_encoder("api:small")
 
 
 def test_a_fingerprint_is_of_the_model_and_the_address(server, monkeypatch):

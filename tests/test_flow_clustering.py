@@ -1,23 +1,33 @@
 """Clusters of utterances: parity with scikit-learn and scipy, closed forms, the choice of a number, many utterances."""
 
-from __future__ import annotations
+from itertools import islice
 
 import numpy as np
 import pytest
+from flow_words import angles
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
 from scipy.spatial.distance import pdist
 from sklearn.cluster import AgglomerativeClustering
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import adjusted_rand_score
 
+from hf_dialemb.corpora import iterate_dialogues
 from hf_dialemb.flow import clustering, large
 from hf_dialemb.flow.average_linkage import average_linkage, cut, number_below
 from hf_dialemb.flow.clustering import CLEAR, SHARE_OF_HIGHEST, cluster, cluster_by_role
+from hf_dialemb.flow.flow import read_utterances
 from hf_dialemb.flow.large import grouped_leaves
+from hf_dialemb.flow.naming import named
 from hf_dialemb.models.errors import InputError
 
 
 def unit(vectors):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
 
 
 def bundles(count, size, width=8, spread=0.3, seed=0):
@@ -27,20 +37,20 @@ def bundles(count, size, width=8, spread=0.3, seed=0):
     return generator.standard_normal((count, width))[of] + spread * generator.standard_normal((count * size, width)), of
 
 
-def from_scikit_learn(vectors, **settings):
-    settings = {"n_clusters": None, **settings}
-    return AgglomerativeClustering(metric="cosine", linkage="average", **settings).fit_predict(vectors)
+def same_partition(labels, vectors, **settings):
+    """Whether scikit-learn makes the same clusters."""
+    settings = {"n_clusters": None, "metric": "cosine", "linkage": "average", **settings}
+    return adjusted_rand_score(labels, AgglomerativeClustering(**settings).fit_predict(vectors)) == 1
 
 
-def angles(*degrees):
-    return np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], axis=1)
+def knee(found):
+    return max(found.choice.curve, key=lambda point: point[2])[0]
 
 
 @pytest.mark.parametrize("size", [2, 3, 10, 129, 700])
 def test_merges_are_those_of_scipy(size):
-    vectors = np.random.default_rng(size).standard_normal((size, 5))
-    merges = average_linkage(unit(vectors), np.ones(size))
-    expected = linkage(pdist(vectors, "cosine"), "average")
+    vectors = normal(size, 5, seed=size)
+    merges, expected = average_linkage(unit(vectors), np.ones(size)), linkage(pdist(vectors, "cosine"), "average")
     assert is_valid_linkage(merges)
     np.testing.assert_allclose(merges[:, 2:], expected[:, 2:], atol=1e-12)
     np.testing.assert_array_equal(np.sort(merges[:, :2]), np.sort(expected[:, :2]))
@@ -52,21 +62,18 @@ def test_partitions_are_those_of_scikit_learn(size, width):
     distinct = generator.standard_normal((size, width)) * generator.lognormal(size=(size, 1))
     vectors = distinct[generator.integers(size, size=2 * size)]
     for number in sorted({1, 2, size // 10 + 1, size // 2}):
-        ours = cluster(vectors, clusters=number).labels
-        assert adjusted_rand_score(ours, from_scikit_learn(vectors, n_clusters=number)) == 1
+        assert same_partition(cluster(vectors, clusters=number).labels, vectors, n_clusters=number)
     for threshold in (0.05, 0.4, 0.9, 3):
         ours = cluster(vectors, threshold=threshold)
-        assert adjusted_rand_score(ours.labels, from_scikit_learn(vectors, distance_threshold=threshold)) == 1
+        assert same_partition(ours.labels, vectors, distance_threshold=threshold)
         assert ours.choice.count == ours.labels.max() + 1
 
 
 def test_distances_are_means_over_pairs_and_a_leaf_with_a_weight_is_as_many_vectors():
     merges = average_linkage(angles(0, 60, 90), np.array([1, 1, 2]))
-    cosine = np.sqrt(3) / 2
-    np.testing.assert_allclose(merges, [[1, 2, 1 - cosine, 3], [0, 3, 1 - 0.5 / 3, 4]])
+    np.testing.assert_allclose(merges, [[1, 2, 1 - np.sqrt(3) / 2, 3], [0, 3, 1 - 0.5 / 3, 4]])
     np.testing.assert_allclose(average_linkage(angles(0, 180), np.ones(2)), [[0, 1, 2, 2]])
-    generator = np.random.default_rng(0)
-    vectors, weights = unit(generator.standard_normal((40, 3))), generator.integers(1, 6, size=40)
+    vectors, weights = unit(normal(40, 3)), np.random.default_rng(0).integers(1, 6, size=40)
     weighted = average_linkage(vectors, weights)
     every = average_linkage(np.repeat(vectors, weights, axis=0), np.ones(weights.sum()))
     np.testing.assert_allclose(weighted[:, 2:], every[-39:, 2:], atol=1e-12)
@@ -74,7 +81,7 @@ def test_distances_are_means_over_pairs_and_a_leaf_with_a_weight_is_as_many_vect
 
 
 def test_cuts_are_nested_and_numbered_in_order():
-    merges = average_linkage(unit(np.random.default_rng(1).standard_normal((50, 4))), np.ones(50))
+    merges = average_linkage(unit(normal(50, 4, seed=1)), np.ones(50))
     finer = cut(merges, 50)
     np.testing.assert_array_equal(finer, np.arange(50))
     for number in range(49, 0, -1):
@@ -87,15 +94,14 @@ def test_cuts_are_nested_and_numbered_in_order():
 
 def test_a_partition_does_not_depend_on_order_length_or_type():
     vectors, _ = bundles(9, 11)
-    expected = cluster(vectors).labels
-    order = np.random.default_rng(0).permutation(len(vectors))
+    expected, order = cluster(vectors).labels, np.random.default_rng(0).permutation(len(vectors))
     assert adjusted_rand_score(cluster(vectors[order]).labels, expected[order]) == 1
     scales = np.random.default_rng(1).choice([1e-160, 1, 1e160], (len(vectors), 1))
     assert adjusted_rand_score(cluster(vectors * scales).labels, expected) == 1
     np.testing.assert_array_equal(cluster(vectors.astype(np.float32)).labels, expected)
-    zeros = np.array([[0, 0], [3, 0.0], [0, 1], [0, 2]])  # which have the direction of the first axis
-    np.testing.assert_array_equal(cluster(zeros, clusters=2).labels, [0, 0, 1, 1])
-    assert cluster(zeros, clusters=2).merges[0, 2] == 0
+    zeros = cluster(np.array([[0, 0], [3, 0.0], [0, 1], [0, 2]]), clusters=2)  # which are of the first axis
+    np.testing.assert_array_equal(zeros.labels, [0, 0, 1, 1])
+    assert zeros.merges[0, 2] == 0
 
 
 @pytest.mark.parametrize("count", [3, 12, 40])
@@ -117,9 +123,8 @@ def test_a_choice_says_what_it_looked_at():
         by_threshold = cluster(vectors, threshold=threshold)
         assert (by_threshold.choice.count, by_threshold.choice.curve) == (number, chosen.curve)
         np.testing.assert_array_equal(by_threshold.labels, cluster(vectors, clusters=number).labels)
-    asked = cluster(vectors, clusters=7).choice
+    asked, below = cluster(vectors, clusters=7).choice, cluster(vectors, threshold=0.5).choice
     assert (asked.kind, asked.value, asked.count, asked.sentence) == ("number", 7, 7, "7 clusters, as asked for.")
-    below = cluster(vectors, threshold=0.5).choice
     assert (below.kind, below.value) == ("threshold", 0.5)
     assert "below 0.5, as asked for" in below.sentence
 
@@ -135,29 +140,29 @@ def test_few_utterances_without_a_bend_are_cut_at_a_share_of_the_highest_distanc
         f"{found.choice.count} clusters: the curve of distances has no clear bend, so clusters were joined up to a "
         f"mean cosine distance of {2 * highest / 3:.2f}, two thirds of that at which all would be one."
     )
-    knee = max(found.choice.curve, key=lambda point: point[2])[0]
-    assert knee in {2, 48}
-    by_knee = cluster(vectors, clusters=knee).labels
+    assert knee(found) in {2, 48}
+    by_knee = cluster(vectors, clusters=knee(found)).labels
     assert adjusted_rand_score(of, found.labels) > 0.6 > 0.2 > adjusted_rand_score(of, by_knee)
 
 
 @pytest.mark.parametrize("size", [6, 25, 48, 150, 400])
 def test_utterances_that_are_all_unlike_are_neither_one_cluster_nor_all_apart(size):
-    choice = cluster(np.eye(size) + 0.01 * np.random.default_rng(size).standard_normal((size, size))).choice
+    choice = cluster(np.eye(size) + 0.01 * normal(size, size, seed=size)).choice
     assert choice.count == min((size + 1) // 2, 100)
     most = "half as many as there are different utterances" if size < 200 else "what a person can read"
     assert choice.sentence.endswith(f"would leave {size}, so joining went on to {most}.")
 
 
-@pytest.mark.parametrize("far", [1, 2])
+@pytest.mark.parametrize("far", [1, 30])
 def test_a_stray_utterance_or_two_directions_are_not_two_clusters(far):
-    of = np.arange(60) < (1 if far == 1 else 30)
-    vectors = np.where(of[:, None], [[0, 0, 1]], [[1, 0, 0]]) + 0.05 * np.random.default_rng(0).standard_normal((60, 3))
-    choice = cluster(vectors).choice
-    assert max(choice.curve, key=lambda point: point[2])[0] == 2
-    assert choice.count == 5
-    assert choice.sentence.startswith("5 clusters: the curve of distances bends only at 2, which say too little; ")
-    assert choice.sentence.endswith("would leave 2, so joining stopped at 5, as fewer say too little.")
+    of = np.arange(60) < far
+    vectors = np.where(of[:, None], [[0, 0, 1]], [[1, 0, 0]]) + 0.05 * normal(60, 3)
+    found = cluster(vectors)
+    assert (knee(found), found.choice.count) == (2, 5)
+    assert found.choice.sentence.startswith(
+        "5 clusters: the curve of distances bends only at 2, which say too little; "
+    )
+    assert found.choice.sentence.endswith("would leave 2, so joining stopped at 5, as fewer say too little.")
     few = np.flatnonzero(of)[:5].tolist() + np.flatnonzero(~of)[:5].tolist()
     assert cluster(vectors[few]).choice.count == 2
 
@@ -201,22 +206,15 @@ def test_roles_are_clustered_for_themselves():
         ({"clusters": 2, "threshold": 0.5}, "role user: got field clusters and field threshold, expected one; leave"),
         ({"clusters": {"agent": 2}}, "field clusters: got role 'agent', expected one of user; correct it"),
         ({"threshold": {"agent": 2}}, "field threshold: got role 'agent'"),
+        ({"vectors": np.full((3, 2), np.nan)}, "NaN or infinity"),
+        ({"vectors": np.array([[1, 2], [np.inf, 1], [1, 1]])}, "NaN or infinity"),
+        ({"vectors": np.ones((2, 2))}, r"got shape \(2, 2\), expected \(3, D\): one for each utterance"),
+        ({"vectors": np.ones((3, 0))}, r"got shape \(3, 0\)"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(settings, sentence):
-    with pytest.raises(InputError, match=sentence):
-        cluster_by_role(angles(0, 90, 90), ["user"] * 3, **settings)
-
-
-def test_vectors_are_checked():
-    for vectors, sentence in (
-        (np.full((3, 2), np.nan), "NaN or infinity"),
-        (np.array([[1, 2], [np.inf, 1], [1, 1]]), "NaN or infinity"),
-        (np.ones((2, 2)), r"got shape \(2, 2\), expected \(3, D\): one for each utterance"),
-        (np.ones((3, 0)), r"got shape \(3, 0\)"),
-    ):
-        with pytest.raises(ValueError, match=sentence):
-            cluster_by_role(vectors, ["user"] * 3)
+    with pytest.raises(ValueError if "vectors" in settings else InputError, match=sentence):
+        cluster_by_role(**{"vectors": angles(0, 90, 90), "roles": ["user"] * 3, **settings})
 
 
 def test_groups_of_many_vectors_are_linked_as_the_vectors_are(monkeypatch):
@@ -228,17 +226,21 @@ def test_groups_of_many_vectors_are_linked_as_the_vectors_are(monkeypatch):
     for label in range(150):
         rows = group == label
         np.testing.assert_allclose(means[label], weights[rows] @ leaves[rows] / sizes[label], atol=1e-6)
-    found = cut(average_linkage(means, sizes), 20)[group]
-    assert adjusted_rand_score(found, of) == 1
-    exact = average_linkage(leaves, weights)
-    np.testing.assert_allclose(average_linkage(means, sizes)[-19:, 2], exact[-19:, 2], atol=1e-5)
+    merges, exact = average_linkage(means, sizes), average_linkage(leaves, weights)
+    assert adjusted_rand_score(cut(merges, 20)[group], of) == 1
+    np.testing.assert_allclose(merges[-19:, 2], exact[-19:, 2], atol=1e-5)
     # One region gives the exact partition.
     monkeypatch.setattr(large, "_regions", lambda unit, region, seed: [np.arange(len(unit))])
-    vectors = unit(np.random.default_rng(3).standard_normal((400, 8)))
+    vectors = unit(normal(400, 8, seed=3))
     group, means, sizes = grouped_leaves(vectors.astype(np.float32), np.ones(400), groups=90)
     for number in (90, 40, 7):
-        found = cut(average_linkage(means, sizes), number)[group]
-        assert adjusted_rand_score(found, from_scikit_learn(vectors, n_clusters=number)) == 1
+        assert same_partition(cut(average_linkage(means, sizes), number)[group], vectors, n_clusters=number)
+    # Vectors that no middle parts are parted all the same.
+    monkeypatch.undo()
+    monkeypatch.setattr(large, "MOST_EXACT", 50)
+    monkeypatch.setattr(large, "_nearest_middles", lambda unit, number, seed: np.zeros(len(unit), dtype=np.intp))
+    group, means, sizes = grouped_leaves(unit(normal(170, 4)).astype(np.float32), np.ones(170), groups=20)
+    assert (len(means), sizes.sum(), sorted(set(group))) == (20, 170, list(range(20)))
 
 
 def test_many_utterances_are_put_in_groups_first(monkeypatch):
@@ -256,40 +258,22 @@ def test_many_utterances_are_put_in_groups_first(monkeypatch):
     assert len(cluster(vectors, threshold=0.9).merges) == 99
     found = cluster(vectors, threshold=0.2)  # holds, though there are more groups then
     assert found.choice.count == 150
-    assert adjusted_rand_score(found.labels, from_scikit_learn(vectors, distance_threshold=0.2)) == 1
+    assert same_partition(found.labels, vectors, distance_threshold=0.2)
     with pytest.raises(InputError, match="role user: field threshold: got 1e-06, which leaves about 600") as error:
         cluster_by_role(vectors, ["user"] * len(vectors), threshold=1e-6)
     enough = float(str(error.value).removesuffix(" or more").rpartition(" ")[2])
     assert cluster(vectors, threshold=enough).choice.count <= 100
 
 
-def test_vectors_that_no_middle_parts_are_parted_all_the_same(monkeypatch):
-    monkeypatch.setattr(large, "MOST_EXACT", 50)
-    monkeypatch.setattr(large, "_nearest_middles", lambda unit, number, seed: np.zeros(len(unit), dtype=np.intp))
-    vectors = unit(np.random.default_rng(0).standard_normal((170, 4))).astype(np.float32)
-    group, means, sizes = grouped_leaves(vectors, np.ones(170), groups=20)
-    assert (len(means), sizes.sum(), sorted(set(group))) == (20, 170, list(range(20)))
-
-
 @pytest.mark.slow
 def test_real_utterances_are_clustered_as_by_scikit_learn_and_named_by_their_own_words(data_dir):
-    from itertools import islice
-
-    from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    from hf_dialemb.corpora import iterate_dialogues
-    from hf_dialemb.flow.flow import read_utterances
-    from hf_dialemb.flow.naming import named
-
     said = read_utterances(islice(iterate_dialogues("sgd", data_dir, "dev"), 60))
     distinct = {text: row for row, text in enumerate(sorted(set(said.texts)))}
     weights = TfidfVectorizer(sublinear_tf=True).fit_transform(distinct)
     vectors = TruncatedSVD(64, random_state=0).fit_transform(weights)[[distinct[text] for text in said.texts]]
     found = cluster_by_role(vectors, said.roles)
     for role, rows in said.rows_by_role().items():
-        expected = from_scikit_learn(vectors[rows], n_clusters=found[role].choice.count)
-        assert adjusted_rand_score(found[role].labels, expected) == 1
+        assert same_partition(found[role].labels, vectors[rows], n_clusters=found[role].choice.count)
         assert 5 <= found[role].choice.count <= 100
     flow = named("SGD", said, vectors, {role: each.labels for role, each in found.items()})
     assert len(flow.clusters) == sum(each.choice.count for each in found.values())

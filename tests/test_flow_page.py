@@ -274,6 +274,7 @@ def test_a_dialogue_of_ten_thousand_turns_opens(opened):
     page = opened(flow_of_turns({"long": turns}), fragment="#dialogue=long&turn=9999")
     assert len(page.all(".turn")) == 10_000
     assert page.all(SAID) == ["turn 9998"]
+    assert re.search(r"turn 1 1 × turn 15 .* Show all 50 and 665 others", panel(page, state="user-1"))
 
 
 def test_two_sets_are_compared_in_colours_and_in_a_table(opened):
