@@ -3,8 +3,6 @@
 None of them sees a label. As they are fitted on their own input, their vectors of two calls do not compare.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

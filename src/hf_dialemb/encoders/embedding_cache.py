@@ -6,8 +6,6 @@ the seconds that encoding took and a checksum. A file appears whole or not at al
 passed over. Several processes may share a folder.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -1,7 +1,5 @@
 """What an encoder is, and what the spec of one stands for."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol

@@ -1,7 +1,5 @@
 """An encoder that encodes nothing twice, and knows how long it took."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Sequence

@@ -7,8 +7,6 @@ A spec is ``MODEL``, or ``MODEL@WORD,WORD`` with words in any order:
 - ``whitened``: vectors whitened by what is encoded, see `hf_dialemb.encoders.whitening`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import cast
 
 from ..models import method_of
+from ..models.backbones import resolve_backbone
 from ..models.errors import InputError
 from ..models.shipped import sha256
 from ..runs.folder import RunFolder
@@ -41,6 +40,9 @@ _WEIGHTS = ("*.safetensors", "*.bin", "modules.json")
 _NOT_OF_IT = "response_vectors-"  # what a ranker was asked for, which lies beside it and changes nothing of it
 _MODULES = ("[0-9]_*/*", "*_[0-9]_*/*")  # where sentence-transformers keeps a model's parts, and those of a router
 _WEIGHTLESS = (*BASELINES, "words", "api", "static")
+
+# Remembered because finding out that the Hub is out of reach takes half a minute of retries.
+_hub_path = lru_cache(maxsize=64)(resolve_backbone)
 
 
 def has_weights(spec: str) -> bool:
@@ -216,14 +218,6 @@ def _reads_whole(kind: Kind, path: str) -> bool:
 
     method = method_of(PretrainedConfig.get_config_dict(path)[0]["model_type"])
     return method is not None and method.kind != "utterances"
-
-
-@lru_cache(maxsize=64)
-def _hub_path(model: str) -> str:
-    # Remembered because finding out that the Hub is out of reach takes half a minute of retries.
-    from ..models.backbones import resolve_backbone
-
-    return resolve_backbone(model)
 
 
 def _source(found: EncoderSpec) -> Iterator[str]:

@@ -1,7 +1,5 @@
 """Tables of word vectors in sentence-transformers' form: a lookup and a mean, without torch."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

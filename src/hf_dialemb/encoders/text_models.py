@@ -95,7 +95,7 @@ def sentence_embedder(model: Any, batch_size: int) -> TextEmbedder:  # noqa: ANN
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
         # Tokenizers of static vectors and of words cannot be called, nor do they cut anything.
         if model.max_seq_length and callable(model.tokenizer):
-            _warn_of_truncation(_lengths(model.tokenizer, texts), model.max_seq_length)
+            _lengths(model.tokenizer, texts, model.max_seq_length)
         vectors = model.encode(list(texts), batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True)
         return np.asarray(vectors, dtype=np.float32)
 
@@ -127,9 +127,7 @@ def transformers_encoder(found: EncoderSpec, batch_size: int, device: str) -> Te
     pool = _first_token if found.cls else mean_of_tokens
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
-        lengths = _lengths(tokenizer, texts)
-        _warn_of_truncation(lengths, limit)
-        order = np.argsort(-lengths, kind="stable")
+        order = np.argsort(-_lengths(tokenizer, texts, limit), kind="stable")
         result = np.zeros((len(texts), model.config.hidden_size), dtype=np.float32)
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
@@ -158,12 +156,11 @@ def _marks_of(tokenizer: Any) -> SpeakerMarks | None:  # noqa: ANN401 - any of t
     return None
 
 
-def _lengths(tokenizer: Any, texts: Sequence[str]) -> NDArray[np.intp]:  # noqa: ANN401 - any of transformers' classes
+def _lengths(tokenizer: Any, texts: Sequence[str], limit: int) -> NDArray[np.intp]:  # noqa: ANN401
+    """Counts the tokens of texts, and warns of those that are longer than a model reads."""
     ids = tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]
-    return np.array([len(tokens) for tokens in ids])
-
-
-def _warn_of_truncation(lengths: NDArray[np.intp], limit: int) -> None:
+    lengths = np.array([len(tokens) for tokens in ids])
     count = int((lengths > limit).sum())
     if count:
         logger.warning("%d of %d texts are longer than the model's %d tokens and were cut", count, len(lengths), limit)
+    return lengths

@@ -5,8 +5,6 @@ an embedding x becomes (x - m) U S^(-1/2). As a linear layer it follows a senten
 its modules, so what is saved needs no code of this package.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass

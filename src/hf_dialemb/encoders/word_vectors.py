@@ -1,7 +1,5 @@
 """Averaged word vectors, from files that hold a word and its numbers on each line, as GloVe's and word2vec's do."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ response, N texts, D width of the word vectors. Masks are boolean. What is maske
 masked tokens themselves attend to never matters, as they have no part in the image.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

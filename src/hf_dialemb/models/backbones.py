@@ -1,7 +1,5 @@
 """Where a backbone's weights come from: a folder, the Hub, or a package that carries them."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path

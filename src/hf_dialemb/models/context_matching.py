@@ -9,8 +9,6 @@ so the mean vector of the turn says all: time and memory are O(L D) for a candid
 linear in u too, so the mean over turns (equation 7) needs no more than the mean of their vectors.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

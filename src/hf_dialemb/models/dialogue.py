@@ -5,11 +5,9 @@ A dialogue on disk is one JSON object: ``{"id": "...", "messages": [{"role": "us
 ``intents`` (names).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from .errors import InputError
 
@@ -88,9 +86,7 @@ class Dialogue:
         return tuple(dict.fromkeys(turn.role for turn in self.turns))
 
     @classmethod
-    def from_messages(
-        cls, messages: Sequence[Mapping[str, Any]], id: str = "", domains: Sequence[str] = ()
-    ) -> Dialogue:
+    def from_messages(cls, messages: Sequence[Mapping[str, Any]], id: str = "", domains: Sequence[str] = ()) -> Self:
         """Builds a dialogue of mappings: ``role``, ``content``, optionally ``dialogue_acts``, ``slots``, ``intents``.
 
         An InputError names the message and the field that is malformed.
@@ -110,7 +106,7 @@ class Dialogue:
         return [{"role": turn.role, "content": turn.content} for turn in self.turns]
 
     @classmethod
-    def from_json(cls, record: Any) -> Dialogue:  # noqa: ANN401 - whatever a JSON line holds
+    def from_json(cls, record: Any) -> Self:  # noqa: ANN401 - whatever a JSON line holds
         """Builds a dialogue from a parsed JSON object (see the module's first lines); an error names the field."""
         if not isinstance(record, Mapping):
             raise InputError(f"got {type(record).__name__}, expected an object with the field 'messages'")

@@ -7,8 +7,6 @@ here each response has L - 1 bounds between its segments instead, and a draw kee
 lies between two bounds. That needs memory for N x (D + L) numbers, and time linear in N.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """From dialogues to token ids: order, truncation and padding, decided in this one place."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain

@@ -3,8 +3,6 @@
 Everything is computed in float32, or in float64 for inputs of float64. Letters of shapes: A anchors, C candidates.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

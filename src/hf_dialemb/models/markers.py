@@ -4,8 +4,6 @@ The chat template writes one marker token before each turn, its speaker's. `forw
 markers, so that a stock tokenizer and any tool that passes ``(input_ids, attention_mask)`` serve a dialogue encoder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from transformers import PreTrainedTokenizerBase

@@ -10,8 +10,6 @@ turn: one scatter-add per turn, one banded sum over turns, one gather. Time and 
 exact.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

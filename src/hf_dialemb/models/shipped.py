@@ -1,7 +1,5 @@
 """The encoders that come with the package, by name: tables of word vectors, and adapters over a backbone."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """A run on disk: the one place that knows what lies in its folder, and under which names."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tables for people in Python: data frames, and HTML for notebooks."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Mapping, Sequence

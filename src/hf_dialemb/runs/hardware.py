@@ -1,7 +1,5 @@
 """What machine a program runs on, in one line for reports."""
 
-from __future__ import annotations
-
 import os
 import platform
 from pathlib import Path

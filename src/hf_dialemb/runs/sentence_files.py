@@ -1,7 +1,5 @@
 """The files that make a folder of weights a sentence-transformers model, named as all its versions know them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

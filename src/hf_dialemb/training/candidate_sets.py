@@ -1,7 +1,5 @@
 """What the training of rankers asks for beside dialogues: candidates that choose a checkpoint, vectors of responses."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Examples for the trainer: the same ones for the same (seed, epoch, index), whoever asks and in whatever order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Which dialogues a run learns from, and which choose its checkpoint: loaded, kept apart, fit for the method."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +8,7 @@ from ..corpora import CORPORA, get_corpus, load_dialogues, load_examples
 from ..corpora.audit.leakage import build_index, check_apart
 from ..corpora.audit.leakage_report import Cleaning
 from ..corpora.corpus import ALL, SPLITS
-from ..corpora.examples import ResponseSelection, SentencePair
+from ..corpora.examples import ResponseSelection
 from ..corpora.labels import unified_dialogue
 from ..corpora.own.reading import is_own
 from ..corpora.source.at_hand import sets_at_hand
@@ -100,16 +98,13 @@ def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:
     own = corpus not in CORPORA
     if not own and get_corpus(corpus).kind == "sentence-pairs":  # entailment pairs stand for consecutive utterances
         pairs = load_examples(corpus, run.data_dir, split, skip_invalid=run.skip_invalid)
-        return [_as_dialogue(pair) for pair in pairs if pair.label in ENTAILMENT]
+        chosen = [pair for pair in pairs if pair.label in ENTAILMENT]
+        return [Dialogue((Turn(ROLES[0], pair.first), Turn(ROLES[1], pair.second)), pair.id) for pair in chosen]
     if not own and get_corpus(corpus).kind == "response-selection":  # a context and what followed
         selections = load_examples(corpus, run.data_dir, split, skip_invalid=run.skip_invalid)
         return [_with_response(selection) for selection in selections if selection.correct]
     columns, roles = (run.columns, run.roles) if own else (None, None)
     return load_dialogues(corpus, run.data_dir, split, skip_invalid=run.skip_invalid, columns=columns, roles=roles)
-
-
-def _as_dialogue(pair: SentencePair) -> Dialogue:
-    return Dialogue((Turn(ROLES[0], pair.first), Turn(ROLES[1], pair.second)), pair.id)
 
 
 def _with_response(selection: ResponseSelection) -> Dialogue:

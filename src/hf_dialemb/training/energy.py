@@ -5,8 +5,6 @@ whole machine of the main process is measured, from the first step to the last: 
 second training, count too.
 """
 
-from __future__ import annotations
-
 import os
 from importlib import metadata
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Training from Python: `train` with dialogues in memory, and what it leaves."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Vectors of labels: embedded once by any sentence-transformers model, and kept beside the run."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 FOLDER = "language_model"
 SETTINGS_FILE, REPORT_FILE = "language_model_settings.json", "language_model_report.json"
 MASKED_SHARE, LEARNING_RATE, BATCH_SIZE = 0.15, 2e-5, 50
-_SHARED = ("save_steps", "logging_steps", "seed", "bf16", "fp16", "use_cpu", "disable_tqdm")  # with the run's training
+_SHARED = ("save_steps", "logging_steps", "seed", "bf16", "fp16", "use_cpu", "disable_tqdm")
+"""Settings of the run's own training that this one has too."""
 
 
 def adapted_backbone(settings: Settings, backbone: str, dialogues: Sequence[Dialogue], report: Report) -> str:

@@ -4,8 +4,6 @@ The file is JSON: ``config`` and ``words`` as `arguments.parse` takes them. Why 
 folder (`RunFolder.failure_file`), for the process that waits for it.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One training run from settings to a saved encoder."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

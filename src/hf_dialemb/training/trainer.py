@@ -1,7 +1,5 @@
 """A thin subclass of transformers' Trainer: our sampler, whole checkpoints only, evaluation without labels."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 from copy import copy
