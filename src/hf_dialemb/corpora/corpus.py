@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..models.errors import InputError
-from .source.files import Source
+from .source.files import Source as Source
 
 SPLITS = ("train", "dev", "test")
 """How the parts of a corpus are named, whatever its files call them."""
@@ -23,6 +23,15 @@ own, none stated)."""
 KINDS = ("dialogues", "utterances", "sentence-pairs", "retrieval", "response-selection")
 """What the records of a corpus are; the first two are read as `Dialogue` objects, an utterance as one of one turn."""
 
+Files = Mapping[str, tuple[str, ...]]
+"""From each split to patterns for the end of the paths of its files."""
+
+Records = Iterator[tuple[str, Any]]
+"""Pairs of a place, such as ``"train.json: record 3"``, and the raw record found there."""
+
+Reading = Callable[[Source, str], Records]
+"""What gives the records of a split; reads no more of a file than it must to give the next one."""
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -30,10 +39,10 @@ class Corpus:
 
     Attributes:
         name: What users call it, as in the registry.
-        files: From each split to patterns for the end of the paths of its files.
-        records: From the source and a split to pairs of a place, such as ``"train.json: record 3"``, and the raw record
-            found there; reads no more of a file than it must to give the next one.
-        convert: From a raw record to a `Dialogue` or the like; raises `InputError` for a malformed one.
+        files: Its `Files`.
+        records: Its `Reading`.
+        convert: From a raw record, or what a tuple of several holds, to a `Dialogue` or the like; raises `InputError`
+            for a malformed one.
         source: Where the original lies (a URL).
         licence: As stated there, or ``"none stated"``.
         terms: One of `TERMS`.
@@ -46,9 +55,9 @@ class Corpus:
     """
 
     name: str
-    files: Mapping[str, tuple[str, ...]]
-    records: Callable[[Source, str], Iterable[tuple[str, Any]]]
-    convert: Callable[[Any], Any]
+    files: Files
+    records: Reading
+    convert: Callable[..., Any]
     source: str
     licence: str
     terms: str
@@ -61,28 +70,22 @@ class Corpus:
 
     def __post_init__(self) -> None:
         for field, known in (("terms", TERMS), ("kind", KINDS)):
-            if getattr(self, field) not in known:
-                raise ValueError(
-                    f"{self.name}: {field} is {getattr(self, field)!r}, expected one of {', '.join(known)}"
-                )
+            value = getattr(self, field)
+            if value not in known:
+                raise ValueError(f"{self.name}: {field} is {value!r}, expected one of {', '.join(known)}")
 
     @property
     def splits(self) -> tuple[str, ...]:
         """The splits that can be read."""
         return tuple(self.files)
 
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The patterns of all splits, each once; none for a corpus that needs no files."""
+        return tuple(dict.fromkeys(pattern for patterns in self.files.values() for pattern in patterns))
+
     def chosen(self, split: str) -> tuple[str, ...]:
-        """Says which splits are meant.
-
-        Args:
-            split: One of the splits, or `ALL`.
-
-        Returns:
-            That one, or all.
-
-        Raises:
-            InputError: There is no such split.
-        """
+        """Says which splits are meant by one of them, or by `ALL`; raises `InputError` if there is no such split."""
         if split == ALL:
             return self.splits
         if split not in self.splits:

@@ -5,16 +5,25 @@ from __future__ import annotations
 import hashlib
 import logging
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any, TypeVar
 
+from ..models.dialogue import Turn
 from ..models.errors import InputError
 from .show import visible
 
-Raw = TypeVar("Raw")
+Raw = Any
+"""What a file holds, whatever that is."""
+
+Slots = tuple[tuple[str, str], ...]
+"""Names and values."""
+
+Label = tuple[str, str, str]
+"""Act, slot and value."""
+
 Item = TypeVar("Item")
 Value = TypeVar("Value")
-Converted = TypeVar("Converted")
 
 _logger = logging.getLogger(__name__)
 _LISTED = 100
@@ -22,17 +31,15 @@ _LONGEST_SENTENCE = 1000
 
 
 def convert_records(
-    records: Iterable[tuple[str, Raw]], convert: Callable[[Raw], Item], *, skip_invalid: bool = False
+    records: Iterable[tuple[str, Raw]], convert: Callable[..., Item], *, skip_invalid: bool = False
 ) -> Iterator[Item]:
     """Converts raw records, one by one.
 
     Args:
         records: Pairs of a place, such as ``"train.json: record 3"``, and what was found there.
-        convert: Makes the dialogue, or whatever has an ``id``; raises `InputError` for a malformed record.
+        convert: Makes the dialogue, or whatever has an ``id``, as `converted` says; raises `InputError` for a malformed
+            record.
         skip_invalid: Leave malformed records out and log one warning that counts and lists them, instead of raising.
-
-    Yields:
-        What was made, in the order of the records.
 
     Raises:
         InputError: A record is malformed, or its id was used before; the sentence names the place and the field.
@@ -42,7 +49,7 @@ def convert_records(
     count = 0
     for place, raw in records:
         try:
-            item = convert(raw)
+            item = converted(raw, convert)
             identifier = getattr(item, "id", "")
             if identifier and hash(identifier) in seen:
                 raise InputError(
@@ -69,20 +76,13 @@ def _shortened(sentence: str) -> str:
     return sentence if len(sentence) <= _LONGEST_SENTENCE else f"{sentence[:half]} ... {sentence[-half:]}"
 
 
-def field(record: Any, name: str, kind: type[Value]) -> Value:  # noqa: ANN401 - whatever the file holds
-    """Takes one field of a raw record.
+def converted(record: Raw, convert: Callable[..., Item]) -> Item:
+    """Converts a record; a tuple holds several arguments: what the file holds, and the id, split or role beside it."""
+    return convert(*record) if isinstance(record, tuple) else convert(record)
 
-    Args:
-        record: The record, which should be a dict.
-        name: The field's name.
-        kind: The type that the field's value should have.
 
-    Returns:
-        The field's value.
-
-    Raises:
-        InputError: The record is no dict, or the field is missing or of another type.
-    """
+def field(record: Raw, name: str, kind: type[Value]) -> Value:
+    """Takes one field of a raw record; raises `InputError` unless that is a dict with such a value."""
     if not isinstance(record, dict):
         raise InputError(f"got {type(record).__name__}, expected an object with the field {name}; repair the file")
     value = record.get(name)
@@ -92,97 +92,81 @@ def field(record: Any, name: str, kind: type[Value]) -> Value:  # noqa: ANN401 -
     raise InputError(f"field {name}: got {got}, expected {kind.__name__}; repair the record or skip invalid records")
 
 
-def names(record: Any, name: str) -> tuple[str, ...]:  # noqa: ANN401
-    """Takes one field of a raw record that should be a list of strings.
+def optional(record: Raw, name: str, kind: type[Value]) -> Value:
+    """Takes one field as `field` does; one that is missing counts as empty."""
+    return field(record, name, kind) if name in record else kind()
 
-    Args:
-        record: The record, which should be a dict.
-        name: The field's name.
 
-    Returns:
-        The strings.
-
-    Raises:
-        InputError: The field is missing or is no list of strings.
-    """
+def names(record: Raw, name: str) -> tuple[str, ...]:
+    """Takes one field of a raw record; raises `InputError` unless it is a list of strings."""
     values = field(record, name, list)
     for value in values:
         if not isinstance(value, str):
-            raise InputError(
-                f"field {name}: got {reprlib.repr(value)} in the list, expected strings; repair the record"
-            )
+            got = reprlib.repr(value)
+            raise InputError(f"field {name}: got {got} in the list, expected strings; repair the record")
     return tuple(values)
 
 
-def strings(value: Any, count: int) -> tuple[str, ...]:  # noqa: ANN401
-    """Takes a value that should be a list of so many strings, such as a pair of speaker and text.
-
-    Args:
-        value: The value.
-        count: How many.
-
-    Returns:
-        The strings.
-
-    Raises:
-        InputError: It is anything else.
-    """
+def strings(value: Raw, count: int) -> tuple[str, ...]:
+    """Takes a list of so many strings, such as a pair of speaker and text; raises `InputError` for anything else."""
     if not isinstance(value, list) or len(value) != count or not all(isinstance(part, str) for part in value):
         raise InputError(f"got {reprlib.repr(value)}, expected a list of {count} strings; repair the record")
     return tuple(value)
 
 
-def one_of(record: Any, name: str, known: Iterable[str]) -> str:  # noqa: ANN401
-    """Takes one field of a raw record that should be one of a few strings, such as the names of the speakers.
-
-    Args:
-        record: The record, which should be a dict.
-        name: The field's name.
-        known: The strings.
-
-    Returns:
-        The string.
-
-    Raises:
-        InputError: The field is missing or is none of them.
-    """
+def one_of(record: Raw, name: str, known: Iterable[str]) -> str:
+    """Takes one field of a raw record; raises `InputError` unless it is one of a few known strings."""
     value = field(record, name, str)
     if value not in known:
         raise InputError(f"field {name}: got {reprlib.repr(value)}, expected {' or '.join(known)}; repair the record")
     return value
 
 
-def convert_each(items: Sequence[Raw], name: str, convert: Callable[[Raw], Converted]) -> tuple[Converted, ...]:
-    """Converts the elements of a list, so that an error names the element.
-
-    Args:
-        items: The elements.
-        name: What the list is called, such as ``"turns"``.
-        convert: Makes one result; raises `InputError` for a malformed element.
-
-    Returns:
-        The results, in order.
-
-    Raises:
-        InputError: An element is malformed.
-    """
+def convert_each(items: Iterable[Raw], name: str, convert: Callable[..., Item]) -> tuple[Item, ...]:
+    """Converts the elements of a list as `converted` does, so that an error names the list and the element."""
     results = []
     for index, item in enumerate(items):
         try:
-            results.append(convert(item))
+            results.append(converted(item, convert))
         except InputError as error:
             raise InputError(f"{name}[{index}]: {error}") from None
     return tuple(results)
 
 
+def each_of(record: Raw, name: str, convert: Callable[[Raw], Item]) -> tuple[Item, ...]:
+    """Converts the elements of a list, the field `name` of a record."""
+    return convert_each(field(record, name, list), name, convert)
+
+
+def flattened(parts: Iterable[Iterable[Item]]) -> tuple[Item, ...]:
+    """The elements of all parts, where what was converted gave none, one or several."""
+    return tuple(chain.from_iterable(parts))
+
+
+def distinct(names: Iterable[str]) -> tuple[str, ...]:
+    """Names in lower case, each once."""
+    return tuple(dict.fromkeys(name.lower() for name in names))
+
+
+def labelled(role: str, text: str, labels: Iterable[Label]) -> Turn:
+    """Makes a turn of labels; one without a slot says nothing of any slot and is left out."""
+    named = [label for label in labels if label[1]]
+    slots = tuple((slot.lower(), value) for _, slot, value in named)
+    return Turn(role, text, tuple(dict.fromkeys(act for act, _, _ in named)), slots)
+
+
+def marked(utterance: Raw) -> Slots:
+    """Reads the slots of an utterance: stretches of its ``tokens``."""
+    spans = field(utterance, "slots", list)
+    tokens = names(utterance, "tokens") if spans else ()
+    slots = []
+    for span in spans:
+        slot, start, end = field(span, "slot", str), field(span, "start", int), field(span, "exclusive_end", int)
+        slots.append((slot.lower(), " ".join(tokens[start:end])))
+    return tuple(slots)
+
+
 def hashed_split(identifier: str) -> str:
-    """Assigns a dialogue of a corpus without official splits to train (80 %), dev (10 %) or test (10 %).
-
-    Args:
-        identifier: The dialogue's id: what decides, so that the rest of the corpus does not matter.
-
-    Returns:
-        ``"train"``, ``"dev"`` or ``"test"``.
-    """
+    """Assigns a dialogue of a corpus without official splits to train (80 %), dev (10 %) or test (10 %), by its id."""
     part = int.from_bytes(hashlib.blake2b(identifier.encode("utf-8", "replace"), digest_size=8).digest(), "big") % 10
     return {8: "dev", 9: "test"}.get(part, "train")

@@ -12,6 +12,7 @@ from ...models.errors import InputError
 from .. import OWN, REGISTERED, find_source, form_of, get_corpus
 from ..audit.statistics import content_hash
 from ..corpus import ALL, Corpus
+from ..records import converted
 from .findings import Finding, Problem, at_least_one, distinct
 from .hub_dataset import find_in_hub_dataset
 from .reading import find_own
@@ -75,7 +76,7 @@ def _find_registered(corpus: Corpus, data_dir: str | Path | None, split: str) ->
 
 def _converted(corpus: Corpus, place: str, record: Any) -> Finding:  # noqa: ANN401 - whatever the file holds
     try:
-        item = corpus.convert(record)
+        item = converted(record, corpus.convert)
     except InputError as error:
         return Finding(place, problems=(Problem(place, str(error)),))
     return Finding(place, item, item.id)

@@ -13,16 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
-from ..corpus import SPLITS, Corpus
-from ..records import convert_each, field, one_of
-from ..source.files import Source
+from ..corpus import SPLITS, Corpus, Records, Source
+from ..records import Raw, Slots, convert_each, distinct, field, one_of
 from ..source.parsing import json_list
-from ..source.splits import Records
-from .turns import Slots, distinct
 
 _SOURCE = "https://github.com/asappresearch/abcd"
 _FULL, _SAMPLE = "abcd_v1.1.json", "abcd_sample.json"
@@ -32,14 +28,13 @@ _MARK = re.compile(r"<(\w+)>")
 _FEWEST_WORDS = 4
 
 
-def slots_of(rows: Iterable[Any]) -> Slots:
+def slots_of(rows: Iterable[Raw]) -> Slots:
     """Finds the slots in delexicalised rows."""
-    return tuple(
-        (name, "") for name in distinct(name for row in rows for name in _MARK.findall(field(row, "text", str)))
-    )
+    marks = distinct(name for row in rows for name in _MARK.findall(field(row, "text", str)))
+    return tuple((name, "") for name in marks)
 
 
-def intents_of(rows: Iterable[Any], text: str) -> tuple[str, ...]:
+def intents_of(rows: Iterable[Raw], text: str) -> tuple[str, ...]:
     """Finds the intent of what a customer says."""
     targets = [field(row, "targets", list) for row in rows]
     named = [target[0] for target in targets if target and isinstance(target[0], str) and target[0]]
@@ -47,37 +42,31 @@ def intents_of(rows: Iterable[Any], text: str) -> tuple[str, ...]:
 
 
 def _records(source: Source, split: str) -> Records:
-    found = False
-    for record in json_list(source, _FULL, split):
-        found = True
-        yield record
-    if split == "train" and not found:
-        yield from json_list(source, _SAMPLE)
+    if split == "train" and not source.holds(_FULL):
+        return json_list(source, _SAMPLE)
+    return json_list(source, _FULL, split)
 
 
-def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+def _dialogue(raw: Raw) -> Dialogue:
     said, delexicalised = field(raw, "original", list), field(raw, "delexed", list)
     if len(said) != len(delexicalised):
-        raise InputError(
-            f"field delexed: got {len(delexicalised)} rows, expected one for each of {len(said)} in original"
-        )
+        got = f"{len(delexicalised)} rows, expected one for each of {len(said)} in original"
+        raise InputError(f"field delexed: got {got}")
     spoken = [row for row in zip(said, delexicalised, strict=True) if not _is_click(row[1])]
     flow = field(field(raw, "scenario", dict), "flow", str)
     return Dialogue(convert_each(spoken, "turns", _turn), str(field(raw, "convo_id", int)), (flow,))
 
 
-def _is_click(row: Any) -> bool:  # noqa: ANN401
+def _is_click(row: Raw) -> bool:
     return isinstance(row, dict) and row.get("speaker") == "action"
 
 
-def _turn(spoken: tuple[Any, Any]) -> Turn:
-    said, row = spoken
+def _turn(said: Raw, row: Raw) -> Turn:
     role = _ROLES[one_of(row, "speaker", _ROLES)]
     if not isinstance(said, list) or len(said) != 2 or not isinstance(said[1], str):
         raise InputError(f"field original: got {type(said).__name__}, expected a pair of speaker and text")
     return Turn(role, said[1], (), slots_of([row]), intents_of([row], said[1]) if role == "user" else ())
 
 
-CORPORA = (
-    Corpus("abcd", _FILES, _records, _dialogue, _SOURCE, "MIT", "permissive", extract="the sample of 3 conversations"),
-)
+_EXTRACT = "the sample of 3 conversations"
+CORPORA = (Corpus("abcd", _FILES, _records, _dialogue, _SOURCE, "MIT", "permissive", extract=_EXTRACT),)

@@ -11,16 +11,14 @@ from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
 from ..records import field
-from ..source.parsing import table_rows
-from ..source.splits import numbered, split_files
+from ..source.parsing import numbered, split_files, table_rows
 
 _SOURCE = "https://github.com/PolyAI-LDN/task-specific-datasets"
 _FILES = {split: (f"banking_data/{split}.csv",) for split in ("train", "test")}
 _RECORDS = numbered(split_files(table_rows, _FILES, columns=("text", "category")))
 
 
-def _dialogue(record: tuple[str, dict[str, str]]) -> Dialogue:
-    identifier, row = record
+def _dialogue(identifier: str, row: dict[str, str]) -> Dialogue:
     category = field(row, "category", str)
     if not category or "" in row:
         raise InputError("got another number of cells than a text and a category; repair the row")

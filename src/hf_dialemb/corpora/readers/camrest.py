@@ -14,23 +14,19 @@ rewritings.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
-from ..records import convert_each, field, names, strings
-from ..source.parsing import json_list
-from ..source.splits import out_of_all
-from .turns import Label, labelled
+from ..records import Label, Raw, each_of, field, labelled, names, strings
+from ..source.parsing import json_list, out_of_all
 
-_SOURCE = "https://github.com/terryqj0107/GECOR"
+_SOURCE, _FOLDER = "https://github.com/terryqj0107/GECOR", "camrest_gecor"
 _DEV_START, _TEST_START = 406, 541  # an id is the position among the 676
-_DOMAINS = ("restaurant",)
 _REQUEST, _INFORM = "request", "inform"
 _UNVALUED = "slot"  # ["slot", "phone"] is the slot phone without a value
 
 
-def _split(raw: Any) -> str:  # noqa: ANN401
+def _split(raw: Raw) -> str:
     """The split of a record; empty for a malformed one, which concerns every split."""
     number = raw.get("dialogue_id") if isinstance(raw, dict) else None
     if not isinstance(number, int):
@@ -38,35 +34,32 @@ def _split(raw: Any) -> str:  # noqa: ANN401
     return "train" if number < _DEV_START else "dev" if number < _TEST_START else "test"
 
 
-def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+def _dialogue(raw: Raw) -> Dialogue:
     turns = []
     known: set[Label] = set()
-    for text, labels, system in convert_each(field(raw, "dial", list), "dial", _exchange):
+    for text, labels, system in each_of(raw, "dial", _exchange):
         turns.append(labelled("user", text, (each for each in labels if each[0] != _INFORM or each not in known)))
         turns.append(system)
         known = set(labels)
-    return Dialogue(tuple(turns), str(field(raw, "dialogue_id", int)), _DOMAINS)
+    return Dialogue(tuple(turns), str(field(raw, "dialogue_id", int)), ("restaurant",))
 
 
-def _exchange(raw: Any) -> tuple[str, list[Label], Turn]:  # noqa: ANN401
+def _exchange(raw: Raw) -> tuple[str, list[Label], Turn]:
     user, system = field(raw, "usr", dict), field(raw, "sys", dict)
-    said = convert_each(field(user, "slu", list), "slu", _user_labels)
-    asked = convert_each(field(system, "DA", list), "DA", _system_label)
+    said = each_of(user, "slu", _user_labels)
+    asked = each_of(system, "DA", _system_label)
     text = Turn("user", field(user, "transcript", str)).content  # refuses a blank one here, where its place is known
-    return (
-        text,
-        [label for labels in said for label in labels],
-        labelled("assistant", field(system, "sent", str), asked),
-    )
+    labels = [label for labels in said for label in labels]
+    return text, labels, labelled("assistant", field(system, "sent", str), asked)
 
 
-def _user_labels(raw: Any) -> list[Label]:  # noqa: ANN401
+def _user_labels(raw: Raw) -> list[Label]:
     act = field(raw, "act", str).lower()
-    pairs = convert_each(field(raw, "slots", list), "slots", partial(strings, count=2))
+    pairs = each_of(raw, "slots", partial(strings, count=2))
     return [(act, value, "") if slot == _UNVALUED else (act, slot, value) for slot, value in pairs]
 
 
-def _system_label(raw: Any) -> Label:  # noqa: ANN401
+def _system_label(raw: Raw) -> Label:
     if isinstance(raw, str):
         return _REQUEST, raw, ""
     # One list in the files holds slot and value in a single string: ["area, centre"].
@@ -75,10 +68,8 @@ def _system_label(raw: Any) -> Label:  # noqa: ANN401
 
 
 def _corpus(name: str, file: str, licence: str, part_of: str = "") -> Corpus:
-    files, records = dict.fromkeys(SPLITS, (file,)), out_of_all(json_list, file, _split)
-    return Corpus(
-        name, files, records, _dialogue, _SOURCE, licence, "research", folder="camrest_gecor", part_of=part_of
-    )
+    reading = (dict.fromkeys(SPLITS, (file,)), out_of_all(json_list, file, _split), _dialogue)
+    return Corpus(name, *reading, _SOURCE, licence, "research", folder=_FOLDER, part_of=part_of)
 
 
 CORPORA = (

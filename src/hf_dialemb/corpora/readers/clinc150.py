@@ -10,15 +10,12 @@ with the split and ``oos``, and they have no domain.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
-from ..corpus import Corpus
-from ..records import names
-from ..source.files import MissingFilesError, Source
+from ..corpus import Corpus, Records, Source
+from ..records import Raw, names
+from ..source.files import MissingFilesError
 from ..source.parsing import json_list, json_members
-from ..source.splits import Records
 
 _SOURCE = "https://github.com/clinc/oos-eval"
 _DATA, _DOMAINS = "data_full.json", "domains.json"
@@ -44,13 +41,12 @@ def _domains(source: Source) -> dict[str, str]:
             found.update(dict.fromkeys(names({domain: intents}, domain), domain))
         except InputError as error:
             raise InputError(f"{place}: {error}") from None
-    if not found and not any(True for _ in source.files(_DOMAINS)):
+    if not found and not source.holds(_DOMAINS):
         raise MissingFilesError(f"{source.path}: got no {_DOMAINS}, expected it beside the others; add the file")
     return found
 
 
-def _dialogue(record: tuple[str, Any, dict[str, str]]) -> Dialogue:
-    identifier, raw, domain_of = record
+def _dialogue(identifier: str, raw: Raw, domain_of: dict[str, str]) -> Dialogue:
     pair = names({"pair": raw}, "pair")
     if len(pair) != 2:
         raise InputError(f"got a list of {len(pair)}, expected a pair of text and intent; repair the record")

@@ -9,14 +9,10 @@ The label of a dialogue is its topic, such as ``Ordinary Life``. Emotions are le
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
-from ..records import field, names, one_of
-from ..source.parsing import json_list
-from ..source.splits import named_by, out_of_all
-from .turns import distinct, turns_of
+from ..records import Raw, distinct, each_of, field, names, one_of
+from ..source.parsing import json_list, named_by, out_of_all
 
 _SOURCE = "http://yanran.li/dailydialog"
 _DIALOGUES = "data/dialogues.json"
@@ -25,12 +21,12 @@ _RECORDS = out_of_all(json_list, _DIALOGUES, named_by("data_split", _SPLITS))
 _ROLES = {"user": "user", "system": "assistant"}
 
 
-def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+def _dialogue(raw: Raw) -> Dialogue:
     one_of(raw, "data_split", _SPLITS)
-    return Dialogue(turns_of(raw, "turns", _turn), field(raw, "dialogue_id", str), names(raw, "domains"))
+    return Dialogue(each_of(raw, "turns", _turn), field(raw, "dialogue_id", str), names(raw, "domains"))
 
 
-def _turn(raw: Any) -> Turn:  # noqa: ANN401
+def _turn(raw: Raw) -> Turn:
     role = _ROLES[one_of(raw, "speaker", _ROLES)]
     labels = field(field(raw, "dialogue_acts", dict), "binary", list)
     return Turn(role, field(raw, "utterance", str), distinct(field(label, "intent", str) for label in labels))

@@ -14,16 +14,14 @@ from ...models.errors import InputError
 from ..corpus import Corpus
 from ..labels import parse_action
 from ..records import field
-from ..source.parsing import table_rows
-from ..source.splits import numbered, split_files
+from ..source.parsing import numbered, split_files, table_rows
 
 _SOURCE, _FOLDER = "https://github.com/idiap/dialog2flow", "d2f_evaluation"
 _FILES = {"test": ("train/data/val.csv",)}
 _RECORDS = numbered(split_files(table_rows, _FILES, names=("text", "action")))
 
 
-def _dialogue(record: tuple[str, dict[str, str]]) -> Dialogue:
-    identifier, row = record
+def _dialogue(identifier: str, row: dict[str, str]) -> Dialogue:
     action = field(row, "action", str)
     if not action or "" in row:
         raise InputError("got another number of cells than an utterance and an action; repair the row")
@@ -32,6 +30,5 @@ def _dialogue(record: tuple[str, dict[str, str]]) -> Dialogue:
     return Dialogue((turn,), identifier)
 
 
-CORPORA = (
-    Corpus("dialog2flow_evaluation", _FILES, _RECORDS, _dialogue, _SOURCE, "MIT", "permissive", "utterances", _FOLDER),
-)
+_READING = (_FILES, _RECORDS, _dialogue)
+CORPORA = (Corpus("dialog2flow_evaluation", *_READING, _SOURCE, "MIT", "permissive", "utterances", _FOLDER),)

@@ -14,17 +14,13 @@ natural-language-understanding whose "response" is the label of an utterance, ar
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
-from ..corpus import Corpus
-from ..records import field
-from ..source.files import Source
+from ..corpus import Corpus, Records, Source
+from ..records import Raw, field, optional
 from ..source.parsing import json_members
-from ..source.splits import Records
-from .dialogstudio_labels import LABELS
-from .dialogstudio_states import Exchange, Labels
+from .dialogstudio_labels import LABELS, Exchange, Labels
 
 _EXAMPLES = "converted_examples.json"
 _FILES = {
@@ -59,18 +55,17 @@ def _dataset(key: str) -> str:
     return key.partition("--")[0]
 
 
-def _is_dialogue(raw: Any) -> bool:  # noqa: ANN401
+def _is_dialogue(raw: Raw) -> bool:
     log = raw.get("log") if isinstance(raw, dict) else None
     return log != [] and not (isinstance(log, dict) and _UTTERANCES["user"] in log)
 
 
-def _dialogue(record: tuple[str, Any]) -> Dialogue:
-    key, raw = record
+def _dialogue(key: str, raw: Raw) -> Dialogue:
     dataset = _dataset(key)
     about = _information(raw, _ABOUT) if dataset in LABELS else {}
     turns: list[Turn] = []
     domains: dict[str, None] = {}
-    before: dict[str, Any] = {}
+    before: dict[str, Raw] = {}
     for index, log in enumerate(field(raw, "log", list)):
         try:
             exchange = _exchange(dataset, log, before, about)
@@ -85,16 +80,16 @@ def _dialogue(record: tuple[str, Any]) -> Dialogue:
     return Dialogue(tuple(turns), key, tuple(domains))
 
 
-def _exchange(dataset: str, log: Any, before: dict[str, Any], about: dict[str, Any]) -> Exchange:  # noqa: ANN401
+def _exchange(dataset: str, log: Raw, before: dict[str, Raw], about: dict[str, Raw]) -> Exchange:
     """Decodes what is known of an exchange; nothing for a dataset without labels."""
     text = field(log, _UTTERANCES["user"], str)
     if dataset not in LABELS:
         return Exchange(text, {"user": {}, "assistant": {}}, before, "", about)
     sides = {role: _information(log, name) for role, name in _SIDES.items()}
-    return Exchange(text, sides, before, field(log, "intent", str) if "intent" in log else "", about)
+    return Exchange(text, sides, before, optional(log, "intent", str), about)
 
 
-def _information(raw: Any, name: str) -> dict[str, Any]:  # noqa: ANN401
+def _information(raw: Raw, name: str) -> dict[str, Raw]:
     """Side information is an object in the examples, and a string that holds its JSON in the release."""
     value = raw.get(name) if isinstance(raw, dict) else None
     if isinstance(value, str):
@@ -105,7 +100,7 @@ def _information(raw: Any, name: str) -> dict[str, Any]:  # noqa: ANN401
     return field({**raw, name: value} if isinstance(raw, dict) else raw, name, dict)
 
 
-def _turn(dataset: str, log: Any, exchange: Exchange, role: str) -> tuple[Turn | None, tuple[str, ...]]:  # noqa: ANN401
+def _turn(dataset: str, log: Raw, exchange: Exchange, role: str) -> tuple[Turn | None, tuple[str, ...]]:
     text, own = field(log, _UTTERANCES[role], str), exchange.sides[role]
     said = _SAID.get(dataset, {}).get(role, "")
     if said in own:

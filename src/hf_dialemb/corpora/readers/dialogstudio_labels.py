@@ -2,28 +2,53 @@
 
 Each function takes an exchange and the role that speaks, and follows Dialog2Flow's program; where it does not, its
 docstring says so. The names are as the datasets have them. What the program does to all labels alike is left to the
-unified form: words are cleaned, and intents that repeat the last ones are dropped.
+unified form: words are cleaned, and intents that repeat the last ones are dropped. Where a user's turn is annotated
+with all that the user wants so far, what is new since the user's turn before is what the turn says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import NamedTuple
 
-from ..records import field, names
+from ...models.errors import InputError
+from ..records import Raw, field, marked, names, optional
 from . import abcd, taskmaster
-from .dialogstudio_states import (
-    NO_DOMAIN,
-    Exchange,
-    Labels,
-    asked_or_told,
-    gecor,
-    hdsa,
-    multiwoz22,
-    pair,
-    simulated_gen,
-)
+from .multiwoz import NO_DOMAIN, NO_SLOT, value_of
 from .unmet import bitod, msdc
+
+
+class Exchange(NamedTuple):
+    """What a user says and the answer, as the dataset annotated them.
+
+    Attributes:
+        text: What the user says.
+        sides: The side information of both, by role.
+        before: The user's side information of the exchange before; empty in the first.
+        intent: DialogStudio's own field of that name: names, divided by commas.
+        about: What is known of the whole dialogue.
+    """
+
+    text: str
+    sides: dict[str, dict[str, Raw]]
+    before: dict[str, Raw]
+    intent: str
+    about: dict[str, Raw]
+
+    @property
+    def intents(self) -> tuple[str, ...]:
+        """The names in `intent`."""
+        return tuple(name.strip() for name in self.intent.split(","))
+
+
+class Labels(NamedTuple):
+    """What is known of a turn; blank names and duplicates are dropped later."""
+
+    acts: Iterable[str] = ()
+    slots: Iterable[tuple[str, str]] = ()
+    intents: Iterable[str] = ()
+    domains: Iterable[str] = ()
 
 
 def _abcd(exchange: Exchange, role: str) -> Labels:
@@ -45,30 +70,104 @@ def _multiwoz(exchange: Exchange, role: str) -> Labels:
     Acts without a slot are kept (the program drops them), booking and general are no domains (they are in the program),
     and the intents, which are the user's acts, are not repeated for the system.
     """
-    own = exchange.sides[role]
     acts, slots, domains = [], [], []
-    annotated = field(own, "dialog_act", dict) if "dialog_act" in own else {}
+    annotated = optional(exchange.sides[role], "dialog_act", dict)
     for key in annotated:
         domain, _, act = key.lower().rpartition("-")
         acts.append(act)
         domains += [domain] if domain not in NO_DOMAIN else []
-        for slot, value in map(pair, field(annotated, key, list)):
-            if slot.lower() != "none":
+        for slot, value in map(_pair, field(annotated, key, list)):
+            if slot.lower() != NO_SLOT:
                 slots.append((slot, "" if value == "?" else value))
     return Labels(acts, slots, exchange.intents if role == "user" else (), domains)
+
+
+def _multiwoz22(exchange: Exchange, role: str) -> Labels:
+    """MULTIWOZ2_2: what is new in the user's state, and what the user asks for; the system's turns have no labels."""
+    if role != "user":
+        return Labels()
+    own = exchange.sides[role]
+    known = _filled(exchange.before)
+    new = [(key.partition("-"), values) for key, values in _filled(own) if (key, values) not in known]
+    states = [field(frame, "state", dict) for frame in field(own, "frames", list)]
+    asked = [key.partition("-") for state in states for key in names(state, "requested_slots")]
+    slots = [(slot, str(values[0]) if values else "") for (_, _, slot), values in new]
+    slots += [(slot, "") for _, _, slot in asked]
+    domains = [domain for domain, _, _ in [*(key for key, _ in new), *asked]]
+    return Labels(["inform"] * bool(new) + ["request"] * bool(asked), slots, exchange.intents, domains)
+
+
+def _filled(own: dict[str, Raw]) -> list[tuple[str, list[Raw]]]:
+    states = [field(field(frame, "state", dict), "slot_values", dict) for frame in optional(own, "frames", list)]
+    return [(key, field(state, key, list)) for state in states for key in state]
+
+
+def _hdsa(exchange: Exchange, role: str) -> Labels:
+    """HDSA-Dialog: what is new in the user's state; acts such as "hotel-inform-area" of the system.
+
+    Acts without a slot are kept, as in MultiWOZ; the program drops them, and the slots whose value is "none".
+    """
+    if role == "user":
+        known = _wanted(exchange.before)
+        new = [each for each in _wanted(exchange.sides[role]) if each not in known]
+        return Labels(["inform"] if new else [], [slot for _, slot in new], (), [domain for domain, _ in new])
+    acts, slots, domains = [], [], []
+    for key, value in field(exchange.sides[role], "act", dict).items():
+        domain, _, rest = key.partition("-")
+        act, _, slot = rest.partition("-")
+        acts.append("" if act == NO_SLOT else act)
+        if slot != NO_SLOT:
+            slots.append((slot, value_of(value) if isinstance(value, str) else ""))
+        domains += [domain] if domain not in NO_DOMAIN else []
+    return Labels(acts, slots, (), domains)
+
+
+def _wanted(own: dict[str, Raw]) -> list[tuple[str, tuple[str, str]]]:
+    state = optional(own, "BS", dict)
+    return [(domain, _pair(each)) for domain in state for each in field(state, domain, list)]
 
 
 def _woz(exchange: Exchange, role: str) -> Labels:
     """DSTC2-Clean and WOZ2_0: slots that either side tells or asks for."""
     own = exchange.sides[role]
     if role != "user":
-        return asked_or_told(field(own, "system_acts", list) if "system_acts" in own else [])
+        return _asked_or_told(optional(own, "system_acts", list))
     acts, slots = [], []
-    for name, value in map(pair, field(own, "turn_label", list) if "turn_label" in own else []):
+    for name, value in map(_pair, optional(own, "turn_label", list)):
         if name:
             acts.append("request" if name == "request" else "inform")
             slots.append((value, "") if name == "request" else (name, value))
     return Labels(acts, slots, (), ("restaurant",))
+
+
+def _gecor(exchange: Exchange, role: str) -> Labels:
+    """GECOR (CamRest676): acts of the user that the turn before did not have; slots that the system asks for."""
+    own = exchange.sides[role]
+    if role != "user":
+        return _asked_or_told(optional(own, "DA", list))
+    known = exchange.before.get("slu")
+    acts, slots = [], []
+    for each in optional(own, "slu", list):
+        if isinstance(known, list) and each in known:
+            continue
+        act = field(each, "act", str)
+        acts.append(act)
+        for name, value in map(_pair, field(each, "slots", list)):
+            slots.append((value, "") if act == "request" or name == "slot" else (name, value))
+    return Labels(acts, slots, (), ("restaurant",))
+
+
+def _asked_or_told(items: list[Raw]) -> Labels:
+    """The system's acts in the manner of WOZ 2.0 and CamRest676."""
+    named = [("request", item, "") if isinstance(item, str) else ("inform", *_pair(item)) for item in items]
+    acts = [act for act, name, _ in named if name]
+    return Labels(acts, [(name, value) for _, name, value in named], (), ("restaurant",))
+
+
+def _pair(value: Raw) -> tuple[str, str]:
+    if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], str):
+        raise InputError(f"got {type(value).__name__}, expected a pair of slot and value; repair the record")
+    return value[0], str(value[1])
 
 
 def _frames(exchange: Exchange, role: str) -> Labels:
@@ -109,44 +208,48 @@ def _msdc(exchange: Exchange, role: str) -> Labels:
 
 def _muldogo(exchange: Exchange, role: str) -> Labels:
     """MulDoGO: tags of the words and intents, of customers alone; several intents of one turn are taken apart."""
-    own = exchange.sides[role]
+    own, domains = exchange.sides[role], (field(exchange.about, "domain", str),)
     if "slot-labels" not in own:
-        return Labels((), (), (), (field(exchange.about, "domain", str),))
-    tags = [tag for line in _texts(own, "slot-labels") for tag in line.split() if tag != "O"]
-    intents = [intent for line in _texts(own, "intent") for intent in line.split("<div>")]
-    return Labels((), [(tag, "") for tag in tags], intents, (field(exchange.about, "domain", str),))
+        return Labels(domains=domains)
+    slots = [(tag, "") for line in _texts(own, "slot-labels") for tag in line.split() if tag != "O"]
+    return Labels((), slots, [intent for line in _texts(own, "intent") for intent in line.split("<div>")], domains)
 
 
-def _texts(own: dict[str, Any], name: str) -> list[str]:
+def _texts(own: dict[str, Raw], name: str) -> list[str]:
     """An empty cell of a table became a number that is none on its way here."""
     return [value for value in field(own, name, list) if isinstance(value, str)]
 
 
-def _simulated(domain: str) -> Callable[[Exchange, str], Labels]:
-    def labels(exchange: Exchange, role: str) -> Labels:
-        """SimJointMovie and SimJointRestaurant: acts, with slots of the system; slots in the user's text."""
-        own = exchange.sides[role]
-        if role != "user":
-            acts = field(own, "system_acts", list) if "system_acts" in own else []
-            types = [field(act, "type", str) for act in acts]
-            slots = [(field(act, "slot", str), str(act.get("value") or "")) for act in acts if "slot" in act]
-            return Labels(types, slots, (), (domain,))
-        acts = field(own, "user_acts", list) if "user_acts" in own else []
-        intents = names(own, "user_intents") if own.get("user_intents") else ()
-        return Labels([field(act, "type", str) for act in acts], _spans(own), intents, (domain,))
-
-    return labels
+def _simulated(exchange: Exchange, role: str, domain: str) -> Labels:
+    """SimJointMovie and SimJointRestaurant: acts, with slots of the system; slots in the user's text."""
+    own = exchange.sides[role]
+    acts = optional(own, "user_acts" if role == "user" else "system_acts", list)
+    types = [field(act, "type", str) for act in acts]
+    if role != "user":
+        slots = [(field(act, "slot", str), str(act.get("value") or "")) for act in acts if "slot" in act]
+        return Labels(types, slots, (), (domain,))
+    intents = names(own, "user_intents") if own.get("user_intents") else ()
+    found = marked(field(own, "user_utterance", dict)) if "user_utterance" in own else ()
+    return Labels(types, found, intents, (domain,))
 
 
-def _spans(own: dict[str, Any]) -> list[tuple[str, str]]:
-    if "user_utterance" not in own:
-        return []
-    utterance = field(own, "user_utterance", dict)
-    tokens = names(utterance, "tokens")
-    return [
-        (field(span, "slot", str), " ".join(tokens[field(span, "start", int) : field(span, "exclusive_end", int)]))
-        for span in field(utterance, "slots", list)
-    ]
+def _simulated_gen(exchange: Exchange, role: str) -> Labels:
+    """SimJointGEN: what is new in the user's state; acts with slots of the system.
+
+    The program looks for the state under another name than the files have, and so leaves users without labels.
+    """
+    own = exchange.sides[role]
+    if role == "user":
+        known = exchange.before.get("dialogue_state")
+        known = known.items() if isinstance(known, dict) else ()
+        new = [pair for pair in optional(own, "dialogue_state", dict).items() if pair not in known]
+        return Labels(["inform"] if new else [], [(name, str(value)) for name, value in new], (), ("movie",))
+    acts, slots = [], []
+    for act in optional(own, "system_acts", list):
+        acts.append(field(act, "name", str))
+        for name, value in optional(act, "slot_values", dict).items():
+            slots.append((name, value if isinstance(value, str) and value != "REQUESTED" else ""))
+    return Labels(acts, slots, (), ("movie",))
 
 
 def _taskmaster(exchange: Exchange, role: str) -> Labels:
@@ -165,8 +268,7 @@ def _taskmaster(exchange: Exchange, role: str) -> Labels:
 
 def _taskmaster3(exchange: Exchange, role: str) -> Labels:
     """Taskmaster3: as the two others, about films alone."""
-    own = exchange.sides[role]
-    found = taskmaster.slots_of(field(own, "segments", list) if "segments" in own else [], prefixed=False)
+    found = taskmaster.slots_of(optional(exchange.sides[role], "segments", list), prefixed=False)
     return Labels(["inform"] if found else [], found, (), ("movie",))
 
 
@@ -176,17 +278,17 @@ LABELS: dict[str, Callable[[Exchange, str], Labels]] = {
     "DSTC2-Clean": _woz,
     "Disambiguation": _multiwoz,
     "FRAMES": _frames,
-    "GECOR": gecor,
-    "HDSA-Dialog": hdsa,
+    "GECOR": _gecor,
+    "HDSA-Dialog": _hdsa,
     "KETOD": _schema_guided,
     "MS-DC": _msdc,
-    "MULTIWOZ2_2": multiwoz22,
+    "MULTIWOZ2_2": _multiwoz22,
     "MulDoGO": _muldogo,
     "MultiWOZ_2.1": _multiwoz,
     "SGD": _schema_guided,
-    "SimJointGEN": simulated_gen,
-    "SimJointMovie": _simulated("movie"),
-    "SimJointRestaurant": _simulated("restaurant"),
+    "SimJointGEN": _simulated_gen,
+    "SimJointMovie": partial(_simulated, domain="movie"),
+    "SimJointRestaurant": partial(_simulated, domain="restaurant"),
     "Taskmaster1": _taskmaster,
     "Taskmaster2": _taskmaster,
     "Taskmaster3": _taskmaster3,

@@ -16,24 +16,21 @@ select.txt are held in memory to resolve the ids; an id that is listed twice cou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from math import isfinite
-from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
-from ..corpus import Corpus
+from ..corpus import Corpus, Files, Reading, Records, Source
 from ..examples import RetrievalQuery, SentencePair
-from ..source.files import Source
-from ..source.parsing import text_lines
-from ..source.splits import Files, Reading, Records, numbered, split_files
+from ..records import Raw
+from ..source.parsing import numbered, split_files, text_lines
 
 _SOURCE = "https://github.com/wangruicn/DialogueCSE"
 _QUERIES: Files = {split: (f"{split}/select.txt",) for split in ("dev", "test")}
 _PAIRS: Files = {split: (f"{split}/sts.txt",) for split in ("dev", "test")}
 _TRAIN: Files = {"train": ("train/train_data.txt*",)}
 _ROLES = {"0": "user", "1": "assistant"}
-
-_Numbered = tuple[str, str]  # an id and a line
 
 
 def _cells(line: str, expected: int) -> list[str]:
@@ -43,23 +40,18 @@ def _cells(line: str, expected: int) -> list[str]:
     return cells
 
 
-def _dialogue(record: _Numbered) -> Dialogue:
-    identifier, line = record
+def _dialogue(identifier: str, line: str) -> Dialogue:
     before, after, codes, _, candidates, labels = _cells(line, 6)
     first, *_ = candidates.split("|")
     if labels.split("|")[0] != "1":
         raise InputError(f"field labels: got {labels[:20]!r}, expected 1 for the first candidate; repair the line")
-    parts = codes.split("-")
     texts = (before.split("|"), [first], after.split("|"))
-    roles = [part.split("|") for part in parts]
-    if [len(part) for part in roles] != [len(part) for part in texts]:
-        raise InputError(
-            f"field roles: got {codes[:40]!r}, expected one for each of {sum(map(len, texts))} utterances in 3 parts; "
-            "repair the line"
-        )
-    said = [text for part in texts for text in part]
-    turns = tuple(Turn(_role(code), text) for code, text in zip("|".join(parts).split("|"), said, strict=True))
-    return Dialogue(turns, identifier)
+    roles = [part.split("|") for part in codes.split("-")]
+    if list(map(len, roles)) != list(map(len, texts)):
+        expected = f"one for each of {sum(map(len, texts))} utterances in 3 parts"
+        raise InputError(f"field roles: got {codes[:40]!r}, expected {expected}; repair the line")
+    said = zip(chain.from_iterable(roles), chain.from_iterable(texts), strict=True)
+    return Dialogue(tuple(Turn(_role(code), text) for code, text in said), identifier)
 
 
 def _role(code: str) -> str:
@@ -68,8 +60,7 @@ def _role(code: str) -> str:
     return _ROLES[code]
 
 
-def _pair(record: _Numbered) -> SentencePair:
-    identifier, line = record
+def _pair(identifier: str, line: str) -> SentencePair:
     score, first, second = _cells(line, 3)
     return SentencePair(first, second, score=_score(score), id=identifier)
 
@@ -94,8 +85,7 @@ def _queries(source: Source, split: str) -> Records:
         yield place, (split, line, sentences)
 
 
-def _query(record: tuple[str, str, dict[str, str]]) -> RetrievalQuery:
-    split, line, sentences = record
+def _query(split: str, line: str, sentences: dict[str, str]) -> RetrievalQuery:
     identifier, text, topic, relevant, other = _cells(line, 5)
     found = (_resolved("relevant", relevant, sentences), _resolved("other", other, sentences))
     return RetrievalQuery(text, *found, label=topic, id=f"{split}/{identifier[:40]}")
@@ -109,7 +99,7 @@ def _resolved(field: str, listed: str, sentences: dict[str, str]) -> tuple[str, 
     return tuple(sentences[identifier] for identifier in identifiers)
 
 
-_SETS: dict[str, tuple[str, Files, Reading, Callable[[Any], Any]]] = {
+_SETS: dict[str, tuple[str, Files, Reading, Callable[..., Raw]]] = {
     "dialogues": ("dialogues", _TRAIN, numbered(split_files(text_lines, _TRAIN)), _dialogue),
     "sts": ("sentence-pairs", _PAIRS, numbered(split_files(text_lines, _PAIRS)), _pair),
     "retrieval": ("retrieval", _QUERIES, _queries, _query),
@@ -124,7 +114,5 @@ def _corpora(shop: str, folder: str, licence: str, terms: str) -> Iterator[Corpu
         yield Corpus(name, files, records, convert, _SOURCE, licence, terms, kind, folder, real, extract=extract)
 
 
-CORPORA = (
-    *_corpora("ecommerce", "edc", "none stated", "research"),
-    *_corpora("jddc", "jddc", "Apache 2.0", "permissive"),
-)
+_SHOPS = (("ecommerce", "edc", "none stated", "research"), ("jddc", "jddc", "Apache 2.0", "permissive"))
+CORPORA = tuple(corpus for shop in _SHOPS for corpus in _corpora(*shop))

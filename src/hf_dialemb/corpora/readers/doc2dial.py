@@ -10,16 +10,11 @@ One role may speak several turns on end; they stay apart.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
-from ..corpus import Corpus
-from ..records import field, one_of
-from ..source.files import Source
+from ..corpus import Corpus, Records, Source
+from ..records import Raw, each_of, field, one_of, optional
 from ..source.parsing import json_members
-from ..source.splits import Records
-from .turns import turns_of
 
 _SOURCE, _LICENCE = "https://doc2dial.github.io", "CC BY 3.0 (dataset card; the repositories state none)"
 _FILES = {"train": ("*dial_train.json",), "dev": ("*dial_validation.json",), "test": ("*dial_finaltest.json",)}
@@ -37,14 +32,14 @@ def _records(source: Source, split: str) -> Records:
             raise InputError(f"{place}: {error}") from None
 
 
-def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
-    return Dialogue(turns_of(raw, "turns", _turn), field(raw, "dial_id", str), (field(raw, "domain", str),))
+def _dialogue(raw: Raw) -> Dialogue:
+    return Dialogue(each_of(raw, "turns", _turn), field(raw, "dial_id", str), (field(raw, "domain", str),))
 
 
-def _turn(raw: Any) -> Turn:  # noqa: ANN401
-    role = one_of(raw, "role", _ROLES)
-    act = field(raw, "da", str) if "da" in raw else ""  # the shared task's files blank it or leave it out
-    return Turn(_ROLES[role], field(raw, "utterance", str), (act,) if act else ())
+def _turn(raw: Raw) -> Turn:
+    role = _ROLES[one_of(raw, "role", _ROLES)]
+    act = optional(raw, "da", str)  # the shared task's files blank it or leave it out
+    return Turn(role, field(raw, "utterance", str), (act,) if act else ())
 
 
 CORPORA = (Corpus("doc2dial", _FILES, _records, _dialogue, _SOURCE, _LICENCE, "permissive", extract=_EXTRACT),)

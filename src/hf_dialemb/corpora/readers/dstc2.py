@@ -16,16 +16,13 @@ silences only stand beside the greeting or the reply after a query. That leaves 
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import groupby
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
-from ..corpus import SPLITS, Corpus
-from ..records import convert_each, field, one_of
-from ..source.files import Source
-from ..source.parsing import json_list, text_lines
-from ..source.splits import Records, named_by, numbered, out_of_all
-from .turns import turns_of
+from ..corpus import SPLITS, Corpus, Records, Source
+from ..records import Raw, convert_each, each_of, field, flattened, one_of
+from ..source.parsing import json_list, named_by, numbered, out_of_all, text_lines
 
 _SOURCE, _BABI_SOURCE = "https://github.com/zqwerty/ToDDAPT", "https://github.com/voicy-ai/DialogStateTracking"
 _TRANSCRIPTS = "data.json"
@@ -39,38 +36,30 @@ _BABI_FILES = {split: (f"dialog-babi-task6-dstc2-{part}.txt",) for split, part i
 _SILENCE, _QUERY = "<SILENCE>", "api_call"
 
 
-def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+def _dialogue(raw: Raw) -> Dialogue:
     one_of(raw, "data_split", _SPLITS)
-    return Dialogue(turns_of(raw, "turns", _turn), field(raw, "dialogue_id", str), _DOMAINS)
+    return Dialogue(each_of(raw, "turns", _turn), field(raw, "dialogue_id", str), _DOMAINS)
 
 
-def _turn(raw: Any) -> Turn:  # noqa: ANN401
+def _turn(raw: Raw) -> Turn:
     return Turn(_ROLES[one_of(raw, "speaker", _ROLES)], field(raw, "utterance", str))
 
 
 @numbered
 def _babi_records(source: Source, split: str) -> Records:
-    start = ""
-    lines: list[str] = []
-    for place, line in text_lines(source, _BABI_FILES[split][0]):
-        if line.strip():
-            start = start if lines else place
-            lines.append(line)
-        elif lines:
-            yield start, lines
-            lines = []
-    if lines:
-        yield start, lines
+    lines = text_lines(source, _BABI_FILES[split][0])
+    for filled, block in groupby(lines, lambda line: bool(line[1].strip())):
+        if filled:
+            placed = list(block)
+            yield placed[0][0], [line for _, line in placed]
 
 
-def _babi_dialogue(record: tuple[str, list[str]]) -> Dialogue:
-    identifier, lines = record
-    exchanges = convert_each(list(enumerate(lines, start=1)), "lines", _exchange)
-    return Dialogue(tuple(turn for turns in exchanges for turn in turns), identifier, _DOMAINS)
+def _babi_dialogue(identifier: str, lines: list[str]) -> Dialogue:
+    exchanges = convert_each(enumerate(lines, start=1), "lines", _exchange)
+    return Dialogue(flattened(exchanges), identifier, _DOMAINS)
 
 
-def _exchange(numbered_line: tuple[int, str]) -> list[Turn]:
-    expected, line = numbered_line
+def _exchange(expected: int, line: str) -> list[Turn]:
     number, _, content = line.partition(" ")
     if number != str(expected):
         raise InputError(f"got {line[:40]!r}, expected a line that begins with {expected}; get the file again")

@@ -15,12 +15,10 @@ from itertools import groupby, islice
 
 from ...models.dialogue import Turn
 from ...models.errors import InputError
-from ..corpus import Corpus
+from ..corpus import Corpus, Records, Source
 from ..examples import ResponseSelection
 from ..records import convert_each
-from ..source.files import Source
-from ..source.parsing import text_lines
-from ..source.splits import Records, numbered
+from ..source.parsing import numbered, text_lines
 
 _SOURCE, _SAMPLE = "https://github.com/cooelf/DeepUtteranceAggregation", "the authors' sample"
 _FILES = {"train": ("ECD*/train*",), "dev": ("ECD*/valid*",), "test": ("ECD*/test*",)}
@@ -38,8 +36,7 @@ def _records(source: Source, split: str) -> Records:
             yield same[0][0], [cells for _, cells in same]
 
 
-def _selection(record: tuple[str, list[list[str]]]) -> ResponseSelection:
-    identifier, lines = record
+def _selection(identifier: str, lines: list[list[str]]) -> ResponseSelection:
     labelled = convert_each(lines, "lines", _labelled)
     context = tuple(Turn(_ROLES[index % 2], text) for index, text in enumerate(lines[0][1:-1]))
     correct = tuple(index for index, (label, _) in enumerate(labelled) if label == "1")
@@ -54,7 +51,5 @@ def _labelled(cells: list[str]) -> tuple[str, str]:
     return cells[0], cells[-1]
 
 
-_READING = (_FILES, _records, _selection)
-CORPORA = (
-    Corpus("ecommerce", *_READING, _SOURCE, "none stated", "research", "response-selection", "edc", extract=_SAMPLE),
-)
+_READING = (_FILES, _records, _selection, _SOURCE)
+CORPORA = (Corpus("ecommerce", *_READING, "none stated", "research", "response-selection", "edc", extract=_SAMPLE),)

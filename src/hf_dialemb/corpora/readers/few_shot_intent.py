@@ -1,35 +1,32 @@
-"""Few-Shot-Intent-Detection: utterances with their intents, four corpora split alike for work with few examples.
+"""Few-Shot-Intent-Detection: utterances with their intents, five corpora split alike for work with few examples.
 
-Source: https://github.com/jianguoz/Few-Shot-Intent-Detection. Licences: none stated for the splits; Banking77 is CC BY
-4.0, CLINC150 CC BY 3.0 and SNIPS CC0 1.0; none is stated for ATIS.
+Sources: https://github.com/jianguoz/Few-Shot-Intent-Detection, and of HWU64's utterances
+https://github.com/xliuhw/NLU-Evaluation-Data. Licences: none stated for the splits; Banking77 is CC BY 4.0, CLINC150 CC
+BY 3.0, SNIPS CC0 1.0 and HWU64 CC BY 4.0 on its dataset card; none is stated for ATIS.
 Layout: ``<corpus>/{train,valid,test}/seq.in`` and ``label``, with one utterance and its label per line; SNIPS and ATIS
 have ``seq.out`` too, a tag such as ``B-city_name`` for each word. Blanks around an utterance are left out. ATIS joins
 several intents of one utterance by ``#``. The samples of 5 and 10 utterances and the out-of-scope parts are not read.
+
+The utterances of HWU64, to a home assistant, have 64 intents in 18 scenarios. The domain is the scenario, which the
+label begins with: ``alarm`` for ``alarm_set``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus
-from ..source.parsing import parallel_lines
-from ..source.splits import Files, Reading, numbered
-from .turns import Slots
+from ..records import Slots
+from ..source.parsing import numbered, parallel_lines
 
 _SOURCE = "https://github.com/jianguoz/Few-Shot-Intent-Detection"
 _PARTS = {"train": "train", "dev": "valid", "test": "test"}
-FOLDER = "few_shot_intent"
-"""Where these corpora lie."""
 
 
-def reading(folder: str, *names: str) -> tuple[Files, Reading]:
-    """Gives the files of a corpus in this layout, and what reads their lines."""
-    files = {split: tuple(f"{folder}/{part}/{name}" for name in names) for split, part in _PARTS.items()}
-    return files, numbered(lambda source, split: parallel_lines(source, files[split]))
-
-
-def _dialogue(record: tuple[str, tuple[str, ...]]) -> Dialogue:
-    identifier, (text, label, *tags) = record
+def _dialogue(identifier: str, lines: tuple[str, ...]) -> Dialogue:
+    text, label, *tags = lines
     if not label:
         raise InputError("field label: got an empty line, expected an intent; repair the line")
     slots = _slots(text.split(), tags[0].split()) if tags else ()
@@ -53,15 +50,31 @@ def _slots(words: list[str], tags: list[str]) -> Slots:
     return tuple((name.lower(), " ".join(value)) for name, value in found)
 
 
-def _corpus(name: str, folder: str, licence: str, *more_files: str) -> Corpus:
-    files, records = reading(folder, "seq.in", "label", *more_files)
-    licence = f"none stated for the splits; {licence}"
-    return Corpus(name, files, records, _dialogue, _SOURCE, licence, "research", kind="utterances", folder=FOLDER)
+def _scenario_dialogue(identifier: str, lines: tuple[str, str]) -> Dialogue:
+    text, label = lines
+    scenario, mark, _ = label.partition("_")
+    if not scenario or not mark:
+        raise InputError(f"field label: got {label[:40]!r}, expected scenario_intent; repair the line")
+    return Dialogue((Turn("user", text.strip(), intents=(label,)),), identifier, (scenario,))
+
+
+def _corpus(
+    name: str, folder: str, licence: str, *more: str, convert: Callable[..., Dialogue] = _dialogue,
+    source: str = _SOURCE, real: bool = True,
+) -> Corpus:  # fmt: skip
+    lines = ("seq.in", "label", *more)
+    files = {split: tuple(f"{folder}/{part}/{file}" for file in lines) for split, part in _PARTS.items()}
+    records = numbered(lambda source, split: parallel_lines(source, files[split]))
+    return Corpus(name, files, records, convert, source, licence, "research", "utterances", "few_shot_intent", real)
 
 
 CORPORA = (
-    _corpus("few_shot_banking77", "BANKING77", "Banking77 is CC BY 4.0"),
-    _corpus("few_shot_clinc150", "CLINC150", "CLINC150 is CC BY 3.0"),
-    _corpus("few_shot_snips", "SNIPS", "SNIPS is CC0 1.0", "seq.out"),
-    _corpus("few_shot_atis", "ATIS", "none stated for ATIS either", "seq.out"),
-)
+    _corpus("few_shot_banking77", "BANKING77", "none stated for the splits; Banking77 is CC BY 4.0"),
+    _corpus("few_shot_clinc150", "CLINC150", "none stated for the splits; CLINC150 is CC BY 3.0"),
+    _corpus("few_shot_snips", "SNIPS", "none stated for the splits; SNIPS is CC0 1.0", "seq.out"),
+    _corpus("few_shot_atis", "ATIS", "none stated for the splits; none stated for ATIS either", "seq.out"),
+    _corpus(
+        "hwu64", "HWU64", "CC BY 4.0 (dataset card); none stated for the splits", convert=_scenario_dialogue,
+        source="https://github.com/xliuhw/NLU-Evaluation-Data", real=False,
+    ),
+)  # fmt: skip

@@ -17,19 +17,16 @@ from __future__ import annotations
 
 import reprlib
 from functools import lru_cache
-from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
-from ..corpus import Corpus
-from ..records import convert_each, field, names, strings
-from ..source.files import MissingFilesError, Source
-from ..source.parsing import json_list, json_members, parse_json, table_rows
-from ..source.splits import Records, grouped
-from .multiwoz import identifier
-from .turns import Slots, exchanges_of
+from ..corpus import Corpus, Records, Source
+from ..records import Raw, Slots, convert_each, each_of, field, flattened, names, strings
+from ..source.files import MissingFilesError
+from ..source.parsing import grouped, json_list, json_members, parse_json, table_rows
+from .multiwoz import NO_DOMAIN, NO_SLOT, identifier, value_of
 
-_SOURCE = "https://github.com/wenhuchen/HDSA-Dialog"
+_SOURCE, _EXTRACT = "https://github.com/wenhuchen/HDSA-Dialog", "dev and test, as tables"
 _FILES = {
     "train": ("train.json",),
     "dev": ("val.json", "dev.tsv", "val_reference_nondelex.json"),
@@ -45,17 +42,11 @@ _ARGUMENTS = (
 )
 _KINDS = (_DOMAINS, _FUNCTIONS, _ARGUMENTS)
 _NAMES = tuple((kind, name) for kind in _KINDS for name in kind)  # what the 44 places of a vector stand for
-_NOT_A_TOPIC = ("booking", "general")
-_NOTHING, _NO_VALUE = "none", ("?", "none")
-_Rows = list[dict[str, str]]
 
 
 def _records(source: Source, split: str) -> Records:
     parsed, *table = _FILES[split]
-    if not table or next(source.files(parsed), None):
-        yield from json_list(source, parsed)
-    else:
-        yield from _table_records(source, *table)
+    return _table_records(source, *table) if table and not source.holds(parsed) else json_list(source, parsed)
 
 
 def _table_records(source: Source, table: str, reference: str) -> Records:
@@ -68,30 +59,28 @@ def _table_records(source: Source, table: str, reference: str) -> Records:
         yield place, (dialogue, last.get(dialogue[0][_COLUMNS[0]]))
 
 
-def _dialogue(record: Any) -> Dialogue:  # noqa: ANN401
-    return _table_dialogue(*record) if isinstance(record, tuple) else _json_dialogue(record)
+def _dialogue(found: Raw, *last: Raw) -> Dialogue:
+    return _table_dialogue(found, *last) if last else _json_dialogue(found)
 
 
-def _json_dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+def _json_dialogue(raw: Raw) -> Dialogue:
     before: set[tuple[str, str, str]] = set()
     topics: set[str] = set()
 
-    def exchange(both: Any) -> tuple[Turn, Turn]:  # noqa: ANN401
+    def exchange(both: Raw) -> tuple[Turn, Turn]:
         nonlocal before
         state = _state(field(both, "BS", dict))
         new = [(slot, value) for domain, slot, value in state if (domain, slot, value) not in before]
         before = set(state)
         acts, slots, domains = _acts(field(both, "act", dict))
         topics.update(domains)
-        return (
-            Turn("user", field(both, "user_orig", str), ("inform",) if new else (), tuple(new)),
-            Turn("assistant", field(both, "sys_orig", str), acts, slots),
-        )
+        user = Turn("user", field(both, "user_orig", str), ("inform",) if new else (), tuple(new))
+        return user, Turn("assistant", field(both, "sys_orig", str), acts, slots)
 
-    return Dialogue(exchanges_of(raw, "info", exchange), identifier(field(raw, "file", str)), _topics(topics))
+    return Dialogue(flattened(each_of(raw, "info", exchange)), identifier(field(raw, "file", str)), _topics(topics))
 
 
-def _state(raw: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _state(raw: dict[str, Raw]) -> list[tuple[str, str, str]]:
     found = []
     for domain in raw:
         for pair in field(raw, domain, list):
@@ -100,28 +89,27 @@ def _state(raw: dict[str, Any]) -> list[tuple[str, str, str]]:
     return found
 
 
-def _acts(raw: dict[str, Any]) -> tuple[tuple[str, ...], Slots, set[str]]:
+def _acts(raw: dict[str, Raw]) -> tuple[tuple[str, ...], Slots, set[str]]:
     acts, slots, domains = [], [], set()
     for name in raw:
         value = field(raw, name, str)
         domain, _, rest = name.partition("-")
         act, _, slot = rest.partition("-")
         domains.add(domain)
-        if act not in ("", _NOTHING):
+        if act not in ("", NO_SLOT):
             acts.append(act)
-        if slot not in ("", _NOTHING):
-            slots.append((slot, "" if value in _NO_VALUE else value))
+        if slot not in ("", NO_SLOT):
+            slots.append((slot, value_of(value)))
     return tuple(dict.fromkeys(acts)), tuple(slots), domains
 
 
-def _table_dialogue(rows: _Rows, last: Any) -> Dialogue:  # noqa: ANN401
+def _table_dialogue(rows: list[dict[str, str]], last: Raw) -> Dialogue:
     replies = [*(field(row, "last", str) for row in rows[1:]), *names({"reference": last}, "reference")]
     if len(replies) != len(rows):
         raise InputError("field reference: got no reply, expected the last one of the dialogue; get the files again")
     topics: set[str] = set()
 
-    def exchange(both: tuple[int, dict[str, str], str]) -> tuple[Turn, Turn]:
-        number, row, reply = both
+    def exchange(number: int, row: dict[str, str], reply: str) -> tuple[Turn, Turn]:
         if field(row, "turn", str) != str(number):
             raise InputError(f"field turn: got {reprlib.repr(row['turn'])}, expected {number}; get the file again")
         if "" in row:
@@ -130,9 +118,8 @@ def _table_dialogue(rows: _Rows, last: Any) -> Dialogue:  # noqa: ANN401
         topics.update(domains)
         return Turn("user", field(row, "user", str)), Turn("assistant", reply, acts, slots)
 
-    numbered = [(number, *both) for number, both in enumerate(zip(rows, replies, strict=True))]
-    turns = tuple(turn for both in convert_each(numbered, "turns", exchange) for turn in both)
-    return Dialogue(turns, identifier(rows[0]["dialogue_id"]), _topics(topics))
+    exchanges = convert_each(zip(range(len(rows)), rows, replies, strict=True), "turns", exchange)
+    return Dialogue(flattened(exchanges), identifier(rows[0]["dialogue_id"]), _topics(topics))
 
 
 @lru_cache(maxsize=1 << 14)  # a few thousand vectors come again and again
@@ -141,15 +128,13 @@ def _vector(text: str) -> tuple[tuple[str, ...], tuple[str, ...], Slots]:
     vector = parse_json("field acts", text.encode(), "repair the line")
     if not isinstance(vector, list) or len(vector) != len(_NAMES) or not all(bit in (0, 1) for bit in vector):
         raise InputError(f"field acts: expected a list of {len(_NAMES)} zeros and ones; repair the line")
-    said = [(kind, name) for (kind, name), bit in zip(_NAMES, vector, strict=True) if bit and name != _NOTHING]
+    said = [(kind, name) for (kind, name), bit in zip(_NAMES, vector, strict=True) if bit and name != NO_SLOT]
     domains, acts, slots = (tuple(name for kind, name in said if kind is known) for known in _KINDS)
     return domains, acts, tuple((slot, "") for slot in slots)
 
 
 def _topics(domains: set[str]) -> tuple[str, ...]:
-    return tuple(sorted(domains.difference(_NOT_A_TOPIC)))
+    return tuple(sorted(domains.difference(NO_DOMAIN)))
 
 
-CORPORA = (
-    Corpus("hdsa", _FILES, _records, _dialogue, _SOURCE, "MIT", "permissive", extract="dev and test, as tables"),
-)
+CORPORA = (Corpus("hdsa", _FILES, _records, _dialogue, _SOURCE, "MIT", "permissive", extract=_EXTRACT),)

@@ -12,16 +12,15 @@ from __future__ import annotations
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import Corpus
-from ..source.parsing import parallel_lines
-from ..source.splits import numbered
+from ..source.parsing import numbered, parallel_lines
 
 _SOURCE = "https://github.com/SimonJYang/JDDC-Baseline-TFIDF"
 _FILES = {split: (f"{split}Questions.txt", f"{split}Answers.txt") for split in ("train", "dev")}
 _RECORDS = numbered(lambda source, split: parallel_lines(source, _FILES[split]))
 
 
-def _dialogue(record: tuple[str, tuple[str, ...]]) -> Dialogue:
-    identifier, (context, reply) = record
+def _dialogue(identifier: str, lines: tuple[str, str]) -> Dialogue:
+    context, reply = lines
     turns = [Turn("user", context.removesuffix(","))]
     if reply.strip(" ,"):
         turns.append(Turn("assistant", reply.removesuffix(",")))

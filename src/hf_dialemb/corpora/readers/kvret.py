@@ -12,36 +12,27 @@ turns have no text and are left out, as is the one dialogue that has no turn.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
-from ..records import convert_each, field, one_of
-from ..source.files import Source
-from ..source.parsing import json_list
-from ..source.splits import Records
+from ..records import Raw, each_of, field, one_of
+from ..source.parsing import json_list, split_files, without_empty
 
 _SOURCE = "https://nlp.stanford.edu/blog/a-new-multi-turn-multi-domain-task-oriented-dialogue-dataset"
 _FILES = {split: (f"kvret_{split}_public.json",) for split in SPLITS}
+_RECORDS = without_empty("dialogue", split_files(json_list, _FILES))
 _ROLES = {"driver": "user", "assistant": "assistant"}
 
 _Said = tuple[str, str, dict[str, str], list[str]]  # role, text, values, flagged slots
 
 
-def _records(source: Source, split: str) -> Records:
-    for place, raw in json_list(source, _FILES[split][0]):
-        if not isinstance(raw, dict) or raw.get("dialogue") != []:
-            yield place, raw
-
-
-def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+def _dialogue(raw: Raw) -> Dialogue:
     scenario = field(raw, "scenario", dict)
-    turns = _turns(convert_each(field(raw, "dialogue", list), "dialogue", _said))
+    turns = _turns(each_of(raw, "dialogue", _said))
     intent = field(field(scenario, "task", dict), "intent", str)
     return Dialogue(tuple(turns), field(scenario, "uuid", str), (intent,))
 
 
-def _said(raw: Any) -> _Said:  # noqa: ANN401
+def _said(raw: Raw) -> _Said:
     role = _ROLES[one_of(raw, "turn", _ROLES)]
     data = field(raw, "data", dict)
     text = field(data, "utterance", str)
@@ -76,4 +67,4 @@ def _labelled(turn: Turn, values: dict[str, str], flagged: list[str], known: dic
     return Turn(turn.role, turn.content, tuple(acts), (*informed, *requested))
 
 
-CORPORA = (Corpus("kvret", _FILES, _records, _dialogue, _SOURCE, "none stated", "research"),)
+CORPORA = (Corpus("kvret", _FILES, _RECORDS, _dialogue, _SOURCE, "none stated", "research"),)

@@ -13,35 +13,31 @@ from __future__ import annotations
 
 from itertools import groupby
 from pathlib import PurePosixPath
-from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
-from ..corpus import SPLITS, Corpus
-from ..records import field
-from ..source.files import Source
-from ..source.parsing import table_rows
-from ..source.splits import Records, grouped
-from .turns import Slots, exchanges_of
+from ..corpus import SPLITS, Corpus, Records, Source
+from ..records import Slots, convert_each, field, flattened
+from ..source.parsing import grouped, table_rows
 
 _SOURCE = "https://github.com/awslabs/multi-domain-goal-oriented-dialogues-dataset"
 _LICENCE, _EXTRACT = "CDLA-Permissive 1.0", "the customers' turns, which are what is annotated"
 _FILES = {split: (f"splits_annotated_at_turn_level/*/{split}.tsv",) for split in SPLITS}
-_COLUMNS = ("conversationId", "utterance", "slot-labels", "intent")
+_ID = "conversationId"
 _OUTSIDE, _SEPARATOR = "O", "<div>"
 
 
 def _records(source: Source, split: str) -> Records:
-    rows = table_rows(source, _FILES[split][0], _COLUMNS, delimiter="\t")
-    for place, turns in grouped(rows, lambda row: (row[0].rpartition(":")[0], row[1].get("conversationId"))):
-        yield place, {"domain": PurePosixPath(place.rpartition(":")[0]).parent.name, "rows": turns}
+    rows = table_rows(source, _FILES[split][0], (_ID, "utterance", "slot-labels", "intent"), delimiter="\t")
+    for place, turns in grouped(rows, lambda row: (row[0].rpartition(":")[0], row[1].get(_ID))):
+        yield place, (PurePosixPath(place.rpartition(":")[0]).parent.name, turns)
 
 
-def _dialogue(record: dict[str, Any]) -> Dialogue:
-    identifier = record["rows"][0].get("conversationId")
+def _dialogue(domain: str, rows: list[dict[str, str]]) -> Dialogue:
+    identifier = rows[0].get(_ID)
     if not identifier:
-        raise InputError("field conversationId: got an empty cell, expected the dialogue's id; repair the row")
-    return Dialogue(exchanges_of(record, "rows", _turns), identifier, (record["domain"],))
+        raise InputError(f"field {_ID}: got an empty cell, expected the dialogue's id; repair the row")
+    return Dialogue(flattened(convert_each(rows, "rows", _turns)), identifier, (domain,))
 
 
 def _turns(row: dict[str, str]) -> list[Turn]:

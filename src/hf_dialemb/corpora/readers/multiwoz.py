@@ -16,16 +16,13 @@ import json
 import reprlib
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
-from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
-from ..corpus import Corpus
-from ..records import convert_each, field, names
-from ..source.files import MissingFilesError, Source
+from ..corpus import Corpus, Records, Source
+from ..records import Raw, Slots, convert_each, field, names
+from ..source.files import MissingFilesError
 from ..source.parsing import json_lines, json_members, parse_json, text_lines
-from ..source.splits import Records
-from .turns import Slots
 
 HELD_OUT = {"dev": "multiwoz2.1_convlab2/val.json", "test": "multiwoz2.1_convlab2/test.json"}
 """The files of version 2.1 that say which dialogues are dev and test."""
@@ -33,34 +30,38 @@ HELD_OUT = {"dev": "multiwoz2.1_convlab2/val.json", "test": "multiwoz2.1_convlab
 SINGLE_DOMAIN = "multiwoz2.0_single_domain/dialogues/*.txt"
 """The files of the single-domain extract."""
 
+NO_DOMAIN = ("booking", "general")
+"""What stands where acts have their domain, and is none."""
+
+NO_SLOT = "none"
+"""What stands where acts have their slot, and is none."""
+
 _FILES = {"train": (SINGLE_DOMAIN, *HELD_OUT.values()), "dev": (HELD_OUT["dev"],), "test": (HELD_OUT["test"],)}
 
 # The extract begins every dialogue with this one system turn; in MultiWOZ itself the user begins. Dropping it makes the
 # roles and the first turns of all splits alike.
 _GREETING = "Hello, how may I help you?"
-_NO_DOMAIN = ("message", "topic", "eod", "messageLen", "profile")  # what goals hold besides domains
-_NO_SLOT, _NO_VALUE = "none", ("?", "none")
+_BESIDE_DOMAINS = ("message", "topic", "eod", "messageLen", "profile")  # what else goals hold
 
 
 def _records(source: Source, split: str) -> Records:
     return extract_records(source, split) if split == "train" else json_members(source, HELD_OUT[split])
 
 
-def _dialogue(record: tuple[str, Any] | Any) -> Dialogue:  # noqa: ANN401
-    return goal_and_log(*record) if isinstance(record, tuple) else extract_dialogue(record)
+def _dialogue(first: Raw, *raw: Raw) -> Dialogue:
+    return goal_and_log(first, *raw) if raw else extract_dialogue(first)
 
 
-def goal_and_log(key: str, raw: Any, turn: Callable[[tuple[str, Any]], Turn] | None = None) -> Dialogue:  # noqa: ANN401
+def goal_and_log(key: str, raw: Raw, turn: Callable[[str, Raw], Turn] | None = None) -> Dialogue:
     """Converts a dialogue in MultiWOZ's own layout: ``{"goal": {domain: {...}}, "log": [turn, ...]}``."""
     goal = field(raw, "goal", dict)
-    domains = tuple(sorted(name for name, wanted in goal.items() if wanted and name not in _NO_DOMAIN))
+    domains = tuple(sorted(name for name, wanted in goal.items() if wanted and name not in _BESIDE_DOMAINS))
     log = [("assistant" if index % 2 else "user", spoken) for index, spoken in enumerate(field(raw, "log", list))]
     return Dialogue(convert_each(log, "log", turn or text_and_acts), identifier(key), domains)
 
 
-def text_and_acts(spoken: tuple[str, Any]) -> Turn:
+def text_and_acts(role: str, raw: Raw) -> Turn:
     """Converts a turn of MultiWOZ's own layout: ``{"text": ..., "dialog_act": {...}}``."""
-    role, raw = spoken
     acts, slots = labels(field(raw, "dialog_act", dict))
     return Turn(role, field(raw, "text", str), acts, slots)
 
@@ -71,9 +72,8 @@ def extract_records(source: Source, split: str) -> Records:
     for held_out, pattern in HELD_OUT.items():
         found = {identifier(key): held_out for _, (key, _) in json_members(source, pattern)}
         if not found:
-            raise MissingFilesError(
-                f"{source.path}: split {split} needs {pattern} too, which says what is {held_out}; add the file"
-            )
+            needs = f"split {split} needs {pattern} too, which says what is {held_out}; add the file"
+            raise MissingFilesError(f"{source.path}: {needs}")
         splits |= found
     for place, raw in json_lines(source, SINGLE_DOMAIN):
         key = raw.get("id") if isinstance(raw, dict) else None
@@ -81,28 +81,26 @@ def extract_records(source: Source, split: str) -> Records:
             yield place, raw
 
 
-def extract_dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+def extract_dialogue(raw: Raw) -> Dialogue:
     """Converts a dialogue of the single-domain extract."""
     turns = names(raw, "turns")
     annotations = field(raw, "annotations", list) if "annotations" in raw else [{}] * len(turns)
     if len(annotations) != len(turns):
         raise InputError(f"field annotations: got {len(annotations)}, expected one for each of {len(turns)} turns")
-    spoken = [
-        ("user" if index % 2 else "assistant", *both) for index, both in enumerate(zip(turns, annotations, strict=True))
-    ]
+    roles = ("user" if index % 2 else "assistant" for index in range(len(turns)))
+    spoken = list(zip(roles, turns, annotations, strict=True))
     if turns and turns[0] == _GREETING:
         spoken = spoken[1:]
     domain = field(raw, "domain", str)
     return Dialogue(convert_each(spoken, "turns", _extract_turn), identifier(field(raw, "id", str)), (domain,))
 
 
-def _extract_turn(spoken: tuple[str, str, Any]) -> Turn:
-    role, text, annotation = spoken
+def _extract_turn(role: str, text: str, annotation: Raw) -> Turn:
     acts, slots = labels(annotation)
     return Turn(role, text, acts, slots)
 
 
-def labels(annotation: Any) -> tuple[tuple[str, ...], Slots]:  # noqa: ANN401
+def labels(annotation: Raw) -> tuple[tuple[str, ...], Slots]:
     """Reads what a turn does, such as ``{"Hotel-Inform": [["Area", "east"]], "general-bye": [["none", "none"]]}``."""
     if not isinstance(annotation, dict):
         raise InputError(f"field dialog_act: got {type(annotation).__name__}, expected an object; repair the record")
@@ -111,14 +109,18 @@ def labels(annotation: Any) -> tuple[tuple[str, ...], Slots]:  # noqa: ANN401
         single = not isinstance(pairs, list) or (pairs and isinstance(pairs[0], str))
         for pair in [pairs] if single else pairs:
             if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
-                raise InputError(
-                    f"field dialog_act: got {reprlib.repr(pair)}, expected a pair of slot and value; repair the record"
-                )
+                got = f"{reprlib.repr(pair)}, expected a pair of slot and value"
+                raise InputError(f"field dialog_act: got {got}; repair the record")
             name, value = pair
-            if name.lower() != _NO_SLOT:
-                slots.append((name.lower(), "" if value in _NO_VALUE else value))
+            if name.lower() != NO_SLOT:
+                slots.append((name.lower(), value_of(value)))
     acts = ((key.partition("-")[2] or key).lower() for key in annotation)
     return tuple(dict.fromkeys(acts)), tuple(slots)
+
+
+def value_of(value: str) -> str:
+    """The value of a slot, empty where it is asked for or nobody's concern."""
+    return "" if value in ("?", "none") else value
 
 
 def identifier(key: str) -> str:
@@ -137,19 +139,16 @@ def members_of_split(source: Source, split: str, pattern: str, lists: Mapping[st
     missing = [ids for name, ids in lists.items() if name not in splits.values()]
     for place, (key, raw) in json_members(source, pattern):
         if missing:
-            raise MissingFilesError(
-                f"{source.path}: {pattern} needs {missing[0]} too, which names the dialogues of a split; add the file"
-            )
+            needs = f"{pattern} needs {missing[0]} too, which names the dialogues of a split; add the file"
+            raise MissingFilesError(f"{source.path}: {needs}")
         if splits.get(identifier(key), "train") == split:
             yield place, (key, raw)
 
 
 def separate_acts(source: Source, pattern: str) -> dict[str, str]:
-    """Reads the acts of all dialogues out of a file of their own.
+    """Reads the acts of all dialogues out of a file of their own, if there is one; `acts_by_turn` takes them apart.
 
     All of it stays in memory, as JSON text, because nothing says that it has the order of the dialogues.
-
-    Returns the acts by id, to be taken apart by `acts_by_turn`; none if there is no such file.
     """
     found = {}
     for place, (key, raw) in json_members(source, pattern):
@@ -160,11 +159,8 @@ def separate_acts(source: Source, pattern: str) -> dict[str, str]:
     return found
 
 
-def acts_by_turn(name: str, text: str | None) -> dict[str, Any]:
-    """Takes apart what `separate_acts` found for a dialogue.
-
-    Returns the acts by the turn's number.
-    """
+def acts_by_turn(name: str, text: str | None) -> dict[str, Raw]:
+    """Takes apart what `separate_acts` found for a dialogue: from a turn's number to its acts."""
     return field({name: parse_json(name, (text or "{}").encode())}, name, dict)
 
 

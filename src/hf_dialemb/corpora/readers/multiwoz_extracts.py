@@ -1,4 +1,4 @@
-"""Extracts of MultiWOZ by others, as they are: single-domain dialogues, restaurants, and a first file as text.
+"""MultiWOZ as others cut or changed it: single-domain dialogues, restaurants, a first file as text, and TITAN.
 
 Sources and layouts, all in one folder or archive ``multiwoz``:
 
@@ -14,28 +14,41 @@ Sources and layouts, all in one folder or archive ``multiwoz``:
 - ``multiwoz22_text``: the 512 dialogues of the first train file of version 2.2, out of
   https://github.com/XavierXinchi/Slot-Extraction-from-MultiWOZ; ``multiwoz2.2_train_001_text/*.tsv`` with id, speaker,
   utterance and services, without a header, quotes or other labels.
+- ``titan``: 903 dialogues with acts of mixed initiative, and turns rewritten or inserted to show it, out of
+  https://github.com/styanXDU/TITAN; ``titan_903/annotated_user_da_with_span_full.json`` in MultiWOZ's own layout, and
+  the lists of dev and test ``titan_903/{val,test}ListFile.json`` (ids, a line each). The refined acts keep their
+  refinement: ``Hotel-Inform-Specific`` becomes ``inform-specific``. Ids are MultiWOZ's, but the splits are not: 182 of
+  the dialogues, 141 of them in train here, are dev or test there, most with other turns. Leave them out of training
+  when testing on MultiWOZ. Of an id that comes again, as one does, alike, only the first dialogue is read.
 
-Licences: MultiWOZ is MIT; the last two copies state none.
+Licences: MultiWOZ is MIT; the last three copies state none.
 """
 
 from __future__ import annotations
 
 import reprlib
-from typing import Any
+from dataclasses import replace
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
-from ..corpus import SPLITS, Corpus
-from ..records import field, hashed_split, one_of
-from ..source.files import Source
-from ..source.parsing import json_list, table_rows
-from ..source.splits import Records, grouped
-from .multiwoz import HELD_OUT, SINGLE_DOMAIN, extract_dialogue, extract_records, goal_and_log, identifier
-from .turns import turns_of
+from ..corpus import SPLITS, Corpus, Records, Source
+from ..records import Raw, convert_each, field, hashed_split, one_of
+from ..source.parsing import grouped, json_list, table_rows
+from .multiwoz import (
+    HELD_OUT,
+    SINGLE_DOMAIN,
+    extract_dialogue,
+    extract_records,
+    goal_and_log,
+    identifier,
+    members_of_split,
+)
 
 _RESTAURANTS = "multiwoz2.1_restaurant_only/restaurants.json"
 _TEXT = "multiwoz2.2_train_001_text/*.tsv"
-_COLUMNS = ("dialogue_id", "speaker", "utterance", "services")
+_TITAN = "titan_903/annotated_user_da_with_span_full.json"
+_TITAN_LISTS = {"dev": "titan_903/valListFile.json", "test": "titan_903/testListFile.json"}
+_ID, _SPEAKER, _UTTERANCE, _SERVICES = _COLUMNS = ("dialogue_id", "speaker", "utterance", "services")
 _ROLES = {"USER": "user", "SYSTEM": "assistant"}
 _NO_SERVICE, _OPEN, _CLOSE = "None", "['", "']"
 
@@ -47,40 +60,44 @@ def _restaurant_records(source: Source, split: str) -> Records:
             yield place, (key, raw)
 
 
-def _restaurant_dialogue(record: tuple[str, Any]) -> Dialogue:
-    key, raw = record
-    dialogue = goal_and_log(key, raw)
-    return Dialogue(dialogue.turns, key, dialogue.domains)
+def _restaurant_dialogue(key: str, raw: Raw) -> Dialogue:
+    return replace(goal_and_log(key, raw), id=key)
 
 
 def _text_records(source: Source, split: str) -> Records:
     rows = table_rows(source, _TEXT, delimiter="\t", quoted=False, names=_COLUMNS)
-    return grouped(rows, lambda row: row[1][_COLUMNS[0]])
+    return grouped(rows, lambda row: row[1][_ID])
 
 
 def _text_dialogue(rows: list[dict[str, str]]) -> Dialogue:
-    turns = turns_of({"turns": rows}, "turns", _text_turn)
-    return Dialogue(turns, identifier(rows[0][_COLUMNS[0]]), _services(rows[0]))
+    turns = convert_each(rows, "turns", _text_turn)
+    return Dialogue(turns, identifier(rows[0][_ID]), _services(rows[0][_SERVICES]))
 
 
 def _text_turn(row: dict[str, str]) -> Turn:
     if "" in row:
         raise InputError(f"got {reprlib.repr(row[''])} after the last column, expected 4 cells; get the file again")
-    speaker = one_of(row, _COLUMNS[1], _ROLES)
-    field(row, _COLUMNS[3], str)
-    return Turn(_ROLES[speaker], field(row, _COLUMNS[2], str))
+    role = _ROLES[one_of(row, _SPEAKER, _ROLES)]
+    field(row, _SERVICES, str)
+    return Turn(role, field(row, _UTTERANCE, str))
 
 
-def _services(row: dict[str, str]) -> tuple[str, ...]:
+def _services(text: str) -> tuple[str, ...]:
     """Takes ``"['hotel, train']"`` apart, which is how a list was written there."""
-    text = row[_COLUMNS[3]]
     if text == _NO_SERVICE:
         return ()
     if not text.startswith(_OPEN) or not text.endswith(_CLOSE):
-        raise InputError(
-            f"field {_COLUMNS[3]}: got {reprlib.repr(text)}, expected such as ['hotel, train']; get the file again"
-        )
+        got = reprlib.repr(text)
+        raise InputError(f"field {_SERVICES}: got {got}, expected such as ['hotel, train']; get the file again")
     return tuple(text.removeprefix(_OPEN).removesuffix(_CLOSE).split(", "))
+
+
+def _titan_records(source: Source, split: str) -> Records:
+    seen: set[str] = set()
+    for place, (key, raw) in members_of_split(source, split, _TITAN, _TITAN_LISTS):
+        if key not in seen:
+            seen.add(key)
+            yield place, (key, raw)
 
 
 CORPORA = (
@@ -98,5 +115,9 @@ CORPORA = (
         "multiwoz22_text", {"train": (_TEXT,)}, _text_records, _text_dialogue,
         "https://github.com/XavierXinchi/Slot-Extraction-from-MultiWOZ", "none stated; a part of MultiWOZ 2.2, MIT",
         "research", folder="multiwoz", extract="text and services of 512 dialogues of train",
+    ),
+    Corpus(
+        "titan", dict.fromkeys(SPLITS, (_TITAN, *_TITAN_LISTS.values())), _titan_records, goal_and_log,
+        "https://github.com/styanXDU/TITAN", "none stated; made from MultiWOZ, MIT", "research", folder="multiwoz",
     ),
 )  # fmt: skip

@@ -18,15 +18,13 @@ import random
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
-from ..corpus import SPLITS, Corpus
+from ..corpus import SPLITS, Corpus, Records, Source
 from ..records import field
-from ..source.files import Source
 from ..source.parsing import LONGEST_CELL
-from ..source.splits import Records
 
 _SOURCE = "https://github.com/jfainberg/self_dialogue_corpus"
 _BLOCKED = "blocked_workers.txt"
@@ -38,50 +36,44 @@ _NOTHING_SAID = ("", "{}")
 _MIXED = {"music_and_movies": ("music", "movies"), "transition_music_movies": ("music", "movies")}
 _SEED = 0
 
-
-class _Row(NamedTuple):
-    place: str
-    topic: str
-    cells: dict[str, Any]
+_Cells = dict[str, Any]
 
 
 def _records(source: Source, split: str) -> Records:
     blocked = {
         line.strip() for _, stream in source.files(_BLOCKED) for line in io.TextIOWrapper(stream, "utf-8", "replace")
     }
-    rows: dict[str, _Row] = {}
+    rows: dict[str, tuple[str, tuple[str, _Cells]]] = {}
     for name, stream in source.files(_DIALOGUES):
-        for row in _rows(name, stream):
-            if row.cells.get("Reject") or row.cells.get("WorkerId") in blocked:
+        topic = PurePosixPath(name).parent.name
+        for place, cells in _rows(name, stream):
+            if cells.get("Reject") or cells.get("WorkerId") in blocked:
                 continue
-            if _sentences(row.cells) or not _complete(row.cells):
-                rows[row.cells.get("AssignmentId") or row.place] = row
-    for identifier in _chosen(sorted(rows), split):
-        yield rows[identifier].place, rows[identifier]
+            if _sentences(cells) or not _complete(cells):
+                rows[cells.get("AssignmentId") or place] = place, (topic, cells)
+    return (rows[identifier] for identifier in _chosen(sorted(rows), split))
 
 
-def _rows(name: str, stream: BinaryIO) -> Iterator[_Row]:
-    topic = PurePosixPath(name).parent.name
+def _rows(name: str, stream: BinaryIO) -> Iterator[tuple[str, _Cells]]:
     csv.field_size_limit(LONGEST_CELL)
     reader = csv.DictReader(io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline=""))
     try:
         columns = reader.fieldnames or ()
         for column in ("AssignmentId", "WorkerId", "Reject", f"{_SENTENCE}1"):
             if column not in columns:
-                raise InputError(
-                    f"{name}: column {column} is missing; expected Mechanical Turk results, get the file again"
-                )
+                missing = f"column {column} is missing; expected Mechanical Turk results, get the file again"
+                raise InputError(f"{name}: {missing}")
         for number, cells in enumerate(reader, start=1):
-            yield _Row(f"{name}: row {number}", topic, cells)
+            yield f"{name}: row {number}", cells
     except csv.Error as error:
         raise InputError(f"{name}: line {reader.line_num}: broken CSV ({error}); get the file again") from None
 
 
-def _complete(cells: dict[str, Any]) -> bool:
+def _complete(cells: _Cells) -> bool:
     return None not in cells and None not in cells.values()  # how csv.DictReader marks cells too many and too few
 
 
-def _sentences(cells: dict[str, Any]) -> dict[int, str]:
+def _sentences(cells: _Cells) -> dict[int, str]:
     """The sentences by number; numbers stay as they are, so that a gap does not swap the speakers."""
     numbered = {
         int(match[1]): text
@@ -92,22 +84,21 @@ def _sentences(cells: dict[str, Any]) -> dict[int, str]:
 
 
 def _chosen(identifiers: list[str], split: str) -> list[str]:
-    shuffled = identifiers.copy()
-    random.Random(_SEED).shuffle(shuffled)
-    train_end = int(len(shuffled) * 0.8)
-    dev_end = train_end + int(len(shuffled) * 0.1)
-    start, end = {"train": (0, train_end), "dev": (train_end, dev_end), "test": (dev_end, len(shuffled))}[split]
-    return sorted(shuffled[start:end])
+    random.Random(_SEED).shuffle(identifiers)
+    train_end = int(len(identifiers) * 0.8)
+    dev_end = train_end + int(len(identifiers) * 0.1)
+    parts = {"train": slice(train_end), "dev": slice(train_end, dev_end), "test": slice(dev_end, None)}
+    return sorted(identifiers[parts[split]])
 
 
-def _dialogue(row: _Row) -> Dialogue:
-    if not _complete(row.cells):
+def _dialogue(topic: str, cells: _Cells) -> Dialogue:
+    if not _complete(cells):
         raise InputError("got a row with too few or too many cells, expected one per column; get the file again")
-    identifier = field(row.cells, "AssignmentId", str)
+    identifier = field(cells, "AssignmentId", str)
     if not identifier:
         raise InputError("field AssignmentId: got an empty cell, expected the dialogue's id; repair the row")
-    turns = (Turn("user" if number % 2 else "assistant", text) for number, text in _sentences(row.cells).items())
-    return Dialogue(tuple(turns), identifier, _MIXED.get(row.topic, (row.topic,)))
+    turns = (Turn("user" if number % 2 else "assistant", text) for number, text in _sentences(cells).items())
+    return Dialogue(tuple(turns), identifier, _MIXED.get(topic, (topic,)))
 
 
 _FILES = dict.fromkeys(SPLITS, (_DIALOGUES, _BLOCKED))

@@ -13,15 +13,12 @@ held in memory while it is read.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
-from ..corpus import Corpus
-from ..records import convert_each, field
-from ..source.files import Source
+from ..corpus import Corpus, Records, Source
+from ..records import Raw, each_of, field, optional
 from ..source.parsing import parse_json
-from ..source.splits import Records
 
 _SOURCE = "https://github.com/sonos/nlu-benchmark"
 _FILES = {"train": ("train_*_full.json",), "test": ("validate_*.json",)}
@@ -49,16 +46,15 @@ def _repaired(content: bytes) -> bytes:
         return content
 
 
-def _dialogue(record: tuple[str, str, Any]) -> Dialogue:
-    identifier, intent, raw = record
-    pieces = convert_each(field(raw, "data", list), "data", _piece)
+def _dialogue(identifier: str, intent: str, raw: Raw) -> Dialogue:
+    pieces = each_of(raw, "data", _piece)
     text = "".join(text for text, _ in pieces).strip()
     slots = tuple((slot.lower(), text.strip()) for text, slot in pieces if slot)
     return Dialogue((Turn("user", text, slots=slots, intents=(intent,)),), identifier)
 
 
-def _piece(raw: Any) -> tuple[str, str]:  # noqa: ANN401
-    return field(raw, "text", str), field(raw, "entity", str) if "entity" in raw else ""
+def _piece(raw: Raw) -> tuple[str, str]:
+    return field(raw, "text", str), optional(raw, "entity", str)
 
 
 CORPORA = (Corpus("snips", _FILES, _records, _dialogue, _SOURCE, "CC0 1.0", "permissive", kind="utterances"),)

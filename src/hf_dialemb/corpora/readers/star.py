@@ -17,15 +17,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
-from ..corpus import SPLITS, Corpus
-from ..records import convert_each, field, hashed_split, one_of
-from ..source.files import Source
+from ..corpus import SPLITS, Corpus, Records, Source
+from ..records import Raw, convert_each, each_of, field, hashed_split, one_of, optional
 from ..source.parsing import read_json
-from ..source.splits import Records
 
 _SOURCE = "https://github.com/RasaHQ/STAR"
 _DIALOGUES = "dialogues/*.json"
@@ -42,24 +39,24 @@ def _records(source: Source, split: str) -> Records:
                 yield name, raw
 
 
-def _is_silent(raw: Any) -> bool:  # noqa: ANN401
+def _is_silent(raw: Raw) -> bool:
     try:
         return not _said(raw)
     except InputError:
         return False
 
 
-def _said(raw: Any) -> list[tuple[str, Any]]:  # noqa: ANN401
+def _said(raw: Raw) -> list[tuple[str, Raw]]:
     """The events that are utterances, each with its role."""
-    events = convert_each(field(raw, "Events", list), "Events", _event)
+    events = each_of(raw, "Events", _event)
     return [(_ROLES[agent], event) for agent, action, event in events if agent in _ROLES and action in _SAID]
 
 
-def _event(raw: Any) -> tuple[str, str, Any]:  # noqa: ANN401
+def _event(raw: Raw) -> tuple[str, str, Raw]:
     return one_of(raw, "Agent", _AGENTS), field(raw, "Action", str), raw
 
 
-def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+def _dialogue(raw: Raw) -> Dialogue:
     turns = list(convert_each(_said(raw), "utterances", _turn))
     scenario = field(raw, "Scenario", dict)
     capabilities = field(scenario, "WizardCapabilities", list)
@@ -72,19 +69,17 @@ def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
     return Dialogue(tuple(turns), identifier, _domains(scenario))
 
 
-def _turn(spoken: tuple[str, Any]) -> Turn:
-    role, raw = spoken
-    label = field(raw, "ActionLabel", str) if "ActionLabel" in raw else ""
+def _turn(role: str, raw: Raw) -> Turn:
+    label = optional(raw, "ActionLabel", str)
     return Turn(role, field(raw, "Text", str), (label.lower(),) if label else ())
 
 
-def _domains(scenario: Any) -> tuple[str, ...]:  # noqa: ANN401
+def _domains(scenario: Raw) -> tuple[str, ...]:
     named = [name for name in field(scenario, "Domains", list) if name is not None]
     for name in named:
         if not isinstance(name, str):
-            raise InputError(
-                f"field Domains: got {type(name).__name__} in the list, expected strings or null; repair the record"
-            )
+            got = type(name).__name__
+            raise InputError(f"field Domains: got {got} in the list, expected strings or null; repair the record")
     return tuple(named)
 
 

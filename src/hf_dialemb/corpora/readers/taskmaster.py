@@ -16,15 +16,12 @@ training examples.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from ...models.dialogue import Dialogue, Turn
-from ..corpus import SPLITS, Corpus
-from ..records import field, hashed_split, one_of
-from ..source.files import Source
-from ..source.parsing import json_list, read_json, text_lines
-from ..source.splits import Files, Reading, Records, hashed_by, out_of_all
-from .turns import Slots, exchanges_of
+from ..corpus import SPLITS, Corpus, Files, Reading, Records, Source
+from ..records import Raw, Slots, each_of, field, flattened, hashed_split, one_of, optional
+from ..source.parsing import hashed_by, json_list, out_of_all, read_json, text_lines, without_empty
 
 _FIRST = ("TM-1-2019/self-dialogs.json", "TM-1-2019/woz-dialogs.json")
 _SAMPLE = "TM-1-2019/sample.json"
@@ -39,7 +36,7 @@ _STATUS = ("accept", "reject")
 _CALL = "api_call"
 
 
-def slots_of(segments: list[Any], *, prefixed: bool) -> Slots:
+def slots_of(segments: list[Raw], *, prefixed: bool) -> Slots:
     """Reads the slots of annotated stretches of text."""
     slots: dict[tuple[str, str], None] = {}
     for segment in segments:
@@ -69,67 +66,50 @@ def _first_records(source: Source, split: str) -> Records:
 
 
 def _first_files(source: Source) -> Records:
-    found = False
     for pattern in _FIRST:
-        for record in json_list(source, pattern):
-            found = True
-            yield record
-    if not found:
+        yield from json_list(source, pattern)
+    if not any(map(source.holds, _FIRST)):
         for name, stream in source.files(_SAMPLE):
             yield name, read_json(name, stream)
 
 
 def _second_records(source: Source, split: str) -> Records:
     for place, raw in _hashed(_SECOND)(source, split):
-        yield place, (place.rpartition(": record ")[0].rpartition("/")[2].removesuffix(".json"), raw)
+        yield place, (raw, place.rpartition(": record ")[0].rpartition("/")[2].removesuffix(".json"))
 
 
 def _hashed(pattern: str) -> Reading:
-    return _with_turns(out_of_all(json_list, pattern, hashed_by("conversation_id")))
+    return without_empty("utterances", out_of_all(json_list, pattern, hashed_by("conversation_id")))
 
 
-def _with_turns(records: Reading) -> Reading:
-    def talking(source: Source, split: str) -> Records:
-        for place, raw in records(source, split):
-            if not isinstance(raw, dict) or raw.get("utterances") != []:
-                yield place, raw
-
-    return talking
+def _first_dialogue(raw: Raw) -> Dialogue:
+    return _dialogue(raw, field(raw, "instruction_id", str).partition("-")[0])
 
 
-def _first_dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
-    return _dialogue(raw, field(raw, "instruction_id", str).partition("-")[0], prefixed=True)
-
-
-def _second_dialogue(record: tuple[str, Any]) -> Dialogue:
-    domain, raw = record
-    return _dialogue(raw, domain, prefixed=True)
-
-
-def _later_dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+def _later_dialogue(raw: Raw) -> Dialogue:
     return _dialogue(raw, field(raw, "vertical", str), prefixed=False)
 
 
-def _dialogue(raw: Any, domain: str, *, prefixed: bool) -> Dialogue:  # noqa: ANN401
-    turns = exchanges_of(raw, "utterances", lambda utterance: _turns(utterance, prefixed=prefixed))
+def _dialogue(raw: Raw, domain: str, *, prefixed: bool = True) -> Dialogue:
+    turns = flattened(each_of(raw, "utterances", partial(_turns, prefixed=prefixed)))
     return Dialogue(turns, field(raw, "conversation_id", str), (domain,))
 
 
-def _turns(raw: Any, *, prefixed: bool) -> list[Turn]:  # noqa: ANN401
+def _turns(raw: Raw, *, prefixed: bool) -> list[Turn]:
     text = field(raw, "text", str)
     if text == _NOT_SAID:
         return []
-    slots = slots_of(field(raw, "segments", list), prefixed=prefixed) if "segments" in raw else ()
+    slots = slots_of(optional(raw, "segments", list), prefixed=prefixed)
     calls = [
         field(annotation, "value", str)
-        for annotation in (field(raw, "annotations", list) if "annotations" in raw else [])
+        for annotation in optional(raw, "annotations", list)
         if field(annotation, "name", str) == _CALL
     ]
     acts = ("inform",) if slots else ()
     return [Turn(_ROLES[one_of(raw, "speaker", _ROLES)], text, acts, slots, tuple(dict.fromkeys(calls)))]
 
 
-def _corpus(number: int, files: Files, records: Reading, convert: Any, **more: Any) -> Corpus:  # noqa: ANN401
+def _corpus(number: int, files: Files, records: Reading, convert: Raw, **more: Raw) -> Corpus:
     source, name = "https://github.com/google-research-datasets/Taskmaster", f"taskmaster{number}"
     return Corpus(name, files, records, convert, source, "CC BY 4.0", "permissive", folder="taskmaster", **more)
 
@@ -138,9 +118,10 @@ def _of_files(pattern: str) -> Files:
     return dict.fromkeys(SPLITS, (pattern,))
 
 
+_FIRST_READING = (_FIRST_FILES, without_empty("utterances", _first_records), _first_dialogue)
 CORPORA = (
-    _corpus(1, _FIRST_FILES, _with_turns(_first_records), _first_dialogue, extract="the sample of one dialogue"),
-    _corpus(2, _of_files(_SECOND), _second_records, _second_dialogue, real=False),
+    _corpus(1, *_FIRST_READING, extract="the sample of one dialogue"),
+    _corpus(2, _of_files(_SECOND), _second_records, _dialogue, real=False),
     _corpus(3, _of_files(_THIRD), _hashed(_THIRD), _later_dialogue, real=False),
     _corpus(4, _of_files(_FOURTH), _hashed(_FOURTH), _later_dialogue, extract="710 of the 6,500 dialogues"),
 )

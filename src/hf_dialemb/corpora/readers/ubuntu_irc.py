@@ -14,15 +14,12 @@ read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from itertools import groupby
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
-from ..corpus import SPLITS, Corpus
-from ..source.files import Source
+from ..corpus import SPLITS, Corpus, Records, Source
 from ..source.parsing import text_lines
-from ..source.splits import Records
 
 _SOURCE = "https://github.com/jkkummerfeld/irc-disentanglement"
 _LINKS, _MESSAGES = ".annotation.txt", ".ascii.txt"
@@ -30,8 +27,6 @@ _FILES = {split: (f"{split}/*{_LINKS}", f"{split}/*{_MESSAGES}") for split in SP
 _MESSAGE = re.compile(r"\[\d\d:\d\d\] (?:<([^>]+)>| \* (\S+)) +(.*\S)")
 _LINK = re.compile(r"(\d{1,9}) (\d{1,9}) -\s*", re.ASCII)
 _FEWEST_MESSAGES = 3
-
-_Conversation = tuple[str, list[tuple[str, str]]]  # an id, and the nick and text of each message
 
 
 def _records(source: Source, split: str) -> Records:
@@ -65,21 +60,16 @@ def _link(place: str, text: str) -> tuple[int, int]:
 
 
 def _conversations(name: str, log: str, lines: list[str], replies: list[tuple[int, int]]) -> Records:
+    import networkx
+
     last = max((max(link) for link in replies), default=0)
     if last >= len(lines):
         raise InputError(f"{name}: got {len(lines)} messages, expected message {last} too; get the file again")
-    for numbers in _components(replies):
+    for numbers in sorted(map(sorted, networkx.connected_components(networkx.Graph(replies)))):
         spoken = [_spoken(name, number, lines[number]) for number in numbers]
         messages = [message for message in spoken if message is not None]
         if len(messages) >= _FEWEST_MESSAGES and len({nick for nick, _ in messages}) == 2:
             yield f"{name}:{numbers[0] + 1}", (f"{log}/{numbers[0]}", messages)
-
-
-def _components(links: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """The connected components of a graph: the sorted numbers of each, ordered by their first."""
-    import networkx
-
-    return sorted(sorted(numbers) for numbers in networkx.connected_components(networkx.Graph(links)))
 
 
 def _spoken(name: str, number: int, line: str) -> tuple[str, str] | None:
@@ -91,8 +81,7 @@ def _spoken(name: str, number: int, line: str) -> tuple[str, str] | None:
     raise InputError(f"{name}:{number + 1}: got {line[:40]!r}, expected '[HH:MM] <nick> text'; get the file again")
 
 
-def _dialogue(conversation: _Conversation) -> Dialogue:
-    identifier, messages = conversation
+def _dialogue(identifier: str, messages: list[tuple[str, str]]) -> Dialogue:
     opener = messages[0][0]
     turns = tuple(Turn("user" if nick == opener else "assistant", text) for nick, text in messages)
     return Dialogue(turns, identifier)

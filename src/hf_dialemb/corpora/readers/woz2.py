@@ -12,42 +12,35 @@ calls begin with the system's greeting, which the first turn of many callers onl
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import Corpus
-from ..records import convert_each, field, strings
-from ..source.parsing import json_list
-from ..source.splits import split_files, with_split
-from .turns import Label, labelled
+from ..records import Label, Raw, convert_each, each_of, field, flattened, labelled, strings
+from ..source.parsing import json_list, split_files, with_split
 
 _PARTS = {"train": "train", "dev": "validate", "test": "test"}
-_DOMAINS = ("restaurant",)
 _REQUEST = "request"
 
 
-def _dialogue(record: tuple[str, Any]) -> Dialogue:
-    split, raw = record  # DSTC2 numbers its dialogues from 0 in every file
-    exchanges = convert_each(list(enumerate(field(raw, "dialogue", list))), "dialogue", _exchange)
-    identifier = f"{split}/{field(raw, 'dialogue_idx', int)}"
-    return Dialogue(tuple(turn for turns in exchanges for turn in turns), identifier, _DOMAINS)
+def _dialogue(split: str, raw: Raw) -> Dialogue:
+    exchanges = convert_each(enumerate(field(raw, "dialogue", list)), "dialogue", _exchange)
+    identifier = f"{split}/{field(raw, 'dialogue_idx', int)}"  # DSTC2 numbers its dialogues from 0 in every file
+    return Dialogue(flattened(exchanges), identifier, ("restaurant",))
 
 
-def _exchange(numbered: tuple[int, Any]) -> list[Turn]:
-    index, raw = numbered
+def _exchange(index: int, raw: Raw) -> list[Turn]:
     said = field(raw, "system_transcript", str)
-    acts = convert_each(field(raw, "system_acts", list), "system_acts", _system_label)
+    acts = each_of(raw, "system_acts", _system_label)
     turns = [labelled("assistant", said, acts)] if index or said else []
-    labels = convert_each(field(raw, "turn_label", list), "turn_label", _user_label)
+    labels = each_of(raw, "turn_label", _user_label)
     return [*turns, labelled("user", field(raw, "transcript", str), labels)]
 
 
-def _user_label(raw: Any) -> Label:  # noqa: ANN401
+def _user_label(raw: Raw) -> Label:
     slot, value = strings(raw, 2)
     return (_REQUEST, value, "") if slot == _REQUEST else ("inform", slot, value)
 
 
-def _system_label(raw: Any) -> Label:  # noqa: ANN401
+def _system_label(raw: Raw) -> Label:
     if isinstance(raw, str):
         return _REQUEST, raw, ""
     slot, value = strings(raw, 2)

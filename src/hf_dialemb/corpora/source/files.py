@@ -63,6 +63,10 @@ class Source:
         except BROKEN as error:
             raise damaged(str(self.path), error) from None
 
+    def holds(self, pattern: str) -> bool:
+        """Says whether there is such a file."""
+        return any(True for _ in self.files(pattern))
+
     def _folder_files(self, pattern: str) -> Iterator[tuple[str, io.BufferedReader]]:
         found: dict[str, Path] = {}
         for path in files_within(self.path):

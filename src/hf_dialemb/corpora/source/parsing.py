@@ -1,16 +1,17 @@
-"""Records out of the files of corpora: JSON, tables and lines, each with its place, read piece by piece."""
+"""Records out of the files of corpora: JSON, tables and lines, each with its place, read piece by piece, by split."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, zip_longest
 from typing import IO, Any
 
 from ...models.errors import InputError
-from .files import Source
+from ..corpus import Files, Reading, Records, Source
+from ..records import hashed_split
 from .json_stream import GET_AGAIN, JsonStream, check_encodable
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -133,3 +134,52 @@ def _check_columns(name: str, header: Sequence[str], columns: Sequence[str]) -> 
         if column not in header:
             found = ", ".join(" ".join(column.split())[:40] for column in header[:20])
             raise InputError(f"{name}:1: column {column} is missing (found: {found}); get the file again")
+
+
+def split_files(read: Callable[..., Records], files: Files, **options: Any) -> Reading:  # noqa: ANN401
+    """Reads the files that each split has; where there are several patterns, the first."""
+    return lambda source, split: read(source, files[split][0], **options)
+
+
+def out_of_all(read: Callable[..., Records], pattern: str, split_of: Callable[[Any], str]) -> Reading:
+    """Reads files that hold every split; a malformed record of no split, "", is told whichever split is read."""
+    return lambda source, split: (each for each in read(source, pattern) if split_of(each[1]) in (split, ""))
+
+
+def hashed_by(name: str) -> Callable[[Any], str]:
+    """Lets a hash of the field that is the id decide, where there is no official split."""
+    return lambda raw: hashed_split(str(raw.get(name)) if isinstance(raw, dict) else "")
+
+
+def named_by(name: str, splits: Mapping[str, str]) -> Callable[[Any], str]:
+    """Lets a field decide that says the split, in words of its own."""
+    return lambda raw: splits.get(str(raw.get(name)), "") if isinstance(raw, dict) else ""
+
+
+def without_empty(name: str, records: Reading) -> Reading:
+    """Leaves out the records whose list of turns, the field `name`, is empty: nothing was said there."""
+    return lambda source, split: (
+        each for each in records(source, split) if not isinstance(each[1], dict) or each[1].get(name) != []
+    )
+
+
+def with_split(records: Reading) -> Reading:
+    """Puts the split before each record, where ids repeat between the splits."""
+    return lambda source, split: ((place, (split, raw)) for place, raw in records(source, split))
+
+
+def numbered(records: Reading) -> Reading:
+    """Puts an id such as ``train/0`` before each record, where the files have none."""
+
+    def named(source: Source, split: str) -> Records:
+        for number, (place, raw) in enumerate(records(source, split)):
+            yield place, (f"{split}/{number}", raw)
+
+    return named
+
+
+def grouped(rows: Iterable[tuple[str, Any]], key: Callable[[tuple[str, Any]], Any]) -> Records:
+    """Puts rows together that follow each other and have one key; the place is that of the first."""
+    for _, group in groupby(rows, key):
+        placed = list(group)
+        yield placed[0][0], [row for _, row in placed]

@@ -12,11 +12,9 @@ from __future__ import annotations
 
 from ....models.dialogue import Dialogue, Turn
 from ....models.errors import InputError
-from ...corpus import SPLITS, Corpus
+from ...corpus import SPLITS, Corpus, Records, Source
 from ...records import hashed_split
-from ...source.files import Source
 from ...source.parsing import text_lines
-from ...source.splits import Records
 
 _SOURCE = "https://jmcauley.ucsd.edu/data/amazon/qa/"
 _FILE = "amazonqa.txt"
@@ -30,8 +28,7 @@ def _records(source: Source, split: str) -> Records:
             yield place, (f"{split}/{number}", line)
 
 
-def _dialogue(record: tuple[str, str]) -> Dialogue:
-    identifier, line = record
+def _dialogue(identifier: str, line: str) -> Dialogue:
     question, tab, rest = line.partition("\t")
     if not tab:
         raise InputError("got one cell, expected a question, a tab and an answer; repair the line")

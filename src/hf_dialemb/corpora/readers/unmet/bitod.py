@@ -10,14 +10,10 @@ gives an intent and no act. The labels of a dialogue are the domains of the inte
 
 from __future__ import annotations
 
-from typing import Any
-
 from ....models.dialogue import Dialogue, Turn
 from ...corpus import Corpus
-from ...records import field, one_of
-from ...source.parsing import json_members
-from ...source.splits import split_files
-from ..turns import Slots, distinct, exchanges_of
+from ...records import Raw, Slots, distinct, each_of, field, flattened, one_of
+from ...source.parsing import json_members, split_files
 
 _SOURCE = "https://github.com/HLTCHKUST/BiToD"
 _FILES = {"train": ("en_train.json",), "dev": ("en_valid.json",), "test": ("en_test.json",)}
@@ -25,7 +21,7 @@ _ROLES = {"User": "user", "Wizard": "assistant", "KnowledgeBase": ""}
 _NO_DOMAIN = ("", "chat")
 
 
-def labels_of(actions: list[Any]) -> tuple[tuple[str, ...], Slots, tuple[str, ...]]:
+def labels_of(actions: list[Raw]) -> tuple[tuple[str, ...], Slots, tuple[str, ...]]:
     """Reads the labels of what is said."""
     acts, slots, intents = [], [], []
     for action in actions:
@@ -46,15 +42,14 @@ def domain_of(intent: str) -> tuple[str, ...]:
     return () if domain in _NO_DOMAIN else (domain,)
 
 
-def _dialogue(record: tuple[str, Any]) -> Dialogue:
-    identifier, raw = record
-    turns = exchanges_of(raw, "Events", _turns)
+def _dialogue(identifier: str, raw: Raw) -> Dialogue:
+    turns = flattened(each_of(raw, "Events", _turns))
     intents = [field(event, "active_intent", str) for event in raw["Events"] if "active_intent" in event]
-    domains = dict.fromkeys(domain for intent in intents for domain in domain_of(intent))
+    domains = dict.fromkeys(flattened(map(domain_of, intents)))
     return Dialogue(turns, identifier, tuple(domains))
 
 
-def _turns(event: Any) -> list[Turn]:  # noqa: ANN401
+def _turns(event: Raw) -> list[Turn]:
     role = _ROLES[one_of(event, "Agent", _ROLES)]
     if not role or "Text" not in event:
         return []

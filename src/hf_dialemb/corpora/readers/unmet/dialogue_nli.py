@@ -7,14 +7,10 @@ as well. The label is ``positive``, ``neutral`` or ``negative``. The verified pa
 
 from __future__ import annotations
 
-from typing import Any
-
-from ...corpus import SPLITS, Corpus
+from ...corpus import SPLITS, Corpus, Records, Source
 from ...examples import SentencePair
-from ...records import field
-from ...source.files import Source
-from ...source.parsing import json_lines, json_list
-from ...source.splits import Records, numbered
+from ...records import Raw, field
+from ...source.parsing import json_lines, json_list, numbered
 
 _SOURCE = "https://wellecks.github.io/dialogue_nli/"
 _FILES = {split: (f"dialogue_nli_{split}.jsonl",) for split in SPLITS}
@@ -28,12 +24,10 @@ def _records(source: Source, split: str) -> Records:
     return (json_list if starts == [b"["] else json_lines)(source, pattern)
 
 
-def _pair(record: tuple[str, Any]) -> SentencePair:
-    identifier, raw = record
+def _pair(identifier: str, raw: Raw) -> SentencePair:
     sentences = field(raw, "sentence1", str), field(raw, "sentence2", str)
     return SentencePair(*sentences, label=field(raw, "label", str), id=identifier)
 
 
-CORPORA = (
-    Corpus("dialogue_nli", _FILES, _records, _pair, _SOURCE, "none stated", "research", "sentence-pairs", real=False),
-)
+_READING = (_FILES, _records, _pair)
+CORPORA = (Corpus("dialogue_nli", *_READING, _SOURCE, "none stated", "research", "sentence-pairs", real=False),)

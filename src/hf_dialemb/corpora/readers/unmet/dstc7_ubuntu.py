@@ -9,17 +9,12 @@ participant_1, who asks, is the user. Candidates keep their order; correct ones 
 
 from __future__ import annotations
 
-from typing import Any
-
 from ....models.dialogue import Turn
 from ....models.errors import InputError
-from ...corpus import SPLITS, Corpus
+from ...corpus import SPLITS, Corpus, Records, Source
 from ...examples import ResponseSelection
-from ...records import convert_each, field, one_of
-from ...source.files import Source
+from ...records import Raw, each_of, field, one_of
 from ...source.parsing import json_list, text_lines
-from ...source.splits import Records
-from ..turns import turns_of
 
 _SOURCE, _LICENCE = "https://github.com/IBM/dstc-noesis", "none stated for the data (the repository is MIT)"
 _ANSWERS = "ubuntu_responses_subtask_1.tsv"
@@ -41,13 +36,12 @@ def _records(source: Source, split: str) -> Records:
         yield place, (split, raw, answers)
 
 
-def _selection(record: tuple[str, Any, dict[str, list[str]]]) -> ResponseSelection:
-    split, raw, answers = record
+def _selection(split: str, raw: Raw, answers: dict[str, list[str]]) -> ResponseSelection:
     example = str(field(raw, "example-id", int))
-    context = turns_of(raw, "messages-so-far", _turn)
-    candidates = convert_each(field(raw, "options-for-next", list), "options-for-next", _candidate)
+    context = each_of(raw, "messages-so-far", _turn)
+    candidates = each_of(raw, "options-for-next", _candidate)
     if _INLINE in raw or split != "test":
-        found = convert_each(field(raw, _INLINE, list), _INLINE, lambda answer: field(answer, "candidate-id", str))
+        found = each_of(raw, _INLINE, lambda answer: field(answer, "candidate-id", str))
     elif example in answers:
         found = tuple(answers[example])
     else:
@@ -59,11 +53,11 @@ def _selection(record: tuple[str, Any, dict[str, list[str]]]) -> ResponseSelecti
     return ResponseSelection(context, tuple(text for _, text in candidates), correct, f"{split}/{example}")
 
 
-def _turn(raw: Any) -> Turn:  # noqa: ANN401
+def _turn(raw: Raw) -> Turn:
     return Turn(_ROLES[one_of(raw, "speaker", _ROLES)], field(raw, "utterance", str))
 
 
-def _candidate(raw: Any) -> tuple[str, str]:  # noqa: ANN401
+def _candidate(raw: Raw) -> tuple[str, str]:
     return field(raw, "candidate-id", str), field(raw, "utterance", str)
 
 

@@ -10,14 +10,10 @@ Arguments of acts that only point to frames (``ref``, ``id``, ``read``, ``write`
 
 from __future__ import annotations
 
-from typing import Any
-
 from ....models.dialogue import Dialogue, Turn
 from ...corpus import SPLITS, Corpus
-from ...records import field, one_of
-from ...source.parsing import json_list
-from ...source.splits import hashed_by, out_of_all
-from ..turns import distinct, turns_of
+from ...records import Raw, distinct, each_of, field, one_of
+from ...source.parsing import hashed_by, json_list, out_of_all
 
 _SOURCE = "https://www.microsoft.com/en-us/research/project/frames-dataset"
 _LICENCE = "terms of its own; may not be passed on"
@@ -27,11 +23,11 @@ _ROLES = {"user": "user", "wizard": "assistant"}
 _POINTERS = ("ref", "id", "read", "write")
 
 
-def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
-    return Dialogue(turns_of(raw, "turns", _turn), field(raw, "id", str), ("travel",))
+def _dialogue(raw: Raw) -> Dialogue:
+    return Dialogue(each_of(raw, "turns", _turn), field(raw, "id", str), ("travel",))
 
 
-def _turn(raw: Any) -> Turn:  # noqa: ANN401
+def _turn(raw: Raw) -> Turn:
     role = _ROLES[one_of(raw, "author", _ROLES)]
     acts, arguments = [], []
     for act in field(field(raw, "labels", dict), "acts", list):

@@ -12,14 +12,10 @@ present.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ....models.dialogue import Dialogue, Turn
-from ...corpus import SPLITS, Corpus
-from ...records import convert_each, field, hashed_split, names
-from ...source.files import Source
+from ...corpus import SPLITS, Corpus, Records, Source
+from ...records import Raw, convert_each, field, hashed_split, names
 from ...source.parsing import json_lines
-from ...source.splits import Records
 
 _SOURCE = "https://www.microsoft.com/en-us/research/project/metalwoz"
 _LICENCE = "Microsoft Research Data License Agreement"
@@ -35,11 +31,11 @@ def _records(source: Source, split: str) -> Records:
             yield place, raw
 
 
-def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
+def _dialogue(raw: Raw) -> Dialogue:
     spoken = [("user" if index % 2 else "assistant", text) for index, text in enumerate(names(raw, "turns"))]
     if spoken and spoken[0][1] == _GREETING:
         spoken = spoken[1:]
-    turns = convert_each(spoken, "turns", lambda turn: Turn(*turn))
+    turns = convert_each(spoken, "turns", Turn)
     return Dialogue(turns, field(raw, "id", str), (field(raw, "domain", str),))
 
 

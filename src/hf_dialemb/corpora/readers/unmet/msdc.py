@@ -13,15 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
 
 from ....models.dialogue import Dialogue, Turn
 from ....models.errors import InputError
-from ...corpus import SPLITS, Corpus
-from ...records import convert_each, field, hashed_split, one_of
-from ...source.files import Source
-from ...source.parsing import table_rows
-from ...source.splits import Records, grouped
+from ...corpus import SPLITS, Corpus, Records, Source
+from ...records import Raw, convert_each, field, hashed_split, one_of
+from ...source.parsing import grouped, table_rows
 
 _SOURCE, _LICENCE = "https://github.com/xiul-msr/e2e_dialog_challenge", "terms of its own; may not be passed on"
 _MESSAGES = "*_all.tsv"
@@ -31,12 +28,6 @@ _ROLES = {"user": "user", "agent": "assistant"}
 _ACT = re.compile(r"\W*(\w+)\s*\((.*)", re.DOTALL)
 _SLOT = re.compile(r"\w+")
 _MOST_DIGITS = 18
-
-
-class _Session(NamedTuple):
-    domain: str
-    identifier: str
-    rows: list[dict[str, str]]
 
 
 def labels_of(cells: Iterable[str]) -> tuple[list[str], list[tuple[str, str]]]:
@@ -70,14 +61,14 @@ def _records(source: Source, split: str) -> Records:
         domain = place.rpartition(":")[0].replace(":", "/").rpartition("/")[2].partition("_")[0]
         identifier = session[0][_SESSION].strip()
         if identifier != _SESSION and split == hashed_split(f"{domain}/{identifier}"):
-            yield place, _Session(domain, identifier, session)
+            yield place, (domain, identifier, session)
 
 
-def _dialogue(session: _Session) -> Dialogue:
-    if not session.identifier:
+def _dialogue(domain: str, identifier: str, rows: list[dict[str, str]]) -> Dialogue:
+    if not identifier:
         raise InputError(f"field {_SESSION}: got an empty cell, expected the session's number; repair the row")
-    rows = sorted(session.rows, key=_number)
-    return Dialogue(convert_each(rows, "messages", _turn), f"{session.domain}/{session.identifier}", (session.domain,))
+    turns = convert_each(sorted(rows, key=_number), "messages", _turn)
+    return Dialogue(turns, f"{domain}/{identifier}", (domain,))
 
 
 def _number(row: dict[str, str]) -> int:
@@ -87,7 +78,7 @@ def _number(row: dict[str, str]) -> int:
     return int(cell)
 
 
-def _turn(row: Any) -> Turn:  # noqa: ANN401
+def _turn(row: Raw) -> Turn:
     role = _ROLES[one_of(row, _SPEAKER, _ROLES)]
     text = field(row, _TEXT, str).strip()
     if len(text) > 1 and text[0] == text[-1] == '"':

@@ -12,16 +12,11 @@ versions; SNG01862 was taken out of this one.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ....models.dialogue import Dialogue, Turn
-from ...corpus import SPLITS, Corpus
-from ...records import field, names, one_of
-from ...source.files import Source
+from ...corpus import SPLITS, Corpus, Records, Source
+from ...records import Raw, each_of, field, names, one_of
 from ...source.parsing import json_list
-from ...source.splits import Records
 from ..multiwoz import acts_by_turn, identifier, labels, separate_acts
-from ..turns import turns_of
 
 _SOURCE = "https://github.com/budzianowski/multiwoz/tree/master/data/MultiWOZ_2.2"
 _ACTS = "dialog_acts.json"
@@ -38,11 +33,10 @@ def _records(source: Source, split: str) -> Records:
         yield place, (raw, acts.get(identifier(key)) if isinstance(key, str) else None)
 
 
-def _dialogue(record: tuple[Any, str | None]) -> Dialogue:
-    raw, text = record
+def _dialogue(raw: Raw, text: str | None) -> Dialogue:
     acts, state = acts_by_turn(_ACTS, text), _State()
 
-    def turn(spoken: Any) -> Turn:  # noqa: ANN401
+    def turn(spoken: Raw) -> Turn:
         nonlocal state
         role = _ROLES[one_of(spoken, "speaker", _ROLES)]
         utterance = field(spoken, "utterance", str)
@@ -58,19 +52,15 @@ def _dialogue(record: tuple[Any, str | None]) -> Dialogue:
         slots += tuple((_slot(name), "") for name in requested)
         return Turn(role, utterance, tuple(dict.fromkeys((*shown, *done))), slots, intents)
 
-    turns = turns_of(raw, "turns", turn)
+    turns = each_of(raw, "turns", turn)
     return Dialogue(turns, identifier(field(raw, "dialogue_id", str)), names(raw, "services"))
 
 
-def _user_frames(frames: list[Any]) -> tuple[_State, tuple[str, ...], tuple[str, ...]]:
+def _user_frames(frames: list[Raw]) -> tuple[_State, tuple[str, ...], tuple[str, ...]]:
     """Puts the frames of all services together: the values of slots, the requested slots, the intents."""
     states = [field(frame, "state", dict) for frame in frames]
-    slots = {
-        name: names(values, name)
-        for state in states
-        for values in [field(state, "slot_values", dict)]
-        for name in values
-    }
+    values = [field(state, "slot_values", dict) for state in states]
+    slots = {name: names(each, name) for each in values for name in each}
     requested = dict.fromkeys(name for state in states for name in names(state, "requested_slots"))
     intents = dict.fromkeys(field(state, "active_intent", str) for state in states)
     return slots, tuple(requested), tuple(intent for intent in intents if intent != _NO_INTENT)

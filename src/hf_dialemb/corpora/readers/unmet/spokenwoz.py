@@ -10,14 +10,12 @@ as ``backchannel`` stay; whoever wants flows leaves them out there.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
-from ....models.dialogue import Dialogue, Turn
-from ...corpus import Corpus
-from ...records import one_of
-from ...source.files import Source
+from ....models.dialogue import Turn
+from ...corpus import Corpus, Records, Source
+from ...records import Raw, one_of
 from ...source.parsing import json_members
-from ...source.splits import Records
 from ..multiwoz import goal_and_log, members_of_split, text_and_acts
 
 _SOURCE = "https://spokenwoz.github.io/SpokenWOZ-github.io"
@@ -33,13 +31,9 @@ def _records(source: Source, split: str) -> Records:
     return members_of_split(source, split, _TRAIN_DEV, {"dev": _DEV_IDS})
 
 
-def _dialogue(record: tuple[str, Any]) -> Dialogue:
-    return goal_and_log(*record, _turn)
+def _turn(_: str, raw: Raw) -> Turn:
+    return text_and_acts(_ROLES[one_of(raw, "tag", _ROLES)], raw)
 
 
-def _turn(spoken: tuple[str, Any]) -> Turn:
-    _, raw = spoken
-    return text_and_acts((_ROLES[one_of(raw, "tag", _ROLES)], raw))
-
-
-CORPORA = (Corpus("spokenwoz", _FILES, _records, _dialogue, _SOURCE, "CC BY-NC 4.0", "research", real=False),)
+_READING = (_FILES, _records, partial(goal_and_log, turn=_turn))
+CORPORA = (Corpus("spokenwoz", *_READING, _SOURCE, "CC BY-NC 4.0", "research", real=False),)

@@ -13,12 +13,10 @@ from __future__ import annotations
 
 from ....models.dialogue import Turn
 from ....models.errors import InputError
-from ...corpus import Corpus
+from ...corpus import Corpus, Records, Source
 from ...examples import ResponseSelection
 from ...records import field, one_of
-from ...source.files import Source
-from ...source.parsing import table_rows
-from ...source.splits import Records, numbered
+from ...source.parsing import numbered, table_rows
 
 _SOURCE = "https://github.com/rkadlec/ubuntu-ranking-dataset-creator"
 _FILES = {"train": ("train.csv",), "dev": ("valid.csv",), "test": ("test.csv",)}
@@ -35,8 +33,7 @@ def _records(source: Source, split: str) -> Records:
     return table_rows(source, _FILES[split][0], _COLUMNS.get(split, ("Context", *_ANSWERS)))
 
 
-def _selection(record: tuple[str, dict[str, str]]) -> ResponseSelection:
-    identifier, row = record
+def _selection(identifier: str, row: dict[str, str]) -> ResponseSelection:
     if "" in row:
         raise InputError("got more cells than columns, expected one per column; repair the row")
     context = tuple(
