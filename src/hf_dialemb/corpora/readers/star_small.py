@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ...models.dialogue import Dialogue
-from ..corpus import Corpus
-from ..source.splits import Records
+from ..corpus import Corpus, Records
+
 
 SIZES = {"train": 40, "test": 20}
 """How many dialogues of each domain a split has."""
