@@ -12,10 +12,7 @@ from hf_dialemb.corpora import get_corpus, load_dialogues, load_examples, single
 from hf_dialemb.corpora.source.files import is_archive
 from hf_dialemb.models.errors import InputError
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="HF_DIALEMB_DATA does not name the corpora"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="no HF_DIALEMB_DATA")]
 
 # By corpus: dialogues and turns of every split that is at hand.
 SIZES = {
