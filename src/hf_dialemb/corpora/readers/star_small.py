@@ -15,7 +15,6 @@ from typing import Any
 from ...models.dialogue import Dialogue
 from ..corpus import Corpus, Records
 
-
 SIZES = {"train": 40, "test": 20}
 """How many dialogues of each domain a split has."""
 
