@@ -41,8 +41,8 @@ def _records(source: object, split: str) -> Iterator[tuple[str, tuple[str, str]]
         yield f"sample {identifier}", (identifier, names[index % len(names)])
 
 
-def _dialogue(record: tuple[str, str]) -> Dialogue:
-    return _Scene(*record).dialogue()
+def _dialogue(identifier: str, domain: str) -> Dialogue:
+    return _Scene(identifier, domain).dialogue()
 
 
 class _Scene:
