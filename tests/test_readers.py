@@ -1,4 +1,4 @@
-"""Facts that hold for every reader, shown on small files made by hand in the formats of the corpora."""
+"""What every reader makes of small files made by hand in its format, and which files make the splits of some."""
 
 import dataclasses
 import gzip
@@ -11,15 +11,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made_up_corpora import pack, write
+from made_up_corpora import pack, read, refused, write
 
-from hf_dialemb.corpora import CORPORA, find_source, get_corpus, load_examples
+from hf_dialemb.corpora import CORPORA, find_source, get_corpus, load_dialogues, load_examples
+from hf_dialemb.corpora.records import hashed_split
 from hf_dialemb.corpora.source.files import Source
-from hf_dialemb.models.dialogue import Dialogue
+from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
 HERE = Path(__file__).parent
 FILES, EXPECTED = HERE / "corpora_files", HERE / "corpora_expected"
+SPLITS = ("train", "dev", "test")
 NAMES = [name for name in CORPORA if name not in ("sample", "star_small")]
 LONG = "so long " * 25_000
 WRONG = [None, "", "?", " ", 0, -1.5, True, [], {}, [[]], [None], {"": None}, LONG, "\ud800"]
@@ -34,12 +36,12 @@ def as_json(item):
     return item.to_json() if isinstance(item, Dialogue) else json.loads(json.dumps(dataclasses.asdict(item)))
 
 
-def read(name, data_dir, **options):
+def every_item(name, data_dir):
     """Every item of every split; what is no item of a split, or no InputError, fails the test."""
     return [
         {"split": split, "item": as_json(item)}
         for split in get_corpus(name).splits
-        for item in load_examples(name, data_dir, split, **options)
+        for item in load_examples(name, data_dir, split)
     ]
 
 
@@ -55,7 +57,7 @@ def contents_of(folder):
 @pytest.mark.parametrize("name", NAMES)
 def test_reads_what_the_format_says(name):
     assert find_source(get_corpus(name), FILES).path == folder_of(name)
-    found = read(name, folder_of(name))
+    found = every_item(name, folder_of(name))
     assert found == expected(name)
     identifiers = [line["item"]["id"] for line in found if line["item"]["id"]]
     assert len(set(identifiers)) == len(identifiers)
@@ -66,14 +68,14 @@ def test_an_archive_and_files_packed_by_themselves_read_as_the_folder(name, tmp_
     contents = contents_of(folder_of(name))
     for suffix in ("tar.gz", "zip", "tar.xz"):
         path = pack(tmp_path / f"packed.{suffix}", contents)
-        assert read(name, path) == expected(name)
+        assert every_item(name, path) == expected(name)
     packed = {f"{file}.gz": gzip.compress(content) for file, content in contents.items()}
-    assert read(name, write(tmp_path / folder_of(name).name, packed)) == expected(name)
+    assert every_item(name, write(tmp_path / folder_of(name).name, packed)) == expected(name)
     content = path.read_bytes()
     for kept in (0.2, 0.6, 0.95):
         path.write_bytes(content[: int(kept * len(content))])
         with pytest.raises(InputError, match=r"packed\.tar\.xz.*get it again"):
-            read(name, path)
+            every_item(name, path)
 
 
 @pytest.mark.slow
@@ -151,3 +153,122 @@ def mutated_line(line, draw):
     lost, twice, blank, long, broken = [], cells[cell : cell + 1] * 2, [b""], [LONG.encode()], [b"\xc3\x28\xff"]
     lines = [separator.join([*cells[:cell], *each, *cells[cell + 1 :]]) for each in (lost, twice, blank, long, broken)]
     return draw(st.sampled_from([[], [line, line], [b""], [b'"' + line], *([each] for each in lines)]))
+
+
+def ids(folder, corpus, files, split="all"):
+    return [item.id for item in read(folder, corpus, files, split)]
+
+
+def ids_by_split(folder, corpus, files):
+    return [ids(folder, corpus, files, split) for split in SPLITS]
+
+
+def test_taskmaster1_has_an_official_split_for_some_a_hash_for_the_others_and_a_sample(tmp_path):
+    def conversation(name):
+        said = [{"speaker": "USER", "text": "Hi"}]
+        return {"conversation_id": name, "instruction_id": "auto-repair-appt-1", "utterances": said}
+
+    listed, others = [f"dlg-{n}" for n in range(9)], [f"dlg-other-{n}" for n in range(40)]
+    lists = {f"TM-1-2019/train-dev-test/{split}.csv": "".join(f"{each},\n" for each in listed[number::3])
+             for number, split in enumerate(SPLITS)}  # fmt: skip
+    sample = {"TM-1-2019/sample.json": conversation("dlg-1")}
+    assert ids(tmp_path, "taskmaster1", {**lists, **sample}, "dev") == ["dlg-1"]
+    names = {"TM-1-2019/self-dialogs.json": listed, "TM-1-2019/woz-dialogs.json": others}
+    files = {file: [conversation(each) for each in found] for file, found in names.items()}
+    for number, split in enumerate(SPLITS):
+        hashed = [each for each in others if hashed_split(each) == split]
+        assert ids(tmp_path, "taskmaster1", files, split) == [*listed[number::3], *hashed]
+
+
+def test_the_sample_of_abcd_is_read_where_the_release_is_missing(tmp_path):
+    row = {"speaker": "agent", "text": "hi", "targets": []}
+    record = {"convo_id": 2, "scenario": {"flow": "account"}, "original": [["agent", "Hi"]], "delexed": [row]}
+    assert ids(tmp_path, "abcd", {"abcd_sample.json": [record]}, "train") == ["2"]
+    content = json.dumps({"train": [{**record, "convo_id": 3}], "dev": [], "test": []})
+    assert ids(tmp_path, "abcd", {"abcd_v1.1.json.gz": gzip.compress(content.encode())}, "train") == ["3"]
+
+
+@pytest.mark.parametrize(
+    ("corpus", "ending"), [("multiwoz21", "txt"), ("multiwoz24", "json"), ("disambiguation", "txt")]
+)
+def test_lists_of_ids_make_the_splits_of_multiwoz_and_so_do_files(tmp_path, corpus, ending):
+    goal = {"hotel": {"info": {}}, "bus": {}, "message": "go", "profile": {"name": "A"}}
+    record = {"goal": goal, "log": [{"text": "hi", "metadata": {}, "dialog_act": {}}]}
+    files = {"any/data.json": dict.fromkeys(("SNG1.json", "sng2.json", "SNG3", "MUL4.JSON"), record)}
+    files |= {f"titan_903/{name}ListFile.json": "SNG1" for name in ("val", "test")}  # those of another corpus
+    files[f"any/valListFile.{ending}"] = "SNG2.json\n"
+    assert "data.json needs testListFile.* too" in refused(tmp_path, corpus, files, "train")
+    files[f"any/testListFile.{ending}"] = "SNG3.json\r\n\r\n"
+    assert ids_by_split(tmp_path, corpus, files) == [["SNG1", "MUL4"], ["SNG2"], ["SNG3"]]
+    assert {dialogue.domains for dialogue in read(tmp_path, corpus, files)} == {("hotel",)}
+    files = {f"{name}.json": {name: record} for name in ("train", "val", "test")}
+    assert ids_by_split(tmp_path / "files", "multiwoz21", files) == [["TRAIN"], ["VAL"], ["TEST"]]
+
+
+def test_the_domains_of_metalwoz_that_were_held_out_are_test(tmp_path):
+    def lines(*names):
+        return "".join(json.dumps({"id": name, "domain": "TIDE", "turns": ["Hi", "Hi"]}) + "\n" for name in names)
+
+    names, held_out = ([f"{letter}{number}" for number in range(50)] for letter in "th")
+    files = {"dialogues/TIDE_TABLE.txt": lines(*names), "dialogues/hotel.txt": lines("PMUL1")}
+    files["dstc8_metalwoz_heldout/dialogues/KITES.txt"] = lines(*held_out)
+    expected = [{name for name in names if hashed_split(name) == split} for split in SPLITS]
+    expected[2].update(held_out)
+    assert list(map(set, ids_by_split(tmp_path, "metalwoz", files))) == expected
+
+
+def test_self_dialogue_split_is_fixed_and_complete(tmp_path):
+    rows = [f"id{number:03d},W,Hi," for number in range(205)][::-1]
+    files = {"corpus/pop/batch.csv": "\n".join(["AssignmentId,WorkerId,Answer.sentence1,Reject", *rows])}
+    splits = ids_by_split(tmp_path, "self_dialogue", files)
+    assert [len(split) for split in splits] == [164, 20, 21]
+    assert len({name for split in splits for name in split}) == 205
+    assert splits[1][:4] == sorted(splits[1])[:4]
+
+
+def test_hdsa_prefers_json(tmp_path):
+    said = {"user": "[x]", "sys": "[x]", "user_orig": "u", "sys_orig": "s", "BS": {}, "act": {}}
+    files = {"dev.tsv": f"A\t0\t\tso\thi\t{[0] * 44}\n", "val_reference_nondelex.json": {"A": ["bye"]}}
+    assert ids(tmp_path, "hdsa", files, "dev") == ["A"]
+    files |= {"val.json": [{"file": "Mul1.json", "info": [said]}]}
+    assert ids(tmp_path, "hdsa", files, "dev") == ["MUL1"]
+
+
+def test_ubuntu_speakers_change_at_the_end_of_a_turn_even_an_empty_one(tmp_path):
+    said = "a __eou__ b __eou__ __eot__ __eou__ __eot__ c __eou__ __eot__ d __eot__"
+    rows = ["Context,Utterance,Label", f"{said},e __eou__ f __eou__,1", "a,b,0", "a,b,1.0", "a,b,0.0"]
+    found = read(tmp_path, "ubuntu", {"train.csv": "\n".join(rows)}, "train")
+    assert found[0].context == (Turn("user", "a"), Turn("user", "b"), Turn("user", "c"), Turn("assistant", "d"))
+    assert found[0].responses == ("e f",)
+    assert [item.correct for item in found] == [(0,), (), (0,), ()]
+
+
+def test_dstc7_answers_of_test_may_come_from_a_file_of_their_own(tmp_path):
+    options = [{"candidate-id": name, "utterance": f"say {name}"} for name in "AB"]
+    said = [{"speaker": "participant_2", "utterance": "hi"}]
+    record = {"example-id": 7, "messages-so-far": said, "options-for-next": options}
+    answers = {"ubuntu_responses_subtask_1.tsv": "6\tA\tno\n7\tB,A\tyes\n"}
+    right = "options-for-correct-answers"
+    for split, more, correct in (("test", {}, (1, 0)), ("test", {right: options[1:]}, (1,)), ("dev", {right: []}, ())):
+        files = {f"ubuntu_{split}_subtask_1.json": [record | more], **answers}
+        assert [item.correct for item in read(tmp_path, "dstc7_ubuntu", files, split)] == [correct]
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("as_lines", [False, True])
+def test_dialogue_nli_as_a_list_and_as_lines(tmp_path, as_lines, mark):
+    pairs = [{"sentence1": "i sing .", "sentence2": f"i am {n} .", "label": "neutral"} for n in range(3)]
+    content = mark + ("\n".join(map(json.dumps, pairs)) if as_lines else json.dumps(pairs, indent=1))
+    found = read(tmp_path, "dialogue_nli", {"dialogue_nli_test.jsonl": content}, "test")
+    expected = [(f"i am {n} .", "neutral", f"test/{n}") for n in range(3)]
+    assert [(pair.second, pair.label, pair.id) for pair in found] == expected
+
+
+def test_dialogstudio_reads_the_folder_of_one_dataset_and_no_labels_beyond_the_twenty(tmp_path):
+    user, system = "original user side information", "original system side information"
+    said = {"user utterance": "Hi", "system response": "Hello", user: "{ not looked at", system: {"frames": 3}}
+    silent = {"user utterance": "", "system response": "Still?", user: {}, system: {}}
+    record = {"STAR--train--1": {"original dialog info": {}, "log": [said, silent]}}
+    (found,) = load_dialogues("dialogstudio", write(tmp_path / "STAR", {"train.json": record}))
+    assert found.turns == (Turn("user", "Hi"), Turn("assistant", "Hello"), Turn("assistant", "Still?"))
+    assert found.domains == ()
