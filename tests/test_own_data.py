@@ -122,9 +122,6 @@ def test_reading_is_lazy(tmp_path, name, content):
         ("d.txt", b"A: caf\xc3\xa9\nB: caf\xe9\n", ":2: got bytes that are not UTF-8"),
         ("d.txt", "", ":1: got no turn, expected at least one"),
         ("d.txt", "A: 1\nB: 2\nC: 3\nD: 4\nE: 5\nB: 6\nF: 7\n", ":7: field role: got 'F' as speaker 6 of the dialogue"),
-        ("d.csv", "id,role,text\n\n1,user,Hi\n2,user,Hi\n1,bot,Ho\n",
-         ":5: field id: got '1', which PATH:3 has too; the rows of a dialogue must stand together: sort the file by "
-         "id, keeping the order of the turns"),
     ],
 )  # fmt: skip
 def test_what_is_malformed_is_refused_with_its_line(tmp_path, name, content, expected):
