@@ -78,7 +78,7 @@ def test_dse_keeps_backbone_and_head_which_another_method_leaves_out(dse, tiny_b
     model, tokenizer = load(tmp_path / "out")
     assert type(model) is DSEModel
     assert (model.config.max_tokens, model.config.projection_size) == (32, 8)
-    assert far(tmp_path / "out", tiny_bert, 32) < 1e-5
+    assert far(tmp_path / "out", tiny_bert, 512) < 1e-5
     head = torch.load(dse / "pytorch_model.bin", weights_only=True)
     vectors = torch.from_numpy(encode_utterances(model, tokenizer, TEXTS))
     expected = torch.relu(vectors @ head["contrast_head.0.weight"].T) @ head["contrast_head.2.weight"].T
@@ -122,7 +122,7 @@ def test_tod_bert_loses_its_language_model_head(model_class, tiny_backbones, tmp
     lines = converted("transformers", source, tmp_path / "out")
     assert any("[sys] and [usr] stay" in line and "@cls" in line for line in lines)
     assert "0 missing, 0 unexpected" in lines[-1]
-    assert far(tmp_path / "out", source, 32, ["[usr] hello [sys] there"]) < 1e-5
+    assert far(tmp_path / "out", source, 512, ["[usr] hello [sys] there"]) < 1e-5
 
 
 def sentence_model(backbone: str, folder: Path, pooling: str = "mean", *more) -> Path:
@@ -175,7 +175,7 @@ def test_weights_in_shards_are_read(source, tiny_bert, tmp_path):
     index = source / "model.safetensors.index.json"
     assert index.is_file()
     converted("transformers", source, tmp_path / "out")
-    assert far(tmp_path / "out", tiny_bert, 32) < 1e-5
+    assert far(tmp_path / "out", tiny_bert, 512) < 1e-5
     index.write_text(json.dumps({"weight_map": {"a": "../../secret.safetensors"}}))
     assert "another folder" in refusal("transformers", source, tmp_path)
 
@@ -187,7 +187,7 @@ def test_a_hub_repository_in_the_cache_is_found(tiny_bert, tmp_path, monkeypatch
     shutil.copytree(tiny_bert, cache / "snapshots" / ("0" * 40))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     converted("transformers", "someone/encoder", tmp_path / "out")
-    assert far(tmp_path / "out", tiny_bert, 32) < 1e-5
+    assert far(tmp_path / "out", tiny_bert, 512) < 1e-5
     assert str(tmp_path) not in (tmp_path / "out/config.json").read_text()
     assert "neither a folder nor on the Hub" in refusal("transformers", "someone/else", tmp_path)
 

@@ -152,7 +152,8 @@ def _training(folder: RunFolder, report: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_settings(folder: Path, run: Path, published: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     for name, value in without_places(published).items():
-        if name in settings and settings[name] != value:
+        fitted = name == "encoding_tokens" and settings.get(name) is None  # what nobody sets, the backbone decides
+        if name in settings and settings[name] != value and not fitted:
             raise InputError(
                 f"{folder}: field {name}: got {value!r}, but {RunFolder(run).settings_file} says {settings[name]!r}; "
                 "give the run that the folder was exported from, or export it again"
