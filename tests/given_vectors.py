@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from hf_dialemb.models.dialogue import Dialogue, Turn
+
 
 class Given:
     """An encoder that gives each text the vector that a function says, and remembers what it was asked."""
@@ -19,6 +21,11 @@ class Given:
 def hashed(text):
     """A random vector, the same for the same text."""
     return np.random.default_rng(list(text.encode())).normal(size=16)
+
+
+def said(*labelled):
+    """Dialogues of one utterance each, from texts and their intents."""
+    return [Dialogue((Turn("user", text, intents=tuple(intents.split())),)) for text, intents in labelled]
 
 
 def figures(found):

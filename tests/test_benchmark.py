@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from given_vectors import Given, hashed
+from given_vectors import Given, hashed, said
 from made_up_results import RUN, row
 
 from hf_dialemb import corpora
@@ -24,7 +24,6 @@ from hf_dialemb.evaluation.results.tables import latex_table, markdown_table, pa
 from hf_dialemb.evaluation.run import _write
 from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
 from hf_dialemb.evaluation.tasks.task import Problem
-from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
 FILES = Path(__file__).parent / "corpora_files"
@@ -160,10 +159,6 @@ def failing_at_snips(error):
     return vector
 
 
-def said(text, *intents):
-    return Dialogue((Turn("user", text, intents=intents),))
-
-
 @pytest.fixture
 def small(monkeypatch):
     """A paper of three problems, of which one is not at hand, with two models."""
@@ -171,7 +166,7 @@ def small(monkeypatch):
     def load(corpus, data_dir, split):
         if corpus == "hwu64":
             raise MissingFilesError(f"{corpus} is not here")
-        return [said(f"{corpus} {word} number {n}", word) for word in ("card", "loan") for n in range(12)]
+        return said(*((f"{corpus} {word} number {n}", word) for word in ("card", "loan") for n in range(12)))
 
     models = {name: Given(hashed) for name in ("one", "two", "tfidf")}
     problems = [Entry(corpus, "intent-classification") for corpus in ("banking77", "snips", "hwu64")]
@@ -281,7 +276,7 @@ def test_a_model_without_numbers_costs_the_others_no_picture(monkeypatch, tmp_pa
     monkeypatch.setattr(benchmark_pictures, "cached_encoder", lambda model, cache: models[model])
     monkeypatch.setattr(projections, "find_spec", lambda name: None)
     labels = ["card", "loan"] * 12
-    dialogues = [said(f"{label} {number}") for number, label in enumerate(labels)]
+    dialogues = said(*((f"{label} {number}", "") for number, label in enumerate(labels)))
     problem = Problem({"corpus": "mine"}, None, dialogues, labels)
     pictures = benchmark_pictures._of_items("dialog2flow", problem, list(models), tmp_path, None)
     assert [picture.title for picture in pictures if picture] == ["mine: a map", "mine: tree by one"]

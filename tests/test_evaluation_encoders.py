@@ -169,11 +169,6 @@ def test_only_models_have_weights(folders):
         assert not has_weights(spec)
 
 
-def append(path, content):
-    with path.open("ab") as stream:
-        stream.write(content)
-
-
 def test_a_fingerprint_is_of_what_decides_the_vectors(folders, tmp_path):
     folder, router = tmp_path / "copy", tmp_path / "router"
     shutil.copytree(folders["plain"], folder)
@@ -184,7 +179,7 @@ def test_a_fingerprint_is_of_what_decides_the_vectors(folders, tmp_path):
     assert first == fingerprint(str(folder))
     others = {fingerprint(f"{folder}@{words}") for words in ("cls", "utterances", "cls,utterances")}
     for file, change in (("vocab.txt", b"more"), ("config.json", b" "), ("model.safetensors", b"more")):
-        append(folder / file, change)
+        (folder / file).write_bytes((folder / file).read_bytes() + change)
         others.add(fingerprint(str(folder)))
     assert len(others | {first, fingerprint("tfidf"), fingerprint("lda")}) == 9
     for place in ("query_0_Transformer", "document_0_Transformer"):
@@ -192,7 +187,7 @@ def test_a_fingerprint_is_of_what_decides_the_vectors(folders, tmp_path):
     (router / "modules.json").write_text("[]")
     shutil.copy(folders["plain"] / "config.json", router)
     first = fingerprint(str(router))
-    append(router / "document_0_Transformer" / "model.safetensors", b"more")
+    (router / "document_0_Transformer" / "model.safetensors").write_bytes(b"more")
     assert fingerprint(str(router)) != first
 
 

@@ -7,7 +7,7 @@ from math import log
 
 import numpy as np
 import pytest
-from given_vectors import Given, figures, hashed
+from given_vectors import Given, figures, hashed, said
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import label_ranking_average_precision_score
 from sklearn.metrics.pairwise import cosine_similarity
@@ -18,13 +18,7 @@ from hf_dialemb.corpora.retrieval_sets import retrieval_queries
 from hf_dialemb.encoders.baselines import TfidfEncoder
 from hf_dialemb.evaluation.tasks import dialogue_sts, nli, semantic_retrieval
 from hf_dialemb.evaluation.tasks.task import CorpusPart
-from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
-
-
-def said(*labelled):
-    return [Dialogue((Turn("user", text, intents=tuple(intents.split())),)) for text, intents in labelled]
-
 
 VERBS, THINGS = ("book", "cancel", "find"), ("room", "train", "taxi", "table")
 WHEN = ("now", "today", "tomorrow", "on monday", "at noon", "again please")

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from given_vectors import Given, hashed
+from given_vectors import Given, hashed, said
 
 from hf_dialemb import corpora
 from hf_dialemb.cli import main
@@ -83,9 +83,8 @@ def banking(monkeypatch, tmp_path):
     """Two intents of which one word tells, with some utterances out of scope, in place of CLINC150."""
 
     def load(corpus, data_dir, split):
-        said = [(f"{split} {word} number {number}", word) for word in ("card", "loan") for number in range(12)]
-        said += [(f"{split} weather {number}", "oos") for number in range(9)]
-        return [Dialogue((Turn("user", text, intents=(intent,)),)) for text, intent in said]
+        known = [(f"{split} {word} number {number}", word) for word in ("card", "loan") for number in range(12)]
+        return said(*known, *((f"{split} weather {number}", "oos") for number in range(9)))
 
     monkeypatch.setattr(corpora, "load_dialogues", load)
     (tmp_path / "clinc150").mkdir()  # a corpus is looked for, and not read
@@ -145,10 +144,8 @@ def test_help_names_every_task(capsys):
 
 def test_tasks_of_a_file_of_ones_own(tmp_path, capsys):
     path, output = tmp_path / "mine.jsonl", tmp_path / "results.json"
-    said = [
-        Turn("user", f"{word} {n}", (act,)) for word, act in (("what", "request"), ("bye", "bye")) for n in range(15)
-    ]
-    write_jsonl([Dialogue((turn,)) for turn in said], path)
+    turns = [Turn("user", f"{act} {n}", (act,)) for act in ("request", "bye") for n in range(15)]
+    write_jsonl([Dialogue((turn,)) for turn in turns], path)
     words = ["evaluate", "--model", "tfidf", "--corpus", str(path), "--output", str(output), "--seeds", "2"]
     assert main([*words, "--task", "action-similarity"]) == 0
     assert "| F1 (1-shot) |" in capsys.readouterr().out

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from given_vectors import said
 from sklearn.metrics import f1_score
 from transformers import AutoModel, AutoTokenizer
 
@@ -185,9 +186,8 @@ def corpora(monkeypatch):
     return splits
 
 
-def said(intents, numbers) -> list[Dialogue]:
-    texts = [(intent, f"{TEXTS.get(intent, 'no')} {number}") for intent in intents for number in numbers]
-    return [Dialogue((Turn("user", text, intents=(intent,)),)) for intent, text in texts]
+def asked(intents, numbers) -> list[Dialogue]:
+    return said(*((f"{TEXTS.get(intent, 'no')} {number}", intent) for intent in intents for number in numbers))
 
 
 def task_dialogue(number: int) -> Dialogue:
@@ -216,7 +216,7 @@ def test_the_parts_of_intents_are_disjoint_and_even(random):
 
 @pytest.mark.slow
 def test_intents_are_classified_with_as_many_repeats_as_the_task_has(notes, corpora, tiny_bert):
-    corpora["train"], corpora["test"] = said([*TEXTS, "oos"], range(10)), said([*TEXTS, "oos"], range(20, 25))
+    corpora["train"], corpora["test"] = asked([*TEXTS, "oos"], range(10)), asked([*TEXTS, "oos"], range(20, 25))
     found = loaded(INTENTS).measure(SimpleNamespace(name=tiny_bert), list(range(RUNS + 2)))
     assert [(row.task, row.metric, row.setting, row.n) for row in found] == [
         ("intent-classification", "accuracy", "1-shot fine-tuned", RUNS),
@@ -239,7 +239,7 @@ def with_other_acts(turn: Turn) -> Turn:
 @pytest.mark.parametrize("task", [INTENTS, pytest.param(ACTIONS, marks=pytest.mark.slow)], ids=["intents", "acts"])
 def test_labels_of_the_test_do_not_change_the_weights(task, notes, corpora, tiny_bert):
     if task is INTENTS:
-        corpora["train"], queries = said(TEXTS, range(10)), said(TEXTS, range(20, 25))
+        corpora["train"], queries = asked(TEXTS, range(10)), asked(TEXTS, range(20, 25))
         pairs = zip(queries, [*TEXTS, *["sum"] * 12], strict=True)
         swapped = [Dialogue((replace(query.turns[0], intents=(intent,)),)) for query, intent in pairs]
     else:
