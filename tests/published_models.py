@@ -15,7 +15,7 @@ from hf_dialemb.training.arguments import parse
 
 SETTINGS = {
     "dial2vec": ["--average_with_backbone", "0.5"],
-    "dse": ["--max_tokens", "32"],
+    "dse": ["--max_tokens", "32", "--encoding_tokens", "32"],
     "dialog2flow": ["--target", "joint"],
     "dialogue_cse": ["--frozen_layers", "1"],
     "dual_encoder": ["--hidden_size", "12", "--embedding_size", "8", "--max_context_tokens", "40"],

@@ -160,7 +160,7 @@ def in_this_process(monkeypatch, tmp_path) -> None:
 @pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("family", ["roberta", "mpnet", "distilbert", "modernbert"])
 def test_other_backbones_export_to_their_own_kind(family, tiny_backbones, tmp_path):
-    model, tokenizer = DSEModel.from_backbone(tiny_backbones[family], max_tokens=48)
+    model, tokenizer = DSEModel.from_backbone(tiny_backbones[family], max_tokens=48, encoding_tokens=48)
     write_checkpoint(model, tokenizer, tmp_path / family)
     assert record(tmp_path, family, "config.json")["model_type"] == family
     assert len(list(verify(tmp_path / family, model, tokenizer))) == len(WAYS)
