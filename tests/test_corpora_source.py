@@ -1,7 +1,6 @@
 """Facts about where corpora are found, how files are opened and told apart, and what every corpus says of itself."""
 
 import gzip
-import io
 import json
 import random
 import re
@@ -21,7 +20,7 @@ from hf_dialemb.corpora.audit.catalogue import catalogue
 from hf_dialemb.corpora.source import streams
 from hf_dialemb.corpora.source.files import Source
 from hf_dialemb.corpora.source.fingerprint import data_hash
-from hf_dialemb.corpora.source.parsing import read_json
+from hf_dialemb.corpora.source.parsing import parse_json
 from hf_dialemb.models.errors import InputError
 
 FILES = {
@@ -144,7 +143,7 @@ def test_what_is_no_source(tmp_path):
 )
 def test_read_json_names_the_file_and_the_place(content, expected):
     with pytest.raises(InputError) as raised:
-        read_json("a.json", io.BytesIO(content))
+        parse_json("a.json", content)
     assert str(raised.value).startswith(expected)
 
 

@@ -1,7 +1,5 @@
 """Corpora: published dialogue corpora in their original formats, and your own files, read as `Dialogue` objects."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -107,19 +105,7 @@ def iterate_dialogues(
 
 
 def form_of(corpus: str, columns: str | None = None, roles: str | None = None) -> str:
-    """Says how a corpus was named, and refuses settings that it does not take.
-
-    Args:
-        corpus: As in `iterate_dialogues`.
-        columns: As in `iterate_dialogues`.
-        roles: As in `iterate_dialogues`.
-
-    Returns:
-        `REGISTERED`, `OWN` or `HUB`.
-
-    Raises:
-        InputError: The corpus is unknown, or settings were given that only others take.
-    """
+    """Says whether a corpus is `REGISTERED`, `OWN` or `HUB`, and refuses settings that it does not take."""
     if corpus in CORPORA:
         if columns or roles:
             raise InputError(
@@ -200,7 +186,7 @@ def find_source(corpus: Corpus, data_dir: str | Path | None = None) -> Source | 
     Raises:
         InputError: There is no such folder, or it does not hold the corpus.
     """
-    if not any(corpus.files.values()):
+    if not corpus.patterns:
         return None
     given = data_dir or os.environ.get(DATA_VARIABLE)
     if not given:
@@ -208,9 +194,7 @@ def find_source(corpus: Corpus, data_dir: str | Path | None = None) -> Source | 
             f"Corpus {corpus.name} needs its files: got no data folder; give --data-dir or set {DATA_VARIABLE}"
         )
     if str(given).startswith(hub_files.PREFIX):
-        return Source(
-            hub_files.download(str(given), [pattern for patterns in corpus.files.values() for pattern in patterns])
-        )
+        return Source(hub_files.download(str(given), corpus.patterns))
     try:
         return Source(_find(corpus, Path(given).expanduser()))
     except RuntimeError as error:  # nobody's home
@@ -255,15 +239,13 @@ def _find(corpus: Corpus, base: Path) -> Path:
             f"Corpus {corpus.name}: no such folder or archive: {base}; correct --data-dir or {DATA_VARIABLE}"
         )
     for name in dict.fromkeys((corpus.name, corpus.folder or corpus.name)):
-        folder = base / name
-        packed = [where / f"{name}{suffix}" for where in (folder, base) for suffix in ARCHIVE_SUFFIXES]
-        for candidate in (folder / name, *packed[: len(ARCHIVE_SUFFIXES)], folder, *packed[len(ARCHIVE_SUFFIXES) :]):
+        endings = ("", *ARCHIVE_SUFFIXES)
+        for candidate in (where / f"{name}{ending}" for where in (base / name, base) for ending in endings):
             if candidate.is_dir() or is_archive(candidate):
                 return candidate
     # A folder by another name is taken for the corpus itself only if its files lie right there: searching deeper could
     # find the files of another corpus that are named alike.
-    patterns = {pattern for patterns in corpus.files.values() for pattern in patterns}
-    if base.resolve().name in (corpus.name, corpus.folder) or any(any(base.glob(pattern)) for pattern in patterns):
+    if base.resolve().name in (corpus.name, corpus.folder) or any(any(base.glob(each)) for each in corpus.patterns):
         return base
     name = corpus.folder or corpus.name
     raise MissingFilesError(

@@ -4,8 +4,6 @@ A file of them has a JSON object on each line: first one that says how they were
 ``id``, ``context`` (messages), ``responses`` and ``correct`` (places in ``responses`` of those that really followed).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Corpus: what the package knows of one published corpus, and how it is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What corpora hold besides dialogues: pairs of sentences, retrieval queries, responses to choose from."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..models.dialogue import Turn

@@ -5,8 +5,6 @@ twenty corpora use for dialogue acts become 18, and an action is a turn's acts f
 `MORE_ACTS`, no label twice in a turn, and acts and slots of an action sorted, so that one action has one name.
 """
 
-from __future__ import annotations
-
 import re
 import reprlib
 from collections.abc import Iterable
@@ -81,29 +79,17 @@ the corpora that the readers were run on. Odd ones such as "ha" and "serf" are w
 
 @dataclass(frozen=True)
 class UnifiedTurn:
-    """A turn in the unified form; no label occurs twice in a field.
-
-    Attributes:
-        role: As in the turn.
-        text: What is said, without white space and quotation marks around it.
-        acts: The normalised dialogue acts.
-        main_acts: The parents of the acts.
-        original_acts: The cleaned names that the corpus gives the acts.
-        slots: The cleaned names of the slots.
-        intents: The cleaned names of the intents.
-        action: The canonical name of acts and slots together; empty if the turn has neither.
-        values: The slots as pairs of cleaned name and value, where a name may occur twice.
-    """
+    """A turn in the unified form; no label occurs twice in a field."""
 
     role: str
-    text: str
-    acts: tuple[str, ...] = ()
-    main_acts: tuple[str, ...] = ()
-    original_acts: tuple[str, ...] = ()
-    slots: tuple[str, ...] = ()
-    intents: tuple[str, ...] = ()
-    action: str = ""
-    values: tuple[tuple[str, str], ...] = ()
+    text: str  # without white space and quotation marks around it
+    acts: tuple[str, ...] = ()  # normalised
+    main_acts: tuple[str, ...] = ()  # the parents of the acts
+    original_acts: tuple[str, ...] = ()  # the cleaned names that the corpus gives the acts
+    slots: tuple[str, ...] = ()  # their cleaned names
+    intents: tuple[str, ...] = ()  # cleaned
+    action: str = ""  # the canonical name of acts and slots together; empty if the turn has neither
+    values: tuple[tuple[str, str], ...] = ()  # of the slots, by cleaned name, which may occur twice
 
 
 @lru_cache(maxsize=1 << 16)
@@ -135,14 +121,7 @@ def normalise_act(act: str) -> str:
 
 
 def unified_turn(turn: Turn) -> UnifiedTurn:
-    """Gives a turn's labels the unified form.
-
-    Args:
-        turn: The turn.
-
-    Returns:
-        The turn in the unified form, its labels in the order of the turn.
-    """
+    """Gives a turn's labels the unified form, in the order of the turn."""
     named = _distinct(map(clean_label, turn.dialogue_acts))
     pairs = tuple((clean_label(name), value) for name, value in turn.slots)
     intents = [clean_label(intent) for intent in turn.intents]

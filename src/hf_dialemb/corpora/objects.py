@@ -1,7 +1,5 @@
 """What Python users have in memory, read as dialogues."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Mapping, Sequence
 from os import PathLike

@@ -1,7 +1,5 @@
 """From raw records to dialogues: the one place that names, refuses or skips a malformed record, for every reader."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import reprlib
@@ -56,7 +54,7 @@ def convert_records(
                     f"field id: got {identifier!r}, which an earlier record has too; give each dialogue its own id"
                 )
         except InputError as error:
-            sentence = _shortened(visible(f"{place}: {error}"))
+            sentence = shortened(visible(f"{place}: {error}"), _LONGEST_SENTENCE)
             if not skip_invalid:
                 raise InputError(sentence) from None
             count += 1
@@ -71,9 +69,9 @@ def convert_records(
         _logger.warning("Skipped %d malformed record(s):\n  %s", count, "\n  ".join(skipped + more))
 
 
-def _shortened(sentence: str) -> str:
-    half = _LONGEST_SENTENCE // 2
-    return sentence if len(sentence) <= _LONGEST_SENTENCE else f"{sentence[:half]} ... {sentence[-half:]}"
+def shortened(sentence: str, longest: int) -> str:
+    """Cuts what is too long out of the middle of a sentence."""
+    return sentence if len(sentence) <= longest else f"{sentence[: longest // 2]} ... {sentence[-longest // 2 :]}"
 
 
 def converted(record: Raw, convert: Callable[..., Item]) -> Item:

@@ -1,7 +1,5 @@
 """The registered corpora: from a name to the module in ``readers`` that reads it, one line each."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from ..models.errors import unknown_name

@@ -7,8 +7,6 @@ intents and limits relevant ones to 30; the limit of 40 on others is that of its
 come with full lists of them, while here one of each is enough.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections import defaultdict

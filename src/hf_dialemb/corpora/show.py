@@ -1,11 +1,10 @@
 """A dialogue as text to read in a terminal, and the way to the one that is wanted."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
+from heapq import nsmallest
 
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
@@ -73,7 +72,7 @@ def find_dialogue(dialogues: Iterable[Dialogue], id: str) -> Dialogue:
     """Finds one dialogue; the search stops there.
 
     Args:
-        dialogues: The dialogues; a stream is read no further than needed, and nothing of it is kept.
+        dialogues: The dialogues; a stream is read no further than needed, and only ids are kept.
         id: The dialogue's id, or its position, such as ``"#12"`` for the twelfth: that form is never taken for an id.
 
     Returns:
@@ -86,47 +85,37 @@ def find_dialogue(dialogues: Iterable[Dialogue], id: str) -> Dialogue:
     position = int(match[1]) if match else None
     if position == 0:
         raise InputError("id: got the position '#0', but positions count from one; the first dialogue is '#1'")
-    nearest = _NearestIds(id)
     count = 0
+    others: dict[str, None] = {}
     for count, dialogue in enumerate(dialogues, start=1):
         if position == count if match else dialogue.id == id:
             return dialogue
         if not match:
-            nearest.add(dialogue.id)
+            others[dialogue.id] = None
     if not count:
         raise InputError(f"id: got {id!r}, but there is no dialogue to look in; choose another corpus or split")
     if position is not None:
         raise InputError(f"id: got the position {id!r}, expected at most '#{count}': there are {count:,} dialogues")
-    raise InputError(f"id: got {id!r}, which none of {count:,} dialogues has; {nearest.remedy()}")
+    raise InputError(f"id: got {id!r}, which none of {count:,} dialogues has; {_remedy(id, others)}")
 
 
-class _NearestIds:
-    """The few ids most like a wanted one among any number of them."""
-
-    def __init__(self, wanted: str) -> None:
-        self._matcher = SequenceMatcher(autojunk=False)
-        self._matcher.set_seq2(wanted)
-        self._best: list[tuple[float, str]] = []
-        self._first = ""
-
-    def add(self, id: str) -> None:
-        self._first = self._first or id
-        floor = self._best[-1][0] if len(self._best) == _SUGGESTIONS else _SIMILARITY
-        self._matcher.set_seq1(id)
+def _remedy(wanted: str, ids: Iterable[str]) -> str:
+    """Names the few ids most like a wanted one."""
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted)
+    found = []
+    for id in ids:
+        matcher.set_seq1(id)
         # The two quick ones are upper bounds; most ids need no more.
-        if self._matcher.real_quick_ratio() < floor or self._matcher.quick_ratio() < floor:
-            return
-        ratio = self._matcher.ratio()
-        if ratio >= floor and all(id != other for _, other in self._best):
-            self._best = sorted([*self._best, (ratio, id)], key=lambda pair: (-pair[0], pair[1]))[:_SUGGESTIONS]
-
-    def remedy(self) -> str:
-        if self._best:
-            names = ", ".join(repr(id) for _, id in self._best)
-            return f"the nearest: {names}; give one of them, or a position such as '#12'"
-        if self._first:
-            return f"ids look like {self._first!r}; give such an id, or a position such as '#12'"
-        return "they have no ids; give a position such as '#12'"
+        bounds = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
+        if all(bound() >= _SIMILARITY for bound in bounds):
+            found.append((-matcher.ratio(), id))
+    if found:
+        names = ", ".join(repr(id) for _, id in nsmallest(_SUGGESTIONS, found))
+        return f"the nearest: {names}; give one of them, or a position such as '#12'"
+    if first := next(filter(None, ids), ""):
+        return f"ids look like {first!r}; give such an id, or a position such as '#12'"
+    return "they have no ids; give a position such as '#12'"
 
 
 def _labels(turn: Turn) -> str:

@@ -1,12 +1,9 @@
 """The dial2vec benchmark: six corpora, each in train, dev and test, with the paper's filters (section 4.2, Table 1)."""
 
-from __future__ import annotations
-
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from ...models.dialogue import Dialogue
 from ...runs.files import write_json_atomically
@@ -14,13 +11,13 @@ from .. import iterate_dialogues
 from ..corpus import SPLITS
 from ..own.jsonl import write_jsonl
 from ..source.files import MissingFilesError
+from .statistics import Statistics
 
 DOC2DIAL_DOMAINS = ("dmv", "ssa", "va", "studentaid")
 """The domains that the paper counts; cdccov19 came with a later release."""
 
 
-@dataclass(frozen=True)
-class Count:
+class Count(NamedTuple):
     """A cell of Table 1: dialogues, their mean turns and their mean words."""
 
     dialogues: int
@@ -54,7 +51,7 @@ def build_benchmark(
     missing: list[str] = []
     reason = ""
     for name in PAPER:
-        labels: Counter[str] = Counter()
+        labels: set[str] = set()
         for split in SPLITS:
             try:
                 # The first one is asked for before any file is written: only then is it known that there is one.
@@ -66,9 +63,10 @@ def build_benchmark(
                 continue
             path = output / name / f"{split}.jsonl"
             path.parent.mkdir(parents=True, exist_ok=True)
-            tally = _Tally(labels)
-            write_jsonl(tally.counted(filtered(name, split, chain((first,), dialogues))), path)
-            counts.setdefault(name, {})[split] = asdict(tally.count())
+            kept = Statistics()
+            write_jsonl(_counted(filtered(name, split, chain((first,), dialogues)), kept, labels), path)
+            means = kept.turns_per_dialogue.mean, kept.words_per_dialogue.mean
+            counts.setdefault(name, {})[split] = dict(zip(Count._fields, (kept.dialogues, *means), strict=True))
             report(f"Wrote {path}")
         if labels:
             domains[name] = len(labels)
@@ -113,21 +111,9 @@ def benchmark_table(result: dict[str, object]) -> str:
     return "\n".join(lines)
 
 
-class _Tally:
+def _counted(dialogues: Iterable[Dialogue], kept: Statistics, labels: set[str]) -> Iterator[Dialogue]:
     """Counts dialogues while they pass."""
-
-    def __init__(self, labels: Counter[str]) -> None:
-        self.dialogues = self.turns = self.words = 0
-        self.labels = labels
-
-    def counted(self, dialogues: Iterable[Dialogue]) -> Iterator[Dialogue]:
-        for dialogue in dialogues:
-            self.dialogues += 1
-            self.turns += len(dialogue.turns)
-            self.words += sum(len(turn.content.split()) for turn in dialogue.turns)
-            if len(dialogue.domains) == 1:
-                self.labels[dialogue.domains[0]] += 1
-            yield dialogue
-
-    def count(self) -> Count:
-        return Count(self.dialogues, self.turns / self.dialogues, self.words / self.dialogues)
+    for dialogue in dialogues:
+        kept.add(dialogue)
+        labels.update(dialogue.domains if len(dialogue.domains) == 1 else ())
+        yield dialogue

@@ -1,7 +1,5 @@
 """The corpora as a table for people: what they are, what may be done with them, and whether their reader met them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ...runs.files import write_json_atomically
@@ -31,6 +29,6 @@ def _row(corpus: Corpus) -> tuple[str, ...]:
         ", ".join(corpus.splits),
         corpus.licence,
         corpus.terms,
-        met if any(corpus.files.values()) else "nothing: it is generated",
+        met if corpus.patterns else "nothing: it is generated",
         corpus.source,
     )

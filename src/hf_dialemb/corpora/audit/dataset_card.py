@@ -1,7 +1,5 @@
 """What a unified dataset holds: its figures, beside those of the Dialog2Flow paper, and the card that shows them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -56,17 +54,12 @@ PAPER_TOTALS = {**PaperRow("all twenty", "3.4M", 52, 44, 524)._asdict(), "acts":
 
 
 class Tally:
-    """What is counted of a corpus while it is written.
+    """What is counted of a corpus while it is written; without a corpus, the sum of several.
 
-    Args:
-        corpus: The corpus; None for the sum of several.
-
-    Attributes:
-        stats: The paper's statistics: in how many labelled turns each label stands, turns of one word among them.
-        actions: How often each action occurs among the utterances, which are the labelled turns of two words and more.
-        dialogues: How many there are of each split.
-        counts: How many ``turns``, ``labelled`` turns, ``utterances`` and utterances with acts alone (``act_alone``)
-            those dialogues have; and the ``excluded_dialogues`` and ``excluded_turns`` that were left out of train.
+    `stats` are the paper's statistics: in how many labelled turns each label stands, turns of one word among them. The
+    actions are those of the utterances, which are the labelled turns of two words and more. `counts` are of ``turns``,
+    ``labelled`` turns, ``utterances``, those with acts alone (``act_alone``), and of what was left out of train
+    (``excluded_dialogues``, ``excluded_turns``).
     """
 
     def __init__(self, corpus: Corpus | None = None) -> None:
@@ -112,7 +105,7 @@ class Tally:
         named = {kind: labels["dialog_acts"][kind] for kind in ("original_acts", "acts")}
         return {"domains": self.stats["domains"], **named, "slots": labels["slots"], "actions": self.actions}
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: "Tally") -> None:
         """Adds the counts of another corpus, all that `figures` and `shares` show."""
         for kind, counter in other.counters.items():
             self.counters[kind].update(counter)

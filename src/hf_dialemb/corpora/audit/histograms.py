@@ -1,7 +1,5 @@
 """A picture of what a corpus holds: how long its dialogues and turns are, and its most frequent labels."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

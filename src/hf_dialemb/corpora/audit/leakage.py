@@ -13,8 +13,6 @@ Of the data to train on, nothing stays in memory but a hash of each distinct tur
 of utterances are given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -31,7 +29,7 @@ from ..own import reading
 from ..registry import CORPORA
 from ..source.at_hand import sets_at_hand
 from .leakage_report import DIALOGUE, TURN, UTTERANCE, Cleaning, Leak, LeakageReport, Row
-from .near_duplicates import DIALOGUE_THRESHOLD, UTTERANCE_THRESHOLD, Dialogues, Match, Utterances, comparable
+from .near_duplicates import Dialogues, Match, Utterances, comparable
 
 
 class EvaluationIndex:
@@ -72,13 +70,13 @@ class EvaluationIndex:
             self._utterances = self._add_turns(self._utterances, name, named)
             return
         kept = list(named) if self.with_turns else named
-        self._dialogues = self._dialogues or Dialogues(DIALOGUE_THRESHOLD)
+        self._dialogues = self._dialogues or Dialogues()
         self._dialogues.add(name, ((identifier, _text(dialogue)) for identifier, dialogue in kept))
         if self.with_turns:
             self._turns = self._add_turns(self._turns, name, kept)
 
     def _add_turns(self, known: Utterances | None, name: str, named: Iterable[tuple[str, Dialogue]]) -> Utterances:
-        utterances = known or Utterances(UTTERANCE_THRESHOLD)
+        utterances = known or Utterances()
         for identifier, dialogue in named:
             for turn in dialogue.turns:
                 utterances.add(name, identifier, comparable(turn.content))

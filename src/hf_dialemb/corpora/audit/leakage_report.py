@@ -1,7 +1,5 @@
 """The report on leakage: what was found, where, and what cleaning removed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -19,39 +17,26 @@ EXAMPLES = 3
 class Leak:
     """Something of an evaluation set in a training dialogue.
 
-    Attributes:
-        evaluation: The evaluation set.
-        id: The dialogue or utterance there.
-        level: `DIALOGUE`, `UTTERANCE` or `TURN`.
-        exact: Whether it equals what stands in training, and not only nearly.
-        similarity: 1.0 if it is equal; of near duplicates, the share of the smaller dialogue's own shingles that the
-            other has, or the Jaccard similarity of the utterances' shingles.
-        turn: The position of the turn in the training dialogue; None if it is the dialogue that leaks.
+    The similarity is 1.0 if it is equal; of near duplicates, the share of the smaller dialogue's own shingles that the
+    other has, or the Jaccard similarity of the utterances' shingles.
     """
 
-    evaluation: str
-    id: str
-    level: str
-    exact: bool
+    evaluation: str  # the evaluation set
+    id: str  # the dialogue or utterance there
+    level: str  # `DIALOGUE`, `UTTERANCE` or `TURN`
+    exact: bool  # whether it equals what stands in training, and not only nearly
     similarity: float
-    turn: int | None = None
+    turn: int | None = None  # its position in the training dialogue; None if it is the dialogue that leaks
 
 
 @dataclass
 class Cleaning:
-    """What `leakage.EvaluationIndex.clean` did.
-
-    Attributes:
-        dialogues: How many dialogues came.
-        removed_dialogues: How many of them were left out.
-        turns: How many turns came.
-        removed_turns: How many of them were left out, those of dialogues that were left out included.
-    """
+    """What `leakage.EvaluationIndex.clean` did: how many dialogues and turns came, and how many were left out."""
 
     dialogues: int = 0
     removed_dialogues: int = 0
     turns: int = 0
-    removed_turns: int = 0
+    removed_turns: int = 0  # those of dialogues that were left out included
 
     def count(self, dialogue: Dialogue, left: Dialogue | None) -> None:
         """Counts a dialogue and what was left of it."""
@@ -73,26 +58,18 @@ class Example:
 class Row:
     """What of one evaluation set stands in one training set.
 
-    Attributes:
-        training: The training set.
-        evaluation: The evaluation set.
-        level: `DIALOGUE` or `UTTERANCE`; `TURN` where a training set of utterances meets an evaluation set of
-            dialogues: what is counted there is kept.
-        items: How many dialogues, or else turns, the training set has.
-        exact: How many of them equal something of the evaluation set.
-        near: How many others nearly do.
-        after: How many of both are found in what `leakage.EvaluationIndex.clean` leaves.
-        examples: Some of them, near ones first.
+    The level is `TURN` where a training set of utterances meets an evaluation set of dialogues: what is counted there
+    is kept.
     """
 
     training: str
     evaluation: str
     level: str
-    items: int = 0
-    exact: int = 0
-    near: int = 0
-    after: int = 0
-    examples: list[Example] = field(default_factory=list)
+    items: int = 0  # how many dialogues, or else turns, the training set has
+    exact: int = 0  # how many of them equal something of the evaluation set
+    near: int = 0  # how many others nearly do
+    after: int = 0  # how many of both are found in what `leakage.EvaluationIndex.clean` leaves
+    examples: list[Example] = field(default_factory=list)  # near ones first
 
     def count(self, identifier: str, leak: Leak) -> None:
         """Counts a leak of the training dialogue of that id."""
@@ -105,15 +82,10 @@ class Row:
 
 @dataclass(frozen=True)
 class LeakageReport:
-    """What of each evaluation set stands in each training set, and what cleaning removed.
+    """What of each evaluation set stands in each training set, and what cleaning removed."""
 
-    Attributes:
-        rows: One for each pair, also where nothing was found.
-        cleaning: What cleaning did to each training set, against all evaluation sets at once.
-    """
-
-    rows: tuple[Row, ...]
-    cleaning: Mapping[str, Cleaning]
+    rows: tuple[Row, ...]  # one for each pair, also where nothing was found
+    cleaning: Mapping[str, Cleaning]  # of each training set, against all evaluation sets at once
 
     def markdown(self) -> str:
         """Returns the report as Markdown: the pairs in which something was found, and what each training set loses."""

@@ -52,7 +52,8 @@ LEAST_SHARED = 40
 """How many own shingles near duplicates share at least: below that, a dialogue is one phrase among small talk."""
 
 _DIALOGUE_LENGTH, _UTTERANCE_LENGTH = 8, 3  # characters in a shingle
-_PERMUTATIONS, _RECALL, _SEED = 64, 0.999, 1
+_PERMUTATIONS, _SEED = 64, 1
+_BANDS = (16, 4)  # the most rows of a band that find 99.9 % of the pairs at the threshold
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 # Chinese, Japanese, Korean: one such character says about as much as two letters, and so counts as two.
@@ -62,19 +63,12 @@ Hashes = NDArray[np.uint64]
 
 
 class Match(NamedTuple):
-    """Where a text was found.
+    """Where a text was found."""
 
-    Attributes:
-        evaluation: The evaluation set.
-        id: The dialogue or utterance there.
-        exact: Whether both are equal, and not only nearly.
-        similarity: 1.0 if equal; otherwise what was compared with the threshold.
-    """
-
-    evaluation: str
-    id: str
-    exact: bool
-    similarity: float
+    evaluation: str  # the evaluation set
+    id: str  # the dialogue or utterance there
+    exact: bool  # whether both are equal, and not only nearly
+    similarity: float  # 1.0 if equal; otherwise what was compared with the threshold
 
 
 class _Kept(dict[int, int | None]):
@@ -121,14 +115,9 @@ def utterance_shingles(text: str) -> set[str]:
 
 
 class Dialogues:
-    """The dialogues of evaluation sets, to look equal and nearly equal ones up.
+    """The dialogues of evaluation sets, to look equal and nearly equal ones up."""
 
-    Args:
-        threshold: The share of the smaller one's own shingles that must stand in the other.
-    """
-
-    def __init__(self, threshold: float = DIALOGUE_THRESHOLD) -> None:
-        self._threshold = threshold
+    def __init__(self) -> None:
         self._names: list[str] = []
         self._ids: list[str] = []
         self._sets: list[int] = []  # of each dialogue, the position of its evaluation set
@@ -137,12 +126,7 @@ class Dialogues:
         self._table: _Table | None = None
 
     def add(self, evaluation: str, texts: Iterable[tuple[str, str]]) -> None:
-        """Adds an evaluation set.
-
-        Args:
-            evaluation: Its name, which was not used before.
-            texts: Pairs of a dialogue's id and its whole text, as `comparable` gives it.
-        """
+        """Adds an evaluation set: pairs of a dialogue's id and its whole text, as `comparable` gives it."""
         for identifier, text in texts:
             places = self._exact.setdefault(content_hash(text), {})
             places[evaluation] = min(identifier, places.get(evaluation, identifier))
@@ -165,7 +149,7 @@ class Dialogues:
         rows, shares = self._table.shares(shingles)
         best: dict[str, Match] = {}
         for row, share in zip(rows.tolist(), shares.tolist(), strict=True):
-            if share >= self._threshold:
+            if share >= DIALOGUE_THRESHOLD:
                 match = Match(self._names[self._sets[row]], self._ids[row], False, share)
                 other = best.setdefault(match.evaluation, match)
                 best[match.evaluation] = min(match, other, key=lambda each: (-each.similarity, each.id))
@@ -215,32 +199,21 @@ class Utterances:
     """The utterances of evaluation sets, to look equal and nearly equal ones up.
 
     What was looked up once is known by the hash of its text from then on.
-
-    Args:
-        threshold: The Jaccard similarity of the shingles that makes a near duplicate; from 0 to 1.
     """
 
-    def __init__(self, threshold: float = UTTERANCE_THRESHOLD) -> None:
+    def __init__(self) -> None:
         from datasketch import MinHash, MinHashLSH
 
-        self._threshold = threshold
         self._empty = MinHash(num_perm=_PERMUTATIONS, seed=_SEED, hashfunc=_hash)
-        self._near = MinHashLSH(num_perm=_PERMUTATIONS, params=_bands(threshold))
+        self._near = MinHashLSH(num_perm=_PERMUTATIONS, params=_BANDS)
         self._places: list[dict[str, str]] = []  # of each distinct text, from the evaluation set to the id there
         self._texts: list[str] = []
         self._rows: dict[int, int] = {}
         self._known: set[str] = set()
         self._found: dict[int, tuple[Match, ...]] = {}
-        self._unknown: set[int] = set()
 
     def add(self, evaluation: str, identifier: str, text: str) -> None:
-        """Adds an utterance.
-
-        Args:
-            evaluation: The evaluation set.
-            identifier: Its id there.
-            text: As `comparable` gives it.
-        """
+        """Adds an utterance, as `comparable` gives it."""
         key = content_hash(text)
         row = self._rows.setdefault(key, len(self._texts))
         if row == len(self._texts):
@@ -250,7 +223,6 @@ class Utterances:
             self._places.append({})
             self._near.insert(row, self._signature(shingles))
         self._found.clear()
-        self._unknown.clear()
         places = self._places[row]
         places[evaluation] = min(identifier, places.get(evaluation, identifier))
 
@@ -261,14 +233,8 @@ class Utterances:
         whose id comes first; sorted by evaluation set.
         """
         key = content_hash(text)
-        if key in self._unknown:
-            return ()
         if key not in self._found:
-            matches = self._look_up(text, self._rows.get(key))
-            if not matches:
-                self._unknown.add(key)
-                return ()
-            self._found[key] = matches
+            self._found[key] = self._look_up(text, self._rows.get(key))
         return self._found[key]
 
     def _look_up(self, text: str, equal: int | None) -> tuple[Match, ...]:
@@ -276,12 +242,12 @@ class Utterances:
         shingles = utterance_shingles(text)
         known = sum(map(self._known.__contains__, shingles))
         # The intersection with any one text is at most what is known, and the union at least all that is here.
-        rows = self._near.query(self._signature(shingles)) if known >= self._threshold * len(shingles) else []
+        rows = self._near.query(self._signature(shingles)) if known >= UTTERANCE_THRESHOLD * len(shingles) else []
         for row in rows:
             others = utterance_shingles(self._texts[row])
             shared = len(shingles & others)
             similarity = shared / (len(shingles) + len(others) - shared)
-            if similarity >= self._threshold and row != equal:
+            if similarity >= UTTERANCE_THRESHOLD and row != equal:
                 for evaluation, identifier in self._places[row].items():
                     best[evaluation] = min((-similarity, identifier), best.get(evaluation, (0.0, "")))
         matches = {name: Match(name, identifier, False, -negative) for name, (negative, identifier) in best.items()}
@@ -298,12 +264,3 @@ class Utterances:
 
 def _hash(shingle: str) -> int:
     return crc32(shingle.encode("utf-8", "surrogatepass"))
-
-
-def _bands(threshold: float) -> tuple[int, int]:
-    """The number and the rows of the bands: the most rows that still find nearly all pairs at the threshold."""
-    for rows in range(_PERMUTATIONS // 2, 1, -1):
-        bands = _PERMUTATIONS // rows
-        if 1 - (1 - threshold**rows) ** bands >= _RECALL:
-            return bands, rows
-    return _PERMUTATIONS, 1

@@ -1,23 +1,17 @@
 """What a corpus holds, counted in one pass that keeps no dialogue."""
 
-from __future__ import annotations
-
 from array import array
 from collections import Counter
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Self
 
 from ...models.dialogue import ROLES, Dialogue, Turn
 from ..show import visible
 
 
 class Histogram:
-    """How often each whole number came.
-
-    Attributes:
-        counts: From a number to how often it came.
-    """
+    """How often each whole number came."""
 
     def __init__(self) -> None:
         self.counts: Counter[int] = Counter()
@@ -78,40 +72,26 @@ class Statistics:
 
     A word is what stands between spaces. Two texts are the same if they differ in upper and lower case and in white
     space at most. Memory grows with the number of different labels, and by eight bytes per turn.
-
-    Attributes:
-        turns_per_dialogue: A `Histogram` with one number per dialogue, as the next one.
-        words_per_dialogue: The words of all its turns.
-        words_per_turn: A `Histogram` with one number per turn.
-        single_domain_turns: Turns per dialogue, of those with exactly one domain.
-        single_domain_words: Words per dialogue, of the same.
-        turns_by_role: From a role to its turns.
-        one_speaker_dialogues: Dialogues in which only one role speaks.
-        domains: From a domain to the number of dialogues that have it.
-        dialogue_acts: From an act to the number of turns that have it.
-        slots: From a slot's name to the number of turns that have it.
-        intents: From an intent to the number of turns that have it.
-        labelled_turns: Turns that have an act, a slot or an intent.
     """
 
     def __init__(self) -> None:
         self.turns_per_dialogue = Histogram()
         self.words_per_dialogue = Histogram()
         self.words_per_turn = Histogram()
-        self.single_domain_turns = Histogram()
-        self.single_domain_words = Histogram()
+        self.single_domain_turns = Histogram()  # per dialogue, of those with exactly one domain
+        self.single_domain_words = Histogram()  # of the same
         self.turns_by_role: Counter[str] = Counter()
         self.one_speaker_dialogues = 0
-        self.domains: Counter[str] = Counter()
+        self.domains: Counter[str] = Counter()  # in how many dialogues each stands; of the others, in how many turns
         self.dialogue_acts: Counter[str] = Counter()
         self.slots: Counter[str] = Counter()
         self.intents: Counter[str] = Counter()
-        self.labelled_turns = 0
+        self.labelled_turns = 0  # those that have an act, a slot or an intent
         self._dialogue_hashes = array("Q")
         self._utterance_hashes = array("Q")
 
     @classmethod
-    def of(cls, dialogues: Iterable[Dialogue]) -> Statistics:
+    def of(cls, dialogues: Iterable[Dialogue]) -> Self:
         """Counts dialogues."""
         statistics = cls()
         for dialogue in dialogues:
@@ -120,10 +100,7 @@ class Statistics:
 
     def add(self, dialogue: Dialogue) -> None:
         """Counts one more dialogue."""
-        words = 0
-        for turn in dialogue.turns:
-            words += self._add_turn(turn)
-            self._utterance_hashes.frombytes(blake2b(_normalised(turn.content), digest_size=8).digest())
+        words = sum(map(self._add_turn, dialogue.turns))
         self._dialogue_hashes.frombytes(content_hash(dialogue))
         self.turns_per_dialogue.add(len(dialogue.turns))
         self.words_per_dialogue.add(words)
@@ -141,6 +118,7 @@ class Statistics:
         self.slots.update({name for name, _ in turn.slots})
         self.intents.update(set(turn.intents))
         self.labelled_turns += bool(turn.dialogue_acts or turn.slots or turn.intents)
+        self._utterance_hashes.frombytes(blake2b(_normalised(turn.content), digest_size=8).digest())
         return words
 
     @property
@@ -265,7 +243,7 @@ def _normalised(text: str) -> bytes:
     return " ".join(text.casefold().split()).encode("utf-8", "surrogatepass")
 
 
-def _repeats(hashes: array[int]) -> int:
+def _repeats(hashes: "array[int]") -> int:
     """How many of the hashes came before; a sort of the plain array, where a set would take ten times the memory."""
     import numpy as np
 

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,7 +141,7 @@ def _choose_from_all(
     held: dict[str, str] = {}
     for name in sorted(CORPORA):
         corpus = get_corpus(name)
-        if corpus.kind != "dialogues" or not any(corpus.files.values()):  # one without files is invented
+        if corpus.kind != "dialogues" or not corpus.patterns:  # one without files is invented
             continue
         present = _look(corpus, data_dir, wanted, skip_invalid)
         if not present:
@@ -210,19 +210,24 @@ def _write_corpus(
     with (paper / "data.json").open("w", encoding="utf-8") as stream:
         stream.write('{"dialogs": {')
         separator = ""
+
+        def row(split: str, identifier: str, dialogue: Dialogue) -> dict[str, Any]:
+            """Counts a dialogue, writes its labelled turns and gives its row."""
+            nonlocal separator
+            domains = list(filter(None, dict.fromkeys(map(clean_label, dialogue.domains))))
+            turns = [unified_turn(turn) for turn in dialogue.turns]
+            utterances = tally.take(split, len(turns), list(_labelled(turns, domains)))
+            if utterances:
+                stream.write(f"{separator}{json.dumps(identifier)}: {json.dumps(utterances)}")
+                separator = ", "
+            messages = list(map(_message, dialogue.turns, turns))
+            return {"id": identifier, "corpus": corpus.name, "domains": domains, "messages": messages}
+
         for split, dialogues in parts:
             bar = tqdm(dialogues, desc=f"{corpus.name} {split}", unit=" dialogues", disable=not show_progress)
-            with _Rows(folder / split / f"{corpus.name}.parquet") as rows:
-                for number, dialogue in enumerate(index.clean(bar, cleaning) if split == SPLITS[0] else bar):
-                    identifier = dialogue.id or f"{split}/{number}"
-                    domains = list(filter(None, dict.fromkeys(map(clean_label, dialogue.domains))))
-                    turns = [unified_turn(turn) for turn in dialogue.turns]
-                    messages = list(map(_message, dialogue.turns, turns))
-                    rows.add({"id": identifier, "corpus": corpus.name, "domains": domains, "messages": messages})
-                    utterances = tally.take(split, len(turns), list(_labelled(turns, domains)))
-                    if utterances:
-                        stream.write(f"{separator}{json.dumps(identifier)}: {json.dumps(utterances)}")
-                        separator = ", "
+            kept = enumerate(index.clean(bar, cleaning) if split == SPLITS[0] else bar)
+            named = ((dialogue.id or f"{split}/{number}", dialogue) for number, dialogue in kept)
+            _write_rows(folder / split / f"{corpus.name}.parquet", (row(split, *each) for each in named))
         stream.write(f'}}, "stats": {json.dumps(tally.stats)}}}\n')
     tally.counts.update(excluded_dialogues=cleaning.removed_dialogues, excluded_turns=cleaning.removed_turns)
     (paper / "stats.json").write_text(json.dumps(tally.stats, indent=2) + "\n", encoding="utf-8")
@@ -260,39 +265,16 @@ def _labelled(turns: Iterable[UnifiedTurn], domains: list[str]) -> Iterator[dict
             yield {"speaker": speaker, "text": turn.text, "domains": domains, "labels": labels}
 
 
-class _Rows:
+def _write_rows(path: Path, rows: Iterator[dict[str, Any]]) -> None:
     """Writes a Parquet file in row groups; there is no file where there are no rows."""
+    import pyarrow
+    from pyarrow import parquet
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._rows: list[dict[str, Any]] = []
-        self._writer: Any = None
-
-    def __enter__(self) -> _Rows:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._write()
-        finally:
-            if self._writer:
-                self._writer.close()
-
-    def add(self, row: dict[str, Any]) -> None:
-        self._rows.append(row)
-        if len(self._rows) == _ROWS:
-            self._write()
-
-    def _write(self) -> None:
-        import pyarrow
-        from pyarrow import parquet
-
-        if not self._rows:
-            return
-        table = pyarrow.Table.from_pylist(self._rows, schema=unified_features().arrow_schema)
-        if self._writer is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._writer = parquet.ParquetWriter(self._path, table.schema)
-        self._writer.write_table(table)
-        self._rows = []
+    schema = unified_features().arrow_schema
+    with ExitStack() as stack:
+        writer = None
+        while group := list(islice(rows, _ROWS)):
+            if writer is None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                writer = stack.enter_context(parquet.ParquetWriter(path, schema))
+            writer.write_table(pyarrow.Table.from_pylist(group, schema=schema))

@@ -1,7 +1,5 @@
 """Checking data before hours are spent on it: every problem of a corpus, with its place and what to do about it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,13 +46,13 @@ def check(
     try:
         before: tuple[Problem, ...] = ()
         for finding in findings:
-            yield from (
-                problem for problem in finding.problems if problem not in before
-            )  # a row may be of two dialogues
+            # A row may be of two dialogues.
+            yield from (problem for problem in finding.problems if problem not in before)
             before = finding.problems
             yield from finding.doubts
             if isinstance(finding.dialogue, Dialogue):
-                yield from _warnings(finding, places, conversations)
+                said = _warnings(finding, places, conversations)
+                yield from (Problem(finding.place, sentence, "warning") for sentence in said)
     except InputError as error:
         yield _stopped(name, str(error))
 
@@ -82,33 +80,22 @@ def _converted(corpus: Corpus, place: str, record: Any) -> Finding:  # noqa: ANN
     return Finding(place, item, item.id)
 
 
-def _warnings(finding: Finding, places: dict[bytes, str], conversations: bool) -> Iterator[Problem]:
+def _warnings(finding: Finding, places: dict[bytes, str], conversations: bool) -> Iterator[str]:
     turns = finding.dialogue.turns
     first = places.setdefault(content_hash(finding.dialogue), finding.place)
     if first != finding.place:
-        yield _warning(finding, f"got the same turns as {first}; leave one of the two out, unless it was said twice")
+        yield f"got the same turns as {first}; leave one of the two out, unless it was said twice"
     if conversations and len(turns) == 1:
-        yield _warning(finding, "got a single turn, expected a conversation; look whether turns are missing or joined")
+        yield "got a single turn, expected a conversation; look whether turns are missing or joined"
     elif conversations and len(finding.dialogue.roles) == 1:
-        yield _warning(
-            finding, f"got one speaker only ({turns[0].role}), expected two; look whether the speakers' names are right"
-        )
+        yield f"got one speaker only ({turns[0].role}), expected two; look whether the speakers' names are right"
     for number, turn in enumerate(turns, start=1):
         words = len(turn.content.split())
         if words > LONGEST_TURN:
-            yield _warning(
-                finding,
-                f"turn {number}: got {words:,} words, expected at most {LONGEST_TURN:,}; look whether turns are joined",
-            )
+            most = f"{LONGEST_TURN:,}"
+            yield f"turn {number}: got {words:,} words, expected at most {most}; look whether turns are joined"
         if "\ufffd" in turn.content:
-            yield _warning(
-                finding,
-                f"turn {number}: got the character U+FFFD, which stands for what was lost; convert the original again",
-            )
-
-
-def _warning(finding: Finding, message: str) -> Problem:
-    return Problem(finding.place, message, "warning")
+            yield f"turn {number}: got the character U+FFFD, which stands for what was lost; convert the original again"
 
 
 def _stopped(corpus: str, sentence: str) -> Problem:

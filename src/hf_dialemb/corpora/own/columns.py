@@ -1,7 +1,5 @@
 """Which column of a table is what: as the user says, or as headers usually say it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,19 +47,12 @@ _HOW = "say which with --columns id=NAME,role=NAME,content=NAME, or with numbers
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a table's columns are.
+    """Where a table's columns are."""
 
-    Attributes:
-        positions: From what is told to the place of its column.
-        width: How many cells a row has.
-        form: `PAIR`, `WIDE`, or what a turn a row tells.
-        has_header: Whether the first row has the columns' names.
-    """
-
-    positions: Mapping[str, int]
-    width: int
-    form: tuple[str, ...] = _REQUIRED
-    has_header: bool = True
+    positions: Mapping[str, int]  # from what is told to the place of its column
+    width: int  # how many cells a row has
+    form: tuple[str, ...] = _REQUIRED  # that, `PAIR` or `WIDE`
+    has_header: bool = True  # whether the first row has the columns' names
 
     def cell(self, cells: Sequence[str], column: str) -> str:
         """Returns what a row tells; nothing where it has no such cell."""

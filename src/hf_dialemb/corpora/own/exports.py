@@ -4,8 +4,6 @@ Known are chat messages as of OpenAI's interface, exports of ChatGPT, ShareGPT, 
 with speakers of WhisperX and Deepgram.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from html import unescape

@@ -1,7 +1,5 @@
 """Findings: what was found in your own files, good or bad, so that reading and checking agree on what is malformed."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import logging
@@ -14,7 +12,7 @@ from typing import Any
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
-from ..records import convert_records
+from ..records import convert_records, shortened
 from ..source.streams import decompressed
 from .roles import IGNORE, REST, RoleMap, TooManySpeakersError
 
@@ -27,23 +25,14 @@ _EXAMPLES = 3  # so many places show where something was noted
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong, or only suspicious, in a user's data.
+    """Something wrong, or only suspicious, in a user's data; always printable, and shortened if it quotes too much."""
 
-    Attributes:
-        place: Where, such as ``"calls.csv:12"``.
-        message: What came, what was expected and what to do; always printable, and shortened if it quotes too much.
-        severity: ``"error"`` for what cannot be read, ``"warning"`` for what can, ``"note"`` for what was done with it.
-    """
-
-    place: str
-    message: str
-    severity: str = "error"
+    place: str  # such as "calls.csv:12"
+    message: str  # what came, what was expected and what to do
+    severity: str = "error"  # what cannot be read; or "warning" for what can, "note" for what was done with it
 
     def __post_init__(self) -> None:
-        half, message = _LONGEST_MESSAGE // 2, self.message
-        if len(message) > _LONGEST_MESSAGE:
-            message = f"{message[:half]} ... {message[-half:]}"
-        for name, text in (("place", self.place), ("message", message)):
+        for name, text in (("place", self.place), ("message", shortened(self.message, _LONGEST_MESSAGE))):
             object.__setattr__(self, name, text.encode("utf-8", "backslashreplace").decode())
 
     @property
@@ -57,33 +46,18 @@ class Problem:
 
 @dataclass(frozen=True)
 class Finding:
-    """One dialogue as it was found.
+    """One dialogue as it was found."""
 
-    Attributes:
-        place: Where it begins.
-        dialogue: The dialogue (in a registered corpus, whatever its records are); None if there are problems.
-        id: Its id as far as it is known.
-        problems: All that is wrong with it.
-        doubts: What can be read but may be a mistake.
-    """
-
-    place: str
-    dialogue: Any = None
-    id: str = ""
-    problems: tuple[Problem, ...] = ()
-    doubts: tuple[Problem, ...] = ()
+    place: str  # where it begins
+    dialogue: Any = None  # in a registered corpus, whatever its records are; None if there are problems
+    id: str = ""  # as far as it is known
+    problems: tuple[Problem, ...] = ()  # all that is wrong with it
+    doubts: tuple[Problem, ...] = ()  # what can be read but may be a mistake
 
 
 @dataclass(frozen=True)
 class Line:
-    """What a speaker says in a file that names its speakers freely.
-
-    Attributes:
-        place: Where it stands.
-        speaker: Who says it.
-        content: What is said.
-        dialogue_acts: What it does.
-    """
+    """What a speaker says in a file that names its speakers freely."""
 
     place: str
     speaker: str
@@ -128,16 +102,7 @@ class Notes:
 
 @dataclass(frozen=True)
 class Draft:
-    """A dialogue whose speakers have names.
-
-    Attributes:
-        place: Where it begins.
-        id: Its id, perhaps empty.
-        lines: What is said.
-        domains: Its labels.
-        problems: All that is wrong with it.
-        doubts: What may be a mistake.
-    """
+    """A dialogue whose speakers have names, and otherwise as a `Finding`."""
 
     place: str
     id: str

@@ -55,7 +55,7 @@ def to_dataset(dialogues: Iterable[Dialogue]) -> Dataset:
 
 def from_dataset(dataset: Dataset) -> list[Dialogue]:
     """Takes the dialogues out of a dataset."""
-    return list(convert_records(_rows(dataset), Dialogue.from_json))
+    return list(convert_records(((f"row {index}", row) for index, row in enumerate(dataset)), Dialogue.from_json))
 
 
 def load_hub_dataset(
@@ -165,11 +165,6 @@ def _messages_column(place: str, present: Sequence[str]) -> str:
 
 def _record(row: Mapping[str, Any], messages: str) -> dict[str, Any]:
     return {"id": row.get("id"), "messages": row.get(messages), "domains": row.get("domains")}
-
-
-def _rows(dataset: Dataset) -> Iterator[tuple[str, Any]]:
-    for index, row in enumerate(dataset):
-        yield f"row {index}", row
 
 
 def _message(turn: Any) -> dict[str, Any]:  # noqa: ANN401

@@ -1,7 +1,5 @@
 """Dialogues in your own files: one JSON object per line, errors that name the line, writing that is all or nothing."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

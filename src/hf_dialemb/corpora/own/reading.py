@@ -1,7 +1,5 @@
 """Your own conversations: which of the forms a file or folder has, and its dialogues."""
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +12,8 @@ from .findings import Finding, Notes, dialogues, told
 from .hub_dataset import find_in_parquet
 from .jsonl import find_in_jsonl
 from .roles import RoleMap
-from .tables import find_in_table
+from .tables import WORKBOOK, find_in_table
 from .transcripts import ENDING, find_in_transcripts
-from .workbooks import WORKBOOK
 
 TABLES = (".csv", ".tsv", WORKBOOK)
 _READERS = {

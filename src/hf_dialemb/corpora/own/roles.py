@@ -7,11 +7,10 @@ is, those who speak in many dialogues of the file are the assistants, and those 
 is left over takes the roles in order of their first turns. What is guessed is told, with the words that confirm it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from ...models.dialogue import ROLES
 from ...models.errors import InputError, unknown_name
@@ -43,11 +42,7 @@ _OFTEN = 3  # who speaks in so many dialogues of a file, and so many times as ma
 
 
 class TooManySpeakersError(InputError):
-    """A dialogue has more speakers than there are roles.
-
-    Args:
-        name: The speaker for whom no role is left.
-    """
+    """A dialogue has more speakers than there are roles; for this one, none is left."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -59,24 +54,21 @@ class TooManySpeakersError(InputError):
 
 @dataclass(frozen=True)
 class RoleMap:
-    """Which roles the speakers have.
+    """Which roles the speakers have."""
 
-    Attributes:
-        given: From a speaker's name, in lower case, or `REST`, to a role or `IGNORE`.
-        met: Those of the given names that speakers had so far.
-        spoken: In how many dialogues of the file each name speaks; empty where it was not counted.
-        notes: The names of machines that speak beside two others somewhere in the file.
-        guessed: From a name to how often it was taken for which role, without being given or well known.
-    """
-
+    # From a speaker's name, in lower case, or `REST`, to a role or `IGNORE`.
     given: Mapping[str, str] = field(default_factory=dict)
+    # Those of the given names that speakers had so far.
     met: set[str] = field(default_factory=set, compare=False)
+    # In how many dialogues of the file each name speaks; empty where it was not counted.
     spoken: Counter[str] = field(default_factory=Counter, compare=False)
+    # The names of machines that speak beside two others somewhere in the file.
     notes: set[str] = field(default_factory=set, compare=False)
+    # From a name to how often it was taken for which role, without being given or well known.
     guessed: dict[str, Counter[str]] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def parse(cls, text: str | None) -> RoleMap:
+    def parse(cls, text: str | None) -> Self:
         """Reads what a user wrote."""
         given: dict[str, str] = {}
         for pair in text.split(",") if text else ():

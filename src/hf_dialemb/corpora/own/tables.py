@@ -3,9 +3,8 @@
 Rows may stand in any order: those of a dialogue are put together by its id, and sorted by time where the table has one.
 """
 
-from __future__ import annotations
-
 import csv
+import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,8 +18,8 @@ from ..source.parsing import LONGEST_CELL
 from .columns import PAIR, WIDE, Layout, lay_out
 from .findings import Draft, Finding, Line, Notes, Problem, at_least_one, distinct, from_drafts, is_text, text_of
 from .roles import RoleMap
-from .workbooks import WORKBOOK, workbook_rows
 
+WORKBOOK = ".xlsx"
 _NO_TEXT = "left out a turn without text"
 _NO_SPEAKER = "left out a turn without a speaker"
 _NO_ID = "left out a turn without an id"
@@ -71,7 +70,7 @@ def _body(rows: Rows, layout: Layout, notes: Notes) -> Iterator[Row]:
 
 def _rows(path: Path, notes: Notes) -> Iterator[Row]:
     if path.name.lower().endswith(WORKBOOK):
-        found: Iterable[Row] = (Row(line, cells) for line, cells in workbook_rows(path, notes))
+        found: Iterable[Row] = (Row(line, cells) for line, cells in _workbook_rows(path, notes))
     else:
         found = _text_rows(path, notes)
     for row in found:
@@ -97,6 +96,35 @@ def _text_rows(path: Path, notes: Notes) -> Iterator[Row]:
                 continue
             fault = "" if is_text("".join(cells)) else "got bytes that are not UTF-8, expected text; save it as UTF-8"
             yield Row(line, cells, fault)
+
+
+def _workbook_rows(path: Path, notes: Notes) -> Iterator[tuple[int, list[str]]]:
+    """The number and the cells of each row of the first sheet that has any, as texts."""
+    try:
+        from openpyxl import load_workbook
+        from openpyxl.utils.exceptions import InvalidFileException
+    except ImportError:
+        raise InputError(f'{path}: needs openpyxl; pip install "hf-dialemb[excel]", or save it as CSV') from None
+    from zipfile import BadZipFile
+
+    try:
+        book = load_workbook(path, read_only=True, data_only=True)
+    except (InvalidFileException, BadZipFile, KeyError, OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); save it again as .xlsx or as CSV") from None
+    try:
+        sheet = next((each for each in book.worksheets if each.max_row is None or each.max_row > 1), book.worksheets[0])
+        if len(book.worksheets) > 1:
+            notes.add(f"read the sheet {sheet.title!r} alone", str(path))
+        for line, cells in enumerate(sheet.iter_rows(values_only=True), 1):
+            yield line, list(map(_cell_text, cells))
+    finally:
+        book.close()
+
+
+def _cell_text(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))  # an id that was typed as 12
+    return value.isoformat() if isinstance(value, datetime.datetime) else "" if value is None else str(value)
 
 
 def _delimiter(head: str, usual: str) -> str:

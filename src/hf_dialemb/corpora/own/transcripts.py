@@ -1,7 +1,5 @@
 """Your own transcripts: a text file per dialogue, with lines ``SPEAKER: what is said``."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

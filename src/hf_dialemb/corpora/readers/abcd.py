@@ -9,8 +9,6 @@ slots are the marks such as ``<order_id>`` in the delexicalised text, the label 
 customer's turn of at least four words has the conversation's intent (the rule of Dialog2Flow).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

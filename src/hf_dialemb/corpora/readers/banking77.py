@@ -5,8 +5,6 @@ Layout: ``banking_data/train.csv`` and ``test.csv`` with the columns text and ca
 the corpus few_shot_banking77).
 """
 
-from __future__ import annotations
-
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus

@@ -11,8 +11,6 @@ fifths of the file are train, the next is dev, the last test. In GECOR the text 
 rewritings.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from ...models.dialogue import Dialogue, Turn

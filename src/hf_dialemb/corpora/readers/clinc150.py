@@ -8,8 +8,6 @@ Each split holds its utterances in scope, and after them those out of scope: the
 with the split and ``oos``, and they have no domain.
 """
 
-from __future__ import annotations
-
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus, Records, Source

@@ -7,8 +7,6 @@ Layout: ``data/dialogues.json``, a list of the dialogues of all splits, as ConvL
 The label of a dialogue is its topic, such as ``Ordinary Life``. Emotions are left out: a turn has no place for them.
 """
 
-from __future__ import annotations
-
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
 from ..records import Raw, distinct, each_of, field, names, one_of

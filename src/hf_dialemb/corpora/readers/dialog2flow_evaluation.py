@@ -7,8 +7,6 @@ An action is a dialogue act and slots, such as ``inform destination, date``. Its
 the action itself is the intent, so that the authors' own classes are at hand. Who speaks is not known: all are users.
 """
 
-from __future__ import annotations
-
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus

@@ -11,8 +11,6 @@ what was said, which is taken from the annotation. Records without exchanges, an
 natural-language-understanding whose "response" is the label of an utterance, are no dialogues and are left out.
 """
 
-from __future__ import annotations
-
 import json
 
 from ...models.dialogue import Dialogue, Turn

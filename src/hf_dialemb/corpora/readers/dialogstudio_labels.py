@@ -6,8 +6,6 @@ unified form: words are cleaned, and intents that repeat the last ones are dropp
 with all that the user wants so far, what is new since the user's turn before is what the turn says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
@@ -20,21 +18,13 @@ from .unmet import bitod, msdc
 
 
 class Exchange(NamedTuple):
-    """What a user says and the answer, as the dataset annotated them.
+    """What a user says and the answer, as the dataset annotated them."""
 
-    Attributes:
-        text: What the user says.
-        sides: The side information of both, by role.
-        before: The user's side information of the exchange before; empty in the first.
-        intent: DialogStudio's own field of that name: names, divided by commas.
-        about: What is known of the whole dialogue.
-    """
-
-    text: str
-    sides: dict[str, dict[str, Raw]]
-    before: dict[str, Raw]
-    intent: str
-    about: dict[str, Raw]
+    text: str  # what the user says
+    sides: dict[str, dict[str, Raw]]  # the side information of both, by role
+    before: dict[str, Raw]  # the user's side information of the exchange before; empty in the first
+    intent: str  # DialogStudio's own field of that name: names, divided by commas
+    about: dict[str, Raw]  # what is known of the whole dialogue
 
     @property
     def intents(self) -> tuple[str, ...]:

@@ -13,8 +13,6 @@ for E-commerce), and the ids of the lines that are relevant and of others to ran
 select.txt are held in memory to resolve the ids; an id that is listed twice counts once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import chain
 from math import isfinite

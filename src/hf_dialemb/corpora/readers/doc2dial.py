@@ -8,8 +8,6 @@ shared task's test file holds dialogues that stop at an arbitrary turn.
 One role may speak several turns on end; they stay apart.
 """
 
-from __future__ import annotations
-
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus, Records, Source

@@ -14,8 +14,6 @@ silences only stand beside the greeting or the reply after a query. That leaves 
 8,318 and 22,474 halves of the exchanges. The splits of the same calls differ from those of the transcripts.
 """
 
-from __future__ import annotations
-
 from itertools import groupby
 
 from ...models.dialogue import Dialogue, Turn

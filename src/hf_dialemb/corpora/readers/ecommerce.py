@@ -9,8 +9,6 @@ ten in test, so that 154, 154 and 1,000 lines give 77, 77 and 100 examples. The 
 Dev of the authors' sample is a copy of its train.
 """
 
-from __future__ import annotations
-
 from itertools import groupby, islice
 
 from ...models.dialogue import Turn

@@ -11,8 +11,6 @@ The utterances of HWU64, to a home assistant, have 64 intents in 18 scenarios. T
 label begins with: ``alarm`` for ``alarm_set``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ...models.dialogue import Dialogue, Turn

@@ -13,8 +13,6 @@ follows. The three are not tied to each other, and users have no labels. The rep
 one is in the reference, of which the last replies are kept in memory. Ids are MultiWOZ's in both.
 """
 
-from __future__ import annotations
-
 import reprlib
 from functools import lru_cache
 

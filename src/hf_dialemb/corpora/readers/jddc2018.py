@@ -8,8 +8,6 @@ assistant's, and the comma at the end of each is left out. Ten replies of train 
 context is the only turn.
 """
 
-from __future__ import annotations
-
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import Corpus
 from ..source.parsing import numbered, parallel_lines

@@ -10,8 +10,6 @@ So the driver informs of the slots whose value is new, and requests those that a
 turns have no text and are left out, as is the one dialogue that has no turn.
 """
 
-from __future__ import annotations
-
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
 from ..records import Raw, each_of, field, one_of

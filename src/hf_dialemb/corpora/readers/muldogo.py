@@ -9,8 +9,6 @@ and where tags and words do not pair up the value stays empty. A turn may have s
 77 turns have no text and are left out.
 """
 
-from __future__ import annotations
-
 from itertools import groupby
 from pathlib import PurePosixPath
 

@@ -10,8 +10,6 @@ such as ``Hotel-Inform`` becomes ``inform`` and slot names are lower-cased, so t
 act without a slot stays. What the other readers of corpora in this layout share lies here too.
 """
 
-from __future__ import annotations
-
 import json
 import reprlib
 from collections.abc import Callable, Mapping

@@ -24,8 +24,6 @@ Sources and layouts, all in one folder or archive ``multiwoz``:
 Licences: MultiWOZ is MIT; the last three copies state none.
 """
 
-from __future__ import annotations
-
 import reprlib
 from dataclasses import replace
 

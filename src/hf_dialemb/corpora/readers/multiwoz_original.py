@@ -16,8 +16,6 @@ user's answer was put before what the user says in MultiWOZ, with ``<conj>`` bet
 is left out. Ids are MultiWOZ's, and so is most of the text.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from ...models.dialogue import Dialogue, Turn

@@ -10,8 +10,6 @@ desk, and all places and codes), so that no single word gives a domain away. Ope
 general slots say nothing of a domain; detours of the assistant come before its proposal, those of the user after it.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -10,8 +10,6 @@ row has no sentence at all; it is no dialogue. Bytes that are not UTF-8 read as 
 sorted ids, shuffled with a fixed seed, are cut 80/10/10.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import random

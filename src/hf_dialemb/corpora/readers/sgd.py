@@ -13,8 +13,6 @@ enriched with chat about what was mentioned (``enriched_utter``); that is not re
 which the acts belong, as in Dialog2Flow. The dialogues do not list their services: their domains are those of turns.
 """
 
-from __future__ import annotations
-
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
 from ..records import Raw, convert_each, distinct, each_of, field, flattened, names, one_of

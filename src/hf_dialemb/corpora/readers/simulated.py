@@ -13,8 +13,6 @@ In sim-GEN a side without text said nothing, and users' acts are not annotated: 
 a reply is what the user informed of. A slot that the system requests has no value.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from ...models.dialogue import Dialogue, Turn

@@ -10,8 +10,6 @@ utterance are left out. One file spells a character beyond U+FFFF as two surroga
 held in memory while it is read.
 """
 
-from __future__ import annotations
-
 import re
 
 from ...models.dialogue import Dialogue, Turn

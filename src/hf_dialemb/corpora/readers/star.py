@@ -13,8 +13,6 @@ with the dialogue's ``CompletionLevel``: one that starts with ``Complete/`` did 
 split; the number decides.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -22,7 +20,7 @@ from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import SPLITS, Corpus, Records, Source
 from ..records import Raw, convert_each, each_of, field, hashed_split, one_of, optional
-from ..source.parsing import read_json
+from ..source.parsing import parse_json
 
 _SOURCE = "https://github.com/RasaHQ/STAR"
 _DIALOGUES = "dialogues/*.json"
@@ -34,7 +32,7 @@ _SAID = ("utter", "pick_suggestion")
 def _records(source: Source, split: str) -> Records:
     for name, stream in source.files(_DIALOGUES):
         if hashed_split(PurePosixPath(name).stem) == split:
-            raw = read_json(name, stream)
+            raw = parse_json(name, stream.read())
             if not _is_silent(raw):
                 yield name, raw
 

@@ -5,8 +5,6 @@ complete dialogues of one domain, the first 40 of STAR's training split and the 
 of their ids; ``training_scripts/pack_star.py`` packs them.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

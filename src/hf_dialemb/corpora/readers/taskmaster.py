@@ -14,14 +14,12 @@ official one, ``TM-1-2019/train-dev-test/*.csv``; that of the others is by a has
 training examples.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus, Files, Reading, Records, Source
 from ..records import Raw, Slots, each_of, field, flattened, hashed_split, one_of, optional
-from ..source.parsing import hashed_by, json_list, out_of_all, read_json, text_lines, without_empty
+from ..source.parsing import hashed_by, json_list, out_of_all, parse_json, text_lines, without_empty
 
 _FIRST = ("TM-1-2019/self-dialogs.json", "TM-1-2019/woz-dialogs.json")
 _SAMPLE = "TM-1-2019/sample.json"
@@ -70,7 +68,7 @@ def _first_files(source: Source) -> Records:
         yield from json_list(source, pattern)
     if not any(map(source.holds, _FIRST)):
         for name, stream in source.files(_SAMPLE):
-            yield name, read_json(name, stream)
+            yield name, parse_json(name, stream.read())
 
 
 def _second_records(source: Source, split: str) -> Records:

@@ -11,8 +11,6 @@ says (``=== nick has left``) is none and stays out, as do messages without text.
 read.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import groupby
 

@@ -10,8 +10,6 @@ says nothing of any slot and is left out. A system act that is a slot's name req
 calls begin with the system's greeting, which the first turn of many callers only echoes.
 """
 
-from __future__ import annotations
-
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import Corpus
 from ..records import Label, Raw, convert_each, each_of, field, flattened, labelled, strings

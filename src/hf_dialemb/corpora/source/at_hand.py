@@ -1,7 +1,5 @@
 """Which corpora lie in the data folder."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +23,7 @@ def sets_at_hand(
     """
     for name in sorted(CORPORA if names is None else names):
         corpus = get_corpus(name)
-        if names is None and not any(corpus.files.values()):
+        if names is None and not corpus.patterns:
             continue
         for split in corpus.splits:
             if split in splits:

@@ -1,17 +1,15 @@
 """Source: the files of a corpus, read in place from a folder or from a packed archive; nothing is ever extracted."""
 
-from __future__ import annotations
-
 import io
 import logging
 import os
+import shutil
 import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO
 
 from ...models.errors import InputError
 from .streams import BROKEN, Allowance, damaged, decompressed, guarded
@@ -102,8 +100,8 @@ class Source:
         if not order:
             return
         # Members that come before their turn wait on disk; there are none when the archive is sorted.
-        early: dict[str, tuple[int, int]] = {}
-        with tempfile.TemporaryFile() as waiting, self._open_tar() as archive:
+        early: dict[str, Path] = {}
+        with tempfile.TemporaryDirectory() as waiting, self._open_tar() as archive:
             for index, member in enumerate(archive):
                 name = self._normal(member.name)
                 stream = archive.extractfile(member) if last.get(name) == index else None
@@ -115,10 +113,12 @@ class Source:
                     with guarded(stream, place) as content:
                         yield place, content
                 else:
-                    early[name] = _append(waiting, stream)
+                    early[name] = Path(waiting, str(index))
+                    with early[name].open("wb") as file:
+                        shutil.copyfileobj(stream, file, _CHUNK)
                 while order and order[-1] in early:
-                    start, size = early.pop(order[-1])
-                    yield f"{self.path}:{order.pop()}", _Part(waiting, start, size).buffered()
+                    with early[order[-1]].open("rb") as content:
+                        yield f"{self.path}:{order.pop()}", content
                 if not order:
                     return
 
@@ -162,27 +162,6 @@ class Source:
         return path.as_posix()
 
 
-class _Part(io.RawIOBase):
-    """A stretch of a file."""
-
-    def __init__(self, file: IO[bytes], start: int, size: int) -> None:
-        super().__init__()
-        self._file, self._position, self._end = file, start, start + size
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        self._file.seek(self._position)
-        content = self._file.read(min(len(buffer), self._end - self._position))
-        buffer[: len(content)] = content
-        self._position += len(content)
-        return len(content)
-
-    def buffered(self) -> io.BufferedReader:
-        return io.BufferedReader(self)
-
-
 def files_within(folder: Path) -> Iterator[Path]:
     """Lists the files of a folder, those behind links too.
 
@@ -209,13 +188,6 @@ def _leads_back(parent: str, name: str) -> bool:
     """Says whether a folder is a link to one on the way to it, which would have no end."""
     folder = Path(parent, name).absolute()
     return folder.is_symlink() and folder.resolve() in {each.resolve() for each in folder.parents}
-
-
-def _append(file: IO[bytes], stream: IO[bytes]) -> tuple[int, int]:
-    start = file.seek(0, io.SEEK_END)
-    while content := stream.read(_CHUNK):
-        file.write(content)
-    return start, file.tell() - start
 
 
 def _matches(name: str, pattern: str) -> bool:

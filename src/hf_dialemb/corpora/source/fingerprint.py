@@ -1,7 +1,5 @@
 """What tells the data of a corpus from other data under its name."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -20,8 +18,7 @@ def data_hash(corpus: str, data_dir: str | Path | None = None) -> str | None:
     source = find_source(get_corpus(corpus), data_dir) if form == REGISTERED else None
     if source is None:
         return None
-    patterns = {pattern for patterns in get_corpus(corpus).files.values() for pattern in patterns}
-    return _hash_source(source.path, tuple(sorted(patterns)))
+    return _hash_source(source.path, tuple(sorted(get_corpus(corpus).patterns)))
 
 
 @lru_cache(maxsize=64)

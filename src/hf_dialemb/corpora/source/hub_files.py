@@ -1,7 +1,5 @@
 """The original files of a corpus from a dataset repository on the Hugging Face Hub."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

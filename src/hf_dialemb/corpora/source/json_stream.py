@@ -3,8 +3,6 @@
 Libraries that stream JSON take quadratic time on deep nesting (ijson), or many times the standard library's time.
 """
 
-from __future__ import annotations
-
 import codecs
 import json
 import re

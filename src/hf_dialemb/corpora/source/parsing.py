@@ -1,13 +1,11 @@
 """Records out of the files of corpora: JSON, tables and lines, each with its place, read piece by piece, by split."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
-from typing import IO, Any
+from typing import Any
 
 from ...models.errors import InputError
 from ..corpus import Files, Reading, Records, Source
@@ -19,12 +17,7 @@ LONGEST_CELL = 1 << 24
 """How many characters a cell of a table may have; csv's own limit is less than what some annotations take."""
 
 
-def read_json(name: str, stream: IO[bytes]) -> Any:  # noqa: ANN401 - whatever the file holds
-    """Parses a whole JSON file; for small ones, or where a record needs all of it."""
-    return parse_json(name, stream.read(), GET_AGAIN)
-
-
-def parse_json(name: str, content: bytes, remedy: str = GET_AGAIN) -> Any:  # noqa: ANN401
+def parse_json(name: str, content: bytes, remedy: str = GET_AGAIN) -> Any:  # noqa: ANN401 - whatever it holds
     """Parses JSON text."""
     start = f"{name}: " if name else ""
     try:

@@ -1,7 +1,5 @@
 """Streams over files that may be damaged or hostile: failures are `InputError`s, and nothing unpacks without end."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import lzma

@@ -8,8 +8,6 @@ lines that ParlAI writes (``parlai convert_to_parlai --task amazon_qa``) are suc
 There is no official split: a hash of the line's number decides.
 """
 
-from __future__ import annotations
-
 from ....models.dialogue import Dialogue, Turn
 from ....models.errors import InputError
 from ...corpus import SPLITS, Corpus, Records, Source

@@ -8,8 +8,6 @@ Only events with a text were said; queries and the knowledge base's answers are 
 gives an intent and no act. The labels of a dialogue are the domains of the intents that were active, without "chat".
 """
 
-from __future__ import annotations
-
 from ....models.dialogue import Dialogue, Turn
 from ...corpus import Corpus
 from ...records import Raw, Slots, distinct, each_of, field, flattened, one_of

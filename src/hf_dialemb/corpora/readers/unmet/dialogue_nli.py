@@ -5,8 +5,6 @@ Layout: ``dialogue_nli_{train,dev,test}.jsonl``, which are JSON lists in spite o
 as well. The label is ``positive``, ``neutral`` or ``negative``. The verified part of test is not read by itself.
 """
 
-from __future__ import annotations
-
 from ...corpus import SPLITS, Corpus, Records, Source
 from ...examples import SentencePair
 from ...records import Raw, field

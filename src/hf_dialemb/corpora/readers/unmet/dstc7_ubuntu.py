@@ -7,8 +7,6 @@ Layout: ``ubuntu_{train,dev,test}_subtask_1.json``, each a list of examples. The
 participant_1, who asks, is the user. Candidates keep their order; correct ones are found by their ids.
 """
 
-from __future__ import annotations
-
 from ....models.dialogue import Turn
 from ....models.errors import InputError
 from ...corpus import SPLITS, Corpus, Records, Source

@@ -8,8 +8,6 @@ Arguments of acts that only point to frames (``ref``, ``id``, ``read``, ``write`
 ``intent`` is an intent. There is one domain, travel, and no official split: a hash of the id decides.
 """
 
-from __future__ import annotations
-
 from ....models.dialogue import Dialogue, Turn
 from ...corpus import SPLITS, Corpus
 from ...records import Raw, distinct, each_of, field, one_of

@@ -10,8 +10,6 @@ the id decides. The four other domains of ``dstc8_metalwoz_heldout``, the archiv
 present.
 """
 
-from __future__ import annotations
-
 from ....models.dialogue import Dialogue, Turn
 from ...corpus import SPLITS, Corpus, Records, Source
 from ...records import Raw, convert_each, field, hashed_split, names

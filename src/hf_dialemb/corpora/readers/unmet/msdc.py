@@ -9,8 +9,6 @@ slot, and a cell that is no act is passed over. The label of a dialogue is its f
 split: a hash of the id, which is the domain and the session, decides. The rows of a session stand together.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

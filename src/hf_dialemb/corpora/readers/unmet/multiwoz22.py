@@ -10,8 +10,6 @@ and slots of a system turn are those of ``dialog_acts.json``. Slots stand withou
 versions; SNG01862 was taken out of this one.
 """
 
-from __future__ import annotations
-
 from ....models.dialogue import Dialogue, Turn
 from ...corpus import SPLITS, Corpus, Records, Source
 from ...records import Raw, each_of, field, names, one_of

@@ -8,8 +8,6 @@ Ids look like MultiWOZ's and are others. What callers say of themselves, the goa
 as ``backchannel`` stay; whoever wants flows leaves them out there.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from ....models.dialogue import Turn

@@ -9,8 +9,6 @@ is the user. Utterances of one turn stay apart, those of an answer are joined by
 In train each context has one answer; where that is from elsewhere, none is correct.
 """
 
-from __future__ import annotations
-
 from ....models.dialogue import Turn
 from ....models.errors import InputError
 from ...corpus import Corpus, Records, Source
