@@ -5,12 +5,27 @@ import io
 import json
 import tarfile
 import zipfile
+from pathlib import Path
 
 import pytest
 
-from hf_dialemb.corpora import load_examples
+from hf_dialemb.corpora import get_corpus, load_examples
 from hf_dialemb.corpora.own.reading import read_own
 from hf_dialemb.models.errors import InputError
+
+HERE = Path(__file__).parent
+
+
+def folder_of(name):
+    """The files made by hand in the format of a corpus."""
+    own = HERE / "corpora_files" / name
+    return own if own.is_dir() else own.with_name(get_corpus(name).folder)
+
+
+def expected_of(name):
+    """What its reader is to make of them: objects with an item and its split."""
+    lines = (HERE / "corpora_expected" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return list(map(json.loads, lines))
 
 
 def write(folder, files):

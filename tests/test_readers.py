@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made_up_corpora import pack, read, refused, write
+from made_up_corpora import expected_of, folder_of, pack, read, refused, write
 
 from hf_dialemb.corpora import CORPORA, find_source, get_corpus, load_dialogues, load_examples
 from hf_dialemb.corpora.records import hashed_split
@@ -19,17 +19,10 @@ from hf_dialemb.corpora.source.files import Source
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
-HERE = Path(__file__).parent
-FILES, EXPECTED = HERE / "corpora_files", HERE / "corpora_expected"
 SPLITS = ("train", "dev", "test")
 NAMES = [name for name in CORPORA if name not in ("sample", "star_small")]
 LONG = "so long " * 25_000
 WRONG = [None, "", "?", " ", 0, -1.5, True, [], {}, [[]], [None], {"": None}, LONG, "\ud800"]
-
-
-def folder_of(name):
-    own = FILES / name
-    return own if own.is_dir() else FILES / get_corpus(name).folder
 
 
 def as_json(item):
@@ -45,10 +38,6 @@ def every_item(name, data_dir):
     ]
 
 
-def expected(name):
-    return [json.loads(line) for line in (EXPECTED / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
 def contents_of(folder):
     files = (file for file in sorted(folder.rglob("*"), reverse=True) if file.is_file())  # out of order on purpose
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
@@ -56,9 +45,9 @@ def contents_of(folder):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_reads_what_the_format_says(name):
-    assert find_source(get_corpus(name), FILES).path == folder_of(name)
+    assert find_source(get_corpus(name), folder_of(name).parent).path == folder_of(name)
     found = every_item(name, folder_of(name))
-    assert found == expected(name)
+    assert found == expected_of(name)
     identifiers = [line["item"]["id"] for line in found if line["item"]["id"]]
     assert len(set(identifiers)) == len(identifiers)
 
@@ -68,9 +57,9 @@ def test_an_archive_and_files_packed_by_themselves_read_as_the_folder(name, tmp_
     contents = contents_of(folder_of(name))
     for suffix in ("tar.gz", "zip", "tar.xz"):
         path = pack(tmp_path / f"packed.{suffix}", contents)
-        assert every_item(name, path) == expected(name)
+        assert every_item(name, path) == expected_of(name)
     packed = {f"{file}.gz": gzip.compress(content) for file, content in contents.items()}
-    assert every_item(name, write(tmp_path / folder_of(name).name, packed)) == expected(name)
+    assert every_item(name, write(tmp_path / folder_of(name).name, packed)) == expected_of(name)
     content = path.read_bytes()
     for kept in (0.2, 0.6, 0.95):
         path.write_bytes(content[: int(kept * len(content))])

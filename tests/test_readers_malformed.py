@@ -1,298 +1,181 @@
 """What readers say of records and files that are not as their format has them: the file, the place and the field."""
 
-import copy
-import functools
 import json
-import operator
+import shutil
 
 import pytest
-from made_up_corpora import read, refused
+from made_up_corpora import expected_of, folder_of, read
 
-SPLITS = ("train", "dev", "test")
-TAXI = "multiwoz2.0_single_domain/dialogues/taxi.txt"
-VAL, TEST = "multiwoz2.1_convlab2/val.json", "multiwoz2.1_convlab2/test.json"
-AIRLINE, MEDIA = (f"splits_annotated_at_turn_level/{domain}/dev.tsv" for domain in ("airline", "media"))
-DOC2DIAL, ONE_TURN = "doc2dial_dial_finaltest.json", "conversationId\tutterance\tslot-labels\tintent\na\thi\tO\t\n"
-SO_FAR, CORRECT, NEXT = "messages-so-far", "options-for-correct-answers", "options-for-next"
-FRAME, REQUEST = ("turns", 0, "frames", 0), ("annotations", 2, "Taxi-Request")
-SIDE, NO_OBJECTS = "original user side information", ("", "{", "nul", "[1]", "3", "[" * 100_000)
-SCORES, NO_NUMBERS = ("", "high", "nan", "inf"), ("", "one", "-1", "1.5", "9" * 5_000)
+from hf_dialemb.corpora import load_examples
+from hf_dialemb.models.errors import InputError
 
+TAXI, VAL = "taxi.txt", "multiwoz2.1_convlab2/val.json"
+TAGS, MULDOGO = "ATIS/train/seq.out", "splits_annotated_at_turn_level/media/dev.tsv"
+ATIS, HWU64 = "Datasets/ATIS/train/seq.in:2", "Datasets/HWU64/train/seq.in"
+CSE = "嗯|在吗\t谢谢\t1|0-1-0\t1\t在的|没有\t1|0\n"
+SIDE = 'system side information": "'
 
-def sgd(identifier):
-    actions = [{"act": "INFORM", "slot": "city", "values": ["Oslo"]}, {"act": "REQUEST", "slot": "", "values": []}]
-    frame = {"service": "Hotels_1", "actions": actions, "state": {"active_intent": "BookHotel"}}
-    turns = [
-        {"speaker": "USER", "utterance": "A room in Oslo", "frames": [frame]},
-        {"speaker": "SYSTEM", "utterance": "Bye", "frames": []},
-    ]
-    return {"dialogue_id": identifier, "services": ["Hotels_1"], "turns": turns}
+# Corpus, split and file; what is replaced there, "" to append; by what; and what is said of the record.
+RECORDS = [
+    ("sgd", "dev", "dev/*.json", '"dialogue_id": "1_00000", ', "", ": record 0: field dialogue_id: got nothing, expec"),
+    ("sgd", "dev", "dev/*.json", '["Kites_1"]', "[1]", ": record 0: field services: got 1 in the list, expected stri"),
+    ("sgd", "dev", "dev/*.json", '"turns": [', '"turns": [], "x": [', ": record 0: field messages: got no turn"),
+    ("sgd", "dev", "dev/*.json", '"turns": [', '"turns": ["hi", ', ": record 0: turns[0]: got str, expected an object"),
+    ("sgd", "dev", "dev/*.json", '"USER"', '"BOT"', ": record 0: turns[0]: field speaker: got 'BOT', expected USER or"),
+    ("sgd", "dev", "dev/*.json", "I'd buy a red kite.", " ", ": record 0: turns[0]: field content: got ' ', expected"),
+    ("multiwoz", "train", TAXI, "[{}, ", "[", ":1: field annotations: got 2, expected one for each of 3 turns"),
+    ("multiwoz", "train", TAXI, '{"Taxi-Request": [["Dest", "?"]]}', '"x"', ":1: turns[2]: field dialog_act: got str"),
+    ("multiwoz", "train", TAXI, '["Dest", "?"]', '["Dest"]', ":1: turns[2]: field dialog_act: got ['Dest'], expected "),
+    ("doc2dial", "train", "*train.json", '"user"', '"robot"', ": record owls: document 'Feeding owls#1_0' record 0: t"),
+    ("dstc7_ubuntu", "train", "*train*", "C3D4", "X", ": record 0: a correct answer is not among the candidates"),
+    ("dstc7_ubuntu", "train", "*train*", 'far": [', 'far": [], "x": [', ": record 0: field context: got no turn"),
+    ("dstc7_ubuntu", "test", "*_test_*", "1300001", "7", ": record 0: field example-id: got 7, which ubuntu_respons"),
+    ("banking77", "train", "train.csv", "", "a, question,card\n", ":6: got another number of cells"),
+    ("ubuntu", "train", "train.csv", "", "a,b,2\n", ":5: field Label: got '2', expected 1 or 1.0 or 0 or 0.0"),
+    ("ubuntu", "train", "train.csv", "", "a,b,1,1\n", ":5: got more cells than columns"),
+    ("ubuntu", "train", "train.csv", "", " __eou__ __eot__,b,1\n", ":5: field context: got no turn"),
+    ("ubuntu", "train", "train.csv", "", "a, __eou__ ,1\n", ":5: field responses: got ''"),
+    ("ecommerce", "train", "ECD_sample/train", "", "1\tb\n", ":17: lines[0]: got 2 cells, expected a label, utteran"),
+    ("ecommerce", "train", "ECD_sample/train", "", "2\ta\tb\n", ":17: lines[0]: field label: got '2', expected 0 or 1"),
+    (
+        "jddc_retrieval",
+        "dev",
+        "dev/select.txt",
+        "",
+        "7\tb\t\t0\t9\n",
+        ":5: field other: got '9', expected the id of a l",
+    ),
+    ("jddc_retrieval", "dev", "dev/select.txt", "", "7\tb\t\t\t0\n", ":5: field relevant: got no candidate"),
+    (
+        "jddc_retrieval",
+        "dev",
+        "dev/select.txt",
+        "",
+        "0\tb\t\t0\t1\n",
+        ":5: field id: got 'dev/0', which an earlier reco",
+    ),
+    ("jddc_sts", "dev", "dev/sts.txt", "", "high\ta\tb\n", ":3: field score: got 'high', expected a number"),
+    ("jddc_sts", "dev", "dev/sts.txt", "", "nan\ta\tb\n", ":3: field score: got 'nan', expected a number"),
+    ("jddc_dialogues", "train", "train_data.txt", "", CSE.replace("-0", ""), ":2: field roles: got '1|0-1', expected "),
+    (
+        "jddc_dialogues",
+        "train",
+        "train_data.txt",
+        "",
+        CSE.replace("0-", "2-"),
+        ":2: field roles: got '2', expected 0 o",
+    ),
+    (
+        "jddc_dialogues",
+        "train",
+        "train_data.txt",
+        "",
+        CSE.replace("1|0\n", "0|1\n"),
+        ":2: field labels: got '0|1', exp",
+    ),
+    ("jddc_dialogues", "train", "train_data.txt", "", "\t" + CSE, ":2: got 7 cells, expected 6 with tabs between them"),
+    ("multiwoz22_text", "train", "*.tsv", "", "A\tUSER\thi\tNone\tmore\n", ":9: turns[0]: got 'more' after the last"),
+    ("multiwoz22_text", "train", "*.tsv", "", "A\tUSER\thi\thotel\n", ":9: field services: got 'hotel', expected such"),
+    ("dstc2_babi", "dev", "*-dev.txt", "", "\n1 c\td\n3 e\tf\n", ":8: lines[1]: got '3 e\\tf', expected a line that "),
+    ("muldogo", "dev", MULDOGO, "", "b\t0\t1\thi\tO\t\tmore\n", ":8: rows[0]: got a row with more than 6 cells"),
+    ("muldogo", "dev", MULDOGO, "", "\t0\t1\thi\tO\t\n", ":8: field conversationId: got an empty cell"),
+    ("muldogo", "dev", MULDOGO, "", "a3\t0\t1\thi\tO\t\n", ":8: field id: got 'a3', which an earlier record has too"),
+    ("msdc", "all", "movie*", "", "1\tone\tt\tuser\tHi\n", ":8: field Message.ID: got 'one', expected a whole numb"),
+    ("msdc", "all", "movie*", "", f"1\t{'9' * 5_000}\tt\tuser\tHi\n", ":8: field Message.ID: got '999"),
+    ("msdc", "all", "movie*", "", "\t1\tt\tuser\tHi\n", ":8: field session.ID: got an empty cell"),
+    ("star", "all", "3.json", '"Wizard"', '"Robot"', ": Events[0]: field Agent: got 'Robot', expected User or Wiz"),
+    ("abcd", "train", "*v1.1.json", '["agent", "Hi! How can I help?"], ', "", ": record 0: field delexed: got 6 rows"),
+    ("ketod", "dev", "dev.json", '"service": "Kites_1", ', "", ": record 0: turns[0]: field service: got nothing"),
+    (
+        "clinc150",
+        "train",
+        "data_full.json",
+        "translate",
+        "jam",
+        ": train record 0: field intent: got 'jam', which is in ",
+    ),
+    ("hwu64", "train", "HWU64/train/label", "alarm_set", "alarm", f"{HWU64}:1: field label: got 'alarm', expe"),
+    ("amazonqa", "all", "amazonqa.txt", "", "one cell\n", ":14: got one cell"),
+    ("few_shot_atis", "train", TAGS, "O O B-res", "O B-res", f"{ATIS}: field tags: got 2, expected one for each"),
+    ("few_shot_atis", "train", TAGS, "O O B-res", "O B- B-res", f"{ATIS}: field tags: got 'B-', expected O, "),
+    ("few_shot_atis", "train", TAGS, "O O B-res", "O O E-res", f"{ATIS}: field tags: got 'E-restriction_code'"),
+    ("few_shot_atis", "train", "ATIS/train/label", "atis_restriction", "", f"{ATIS}: field label: got an empty line"),
+    ("hdsa", "dev", "dev.tsv", "9001\t1", "9001\t2", ":1: turns[1]: field turn: got '2', expected 1"),
+    ("hdsa", "dev", "dev.tsv", "[1, 1", "[2, 1", ":5: turns[0]: field acts: expected a list of 44 zeros and ones"),
+    ("hdsa", "dev", "dev.tsv", "[1, 1", "[[1, 1", ":5: turns[0]: field acts: broken JSON at column 134"),
+    ("hdsa", "dev", "dev.tsv", "1]\n", "1]\tmore\n", ":5: turns[0]: got 'more' after the last column, expected 6"),
+    ("hdsa", "dev", "val_ref*", '["hm"]', "[]", "data/dev.tsv:4: field reference: got no reply, expected the last"),
+    ("self_dialogue", "all", "Batch_5.csv", "", "x,W\n", ": row 2: got a row with too few or too many cells"),
+    ("self_dialogue", "all", "Batch_5.csv", "", ",W,Hi,,,\n", ": row 2: field AssignmentId: got an empty cell"),
+    ("dialogstudio", "dev", "WOZ2_0/val.json", SIDE + "{}", SIDE + "{", ": record WOZ2_0--val--1: log[1]: field orig"),
+    ("dialogstudio", "dev", "WOZ2_0/val.json", SIDE + "{}", SIDE + "[1]", ": record WOZ2_0--val--1: log[1]: field or"),
+    ("dialogstudio", "dev", "WOZ2_0/val.json", SIDE + "{}", SIDE + "[" * 100_000, ": record WOZ2_0--val--1: log[1]: "),
+]
 
-
-def extract(identifier):
-    turns = ["Hello, how may I help you?", "A taxi", "Where to ?"]
-    annotations = [{}, {"Taxi-Inform": [["Dest", "kfc"]]}, {"Taxi-Request": [["Dest", "?"]]}]
-    return {"id": identifier, "domain": "taxi", "turns": turns, "annotations": annotations}
-
-
-def doc2dial(identifier):
-    turns = [{"role": "user", "utterance": "Hi"}, {"role": "agent", "utterance": "Hello", "da": "respond"}]
-    return {"dial_id": identifier, "domain": "dmv", "turns": turns}
-
-
-def option(identifier):
-    return {"candidate-id": identifier, "utterance": f"say {identifier}"}
-
-
-def dstc7(number):
-    said = [{"speaker": "participant_2", "utterance": "hi"}]
-    return {"example-id": number, SO_FAR: said, CORRECT: [option("B")], NEXT: [option("A"), option("B")]}
-
-
-# By corpus: split, file, the place of the second record, two good records, and how a file holds records.
-RECORDS = {
-    "sgd": ("dev", "dev/dialogues_001.json", ": record 1: ", sgd("a"), sgd("b"), list),
-    "multiwoz": ("train", TAXI, ":2: ", extract("A"), extract("B"), "lines"),
-    "doc2dial": ("test", DOC2DIAL, ": record dmv: document 'page' record 1: ", doc2dial("a"), doc2dial("b"),
-                 lambda records: {"dial_data": {"dmv": {"page": records}}}),
-    "dstc7_ubuntu": ("train", "ubuntu_train_subtask_1.json", ": record 1: ", dstc7(1), dstc7(2), list),
-}  # fmt: skip
-# By corpus: what is changed in the second record, ... for removed, and what is said.
-CHANGES = [
-    ("sgd", ["dialogue_id"], ..., "field dialogue_id: got nothing, expected str"),
-    ("sgd", ["dialogue_id"], "a", "field id: got 'dev/a', which an earlier record has too"),
-    ("sgd", ["services"], "Hotels_1", "field services: got str, expected list"),
-    ("sgd", ["services"], [1], "field services: got 1 in the list, expected strings"),
-    ("sgd", ["turns"], {}, "field turns: got dict, expected list"),
-    ("sgd", ["turns"], [], "field messages: got no turn"),
-    ("sgd", ["turns", 0], "hi", "turns[0]: got str, expected an object with the field speaker"),
-    ("sgd", ["turns", 0, "speaker"], "BOT", "turns[0]: field speaker: got 'BOT', expected USER or SYSTEM"),
-    ("sgd", ["turns", 0, "utterance"], "", "turns[0]: field content: got ''"),
-    ("sgd", ["turns", 1, "utterance"], None, "field utterance: got NoneType, expected str"),
-    ("sgd", [*FRAME, "actions", 1, "values"], "4", "turns[0]: field values: got str, expected list"),
-    ("sgd", [*FRAME, "state"], [], "turns[0]: got list, expected an object with the field active_"),
-    ("multiwoz", ["id"], 3, "field id: got int, expected str"),
-    ("multiwoz", ["domain"], ..., "field domain: got nothing"),
-    ("multiwoz", ["turns", 1], None, "field turns: got None in the list, expected strings"),
-    ("multiwoz", ["turns", 1], " ", "turns[0]: field content: got ' '"),
-    ("multiwoz", ["annotations"], [], "field annotations: got 0, expected one for each of 3 turns"),
-    ("multiwoz", ["annotations", 2], "x", "turns[1]: field dialog_act: got str, expected an object"),
-    ("multiwoz", REQUEST, [["Dest"]], "turns[1]: field dialog_act: got ['Dest'], expected a pair"),
-    ("doc2dial", ["dial_id"], ..., "field dial_id: got nothing"),
-    ("doc2dial", ["turns", 1, "role"], "robot", "turns[1]: field role: got 'robot', expected user or agent"),
-    ("doc2dial", ["turns", 1, "utterance"], "", "turns[1]: field content: got ''"),
-    ("doc2dial", ["turns", 1, "da"], 3, "turns[1]: field da: got int, expected str"),
-    ("dstc7_ubuntu", [CORRECT], ..., f"field {CORRECT}: got nothing"),
-    ("dstc7_ubuntu", [CORRECT], [option("C")], "a correct answer is not among the candidates"),
-    ("dstc7_ubuntu", [NEXT], [option("B"), {}], f"{NEXT}[1]: field candidate-id: got nothing"),
-    ("dstc7_ubuntu", [SO_FAR, 0, "speaker"], "bot", f"{SO_FAR}[0]: field speaker: got 'bot'"),
-    ("dstc7_ubuntu", [SO_FAR], [], "field context: got no turn"),
-    ("dstc7_ubuntu", ["example-id"], "7", "field example-id: got str, expected int"),
+# The same of a whole file, or of a record that concerns every split; None as the old text stands for all of the file,
+# as the new one for no file.
+WHOLE = [
+    ("sgd", "dev", "dev/*.json", None, "{}", ": got an object, expected a list"),
+    ("multiwoz", "dev", VAL, '"dialog_act"', '"x"', ": record PMUL0002: log[0]: field dialog_act: got nothing"),
+    ("multiwoz", "dev", VAL, None, "[]", ": got a list, expected an object"),
+    ("multiwoz", "train", VAL, None, "{}", f": split train needs {VAL} too"),
+    ("woz2", "dev", "woz_validate_en.json", '"Any food"', '""', ": record 0: dialogue[0]: field content: got ''"),
+    ("clinc150", "train", "domains.json", None, None, ": got no domains.json, expected it beside"),
+    ("few_shot_atis", "train", "ATIS/train/label", "", "more\n", ":3: ATIS/train/seq.in has no such line"),
+    ("hdsa", "dev", "val_ref*", None, None, ": dev.tsv needs val_reference_nondelex.json too"),
+    ("ubuntu_irc", "test", "test/*tion.txt", "2 2", "2 9", "data/test/2004-03-03_04.ascii.txt: got 4 messages, expect"),
+    ("ubuntu_irc", "test", "test/*tion.txt", "2 2", "2 two", ":4: got '2 two - ', expected two numbers"),
+    ("ubuntu_irc", "test", "test/*ascii.txt", "[13:00]", "x", ":1: got 'x <yew> sound is gone after the update', exp"),
+    ("ubuntu_irc", "test", "test/*ascii.txt", None, None, "data/test/2004-03-03_04.annotation.txt: got replies witho"),
+    ("ubuntu_irc", "test", "test/*tion.txt", None, None, "data/test/2004-03-03_04.ascii.txt: got no replies for its"),
+    ("dstc7_ubuntu", "test", "*.tsv", None, "7 A yes\n", ":1: got one cell"),
+    ("ubuntu", "test", "test.csv", ",Distractor_8", "", ":1: column Distractor_8 is missing"),
+    ("snips", "train", "*Weather_full.json", "Bergen", "\ud83d", ": broken UTF-8 at byte"),
+    ("snips", "train", "*Weather_full.json", None, '{"A": [], "B": []}', ": got no object with one intent"),
+    ("self_dialogue", "all", "Batch_5.csv", ",Reject", "", ": column Reject is missing"),
+    ("doc2dial", "test", "test/*", '"dial_data"', '"x"', ": field dial_data: got nothing"),
+    ("doc2dial", "test", "test/*", None, '{"dial_data": {"dmv": []}}', ": record dmv: field dmv: got list"),
+    *(
+        (
+            "dailydialog",
+            split,
+            "dialogues.json",
+            '"train"',
+            '"valid"',
+            ": record 0: field data_split: got 'valid', expec",
+        )
+        for split in ("train", "dev", "test")
+    ),
+    ("camrest676", "dev", "CamRest676.json", '"dialogue_id"', '"x"', ": record 0: field dialogue_id: got nothing"),
 ]
 
 
-@pytest.mark.parametrize(("corpus", "path", "value", "expected"), CHANGES)
-def test_a_malformed_record_is_named_or_left_out(tmp_path, corpus, path, value, expected):
-    split, file, place, good, other, form = RECORDS[corpus]
-    other = copy.deepcopy(other)
-    inner = functools.reduce(operator.getitem, path[:-1], other)
-    inner[path[-1]] = value
-    if value is ...:
-        del inner[path[-1]]
-    content = "\n".join(map(json.dumps, [good, other])) if form == "lines" else form([good, other])
-    files = {file: content} | ({VAL: {"val": {}}, TEST: {"test": {}}} if corpus == "multiwoz" else {})
-    sentence = refused(tmp_path, corpus, files, split)
-    assert sentence.startswith(file + place)
-    assert expected in sentence
-    assert len(read(tmp_path, corpus, files, split, skip_invalid=True)) == 1
-
-
-def cse(**changes):
-    good = {
-        "before": "嗯|在吗",
-        "after": "谢谢",
-        "roles": "1|0-1-0",
-        "kind": "1",
-        "candidates": "在的|没有",
-        "labels": "1|0",
-    }
-    return "\t".join((good | changes).values())
-
-
-# By corpus: split, file, and a good start of it.
-STARTS = {
-    "banking77": ("train", "banking_data/train.csv", "text,category\nhi,card\n"),
-    "ubuntu": ("train", "train.csv", "Context,Utterance,Label\na,b,1\n"),
-    "ecommerce": ("train", "ECD_sample/train", "1\tx\ty\n"),
-    "jddc_retrieval": ("dev", "dev/select.txt", "0\ta\t\t0\t0\n"),
-    "jddc_sts": ("dev", "dev/sts.txt", "2.5\ta\tb\n"),
-    "jddc_dialogues": ("train", "train/train_data.txt", cse() + "\n"),
-    "multiwoz22_text": ("train", "multiwoz2.2_train_001_text/file.tsv", "B\tUSER\t\"hi\t['hotel, bus']\n"),
-    "dstc2_babi": ("dev", "dialog-babi-task6-dstc2-dev.txt", "1 a\tb\n2 c\td\n\n1 a\tb\n"),
-    "muldogo": ("dev", MEDIA, ONE_TURN),
-    "msdc": ("all", "movie_all.tsv", "session.ID\t\t\t\t\n2\t1\tt\tuser\tHi\n"),
-}
-# Malformed lines after that, and what is said after the file's name.
-LINES = [
-    ("banking77", "a question", "3: field category: got nothing"),
-    ("banking77", "a question,", "3: got another number of cells"),
-    ("banking77", "a, question,card", "3: got another number of cells"),
-    ("ubuntu", "a,b,2", "3: field Label: got '2', expected 1 or 1.0 or 0 or 0.0"),
-    ("ubuntu", "a,b", "3: field Label: got nothing"),
-    ("ubuntu", "a,b,1,1", "3: got more cells than columns"),
-    ("ubuntu", " __eou__ __eot__,b,1", "3: field context: got no turn"),
-    ("ubuntu", "a, __eou__ ,1", "3: field responses: got ''"),
-    ("ecommerce", "1\tb", "2: lines[0]: got 2 cells, expected a label, utterances and an answer"),
-    ("ecommerce", "2\ta\tb", "2: lines[0]: field label: got '2', expected 0 or 1"),
-    ("ecommerce", "1\ta\t", "2: field responses: got ''"),
-    ("ecommerce", "1\t\tb", "2: field content: got ''"),
-    ("jddc_retrieval", "1\tb\t\t0\t3", "2: field other: got '3', expected the id of a line"),
-    ("jddc_retrieval", "1\tb\t\t\t0", "2: field relevant: got no candidate"),
-    ("jddc_retrieval", "1\t \t\t0\t0", "2: field text: got ' '"),
-    ("jddc_retrieval", "1\tb\t0\t0", "2: got 4 cells, expected 5"),
-    ("jddc_retrieval", "0\tb\t\t0\t0", "2: field id: got 'dev/0', which an earlier record has too"),
-    *(("jddc_sts", f"{score}\ta\tb", f"2: field score: got '{score}', expected a number") for score in SCORES),
-    ("jddc_dialogues", cse(roles="1|0-1"), "2: field roles: got '1|0-1', expected one for each of 4 utterances in "
-     "3 parts"),
-    ("jddc_dialogues", cse(roles="1-0|1-0"), "2: field roles: got '1-0|1-0', expected one for each of 4"),
-    ("jddc_dialogues", cse(roles="1|2-1-0"), "2: field roles: got '2', expected 0 or 1"),
-    ("jddc_dialogues", cse(labels="0|1"), "2: field labels: got '0|1', expected 1 for the first"),
-    ("jddc_dialogues", cse(before="嗯|"), "2: field content: got ''"),
-    ("jddc_dialogues", cse(kind="1\t1"), "2: got 7 cells, expected 6 with tabs between them"),
-    ("multiwoz22_text", "A\tUSER\thi", "2: turns[0]: field services: got nothing"),
-    ("multiwoz22_text", "A\tUSER\thi\tNone\tmore", "2: turns[0]: got 'more' after the last column"),
-    ("multiwoz22_text", "A\tuser\thi\tNone", "2: turns[0]: field speaker: got 'user', expected USER or SYSTEM"),
-    ("multiwoz22_text", "A\tUSER\t\tNone", "2: turns[0]: field content: got ''"),
-    ("multiwoz22_text", "A\tUSER\thi\thotel", "2: field services: got 'hotel', expected such as ['hotel, train']"),
-    ("dstc2_babi", "3 e\tf", "4: lines[1]: got '3 e\\tf', expected a line that begins with 2"),
-    ("muldogo", "b\thi\tO\t\tmore", "3: rows[0]: got a row with more than 4 cells"),
-    ("muldogo", "\thi\tO\t", "3: field conversationId: got an empty cell"),
-    *(("msdc", f"1\t{number}\tt\tuser\tHi", "3: field Message.ID: got ") for number in NO_NUMBERS),
-    ("msdc", "\t1\tt\tuser\tHi", "3: field session.ID: got an empty cell"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("corpus", "line", "expected"), LINES)
-def test_a_malformed_line_is_named_or_left_out(tmp_path, corpus, line, expected):
-    split, file, start = STARTS[corpus]
-    files = {file: f"{start}{line}\n"}
-    assert refused(tmp_path, corpus, files, split).startswith(f"{file}:{expected}")
-    assert len(read(tmp_path, corpus, files, split, skip_invalid=True)) == 1
-
-
-def hdsa(*cells, replies=("no", "bye"), **changes):
-    row = {"id": "A", "turn": "0", "database": "", "last": "so", "user": "hi", "acts": json.dumps([0] * 44), **changes}
-    return {"dev.tsv": "\t".join((*row.values(), *cells)), "val_reference_nondelex.json": {"A": list(replies)}}
-
-
-def atis(text, label, tags):
-    return {"ATIS/train/seq.in": text, "ATIS/train/label": label, "ATIS/train/seq.out": tags}
-
-
-def cut(answers):
-    record = {key: value for key, value in dstc7(7).items() if key != CORRECT}
-    return {"ubuntu_test_subtask_1.json": [record], "ubuntu_responses_subtask_1.tsv": answers}
-
-
-def csv(header, row):
-    return {"corpus/pop/batch.csv": f"AssignmentId,WorkerId,Answer.sentence1{header}\n{row}\n"}
-
-
-def daily(split):
-    turns = [{"speaker": "user", "utterance": "Hello.", "dialogue_acts": {"binary": []}}]
-    return [{"dialogue_id": f"d-{split}", "data_split": split, "domains": ["Work"], "turns": turns}]
-
-
-def studio(text):
-    log = {"user utterance": "Hi", "system response": "Hi", SIDE: text, "original system side information": {}}
-    return {"a/WOZ2_0/train.json": {"WOZ2_0--1": {"original dialog info": {}, "log": [{**log, SIDE: {}}, log]}}}
-
-
-SILENT = {"system_transcript": "", "system_acts": [], "transcript": "hi", "turn_label": []}
-ROBOT = {"Events": [{"Agent": "Robot", "Action": "utter", "Text": "Beep"}]}
-NO_ACTS = {"X1": {"goal": {}, "log": [{"text": "hi", "dialog_act": {}}, {"text": "ok"}]}}
-ROWS = {"original": [["agent", "hi"]] * 2, "delexed": [{"speaker": "agent", "text": "hi", "targets": []}]}
-LISTS = {"data_full.json": {"train": [["say jam", "translate"]], "oos_train": [["sing", "oos"]]}}
-NO_SERVICE = {"dialogue_id": "1", "turns": [{"frames": []}, {"frames": [{}]}]}
-NO_SCENARIO = {"HWU64/train/seq.in": "louder\n", "HWU64/train/label": "louder\n"}
-NINE_ANSWERS = ",".join(["Context", "Ground Truth Utterance", *(f"Distractor_{number}" for number in range(8))])
-SNIPS, LOG, REPLIES = "A/train_A_full.json", "test/log.ascii.txt", "test/log.annotation.txt"
-HALF = {SNIPS: b'{"A": [{"data": [{"text": "\xed\xa0\xbd"}]}]}'}
-
-# Corpus, split, files, and what is said, after the first file's name if it begins with that.
-FILES = [
-    ("sgd", "dev", {"dev/dialogues_001.json": {}}, ": got an object, expected a list"),
-    ("multiwoz", "dev", {VAL: NO_ACTS}, ": record X1: log[1]: field dialog_act: got nothing"),
-    ("multiwoz", "dev", {VAL: []}, ": got a list, expected an object"),
-    ("multiwoz", "train", {TAXI: "{}", VAL: {"a": {}}}, f": split train needs {TEST} too"),
-    ("woz2", "dev", {"woz_validate_en.json": [{"dialogue_idx": 3, "dialogue": [SILENT] * 2}]},
-     ": record 0: dialogue[1]: field content: got ''"),
-    ("star", "all", {"dialogues/7.json": ROBOT}, ": Events[0]: field Agent: got 'Robot', expected User or Wizard"),
-    ("abcd", "train", {"abcd_sample.json": [ROWS]},
-     ": record 0: field delexed: got 1 rows, expected one for each of 2 in original"),
-    ("ketod", "dev", {"dev.json": [NO_SERVICE]}, ": record 0: turns[1]: field service: got nothing"),
-    ("clinc150", "train", LISTS, ": got no domains.json, expected it beside"),
-    ("clinc150", "train", {**LISTS, "domains.json": {"a": []}},
-     ": train record 0: field intent: got 'translate', which is in none of d"),
-    ("hwu64", "train", NO_SCENARIO, ":1: field label: got 'louder', expected scenario_intent"),
-    ("amazonqa", "test", {"amazonqa.txt": "a question without an answer"}, ":1: got one cell"),
-    ("few_shot_atis", "train", atis("a b\n", "x\n", "O\n"), ":1: field tags: got 1, expected one for each of 2 words"),
-    ("few_shot_atis", "train", atis("a\n", "x\n", "B-\n"), ":1: field tags: got 'B-', expected O, B-name or I-name"),
-    ("few_shot_atis", "train", atis("a\n", "x\n", "O-b\n"), ":1: field tags: got 'O-b', expected"),
-    ("few_shot_atis", "train", atis("a\n", "x\n", "E-b\n"), ":1: field tags: got 'E-b', expected"),
-    ("few_shot_atis", "train", atis("a\n", "\n", "O\n"), ":1: field label: got an empty line"),
-    ("few_shot_atis", "train", atis("\n", "x\n", "\n"), ":1: field content: got ''"),
-    ("few_shot_atis", "train", atis("a\nb\n", "x\n", "O\nO\n"), ":2: ATIS/train/label has no such line"),
-    ("few_shot_atis", "train", atis("", "x\n", "O\n"), "ATIS/train/label:1: ATIS/train/seq.in has no such line"),
-    ("hdsa", "dev", hdsa(turn="2"), ":1: turns[0]: field turn: got '2', expected 0"),
-    ("hdsa", "dev", hdsa(acts="[0, 1]"), ":1: turns[0]: field acts: expected a list of 44 zeros and ones"),
-    ("hdsa", "dev", hdsa(acts="[0"), ":1: turns[0]: field acts: broken JSON at column 3"),
-    ("hdsa", "dev", hdsa("more"), ":1: turns[0]: got 'more' after the last column, expected 6 cells"),
-    ("hdsa", "dev", hdsa(replies=[None]), ":1: field reference: got None in the list, expected strings"),
-    ("hdsa", "dev", hdsa(replies=[]), ":1: field reference: got no reply, expected the last one"),
-    ("hdsa", "dev", hdsa(id="B"), ":1: field reference: got NoneType, expected list"),
-    ("hdsa", "dev", {"dev.tsv": "A"}, ": dev.tsv needs val_reference_nondelex.json too"),
-    ("ubuntu_irc", "test", {LOG: "[10:00] <a> x\n", REPLIES: "0 1 -\n"}, ": got 1 messages, expected message 1 too"),
-    ("ubuntu_irc", "test", {LOG: "[10:00] <a> x\n", REPLIES: "0 one -\n"},
-     f"{REPLIES}:1: got '0 one -', expected two numbers"),
-    ("ubuntu_irc", "test", {LOG: "x\n", REPLIES: "0 0 -\n"}, ":1: got 'x', expected '[HH:MM] <nick> text'"),
-    ("ubuntu_irc", "test", {REPLIES: "0 0 -\n"}, ": got replies without messages"),
-    ("ubuntu_irc", "test", {LOG: "[10:00] <a> x\n"}, ": got no replies for its messages"),
-    ("dstc7_ubuntu", "test", cut("6\tA\tno\n"),
-     ": record 0: field example-id: got 7, which ubuntu_responses_subtask_1.tsv lacks"),
-    ("dstc7_ubuntu", "test", cut("7 A yes\n"), "ubuntu_responses_subtask_1.tsv:1: got one cell"),
-    ("ubuntu", "test", {"test.csv": f"{NINE_ANSWERS}\n"}, ":1: column Distractor_8 is missing"),
-    ("snips", "train", HALF, ": broken UTF-8 at byte"),
-    ("snips", "train", {SNIPS: b'{"A": [{"data": [{"text": "\xe9"}]}]}'}, ": broken UTF-8 at byte"),
-    ("snips", "train", {SNIPS: {"A": [], "B": []}}, ": got no object with one intent"),
-    ("self_dialogue", "all", csv(",Reject", "x,W"), ": row 1: got a row with too few or too many cells"),
-    ("self_dialogue", "all", csv(",Reject", ",W,Hi,"), ": row 1: field AssignmentId: got an empty cell"),
-    ("self_dialogue", "all", csv("", "a,W,Hi"), ": column Reject is missing"),
-    ("doc2dial", "test", {DOC2DIAL: []}, ": got a list"),
-    ("doc2dial", "test", {DOC2DIAL: {}}, ": field dial_data: got nothing"),
-    ("doc2dial", "test", {DOC2DIAL: {"dial_data": {"dmv": []}}}, ": record dmv: field dmv: got list"),
-    ("doc2dial", "test", {DOC2DIAL: {"dial_data": {"dmv": {"p": 1}}}}, ": record dmv: field p: got int"),
-    *(("dialogstudio", "all", studio(text), f": record WOZ2_0--1: log[1]: field {SIDE}: ") for text in NO_OBJECTS),
-    # A record of no split is told whichever is read, and ids are unique over the files of a split.
-    *(("dailydialog", split, {"data/dialogues.json": daily("valid")},
-       ": record 0: field data_split: got 'valid', expected train or") for split in SPLITS),
-    *(("dstc2", split, {"data.json": daily("dev")},
-       ": record 0: field data_split: got 'dev', expected train or val or test") for split in SPLITS),
-    *(("camrest676", split, {"CamRest676.json": [{"dial": []}]}, ": record 0: field dialogue_id: got nothing")
-      for split in SPLITS),
-    ("muldogo", "dev", {AIRLINE: ONE_TURN, MEDIA: ONE_TURN},
-     f"{MEDIA}:2: field id: got 'a', which an earlier record has too"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("corpus", "split", "files", "expected"), FILES)
-def test_a_malformed_file_is_told(tmp_path, corpus, split, files, expected):
-    sentence = refused(tmp_path, corpus, files, split)
-    assert sentence.removeprefix(next(iter(files))).startswith(expected), sentence
+@pytest.mark.parametrize("case", [*RECORDS, *WHOLE], ids=lambda case: case[0])
+def test_what_is_malformed_is_named_and_a_record_left_out(tmp_path, case):
+    corpus, split, file, old, new, sentence = case
+    folder = tmp_path / folder_of(corpus).name
+    shutil.copytree(folder_of(corpus), folder)
+    (path,) = folder.rglob(file)
+    content = path.read_text(encoding="utf-8")
+    if path.suffix == ".json":
+        content = json.dumps(json.loads(content))  # on one line
+    changed = new if old is None else content.replace(old, new, 1) if old else content + new
+    path.unlink()
+    if changed is not None:
+        assert changed != content
+        path.write_bytes(changed.encode("utf-8", "surrogatepass"))
+    with pytest.raises(InputError) as raised:
+        load_examples(corpus, folder, split)
+    place, inner = str(raised.value).removeprefix(str(folder)).lstrip("/"), path.relative_to(folder).as_posix()
+    assert place.removeprefix(inner).startswith(sentence)
+    if case in RECORDS:
+        items = [line for line in expected_of(corpus) if split in (line["split"], "all")]
+        assert len(load_examples(corpus, folder, split, skip_invalid=True)) == len(items) - bool(old)
 
 
 def test_malformed_records_are_left_out_with_one_warning(tmp_path, caplog):
-    files = {"dev/dialogues_001.json": [{}, sgd("a"), sgd("a"), 3], "dev/schema.json": "not a dialogue"}
+    good = {"dialogue_id": "a", "services": [], "turns": [{"speaker": "USER", "utterance": "Hi", "frames": []}]}
+    files = {"dev/dialogues_001.json": [{}, good, good, 3], "dev/schema.json": "not a dialogue"}
     assert [dialogue.id for dialogue in read(tmp_path, "sgd", files, "dev", skip_invalid=True)] == ["dev/a"]
     (warning,) = [record.getMessage() for record in caplog.records]
     assert warning.startswith(f"Skipped 3 malformed record(s):\n  {tmp_path}/sgd/dev/dialogues_001.json: record 0")
