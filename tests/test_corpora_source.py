@@ -20,15 +20,12 @@ from hf_dialemb.corpora.audit.catalogue import catalogue
 from hf_dialemb.corpora.source import streams
 from hf_dialemb.corpora.source.files import Source
 from hf_dialemb.corpora.source.fingerprint import data_hash
-from hf_dialemb.corpora.source.parsing import parse_json
 from hf_dialemb.models.errors import InputError
 
-FILES = {
-    **{"c/train/part_2.json": b"[2]", "c/train/part_10.json": b"[10]", "c/train/part_1.json": b"[1]"},
-    **{"c/dev/part_1.json": b"[4]", "c/train/deeper/part_3.json": b"[3]", "c/train/.part_9.json": b"hidden"},
-}
+NAMES = ("train/part_2", "train/part_10", "train/part_1", "dev/part_1", "train/deeper/part_3", "train/.part_9")
+FILES = {f"c/{name}.json": name.encode() for name in NAMES}
+IN_ORDER = [(f"c/train/part_{number}.json", f"train/part_{number}".encode()) for number in (1, 10, 2)]
 NOISE = {f"train/part_{index}.json": random.Random(index).randbytes(5000) for index in range(20)}
-IN_ORDER = [("c/train/part_1.json", b"[1]"), ("c/train/part_10.json", b"[10]"), ("c/train/part_2.json", b"[2]")]
 
 
 def listed(source, pattern="train/part_*.json"):
@@ -44,20 +41,16 @@ def test_archive_in_any_order_equals_the_folder(tmp_path, archive):
     folder, source = write(tmp_path / "folder", FILES), Source(pack(archive, FILES))
     assert listed(Source(folder)) == [(f"{folder}/{name}", content) for name, content in IN_ORDER]
     assert listed(source) == listed(source) == [(f"{archive}:{name}", content) for name, content in IN_ORDER]
-    assert listed(source, "dev/*.json") == [(f"{archive}:c/dev/part_1.json", b"[4]")]
+    assert listed(source, "dev/*.json") == [(f"{archive}:c/dev/part_1.json", b"dev/part_1")]
     assert listed(source, "nothing") == []
     last = Source(pack(tmp_path / "c.tar.gz", [("a/1", b"old"), ("a/2", b"two"), ("a/1", b"new")]))
     assert [content for _, content in listed(last, "a/*")] == [b"new", b"two"]
 
 
-@pytest.mark.parametrize("name", ["../train/a.json", "train/../../a.json", "/train/a.json"])
-def test_members_outside_the_archive_are_refused(archive, name):
-    pack(archive, {"train/d.json": b"[]", name: b"[]"})
-    with pytest.raises(InputError, match=r"member '.*a\.json' points outside the archive"):
-        listed(Source(archive), "train/*.json")
-
-
-def test_truncated_or_corrupt_archive(archive):
+def test_members_outside_the_archive_and_what_is_truncated_or_corrupt_are_refused(archive):
+    for name in ("../train/a.json", "train/../../a.json", "/train/a.json"):
+        with pytest.raises(InputError, match=r"member '.*a\.json' points outside the archive"):
+            listed(Source(pack(archive, {"train/d.json": b"[]", name: b"[]"})))
     content, middle = pack(archive, NOISE).read_bytes(), archive.stat().st_size // 2
     corrupt = content[:middle] + bytes(byte ^ 0x5A for byte in content[middle : middle + 64]) + content[middle + 64 :]
     for broken in (*(content[: int(len(content) * kept)] for kept in (0.0, 0.1, 0.5, 0.9, 0.98)), corrupt):
@@ -67,20 +60,16 @@ def test_truncated_or_corrupt_archive(archive):
         assert str(raised.value).startswith(str(archive))
 
 
-def test_links_in_an_archive_are_neither_read_nor_written_but_told(tmp_path):
-    (tmp_path / "secret.json").write_text("[0]")
+def test_links_in_an_archive_are_neither_read_nor_written_but_told(tmp_path, caplog):
     links = {"train/a.json": tarfile.SYMTYPE, "train/b.json": tarfile.LNKTYPE}
     path = pack(tmp_path / "c.tar.xz", {**links, "./train/d.json": b""})
-    before = sorted(tmp_path.rglob("*"))
-    source = Source(path)
+    before, source = sorted(tmp_path.rglob("*")), Source(path)
     assert [name for name, _ in listed(source, "train/d.json")] == [f"{path}:train/d.json"]
     for _ in range(2):
         with pytest.raises(InputError, match=r"train/a\.json: is a link to another file, .* --dereference"):
             listed(source, "train/*.json")
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_a_link_to_a_folder_in_an_archive_is_told(tmp_path, caplog):
+    caplog.clear()
     folder = write(tmp_path / "c", {"real/a.json": b"[1]"})
     (folder / "more").symlink_to("real")
     (folder / "same.json").symlink_to("real/a.json")
@@ -105,10 +94,7 @@ def test_a_folder_behind_a_link_is_read_and_one_that_leads_back_is_not(tmp_path)
 def test_an_archive_that_unpacks_without_end_is_refused(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr(streams, "_FREE", 0)
     path, content = tmp_path / f"c.{suffix}", bytes(40_000_000)
-    if suffix == "json.gz":
-        path.write_bytes(gzip.compress(content))
-    else:
-        pack(path, {"c.json": content})
+    write(tmp_path, {path.name: gzip.compress(content)}) if suffix == "json.gz" else pack(path, {"c.json": content})
     with pytest.raises(InputError, match=r"unpacks to more than 500 times its size"):
         listed(Source(path), "c.json")
 
@@ -122,29 +108,10 @@ def test_files_packed_by_themselves(tmp_path):
     alone = Source(tmp_path / "c" / "a" / "1.json.gz")
     assert [content for _, content in listed(alone, "*.json")] == [b"[1]"]
     assert listed(alone, "b/*.json") == []
-
-
-def test_what_is_no_source(tmp_path):
     (tmp_path / "c.rar").write_text("")
-    expected = r"expected a folder or an archive that ends in \.tar\.xz, \.tar\.gz, \.zip"
-    for name, sentence in (("none", "no such folder or archive"), ("c.rar", expected)):
+    for name, sentence in (("none", "no such folder or archive"), ("c.rar", r"expected .* ends in \.tar\.xz, \.tar")):
         with pytest.raises(InputError, match=sentence):
             Source(tmp_path / name)
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (b"[1,\n2", "a.json: broken JSON at line 2 column 2"),
-        (b"", "a.json: broken JSON at column 1"),
-        (b'["\xe9"]', "a.json: broken UTF-8 at byte 2"),
-        (b"[" * 200_000, "a.json: JSON that cannot be parsed"),
-    ],
-)
-def test_read_json_names_the_file_and_the_place(content, expected):
-    with pytest.raises(InputError) as raised:
-        parse_json("a.json", content)
-    assert str(raised.value).startswith(expected)
 
 
 TALK = {"dial_id": "1", "domain": "dmv", "turns": [{"role": "agent", "utterance": "Hello"}]}
@@ -169,8 +136,7 @@ def test_every_place_where_a_corpus_may_lie(tmp_path, monkeypatch):
     places = ["1", "2", "3", "4", "5", "1/doc2dial", "3/doc2dial", "4/doc2dial.tar.xz", "6/renamed.tar.gz", "7/v1.0.1"]
     expected = [dialogue("Hello", id="1", domains=("dmv",), roles=("assistant",))]
     for place in places:
-        assert load_dialogues("doc2dial", tmp_path / place, "test") == expected, place
-    assert load_dialogues("doc2dial", str(tmp_path / "1/doc2dial"), "test") == expected
+        assert load_dialogues("doc2dial", f"{tmp_path}/{place}", "test") == expected, place
     monkeypatch.setenv("HF_DIALEMB_DATA", str(tmp_path / "4"))
     assert load_dialogues("doc2dial", None, "test") == expected
     with pytest.raises(InputError, match="holds neither"):  # what is given goes before the variable
@@ -180,22 +146,18 @@ def test_every_place_where_a_corpus_may_lie(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("corpus", "place", "split", "expected"),
     [
-        ("multiwos", None, "train", "Unknown corpus 'multiwos'. Did you mean 'multiwoz'.* A file or folder of your own "
-         "works too"),
+        ("multiwos", None, "train", "'multiwos'. Did you mean 'multiwoz'.* A file or folder of your own works too"),
         ("sgd", ".", "valid", r"Unknown split 'valid' of corpus sgd\. Available: train, dev, test"),
-        ("sample", None, "valid", "Unknown split 'valid' of corpus sample"),
         ("sgd", None, "train", "give --data-dir or set HF_DIALEMB_DATA"),
         ("sgd", ".", "train", r"holds neither sgd/ nor sgd\.tar\.xz .*--data-dir"),
         ("sgd", "none", "train", "no such folder or archive"),
         ("doc2dial", ".", "train", r"split train of corpus doc2dial gave nothing; looked for \*dial_train\.json"),
-        ("metalwoz", ".", "train", r"split train of corpus metalwoz gave nothing; looked for dialogues/\[A-Z\]"),
         ("ubuntu", ".", "train", "holds response-selection, expected dialogues"),
-        ("ecommerce_sts", ".", "dev", "holds sentence-pairs, expected dialogues"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_loaded(tmp_path, monkeypatch, corpus, place, split, expected):
     monkeypatch.delenv("HF_DIALEMB_DATA", raising=False)
-    write(tmp_path, {f"doc2dial/test/{FILE}": CONTENT, "metalwoz/dialogues/hotel.txt": "{}"})
+    write(tmp_path, {f"doc2dial/test/{FILE}": CONTENT})
     with pytest.raises(InputError, match=expected):
         load_dialogues(corpus, tmp_path / place if place else None, split)
 
@@ -212,11 +174,9 @@ def test_every_corpus_of_every_reader_is_registered_says_what_it_is_and_has_a_ro
         corpus = get_corpus(name)
         assert set(corpus.splits) <= {"train", "dev", "test"}
         assert corpus.source.startswith(("https://", "http://"))
-        assert corpus.licence
         assert "Licence" in modules[module].__doc__
         assert not (corpus.real and module.startswith("unmet."))
-        assert corpus.licence in rows[name]
-        assert corpus.source in rows[name]
+        assert {corpus.licence, corpus.source} <= set(map(str.strip, rows[name].split("|")))
         assert corpus.real or "not run on the real files" in rows[name]
 
 
@@ -244,8 +204,7 @@ def test_a_corpus_has_one_hash_packed_or_not_and_another_when_a_file_that_is_rea
     write(one, {"sgd/README.md": "notes"})
     assert data_hash("sgd", one) == first
     mine = tmp_path / "mine.jsonl"
-    hashes = [data_hash(str(mine)) for text in ("{}", "{ }") if mine.write_text(text)]
-    assert hashes[0] != hashes[1]
+    assert len({data_hash(str(mine)) for text in ("{}", "{ }") if mine.write_text(text)}) == 2
     assert data_hash("sample") is None
     with pytest.raises(InputError, match="holds neither sgd"):
         data_hash("sgd", tmp_path)

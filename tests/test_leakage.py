@@ -233,8 +233,8 @@ def test_near_dialogues_are_those_of_a_comparison_of_all_pairs():
 def test_near_utterances_are_those_of_a_comparison_of_all_pairs():
     generator = random.Random(3)
     texts = [" ".join(words(generator, generator.randint(2, 9))) for _ in range(300)]
-    training = [edited(generator, [generator.choice(texts)], generator.randint(0, 2))[0] + tail
-                for tail in ["", "", " so", " bo ka"] * 150]  # fmt: skip
+    copies = [edited(generator, [generator.choice(texts)], generator.randint(0, 2))[0] for _ in range(600)]
+    training = [text + tail for text, tail in zip(copies, ["", "", " so", " bo ka"] * 150, strict=True)]
     utterances, similarities = Utterances(), []
     for number, text in enumerate(texts):
         utterances.add("set", f"e{number}", comparable(text))
@@ -244,26 +244,19 @@ def test_near_utterances_are_those_of_a_comparison_of_all_pairs():
         best = max(len(own & other) / len(own | other) for other in shingles)
         similarities.append(best if best >= near.UTTERANCE_THRESHOLD else 0.0)
     assert 50 < sum(0 < each < 1 for each in similarities) < 500
-    found = [utterances.find(comparable(text)) for text in training]
-    assert [matches[0].similarity if matches else 0.0 for matches in found] == similarities
-    assert [utterances.find(comparable(text)) for text in training] == found  # as it was remembered
+    for _ in range(2):  # as it was remembered, too
+        found = [utterances.find(comparable(text)) for text in training]
+        assert [matches[0].similarity if matches else 0.0 for matches in found] == similarities
     utterances.add("other", "o", comparable(texts[1]))  # the same text in a set that comes after a look-up
     assert [match.evaluation for match in utterances.find(comparable(texts[1]))] == ["other", "set"]
 
 
-@pytest.fixture(scope="module")
-def sets():
+def test_after_cleaning_nothing_is_found_and_the_order_of_everything_changes_nothing():
     evaluation, training = variations(80)
     utterances = [dialogue(turn.content, id=f"u{each.id}") for each in training[:20] for turn in each.turns[:2]]
-    return [("a/test", evaluation[:50], "dialogues"), ("b/test", evaluation[40:], "dialogues"),
-            ("c/test", utterances, "utterances")], [("a", training[:60]), ("b", training[60:])]  # fmt: skip
-
-
-def test_after_cleaning_nothing_is_found_and_the_order_of_everything_changes_nothing(sets):
-    def rows_of(report):
-        return sorted(report.to_json()["rows"], key=lambda row: (row["training"], row["evaluation"]))
-
-    held_out, training = sets
+    held_out = [("a/test", evaluation[:50], "dialogues"), ("b/test", evaluation[40:], "dialogues")]
+    held_out.append(("c/test", utterances, "utterances"))
+    training = [("a", training[:60]), ("b", training[60:])]
     report = leakage_table(training, index(sets=held_out))
     assert [row.after for row in report.rows] == [0] * 6
     assert sum(row.near for row in report.rows) > 20 < sum(row.exact for row in report.rows)
@@ -284,20 +277,21 @@ def test_after_cleaning_nothing_is_found_and_the_order_of_everything_changes_not
         shuffled = [(name, generator.sample(each, len(each)), kind) for name, each, kind in held_out]
         other = [(name, generator.sample(each, len(each))) for name, each in training]
         again = leakage_table(generator.sample(other, 2), index(sets=generator.sample(shuffled, 3)))
-        assert rows_of(again) == rows_of(report)
+        both = [sorted(each.to_json()["rows"], key=json.dumps) for each in (again, report)]
+        assert both[0] == both[1]
 
 
 def test_a_set_is_added_once_and_in_empty_sets_nothing_is_found():
-    evaluation, empty = index(dialogue(*HARBOUR)), EvaluationIndex(turns=True)
-    with pytest.raises(InputError, match="got set/test twice"):
-        evaluation.add("set/test", [])
-    with pytest.raises(InputError, match=r"kind of evaluation set 'utterance'\. Did you mean 'utterances'"):
-        evaluation.add("other", [], "utterance")
+    empty = EvaluationIndex(turns=True)
     assert empty.leaks(dialogue(*HARBOUR)) == []
     empty.add("none", [])
     empty.add("nothing", [], "utterances")
     assert empty.leaks(dialogue(*HARBOUR)) == []
     assert [(row.items, row.exact) for row in leakage_table([("train", [])], empty).rows] == [(0, 0), (0, 0)]
+    with pytest.raises(InputError, match="got none twice"):
+        empty.add("none", [])
+    with pytest.raises(InputError, match=r"kind of evaluation set 'utterance'\. Did you mean 'utterances'"):
+        empty.add("other", [], "utterance")
 
 
 @pytest.fixture
@@ -354,12 +348,9 @@ def test_an_index_cleans_a_stream_and_takes_sentences_of_other_kinds_of_corpora(
         ("sample", "sample/train", "training set sample: got the same set as evaluation set sample/train"),
         ("sample/all", "sample/test", "training set sample/all: got the same set as evaluation set sample/test"),
         ("sample/dev", "sample/all", "training set sample/dev: got the same set"),
-        ("sample", "smaple/test", "Unknown corpus 'smaple'. Did you mean 'sample'"),
         ("sample", "sample/tets", "Unknown split of corpus sample 'tets'. Did you mean 'test'"),
         ("sample", "sample", "evaluation set sample: got no split, expected one, as in 'sample/train'"),
-        ("jddc_sts/test", "sample/test", "holds sentence-pairs, expected dialogues"),
         ("held_out.jsonl", "./held_out.jsonl", "got the same set"),
-        ("held_out.jsonl", "missing.jsonl", "cannot be read"),
     ],
 )
 def test_mistakes_are_sentences(files, tmp_path, monkeypatch, training, evaluation, message):
