@@ -1,7 +1,5 @@
 """Facts about conversations as other programs export them: tables, workbooks, JSON, messengers."""
 
-from __future__ import annotations
-
 import datetime
 import json
 
@@ -83,8 +81,8 @@ def test_a_line_of_json_may_have_any_of_these_forms(tmp_path):
     lines = [{"id": "7", "conversations": [{"from": "human", "value": "Hi"}]}, [{"role": "user", "content": "Ho"}]]
     found = read_file(tmp_path / "d.jsonl", "\n".join(map(json.dumps, lines)))
     assert [dialogue.turns for dialogue in found] == [(Turn("user", "Hi"),), (Turn("user", "Ho"),)]
-    assert ":1: got list, expected an object" in refusal(tmp_path / "d.jsonl", "[1]")
     assert "dialogue 1: field messages is missing (found: text)" in refusal(tmp_path / "d.json", '[{"text": "Hi"}]')
+    assert ": broken JSON at line 2 column 2" in refusal(tmp_path / "d.json", "[1,\n2")
 
 
 def test_old_spreadsheets_text_is_read_and_told(tmp_path):
@@ -98,16 +96,13 @@ def test_a_workbook_is_read_as_a_table(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     path, book = tmp_path / "d.xlsx", openpyxl.Workbook()
     book.create_sheet("notes")
-    moment = datetime.datetime(2024, 5, 1, 10, 8)
-    rows = [("id", "speaker", "text", "time"), (7.0, "Ann", "Let me look.", moment), (7.0, "Customer", "Thanks", None)]
-    for row in rows[:2]:
-        book.active.append(row)
-    book.active.append((7, "Customer", "Where is my parcel?", moment.replace(hour=9)))
-    book.active.append((7, "Customer", "Thanks", moment.replace(hour=11)))
+    rows = [(7.0, "Ann", "Let me look.", 10), (7, "Customer", "Where is my parcel?", 9), (7, "Customer", "Thanks", 11)]
+    book.active.append(("id", "speaker", "text", "time"))
+    for *row, hour in rows:
+        book.active.append((*row, datetime.datetime(2024, 5, 1, hour)))
     book.save(path)
     assert list(load_dialogues(str(path))) == [PARCEL]
-    assert told(path)[-2:] == [f"read the sheet 'Sheet' alone ({path})", f"1 dialogue sorted by time ({path})"][::-1]
-    path.write_bytes(b"no workbook")
+    assert told(path)[-2:] == [f"1 dialogue sorted by time ({path})", f"read the sheet 'Sheet' alone ({path})"]
     assert "cannot be read" in refusal(path, b"no workbook")
 
 
@@ -116,9 +111,8 @@ def test_what_was_done_is_told_once_with_a_count_and_examples(tmp_path):
     rows = "".join(f"{number},Visitor,Hi\n{number},System,Chat started\n{number},,\n" for number in range(5))
     path.write_text("id,role,text\n" + rows + "0,Ann,Ho\n1,Bob,Ho\n")
     guess, apart, empty = (sentence for sentence in told(path) if "got" not in sentence)
-    assert guess == "roles: guessed System: ignore; Ann, Bob: assistant; to confirm or change it, say --roles " + (
-        "'System=ignore,Ann=assistant,Bob=assistant'"
-    )
+    assert guess.startswith("roles: guessed System: ignore; Ann, Bob: assistant; to confirm or change it, say ")
+    assert guess.endswith(" --roles 'System=ignore,Ann=assistant,Bob=assistant'")
     assert apart == f"2 dialogues whose rows stood apart put together ({path})"
     assert empty == f"left out a turn without text (5 times, such as {path}:4, {path}:7, {path}:10)"
     roles = "System=ignore,Visitor=user,*=assistant"

@@ -37,7 +37,6 @@ def test_packed_json_lines_are_the_same_bytes_every_time(tmp_path):
     packed, again, plain = (path.read_bytes() for path in sorted(tmp_path.iterdir()))
     assert packed == again
     assert gzip.decompress(packed) == plain
-    assert json.loads(plain.splitlines()[0])["id"] == "a"
 
 
 def test_blank_lines_windows_line_ends_byte_order_mark_and_escaped_characters_are_fine(tmp_path):
@@ -52,16 +51,7 @@ def test_blank_lines_windows_line_ends_byte_order_mark_and_escaped_characters_ar
         ('{"messages": [', "broken JSON at column"),
         ("[" * 100_000, "JSON that cannot be parsed"),
         ("9" * 5000, "JSON that cannot be parsed"),
-        ("[1]", "got list, expected an object with the field 'messages'"),
-        ('{"text": "hi"}', "field messages is missing (found: text)"),
-        ('{"messages": []}', "field messages: got no turn"),
-        ('{"messages": "hi"}', "field messages: got str"),
-        ('{"messages": [{"role": "user", "content": 3}]}', "messages[0]: field content: got 3"),
-        ('{"messages": [{"role": "user"}]}', "messages[0]: field content is missing"),
         ('{"messages": [{"role": "user", "content": "hi", "slots": "x"}]}', "messages[0]: field slots: got str"),
-        ('{"messages": [{"role": "user", "content": "hi", "dialogue_acts": [1]}]}', "messages[0]: field dialogue_acts"),
-        ('{"id": [], "messages": [{"role": "user", "content": "hi"}]}', "field id: got list"),
-        ('{"domains": "hotel", "messages": [{"role": "user", "content": "hi"}]}', "field domains: got 'hotel'"),
         ('{"messages": [{"role": "user", "content": "\\ud800"}]}', "lone surrogate"),
         (b'{"messages": [{"role": "user", "content": "\xff"}]}', "broken UTF-8 at byte 43"),
         (GOOD, "field id: got '1', which PATH:1 has too"),
@@ -79,11 +69,10 @@ def test_roles_of_chat_messages_are_found_as_those_of_other_speakers(tmp_path):
     messages = [{"role": "Agent", "content": "Hi", "dialogue_acts": ["greet"]}, {"role": "user", "content": "Ho"}]
     path, line = tmp_path / "d.jsonl", json.dumps({"id": "1", "messages": messages})
     expected = [Dialogue((Turn("assistant", "Hi", ("greet",)), Turn("user", "Ho")), "1")]
-    assert read_file(path, line, roles="agent=assistant") == expected
+    assert read_file(path, line) == read_file(path, line, roles="agent=assistant") == expected
     assert list(iterate_dialogues(str(path), roles="agent=assistant")) == expected
-    assert read_file(path, line) == expected
     assert read_file(path, line, roles="agent=ignore") == [Dialogue((Turn("user", "Ho"),), "1")]
-    for odd in ('{"messages": [3, {"role": 3, "content": "Hi"}]}', "[]", '{"messages": 3}', "{}"):
+    for odd in ('{"messages": [3, {"role": 3, "content": "Hi"}]}', "[]", "{}"):
         assert refusal(path, odd, roles="a=user").startswith(":1: ")
 
 
@@ -98,32 +87,24 @@ def test_files_without_a_dialogue(tmp_path):
         list(read_jsonl(tmp_path / "folder.jsonl"))
 
 
-def failing():
-    yield DIALOGUES[0]
-    raise KeyboardInterrupt
+def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
+    def failing():
+        yield DIALOGUES[0]
+        raise KeyboardInterrupt
 
-
-@pytest.mark.parametrize(
-    ("dialogues", "error"),
-    [
-        (failing, KeyboardInterrupt),
-        (lambda: [], InputError),
-        (lambda: [DIALOGUES[0], Dialogue((Turn("user", "\udc80"),))], InputError),
-    ],
-)
-def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, dialogues, error):
     path = tmp_path / "d.jsonl"
     path.write_text("old")
-    with pytest.raises(error):
-        write_jsonl(dialogues(), path)
-    assert path.read_text() == "old"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["d.jsonl"]
+    half = [DIALOGUES[0], Dialogue((Turn("user", "\udc80"),))]
+    for dialogues, error in ((failing(), KeyboardInterrupt), ([], InputError), (half, InputError)):
+        with pytest.raises(error):
+            write_jsonl(dialogues, path)
+        assert path.read_text() == "old"
+        assert [entry.name for entry in tmp_path.iterdir()] == ["d.jsonl"]
 
 
 def test_write_where_no_file_can_be(tmp_path):
-    (tmp_path / "d.jsonl").mkdir()
     with pytest.raises(OSError, match=r"."):
-        write_jsonl(DIALOGUES, tmp_path / "d.jsonl")
-    assert [entry.name for entry in tmp_path.iterdir()] == ["d.jsonl"]
+        write_jsonl(DIALOGUES, tmp_path)
+    assert list(tmp_path.iterdir()) == []
     with pytest.raises(InputError, match="does not exist; create it first"):
         write_jsonl(DIALOGUES, tmp_path / "no" / "d.jsonl")

@@ -3,8 +3,6 @@
 import csv
 import gzip
 import io
-import logging
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -72,35 +70,28 @@ def test_columns_by_name_by_number_and_by_usual_names(tmp_path):
     ):
         assert read_file(tmp_path / "d.csv", head + body, columns=columns) == [expected]
     assert read_file(tmp_path / "d.csv", body, columns="content=3,role=2,id=1") == [Dialogue(expected.turns, "7")]
-    dial2vec = "s1\t1\tA room\thotel\ns1\t0\tWhere?\thotel\ns2\t0\tHello\ttaxi\n"  # its raw files
-    first = dialogue("A room", "Where?", id="s1", domains=("hotel",))
-    second = dialogue("Hello", id="s2", domains=("taxi",), roles=("assistant",))
-    assert read_file(tmp_path / "d.tsv", dial2vec, columns="id=1,role=2,content=3,domain=4") == [first, second]
-
-
-def test_labels_and_acts_in_cells_other_columns_blank_rows_and_any_line_ends(tmp_path):
+    dial2vec = "s1\t1\tA room\thotel\ns1\t0\tWhere?\thotel\n"  # its raw files
+    read = read_file(tmp_path / "d.tsv", dial2vec, columns="id=1,role=2,content=3,domain=4")
+    assert read == [dialogue("A room", "Where?", id="s1", domains=("hotel",))]
     content = "id,role,content,domain,dialogue_act\n1,user,Hi,taxi | bus,greet|ask\n1,user,Ho,bus|,\n"
     (found,) = read_file(tmp_path / "d.csv", content)
     assert found.domains == ("taxi", "bus")
     assert [turn.dialogue_acts for turn in found.turns] == [("greet", "ask"), ()]
+
+
+def test_other_columns_blank_rows_and_any_line_ends(tmp_path):
     rows = ["time,id,role,content,mood", "", "3,1,user,Hi,good", ",,,,", "4,1,bot,Ho,"]
     for end in ("\n", "\r\n", "\r"):
         assert read_file(tmp_path / "d.csv", end.join(rows)) == [dialogue("Hi", "Ho", id="1")]
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("d.csv", "id,role,content\n1,user,Hi\n2,user,Ho\n2,user\n"),
-        ("d.jsonl", '{"id": "1", "messages": [{"role": "user", "content": "Hi"}]}\nbroken\n'),
-    ],
-)
-def test_reading_is_lazy(tmp_path, name, content):
-    reader = read_own(write(tmp_path, {name: content}) / name)
-    assert isinstance(reader, Iterator)
-    assert next(reader) == dialogue("Hi", id="1")
-    with pytest.raises(InputError):
-        next(reader)
+def test_reading_is_lazy(tmp_path):
+    line = '{"id": "1", "messages": [{"role": "user", "content": "Hi"}]}\n'
+    for name, content in (("d.csv", "id,role,content\n1,user,Hi\n2,user,Ho\n2,user\n"), ("d.jsonl", line + "broken")):
+        reader = read_own(write(tmp_path, {name: content}) / name)
+        assert next(reader) == dialogue("Hi", id="1")
+        with pytest.raises(InputError):
+            next(reader)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +106,6 @@ def test_reading_is_lazy(tmp_path, name, content):
         ("d.csv", 'id,role,text\n\n1,user,"Hi\nthere"\n1,user,"Ho" there\n', ":5: got broken CSV"),
         ("d.csv", 'id,role,text\n1,user,Hi\n1,user,"Ho\n', ":3: got broken CSV (unexpected end of data)"),
         ("d.csv", b"id,role,text\n1,user,caf\xc3\xa9\n1,user,caf\xe9\n", ":3: got bytes that are not UTF-8"),
-        ("d.csv", "", ": got no dialogue, expected one turn per row"),
         ("d.csv", "id,role,text\n\n", ": got no dialogue, expected one turn per row"),
         ("d.csv", "id,role,text\n1,A,a\n1,B,b\n1,C,c\n1,D,d\n1,E,e\n1,F,f\n", ":7: field role: got 'F' as speaker 6"),
         ("d.txt", "\nHi there\nA: Ho\n", ":2: got 'Hi there' before any speaker, expected 'SPEAKER: text'"),
@@ -132,12 +122,10 @@ def test_what_is_malformed_is_refused_with_its_line(tmp_path, name, content, exp
     ("option", "text", "expected"),
     [
         ("columns", "id", "columns: got 'id', expected FIELD=NAME"),
-        ("columns", "id=", "columns: got 'id=', expected FIELD=NAME"),
         ("columns", "id=a,,role=b", "columns: got '', expected FIELD=NAME"),
         ("columns", "rule=b", "Unknown field in columns 'rule'. Did you mean 'role'?"),
         ("columns", "id=a,id=b", "columns: got id twice"),
         ("columns", "id=1,role=2", "expected numbers for id, role and content"),
-        ("columns", "id=1,role=2,content=text", "and no name beside them"),
         ("columns", "id=1,role=2,content=4", ":1: columns: got content=4, expected a number from 1 to 3"),
         ("columns", "id=0,role=2,content=3", ":1: columns: got id=0, expected a number from 1 to 3"),
         ("columns", "id=colour", ":1: Unknown column 'colour'. Did you mean 'color'?"),
@@ -145,16 +133,14 @@ def test_what_is_malformed_is_refused_with_its_line(tmp_path, name, content, exp
         ("roles", "=user", "roles: got '=user', expected NAME=ROLE"),
         ("roles", "Agent=asistant", "Unknown role 'asistant'. Did you mean 'assistant'?"),
         ("roles", "Agent=user,agent=assistant", "roles: got the name 'agent' twice"),
-        ("roles", "Agent=user,", "roles: got '', expected NAME=ROLE"),
     ],
 )
 def test_malformed_columns_and_roles(tmp_path, option, text, expected):
     assert expected in refusal(tmp_path / "d.csv", "color,role,text\n1,user,Hi\n", **{option: text})
-    if option == "columns":
-        for name in ("d.jsonl", "d.txt"):
-            assert "got columns, which only .csv, .tsv, .xlsx files have" in refusal(
-                tmp_path / name, "", columns="id=a"
-            )
+
+
+def test_only_tables_have_columns(tmp_path):
+    assert "got columns, which only .csv, .tsv, .xlsx files have" in refusal(tmp_path / "d.txt", "", columns="id=a")
 
 
 def test_a_line_without_a_speaker_goes_on_with_the_turn_before(tmp_path):
@@ -176,11 +162,7 @@ def test_a_time_before_the_speaker_is_left_out_and_a_doubtful_speaker_is_told(tm
     assert (doubt.place, doubt.severity) == (f"{path}:6", "warning")
     assert "'Note', who speaks once beside 2 others" in doubt.message
     # A time within what is said stays.
-    said = [
-        "My train leaves at 10:30 from platform 2: am I late?",
-        "We open at 9:00 Note: not today",
-        "19:30 then: ok?",
-    ]
+    said = ["A train at 10:30 from platform 2: am I late?", "We open at 9:00 Note: not today", "19:30 then: ok?"]
     content = "\n".join(f"[00:0{n}] Customer: {text}" for n, text in enumerate(said))
     assert read_file(path, content) == [dialogue(*said, id="call", roles=("user",))]
 
@@ -193,9 +175,8 @@ def test_a_folder_is_read_in_order_and_its_folders_are_labels_behind_a_link_too(
     expected = [Dialogue(said, "a.b"), Dialogue(said, "b"), Dialogue(said, "taxi/z", ("taxi",))]
     expected.append(Dialogue(said, "taxi/2024/y", ("2024",)))
     assert list(read_own(folder)) == expected
-    assert (
-        list(read_own(folder / "taxi" / "2024")) == list(read_own(folder / "taxi/2024/y.txt")) == [Dialogue(said, "y")]
-    )
+    for one in ("taxi/2024", "taxi/2024/y.txt"):
+        assert list(read_own(folder / one)) == [Dialogue(said, "y")]
     write(tmp_path / "elsewhere", {"b.txt": content})
     (folder / "support").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "elsewhere" / "again").symlink_to(folder)
@@ -203,15 +184,10 @@ def test_a_folder_is_read_in_order_and_its_folders_are_labels_behind_a_link_too(
 
 
 def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
-    folder = write(tmp_path, {"d.jsonl": ""})
+    folder = write(tmp_path, {"b.jsonl": ""})
     with pytest.raises(InputError, match=r"no dialogue, expected \.txt files; a file of another form is to be given"):
         list(read_own(folder))
-    (folder / "d.jsonl").unlink()
-    caplog.clear()
-    write(folder, {"a.txt": "Agent: Hi\nUser: Ho"})
-    assert ids(read_own(folder)) == ["a"]
-    assert not caplog.records
-    write(folder, {"b.jsonl": "", "c.txt.gz": "", "d.wav": "", "README.md": ""})
+    write(folder, {"a.txt": "Agent: Hi\nUser: Ho", "c.txt.gz": "", "d.wav": "", "README.md": ""})
     assert ids(read_own(folder)) == ["a"]
     assert "passed over a file that is no .txt file; give it by itself (2 times, such as " in caplog.text
     write(folder, {"0.txt": b"\xff"})
@@ -240,15 +216,11 @@ def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
         ("Ann=assistant , Bob = ASSISTANT", ["Cem", "Ann", "Bob"], "user assistant assistant"),
         ("Ann = of = York=speaker_5", ["Ann = of = York", "x"], "speaker_5 user"),
         ("Nobody=user", ["Alice", "Bob"], "user assistant"),
-        (
-            "System=ignore,Visitor=user,*=assistant",
-            ["System", "Ann", "Visitor", "Bob"],
-            "ignore assistant user assistant",
-        ),
+        ("System=ignore,Ann=user,*=assistant", ["System", "Zoe", "Ann", "Bob"], "ignore assistant user assistant"),
     ],
 )
 def test_roles_of_speakers(told, names, expected):
-    assigned = (RoleMap.parse(told) if told else RoleMap()).assign(names)
+    assigned = RoleMap.parse(told).assign(names)
     assert " ".join(assigned[name] for name in names) == " ".join(assigned.values()) == expected
 
 
@@ -280,23 +252,12 @@ def test_forms_that_are_not_read_and_what_is_taken_for_a_path(tmp_path):
 
 def test_damaged_gzip(tmp_path):
     content = gzip.compress(table(TWO * 500))
-    path = tmp_path / "d.csv.gz"
     for damaged in (content[:-9], b"no gzip", content[:60] + b"\0\0" + content[62:]):
-        path.write_bytes(damaged)
         with pytest.raises(InputError, match=r"d\.csv\.gz.*(gzip|damaged|cut off)"):
-            list(read_own(path))
+            list(read_own(write(tmp_path, {"d.csv.gz": damaged}) / "d.csv.gz"))
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "kept", "skipped", "place"),
-    [
-        ("d.jsonl", '{}\n{"id": "k", "messages": [{"role": "user", "content": "Hi"}]}\n[]\n', {"k": "Hi"}, 2, 1),
-        ("d.csv", "id,role,text\n1,user,Hi\n1,user\n1,user,Ho\nk,user,Hi\n", {"k": "Hi"}, 1, 3),
-    ],
-)
-def test_skipping_leaves_out_whole_dialogues_and_counts_them(tmp_path, caplog, name, content, kept, skipped, place):
-    with caplog.at_level(logging.WARNING):
-        found = read_file(tmp_path / name, content, skip_invalid=True)
-    assert found == [dialogue(text, id=identifier) for identifier, text in kept.items()]
-    (message,) = caplog.messages
-    assert message.startswith(f"Skipped {skipped} malformed record(s):\n  {tmp_path}/{name}:{place}: ")
+def test_skipping_leaves_out_whole_dialogues_and_counts_them(tmp_path, caplog):
+    content = "id,role,text\n1,user,Hi\n1,user\n1,user,Ho\nk,user,Hi\n"
+    assert read_file(tmp_path / "d.csv", content, skip_invalid=True) == [dialogue("Hi", id="k")]
+    assert caplog.messages[0].startswith(f"Skipped 1 malformed record(s):\n  {tmp_path}/d.csv:3: ")
