@@ -31,11 +31,8 @@ def as_json(item):
 
 def every_item(name, data_dir):
     """Every item of every split; what is no item of a split, or no InputError, fails the test."""
-    return [
-        {"split": split, "item": as_json(item)}
-        for split in get_corpus(name).splits
-        for item in load_examples(name, data_dir, split)
-    ]
+    found = [(split, item) for split in get_corpus(name).splits for item in load_examples(name, data_dir, split)]
+    return [{"split": split, "item": as_json(item)} for split, item in found]
 
 
 def contents_of(folder):
@@ -91,65 +88,41 @@ def test_a_malformed_file_gives_items_or_one_clear_sentence(name, data, tmp_path
 
 
 def mutated(content, draw):
-    """A file as it should not be: JSON with a value changed, lost or twice; lines likewise; bytes lost or broken."""
-    documents = parsed(content)
-    kind = draw(st.sampled_from(["json"] * 3 + ["lines", "bytes"] if documents else ["lines", "lines", "bytes"]))
-    if kind == "json":
-        document = draw(st.integers(0, len(documents) - 1))
-        documents[document] = mutated_value(documents[document], draw)
-        return "\n".join(map(json.dumps, documents)).encode()
-    if kind == "lines":
-        lines = content.split(b"\n")
-        position = draw(st.integers(0, len(lines) - 1))
-        lines[position : position + 1] = mutated_line(lines[position], draw)
-        return b"\n".join(lines)
-    start = draw(st.integers(0, len(content)))
-    end = draw(st.integers(start, len(content)))
-    middle = draw(st.sampled_from([b"", b"\xff\xfe", b"\x00", b"{", b'"', content[start:end] * 2]))
-    return content[:start] + middle + (content[end:] if draw(st.booleans()) else b"")
-
-
-def parsed(content):
-    """The JSON documents of a file, one or one a line; none for a file of another format."""
-    for texts in ([content], [line for line in content.splitlines() if line.strip()]):
-        with suppress(ValueError):
-            return [json.loads(text) for text in texts]
-    return []
+    """A file as it should not be: a value of its JSON changed or lost; a line or cell changed, lost or twice; cut."""
+    with suppress(ValueError):
+        try:
+            documents = [json.loads(content)]
+        except ValueError:
+            documents = [json.loads(line) for line in content.splitlines() if line.strip()]
+        if documents and draw(st.integers(0, 4)) > 1:
+            position = draw(st.integers(0, len(documents) - 1))
+            documents[position] = mutated_value(documents[position], draw)
+            return "\n".join(map(json.dumps, documents)).encode()
+    mark = draw(st.sampled_from([b"\n", b"\t", b",", b" "]))
+    parts = content.split(mark)
+    position = draw(st.integers(0, len(parts) - 1))
+    part = parts[position]
+    others = [b"", LONG.encode(), b"\xc3\x28\xff", b'"' + part, b"\x00" + part, b"{" + part, part[: len(part) // 2]]
+    parts[position : position + 1] = draw(st.sampled_from([[], [part] * 2, *([other] for other in others)]))
+    return mark.join(parts if draw(st.booleans()) else parts[: position + 1])
 
 
 def mutated_value(value, draw):
     """Changes one value somewhere inside; deep ones are as likely as shallow ones."""
-    children = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
-    if not children or draw(st.integers(0, 4)) == 0:
+    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    if not keys or draw(st.integers(0, 4)) == 0:
         return draw(st.sampled_from(WRONG))
-    key = draw(st.sampled_from(children))
-    how = draw(st.sampled_from(["inside", "inside", "inside", "lost", "twice"]))
-    if how == "inside":
+    key = draw(st.sampled_from(keys))
+    if draw(st.integers(0, 3)):
         value[key] = mutated_value(value[key], draw)
-    elif how == "lost":
-        del value[key]
-    elif isinstance(value, list):
-        value.append(value[key])
     else:
-        value[f"{key} "] = value[key]
+        del value[key]
     return value
 
 
-def mutated_line(line, draw):
-    separator = next((mark for mark in (b"\t", b",", b" ") if mark in line), b" ")
-    cells = line.split(separator)
-    cell = draw(st.integers(0, len(cells) - 1))
-    lost, twice, blank, long, broken = [], cells[cell : cell + 1] * 2, [b""], [LONG.encode()], [b"\xc3\x28\xff"]
-    lines = [separator.join([*cells[:cell], *each, *cells[cell + 1 :]]) for each in (lost, twice, blank, long, broken)]
-    return draw(st.sampled_from([[], [line, line], [b""], [b'"' + line], *([each] for each in lines)]))
-
-
-def ids(folder, corpus, files, split="all"):
-    return [item.id for item in read(folder, corpus, files, split)]
-
-
-def ids_by_split(folder, corpus, files):
-    return [ids(folder, corpus, files, split) for split in SPLITS]
+def ids(folder, corpus, files, *splits):
+    found = [[item.id for item in read(folder, corpus, files, split)] for split in splits or SPLITS]
+    return found if len(found) > 1 else found[0]
 
 
 def test_taskmaster1_has_an_official_split_for_some_a_hash_for_the_others_and_a_sample(tmp_path):
@@ -188,10 +161,10 @@ def test_lists_of_ids_make_the_splits_of_multiwoz_and_so_do_files(tmp_path, corp
     files[f"any/valListFile.{ending}"] = "SNG2.json\n"
     assert "data.json needs testListFile.* too" in refused(tmp_path, corpus, files, "train")
     files[f"any/testListFile.{ending}"] = "SNG3.json\r\n\r\n"
-    assert ids_by_split(tmp_path, corpus, files) == [["SNG1", "MUL4"], ["SNG2"], ["SNG3"]]
+    assert ids(tmp_path, corpus, files) == [["SNG1", "MUL4"], ["SNG2"], ["SNG3"]]
     assert {dialogue.domains for dialogue in read(tmp_path, corpus, files)} == {("hotel",)}
     files = {f"{name}.json": {name: record} for name in ("train", "val", "test")}
-    assert ids_by_split(tmp_path / "files", "multiwoz21", files) == [["TRAIN"], ["VAL"], ["TEST"]]
+    assert ids(tmp_path / "files", "multiwoz21", files) == [["TRAIN"], ["VAL"], ["TEST"]]
 
 
 def test_the_domains_of_metalwoz_that_were_held_out_are_test(tmp_path):
@@ -203,13 +176,13 @@ def test_the_domains_of_metalwoz_that_were_held_out_are_test(tmp_path):
     files["dstc8_metalwoz_heldout/dialogues/KITES.txt"] = lines(*held_out)
     expected = [{name for name in names if hashed_split(name) == split} for split in SPLITS]
     expected[2].update(held_out)
-    assert list(map(set, ids_by_split(tmp_path, "metalwoz", files))) == expected
+    assert list(map(set, ids(tmp_path, "metalwoz", files))) == expected
 
 
 def test_self_dialogue_split_is_fixed_and_complete(tmp_path):
     rows = [f"id{number:03d},W,Hi," for number in range(205)][::-1]
     files = {"corpus/pop/batch.csv": "\n".join(["AssignmentId,WorkerId,Answer.sentence1,Reject", *rows])}
-    splits = ids_by_split(tmp_path, "self_dialogue", files)
+    splits = ids(tmp_path, "self_dialogue", files)
     assert [len(split) for split in splits] == [164, 20, 21]
     assert len({name for split in splits for name in split}) == 205
     assert splits[1][:4] == sorted(splits[1])[:4]
