@@ -63,12 +63,6 @@ def read(folder, corpus, files, split="all", **options):
     return load_examples(corpus, write(folder / corpus, files), split, **options)
 
 
-def read_one(folder, corpus, files, split="all"):
-    """The only item that the reader makes of files."""
-    (item,) = read(folder, corpus, files, split)
-    return item
-
-
 def refused(folder, corpus, files, split="all", **options):
     """The sentence of the error, without the folder that it begins with."""
     with pytest.raises(InputError) as raised:

@@ -59,7 +59,7 @@ def test_every_fault_of_every_line_of_json(tmp_path):
     )
 
 
-def test_every_bad_row(tmp_path):
+def test_every_bad_row_and_every_bad_line_of_transcripts(tmp_path):
     content = b'id,role,text\n1,,\n1,A,Hi,\n,A,\xc3\xa9\n2,A,Hi\n2,B,\xff\n2,B,Ho\n1,A,Hi\n3,A,"a" b\n4,A,Hi\n4,B,Ho\n'
     starts(
         found(tmp_path / "d.csv", content),
@@ -67,12 +67,10 @@ def test_every_bad_row(tmp_path):
         *("W roles: guessed A: user; B: assistant", "N 1 dialogue whose rows stood apart put together"),
         *("N left out a turn without text", "N left out a turn without an id"),
     )
-
-
-def test_every_bad_line_of_transcripts(tmp_path):
-    write(tmp_path, {"a.txt": b"Hi\nA:\n\xff\xc3\xa9\nB: Ho\nA:\n", "b.txt": "A: Hi\nB: Ho\n", "c.txt": ""})
+    texts = {"a.txt": b"Hi\nA:\n\xff\xc3\xa9\nB: Ho\nA:\n", "b.txt": "A: Hi\nB: Ho\n", "c.txt": ""}
+    folder = write(tmp_path / "texts", texts)
     starts(
-        [f"{problem.place.removeprefix(str(tmp_path))} {problem.message}" for problem in check(tmp_path)],
+        [f"{problem.place.removeprefix(str(folder))} {problem.message}" for problem in check(folder)],
         *("/a.txt:1 got 'Hi' bef", "/a.txt:3 got bytes th", "/c.txt:1 got no turn,", " roles: guessed B, A: user"),
         " left out a turn without text (2 times, such",
     )
@@ -101,6 +99,10 @@ def test_what_ends_the_reading_is_a_problem_too(tmp_path):
     assert found(tmp_path / "d.jsonl", "\n") == ["E got no dialogue"]
     starts(found(tmp_path / "d.jsonl.gz", "no gzip"), "E cannot be read (Not a gzipped file")
     starts(found(tmp_path / "d.parquet", "no parquet"), "E cannot be read")
+    problem = str(Problem("caf\udce9.csv:1", "got '\ud800" + "x" * 10_000 + "', expected less; shorten it"))
+    assert problem.encode()  # can always be printed
+    assert len(problem) < 1000
+    assert problem.endswith("xxx', expected less; shorten it")
 
 
 def test_warnings(tmp_path):
@@ -128,18 +130,15 @@ def test_what_cannot_be_opened_is_an_error(tmp_path):
             list(check(corpus, **options))
 
 
-def convert(record):
-    if not record:
-        raise InputError("field text: got nothing, expected text; repair the record")
-    return Dialogue(tuple(Turn("user", text) for text in record), record[0])
-
-
 @pytest.mark.parametrize(
     ("kind", "warnings"),
     [("dialogues", ["got one speaker", "got one speaker", "got a single turn"]), ("utterances", [])],
 )
 def test_every_malformed_record_of_a_registered_corpus(monkeypatch, kind, warnings):
     records = {"train": [["a", "b"], [], ["c", "d"]], "test": [["a"], [], ["e"]]}
+
+    def convert(record):
+        return Dialogue(tuple(Turn("user", text) for text in record), "".join(record[:1]))
 
     def read(source, split):
         for number, record in enumerate(records[split]):
@@ -154,21 +153,14 @@ def test_every_malformed_record_of_a_registered_corpus(monkeypatch, kind, warnin
     starts([problem.message for problem in problems if problem.severity == "warning"], *warnings)
     starts(
         [str(problem) for problem in problems if problem.severity == "error"],
-        "train.json: record 1: field text: got nothing",
+        "train.json: record 1: field messages: got no turn",
         "test.json: record 0: field id: got 'a', which",
-        "test.json: record 1: field text: got nothing,",
+        "test.json: record 1: field messages: got no turn",
         "calls/test: test.json: broken JSON after 3 re",
     )
     assert [problem.severity for problem in check("calls", split="train")].count("error") == 1
     records["train"] = []
     starts([problem.message for problem in check("calls", split="train")], "got no dialogue")
-
-
-def test_a_problem_can_always_be_printed():
-    problem = Problem("caf\udce9.csv:1", "got '\ud800" + "x" * 10_000 + "', expected less; shorten it")
-    assert str(problem).encode()
-    assert len(str(problem)) < 1000
-    assert str(problem).endswith("xxx', expected less; shorten it")
 
 
 fields = st.sampled_from(["id", "messages", "role", "content", "slots", "dialogue_acts", "intents", "domains", "name"])

@@ -19,6 +19,10 @@ def told(path, **options):
     return [problem.message for problem in check(path, **options)]
 
 
+def spoken(role, content, user, other):
+    return [{role: who, content: turn.content} for who, turn in zip((user, other, user), SAID, strict=True)]
+
+
 CUSTOMER = "7,Customer,Where is my parcel?\n7,Ann,Let me look.\n7,Customer,Thanks\n"
 
 
@@ -34,11 +38,8 @@ CUSTOMER = "7,Customer,Where is my parcel?\n7,Ann,Let me look.\n7,Customer,Thank
         ("whatever.csv", "call_id,sender,transcript\n" + CUSTOMER),
         ("empty.csv", "id,role,text\n7,Customer,\n,Customer,Hm\n7,,Hm\n" + CUSTOMER),
         ("later.csv", "id,role,text\n8,Customer,Hi\n" + CUSTOMER.replace("7,Ann", "8,Bob,Ho\n7,Ann")),
-        (
-            "times.csv",
-            "id,role,text,time\n7,Customer,Thanks,2024-05-01 10:09\n7,Ann,Let me look.,2024-05-01 10:08\n"
-            "7,Customer,Where is my parcel?,2024-05-01 9:59\n",
-        ),
+        ("times.csv", "id,role,text,time\n7,Customer,Thanks,2024-05-01 10:09\n7,Ann,Let me look.,2024-05-01 10:08\n"
+            "7,Customer,Where is my parcel?,2024-05-01 9:59\n"),
         ("seconds.csv", "id,role,text,start\n"
             "7,Customer,Thanks,10.5\n7,Ann,Let me look.,9\n7,Customer,Where is my parcel?,1\n"),
         ("wide.csv", "id,customer,agent\n7,Where is my parcel?,Let me look.\n7,Thanks,\n"),
@@ -47,8 +48,7 @@ CUSTOMER = "7,Customer,Where is my parcel?\n7,Ann,Let me look.\n7,Customer,Thank
         ("openai.json", [{"id": 7, "messages": [{"role": "system", "content": "Be kind."}, {"role": "user", "content": [
             {"type": "text", "text": "Where is my parcel?"}]}, {"role": "assistant", "content": "Let me look."},
             {"role": "tool", "content": "{}"}, {"role": "user", "content": "Thanks"}]}]),
-        ("sharegpt.json", [{"id": "7", "conversations": [{"from": "human", "value": "Where is my parcel?"},
-            {"from": "gpt", "value": "Let me look."}, {"from": "human", "value": "Thanks"}]}]),
+        ("sharegpt.json", [{"id": "7", "conversations": spoken("from", "value", "human", "gpt")}]),
         ("chatgpt.json", [{"conversation_id": "7", "current_node": "d", "mapping": {
             "b": {"message": {"author": {"role": "user"}, "content": {"parts": ["Where is my parcel?"]}}},
             "x": {"message": {"author": {"role": "assistant"}, "content": {"parts": ["No answer"]}}, "parent": "b"},
@@ -58,14 +58,11 @@ CUSTOMER = "7,Customer,Where is my parcel?\n7,Ann,Let me look.\n7,Customer,Thank
             "body": "<p>Where is my parcel?</p>"}, "conversation_parts": {"conversation_parts": [
             {"author": {"type": "admin"}, "body": "Let me&nbsp;look."}, {"author": {"type": "bot"}, "body": None},
             {"author": {"type": "user"}, "body": "Thanks"}]}}]}),
-        ("zendesk.json", {"id": 7, "requester_id": 1, "comments": [
-            {"author_id": 1, "plain_body": "Where is my parcel?"},
-            {"author_id": 2, "body": "Let me look."}, {"author_id": 1, "body": "Thanks"}]}),
+        ("zendesk.json", {"id": 7, "requester_id": 1, "comments": spoken("author_id", "plain_body", 1, 2)}),
         ("deepgram.json", {"id": "7", "results": {"utterances": [{"speaker": 0, "transcript": "Where is"},
             {"speaker": 0, "transcript": "my parcel?"}, {"speaker": 1, "transcript": "Let me look."},
             {"speaker": 0, "transcript": "Thanks"}]}}),
-        ("whisperx.json", {"id": "7", "segments": [{"speaker": "SPEAKER_00", "text": " Where is my parcel?"},
-            {"speaker": "SPEAKER_01", "text": "Let me look."}, {"speaker": "SPEAKER_00", "text": "Thanks"}]}),
+        ("whisperx.json", {"id": "7", "segments": spoken("speaker", "text", "SPEAKER_00", "SPEAKER_01")}),
         ("7.txt", "[01/05/2024, 10:08:03] Messages are encrypted.\n"
             "[01/05/2024, 10:08:03] Customer: Where is my parcel?\n"
             "[01/05/2024, 10:09:00] Ann: Let me look.\n[01/05/2024, 10:09:07] Customer: Thanks\n"),

@@ -59,7 +59,7 @@ def test_any_text_survives_a_table_and_json_lines(tmp_path_factory, conversation
     assert list(read_own(folder / "d.jsonl")) == dialogues
 
 
-def test_columns_by_name_by_number_and_by_usual_names(tmp_path):
+def test_columns_by_name_by_number_and_by_usual_names_beside_others(tmp_path):
     body = "7,Agent,Hello,taxi\n7,Client,Hi,taxi\n"
     expected = dialogue("Hello", "Hi", id="7", domains=("taxi",), roles=("assistant", "user"))
     for head, columns in (
@@ -77,9 +77,6 @@ def test_columns_by_name_by_number_and_by_usual_names(tmp_path):
     (found,) = read_file(tmp_path / "d.csv", content)
     assert found.domains == ("taxi", "bus")
     assert [turn.dialogue_acts for turn in found.turns] == [("greet", "ask"), ()]
-
-
-def test_other_columns_blank_rows_and_any_line_ends(tmp_path):
     rows = ["time,id,role,content,mood", "", "3,1,user,Hi,good", ",,,,", "4,1,bot,Ho,"]
     for end in ("\n", "\r\n", "\r"):
         assert read_file(tmp_path / "d.csv", end.join(rows)) == [dialogue("Hi", "Ho", id="1")]
@@ -101,16 +98,12 @@ def test_reading_is_lazy(tmp_path):
         ("d.csv", "id,session_id,role,text\n", ":1: got several columns for id (id, session_id), expected one"),
         ("d.csv", "id,role,text,text\n", ":1: got several columns for content (text, text), expected one"),
         ("d.csv", "id,role,text,topic,label\n", ":1: got several columns for domain (topic, label), expected one"),
-        ("d.csv", "id,role,text\n1,user,Hi, you\n", ":2: got 4 cell(s), expected 3 as in the first row"),
         ("d.csv", "id,role,text\n1,user\n", ":2: got 2 cell(s), expected 3"),
         ("d.csv", 'id,role,text\n\n1,user,"Hi\nthere"\n1,user,"Ho" there\n', ":5: got broken CSV"),
         ("d.csv", 'id,role,text\n1,user,Hi\n1,user,"Ho\n', ":3: got broken CSV (unexpected end of data)"),
-        ("d.csv", b"id,role,text\n1,user,caf\xc3\xa9\n1,user,caf\xe9\n", ":3: got bytes that are not UTF-8"),
         ("d.csv", "id,role,text\n\n", ": got no dialogue, expected one turn per row"),
         ("d.csv", "id,role,text\n1,A,a\n1,B,b\n1,C,c\n1,D,d\n1,E,e\n1,F,f\n", ":7: field role: got 'F' as speaker 6"),
         ("d.txt", "\nHi there\nA: Ho\n", ":2: got 'Hi there' before any speaker, expected 'SPEAKER: text'"),
-        ("d.txt", b"A: caf\xc3\xa9\nB: caf\xe9\n", ":2: got bytes that are not UTF-8"),
-        ("d.txt", "", ":1: got no turn, expected at least one"),
         ("d.txt", "A: 1\nB: 2\nC: 3\nD: 4\nE: 5\nB: 6\nF: 7\n", ":7: field role: got 'F' as speaker 6 of the dialogue"),
     ],
 )  # fmt: skip
@@ -137,9 +130,6 @@ def test_what_is_malformed_is_refused_with_its_line(tmp_path, name, content, exp
 )
 def test_malformed_columns_and_roles(tmp_path, option, text, expected):
     assert expected in refusal(tmp_path / "d.csv", "color,role,text\n1,user,Hi\n", **{option: text})
-
-
-def test_only_tables_have_columns(tmp_path):
     assert "got columns, which only .csv, .tsv, .xlsx files have" in refusal(tmp_path / "d.txt", "", columns="id=a")
 
 
@@ -205,17 +195,14 @@ def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
         ("", ["Alice", "Bob", "Cem", "Dora", "Eve"], "user assistant speaker_3 speaker_4 speaker_5"),
         *(("", ["Alice", "Agent"], "user assistant"), ("", [" SYSTEM ", "usr"], "assistant user")),
         *(("", ["0", "1"], "assistant user"), ("", ["Bot", "Agent"], "assistant user")),
-        ("", ["Agent", "Bot", "Customer"], "assistant assistant user"),
-        ("", ["Bot", "Ann", "Visitor"], "assistant assistant user"),
+        *(("", ["Bot", "Ann", "Visitor"], "assistant assistant user"), ("", ["System", "Visitor"], "assistant user")),
         ("", ["System", "Visitor", "Ann", "Bob"], "ignore user assistant assistant"),
-        ("", ["System", "Visitor"], "assistant user"),
         ("", ["Customer", "Client", "Agent"], "user speaker_3 assistant"),
         ("", ["agent", "AGENT", "Ann"], "assistant assistant user"),
         ("", ["speaker_4", "Alice", "user"], "speaker_4 assistant user"),
-        ("Agent=user", ["agent", "Customer"], "user assistant"),
+        *(("Agent=user", ["agent", "Customer"], "user assistant"), ("No=user", ["Alice", "Bob"], "user assistant")),
         ("Ann=assistant , Bob = ASSISTANT", ["Cem", "Ann", "Bob"], "user assistant assistant"),
         ("Ann = of = York=speaker_5", ["Ann = of = York", "x"], "speaker_5 user"),
-        ("Nobody=user", ["Alice", "Bob"], "user assistant"),
         ("System=ignore,Ann=user,*=assistant", ["System", "Zoe", "Ann", "Bob"], "ignore assistant user assistant"),
     ],
 )
@@ -236,7 +223,7 @@ def test_up_to_five_unknown_speakers_stay_apart_and_a_sixth_is_named(names):
     RoleMap.parse("Faye=user").assign(["Ann", "Bob", "Cem", "Dan", "Faye"])
 
 
-def test_forms_that_are_not_read_and_what_is_taken_for_a_path(tmp_path):
+def test_forms_and_files_that_are_not_read_and_what_is_taken_for_a_path(tmp_path):
     for name in ("d.xls", "d.jsonl.bz2", "jsonl"):
         sentence = refusal(tmp_path / name, "x")
         assert all(ending in sentence for ending in ENDINGS)
@@ -248,9 +235,6 @@ def test_forms_that_are_not_read_and_what_is_taken_for_a_path(tmp_path):
             form_of(name)
     assert all(map(is_own, [*(f"any{ending}" for ending in ENDINGS), tmp_path, "./calls", "/no/such/folder"]))
     assert not any(map(is_own, ["multiwoz", "org/name", "org/name:config", ""]))
-
-
-def test_damaged_gzip(tmp_path):
     content = gzip.compress(table(TWO * 500))
     for damaged in (content[:-9], b"no gzip", content[:60] + b"\0\0" + content[62:]):
         with pytest.raises(InputError, match=r"d\.csv\.gz.*(gzip|damaged|cut off)"):

@@ -4,6 +4,7 @@ import json
 import tracemalloc
 
 import pytest
+from made_up_corpora import write
 
 from hf_dialemb.corpora import iterate_dialogues
 from hf_dialemb.corpora.records import hashed_split
@@ -14,8 +15,7 @@ from hf_dialemb.models.errors import InputError
 
 
 def source(folder, content, name="a.json"):
-    (folder / name).write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
-    return Source(folder)
+    return Source(write(folder, {name: content}))
 
 
 def error(records):
@@ -27,12 +27,14 @@ def error(records):
 def test_json_lists_and_members_at_any_depth(tmp_path):
     files = source(tmp_path, {"data": {"train": [1, {"x": [2.5, None, "é"]}], "dev": []}, "more": {"a": 1}})
     place = f"{tmp_path}/a.json"
-    assert list(json_list(files, "a.json", "data", "train")) == [
-        (f"{place}: record 0", 1),
-        (f"{place}: record 1", {"x": [2.5, None, "é"]}),
-    ]
+    expected = [(f"{place}: record 0", 1), (f"{place}: record 1", {"x": [2.5, None, "é"]})]
+    assert list(json_list(files, "a.json", "data", "train")) == expected
     assert list(json_members(files, "a.json", "more")) == [(f"{place}: record a", ("a", 1))]
     assert [key for _, (key, _) in json_members(files, "a.json")] == ["data", "more"]
+    files = source(tmp_path, {"train": [], "dev": 3})
+    for key in ("train", "dev", "test"):
+        assert f"field {key}: got nothing, expected a list" in error(json_list(files, "a.json", key))
+        assert f"field {key}: got nothing, expected an object" in error(json_members(files, "a.json", key))
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
@@ -66,13 +68,6 @@ def test_a_file_that_is_no_list(tmp_path, content, expected):
     assert error(json_list(source(tmp_path, content), "a.json")).startswith(f"{tmp_path}/a.json: {expected}")
 
 
-def test_a_key_that_is_not_there(tmp_path):
-    files = source(tmp_path, {"train": [], "dev": 3})
-    for key in ("train", "dev", "test"):
-        assert f"field {key}: got nothing, expected a list" in error(json_list(files, "a.json", key))
-        assert f"field {key}: got nothing, expected an object" in error(json_members(files, "a.json", key))
-
-
 def test_table_rows(tmp_path):
     content = b'id,text\n1,"two\nlines, and ""quotes"""\n2\n\n3,a,b,c\n'
     files = source(tmp_path, content, "a.csv")
@@ -85,9 +80,7 @@ def test_table_rows(tmp_path):
     plain = source(tmp_path, b'1\t"a\n2\tb"\n', "b.tsv")
     rows = table_rows(plain, "b.tsv", delimiter="\t", quoted=False, names=("id", "text"))
     assert [row["text"] for _, row in rows] == ['"a', 'b"']
-    assert error(table_rows(files, "a.csv", ("role",))).startswith(
-        f"{place}:1: column role is missing (found: id, text)"
-    )
+    assert f"{place}:1: column role is missing (found: id, text)" in error(table_rows(files, "a.csv", ("role",)))
     assert "broken UTF-8" in error(table_rows(source(tmp_path, b"a\n\xff\n", "c.csv"), "c.csv"))
 
 
@@ -95,28 +88,21 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     record = json.dumps({"text": "word " * 200, "turns": [{"n": number} for number in range(20)]}).encode()
 
     def peak(count):
-        forms = {
-            "list.json": b"[" + b",".join([record] * count) + b"]",
-            "members.json": b"{" + b",".join(b'"k%d": %s' % (number, record) for number in range(count)) + b"}",
-            "lines.jsonl": b"\n".join([record] * count),
-            "table.csv": b"text\n" + b"\n".join([b"word " * 200] * count),
-        }
-        for name, content in forms.items():
-            (tmp_path / name).write_bytes(content)
-        del forms
-        files = Source(tmp_path)
-        tracemalloc.start()
-        for records in (
-            json_list(files, "list.json"),
-            json_members(files, "members.json"),
-            json_lines(files, "lines.jsonl"),
-            text_lines(files, "lines.jsonl"),
-            table_rows(files, "table.csv"),
-        ):
-            assert sum(1 for _ in records) == count
-        _, most = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        return most
+        forms = [
+            (json_list, b"[" + b",".join([record] * count) + b"]"),
+            (json_members, b"{" + b",".join(b'"k%d": %s' % (number, record) for number in range(count)) + b"}"),
+            (json_lines, b"\n".join([record] * count)),
+            (text_lines, b"\n".join([record] * count)),
+            (table_rows, b"text\n" + b"\n".join([b"word " * 200] * count)),
+        ]
+        most = []
+        for read, content in forms:
+            files = source(tmp_path, content)
+            tracemalloc.start()
+            assert sum(1 for _ in read(files, "a.json")) == count
+            most.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+        return max(most)
 
     few, many = peak(300), peak(3_000)  # more than half a megabyte, and six
     assert many < few + 500_000
@@ -138,9 +124,8 @@ def test_the_original_files_may_lie_on_the_hub(tmp_path, monkeypatch):
         return str(tmp_path)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
-    log = [{"text": "hello", "dialog_act": {}, "metadata": {}}]
-    (tmp_path / "multiwoz2.1_convlab2").mkdir()
-    (tmp_path / "multiwoz2.1_convlab2" / "val.json").write_text(json.dumps({"X1": {"goal": {}, "log": log}}))
+    record = {"goal": {}, "log": [{"text": "hello", "dialog_act": {}, "metadata": {}}]}
+    write(tmp_path, {"multiwoz2.1_convlab2/val.json": {"X1": record}})
     (dialogue,) = iterate_dialogues("multiwoz", "hf://datasets/org/files@v1", "dev")
     assert dialogue.id == "X1"
 
