@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_up_corpora import write
+from made_up_corpora import mutated, write
 
 import hf_dialemb.corpora.own.check as module
 from hf_dialemb.corpora import REGISTERED
@@ -163,57 +163,16 @@ def test_every_malformed_record_of_a_registered_corpus(monkeypatch, kind, warnin
     starts([problem.message for problem in check("calls", split="train")], "got no dialogue")
 
 
-fields = st.sampled_from(["id", "messages", "role", "content", "slots", "dialogue_acts", "intents", "domains", "name"])
-values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=4) | st.sampled_from(["user", "bot", "Hi"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(fields, inner),
-    max_leaves=8,
-)
-messages = st.sampled_from([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hi"}])
-odd_messages = st.builds(lambda good, odd: {**good, **odd}, messages, st.dictionaries(fields, values))
-records = st.fixed_dictionaries({"messages": st.lists(messages, min_size=1)}, optional={"id": st.integers(0, 9)})
-odd_records = values | st.fixed_dictionaries({"messages": st.lists(messages | odd_messages, max_size=3)})
-cells = st.sampled_from(["1", "2", "3", "A", "Hi", '"Hi, you"', '"a ""b"""', "a|b"])
-odd_cells = st.sampled_from(["", " ", '"', "\ud800", "\r", "x,y"])
-rows, odd_rows = st.lists(cells, min_size=3, max_size=3), st.lists(cells | odd_cells, min_size=2, max_size=4)
-LINES = {  # by ending: lines as they should be, odd ones, and how a line is written
-    "jsonl": (records, odd_records, json.dumps),
-    "csv": (rows, odd_rows, ",".join),
-    "tsv": (rows, odd_rows, "\t".join),
-    "txt": (
-        st.sampled_from(["A: Hi", "B: Ho", "", "C: x: y"]),
-        st.sampled_from(["B:", "and so on", "\ud800", "\r"]),
-        str,
-    ),
+FILES = {  # by ending
+    "jsonl": f"{GOOD}\n" + '{"messages": [{"role": "user", "content": "Hi", "slots": [], "intents": ["a"]}], "x": 1}\n',
+    "csv": 'id,role,text\n1,A,Hi\n1,B,"Hi, you"\n2,A,"a ""b"""\n3,A,a|b\n1,B,Ho\n',
+    "tsv": "id\trole\ttext\n1\tA\tHi\n1\tB\tHo\n2\tA\tHi\n",
+    "txt": "A: Hi\nB: Ho\n\nC: x: y\nand so on\nA: Hm\n",
 }
 NESTED = b'{"messages": [{"role": "user", "content": "x", "slots": [' + b"[" * 900 + b"]" * 900 + b"]}]}"
 
 
-@st.composite
-def files(draw):
-    """A file of any form, as it should be or with a few bytes changed, or any bytes at all."""
-    ending = draw(st.sampled_from(sorted(LINES)))
-    good, odd, write_line = LINES[ending]
-    lines = draw(st.lists(good, min_size=1, max_size=6) | st.lists(good | odd, max_size=6))
-    head = [["id", "role", "text"]] if ending in ("csv", "tsv") else []
-    content = "\n".join(map(write_line, [*head, *lines])).encode("utf-8", "surrogatepass")
-    for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
-        at = draw(st.integers(0, len(content)))
-        content = content[:at] + draw(st.binary(max_size=2)) + content[at + draw(st.integers(0, 3)) :]
-    return draw(st.sampled_from([content, content, content, draw(st.binary(max_size=60))])), ending
-
-
-@pytest.mark.slow
-@given(file=files())
-@settings(max_examples=400, deadline=None)
-@example(file=(b"\xff\xfe", "txt"))
-@example(file=(b'{"\\ud800": 1}', "jsonl"))
-@example(file=(NESTED, "jsonl"))
-@example(file=(b"id,role,text\n1,A,\0\n", "csv"))
-@example(file=(b"\x1f\x8b", "csv.gz"))
-def test_no_error_exactly_when_the_file_can_be_read(tmp_path_factory, file):
-    content, ending = file
-    path = tmp_path_factory.mktemp("any") / f"d.{ending}"
+def check_and_reading_agree(path, content):
     path.write_bytes(content)
     problems = [problem for problem in check(path) if problem.severity == "error"]
     assert all(str(problem).encode() for problem in problems)
@@ -222,3 +181,22 @@ def test_no_error_exactly_when_the_file_can_be_read(tmp_path_factory, file):
     except InputError:
         dialogues = []
     assert bool(dialogues) == (not problems)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", FILES)
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_no_error_exactly_when_the_file_can_be_read(tmp_path_factory, ending, data):
+    content = FILES[ending].encode()
+    for _ in range(data.draw(st.integers(0, 3))):
+        content = mutated(content, data.draw)
+    check_and_reading_agree(tmp_path_factory.mktemp("any") / f"d.{ending}", content)
+
+
+def test_no_error_exactly_when_such_files_can_be_read(tmp_path):
+    for content, ending in (
+        *((b"\xff\xfe", "txt"), (b'{"\\ud800": 1}', "jsonl"), (NESTED, "jsonl")),
+        *((b"id,role,text\n1,A,\0\n", "csv"), (b"\x1f\x8b", "csv.gz")),
+    ):
+        check_and_reading_agree(tmp_path / f"d.{ending}", content)

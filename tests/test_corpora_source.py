@@ -143,9 +143,8 @@ def test_every_place_where_a_corpus_may_lie(tmp_path, monkeypatch):
         load_dialogues("doc2dial", write(tmp_path / "elsewhere", {"x": b""}), "test")
 
 
-@pytest.mark.parametrize(
-    ("corpus", "place", "split", "expected"),
-    [
+def test_what_cannot_be_loaded(tmp_path, monkeypatch):
+    for corpus, place, split, expected in (
         ("multiwos", None, "train", "'multiwos'. Did you mean 'multiwoz'.* A file or folder of your own works too"),
         ("sgd", ".", "valid", r"Unknown split 'valid' of corpus sgd\. Available: train, dev, test"),
         ("sgd", None, "train", "give --data-dir or set HF_DIALEMB_DATA"),
@@ -153,13 +152,11 @@ def test_every_place_where_a_corpus_may_lie(tmp_path, monkeypatch):
         ("sgd", "none", "train", "no such folder or archive"),
         ("doc2dial", ".", "train", r"split train of corpus doc2dial gave nothing; looked for \*dial_train\.json"),
         ("ubuntu", ".", "train", "holds response-selection, expected dialogues"),
-    ],
-)
-def test_what_cannot_be_loaded(tmp_path, monkeypatch, corpus, place, split, expected):
-    monkeypatch.delenv("HF_DIALEMB_DATA", raising=False)
-    write(tmp_path, {f"doc2dial/test/{FILE}": CONTENT})
-    with pytest.raises(InputError, match=expected):
-        load_dialogues(corpus, tmp_path / place if place else None, split)
+    ):
+        monkeypatch.delenv("HF_DIALEMB_DATA", raising=False)
+        write(tmp_path, {f"doc2dial/test/{FILE}": CONTENT})
+        with pytest.raises(InputError, match=expected):
+            load_dialogues(corpus, tmp_path / place if place else None, split)
 
 
 def test_every_corpus_of_every_reader_is_registered_says_what_it_is_and_has_a_row_in_the_catalogue():

@@ -45,9 +45,8 @@ def test_blank_lines_windows_line_ends_byte_order_mark_and_escaped_characters_ar
     assert [(each.id, each.turns[0].content) for each in dialogues] == [("1", "Hello"), ("2", "😀")]
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
+def test_malformed_line_is_named(tmp_path):
+    for line, expected in (
         ('{"messages": [', "broken JSON at column"),
         ("[" * 100_000, "JSON that cannot be parsed"),
         ("9" * 5000, "JSON that cannot be parsed"),
@@ -55,14 +54,12 @@ def test_blank_lines_windows_line_ends_byte_order_mark_and_escaped_characters_ar
         ('{"messages": [{"role": "user", "content": "\\ud800"}]}', "lone surrogate"),
         (b'{"messages": [{"role": "user", "content": "\xff"}]}', "broken UTF-8 at byte 43"),
         (GOOD, "field id: got '1', which PATH:1 has too"),
-    ],
-)
-def test_malformed_line_is_named(tmp_path, line, expected):
-    path = tmp_path / "d.jsonl"
-    line = line if isinstance(line, bytes) else line.encode()
-    sentence = refusal(path, GOOD.encode() + b"\n\n" + line + b"\n")
-    assert sentence.startswith(":3: ")
-    assert expected.replace("PATH", str(path)) in sentence
+    ):
+        path = tmp_path / "d.jsonl"
+        line = line if isinstance(line, bytes) else line.encode()
+        sentence = refusal(path, GOOD.encode() + b"\n\n" + line + b"\n")
+        assert sentence.startswith(":3: ")
+        assert expected.replace("PATH", str(path)) in sentence
 
 
 def test_roles_of_chat_messages_are_found_as_those_of_other_speakers(tmp_path):

@@ -54,31 +54,25 @@ def test_the_map_is_the_papers_and_more_acts_continue_it():
         assert clean_label(original) == original
 
 
-@pytest.mark.parametrize(
-    ("act", "expected"),
-    [
+def test_other_acts():
+    for act, expected in (
         *(("INFORM_COUNT", "inform"), ("REQUEST_ALTS", "request alternative"), ("general-bye", "general bye")),
         *(("bye", "good bye"), ("greet", "greeting"), ("thank", "thank you"), ("reqmore", "request more")),
         *(("ask_name", "ask name"), ("OTHER", ""), ("switch_frame", ""), ("not_sure", ""), ("", "")),
         *((act, "") for act in INTENT_ACTS),
-    ],
-)
-def test_other_acts(act, expected):
-    assert normalise_act(act) == expected
+    ):
+        assert normalise_act(act) == expected
 
 
-@pytest.mark.parametrize(
-    ("label", "cleaned"),
-    [
+def test_cleaning():
+    for label, cleaned in (
         *(("Restaurants_2", "restaurant"), ("RentalCars_1", "rentalcars"), ("Media_3", "medium"), ("bus", "bus")),
         *(("arriveBy", "arriveby"), ("price_range", "price range"), ("number_of_adults", "number of adult")),
         *(("has_wifi", "ha wifi"), ("serves_alcohol", "serf alcohol"), ("show_times", "show time")),
         *(("address", "address"), ("n_adults", "adult"), ("otherwise", "otherwise"), ("Not sure", "")),
         *(("other", ""), ("a-b-c", ""), ("12:30", ""), ("  ", "")),
-    ],
-)
-def test_cleaning(label, cleaned):
-    assert clean_label(label) == cleaned
+    ):
+        assert clean_label(label) == cleaned
 
 
 @pytest.mark.slow

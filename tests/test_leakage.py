@@ -342,21 +342,19 @@ def test_an_index_cleans_a_stream_and_takes_sentences_of_other_kinds_of_corpora(
     assert [(leak.evaluation, leak.turn) for leak in leaks] == expected
 
 
-@pytest.mark.parametrize(
-    ("training", "evaluation", "message"),
-    [
+def test_mistakes_are_sentences(files, tmp_path, monkeypatch):
+    for training, evaluation, message in (
         ("sample", "sample/train", "training set sample: got the same set as evaluation set sample/train"),
         ("sample/all", "sample/test", "training set sample/all: got the same set as evaluation set sample/test"),
         ("sample/dev", "sample/all", "training set sample/dev: got the same set"),
         ("sample", "sample/tets", "Unknown split of corpus sample 'tets'. Did you mean 'test'"),
         ("sample", "sample", "evaluation set sample: got no split, expected one, as in 'sample/train'"),
         ("held_out.jsonl", "./held_out.jsonl", "got the same set"),
-    ],
-)
-def test_mistakes_are_sentences(files, tmp_path, monkeypatch, training, evaluation, message):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=message):
-        find_leakage([training], [evaluation])
+        ("held_out.jsonl", "missing.jsonl", "cannot be read"),
+    ):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(InputError, match=message):
+            find_leakage([training], [evaluation])
 
 
 @pytest.mark.slow

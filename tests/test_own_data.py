@@ -91,9 +91,8 @@ def test_reading_is_lazy(tmp_path):
             next(reader)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "expected"),
-    [
+def test_what_is_malformed_is_refused_with_its_line(tmp_path):
+    for name, content, expected in (
         ("d.csv", "1,user,Hi\n", ":1: got no column for id (found: 1, user, Hi); say which with --columns"),
         ("d.csv", "id,session_id,role,text\n", ":1: got several columns for id (id, session_id), expected one"),
         ("d.csv", "id,role,text,text\n", ":1: got several columns for content (text, text), expected one"),
@@ -101,19 +100,17 @@ def test_reading_is_lazy(tmp_path):
         ("d.csv", "id,role,text\n1,user\n", ":2: got 2 cell(s), expected 3"),
         ("d.csv", 'id,role,text\n\n1,user,"Hi\nthere"\n1,user,"Ho" there\n', ":5: got broken CSV"),
         ("d.csv", 'id,role,text\n1,user,Hi\n1,user,"Ho\n', ":3: got broken CSV (unexpected end of data)"),
+        ("d.csv", "", ": got no dialogue, expected one turn per row"),
         ("d.csv", "id,role,text\n\n", ": got no dialogue, expected one turn per row"),
         ("d.csv", "id,role,text\n1,A,a\n1,B,b\n1,C,c\n1,D,d\n1,E,e\n1,F,f\n", ":7: field role: got 'F' as speaker 6"),
         ("d.txt", "\nHi there\nA: Ho\n", ":2: got 'Hi there' before any speaker, expected 'SPEAKER: text'"),
         ("d.txt", "A: 1\nB: 2\nC: 3\nD: 4\nE: 5\nB: 6\nF: 7\n", ":7: field role: got 'F' as speaker 6 of the dialogue"),
-    ],
-)  # fmt: skip
-def test_what_is_malformed_is_refused_with_its_line(tmp_path, name, content, expected):
-    assert refusal(tmp_path / name, content).startswith(expected)
+    ):
+        assert refusal(tmp_path / name, content).startswith(expected)
 
 
-@pytest.mark.parametrize(
-    ("option", "text", "expected"),
-    [
+def test_malformed_columns_and_roles(tmp_path):
+    for option, text, expected in (
         ("columns", "id", "columns: got 'id', expected FIELD=NAME"),
         ("columns", "id=a,,role=b", "columns: got '', expected FIELD=NAME"),
         ("columns", "rule=b", "Unknown field in columns 'rule'. Did you mean 'role'?"),
@@ -126,11 +123,9 @@ def test_what_is_malformed_is_refused_with_its_line(tmp_path, name, content, exp
         ("roles", "=user", "roles: got '=user', expected NAME=ROLE"),
         ("roles", "Agent=asistant", "Unknown role 'asistant'. Did you mean 'assistant'?"),
         ("roles", "Agent=user,agent=assistant", "roles: got the name 'agent' twice"),
-    ],
-)
-def test_malformed_columns_and_roles(tmp_path, option, text, expected):
-    assert expected in refusal(tmp_path / "d.csv", "color,role,text\n1,user,Hi\n", **{option: text})
-    assert "got columns, which only .csv, .tsv, .xlsx files have" in refusal(tmp_path / "d.txt", "", columns="id=a")
+    ):
+        assert expected in refusal(tmp_path / "d.csv", "color,role,text\n1,user,Hi\n", **{option: text})
+        assert "got columns, which only .csv, .tsv, .xlsx files have" in refusal(tmp_path / "d.txt", "", columns="id=a")
 
 
 def test_a_line_without_a_speaker_goes_on_with_the_turn_before(tmp_path):
@@ -188,9 +183,8 @@ def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
 
 
 # What is told comes first, then well-known names, then who speaks first.
-@pytest.mark.parametrize(
-    ("told", "names", "expected"),
-    [
+def test_roles_of_speakers():
+    for told, names, expected in (
         *(("", ["Alice", "Bob"], "user assistant"), ("", ["Agent", "Customer"], "assistant user"), ("", [], "")),
         ("", ["Alice", "Bob", "Cem", "Dora", "Eve"], "user assistant speaker_3 speaker_4 speaker_5"),
         *(("", ["Alice", "Agent"], "user assistant"), ("", [" SYSTEM ", "usr"], "assistant user")),
@@ -204,11 +198,9 @@ def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
         ("Ann=assistant , Bob = ASSISTANT", ["Cem", "Ann", "Bob"], "user assistant assistant"),
         ("Ann = of = York=speaker_5", ["Ann = of = York", "x"], "speaker_5 user"),
         ("System=ignore,Ann=user,*=assistant", ["System", "Zoe", "Ann", "Bob"], "ignore assistant user assistant"),
-    ],
-)
-def test_roles_of_speakers(told, names, expected):
-    assigned = RoleMap.parse(told).assign(names)
-    assert " ".join(assigned[name] for name in names) == " ".join(assigned.values()) == expected
+    ):
+        assigned = RoleMap.parse(told).assign(names)
+        assert " ".join(assigned[name] for name in names) == " ".join(assigned.values()) == expected
 
 
 @given(st.lists(st.sampled_from([*WELL_KNOWN, *"ABCDEF"]), max_size=5, unique=True))

@@ -46,9 +46,8 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
     assert [row for _, row in rows] == [{"x": "1", "y": "2"}]
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
+def test_a_file_that_is_no_list(tmp_path):
+    for content, expected in (
         (b'{"a": 1}', "got an object, expected a list"),
         (b"3", "got a single value, expected a list"),
         (b"[1, 2", "broken JSON after 2 records"),
@@ -62,10 +61,8 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
         (b"", "broken JSON (the file is empty)"),
         (b"[" * 200_000, "broken JSON (maximum recursion depth"),
         (b'[{"a":' * 200_000, "broken JSON (maximum recursion depth"),
-    ],
-)
-def test_a_file_that_is_no_list(tmp_path, content, expected):
-    assert error(json_list(source(tmp_path, content), "a.json")).startswith(f"{tmp_path}/a.json: {expected}")
+    ):
+        assert error(json_list(source(tmp_path, content), "a.json")).startswith(f"{tmp_path}/a.json: {expected}")
 
 
 def test_table_rows(tmp_path):

@@ -4,14 +4,13 @@ import dataclasses
 import gzip
 import json
 import shutil
-from contextlib import suppress
 from itertools import product
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made_up_corpora import expected_of, folder_of, pack, read, refused, write
+from made_up_corpora import expected_of, folder_of, mutated, pack, read, refused, write
 
 from hf_dialemb.corpora import CORPORA, find_source, get_corpus, load_dialogues, load_examples
 from hf_dialemb.corpora.records import hashed_split
@@ -21,8 +20,6 @@ from hf_dialemb.models.errors import InputError
 
 SPLITS = ("train", "dev", "test")
 NAMES = [name for name in CORPORA if name not in ("sample", "star_small")]
-LONG = "so long " * 25_000
-WRONG = [None, "", "?", " ", 0, -1.5, True, [], {}, [[]], [None], {"": None}, LONG, "\ud800"]
 
 
 def as_json(item):
@@ -85,39 +82,6 @@ def test_a_malformed_file_gives_items_or_one_clear_sentence(name, data, tmp_path
             assert "\n" not in sentence
             assert len(sentence) < 2_000
     shutil.rmtree(folder.parent)
-
-
-def mutated(content, draw):
-    """A file as it should not be: a value of its JSON changed or lost; a line or cell changed, lost or twice; cut."""
-    with suppress(ValueError):
-        try:
-            documents = [json.loads(content)]
-        except ValueError:
-            documents = [json.loads(line) for line in content.splitlines() if line.strip()]
-        if documents and draw(st.integers(0, 4)) > 1:
-            position = draw(st.integers(0, len(documents) - 1))
-            documents[position] = mutated_value(documents[position], draw)
-            return "\n".join(map(json.dumps, documents)).encode()
-    mark = draw(st.sampled_from([b"\n", b"\t", b",", b" "]))
-    parts = content.split(mark)
-    position = draw(st.integers(0, len(parts) - 1))
-    part = parts[position]
-    others = [b"", LONG.encode(), b"\xc3\x28\xff", b'"' + part, b"\x00" + part, b"{" + part, part[: len(part) // 2]]
-    parts[position : position + 1] = draw(st.sampled_from([[], [part] * 2, *([other] for other in others)]))
-    return mark.join(parts if draw(st.booleans()) else parts[: position + 1])
-
-
-def mutated_value(value, draw):
-    """Changes one value somewhere inside; deep ones are as likely as shallow ones."""
-    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
-    if not keys or draw(st.integers(0, 4)) == 0:
-        return draw(st.sampled_from(WRONG))
-    key = draw(st.sampled_from(keys))
-    if draw(st.integers(0, 3)):
-        value[key] = mutated_value(value[key], draw)
-    else:
-        del value[key]
-    return value
 
 
 def ids(folder, corpus, files, *splits):

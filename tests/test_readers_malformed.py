@@ -108,7 +108,14 @@ RECORDS = [
     ("self_dialogue", "all", "Batch_5.csv", "", "x,W\n", ": row 2: got a row with too few or too many cells"),
     ("self_dialogue", "all", "Batch_5.csv", "", ",W,Hi,,,\n", ": row 2: field AssignmentId: got an empty cell"),
     ("dialogstudio", "dev", "WOZ2_0/val.json", SIDE + "{}", SIDE + "{", ": record WOZ2_0--val--1: log[1]: field orig"),
-    ("dialogstudio", "dev", "WOZ2_0/val.json", SIDE + "{}", SIDE + "[1]", ": record WOZ2_0--val--1: log[1]: field or"),
+    (
+        "dialogstudio",
+        "dev",
+        "WOZ2_0/val.json",
+        SIDE + "{}",
+        SIDE[:-1] + '3, "x": "',
+        ": record WOZ2_0--val--1: log[1]: field or",
+    ),
     ("dialogstudio", "dev", "WOZ2_0/val.json", SIDE + "{}", SIDE + "[" * 100_000, ": record WOZ2_0--val--1: log[1]: "),
 ]
 

@@ -101,9 +101,8 @@ def test_the_first_with_the_id_is_found_and_the_rest_is_not_read():
         find_dialogue([], "a")
 
 
-@pytest.mark.parametrize(
-    ("wanted", "sentence"),
-    [
+def test_an_id_that_is_not_there_is_refused_with_the_nearest():
+    for wanted, sentence in (
         ("dev/0O12", "got 'dev/0O12', which none of 2,000 dialogues has; the nearest: 'dev/0012', 'dev/"),
         ("dev/12", "the nearest: 'dev/0012', 'dev/0102', 'dev/0112'; give one of them, or a position"),
         ("something else", "ids look like 'dev/0001'; give such an id, or a position such as '#12'"),
@@ -111,12 +110,10 @@ def test_the_first_with_the_id_is_found_and_the_rest_is_not_read():
         ("#2001", "got the position '#2001', expected at most '#2000': there are 2,000 dialogues"),
         ("#0", "positions count from one; the first dialogue is '#1'"),
         ("#" + "9" * 5000, "which none of 2,000 dialogues has"),
-    ],
-)
-def test_an_id_that_is_not_there_is_refused_with_the_nearest(wanted, sentence):
-    with pytest.raises(InputError) as refusal:
-        find_dialogue(iter(numbered(2000)), wanted)
-    assert sentence in str(refusal.value)
+    ):
+        with pytest.raises(InputError) as refusal:
+            find_dialogue(iter(numbered(2000)), wanted)
+        assert sentence in str(refusal.value)
 
 
 @pytest.mark.parametrize("wanted", ["dev/12", "ev/0199", "dve/0211", "dev/00123"])
