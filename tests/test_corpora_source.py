@@ -81,15 +81,6 @@ def test_links_in_an_archive_are_neither_read_nor_written_but_told(tmp_path, cap
     assert "passed over c/more, a link to a folder" in told
 
 
-def test_a_folder_behind_a_link_is_read_and_one_that_leads_back_is_not(tmp_path):
-    folder = write(tmp_path / "folder", {"train/a.json": b"[1]"})
-    write(tmp_path / "elsewhere", {"b.json": b"[2]"})
-    (folder / "more").symlink_to(tmp_path / "elsewhere")
-    (folder / "train" / "again").symlink_to(folder)
-    (folder / "gone").symlink_to(tmp_path / "nowhere")
-    assert listed(Source(folder), "*.json") == [(f"{folder}/more/b.json", b"[2]"), (f"{folder}/train/a.json", b"[1]")]
-
-
 @pytest.mark.parametrize("suffix", ["tar.xz", "tar.gz", "zip", "json.gz"])
 def test_an_archive_that_unpacks_without_end_is_refused(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr(streams, "_FREE", 0)

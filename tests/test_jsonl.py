@@ -52,12 +52,11 @@ def test_malformed_line_is_named(tmp_path):
         ("9" * 5000, "JSON that cannot be parsed"),
         ('{"messages": [{"role": "user", "content": "hi", "slots": "x"}]}', "messages[0]: field slots: got str"),
         ('{"messages": [{"role": "user", "content": "\\ud800"}]}', "lone surrogate"),
-        (b'{"messages": [{"role": "user", "content": "\xff"}]}', "broken UTF-8 at byte 43"),
+        ('{"messages": [{"role": "user", "content": "\xff"}]}', "broken UTF-8 at byte 43"),
         (GOOD, "field id: got '1', which PATH:1 has too"),
     ):
         path = tmp_path / "d.jsonl"
-        line = line if isinstance(line, bytes) else line.encode()
-        sentence = refusal(path, GOOD.encode() + b"\n\n" + line + b"\n")
+        sentence = refusal(path, f"{GOOD}\n\n{line}\n".encode("latin-1"))
         assert sentence.startswith(":3: ")
         assert expected.replace("PATH", str(path)) in sentence
 
@@ -77,11 +76,8 @@ def test_files_without_a_dialogue(tmp_path):
     for content in ("", "\n \n"):
         assert refusal(tmp_path / "d.jsonl", content).startswith(": got no dialogue, expected one JSON object")
     assert "got no dialogue" in refusal(tmp_path / "d.jsonl", "broken\n", skip_invalid=True)
-    with pytest.raises(InputError, match=r"none\.jsonl: cannot be read"):
-        load_dialogues(str(tmp_path / "none.jsonl"), None, "train")
-    (tmp_path / "folder.jsonl").mkdir()
     with pytest.raises(InputError, match="cannot be read"):
-        list(read_jsonl(tmp_path / "folder.jsonl"))
+        list(read_jsonl(tmp_path))
 
 
 def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):

@@ -73,9 +73,8 @@ def test_copies_compare_as_equal_and_what_says_something_else_does_not():
         assert comparable(one) != comparable(other)
 
 
-@pytest.mark.parametrize(
-    ("held_out", "training", "expected"),
-    [
+def test_dialogues_that_are_found():
+    for held_out, training, expected in (
         (HARBOUR, [text.lower().replace("'", " '").replace(",", " ,") for text in HARBOUR], "exact"),  # tokenised
         (HARBOUR, [text.upper().strip(".!?") for text in HARBOUR], "exact"),
         (HARBOUR, [HARBOUR[0], " ".join(HARBOUR[1:3]), HARBOUR[3]], "exact"),
@@ -90,17 +89,15 @@ def test_copies_compare_as_equal_and_what_says_something_else_does_not():
         (CHINESE, [text.replace("星期六", "星期天") for text in CHINESE], "near"),
         (CHINESE, [CHINESE[2], "谢谢你，再见。"], "near"),
         (CHINESE, EXCHANGE, "nothing"),
-    ],
-)
-def test_dialogues_that_are_found(held_out, training, expected):
-    evaluation = index(dialogue(*spoken(random.Random(9)), id="b"), dialogue(*held_out, id="a"))
-    leaks = evaluation.leaks(dialogue(*training))
-    for leak in leaks:
-        assert (leak.evaluation, leak.id, leak.level, leak.turn) == ("set/test", "a", "dialogue", None)
-        assert near.DIALOGUE_THRESHOLD < leak.similarity <= 1
-    found = ["exact" if leak.exact else "within" if leak.similarity == 1 else "near" for leak in leaks]
-    assert found == ([expected] if expected != "nothing" else [])
-    assert list(evaluation.clean([dialogue(*training)])) == ([] if found else [dialogue(*training)])
+    ):
+        evaluation = index(dialogue(*spoken(random.Random(9)), id="b"), dialogue(*held_out, id="a"))
+        leaks = evaluation.leaks(dialogue(*training))
+        for leak in leaks:
+            assert (leak.evaluation, leak.id, leak.level, leak.turn) == ("set/test", "a", "dialogue", None)
+            assert near.DIALOGUE_THRESHOLD < leak.similarity <= 1
+        found = ["exact" if leak.exact else "within" if leak.similarity == 1 else "near" for leak in leaks]
+        assert found == ([expected] if expected != "nothing" else [])
+        assert list(evaluation.clean([dialogue(*training)])) == ([] if found else [dialogue(*training)])
 
 
 def test_what_many_dialogues_share_tells_nothing():

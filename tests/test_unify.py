@@ -33,7 +33,6 @@ FIRST = Dialogue(
 )
 SECOND = Dialogue((Turn("user", "Which area?", ("request",), (("area", ""),)),), "train/2", ("restaurant",))
 HELD_OUT = Dialogue((Turn("user", "Bye then", ("bye",)),), "dev/1")
-PLAIN = dialogue("Nothing is known of this", id="plain")
 
 
 def register(monkeypatch, folder, name, splits, terms="permissive", **more):
@@ -61,7 +60,7 @@ def data(tmp_path, monkeypatch):
     (folder / "empty").mkdir(parents=True)
     register(monkeypatch, folder, "hotel", {"train": [FIRST, SECOND], "dev": [HELD_OUT]})
     register(monkeypatch, folder, "woz2", {"train": [SECOND], "test": None}, terms="research")
-    register(monkeypatch, folder, "chat", {"train": [PLAIN]})
+    register(monkeypatch, folder, "chat", {"train": [dialogue("Nothing is known of this", id="plain")]})
     register(monkeypatch, folder, "absent", {"train": None})
     register(monkeypatch, folder, "intents", {"train": [SECOND]}, kind="utterances")
     return folder
