@@ -38,8 +38,7 @@ def test_stats_counts_draws_and_writes_what_it_read(capsys, tmp_path):
     table = run(capsys, "stats", "--corpus", "sample", *words)
     assert json.loads(report.read_text())["dialogues"] == 816
     assert table.split()[:2] == ["dialogues", "816"]
-    assert f"Wrote {output}" in table
-    assert f"Wrote {plot}" in table
+    assert all(f"Wrote {path}" in table for path in (output, plot))
     assert list(read_jsonl(output)) == load_dialogues("sample", None, "all")
     assert plot.read_bytes().startswith(b"\x89PNG")
 
@@ -52,14 +51,12 @@ def test_own_transcripts_are_counted_shown_and_written_as_jsonl(capsys, tmp_path
     assert list(read_jsonl(output)) == [expected]
     assert table == f"{describe([expected])}\nWrote {output}\n"
     assert run(capsys, "show", "--corpus", calls, "--id", "billing/one") == render_dialogue(expected) + "\n"
-    _, error = run(capsys, "show", "--corpus", calls, "--id", "billing/on", code=2)
-    assert "billing/one" in error
+    assert "billing/one" in run(capsys, "show", "--corpus", calls, "--id", "billing/on", code=2)[1]
 
 
 def test_skipped_dialogues_are_counted_and_listed(capsys, tmp_path, caplog):
     path = write(tmp_path, {"d.jsonl": f"{HELLO}broken\n{{}}\n"}) / "d.jsonl"
-    _, error = run(capsys, "stats", "--corpus", path, code=2)
-    assert f"{path}:2: broken JSON" in error
+    assert f"{path}:2: broken JSON" in run(capsys, "stats", "--corpus", path, code=2)[1]
     run(capsys, "stats", "--corpus", path, "--skip-invalid")
     assert caplog.messages[-1].startswith(f"Skipped 2 malformed record(s):\n  {path}:2: ")
     assert f"\n  {path}:3: " in caplog.messages[-1]
@@ -86,10 +83,8 @@ def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_pat
 def test_unify_writes_the_folder_and_prints_its_table(capsys, tmp_path):
     assert "| sample |" in run(capsys, "unify", "sample", "--output", tmp_path / "unified")
     assert (tmp_path / "unified" / "README.md").read_text(encoding="utf-8").startswith("---\n")
-    _, error = run(capsys, "unify", "sample", "--output", tmp_path / "unified", code=2)
-    assert "choose another" in error
-    _, error = run(capsys, "unify", "kvret", "--output", tmp_path / "other", code=2)
-    assert "--licence research" in error
+    assert "choose another" in run(capsys, "unify", "sample", "--output", tmp_path / "unified", code=2)[1]
+    assert "--licence research" in run(capsys, "unify", "kvret", "--output", tmp_path / "other", code=2)[1]
     assert not (tmp_path / "other").exists()
 
 
@@ -110,9 +105,7 @@ def test_benchmark_says_what_is_not_at_hand(capsys, tmp_path):
     assert "| sgd | test | 1 | 1,331 | 1.0 | 12 | 1.0 | 124 | 1 | 45 |" in table
     assert "| bitod | train | - | 2,952 |" in table
     assert [dialogue.id for dialogue in read_jsonl(output / "sgd" / "test.jsonl")] == ["test/1"]
-    (tmp_path / "empty").mkdir()
-    _, error = run(capsys, "benchmark", "--data-dir", tmp_path / "empty", "--output", tmp_path / "b", code=2)
-    assert "None of bitod" in error
+    assert "None of bitod" in run(capsys, "benchmark", "--data-dir", output, "--output", tmp_path / "b", code=2)[1]
 
 
 def test_an_output_of_another_form_or_over_what_is_read_or_written_is_refused(capsys, tmp_path):
@@ -128,8 +121,7 @@ def test_an_output_of_another_form_or_over_what_is_read_or_written_is_refused(ca
         (("sgd/test",), "--corpus sgd --split test"),
         (("sample", "--roles", "a=user"), "leave them out"),
     ):
-        _, error = run(capsys, "stats", "--corpus", *words, code=2)
-        assert sentence in error
+        assert sentence in run(capsys, "stats", "--corpus", *words, code=2)[1]
     assert sorted(tmp_path.rglob("*")) == before
     assert (path.read_text(), (calls / "one.txt").read_text()) == (HELLO, CALLS)
     for _ in range(2):  # its own report may be made again

@@ -8,8 +8,8 @@ import subprocess
 import sys
 import tarfile
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from made_up_corpora import pack, write
@@ -188,9 +188,7 @@ def test_a_corpus_has_one_hash_packed_or_not_and_another_when_a_file_that_is_rea
     pack(tmp_path / "packed" / "sgd.tar.gz", dict.fromkeys(names, b'["hello"]'))
     first = data_hash("sgd", one)
     assert first == data_hash("sgd", tmp_path / "packed") != data_hash("sgd", two)
-    assert len(first) == 64
-    write(one, {"sgd/README.md": "notes"})
-    assert data_hash("sgd", one) == first
+    assert data_hash("sgd", write(one, {"sgd/README.md": "notes"})) == first
     mine = tmp_path / "mine.jsonl"
     assert len({data_hash(str(mine)) for text in ("{}", "{ }") if mine.write_text(text)}) == 2
     assert data_hash("sample") is None
@@ -200,10 +198,8 @@ def test_a_corpus_has_one_hash_packed_or_not_and_another_when_a_file_that_is_rea
 
 def test_transcripts_are_told_apart_by_their_folders_which_are_their_labels(tmp_path):
     said = "Agent: hello\nCustomer: yes\n"
-    write(tmp_path, {"sales/a.txt": said, "support/a.txt": said})
-    first = data_hash(str(tmp_path))
-    write(tmp_path, {".hidden.txt": "nobody reads this"})
-    (tmp_path / "folder.txt").mkdir()
+    first = data_hash(str(write(tmp_path, {"sales/a.txt": said, "support/a.txt": said})))
+    (write(tmp_path, {".hidden.txt": "nobody reads this"}) / "folder.txt").mkdir()
     assert data_hash(str(tmp_path)) == first
     (tmp_path / "sales").rename(tmp_path / "selling")
     second = data_hash(str(tmp_path))
@@ -216,15 +212,15 @@ def test_the_example_of_a_new_corpus_in_the_docs_is_short_and_reads_its_files(tm
     (code,) = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "helpdesk" in block]
     assert len(code.splitlines()) < 40
     name = "hf_dialemb.corpora.readers.helpdesk"
-    specification = spec_from_file_location(name, write(tmp_path, {"helpdesk.py": code}) / "helpdesk.py")
-    module = module_from_spec(specification)
-    specification.loader.exec_module(module)
+    module = ModuleType(name)
+    module.__package__ = name.rpartition(".")[0]
+    exec(code, vars(module))
     monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setitem(CORPORA, "helpdesk", "helpdesk")
     call = {"call": "c1", "topic": "billing", "talk": [["caller", "my bill is wrong"], ["agent", "let me look"]]}
     write(tmp_path / "helpdesk", {"train.json": [call]})
-    expected = dialogue("my bill is wrong", "let me look", id="c1", domains=("billing",))
-    assert load_dialogues("helpdesk", tmp_path, "train") == [expected]
+    (found,) = load_dialogues("helpdesk", tmp_path, "train")
+    assert found == dialogue("my bill is wrong", "let me look", id="c1", domains=("billing",))
     write(tmp_path / "helpdesk", {"train.json": [call, {**call, "talk": [["agent"]]}]})
     with pytest.raises(InputError, match=r"train\.json: record 1: talk\[0\]: got \['agent'\], expected a list of 2"):
         load_dialogues("helpdesk", tmp_path, "train")

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -258,8 +257,7 @@ def test_after_cleaning_nothing_is_found_and_the_order_of_everything_changes_not
     assert [row.after for row in report.rows] == [0] * 6
     assert sum(row.near for row in report.rows) > 20 < sum(row.exact for row in report.rows)
     for row in report.rows:  # examples are few, and near ones come first
-        assert len(row.examples) == min(3, row.exact + row.near)
-        assert all(not one.leak.exact or other.leak.exact for one, other in pairwise(row.examples))
+        assert [each.leak.exact for each in row.examples] == ([False] * row.near + [True] * row.exact)[:3]
     evaluation = index(sets=held_out)
     for name, dialogues in training:
         cleaning = Cleaning()
@@ -343,7 +341,6 @@ def test_mistakes_are_sentences(files, tmp_path, monkeypatch):
     for training, evaluation, message in (
         ("sample", "sample/train", "training set sample: got the same set as evaluation set sample/train"),
         ("sample/all", "sample/test", "training set sample/all: got the same set as evaluation set sample/test"),
-        ("sample/dev", "sample/all", "training set sample/dev: got the same set"),
         ("sample", "sample/tets", "Unknown split of corpus sample 'tets'. Did you mean 'test'"),
         ("sample", "sample", "evaluation set sample: got no split, expected one, as in 'sample/train'"),
         ("held_out.jsonl", "./held_out.jsonl", "got the same set"),

@@ -127,9 +127,7 @@ def test_the_original_files_may_lie_on_the_hub(tmp_path, monkeypatch):
     assert dialogue.id == "X1"
 
 
-def test_what_the_hub_does_not_give(monkeypatch, tmp_path):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("HF_HOME", str(tmp_path))
+def test_what_the_hub_does_not_give():
     for address in ("hf://datasets/org/nothing-here", "hf://datasets/org/a/b/c"):
         with pytest.raises(InputError, match=r"the Hub does not give it .*; check the address"):
             hub_files.download(address, ["*.json"])
