@@ -10,14 +10,6 @@ from typing import Any
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 
-_FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--hide-scrollbars",
-)
 SIDES = "(({left, right, top, bottom}) => [left, right, top, bottom])(one.getBoundingClientRect())"  # for `Browser.all`
 _DESCRIPTORS = 'exec "$@" 3<&0 4>&1 </dev/null >/dev/null'  # where the protocol wants its pipes
 
@@ -30,9 +22,10 @@ class Browser:
     """
 
     def __init__(self, profile: Path) -> None:
-        command = [str(BROWSER), *_FLAGS, "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"]
         self._process = subprocess.Popen(
-            ["sh", "-c", _DESCRIPTORS, "sh", *command],
+            ["sh", "-c", _DESCRIPTORS, "sh", str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu",
+             "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars", "--remote-debugging-pipe",
+             f"--user-data-dir={profile}", "about:blank"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         self._count, self._session, self._rest = 0, "", b""

@@ -12,7 +12,6 @@ from hf_dialemb.metrics.alignment_uniformity.functional import alignment, alignm
 from hf_dialemb.metrics.anisotropy.functional import anisotropy, mean_cosine
 from hf_dialemb.metrics.dialogue_retrieval.functional import retrieval_scores
 from hf_dialemb.metrics.ndcg.functional import ndcg, official_ndcg
-from hf_dialemb.metrics.out_of_scope import functional as detection
 from hf_dialemb.metrics.prototype_classification.functional import prototype_classification
 from hf_dialemb.metrics.purity import functional as clusters
 from hf_dialemb.metrics.ranking.functional import ranking_scores
@@ -30,21 +29,11 @@ def others(vectors, labels):
             yield cosines[row][kept], same
 
 
-def test_closed_forms_of_purity_and_the_rand_index():
-    purity, rand = clusters.purity, clusters.adjusted_rand_index
-    assert purity(["a", "a", "a", "b", "b", "c"], [0, 0, 1, 1, 1, 2]) == pytest.approx(5 / 6)  # 2 + 2 + 1 of 6
-    assert purity([0, 0, 1, 1], ["x", "x", "y", "y"]) == 1.0
-    assert purity([0, 0, 1, 1], [7, 7, 7, 7]) == 0.5
-    assert rand(["x", "x", "y", "y"], [1, 1, 0, 0]) == 1
-    assert rand([0, 1, 0, 1], [0, 0, 1, 1]) == -0.5  # no pair agrees: (0 - 2/3) / (2 - 2/3)
-    assert rand([0, 0, 0, 1], [5, 5, 5, 5]) == 0
+def test_purity_and_the_rand_index_whatever_the_names_and_order_of_clusters(random):
+    assert clusters.purity(["a", "a", "a", "b", "b", "c"], [0, 0, 1, 1, 1, 2]) == pytest.approx(5 / 6)  # 2 + 2 + 1 of 6
     scores = clusters.cluster_purity(np.ones((4, 2)), [0, 0, 0, 1], seeds=[0])
     assert (scores["purity"], scores["nmi"], scores["ari"]) == ([0.75], [0], [0])
-    sizes = (106, 661, 1084, 1331, 2417, 3789)
-    assert [clusters.official_runs(count) for count in sizes] == [10, 9, 8, 8, 6, 3]
-
-
-def test_names_and_order_of_clusters_never_matter_and_scikit_learn_agrees(random):
+    assert [clusters.official_runs(count) for count in (106, 661, 3789)] == [10, 9, 3]
     labels, found, order = random.integers(0, 5, 100), random.integers(0, 5, 100), random.permutation(100)
     assert clusters.purity(labels, found) == clusters.purity([f"l{x}" for x in labels[order]], 10 - found[order])
     information = sklearn_metrics.normalized_mutual_info_score(labels, found)
@@ -56,8 +45,7 @@ def test_cluster_purity_of_separate_groups_is_one_and_it_uses_lengths(random):
     codes = np.repeat([0, 1, 2], 10)
     vectors = 100 * np.eye(3)[codes] + random.normal(size=(30, 3))
     scores = clusters.cluster_purity(vectors.astype(np.float32), [f"label {code}" for code in codes], seeds=[3, 4])
-    ones = pytest.approx([1, 1])
-    assert scores == {"purity": ones, "nmi": ones, "ari": ones, "seeds": [3, 4], "clusters": 3}
+    assert scores == {"purity": [1, 1], "nmi": [1, 1], "ari": [1, 1], "seeds": [3, 4], "clusters": 3}
     line = np.array([[1.0], [1.1], [9.0], [9.1]])  # all of one direction: only lengths tell them apart
     assert clusters.cluster_purity(line, [0, 0, 1, 1], seeds=[0])["purity"] == [1.0]
 
@@ -124,8 +112,7 @@ def test_alignment_and_uniformity_are_those_of_all_pairs(random):
     expected = np.log(np.exp(-2 * squared[np.triu_indices(60, 1)]).mean())
     for block_size in (1, 7, 60, 256):
         assert uniformity(vectors, block_size) == pytest.approx(expected, abs=1e-12)
-    assert uniformity([[1.0, 0.0], [-3.0, 0.0]]) == pytest.approx(-8.0)
-    assert alignment_uniformity([[1.0, 0.0], [0.0, 1.0]]) == {"uniformity": pytest.approx(-4.0)}
+    assert alignment_uniformity([[1.0, 0.0], [-3.0, 0.0]]) == {"uniformity": pytest.approx(-8.0)}
 
 
 def test_anisotropy_agrees_with_all_pairs_and_labels_of_two_members_have_no_say_within(random):
@@ -137,9 +124,6 @@ def test_anisotropy_agrees_with_all_pairs_and_labels_of_two_members_have_no_say_
     expected = {"intra": within, "inter": between, "difference": within - between}
     assert anisotropy(vectors, labels) == pytest.approx(expected, abs=1e-12)
     assert anisotropy(vectors[:5], [0, 0, 0, 1, 1])["intra"] == pytest.approx(mean_cosine(vectors[:3]))
-    assert mean_cosine([[2.0, 0.0], [5.0, 0.0]]) == 1
-    assert mean_cosine([[1.0, 0.0], [0.0, 3.0]]) == 0
-    assert mean_cosine([[1.0, 0.0], [-1.0, 0.0]]) == -1
     assert mean_cosine([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]) == pytest.approx(1 / 3)
 
 
@@ -155,27 +139,8 @@ def test_prototypes_are_those_of_scikit_learn(random, unit):
     assert scores["macro_f1"] == pytest.approx(macro_f1, abs=1e-12)
 
 
-def test_closed_forms_of_detection():
-    labels, products = detection.prototype_similarities([[2, 0], [0, 3], [-1, 0]], list("bba"), [[0, 5]])
-    assert labels.tolist() == ["a", "b"]
-    np.testing.assert_allclose(products, [[0, 0.5]])  # with means of directions
-    for similarities, deviations, threshold in (([0, 1], 0, 0.5), ([0, 1], -1, 0), ([0.25], -1, 0.25)):
-        assert detection.score_threshold(similarities, deviations) == threshold
-    similarities = [[0.5, 0.2], [0.1, 0.5], [0.6, 0.1], [0.1, 0.7]]
-    guessed = detection.detect_out_of_scope(similarities, ["a", "b"], 0.5, "oos")
-    assert guessed.tolist() == ["oos", "oos", "a", "b"]
-    guessed, true = ["a", "b", "oos", "b", "oos", "a"], ["a", "a", "b", "b", "oos", "oos"]
-    expected = {"accuracy": 0.5, "in_accuracy": 0.5, "oos_accuracy": pytest.approx(4 / 6), "oos_recall": 0.5}
-    assert detection.out_of_scope_scores(guessed, true, "oos") == expected
-
-
 def test_ndcg_is_scikit_learns_and_the_official_one_that_of_hits_with_small_labels_too(random):
-    # Relevant at ranks 1 and 3 of three: (1 + 1/2) / (1 + 1/log2(3)).
-    assert ndcg([[3.0, 2.0, 1.0]], [[True, False, True]]) == pytest.approx(1.5 / (1 + 1 / np.log2(3)))
-    assert ndcg([[3.0, 2.0, 1.0]], [[True, True, False]]) == pytest.approx(1)
-    assert ndcg([[3.0, 2.0, 1.0]], [[False, False, True]], k=2) == 0
     assert ndcg([[1.0, 1.0]], [[True, False]]) == pytest.approx((1 + 1 / np.log2(3)) / 2)
-    assert ndcg([[2.0, 1.0], [1.0, 2.0]], [[True, False]] * 2) == pytest.approx((1 + 1 / np.log2(3)) / 2)
     scores, relevant = random.normal(size=(6, 40)), random.random((6, 40)) < 0.3
     assert ndcg(scores, relevant) == pytest.approx(sklearn_metrics.ndcg_score(relevant, scores, k=10))
     scores, relevant = random.normal(size=(4, 30)), np.arange(30) < [[3], [5], [8], [12]]
@@ -191,16 +156,6 @@ def at_rank(rank, count):
     return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def first(count):
-    return np.arange(count)[None] == 0
-
-
-@pytest.mark.parametrize("rank", [1, 2, 3, 4, 10, 11, 100])
-def test_a_rank_is_what_it_says(rank):
-    scores = selection_scores([[1, 0]], at_rank(rank, 100), first(100))
-    assert scores == pytest.approx({**{f"top{k}": float(rank <= k) for k in KS}, "mrr": 1 / rank}, abs=1e-12)
-
-
 @pytest.mark.parametrize("value", [0, 1])
 def test_constant_vectors_give_exactly_the_figures_of_guessing(value):
     scores = selection_scores(np.full((100, 8), value), np.full((100, 8), value), np.eye(100, dtype=bool))
@@ -208,13 +163,10 @@ def test_constant_vectors_give_exactly_the_figures_of_guessing(value):
     assert scores == pytest.approx(guessing, abs=1e-12)
 
 
-def test_duplicates_other_correct_ones_and_what_is_ignored():
-    candidates = [[1, 0], [1, 0], [0, 1], [0, 2]]
-    assert selection_scores([[3, 0]], candidates, first(4)) == {"top1": 0.5, "top3": 1, "top10": 1, "mrr": 0.75}
-    assert selection_scores([[3, 0]], candidates, [[True, True, False, False]])["top1"] == 1
+def test_other_correct_ones_and_what_is_ignored():
     found = selection_scores([[1, 0]], at_rank(1, 20), [[place in (3, 1) for place in range(20)]])
     assert found == {"top1": 0, "top3": 1, "top10": 1, "mrr": 0.5}
-    candidates, correct = at_rank(3, 20), first(20)
+    candidates, correct = at_rank(3, 20), np.arange(20)[None] == 0
     ignored = np.isin(np.arange(20), [0, 1, 5])[None]  # the first is correct all the same
     assert selection_scores([[1, 0]], candidates, correct, ignored)["mrr"] == 0.5
     assert selection_scores([[1, 0]], candidates, correct, ~correct)["mrr"] == 1
@@ -222,14 +174,16 @@ def test_duplicates_other_correct_ones_and_what_is_ignored():
 
 def test_recall_agrees_with_scikit_learn(random):
     candidates = random.normal(size=(40, 16))
-    queries = candidates + 2 * random.normal(size=(40, 16))
+    queries, correct = candidates + 2 * random.normal(size=(40, 16)), np.eye(40, dtype=bool)
     scores, cosines = (
-        selection_scores(queries, candidates, np.eye(40, dtype=bool)),
+        selection_scores(queries, candidates, right := np.eye(40) > 0),
         cosine_similarity(queries, candidates),
     )
     for k in KS:
         expected = sklearn_metrics.top_k_accuracy_score(np.arange(40), cosines, k=k)
         assert scores[f"top{k}"] == pytest.approx(expected, abs=1e-12)
+    expected = sklearn_metrics.label_ranking_average_precision_score(correct, cosines)
+    assert scores["mrr"] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -253,13 +207,3 @@ def test_ranking_agrees_with_scikit_learn_whatever_the_order_and_scale(random):
         assert ranking_scores(query, candidates, relevant) == expected
         order = random.permutation(39)
         assert ranking_scores(3 * query, 5 * candidates[order], relevant[order]) == expected
-
-
-def test_a_perfect_and_the_worst_ranking_have_closed_forms():
-    candidates, places = at_rank(1, 5), np.arange(5)
-    assert ranking_scores([2, 0], candidates, places < 2) == {"average_precision": 1, "reciprocal_rank": 1}
-    worst = ranking_scores([2, 0], candidates, places > 2)
-    assert worst == pytest.approx({"average_precision": (1 / 4 + 2 / 5) / 2, "reciprocal_rank": 1 / 4})
-    for value in (0, 1):  # where all tie, precision is the share, and the relevant come last
-        scores = ranking_scores([1, 1], np.full((70, 2), value), np.arange(70) < 30)
-        assert scores == pytest.approx({"average_precision": 30 / 70, "reciprocal_rank": 1 / 41})

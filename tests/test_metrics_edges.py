@@ -104,14 +104,12 @@ def test_odd_vectors_and_small_labels_have_finite_scores(metric, vectors, labels
 @pytest.mark.parametrize(
     ("vectors", "labels", "words"),
     [
-        ([[1.0, 0.0], [np.nan, 0.0], [0.0, 1.0], [1.0, 1.0]], ["a", "a", "b", "oos"], "NaN or infinity"),
-        ([[1.0, 0.0], [0.0, np.inf], [0.0, 1.0], [1.0, 1.0]], ["a", "a", "b", "oos"], "NaN or infinity"),
+        ([[1.0, 0.0], [np.inf, np.nan], [0.0, 1.0], [1.0, 1.0]], ["a", "a", "b", "oos"], "NaN or infinity"),
         (EYE, ["a"], "expected"),
-        (np.zeros((0, 2)), [], "expected"),
         ([], [], "expected"),
         ([1.0, 2.0], WORDS, "expected"),
     ],
-    ids=["NaN", "infinity", "length", "empty", "nothing", "no matrix"],
+    ids=["not finite", "length", "nothing", "no matrix"],
 )
 def test_vectors_and_labels_that_make_no_sense_are_refused(metric, vectors, labels, words):
     with pytest.raises(ValueError, match=words):
@@ -128,65 +126,51 @@ def test_equal_vectors_or_scores_have_finite_scores_and_what_is_not_finite_is_re
 
 
 FOUR, YES, NO, TWO = np.eye(4), [[True, False]], [[False, False]], [[1.0], [2.0]]
-NO_SUPPORT = "got 'c', which no support has; add supports or leave it out"
 REFUSED = [
     (lambda: retrieval_scores(FOUR, [0, 1]), r"labels: got shape \(2,\), expected \(4,\)"),
     (lambda: alignment(FOUR, [1, 1, 1, 1]), "labels: got one distinct label"),
     (lambda: cluster_purity(np.where(FOUR > 0, np.nan, FOUR), [0, 0, 1, 1]), "4 rows with NaN or infinity"),
     (lambda: pair_relatedness(FOUR[0], [0, 0, 1, 1]), r"embeddings: got shape \(4,\), expected \(N, D\) with N >= 2"),
-    (lambda: alignment_uniformity(EYE[:1], ["a"]), r"embeddings: got shape \(1, 2\)"),
-    (lambda: query_relatedness(np.eye(3), ["a", "b", "c"]), "no label with two members"),
     (lambda: retrieval_scores(np.eye(3), ["a", "b", "c"]), "no label with two members"),
-    (lambda: query_relatedness(FOUR, [0, 0, 1, 1], 0), "block_size: got 0"),
     (lambda: retrieval_scores(FOUR, [0, 0, 1, 1], 0), "block_size: got 0"),
     (lambda: pair_relatedness(FOUR, [0, 0, 1, 1], seeds=[]), "seeds: got none"),
     (lambda: cluster_purity(FOUR, [0, 0, 1, 1], seeds=[]), "seeds: got none"),
     (lambda: purity([0], [0, 1]), "labels and clusters: got shapes"),
-    (lambda: purity([], []), "labels and clusters: got shapes"),
-    (lambda: purity([[0]], [[0]]), "labels and clusters: got shapes"),
     (lambda: alignment_uniformity(EYE, block_size=0), "block_size: got 0, expected at least 1"),
-    (lambda: alignment_uniformity(np.eye(3), ["a", "b", "c"]), "no label with two members"),
     (lambda: anisotropy(np.eye(3), ["a", "a", "b"]), "got none with 3 vectors, expected at least one; add vectors"),
     (lambda: anisotropy(np.eye(3), ["a", "a", "a"]), "got 1 distinct, expected at least two"),
     (lambda: mean_cosine([[1.0, 0.0]]), "got 1 vectors, expected at least 2"),
     (lambda: graph_size_difference([], []), "expected both"),
-    (lambda: graph_size_difference([1], [1, 2]), "expected both"),
     (lambda: graph_size_difference([1], [0]), "reference: got 0, expected whole numbers from 1 on"),
     (lambda: graph_size_difference([1.5], [1]), "predicted: got 1.5, expected whole numbers from 0 on"),
     (lambda: graph_size_difference(["1"], [1]), "expected numbers of nodes"),
     (lambda: ndcg([], []), "expected both"),
-    (lambda: ndcg([[1.0]], [[True]]), "M >= 2"),
-    (lambda: ndcg([[1.0, 2.0]], [[True]]), "expected both"),
     (lambda: ndcg([[1.0, 2.0]], NO), "a query without a relevant candidate"),
     (lambda: ndcg([[1.0, 2.0]], YES, k=0), "k: got 0, expected at least 1"),
     (lambda: next_utterance_scores([], []), "got 0 examples, expected at least one; add some"),
     (lambda: next_utterance_scores([[1.0, 2.0]], []), "got 0 examples, expected as many as have scores, 1"),
     (lambda: next_utterance_scores([[1.0]], [[True]]), "two candidates or more"),
     (lambda: next_utterance_scores([[1.0, 2.0]], NO), "got no correct candidate"),
+    (lambda: next_utterance_scores([[1.0, 2.0]], [[1, 0]]), "example 0: .* int64 of shape"),
+    (lambda: next_utterance_scores([[1.0, 2.0]], YES, "first"), "ties: got 'first'"),
     (lambda: selection_scores([1.0], [[1.0]], [[True]]), "queries: got shape"),
-    (lambda: selection_scores(np.zeros((0, 1)), [[1.0]], []), "queries: got shape"),
-    (lambda: selection_scores([[1.0]], np.ones((0, 1)), [[True]]), "candidates: got shape"),
     (lambda: selection_scores([[1.0]], [[1.0, 2.0]], [[True]]), "got width 2, expected that of queries, 1"),
     (lambda: selection_scores([[1.0]], [[1.0]], [[1]]), "expected booleans"),
-    (lambda: selection_scores([[1.0]], [[1.0]], [True]), "correct: got"),
     (lambda: selection_scores([[1.0]], [[1.0]], [[True]], [True]), "ignored: got"),
     (lambda: selection_scores([[1.0]], TWO, NO), "without a correct candidate"),
     (lambda: ranking_scores([[1.0]], TWO, [True, False]), "query: got shape"),
-    (lambda: ranking_scores([1.0], np.zeros((0, 1)), []), "candidates: got shape"),
     (lambda: ranking_scores([1.0], [[1.0, 2.0]], [True]), "got width 2"),
     (lambda: ranking_scores([1.0], TWO, [True]), "relevant: got"),
     (lambda: ranking_scores([1.0], TWO, [True, True]), "candidates of one kind"),
-    (lambda: ranking_scores([1.0], TWO, [False, False]), "candidates of one kind"),
     (lambda: mean_ranking_scores([], [], []), "predictions: got no query, expected at least one"),
     (lambda: prototype_classification(EYE, ["a", "a"], EYE, ["a", "a"]), "got one label"),
-    (lambda: prototype_classification(EYE, ["a"], EYE, ["a", "a"]), "supports: got shapes"),
     (lambda: prototype_classification(EYE, WORDS, np.eye(3)[:2], WORDS), "got widths 2 and 3, expected one width"),
     (lambda: detection_scores(EYE, WORDS, EYE, WORDS, EYE), "0 of 2 items out of scope"),
-    (lambda: detection_scores([[1, 0]], ["oos"], EYE, WORDS, EYE), "1 of 1 items out of scope"),
     (lambda: detection_scores(EYE, ["a", "oos"], EYE, WORDS, np.eye(3)), "vectors: got shapes"),
-    (lambda: detection_scores(EYE, ["a", "oos"], [[1, 0]], ["a"], EYE), "got one label"),
-    (lambda: SUPPORTED["out_of_scope"](EYE, ["c", "oos"]), NO_SUPPORT),
-    (lambda: SUPPORTED["prototype_classification"](EYE, ["c", "oos"]), NO_SUPPORT),
+    (
+        lambda: SUPPORTED["prototype_classification"](EYE, ["c", "oos"]),
+        "got 'c', which no support has; add supports or leave it out",
+    ),
     (lambda: detection.score_threshold([], 0), r"expected \(N,\) finite numbers"),
     (lambda: detection.detect_out_of_scope([[1.0]], WORDS, 0, "oos"), "similarities and labels: got shapes"),
     (lambda: detection.out_of_scope_scores(["a"], ["oos", "a"], "oos"), r"expected both \(N,\)"),
@@ -202,15 +186,10 @@ def test_other_nonsense_is_refused_with_a_sentence(call, sentence):
 def test_documented_values_of_odd_vectors():
     ones, zeros, labels = np.ones((4, 2)), np.zeros((4, 2)), ["a", "a", "b", "b"]
     assert query_relatedness(ones, labels) == {"spearman": 0.0, "queries": 4, "skipped": 0, "undefined": 4}
-    assert retrieval_scores(ones, labels)["map"] == pytest.approx(1 / 3)
-    assert retrieval_scores(ones, labels)["mrr"] == pytest.approx(1 / 3)
-    assert alignment(ones, labels)["adjusted_alignment"] == pytest.approx(0.0)
-    assert alignment_uniformity(ones, labels)["uniformity"] == 0
+    assert alignment_uniformity(ones, labels) == {**alignment(ones, labels), "uniformity": 0}
     assert uniformity([[0.0, 0.0], [2.0, 0.0]]) == pytest.approx(-2)  # a squared distance of 1
     assert anisotropy(ones, labels, 2) == pytest.approx({"intra": 1, "inter": 1, "difference": 0})
     assert anisotropy(zeros, labels, 2) == {"intra": 0, "inter": 0, "difference": 0}
-    assert anisotropy([[1, 0], [-1, 0], [0, 1], [0, 1]], labels, 2)["inter"] == 0  # one centroid is zero
-    assert graph_size_difference([0], [9]) == {"size_difference": 1, "signed_size_difference": -1}
     assert prototype_classification(EYE, WORDS, zeros, labels)["accuracy"] == 0.5  # all go to the first
     # Query 0 sees 0, 0, -1 and finds its partner tied with one irrelevant; query 1, the zero vector, sees three zeros.
     scores = retrieval_scores([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [-1.0, 0.0]], labels)
@@ -218,14 +197,7 @@ def test_documented_values_of_odd_vectors():
     for vectors in (np.full((7, 3), value) for value in (0, 1, 1 / 3)):  # everything is out of scope
         scores = detection_scores(vectors[:4], ["a", "b", "oos", "oos"], vectors[:3], ["a", "b", "b"], vectors)
         assert (scores["accuracy"], scores["in_accuracy"], scores["oos_recall"]) == (0.5, 0, 1)
-
-
-def test_more_ranks_than_candidates_are_all_ranks(random):
-    scores, relevant = random.normal(size=(5, 4)), np.eye(5, 4, dtype=bool) | (np.arange(4) == 0)
-    assert ndcg(scores, relevant, k=100) == ndcg(scores, relevant, k=4)
-    assert official_ndcg(scores, relevant, k=100) == official_ndcg(scores, relevant, k=4)
-    assert selection_scores(EYE, -EYE, DIAGONAL) == {"top1": 0, "top3": 1, "top10": 1, "mrr": 0.5}
-    assert set(next_utterance_scores([[1.0, 2.0]], YES)) == {"mrr", "hits1", "r2@1"}
+    assert selection_scores(EYE, -EYE, DIAGONAL) == {"top1": 0, "top3": 1, "top10": 1, "mrr": 0.5}  # fewer than ranks
 
 
 def test_detection_is_its_parts_and_scikit_learns_shares(random):

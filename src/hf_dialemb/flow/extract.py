@@ -34,17 +34,11 @@ _ROWS = 20  # so many states a notebook shows
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExtractedFlow:
-    """A flow, and how it was found.
+    """A flow, and how it was found."""
 
-    Attributes:
-        stored: The flow with the centroids of its clusters.
-        clusterings: How the clusters of each role were found.
-        pruning: What of the flow is too rare to be shown.
-    """
-
-    stored: StoredFlow
-    clusterings: Mapping[str, Clustering]
-    pruning: Pruning
+    stored: StoredFlow  # the flow with the centroids of its clusters
+    clusterings: Mapping[str, Clustering]  # how the clusters of each role were found
+    pruning: Pruning  # what of the flow is too rare to be shown
 
     @property
     def flow(self) -> Flow:
@@ -73,11 +67,7 @@ class ExtractedFlow:
 
     @property
     def states(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
-        """A row for each state: id, role, name, size, and the tuple of its examples.
-
-        Raises:
-            InputError: pandas is not installed.
-        """
+        """A row for each state: id, role, name, size, and the tuple of its examples; an InputError without pandas."""
         columns = ("id", "role", "name", "size", "examples")
         return data_frame([{name: getattr(one, name) for name in columns} for one in self.flow.clusters])
 

@@ -36,19 +36,11 @@ class NextAction:
 
 
 def next_actions(flow: Flow, history: Sequence[State], top: int = 5) -> list[NextAction]:
-    """Finds what is likely to come next.
+    """Finds the states, at most ``top``, that are likeliest to come next, the likeliest first; `END` may be among them.
 
-    Args:
-        flow: The flow.
-        history: The states of a conversation so far, the latest last; empty for how one begins. What follows the last
-            two decides, as far as that was seen (see `hf_dialemb.flow.smoothing.TransitionModel`).
-        top: How many to return at most, at least 1.
-
-    Returns:
-        The likeliest states, the likeliest first; `END` may be among them. Probabilities of all have sum 1.
-
-    Raises:
-        InputError: A state is not of the flow, or ``top`` is below 1.
+    The history is the states of a conversation so far, the latest last; empty for how one begins. What follows the last
+    two decides, as far as that was seen (see `hf_dialemb.flow.smoothing.TransitionModel`). Probabilities of all have
+    sum 1. An InputError says that a state is not of the flow, or ``top`` is below 1.
     """
     if top < 1:
         raise InputError(f"field top: got {top}, expected at least 1; say how many answers to print")
@@ -95,8 +87,7 @@ def describe_next(
 def assigned(stored: StoredFlow, folder: Path, said: Utterances) -> NDArray[np.int32]:
     """Brings N utterances to the states of a flow by the encoder that made it; returns their clusters, ``(N,)``.
 
-    Raises:
-        InputError: The encoder is not known, has no vectors of new texts, or is not what it was.
+    An InputError says that the encoder is not known, has no vectors of new texts, or is not what it was.
     """
     model = stored.flow.settings.get("model")
     if not model:
@@ -118,10 +109,8 @@ def assign(
 ) -> NDArray[np.int32]:
     """Finds the cluster of each utterance, ``(N,)``: of those of its role the one whose centroid is nearest, by cosine.
 
-    Of equally near ones it is the first. A vector of zeros gets the direction of the first axis.
-
-    Raises:
-        InputError: No cluster is of a role that speaks.
+    Of equally near ones it is the first. A vector of zeros gets the direction of the first axis. An InputError says
+    that no cluster is of a role that speaks.
     """
     utterances, means = unit(np.array(vectors, np.float64)), unit(np.array(centroids, np.float64))
     speakers = np.array(roles, dtype=object)

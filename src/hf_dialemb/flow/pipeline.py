@@ -116,8 +116,7 @@ def utterance_vectors(
 ) -> NDArray[np.float32]:
     """Embeds utterances, each text once, ``(N, D)``; an encoder of dialogues gets each as a dialogue of one turn.
 
-    Raises:
-        InputError: The vectors are of another shape, or not finite.
+    An InputError says that the vectors are of another shape, or not finite.
     """
     distinct = {text: place for place, text in enumerate(sorted(set(texts)))}
     by_dialogue = _OfOneTurn(encoder) if hasattr(encoder, "encode_utterances") else encoder

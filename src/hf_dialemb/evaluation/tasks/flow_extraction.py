@@ -109,10 +109,6 @@ def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
     """Clusters the utterances of each role by cosine, with average linkage, into as many clusters as it has actions."""
     turns = [turn for dialogue in flow for turn in dialogue]
     vectors = np.array(embeddings, dtype=np.float64)
-    if vectors.ndim != 2 or len(vectors) != len(turns):
-        raise ValueError(f"embeddings: got shape {vectors.shape}, expected ({len(turns)}, D): one for each utterance")
-    if not np.isfinite(vectors).all():
-        raise ValueError("embeddings: got a vector with NaN or infinity, expected finite numbers; look at the encoder")
     clusters = np.zeros(len(turns), dtype=np.intp)
     for role in sorted({turn.role for turn in turns}):
         places = [place for place, turn in enumerate(turns) if turn.role == role]
@@ -125,9 +121,6 @@ def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
 
 def compare_flow(flow: Flow, clusters: Sequence[int]) -> dict[str, float]:
     """Compares the graph of clusters with that of actions."""
-    count = sum(map(len, flow))
-    if len(clusters) != count:
-        raise ValueError(f"clusters: got {len(clusters)}, expected {count}: one for each utterance")
     codes = {cluster: f"cluster {place}" for place, cluster in enumerate(dict.fromkeys(clusters))}
     return compared_with_actions(_states(flow, [codes[cluster] for cluster in clusters]), _states(flow))
 

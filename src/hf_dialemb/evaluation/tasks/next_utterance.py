@@ -103,12 +103,10 @@ def _drawn(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:
 
 
 def _scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Scores:
+    """Scores candidates by a ranker's own scores, else by the cosine of the context's text and the response."""
     ranked = ask_encoder(encoder, "ranker", lambda ranker: candidate_scores(ranker, selections, show_progress=True))
-    return text_scores(encoder, selections) if ranked is None else ranked
-
-
-def text_scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Scores:
-    """Scores candidates by the cosine of the context's text and the response."""
+    if ranked is not None:
+        return ranked
     contexts = [context_text(selection.context) for selection in selections]
     said = (text for selection in selections for text in selection.responses)
     vectors = TextVectors(encoder, (*contexts, *said))
