@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hf_dialemb.flow.flow import grouped, read_utterances
+from hf_dialemb.flow.flow import grouped, read_utterances, restricted_to
 from hf_dialemb.flow.graph import transition_graph
 from hf_dialemb.models.dialogue import Dialogue, Turn
 
@@ -20,6 +20,13 @@ def flow_of_turns(dialogues, title="A flow"):
     said = [Dialogue(tuple(Turn(role, text) for role, _, text in turns), id=name) for name, turns in dialogues.items()]
     names = [(role, name) for turns in dialogues.values() for role, name, _ in turns]
     return grouped(title, read_utterances(said), names)
+
+
+def flow_of_actions(dialogues, title=""):
+    """Builds the flow of what turns are annotated to do, without those of which that is not known."""
+    said = read_utterances(dialogues)
+    known = restricted_to(said, np.flatnonzero([action != "" for action in said.actions]))
+    return grouped(title, known, zip(known.roles, known.actions, strict=True))
 
 
 def role_of(letter):

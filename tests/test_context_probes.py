@@ -60,17 +60,17 @@ def test_a_layer_reads_what_the_vectors_say_and_guesses_otherwise(small, target)
     assert told["micro_f1"].mean == told["macro_f1"].mean == 100.0
     assert told["micro_f1"].n == context_probes.REPEATS
     assert guessed["macro_f1"].mean < 60
+    limited = context_probes.load(CorpusPart("multiwoz", None, "test", 10), target)
+    assert limited.config["contexts"] == {"train": 10, "dev": 8, "test": 10}
 
 
-def test_a_limit_is_a_sample_of_every_part(small):
-    problem = context_probes.load(CorpusPart("multiwoz", None, "test", 10), ACTS)
-    assert problem.config["contexts"] == {"train": 10, "dev": 8, "test": 10}
-
-
-@pytest.mark.parametrize("split", ["train", "dev", "all"])
-def test_what_the_layer_learns_from_is_not_measured_on(small, split):
-    with pytest.raises(InputError, match=f"got split {split}, which the layer learns from"):
-        context_probes.load(CorpusPart("multiwoz", None, split, None), ACTS)
+def test_what_the_layer_learns_from_is_not_measured_on_and_dialogues_of_ones_own_have_no_splits(small, tmp_path):
+    for split in ("train", "dev", "all"):
+        with pytest.raises(InputError, match=f"got split {split}, which the layer learns from"):
+            context_probes.load(CorpusPart("multiwoz", None, split, None), ACTS)
+    write_jsonl(made("test", 3), tmp_path / "own.jsonl")
+    with pytest.raises(InputError, match=r"expected one of the catalogue .* and dev splits the layer learns from"):
+        evaluate_models(["tfidf"], str(tmp_path / "own.jsonl"), None, "test", tasks=["bag-of-words-probe"])
 
 
 @pytest.mark.slow
@@ -79,9 +79,3 @@ def test_real_contexts_are_told_better_than_by_chance(data_dir):
     found = {row.metric: row.mean for row in problem.measure(load_encoder("tfidf"), [0])}
     assert found["micro_f1"] > 20
     assert get_task("bag-of-words-probe").name == "bag-of-words-probe"
-
-
-def test_dialogues_of_ones_own_have_no_splits_to_learn_from(tmp_path):
-    write_jsonl(made("test", 3), tmp_path / "own.jsonl")
-    with pytest.raises(InputError, match=r"expected one of the catalogue .* and dev splits the layer learns from"):
-        evaluate_models(["tfidf"], str(tmp_path / "own.jsonl"), None, "test", tasks=["bag-of-words-probe"])

@@ -107,7 +107,7 @@ sphere = partial(spherical_voronoi, method="pca")
         (dendrogram, (np.eye(3), ["a"] * 3), "got 1 distinct, expected at least 2"),
         (dendrogram, (np.array([[1.0, 0], [0, 1], [0, -1]]), list("abb")), "label 'b': got vectors that cancel out"),
         (alignment_uniformity_path, ({},), "no model"),
-        (alignment_uniformity_path, (dict.fromkeys(range(17), [POINT]),), "got 17 models, expected at most 16"),
+        (alignment_uniformity_path, ({number: [POINT] for number in range(17)},), "got 17 models, expected at most 16"),
         (bar_charts.bars, ([SECONDS],), "got no figure"),
     ],
 )

@@ -73,17 +73,12 @@ def test_whoever_tells_pairs_apart_gets_a_hundred_percent_and_whoever_does_not_g
     expected = [(metric, setting, n) for setting, n in (("", 2), ("official", 1)) for metric in metrics]
     assert [(each.metric, each.setting, each.n) for each in found] == expected
     assert {each.task for each in found} == {"response-selection"}
-    problem = loaded(tmp_path, pairs(range(300)))
-    found = figures(problem.measure(Given(constant), [0]))
+    found = figures(loaded(tmp_path, pairs(range(300))).measure(Given(constant), [0]))
     shares = [found[f"top{k}", setting] for k in (1, 3, 10) for setting in ("", "official")]
     assert shares == pytest.approx([1, 1, 3, 3, 10, 10])
-    assert figures(problem.measure(Given(hashed), range(5)))["top10", ""] == pytest.approx(10, abs=4)
 
 
-def near(value, tolerance=1e-6):
-    return pytest.approx(value, abs=tolerance)
-
-
+near = pytest.approx
 ALIKE = [dialogue(f"q 7 no {n} 7", " Thank  you 7" if n % 2 else "thank you 7") for n in range(10)]
 
 
@@ -97,7 +92,7 @@ ALIKE = [dialogue(f"q 7 no {n} 7", " Thank  you 7" if n % 2 else "thank you 7") 
         # Of 300 pairs 60 are the same.
         (pairs([*[0] * 60, *range(60, 300)]), {"top1": 100}, {"top1": near(100 * (60 / 60 + 140) / 200)}),
         # In the files, blocks are of one subject each; shuffled, hardly anybody shares one's subject.
-        (pairs([f"no {n} {n // 100}" for n in range(300)]), {"top1": near(3, 0.3)}, {"top1": near(1)}),
+        (pairs([f"no {n} {n // 100}" for n in range(300)]), {"top1": near(3, abs=0.3)}, {"top1": near(1)}),
     ],
     ids=["equal texts", "queries among responses", "repeated pairs", "blocks of files"],
 )

@@ -118,15 +118,8 @@ def test_similarity_is_correlation_with_scores(scored):
     assert figures(scaled) == pytest.approx(found, abs=1e-9)
 
 
-def test_similarity_in_closed_form(scored, caplog):
-    def turned(text):
-        angle = 0 if text == "q" else int(text) / 10
-        return [np.cos(angle), np.sin(angle)]
-
-    falling = scored([SentencePair("q", str(n), score=9.0 - n) for n in range(6)])
-    assert figures(falling.measure(Given(turned), [0]))["spearman", ""] == pytest.approx(100)
+def test_similarity_that_is_undefined_counts_as_zero_and_scores_differ(scored, caplog):
     rising = scored([SentencePair("q", str(n), score=float(n)) for n in range(6)])
-    assert figures(rising.measure(Given(turned), [0]))["spearman", ""] == pytest.approx(-100)
     assert set(figures(rising.measure(Given(lambda text: [1.0, 2.0]), [0])).values()) == {0}
     assert "undefined and counts as 0" in caplog.text
     for pair in (SentencePair("a", "b", label="x"), SentencePair("a", "b", score=1.0)):
@@ -167,13 +160,6 @@ def test_triples_are_an_anchor_with_one_of_each(tmp_path):
     assert set(figures(tied).values()) == {0}  # a tie is not right
     with pytest.raises(InputError, match="labelled positive and negative among 2 pairs"):
         entailment(tmp_path, *ROWS[-2:])
-
-
-def test_guessing_is_right_half_the_time(tmp_path):
-    rows = [(f"a {n}", f"{label} {n}", label) for n in range(2000) for label in ("positive", "negative")]
-    found = figures(entailment(tmp_path, *rows).measure(Given(hashed), [0]))
-    assert found["accuracy", ""] == pytest.approx(50, abs=3)
-    assert found["accuracy", ""] == pytest.approx(found["accuracy", "triples"])
 
 
 @pytest.mark.slow

@@ -103,6 +103,7 @@ def measured(**more):
 def test_several_tasks_share_what_is_encoded_and_many_figures_stand_below_each_other(banking, tmp_path):
     output = tmp_path / "results.json"
     results = measured(seeds=[0, 1], output=output)
+    assert read_results(output) == results
     assert set(Counter(chain(*banking.calls)).values()) == {1}
     assert {row.task for row in results.results} == {"intent-classification", "out-of-scope-detection", "encoding"}
     assert sum(row.task == "encoding" for row in results.results) == 1

@@ -1,7 +1,6 @@
 """Extraction of dialogue flows as a task: what clusters and sizes are, invariances, what is refused, real corpora."""
 
 import json
-import os
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from hf_dialemb.metrics.graph_size_difference.functional import graph_size_diffe
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
-real = pytest.mark.skipif("HF_DIALEMB_DATA" not in os.environ, reason="HF_DIALEMB_DATA does not name the corpora")
 PERPLEXITIES = {"next_action_perplexity", "reference_next_action_perplexity"}
 LOWER_IS_BETTER = PERPLEXITIES | {"size_difference", "transition_divergence"}
 
@@ -54,17 +52,10 @@ def figures(problem, encoder=None):
 
 
 def test_differences_are_shares_of_the_reference():
-    assert graph_size_difference([30], [30]) == {"size_difference": 0, "signed_size_difference": 0}
     # Table 6 of the paper, the row of DSE: six domains.
     found = graph_size_difference([21, 19, 12, 34, 43, 33], [31, 23, 18, 49, 59, 45])
     assert round(100 * found["size_difference"], 2) == 27.90
     assert found["signed_size_difference"] == -found["size_difference"]
-    assert graph_size_difference([9, 3], [6, 6]) == {"size_difference": 0.5, "signed_size_difference": 0}
-    assert graph_size_difference([0, 20], [4, 5])["size_difference"] == 2
-    with pytest.raises(ValueError, match="predicted: got -1, expected whole numbers from 0 on"):
-        graph_size_difference([-1], [1])
-    with pytest.raises(ValueError, match=r"expected both \(G,\)"):
-        graph_size_difference([[1]], [[1]])
 
 
 def test_clusters_are_directions_each_role_its_own():
@@ -78,24 +69,8 @@ def test_clusters_are_directions_each_role_its_own():
     found = compare_flow(flow, cluster_utterances(flow, vectors))
     assert found["v_measure"] == pytest.approx(1)
     assert found["nodes"] == found["reference_nodes"]
-    alone = [[Utterance("assistant", action, action) for action in ("ask", "tell", "thank")]] * 50
-    found = compare_flow(alone, cluster_utterances(alone, np.tile(np.eye(3), (50, 1))))
-    assert found["nodes"] == found["reference_nodes"] == 3
-    assert found["v_measure"] == found["edge_f1"] == 1
     one = [[Utterance("user", "hello", "greeting")]] * 50  # one action is one cluster
     assert cluster_utterances(one, generator.normal(size=(50, 4))) == [0] * 50
-
-
-def test_what_does_not_fit_the_utterances_is_refused():
-    flow = [[Utterance("user", "a", "x"), Utterance("user", "b", "y"), Utterance("user", "c", "x")]]
-    first, second, third = cluster_utterances(flow, np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]))
-    assert first == third != second  # without a direction, a vector points along the first axis
-    with pytest.raises(ValueError, match=r"got shape \(2, 2\), expected \(3, D\)"):
-        cluster_utterances(flow, np.ones((2, 2)))
-    with pytest.raises(ValueError, match="NaN or infinity"):
-        cluster_utterances(flow, np.full((3, 2), np.nan))
-    with pytest.raises(ValueError, match="clusters: got 1, expected 3"):
-        compare_flow(flow, [0])
 
 
 def test_flows_are_annotated_turns_by_domain_in_an_order_of_their_own():
@@ -169,7 +144,6 @@ def test_too_few_dialogues_are_refused_and_where_none_has_a_domain_all_are_of_on
     assert figures(problem)["v_measure", ""].mean == within["v_measure", ""].mean
 
 
-@real
 def test_the_evaluation_file_of_the_paper_is_a_set_of_single_utterances(data_dir):
     problem = flow_extraction.load_flows(CorpusPart("dialog2flow_evaluation", data_dir, "test", None))
     # Its 313 labels name 282 actions: some differ in the order of acts or slots alone.
@@ -178,7 +152,6 @@ def test_the_evaluation_file_of_the_paper_is_a_set_of_single_utterances(data_dir
 
 
 @pytest.mark.slow
-@real
 def test_figures_on_multiwoz(data_dir):
     problem = flow_extraction.load_flows(CorpusPart("multiwoz", data_dir, "test", None))
     sizes = problem.config["domains"]
@@ -187,14 +160,9 @@ def test_figures_on_multiwoz(data_dir):
     assert problem.config["smaller_domains"] == 2
     found = figures(problem)
     assert len(found) == 8 + 8 * 3
-    ranges = {
-        "v_measure": (50, 90),
-        "adjusted_rand": (10, 60),
-        "edge_f1": (10, 60),
-        "transition_divergence": (0.3, 0.9),
-    }
-    for metric, (least, most) in ranges.items():
-        assert least < found[metric, ""].mean < most
+    assert 50 < found["v_measure", ""].mean < 90
+    assert 0.3 < found["transition_divergence", ""].mean < 0.9
+    assert all(10 < found[metric, ""].mean < 60 for metric in ("adjusted_rand", "edge_f1"))
     reference = found["reference_next_action_perplexity", ""].mean
     assert 5 < reference < found["next_action_perplexity", ""].mean < 60
     assert figures(problem) == found

@@ -74,17 +74,6 @@ def test_names_of_clusters_do_not_matter_and_the_rand_index_is_the_mean_over_rol
     assert found == pytest.approx(np.mean(expected))
 
 
-def test_divergence_is_that_of_what_follows_weighted_by_how_often():
-    one, other = graph("aA", "aA"), graph("aA", "aB")
-    # After a: all to A, or half of it; after A the end, in both; B is in one graph alone. Start and a are a third each.
-    after_a = jensenshannon([1, 0], [0.5, 0.5], base=2) ** 2
-    assert transition_divergence(one, other) == pytest.approx(after_a / 3 + (0 + 1 / 6) / 2 * 1)
-    assert transition_divergence(one, other) == transition_divergence(other, one)
-    assert transition_divergence(one, one) == 0
-    away = transition_divergence(graph("aA"), graph("bB"))
-    assert away == pytest.approx(1)  # the start leads to other states, and these are in one graph alone
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_divergence_agrees_with_scipy(seed):
     one, other = (graph(*random_words(seed + shift, 20)) for shift in (0, 100))
@@ -97,15 +86,9 @@ def test_divergence_agrees_with_scipy(seed):
             there = all(table[row].any() for table in tables)
             expected += weight * (jensenshannon(tables[0][row], tables[1][row], base=2) ** 2 if there else 1)
     assert transition_divergence(one, other) == pytest.approx(expected)
-
-
-def test_what_is_foretold_of_nothing_known_and_of_what_always_follows():
-    # One dialogue is foretold from none: a, b and the end are equally likely.
-    assert perplexity(["ab"]) == pytest.approx(3)
-    assert perplexity(["a"]) == pytest.approx(2)
-    # Each part of five is foretold from forty: after a or b, what followed there, else how often all was done.
-    unigram = (40 + 2 / 3) / (80 + 2)
-    assert perplexity(["ab"] * 50) == pytest.approx((40 + 1) / (40 + unigram))
+    assert transition_divergence(other, one) == pytest.approx(expected)
+    # The start leads to other states, and these are in one graph alone.
+    assert transition_divergence(graph("aA"), graph("bB")) == pytest.approx(1)
 
 
 def test_one_cluster_for_all_foretells_no_more_than_how_often_actions_occur():
@@ -133,14 +116,6 @@ def test_perplexity_is_that_of_a_plain_program():
                 chance = (here.count(action) + len(set(here)) * chance) / (len(here) + len(set(here)))
             bits.append(-log2(chance))
     assert perplexity(words, {"b": "a", "D": "C"}) == pytest.approx(2 ** np.mean(bits))
-
-
-def test_what_does_not_fit_is_refused():
-    for wrong in (([], []), (states("ab"), states("a")), (states("ab"), states("a", "b")), ([[]], [[]])):
-        with pytest.raises(ValueError, match=r"states and actions: got \d+ in \d+ dialogues"):
-            next_action_perplexity(*wrong)
-        with pytest.raises(ValueError, match="expected one of each for each utterance"):
-            compared_with_actions(*wrong)
 
 
 # two sets of dialogues

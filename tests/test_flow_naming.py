@@ -15,15 +15,7 @@ from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 from hf_dialemb.flow import naming_by_model as language_model
 from hf_dialemb.flow.flow import Cluster, Utterances
-from hf_dialemb.flow.naming import (
-    LONGEST_TEXT,
-    centroids,
-    merged_names,
-    named,
-    phrase_names,
-    typical_phrases,
-    with_names,
-)
+from hf_dialemb.flow.naming import LONGEST_TEXT, merged_names, named, phrase_names, typical_phrases, with_names
 from hf_dialemb.flow.naming_by_model import LONGEST_NAME, clean_name, find_writer, named_by_model, prompt_for
 from hf_dialemb.models.errors import InputError
 
@@ -67,12 +59,6 @@ def test_ties_go_by_frequency_and_by_what_occurs_first():
     found = named("", said("alpha", "beta", "beta", "gamma"), np.ones((4, 3)), {"user": np.zeros(4)})
     assert found.clusters[0].examples == ("beta", "alpha", "gamma")
     assert names(named("", said("late", "early"), np.eye(2), {"user": np.array([9, 3])})) == ["late", "early"]
-
-
-def test_a_centroid_is_the_middle_of_unit_vectors():
-    vectors = angles(0, 90, 180) * [[5], [0.1], [3]]
-    np.testing.assert_allclose(centroids(vectors, np.array([0, 0, 1])), angles(45, 180), atol=1e-6)
-    np.testing.assert_array_equal(centroids(np.zeros((1, 2)), np.array([0])), [[0, 0]])
 
 
 def test_phrases_say_what_is_typical_and_are_neither_repeated_nor_empty():
@@ -170,11 +156,8 @@ def test_utterances_cannot_break_out_of_the_prompt():
         ("**Canonical form:** `inform time`", "inform time"),
         ("The canonical form is: say goodbye", "say goodbye"),
         ("<think>they ask\nfor it</think>\nask for it", "ask for it"),
-        ("<think>they ask and ask", ""),
         ("- tell \x1b[31m\u202e the   time", "tell [31m the time"),
-        ("<script>alert(1)</script>", "<script>alert(1)</script>"),
         ("...\n***\n", ""),
-        ("", ""),
         ("word " * 30, "word word word word word word word word word word word word"),
         ("a" * 100, "a" * LONGEST_NAME),
         ("日本語の名前", "日本語の名前"),

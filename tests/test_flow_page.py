@@ -6,20 +6,19 @@ import re
 import numpy as np
 import pytest
 from browser import BROWSER, SIDES, Browser
-from flow_words import ASK, BYE, HELLO, ORDER, flow_of_turns, hundred_thousand, random_flow
+from flow_words import ASK, BYE, HELLO, ORDER, flow_of_actions, flow_of_turns, hundred_thousand, random_flow
 
 from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.flow.clustering import Choice
 from hf_dialemb.flow.comparison import Comparison, compared, graph_of
-from hf_dialemb.flow.flow import flow_of_actions, read_utterances
 from hf_dialemb.flow.graph import END, START
 from hf_dialemb.flow.page.insights import insights
 from hf_dialemb.flow.page.page import Row, Section, write_page
 from hf_dialemb.flow.paths import widest_path
-from hf_dialemb.flow.pruning import PROGRAM, Pruning, pruned
+from hf_dialemb.flow.pruning import Pruning, pruned
 
 SETTINGS = [
-    Pruning(), PROGRAM, Pruning(0, 0), Pruning(0.2, 0.3, "prob-out"), Pruning(0.05, 0.05, "max"), Pruning(0.6, 0.9),
+    Pruning(), Pruning(0.023, 0.2), Pruning(0, 0), Pruning(0.2, 0.3, "prob-out"), Pruning(0.05, 0.05, "max"), Pruning(0.6, 0.9),
     Pruning(0.98, 1.0, "prob-out"),
 ]  # fmt: skip
 HOSTILE = [
@@ -86,7 +85,7 @@ def test_the_page_prunes_and_finds_the_main_path_as_the_package_does(opened, see
 
 def test_a_real_domain_is_pruned_and_walked_through(opened, data_dir):
     dialogues = [one for one in load_dialogues("sgd", data_dir, "test") if one.domains == ("Hotels_2",)]
-    flow = flow_of_actions(read_utterances(dialogues), "Hotels")
+    flow = flow_of_actions(dialogues, "Hotels")
     page = opened(flow)
     check_pruning(page, flow)
     first, second, *_ = (turn.content for turn in dialogues[0].turns)

@@ -175,10 +175,7 @@ def test_other_correct_ones_and_what_is_ignored():
 def test_recall_agrees_with_scikit_learn(random):
     candidates = random.normal(size=(40, 16))
     queries, correct = candidates + 2 * random.normal(size=(40, 16)), np.eye(40, dtype=bool)
-    scores, cosines = (
-        selection_scores(queries, candidates, right := np.eye(40) > 0),
-        cosine_similarity(queries, candidates),
-    )
+    scores, cosines = selection_scores(queries, candidates, correct), cosine_similarity(queries, candidates)
     for k in KS:
         expected = sklearn_metrics.top_k_accuracy_score(np.arange(40), cosines, k=k)
         assert scores[f"top{k}"] == pytest.approx(expected, abs=1e-12)
