@@ -66,9 +66,6 @@ def test_a_flow_comes_back_from_disk_and_damaged_files_or_those_of_other_runs_ar
         read_flow(tmp_path)
 
 
-# what comes next
-
-
 def chances(flow, history, top=99):
     found = next_actions(flow, [state_of(flow, letter) for letter in history], top)
     return {named(flow, [one.state]): one.probability for one in found}
@@ -123,9 +120,6 @@ def test_the_end_can_be_next_and_what_is_unknown_is_told():
     ):
         with pytest.raises(InputError, match=sentence):
             next_actions(flow, history, top)
-
-
-# in memory
 
 
 class ByWords:

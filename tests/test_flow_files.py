@@ -268,9 +268,6 @@ def test_the_state_machine_can_be_run():
     assert machine["states"][START[1]] == {"role": "", "name": "start", "examples": [], "on": [], "other": 1.0}
 
 
-# the page
-
-
 def test_the_page_needs_no_other_file_and_is_the_same_every_time(tmp_path):
     flow = random_flow()
     page, record = data_of(flow, tmp_path)

@@ -9,7 +9,7 @@ from math import log2
 import networkx as nx
 import numpy as np
 import pytest
-from flow_words import flow_of, graph, named, random_words, state_of, states
+from flow_words import flow_of, graph, named, random_words, state_of
 
 from hf_dialemb.flow.graph import (
     END,
@@ -52,9 +52,6 @@ def program(counted, pruning, rare=operator.le):
     graph.remove_edges_from([edge for *edge, weight in graph.edges(data="weight") if weight < pruning.edges])
     drop_unreached()
     return set(graph), set(graph.edges)
-
-
-# the graph
 
 
 def test_a_graph_counts_states_and_what_follows_them_and_those_of_one_name_become_one():
@@ -110,9 +107,6 @@ def test_the_reference_graphs_of_the_paper_have_its_sizes(data_dir):
         graphs.setdefault(next(iter(dialogue["goal"])), []).append(trajectory)
     sizes = {name: official_size(transition_graph(paths)) for name, paths in graphs.items()}
     assert sizes == {"taxi": 31, "police": 23, "hospital": 18, "train": 49, "restaurant": 59, "attraction": 45}
-
-
-# what is shown
 
 
 @pytest.mark.parametrize(
@@ -211,9 +205,6 @@ def test_where_the_thresholds_would_leave_nothing_lower_ones_are_taken():
     assert chosen.nodes > 0 < chosen.edges
     assert 0 < len(pruned(counted, chosen).states) <= STATES
     assert not pruned(counted, replace(chosen, edges=0.05)).states
-
-
-# paths
 
 
 def every_path(shown):

@@ -22,9 +22,6 @@ def perplexity(words, table=None):
     return next_action_perplexity(states(*renamed(words, table or {})), states(*words))
 
 
-# clusters against actions
-
-
 def test_true_clusters_are_perfect():
     words = states(*random_words(0))
     found = compared_with_actions(words, words)
@@ -116,9 +113,6 @@ def test_perplexity_is_that_of_a_plain_program():
                 chance = (here.count(action) + len(set(here)) * chance) / (len(here) + len(set(here)))
             bits.append(-log2(chance))
     assert perplexity(words, {"b": "a", "D": "C"}) == pytest.approx(2 ** np.mean(bits))
-
-
-# two sets of dialogues
 
 
 def test_transitions_of_two_sets_are_two_proportions():

@@ -131,9 +131,6 @@ def test_a_long_utterance_is_cut_in_names_and_examples(text, name):
     assert flow.utterances.texts[0] == text
 
 
-# by a language model
-
-
 def test_utterances_cannot_break_out_of_the_prompt():
     def prompt(*texts, role="user"):
         return prompt_for(Cluster("user-1", role, texts[0], len(texts), examples=texts))

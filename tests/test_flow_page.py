@@ -18,8 +18,8 @@ from hf_dialemb.flow.paths import widest_path
 from hf_dialemb.flow.pruning import Pruning, pruned
 
 SETTINGS = [
-    Pruning(), Pruning(0.023, 0.2), Pruning(0, 0), Pruning(0.2, 0.3, "prob-out"), Pruning(0.05, 0.05, "max"), Pruning(0.6, 0.9),
-    Pruning(0.98, 1.0, "prob-out"),
+    Pruning(), Pruning(0.023, 0.2), Pruning(0, 0), Pruning(0.2, 0.3, "prob-out"), Pruning(0.05, 0.05, "max"),
+    Pruning(0.6, 0.9), Pruning(0.98, 1.0, "prob-out"),
 ]  # fmt: skip
 HOSTILE = [
     "</script><script>hacked = 1</script>", '<img src=x onerror="hacked = 1">', "]]> {{ 7 * 7 }} {% raw %}",
