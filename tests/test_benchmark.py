@@ -293,30 +293,20 @@ def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(data_dir, tmp_p
     assert page.count("data:image/png;base64") >= 5
     assert "quoted" in page
     figures = read_results(output / "dialog2flow.json").results
-    vectors = {path: path.stat().st_mtime_ns for path in output.rglob("*.safetensors")}
-    assert vectors
+    assert any(output.rglob("*.safetensors"))
     assert main(words) == 0
-    assert {path: path.stat().st_mtime_ns for path in output.rglob("*.safetensors")} == vectors
     assert read_results(output / "dialog2flow.json").results == figures
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_wrong_benchmarks_are_refused_before_any_work(tmp_path, refused):
+    for words, message in (
         ("dsee", "Unknown suite 'dsee'. Did you mean 'dse'?"),
         ("dse --model tfidf tfidf", "got 'tfidf' more than once"),
         ("dse --seeds 0", "seeds: got none"),
-        ("dse --limit 1", "limit: got 1"),
-    ],
-)
-def test_wrong_benchmarks_are_refused_before_any_work(words, message, tmp_path, capsys):
-    command = ["benchmark", "--output", str(tmp_path / "out"), "--model", "tfidf", "--suite", *words.split()]
-    assert main(command) == 2
-    assert message in capsys.readouterr().err
+    ):
+        command = ("benchmark", "--output", tmp_path / "out", "--model", "tfidf", "--suite", *words.split())
+        assert message in refused(*command)
     assert not (tmp_path / "out").exists()
-
-
-def test_no_corpus_and_another_file_are_refused(tmp_path):
     none = r"got none of its corpora \(dialog2flow_evaluation \(action-similarity\), star"
     with pytest.raises(InputError, match=none):
         evaluate_suite("dialog2flow", ["tfidf"], tmp_path)

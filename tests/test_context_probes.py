@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+
 import numpy as np
 import pytest
+from given_vectors import Given
 
 from hf_dialemb import corpora
 from hf_dialemb.corpora import write_jsonl
@@ -23,13 +26,9 @@ def made(split: str, count: int) -> list[Dialogue]:
     """Each user names one of four things, and the assistant's act is of that thing."""
     return [
         Dialogue(
-            (
-                Turn("user", f"a {TOPICS[number % 4]} please"),
-                Turn("assistant", "fine", dialogue_acts=(f"offer {TOPICS[number % 4]}",)),
-            ),
-            f"{split}/{number}",
+            (Turn("user", f"a {topic} please"), Turn("assistant", "fine", (f"offer {topic}",))), f"{split}/{number}"
         )
-        for number in range(count)
+        for number, topic in zip(range(count), cycle(TOPICS))
     ]
 
 
@@ -39,23 +38,12 @@ def small(monkeypatch):
     monkeypatch.setattr(corpora, "load_dialogues", lambda corpus, data_dir, split: made(split, sizes[split]))
 
 
-class Telling:
-    """One direction for each thing that is named, or one for all."""
-
-    def __init__(self, tells: bool):
-        self.name, self.tells = "telling", tells
-
-    def encode(self, dialogues):
-        words = [dialogue.turns[-1].content.split()[1] for dialogue in dialogues]
-        return np.eye(4, dtype=np.float32)[[TOPICS.index(word) if self.tells else 0 for word in words]]
-
-
 @pytest.mark.parametrize("target", [WORDS, ACTS])
 def test_a_layer_reads_what_the_vectors_say_and_guesses_otherwise(small, target):
     problem = context_probes.load(CorpusPart("multiwoz", None, "test", None), target)
     assert problem.config["contexts"] == {"train": 40, "dev": 8, "test": 12}
-    told = {row.metric: row for row in problem.measure(Telling(True), [0, 1, 2, 3])}
-    guessed = {row.metric: row for row in problem.measure(Telling(False), [0, 1, 2, 3])}
+    telling, silent = Given(lambda text: np.eye(4)[TOPICS.index(text.split()[1])]), Given(lambda text: [1.0] * 4)
+    told, guessed = ({row.metric: row for row in problem.measure(each, range(4))} for each in (telling, silent))
     assert {row.task for row in told.values()} == {f"{target}-probe"}
     assert told["micro_f1"].mean == told["macro_f1"].mean == 100.0
     assert told["micro_f1"].n == context_probes.REPEATS

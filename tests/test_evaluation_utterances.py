@@ -205,9 +205,3 @@ def test_the_sets_of_the_papers(data_dir, tmp_path):
     assert found["oos_recall", "5-shot mean-std"] < found["oos_recall", "5-shot mean"]
     assert found["in_accuracy", "5-shot mean-std"] > found["in_accuracy", "5-shot mean"]
     assert load_out_of_scope(CorpusPart("clinc150", data_dir, "dev", None)).config["threshold_from"] == "train"
-
-
-def test_actions_of_the_development_split_of_a_corpus(data_dir):
-    problem = load_actions(CorpusPart("sim_m", data_dir, "dev", None))
-    assert set(Counter(problem.labels).values()) == {15}
-    assert problem.config["labels"] > 10

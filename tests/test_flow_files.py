@@ -14,7 +14,7 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 import pytest
-from flow_words import ORDER, flow_of, flow_of_turns, hundred_thousand, named, random_flow, random_words, state_of
+from flow_words import ORDER, flow_of, flow_of_turns, named, random_flow, random_words, state_of
 from scipy.cluster.hierarchy import linkage
 
 from hf_dialemb.flow import drawing
@@ -328,11 +328,3 @@ def test_a_dialogue_that_is_too_long_for_the_page_leaves_others_in_it(tmp_path):
     assert max(map(len, record["texts"])) == 2000
     assert record["texts"][record["dialogues"][0]["texts"][0]] == "x" * 1999 + "…"
     assert len(page) < 300_000
-
-
-@pytest.mark.slow
-def test_a_page_of_a_hundred_thousand_utterances_is_under_twelve_megabytes(tmp_path):
-    page, record = data_of(hundred_thousand(), tmp_path)
-    assert len(page.encode()) < 12_000_000
-    assert record["counts"]["utterances"] == 100_000
-    assert len(record["dialogues"]) == 2000

@@ -342,8 +342,10 @@ def test_insights_lead_to_states_and_dialogues(opened):
     assert page.all("#panel summary") == ["Unusual dialogues 1", "How to read the map ", "Keys "]
 
 
-def test_a_page_of_a_hundred_thousand_utterances_opens_and_answers(opened):
+def test_a_page_of_a_hundred_thousand_utterances_is_small_opens_and_answers(opened, tmp_path):
     page = opened(hundred_thousand())
+    assert (tmp_path / "index.html").stat().st_size < 12_000_000
+    assert page.run("[page.flow.counts.utterances, page.flow.dialogues.length]") == [100_000, 2_000]
     page.run("presets.lastChild.click()")
     page.until("document.querySelectorAll('.node.state').length === 100")
     search_for(page, "d19990", "> 0")

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from given_vectors import Given, figures
 from ranker_checkpoints import assembled, deep_attention_matching, dual_encoder, save
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
@@ -177,17 +178,6 @@ def written(folder, dialogues):
     return str(folder / "mine.jsonl")
 
 
-class Saying:
-    """An encoder that gives what a function makes of each text."""
-
-    def __init__(self, vector):
-        self.name, self.vector, self.read = "saying", vector, []
-
-    def encode(self, dialogues):
-        self.read.append([dialogue.turns[0].content for dialogue in dialogues])
-        return np.array([self.vector(text) for text in self.read[-1]])
-
-
 def test_a_context_is_its_turns_with_their_roles_and_of_a_long_one_the_end():
     context = (Turn("user", "one two"), Turn("speaker_3", "three"))
     assert next_utterance.context_text(context) == "user: one two speaker 3: three"
@@ -212,21 +202,19 @@ def test_candidates_are_drawn_among_what_the_assistant_says(tmp_path):
 
 
 def test_everything_is_encoded_once_in_one_call_and_figures_are_what_vectors_say(tmp_path):
-    problem, encoder = load_selections(CorpusPart(written(tmp_path, chats(30)))), Saying(lambda text: [len(text), 1.0])
+    problem, encoder = load_selections(CorpusPart(written(tmp_path, chats(30)))), Given(lambda text: [len(text), 1.0])
     once, again = (problem.measure(encoder, seeds) for seeds in ([0], [5, 6]))
     assert once == again
-    assert len(encoder.read) == 2
-    assert len(set(encoder.read[0])) == len(encoder.read[0]) == 60 + 60
-    assert "user: n7 please 0" in encoder.read[0]
-    assert {each.n for each in once} == {1}
-    assert {each.setting for each in once} == {"", "official"}
+    assert len(encoder.calls) == 2
+    assert len(set(encoder.calls[0])) == len(encoder.calls[0]) == 60 + 60
+    assert "user: n7 please 0" in encoder.calls[0]
+    assert {(each.setting, each.n) for each in once} == {("", 1), ("official", 1)}
     # Officially equal scores put the correct response first, and otherwise in the middle.
-    equal = problem.measure(Saying(lambda text: [1.0, 1.0]), [0])
-    found = {each.setting: each.mean for each in equal if each.metric == "hits1"}
-    assert found == {"official": 100, "": pytest.approx(5)}
+    found = figures(problem.measure(Given(lambda text: [1.0, 1.0]), [0]))
+    assert (found["hits1", ""], found["hits1", "official"]) == (pytest.approx(5), 100)
     # Whoever knows the dialogue finds one of its responses.
     problem = load_selections(CorpusPart(written(tmp_path, chats(30, ("please", "sure")))))
-    knowing = Saying(lambda text: np.eye(30)[int(text.split("n", 1)[1].split()[0])])
+    knowing = Given(lambda text: np.eye(30)[int(text.split("n", 1)[1].split()[0])])
     assert {each.mean for each in problem.measure(knowing, [0])} == {100}
 
 
@@ -251,9 +239,8 @@ def test_given_candidates_are_taken():
 
 def test_a_rankers_figures_are_those_of_its_own_scores_and_a_dialogue_is_a_context(folders, towers, sample_dialogues):
     problem, encoder = load_selections(CorpusPart("sample", None, "dev", 12)), load_encoder(folders[0])
-    found = {(each.metric, each.setting): each.mean for each in problem.measure(encoder, [0])}
-    again = problem.measure(RememberingEncoder(RankerEncoder("own", towers[0])), [0])
-    assert found == {(each.metric, each.setting): each.mean for each in again}
+    found = figures(problem.measure(encoder, [0]))
+    assert found == figures(problem.measure(RememberingEncoder(RankerEncoder("own", towers[0])), [0]))
     drawn = draw_candidates(load_dialogues("sample", split="dev"), 20, "assistant", 13)
     chosen = fixed_sample(drawn, 12)
     for setting in ("", "official"):

@@ -85,7 +85,7 @@ def test_chance_is_called_significant_as_often_as_it_should_be():
 
 
 def test_what_cannot_be_compared_is_refused():
-    for compare, given, message in (
+    for compare, values, message in (
         (paired_bootstrap, ([1, 2], [1]), "expected that of first"),
         (paired_bootstrap, ([], []), "at least one example"),
         (paired_bootstrap, ([np.nan], [1]), "finite"),
@@ -95,7 +95,7 @@ def test_what_cannot_be_compared_is_refused():
         (mean_interval, ([],), "values: got"),
     ):
         with pytest.raises(ValueError, match=message):
-            compare(*given)
+            compare(*values)
 
 
 def test_the_interval_of_a_mean_is_that_of_a_difference_to_zero():
