@@ -54,9 +54,7 @@ def test_texts_count_once_in_any_order_and_have_words_and_one_intent_wherever_th
     for corpus in ([*INTENTS[::-1], *INTENTS], [*INTENTS, *said(*added)]):
         assert retrieval_queries(corpus) == retrieval_queries(INTENTS)
     assert retrieval_queries(said(("?!", "book"))) == []
-
-
-def test_a_sentence_among_its_own_kind_asks_nothing_and_chinese_characters_are_words():
+    # A sentence among its own kind asks nothing, and Chinese characters are words.
     assert retrieval_queries(said(("a room", "find"), ("a taxi", "find"))) == []
     assert retrieval_queries(said(("a room", "find"), ("no taxi", "book"))) == []
     kinds = said(("a room", "find"), ("one room", "find"), ("no room", "book"))

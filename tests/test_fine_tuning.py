@@ -3,7 +3,6 @@
 from collections import Counter
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -152,7 +151,6 @@ def test_a_checkpoint_gives_the_encoder_inside_it(tiny_bert, tiny_checkpoint, ba
         load_backbone("nobody/nothing")
 
 
-FILES = Path(__file__).parent / "corpora_files"
 INTENTS, ACTIONS = TASKS["intent-fine-tuning"], TASKS["dialogue-action-prediction"]
 TEXTS = {"book": "a table for two", "play": "a song by them", "sum": "what is 1 plus 1"}
 
@@ -298,14 +296,18 @@ def test_both_settings_of_acts_are_measured(notes, corpora, tiny_bert):
     assert {(row.task, row.n) for row in found} == {("dialogue-action-prediction", 2)}
 
 
-def test_what_cannot_be_fine_tuned_on_is_refused():
+def test_what_cannot_be_fine_tuned_on_is_refused(corpora):
+    corpora["train"] = corpora["test"] = asked(TEXTS, [1])
     for split, message in (
         ("train", "choose dev or test, or another corpus"),
         ("all", "got split all"),
         ("test", "choose a corpus with dialogue acts"),
     ):
         with pytest.raises(InputError, match=message):
-            ACTIONS.load(CorpusPart("sim_m", FILES, split))
+            ACTIONS.load(CorpusPart("sim_m", None, split))
+    corpora["train"] = corpora["test"] = [task_dialogue(number) for number in range(4)]
+    with pytest.raises(InputError, match="leave it out"):
+        loaded(ACTIONS).measure(SimpleNamespace(name="tfidf"), [3])
 
 
 def test_the_shots_of_the_paper(data_dir, random):

@@ -96,10 +96,7 @@ def test_the_last_two_states_decide_and_what_was_never_seen_is_foretold_from_les
     # the six outcomes at least once.
     unigram = (3 + 6 * (1 / 6)) / (15 + 6)
     assert chances(flow, "cA")["b"] == pytest.approx((3 + 1 * unigram) / (3 + 1))
-
-
-def test_chances_sum_to_one_and_fall():
-    flow = flow_of(*random_words(0))
+    flow = flow_of(*random_words(0))  # chances sum to one, and fall
     for history in ("", "a", "aA", "DD", "abc"):
         found = chances(flow, history)
         assert set(found) == {*(cluster.name for cluster in flow.clusters), ">"}

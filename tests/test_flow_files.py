@@ -156,17 +156,6 @@ def test_tables_read_back_and_compute_nothing(tmp_path):
     assert "clusters-..%2Fa%2Fb.csv" in texts  # a role with a slash stays in the folder
 
 
-def test_start_and_end_alone_are_a_graph(tmp_path):
-    for words, pruning in ((["aA", "bB", "cC"], Pruning(0, 0.9, "prob-out")), (["a"], None)):
-        folder, flow = tmp_path / words[0], flow_of(*words)
-        graph, texts = written(flow, folder, pruning)
-        nodes, edges = dot_statements(texts["graph.dot"])
-        assert (len(nodes), len(edges)) == (len(graph.nodes), len(graph.edges))
-        assert len(nx.read_graphml(folder / "graph.graphml")) == len(graph.nodes)
-        assert texts["graph.mmd"].startswith('flowchart TD\n  n0(["start"])\n')
-        assert draw_graph(flow, graph, tmp_path / "pictures")[0]
-
-
 def is_picture(path):
     if path.suffix == ".svg":
         return ElementTree.parse(path).getroot().tag.endswith("svg")
@@ -183,6 +172,7 @@ def test_matplotlib_draws_quietly_where_graphviz_is_not(tmp_path, monkeypatch):
         assert [path.name for path in paths] == ["graph.svg", "graph.png"]
         assert all(map(is_picture, paths))
         assert sentence == "graphviz, which lays graphs out better, is not on the path; install it"
+    assert draw_graph(flow, pruned(FlowGraph({}, {}), Pruning()), tmp_path / "pictures")[0]  # start and end alone
     flat = linkage(np.ones((4, 2)), "average", "cosine") * [1, 1, 0, 1]  # a tree without height
     draw_dendrogram(flat, 2, tmp_path / "tree.png", "字")
     assert is_picture(tmp_path / "tree.png")

