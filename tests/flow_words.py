@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hf_dialemb.flow.flow import grouped, read_utterances, restricted_to
+from hf_dialemb.flow.flow import EXAMPLES, Cluster, Flow, numbered, read_utterances, restricted_to
 from hf_dialemb.flow.graph import transition_graph
 from hf_dialemb.models.dialogue import Dialogue, Turn
 
@@ -13,6 +13,17 @@ ORDER = {
     "d3": [HELLO, ASK, ("user", "place", "to Rome"), ("user", "place", "please")],
     "d4": [("user", "complain", "it is broken"), ("assistant", "bye", "sorry")],
 }
+
+
+def grouped(title, utterances, names):
+    """Builds a flow from the role and the name of the group that each utterance is in."""
+    ids, labels = numbered(list(names))
+    texts = np.array(utterances.texts, dtype=object)
+    clusters = []
+    for number, ((role, group), (name, size)) in enumerate(ids.items()):
+        examples = tuple(dict.fromkeys(texts[labels == number]))[:EXAMPLES]
+        clusters.append(Cluster(name, role, group, size, examples=examples))
+    return Flow(title, utterances, labels, tuple(clusters))
 
 
 def flow_of_turns(dialogues, title="A flow"):

@@ -15,6 +15,7 @@ from hf_dialemb import corpora
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import MissingFilesError
 from hf_dialemb.corpora.source import fingerprint
+from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.evaluation import benchmark, evaluate_suite, get_task, read_results, run_benchmark
 from hf_dialemb.evaluation.report import benchmark_pictures
 from hf_dialemb.evaluation.report.pictures import projections
@@ -168,7 +169,7 @@ def small(monkeypatch):
     monkeypatch.setattr(corpora, "load_dialogues", load)
     monkeypatch.setattr(fingerprint, "data_hash", lambda corpus, data_dir: None)
     monkeypatch.setattr(benchmark, "check_request", lambda *arguments, **settings: None)
-    monkeypatch.setattr(benchmark, "load_encoder", models.__getitem__)
+    monkeypatch.setattr(benchmark, "cached_encoder", lambda model, cache: RememberingEncoder(models[model]))
     monkeypatch.setattr(benchmark, "fingerprint", lambda model: f"weights of {model}")
     return models
 

@@ -45,18 +45,14 @@ def program(counted, pruning, rare=operator.le):
     return set(graph), set(graph.edges)
 
 
-def test_a_graph_counts_states_and_what_follows_them_and_those_of_one_name_become_one():
+def test_a_graph_counts_states_and_what_follows_them_and_edges_agree_as_often_as_they_occur():
     found, a, b = graph("aab", "b", ""), ("user", "a"), ("user", "b")
     assert found.states == {a: 2, b: 2}
     assert found.edges == {(START, a): 1, (a, a): 1, (a, b): 1, (START, b): 1, (b, END): 2}
     assert renamed(graph("aba"), {b: a}) == graph("aaa")
-
-
-def test_edges_agree_as_often_as_they_occur():
     one, other = graph("ab"), graph("ac", "ac")
     assert edge_f1(one, one) == edge_f1(graph(), graph()) == 1
     assert edge_f1(one, other) == edge_f1(other, one) == 2 * 1 / 9  # of 3 and 6 edges, one from the start is shared
-    assert edge_f1(renamed(one, {("user", "b"): ("user", "c")}), other) == 2 * 3 / 9
     assert edge_f1(graph(), one) == 0
 
 
@@ -234,7 +230,6 @@ def test_loops_count_laps_and_dialogues_drop_off_where_most_go_on():
     assert found == {"Aa": (2, ("d1",)), "a": (2, ("d2",)), "Abc": (2, ("d3",))}
     once = flow_of("aAa", "AaA")
     assert loops(once) == [Loop((state_of(once, "A"), state_of(once, "a")), 2, ("d1", "d2"))]
-    assert loops(flow_of("aAbBcC")) == []
     flow = flow_of(*["aAb"] * 3, "aA", "a")
     a, b = (state_of(flow, letter) for letter in "Aa")
     assert drop_offs(flow) == [DropOff(a, 1, 1 / 4, ("d4",)), DropOff(b, 1, 1 / 5, ("d5",))]

@@ -131,20 +131,6 @@ def numbered(groups: Sequence[Group]) -> tuple[dict[Group, tuple[str, int]], NDA
     return ids, np.array([numbers[group] for group in groups], dtype=np.int32)
 
 
-def grouped(title: str, utterances: Utterances, names: Iterable[tuple[str, str]]) -> Flow:
-    """Builds a flow from the role and the name of the group that each utterance is in; see `numbered`."""
-    ids, labels = numbered(list(names))
-    examples: list[dict[str, None]] = [{} for _ in ids]
-    for label, text in zip(labels, utterances.texts, strict=True):
-        if len(examples[label]) < EXAMPLES:
-            examples[label][text] = None
-    clusters = (
-        Cluster(name, role, str(said), size, examples=tuple(found))
-        for ((role, said), (name, size)), found in zip(ids.items(), examples, strict=True)
-    )
-    return Flow(title, utterances, labels, tuple(clusters))
-
-
 def restricted_to(utterances: Utterances, rows: NDArray[np.intp]) -> Utterances:
     """Keeps some utterances, in order, and the dialogues that they are of."""
     places, renumbered = np.unique(utterances.places[rows], return_inverse=True)

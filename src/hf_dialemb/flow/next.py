@@ -53,7 +53,8 @@ def next_actions(flow: Flow, history: Sequence[State], top: int = 5) -> list[Nex
         for place in range(1, len(states)):
             model.add(states[max(0, place - 2) : place], states[place])
     latest = (START, *history)[-2:]
-    found = [NextAction(state, _name(flow, state), model.probability(latest, state)) for state in model.outcomes]
+    names = {END: "end"} | {state: cluster.name for state, cluster in flow.by_state.items()}
+    found = [NextAction(state, names[state], model.probability(latest, state)) for state in model.outcomes]
     return sorted(found, key=lambda one: (-one.probability, one.state))[:top]
 
 
@@ -125,7 +126,3 @@ def assign(
         rows = np.flatnonzero(speakers == role)
         labels[rows] = np.array(own)[(utterances[rows] @ means[own].T).argmax(axis=1)]
     return labels
-
-
-def _name(flow: Flow, state: State) -> str:
-    return "end" if state == END else flow.by_state[state].name

@@ -18,17 +18,12 @@ Weights = Literal["max", "max-out", "prob-out"]
 
 @dataclass(frozen=True)
 class Pruning:
-    """Which states and transitions are too rare to be shown.
+    """Which states and transitions are too rare to be shown; an InputError says what is out of range or unknown.
 
-    Attributes:
-        nodes: A state goes if its weight, its count as a share of that of the most frequent state, is at most this; in
-            ``[0, 1)``. The paper's ε.
-        edges: A transition goes if its weight is less than this; in ``[0, 1]``.
-        weights: A transition's weight is its count as a share of: ``"max"``, the most frequent transition's;
-            ``"max-out"``, the most frequent one's from the same state; ``"prob-out"``, all from the same state.
-
-    Raises:
-        InputError: A threshold is out of range, or the rule of weights is unknown.
+    A state goes if its weight, its count as a share of that of the most frequent state, is at most ``nodes``, in
+    ``[0, 1)``, the paper's ε. A transition goes if its weight is less than ``edges``, in ``[0, 1]``: its count as a
+    share, by ``"max"``, of the most frequent transition's; by ``"max-out"``, of the most frequent one's from the same
+    state; by ``"prob-out"``, of all from the same state.
     """
 
     nodes: float = NOISE

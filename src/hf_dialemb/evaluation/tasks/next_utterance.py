@@ -22,7 +22,7 @@ from ...encoders.encoder import Encoder
 from ...metrics.next_utterance.functional import EXPECTED, OFFICIAL, example_scores
 from ...models.dialogue import Turn
 from ...models.errors import InputError
-from .contexts import answered, correct_candidates, sizes_of
+from .contexts import correct_candidates, sizes_of
 from .task import CorpusPart, Measurement, Problem, ask_encoder, item_percentage
 from .texts import TextVectors, last_words, row_cosines
 
@@ -80,7 +80,7 @@ def load_selections(part: CorpusPart) -> Problem:
 
 def _given(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:
     every = part.examples()
-    selections = answered(every)
+    selections = [selection for selection in every if selection.correct]
     if not selections or min(len(selection.responses) for selection in selections) < 2:
         got = "a context with one response" if selections else f"{len(every)} contexts, none with a correct response"
         raise part.error(
