@@ -155,12 +155,8 @@ def _by_matplotlib(flow: Flow, graph: WeightedGraph) -> Any:  # noqa: ANN401 - m
 
 def _node(axes: Any, flow: Flow, state: State, weight: float, place: tuple[float, float]) -> Any:  # noqa: ANN401
     ends = state in (START, END)
-    box = {
-        "boxstyle": "round,pad=0.45" if not ends else "circle,pad=0.35",
-        "facecolor": "#e4e4e4" if ends else colour(state[0]),
-        "edgecolor": "black",
-        "linewidth": 0.6 + 2 * weight,
-    }
+    shape, paint = ("circle,pad=0.35", "#e4e4e4") if ends else ("round,pad=0.45", colour(state[0]))
+    box = {"boxstyle": shape, "facecolor": paint, "edgecolor": "black", "linewidth": 0.6 + 2 * weight}
     text = "\n".join(label_lines(flow, state))
     return axes.text(*place, text, ha="center", va="center", fontsize=8, bbox=box, zorder=3, parse_math=False)
 

@@ -72,16 +72,11 @@ def load_flows(part: CorpusPart) -> Problem:
         )
     kept = {name: _capped(flow) for name, flow in _limited(large, part.limit).items()}
     texts = sorted({turn.text for flow in kept.values() for turns in flow for turn in turns})
+    sizes = {"domains": {name: _sizes(flow) for name, flow in kept.items()}, "smaller_domains": len(flows) - len(large)}
     limits = {"fewest_dialogues": FEWEST_DIALOGUES, "most_utterances": MOST_UTTERANCES}
+    how = {"clustering": "agglomerative, cosine, average linkage, as many clusters as actions of the role"}
     graphs = {"noise": NOISE, "official_nodes": OFFICIAL_NODES, "official_edges": OFFICIAL_EDGES, "folds": FOLDS}
-    config = {
-        "texts": len(texts),
-        "domains": {name: _sizes(flow) for name, flow in kept.items()},
-        "smaller_domains": len(flows) - len(large),
-        **limits,
-        "clustering": "agglomerative, cosine, average linkage, as many clusters as actions of the role",
-        **graphs,
-    }
+    config = {"texts": len(texts), **sizes, **limits, **how, **graphs}
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
         vectors = TextVectors(encoder, texts)
