@@ -104,5 +104,4 @@ def hundred_thousand():
 
 
 def angles(*degrees):
-    """Unit vectors in the plane."""
     return np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], axis=1)

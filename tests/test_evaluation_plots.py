@@ -37,7 +37,6 @@ def colours(path):
 
 
 def groups(count, size=8, width=6):
-    """Makes vectors around as many directions, and their labels."""
     random = np.random.default_rng(0)
     labels = [f"label {row % count} $x_1$" for row in range(count * size)]
     return np.tile(random.normal(size=(count, width)), (size, 1)) + random.normal(0, 0.2, (count * size, width)), labels

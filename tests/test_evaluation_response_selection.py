@@ -39,7 +39,6 @@ def pairs(numbers):
 
 
 def loaded(tmp_path, dialogues, task=UTTERANCE, limit=None):
-    """The task's problem of dialogues in a file."""
     path = tmp_path / "mine.jsonl"
     write_jsonl(dialogues, path)
     return task.load(CorpusPart(str(path), None, "all", limit))

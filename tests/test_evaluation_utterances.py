@@ -31,8 +31,6 @@ def test_examples_come_from_train_every_utterance_is_classified_and_a_seed_draws
     assert found == [
         ("intent-classification", "accuracy", setting, 100.0, 0.0, 3, (100.0, 100.0)) for setting in settings
     ]
-    vectors[15:] = np.roll(vectors[15:], 1, axis=0)
-    assert classify_intents(vectors, labels, 15, range(3))[0].mean == 0
     labels, vectors = list("abcd" * 20), random.normal(size=(80, 5))
     first, again, other = (classify_intents(vectors, labels, 40, [seed]) for seed in (3, 3, 4))
     assert first == again
@@ -126,9 +124,8 @@ def test_examples_of_actions_are_not_classified():
     labels, vectors = np.repeat(["a", "b"], 10), np.repeat(np.eye(2), 10, axis=0)
     found = figures(compare_actions(vectors, labels))
     assert found["f1", "1-shot"] == found["accuracy", "5-shot"] == 100
-    assert found["ndcg10", ""] == pytest.approx(100)
     assert found["ndcg10", "official"] < 95  # of ten utterances nine are left to find, where the program expects ten
-    assert (found["intra", ""], found["inter", ""]) == (1, 0)
+    assert (found["ndcg10", ""], found["intra", ""], found["inter", ""]) == (pytest.approx(100), 1, 0)
     lopsided = np.array(["a"] * 30 + ["b"] * 12)  # whatever is said is nearest to a
     one_place = figures(compare_actions(np.ones((42, 2)), lopsided))
     assert one_place["accuracy", "5-shot"] == pytest.approx(100 * 25 / 32)

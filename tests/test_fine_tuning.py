@@ -220,12 +220,11 @@ def test_intents_are_classified_with_as_many_repeats_as_the_task_has(notes, corp
     assert config["fine_tuning"]["learning_rate"] == 1e-3
 
 
-OTHER_ACTS = {
-    ("fail",): ("inform", "offer"),
-    ("inform",): ("fail",),
-    ("request",): ("greet",),
-    ("greet",): ("request",),
-}
+OTHER_ACTS = {"fail": ("inform", "offer"), "inform": ("fail",), "request": ("greet",), "greet": ("request",)}
+
+
+def with_other_acts(turn):
+    return replace(turn, dialogue_acts=OTHER_ACTS.get(turn.dialogue_acts[0], ()) if turn.dialogue_acts else ())
 
 
 @pytest.mark.parametrize("task", [INTENTS, pytest.param(ACTIONS, marks=pytest.mark.slow)], ids=["intents", "acts"])
@@ -236,12 +235,7 @@ def test_labels_of_the_test_do_not_change_the_weights(task, notes, corpora, tiny
         swapped = [Dialogue((replace(query.turns[0], intents=(intent,)),)) for query, intent in pairs]
     else:
         corpora["train"], queries = [task_dialogue(n) for n in range(30)], [task_dialogue(n) for n in range(30, 40)]
-        swapped = [
-            Dialogue(
-                tuple(replace(turn, dialogue_acts=OTHER_ACTS.get(turn.dialogue_acts[:1], ())) for turn in each.turns)
-            )
-            for each in queries
-        ]
+        swapped = [Dialogue(tuple(map(with_other_acts, dialogue.turns))) for dialogue in queries]
     found = []
     for corpora["test"] in (queries, swapped):
         found.append(loaded(task).measure(SimpleNamespace(name=tiny_bert), [3]))

@@ -39,7 +39,6 @@ def bundles(count, size, width=8, spread=0.3, seed=0):
 
 
 def same_partition(labels, vectors, n_clusters=None, **settings):
-    """Whether scikit-learn makes the same clusters."""
     theirs = AgglomerativeClustering(n_clusters, metric="cosine", linkage="average", **settings).fit_predict(vectors)
     return adjusted_rand_score(labels, theirs) == 1
 

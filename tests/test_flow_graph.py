@@ -135,12 +135,10 @@ def test_thresholds_out_of_range_are_told():
 
 
 def numbers_graph(*paths):
-    """Makes the graph of paths whose states are numbers."""
     return transition_graph([[("user", str(state)) for state in path] for path in paths])
 
 
 def random_graph(size, seed):
-    """Makes a graph of paths in which a few states are frequent and most are rare."""
     return numbers_graph(*np.random.default_rng(seed).zipf(1.3, size=(400, 12)) % size)
 
 

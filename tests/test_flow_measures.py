@@ -168,8 +168,6 @@ def domain(name, count):
 
 @pytest.fixture
 def load(tmp_path):
-    """Loads flows from the lines of a file."""
-
     def load(lines, limit=None):
         path = tmp_path / "own.jsonl"
         path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")

@@ -39,8 +39,6 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, tmp_path):
-    """Writes a page and opens it."""
-
     def of(flow, *words, fragment="", **more):
         write_page(flow, tmp_path / "index.html", *words, **more)
         browser.open("about:blank")
@@ -57,7 +55,6 @@ def search_for(page, text, found):
 
 
 def panel(page, **view):
-    """What the panel says, of what it is to show."""
     if view:
         page.run(f"page.show({json.dumps(view)})")
     return " ".join(page.run("document.getElementById('panel').innerText").split())
@@ -192,9 +189,8 @@ def test_the_page_is_dark_or_light(opened):
     assert page.run(ground) == dark
     page.click("#theme")
     page.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-    assert page.run(ground) == light
-    page.run("delete document.documentElement.dataset.theme")
-    assert page.run(ground) == dark
+    grounds = page.run(ground), page.run("delete document.documentElement.dataset.theme") and page.run(ground)
+    assert grounds == (light, dark)
     page.send("Emulation.setEmulatedMedia", features=[])
 
 
