@@ -28,15 +28,11 @@ from hf_dialemb.evaluation.tasks.task import Problem
 from hf_dialemb.models.errors import InputError
 
 FILES = Path(__file__).parent / "corpora_files"
-NOT_READ = {"gsim", "six corpora", "ubuntu"}
-"""What this package has no corpus for: sim_m and sim_r in one, averages, and the Ubuntu corpus of version 2."""
-
-STAND_INS = {
+NOT_READ = {"gsim", "six corpora", "ubuntu"}  # sim_m and sim_r in one, averages, and version 2: no corpora here
+STAND_INS = {  # for corpora that are scarce
     "dial2vec": {"star", "kvret", "dailydialog"}, "dse": {"sgd", "ubuntu_irc", "sim_m"},
     "dialog2flow": {"star", "sgd", "multiwoz"}, "dialogue_cse": {"sgd"}, "mgt": {"sgd", "ubuntu_irc"},
 }  # fmt: skip
-"""What papers do not measure on, in place of corpora that are scarce."""
-
 TASKS = {"intent-fine-tuning": "intent-classification", "domains": "dialogue-retrieval"}
 ROW = row("ours", task="action-similarity", metric="f1", setting="1-shot", std=1.0, n=10)
 QUOTED = replace(ROW, model="DSE", mean=70.0, quoted_from="Paper (A et al., 2022), Table 2, row DSE (ours)")

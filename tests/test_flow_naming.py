@@ -67,9 +67,8 @@ def test_phrases_say_what_is_typical_and_are_neither_repeated_nor_empty():
         ]
     )
     assert (taxi[0], time[0], thanks[0]) == ("taxi", "what time", "thank")
-    assert not any(phrase.split()[0] in {"a", "the", "to"} for phrase in (*taxi, *time, *thanks))
-    assert "taxi please" not in taxi
-    assert all(1 <= len(phrase.split()) <= 3 for phrase in (*taxi, *time, *thanks))
+    for words in map(str.split, (*taxi, *time, *thanks)):
+        assert (1 <= len(words) <= 3, words[0] in {"a", "the", "to"}) == (True, False)
     found = typical_phrases([["live music tonight", "some live music", "no live music"], ["phone number"] * 3])
     assert found == [("live music",), ("phone number",)]
     rare, frequent = ["red wine"] * 2 + ["white beer"] * 9, ["bread"] * 5
@@ -88,11 +87,7 @@ def test_clusters_of_one_name_and_role_become_one(flow):
     assert merged.clusters[2].examples == ("thanks", "bye")
     np.testing.assert_array_equal(merged.labels, [1, 0, 2, 1, 1, 0, 2, 2])
     assert merged_names(with_names(flow, [""] * 4)).clusters == flow.clusters
-    merged = merged_names(with_names(flow, ["", "x", "y", "y"]))  # sorted anew
-    assert [(cluster.id, cluster.name, cluster.size) for cluster in merged.clusters[1:]] == [
-        ("user-1", "x", 3), ("user-2", "y", 3),
-    ]  # fmt: skip
-    assert sizes(merged_names(with_names(flow, ["", "x", "y", "x"]))) == [("x", 4), ("y", 2)]
+    assert sizes(merged_names(with_names(flow, ["", "x", "y", "y"]))) == [("x", 3), ("y", 3)]  # sorted anew
 
 
 def test_clusters_are_named_for_their_first_three_phrases(flow):
@@ -242,10 +237,9 @@ def test_a_model_on_this_machine_names_clusters(tiny_writer, flow, tmp_path, mon
 
 def test_a_model_is_asked_again_when_its_files_change_but_not_when_it_moves(tiny_writer, tmp_path):
     moved = shutil.copytree(tiny_writer, tmp_path / "moved")
+    (moved / "README.md").write_text("a note", encoding="utf-8")
     identity = find_writer(str(moved)).identity
     assert identity == find_writer(str(tiny_writer)).identity
-    (moved / "README.md").write_text("a note", encoding="utf-8")
-    assert find_writer(str(moved)).identity == identity
     weights = moved / "model.safetensors"
     content, status = bytearray(weights.read_bytes()), weights.stat()
     content[-1] ^= 1

@@ -243,9 +243,8 @@ def test_next_says_where_a_dialogue_is_and_refuses_what_cannot_be_assigned(made,
     lines, output = (made / "calls" / "call-00.txt").read_text().splitlines(), tmp_path / "next.jsonl"
     (tmp_path / "part.txt").write_text("\n".join(lines[:3]))
     run("next", "--flow", made / "flow", "--input", tmp_path / "part.txt", "--top", "1000", "--output", output)
-    record, stored = json.loads(output.read_text()), read_flow(made / "flow").flow
+    record = json.loads(output.read_text())
     assert (record["id"], len(record["states"])) == ("part", 3)
-    assert record["states"][0].startswith(stored.clusters[stored.labels[0]].id.split("-")[0])
     assert sum(each["probability"] for each in record["next"]) == pytest.approx(1)
     assert capsys.readouterr().out.startswith(f"part: at {record['states'][-1]}, ")
     (tmp_path / "note.txt").write_text("Customer: a\nAgent: b\nBoss: c")

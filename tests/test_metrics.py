@@ -370,25 +370,3 @@ def test_documented_values_of_odd_vectors():
         )
         assert (scores["accuracy"], scores["in_accuracy"], scores["oos_recall"]) == (0.5, 0, 1)
     assert selection_scores(EYE, -EYE, DIAGONAL) == {"top1": 0, "top3": 1, "top10": 1, "mrr": 0.5}  # fewer than ranks
-
-
-def test_detection_is_its_parts_and_scikit_learns_shares(random):
-    vectors, codes = clouds(random, count=80, labels=4)
-    names = np.array(["a", "b", "c", "oos"])[codes]
-    inside = np.flatnonzero(codes < 3)
-    supports, calibration, tested = inside[:9], inside[9:30], np.r_[inside[30:], np.flatnonzero(codes == 3)]
-    known = vectors[supports], names[supports]
-    scores = detection.detection_scores(vectors[tested], names[tested], *known, vectors[calibration], deviations=-0.5)
-    similarities = detection.prototype_similarities(*known, vectors[calibration])[1].max(axis=1)
-    threshold = detection.score_threshold(similarities, -0.5)
-    classes, similarities = detection.prototype_similarities(*known, vectors[tested])
-    guessed, true = detection.detect_out_of_scope(similarities, classes, threshold, "oos"), names[tested]
-    rejected, inside = guessed == "oos", true != "oos"
-    assert 0 < rejected.sum() < len(rejected)
-    shares = {
-        "accuracy": sklearn_metrics.accuracy_score(true, guessed),
-        "in_accuracy": sklearn_metrics.accuracy_score(true[inside], guessed[inside]),
-        "oos_accuracy": sklearn_metrics.accuracy_score(~inside, rejected),
-        "oos_recall": sklearn_metrics.recall_score(~inside, rejected),
-    }
-    assert scores == pytest.approx({**shares, "threshold": threshold})
