@@ -146,13 +146,11 @@ def test_an_ensemble_averages_probabilities_and_its_vectors_rank_by_the_mean_of_
         np.testing.assert_allclose(encode_responses(joint, selection.responses) @ context, scores, atol=1e-5)
 
 
-def test_a_set_that_cannot_be_ranked_is_told(towers):
+def test_which_candidates_are_correct_and_a_set_without_one_is_told(towers):
     selections = [ResponseSelection((Turn("user", "hi"),), ("yes", "no"), ())]
     with pytest.raises(InputError, match="candidates: example 0: got no correct candidate"):
         next_utterance.rank_candidates([member_scores(towers[0], selections)], selections)
-
-
-def test_what_says_the_same_is_correct_but_not_officially():
+    # What says the same is correct, but not officially.
     selection = ResponseSelection((Turn("user", "hi"),), ("Thank  you", "no", "thank you"), (2,))
     assert correct_candidates(selection).tolist() == [True, False, True]
     assert correct_candidates(selection, official=True).tolist() == [False, False, True]
