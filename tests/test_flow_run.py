@@ -164,6 +164,7 @@ def test_ready_vectors_need_no_encoder(calls, tmp_path, made, refused):
         (["{empty}"], "empty"),
         (["{calls}", "--domain", "taxi"], "got 'taxi', expected one that dialogues have for themselves: none"),
         (["{calls}", "--clusters", "many"], "--clusters: got 'many', expected a number, or one for each role once"),
+        (["{calls}", "--clusters", "user=3,user=4"], "expected a number, or one for each role once"),
         (["{calls}", "--clusters", "caller=3"], "--clusters: got role 'caller', expected one of assistant, user"),
         (["{calls}", "--clusters", "9999"], "--clusters: got 9999, expected at most"),
         (["{calls}", "--threshold", "0"], "--threshold: got 0.0, expected a distance above 0"),

@@ -84,8 +84,7 @@ def draw_graph(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[tuple[Pa
 def draw_dendrogram(merges: NDArray[Any], clusters: int, path: Path, heading: str = "") -> None:
     """Draws the tree of a role's clusters as a PNG, whole or not at all; a line shows into how many it was cut.
 
-    The merges are those of average linkage, in the form of scipy, ``(L - 1, 4)``, of L leaves, at least 2; their last
-    column does not matter.
+    The merges of at least 2 leaves are in the form of scipy, ``(L - 1, 4)``; their last column does not matter.
     """
     from scipy.cluster import hierarchy
 

@@ -37,8 +37,7 @@ def write_flow_files(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[Pa
 
     ``graph.json`` has all states and transitions with counts, and the weights of those that are shown;
     ``graph.graphml``, ``graph.dot`` and ``graph.mmd`` have what is shown. ``clusters-ROLE.csv`` has a row for each
-    cluster; its texts are one line each, and one that a spreadsheet would take for a formula has an apostrophe before
-    it.
+    cluster; its texts are one line each, with an apostrophe before what a spreadsheet would take for a formula.
     """
     texts = {
         "graph.json": json.dumps(_record(flow, graph), indent=1, ensure_ascii=False) + "\n",

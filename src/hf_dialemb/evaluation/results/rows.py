@@ -167,8 +167,7 @@ def data_hashes(results: Results) -> Iterator[tuple[str, str]]:
 def describe_run(command: str, config: Mapping[str, Any], seeds: Sequence[int], started: float) -> dict[str, Any]:
     """Describes the present run for its results file, which began when ``time.perf_counter()`` returned ``started``.
 
-    Beside the arguments: versions of packages, the commit of this package's sources (None outside a checkout), hardware
-    and seconds.
+    It adds versions of packages, the commit of this package's sources (None outside a checkout), hardware and seconds.
     """
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
