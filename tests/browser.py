@@ -10,14 +10,6 @@ from typing import Any
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 
-_FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--hide-scrollbars",
-)
 SIDES = "(({left, right, top, bottom}) => [left, right, top, bottom])(one.getBoundingClientRect())"  # for `Browser.all`
 _DESCRIPTORS = 'exec "$@" 3<&0 4>&1 </dev/null >/dev/null'  # where the protocol wants its pipes
 
@@ -30,9 +22,10 @@ class Browser:
     """
 
     def __init__(self, profile: Path) -> None:
-        command = [str(BROWSER), *_FLAGS, "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"]
         self._process = subprocess.Popen(
-            ["sh", "-c", _DESCRIPTORS, "sh", *command],
+            ["sh", "-c", _DESCRIPTORS, "sh", str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu",
+             "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars", "--remote-debugging-pipe",
+             f"--user-data-dir={profile}", "about:blank"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         self._count, self._session, self._rest = 0, "", b""
@@ -51,7 +44,6 @@ class Browser:
         self._process.communicate()
 
     def send(self, method: str, **parameters: object) -> dict[str, Any]:
-        """Sends a command and waits for its answer."""
         assert self._process.stdin is not None
         self._count += 1
         message = {"id": self._count, "method": method, "params": parameters}
@@ -89,29 +81,24 @@ class Browser:
         )
 
     def open(self, address: str) -> None:
-        """Goes to an address."""
         self.send("Page.navigate", url=address)
 
     def size(self, width: int, height: int) -> None:
-        """Gives the page a size in pixels."""
         pixels = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self.send("Emulation.setDeviceMetricsOverride", **pixels)
 
     def choose_file(self, selector: str, path: Path) -> None:
-        """Puts a file into an input."""
         root = self.send("DOM.getDocument")["root"]["nodeId"]
         node = self.send("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
         self.send("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
 
     def press(self, *keys: str) -> None:
-        """Presses keys, one after another."""
         for key in keys:
             text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
             self.send("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
             self.send("Input.dispatchKeyEvent", type="keyUp", key=key)
 
     def mouse(self, kind: str, x: float, y: float, **more: object) -> None:
-        """Has the mouse do something at a place."""
         self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 
     def click(self, selector: str) -> None:

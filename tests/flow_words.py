@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hf_dialemb.flow.flow import grouped, read_utterances
+from hf_dialemb.flow.flow import EXAMPLES, Cluster, Flow, numbered, read_utterances, restricted_to
 from hf_dialemb.flow.graph import transition_graph
 from hf_dialemb.models.dialogue import Dialogue, Turn
 
@@ -15,11 +15,29 @@ ORDER = {
 }
 
 
+def grouped(title, utterances, names):
+    """Builds a flow from the role and the name of the group that each utterance is in."""
+    ids, labels = numbered(list(names))
+    texts = np.array(utterances.texts, dtype=object)
+    clusters = []
+    for number, ((role, group), (name, size)) in enumerate(ids.items()):
+        examples = tuple(dict.fromkeys(texts[labels == number]))[:EXAMPLES]
+        clusters.append(Cluster(name, role, group, size, examples=examples))
+    return Flow(title, utterances, labels, tuple(clusters))
+
+
 def flow_of_turns(dialogues, title="A flow"):
     """Builds a flow of dialogues that are lists of (role, name of state, text)."""
     said = [Dialogue(tuple(Turn(role, text) for role, _, text in turns), id=name) for name, turns in dialogues.items()]
     names = [(role, name) for turns in dialogues.values() for role, name, _ in turns]
     return grouped(title, read_utterances(said), names)
+
+
+def flow_of_actions(dialogues, title=""):
+    """Builds the flow of what turns are annotated to do, without those of which that is not known."""
+    said = read_utterances(dialogues)
+    known = restricted_to(said, np.flatnonzero([action != "" for action in said.actions]))
+    return grouped(title, known, zip(known.roles, known.actions, strict=True))
 
 
 def role_of(letter):
@@ -86,5 +104,4 @@ def hundred_thousand():
 
 
 def angles(*degrees):
-    """Unit vectors in the plane."""
     return np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], axis=1)

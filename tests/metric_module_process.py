@@ -1,11 +1,10 @@
-"""Uses the Spaces of metrics as a stranger would: `python -I` this file with where they lie, inputs, and a report.
+"""Uses the Spaces of metrics as a stranger would: `python -I` this file with where they lie, and a report.
 
 The package cannot be imported here. What is found is written as JSON, from metric to fact.
 """
 
 import json
 import os
-import pickle
 import re
 import runpy
 import sys
@@ -16,7 +15,7 @@ from types import SimpleNamespace
 import evaluate
 
 sys.modules["hf_dialemb"] = None  # hides the package, installed or not
-FOLDERS, INPUTS, REPORT = map(Path, sys.argv[1:])
+FOLDERS, REPORT = map(Path, sys.argv[1:])
 
 
 class RefusedError(Exception):
@@ -64,33 +63,8 @@ def facts(name):
     }
 
 
-def rank(number, inputs):
-    """Adds a half of the inputs as one of two processes; returns what it computes of them."""
-    found = {}
-    for name, (columns, rest) in inputs.items():
-        options = {"num_process": 2, "process_id": number, "experiment_id": name, "timeout": 60}
-        metric = evaluate.load(str(FOLDERS / name), **options)
-        half = slice(None, 4) if number == 0 else slice(4, None)
-        metric.add_batch(**{key: column[half] for key, column in columns.items()})
-        found[name] = metric.compute(**rest)
-    return found
-
-
-def of_two_processes(inputs):
-    other = os.fork()
-    if other == 0:
-        try:
-            os._exit(0 if set(rank(1, inputs).values()) == {None} else 2)
-        finally:
-            os._exit(1)
-    return {"scores": rank(0, inputs), "other": os.waitstatus_to_exitcode(os.waitpid(other, 0)[1])}
-
-
 if __name__ == "__main__":
     os.chdir(FOLDERS)  # README.md loads "./name"
-    report = {
-        "two processes": of_two_processes(pickle.loads(INPUTS.read_bytes())),
-        "facts": {folder.name: facts(folder.name) for folder in FOLDERS.iterdir()},
-    }
+    report = {folder.name: facts(folder.name) for folder in FOLDERS.iterdir()}
     assert [found for name, found in sys.modules.items() if name.split(".")[0] == "hf_dialemb"] == [None]
     REPORT.write_text(json.dumps(report), encoding="utf-8")

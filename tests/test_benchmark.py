@@ -15,6 +15,7 @@ from hf_dialemb import corpora
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import MissingFilesError
 from hf_dialemb.corpora.source import fingerprint
+from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.evaluation import benchmark, evaluate_suite, get_task, read_results, run_benchmark
 from hf_dialemb.evaluation.report import benchmark_pictures
 from hf_dialemb.evaluation.report.pictures import projections
@@ -27,15 +28,11 @@ from hf_dialemb.evaluation.tasks.task import Problem
 from hf_dialemb.models.errors import InputError
 
 FILES = Path(__file__).parent / "corpora_files"
-NOT_READ = {"gsim", "six corpora", "ubuntu"}
-"""What this package has no corpus for: sim_m and sim_r in one, averages, and the Ubuntu corpus of version 2."""
-
-STAND_INS = {
+NOT_READ = {"gsim", "six corpora", "ubuntu"}  # sim_m and sim_r in one, averages, and version 2: no corpora here
+STAND_INS = {  # for corpora that are scarce
     "dial2vec": {"star", "kvret", "dailydialog"}, "dse": {"sgd", "ubuntu_irc", "sim_m"},
     "dialog2flow": {"star", "sgd", "multiwoz"}, "dialogue_cse": {"sgd"}, "mgt": {"sgd", "ubuntu_irc"},
 }  # fmt: skip
-"""What papers do not measure on, in place of corpora that are scarce."""
-
 TASKS = {"intent-fine-tuning": "intent-classification", "domains": "dialogue-retrieval"}
 ROW = row("ours", task="action-similarity", metric="f1", setting="1-shot", std=1.0, n=10)
 QUOTED = replace(ROW, model="DSE", mean=70.0, quoted_from="Paper (A et al., 2022), Table 2, row DSE (ours)")
@@ -71,13 +68,9 @@ def test_a_suite_lists_what_suits_each_other_and_quotes_paper_table_and_row_of_a
     ("suite", "model", "corpus", "metric", "setting", "mean", "where"),
     [
         ("dse", "DSE (BERT-base)", "clinc150", "accuracy", "1-shot", 62.53, "Table 2, 1-shot, row DSE (ours)"),
-        ("dse", "DSE (BERT-base)", "hwu64", "accuracy", "5-shot", 60.87, "Table 2, 5-shot, row DSE (ours)"),
         ("dse", "DSE (BERT-base)", "clinc150", "oos_recall", "1-shot mean-std official", 50.72, "Table 3, m-d, row"),
-        ("dse", "DSE (BERT-base)", "clinc150", "in_accuracy", "1-shot mean official", 41.72, "Table 3, mean, row"),
         ("dse", "DSE (BERT-base)", "amazonqa", "top10", "official", 81.90, "Table 4, row DSE (ours)"),
-        ("dse", "DSE (BERT-base)", "dstc7_ubuntu", "top1", "official", 14.78, "Table 4, row DSE (ours)"),
         ("dse", "DSE (BERT-base)", "dstc2", "macro_f1", "20-shot official", 38.01, "Table 5, row DSE (ours)"),
-        ("dse", "DSE (BERT-base)", "gsim", "micro_f1", "10-shot official", 79.26, "Table 5, row DSE (ours)"),
         ("dse", "DSE (BERT-base)", "snips", "accuracy", "5-shot fine-tuned", 92.56, "Table 7, 5-shot, row DSE (ours)"),
         ("dse", "DSE (RoBERTa-large)", "clinc150", "accuracy", "1-shot", 69.23, "Table 10, 1-shot, row RoBERTa_large"),
         ("dse", "BERT-base", "dialogue_nli", "accuracy", "", 69.40, "section 4.5, row BERT"),
@@ -85,13 +78,10 @@ def test_a_suite_lists_what_suits_each_other_and_quotes_paper_table_and_row_of_a
         ("dialog2flow", "BERT-base", None, "difference", "", -0.039, "row bert-base-uncased"),
         ("dialog2flow", "DSE (BERT-base)", None, "ndcg10", "official", 38.09, "Table 4 in the README"),
         ("dialogue_cse", "DialogueCSE (I2)", "jddc_sts", "spearman", "", 81.22, "Table 2, row DialogueCSE_I2"),
-        ("dialogue_cse", "DialogueCSE (I2)", "ecommerce_retrieval", "mrr", "", 81.20, "Table 2, row DialogueCSE_I2"),
         ("dial2vec", "dial2vec (PLATO)", "sgd", "purity", "", 86.2, "Table 2, domain categorization, row Dial2Vec"),
-        ("dial2vec", "PLATO", "self_dialogue", "spearman", "per-query", 35.1, "Table 2, semantic relatedness, row"),
         ("dial2vec", "Doc2Vec", "metalwoz", "map", "", 15.1, "Table 3, row Doc2Vec"),
         ("dial2vec", "dial2vec (PLATO)", "six corpora", "map", "second speaker", 74.56, "Table 4, p2, row Dial2Vec"),
         ("dial2vec", "dial2vec (PLATO)", "six corpora", "purity", "mean of all tokens", 83.69, "Table 5, average"),
-        ("dialog2flow", "D2F single (BERT-base)", "spokenwoz", "size_difference", "official", 6.86, "Table 6, row"),
         ("dialog2flow", "TOD-BERT", "spokenwoz", "size_difference", "official, train", 85.71, "Table 6, row"),
         ("mgt", "Multi-Granularity (5)", "multiwoz", "hits1", "", 72.18, "Table 2, row Multi-Granularity (5)"),
         ("dialogue_cse", "SiameseBERT (M)", "jddc_retrieval", "map", "", 62.45, "Table 2, row SiameseBERT M"),
@@ -169,12 +159,13 @@ def small(monkeypatch):
         return said(*((f"{corpus} {word} number {n}", word) for word in ("card", "loan") for n in range(12)))
 
     models = {name: Given(hashed) for name in ("one", "two", "tfidf")}
-    problems = [Entry(corpus, "intent-classification") for corpus in ("banking77", "snips", "hwu64")]
+    sizes = {"banking77": None, "snips": 20, "hwu64": None}  # those of a suite's own are no other choices
+    problems = [Entry(corpus, "intent-classification", most) for corpus, most in sizes.items()]
     monkeypatch.setitem(SUITES, "dse", Suite(tuple(problems)))
     monkeypatch.setattr(corpora, "load_dialogues", load)
     monkeypatch.setattr(fingerprint, "data_hash", lambda corpus, data_dir: None)
     monkeypatch.setattr(benchmark, "check_request", lambda *arguments, **settings: None)
-    monkeypatch.setattr(benchmark, "load_encoder", models.__getitem__)
+    monkeypatch.setattr(benchmark, "cached_encoder", lambda model, cache: RememberingEncoder(models[model]))
     monkeypatch.setattr(benchmark, "fingerprint", lambda model: f"weights of {model}")
     return models
 
@@ -198,7 +189,10 @@ def test_a_run_that_was_stopped_goes_on_and_other_weights_are_measured_anew(smal
     assert (len(small["one"].calls), len(small["two"].calls)) == (2, 1 + 2)
     config = results.run["config"]
     assert config["left_out"] == ["hwu64 (intent-classification)"]
-    assert [problem["corpus"] for problem in config["problems"]] == ["banking77", "snips"]
+    assert [(problem["corpus"], problem["limit"]) for problem in config["problems"]] == [
+        ("banking77", None),
+        ("snips", 20),
+    ]
     tasks = ("intent-classification", "encoding")
     measured = {(row.model, row.corpus, row.task) for row in results.results if row.quoted_from is None}
     assert measured == set(product(("one", "two"), ("banking77", "snips"), tasks))
@@ -208,21 +202,6 @@ def test_a_run_that_was_stopped_goes_on_and_other_weights_are_measured_anew(smal
     assert output.with_suffix(".md").read_text() == table
     assert "| Setting | one | two | paper: DSE (BERT-base) |" in table
     assert "| 43.12 |" in table  # banking77, 1-shot
-
-
-def test_tasks_with_sizes_of_their_own_are_not_other_choices(small, tmp_path, monkeypatch):
-    load = benchmark.load_suite
-
-    def sized(*given):
-        problems, left_out = load(*given)
-        place, problem = next(iter(problems.items()))
-        return {**problems, place: replace(problem, config={**problem.config, "limit": 20})}, left_out
-
-    monkeypatch.setattr(benchmark, "load_suite", sized)
-    first = run(tmp_path / "dse.json", "one")
-    assert len({problem.get("limit") for problem in first.run["config"]["problems"]}) == 2
-    assert run(tmp_path / "dse.json", "one").results == first.results
-    assert len(small["one"].calls) == 2
 
 
 @pytest.mark.parametrize(
@@ -311,30 +290,20 @@ def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(data_dir, tmp_p
     assert page.count("data:image/png;base64") >= 5
     assert "quoted" in page
     figures = read_results(output / "dialog2flow.json").results
-    vectors = {path: path.stat().st_mtime_ns for path in output.rglob("*.safetensors")}
-    assert vectors
+    assert any(output.rglob("*.safetensors"))
     assert main(words) == 0
-    assert {path: path.stat().st_mtime_ns for path in output.rglob("*.safetensors")} == vectors
     assert read_results(output / "dialog2flow.json").results == figures
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_wrong_benchmarks_are_refused_before_any_work(tmp_path, refused):
+    for words, message in (
         ("dsee", "Unknown suite 'dsee'. Did you mean 'dse'?"),
         ("dse --model tfidf tfidf", "got 'tfidf' more than once"),
         ("dse --seeds 0", "seeds: got none"),
-        ("dse --limit 1", "limit: got 1"),
-    ],
-)
-def test_wrong_benchmarks_are_refused_before_any_work(words, message, tmp_path, capsys):
-    command = ["benchmark", "--output", str(tmp_path / "out"), "--model", "tfidf", "--suite", *words.split()]
-    assert main(command) == 2
-    assert message in capsys.readouterr().err
+    ):
+        command = ("benchmark", "--output", tmp_path / "out", "--model", "tfidf", "--suite", *words.split())
+        assert message in refused(*command)
     assert not (tmp_path / "out").exists()
-
-
-def test_no_corpus_and_another_file_are_refused(tmp_path):
     none = r"got none of its corpora \(dialog2flow_evaluation \(action-similarity\), star"
     with pytest.raises(InputError, match=none):
         evaluate_suite("dialog2flow", ["tfidf"], tmp_path)

@@ -5,11 +5,12 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import astuple, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from made_up_results import RUN, row
+from talks import dialogue
 
 from hf_dialemb import corpora
 from hf_dialemb.corpora.source import fingerprint
@@ -24,7 +25,6 @@ from hf_dialemb.evaluation.tasks.domains import pair_scores
 from hf_dialemb.metrics.alignment_uniformity.functional import alignment_uniformity
 from hf_dialemb.metrics.purity.functional import cluster_purity
 from hf_dialemb.metrics.semantic_relatedness.functional import pair_relatedness
-from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.runs.files import write_atomically
 
@@ -32,16 +32,15 @@ ROW = row()
 SHAPE = {"task": "alignment-uniformity", "metric": "uniformity"}
 
 
-def dialogue(domains, *words):
-    return Dialogue.from_messages([{"role": "user", "content": word} for word in words], domains=domains.split())
-
-
 @pytest.fixture
 def small_corpus(monkeypatch):
     """Three domains whose dialogues share words, and one dialogue of two domains that must not be used."""
-    places = [(domain, index) for domain in ("hotel", "taxi", "train") for index in range(4)]
-    loaded = [dialogue(domain, f"i need a {domain}", f"which {domain}", f"number {n}") for domain, n in places]
-    loaded.append(dialogue("hotel taxi", "hotel taxi"))
+    loaded = [
+        dialogue(f"i need a {domain}", f"which {domain}", f"number {n}", domains=(domain,))
+        for domain in ("hotel", "taxi", "train")
+        for n in range(4)
+    ]
+    loaded.append(dialogue("hotel taxi", domains=("hotel", "taxi")))
     monkeypatch.setattr(corpora, "load_dialogues", lambda *_: loaded)
     monkeypatch.setattr(fingerprint, "data_hash", lambda corpus, data_dir: None)
 
@@ -74,9 +73,8 @@ def test_every_figure_stands_under_its_own_name_in_percent_and_what_is_left_out_
 def test_results_survive_a_round_trip_and_tell_how_they_were_measured(tmp_path):
     run = describe_run("dialemb evaluate", {"limit": None}, range(2), time.perf_counter() - 5)
     assert set(run) == {"command", "config", "seeds", "versions", "commit", "hardware", "seconds"}
-    assert (run["seeds"], run["versions"]["numpy"]) == ([0, 1], np.__version__)
+    assert (run["seeds"], run["versions"]["numpy"], bool(run["hardware"])) == ([0, 1], np.__version__, True)
     assert 5 <= run["seconds"] < 60
-    assert run["hardware"]
     assert run["commit"] is None or len(run["commit"]) == 40
     more = {"std": 0.5, "n": 2, "quoted_from": "paper, Table 2", "interval": (49.0, 51.5), "learnt": True}
     results = Results(run, (ROW, replace(ROW, model="dial2vec", **more)))
@@ -104,7 +102,6 @@ def test_results_survive_a_round_trip_and_tell_how_they_were_measured(tmp_path):
         ({"mean": float("nan")}, "field mean: got nan"),
         ({"std": True}, "field std: got True"),
         ({"n": 1.5}, "field n: got 1.5"),
-        ({"model": None}, "field model: got None"),
         ({"quoted_from": 3}, "field quoted_from: got 3"),
         ({"learnt": "yes"}, "field learnt: got 'yes', expected true or false"),
         ({"extra": 1}, "expected exactly the fields model, corpus"),
@@ -164,41 +161,15 @@ def test_table_has_one_row_per_model_and_bold_bests_and_each_corpus_its_own():
     assert markdown_table([]) == ""
 
 
-@pytest.mark.slow
-def test_evaluate_models_writes_results_table_and_picture(small_corpus, tmp_path, capsys):
-    output, plot = tmp_path / "out" / "results.json", tmp_path / "out" / "map.png"
-    again, results = (measured(output=output, plot=plot) for _ in range(2))
-    assert again.results[:-1] == results.results[:-1]  # all but the seconds
-    assert read_results(output) == results
-    assert output.with_suffix(".md").read_text() == markdown_table(results.results)
-    assert plot.read_bytes().startswith(b"\x89PNG")
-    found = {(row.task, row.metric): row.mean for row in results.results}
-    assert found["domain-categorization", "purity"] == found["dialogue-retrieval", "map"] == 100.0
-    assert found["encoding", "seconds"] >= 0
-    assert {row[:3] for row in map(astuple, results.results)} == {("tfidf", "small", "test")}
-    config = results.run["config"]
-    assert (config["dialogues"], config["labels"], config["labels_of_one_dialogue"]) == (12, 3, 0)
-    assert capsys.readouterr().out == ""
-
-
 def test_a_limit_is_a_sample_and_not_the_first_and_a_missing_matplotlib_is_told(small_corpus, tmp_path, monkeypatch):
-    config = measured(limit=6).run["config"]
-    assert config["dialogues"] == 6
-    assert config["labels"] > 1
+    whole, limited = measured(), measured(limit=6).run["config"]
+    assert (limited["dialogues"], limited["labels"] > 1) == (6, True)
+    assert (whole.run["config"]["dialogues"], whole.run["config"]["labels_of_one_dialogue"]) == (12, 0)
+    found = {(row.task, row.metric): row.mean for row in whole.results}
+    assert found["domain-categorization", "purity"] == found["dialogue-retrieval", "map"] == 100.0
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InputError, match=r'pip install "hf-dialemb\[plot\]"'):
         measured(plot=tmp_path / "map.png")
-
-
-def test_a_file_in_a_folder_has_one_name_in_all_tasks(tmp_path):
-    path = tmp_path / "sub" / "mine.csv"
-    path.parent.mkdir()
-    lines = [f"{domain}{n},user,{domain} {n},{domain}" for domain in ("hotel", "taxi") for n in range(12)]
-    pairs = [f"{line}\n{line.replace(',user,', ',assistant,yes ')}" for line in lines]
-    path.write_text("\n".join(["id,role,text,domain", *pairs]))
-    tasks = ["domains", "next-utterance-retrieval"]
-    results = evaluate_models(["tfidf"], str(path), None, "test", tasks=tasks, seeds=[0])
-    assert {row.corpus for row in results.results} == {"mine.csv"}
 
 
 def test_the_caption_of_a_picture_is_of_what_it_shows():
@@ -207,18 +178,16 @@ def test_the_caption_of_a_picture_is_of_what_it_shows():
     assert _caption([*rows, row("tfidf", task="semantic-retrieval")], "tfidf") == "purity 95.0, MAP 90.0"
 
 
-@pytest.mark.parametrize(
-    ("domains", "words"),
-    [
+def test_too_few_labels_are_refused(monkeypatch):
+    for domains, words in (
         ([], "no dialogue of it has exactly one domain label"),
         (["hotel", "hotel"], "2 dialogues with 1 distinct labels"),
         (["hotel", "taxi"], "2 dialogues with 2 distinct labels"),
-    ],
-)
-def test_too_few_labels_are_refused(monkeypatch, domains, words):
-    monkeypatch.setattr(corpora, "load_dialogues", lambda *_: [dialogue(domain, "a") for domain in domains])
-    with pytest.raises(InputError, match=words):
-        measured()
+    ):
+        given = [dialogue("a", domains=(domain,)) for domain in domains]
+        monkeypatch.setattr(corpora, "load_dialogues", lambda *_, given=given: given)
+        with pytest.raises(InputError, match=words):
+            measured()
 
 
 @pytest.mark.parametrize(
@@ -254,9 +223,7 @@ def test_importing_evaluation_is_light():
     ("settings", "expected"),
     [
         ({"corpus": "sgd"}, {("sgd", "train")}),
-        ({"corpus": "sgd", "train_split": "dev"}, {("sgd", "dev")}),
         ({"corpus": ["sgd/train", "multiwoz/dev"]}, {("sgd", "train"), ("multiwoz", "dev")}),
-        ({"corpus": ["star/all"]}, {("star", "train"), ("star", "dev"), ("star", "test")}),
         ({"corpus": ["star/all"], "exclude": ["star/test", "sgd/test"]}, {("star", "train"), ("star", "dev")}),
         ({"corpus": ["star/all"], "exclude": ["star/all"]}, set()),
         ({"corpus": ["calls.jsonl", "org/calls"], "exclude": ["none"]}, {("calls.jsonl", ""), ("org/calls", "train")}),
@@ -315,15 +282,13 @@ def test_tables_mark_what_was_learnt_and_make_the_best_of_the_others_bold(tmp_pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("corpus", "learnt"), [("sample/train", False), ("sample/all", True)])
-def test_evaluation_marks_the_model_that_learnt_from_the_corpus_and_no_other(tiny_checkpoint, tmp_path, corpus, learnt):
+def test_evaluation_marks_the_model_that_learnt_from_the_corpus_and_no_other(tiny_checkpoint, tmp_path):
     model = shutil.copytree(tiny_checkpoint, tmp_path / "run")
-    learning_from(model, corpus)
-    results = evaluate_models([str(model), "tfidf"], "sample", None, "test", tasks=["domains"], seeds=[0])
-    marks = {(row.model, row.metric): row.learnt for row in results.results}
-    assert marks[str(model), "map"] is learnt
-    assert not marks["tfidf", "map"]
-    assert not marks[str(model), "seconds"]
+    for corpus, learnt in (("sample/train", False), ("sample/all", True)):
+        learning_from(model, corpus)
+        results = evaluate_models([str(model), "tfidf"], "sample", None, "test", tasks=["domains"], seeds=[0])
+        marks = {(row.model, row.metric): row.learnt for row in results.results}
+        assert (marks[str(model), "map"], marks["tfidf", "map"], marks[str(model), "seconds"]) == (learnt, False, False)
 
 
 def test_a_suite_marks_what_an_earlier_version_measured_without_marks(tiny_checkpoint, tmp_path, monkeypatch):

@@ -1,7 +1,6 @@
 """Names of clusters: the utterance in the middle, typical phrases, and names from language models."""
 
 import json
-import logging
 import os
 import shutil
 from dataclasses import replace
@@ -15,15 +14,7 @@ from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 from hf_dialemb.flow import naming_by_model as language_model
 from hf_dialemb.flow.flow import Cluster, Utterances
-from hf_dialemb.flow.naming import (
-    LONGEST_TEXT,
-    centroids,
-    merged_names,
-    named,
-    phrase_names,
-    typical_phrases,
-    with_names,
-)
+from hf_dialemb.flow.naming import LONGEST_TEXT, merged_names, named, phrase_names, typical_phrases, with_names
 from hf_dialemb.flow.naming_by_model import LONGEST_NAME, clean_name, find_writer, named_by_model, prompt_for
 from hf_dialemb.models.errors import InputError
 
@@ -61,18 +52,10 @@ def test_clusters_are_numbered_by_role_and_falling_size_with_examples_by_nearnes
     assert flow.clusters[1].examples == ("a train to Ely", "one train to Ely", "a train to Ely please")
     assert flow.clusters[0].examples == ("at nine", "at ten")
     assert flow.clusters[2].examples == ("thanks",)
-
-
-def test_ties_go_by_frequency_and_by_what_occurs_first():
+    # Ties go by frequency, and by what occurs first.
     found = named("", said("alpha", "beta", "beta", "gamma"), np.ones((4, 3)), {"user": np.zeros(4)})
     assert found.clusters[0].examples == ("beta", "alpha", "gamma")
     assert names(named("", said("late", "early"), np.eye(2), {"user": np.array([9, 3])})) == ["late", "early"]
-
-
-def test_a_centroid_is_the_middle_of_unit_vectors():
-    vectors = angles(0, 90, 180) * [[5], [0.1], [3]]
-    np.testing.assert_allclose(centroids(vectors, np.array([0, 0, 1])), angles(45, 180), atol=1e-6)
-    np.testing.assert_array_equal(centroids(np.zeros((1, 2)), np.array([0])), [[0, 0]])
 
 
 def test_phrases_say_what_is_typical_and_are_neither_repeated_nor_empty():
@@ -84,9 +67,8 @@ def test_phrases_say_what_is_typical_and_are_neither_repeated_nor_empty():
         ]
     )
     assert (taxi[0], time[0], thanks[0]) == ("taxi", "what time", "thank")
-    assert not any(phrase.split()[0] in {"a", "the", "to"} for phrase in (*taxi, *time, *thanks))
-    assert "taxi please" not in taxi
-    assert all(1 <= len(phrase.split()) <= 3 for phrase in (*taxi, *time, *thanks))
+    for words in map(str.split, (*taxi, *time, *thanks)):
+        assert (1 <= len(words) <= 3, words[0] in {"a", "the", "to"}) == (True, False)
     found = typical_phrases([["live music tonight", "some live music", "no live music"], ["phone number"] * 3])
     assert found == [("live music",), ("phone number",)]
     rare, frequent = ["red wine"] * 2 + ["white beer"] * 9, ["bread"] * 5
@@ -105,11 +87,7 @@ def test_clusters_of_one_name_and_role_become_one(flow):
     assert merged.clusters[2].examples == ("thanks", "bye")
     np.testing.assert_array_equal(merged.labels, [1, 0, 2, 1, 1, 0, 2, 2])
     assert merged_names(with_names(flow, [""] * 4)).clusters == flow.clusters
-    merged = merged_names(with_names(flow, ["", "x", "y", "y"]))  # sorted anew
-    assert [(cluster.id, cluster.name, cluster.size) for cluster in merged.clusters[1:]] == [
-        ("user-1", "x", 3), ("user-2", "y", 3),
-    ]  # fmt: skip
-    assert sizes(merged_names(with_names(flow, ["", "x", "y", "x"]))) == [("x", 4), ("y", 2)]
+    assert sizes(merged_names(with_names(flow, ["", "x", "y", "y"]))) == [("x", 3), ("y", 3)]  # sorted anew
 
 
 def test_clusters_are_named_for_their_first_three_phrases(flow):
@@ -129,12 +107,11 @@ def test_clusters_are_named_for_their_first_three_phrases(flow):
     ("text", "name"),
     [
         ("a" * LONGEST_TEXT, "a" * LONGEST_TEXT),
-        ("a" * 400_000, "a" * (LONGEST_TEXT - 1) + "…"),
         ("word " * 1000, "word " * 59 + "word…"),
         ("ab " * 10_000, "ab " * 99 + "ab…"),
         ("so " + "a" * 1000, "so " + "a" * (LONGEST_TEXT - 4) + "…"),
     ],
-    ids=["just", "one word", "words", "short words", "last word"],
+    ids=["just", "words", "short words", "last word"],
 )
 def test_a_long_utterance_is_cut_in_names_and_examples(text, name):
     flow = named("", said(text, f"{text} and more"), np.ones((2, 2)), {"user": np.zeros(2)})
@@ -143,9 +120,6 @@ def test_a_long_utterance_is_cut_in_names_and_examples(text, name):
     assert len(set(cluster.examples)) == len(cluster.examples) <= 2
     assert max(map(len, (*cluster.examples, *cluster.phrases))) <= LONGEST_TEXT
     assert flow.utterances.texts[0] == text
-
-
-# by a language model
 
 
 def test_utterances_cannot_break_out_of_the_prompt():
@@ -170,11 +144,8 @@ def test_utterances_cannot_break_out_of_the_prompt():
         ("**Canonical form:** `inform time`", "inform time"),
         ("The canonical form is: say goodbye", "say goodbye"),
         ("<think>they ask\nfor it</think>\nask for it", "ask for it"),
-        ("<think>they ask and ask", ""),
         ("- tell \x1b[31m\u202e the   time", "tell [31m the time"),
-        ("<script>alert(1)</script>", "<script>alert(1)</script>"),
         ("...\n***\n", ""),
-        ("", ""),
         ("word " * 30, "word word word word word word word word word word word word"),
         ("a" * 100, "a" * LONGEST_NAME),
         ("日本語の名前", "日本語の名前"),
@@ -208,8 +179,7 @@ def test_clusters_that_an_endpoint_names_alike_are_merged_and_others_keep_their_
     assert sizes(found, "agent") + sizes(found) == [("greet", 2), ("ask", 3), ("End", 3)]
     refusal = {"error": {"message": f"{KEY} is too long"}}
     server.answers = [(200, says("")), (400, refusal), (200, {"choices": []})]
-    with caplog.at_level(logging.WARNING):
-        found = named_by_model(flow, "api:small", tmp_path / "kept")
+    found = named_by_model(flow, "api:small", tmp_path / "kept")
     assert names(found) == ["at nine", "a train to Ely", "thanks", "name 8"]
     assert len(caplog.records) == 1
     assert "3 of 4 clusters are named for the utterance in their middle: model 'api:small': got no" in caplog.text
@@ -219,8 +189,7 @@ def test_clusters_that_an_endpoint_names_alike_are_merged_and_others_keep_their_
 
 def test_a_server_that_refuses_is_not_asked_for_ever(server, flow, tmp_path, caplog):
     server.answers = [(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}})] * 9
-    with caplog.at_level(logging.WARNING):
-        assert named_by_model(flow, "api:small", tmp_path).clusters == flow.clusters
+    assert named_by_model(flow, "api:small", tmp_path).clusters == flow.clusters
     assert len(server.requests) == 3
     assert "4 of 4 clusters" in caplog.text
     assert "the key was refused (status 401); set OPENAI_API_KEY" in caplog.text
@@ -255,11 +224,10 @@ def tiny_writer(tiny_bert, tmp_path_factory):
 
 
 def test_a_model_on_this_machine_names_clusters(tiny_writer, flow, tmp_path, monkeypatch):
-    writer = find_writer(str(tiny_writer))
-    answer = writer(prompt_for(flow.clusters[0]))
-    assert answer
-    assert writer(prompt_for(flow.clusters[0])) == answer
-    assert prompt_for(flow.clusters[0])[:20] not in answer
+    writer, prompt = find_writer(str(tiny_writer)), prompt_for(flow.clusters[0])
+    answer = writer(prompt)
+    assert answer == writer(prompt) != ""
+    assert prompt[:20] not in answer
     named_by_model(flow, str(tiny_writer), tmp_path)
     assert list(tmp_path.iterdir())
     monkeypatch.setattr(language_model, "find_writer", lambda spec: writer)
@@ -269,10 +237,9 @@ def test_a_model_on_this_machine_names_clusters(tiny_writer, flow, tmp_path, mon
 
 def test_a_model_is_asked_again_when_its_files_change_but_not_when_it_moves(tiny_writer, tmp_path):
     moved = shutil.copytree(tiny_writer, tmp_path / "moved")
+    (moved / "README.md").write_text("a note", encoding="utf-8")
     identity = find_writer(str(moved)).identity
     assert identity == find_writer(str(tiny_writer)).identity
-    (moved / "README.md").write_text("a note", encoding="utf-8")
-    assert find_writer(str(moved)).identity == identity
     weights = moved / "model.safetensors"
     content, status = bytearray(weights.read_bytes()), weights.stat()
     content[-1] ^= 1

@@ -6,21 +6,20 @@ import re
 import numpy as np
 import pytest
 from browser import BROWSER, SIDES, Browser
-from flow_words import ASK, BYE, HELLO, ORDER, flow_of_turns, hundred_thousand, random_flow
+from flow_words import ASK, BYE, HELLO, ORDER, flow_of_actions, flow_of_turns, hundred_thousand, random_flow
 
 from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.flow.clustering import Choice
 from hf_dialemb.flow.comparison import Comparison, compared, graph_of
-from hf_dialemb.flow.flow import flow_of_actions, read_utterances
 from hf_dialemb.flow.graph import END, START
 from hf_dialemb.flow.page.insights import insights
 from hf_dialemb.flow.page.page import Row, Section, write_page
 from hf_dialemb.flow.paths import widest_path
-from hf_dialemb.flow.pruning import PROGRAM, Pruning, pruned
+from hf_dialemb.flow.pruning import Pruning, pruned
 
 SETTINGS = [
-    Pruning(), PROGRAM, Pruning(0, 0), Pruning(0.2, 0.3, "prob-out"), Pruning(0.05, 0.05, "max"), Pruning(0.6, 0.9),
-    Pruning(0.98, 1.0, "prob-out"),
+    Pruning(), Pruning(0.023, 0.2), Pruning(0, 0), Pruning(0.2, 0.3, "prob-out"), Pruning(0.05, 0.05, "max"),
+    Pruning(0.6, 0.9), Pruning(0.98, 1.0, "prob-out"),
 ]  # fmt: skip
 HOSTILE = [
     "</script><script>hacked = 1</script>", '<img src=x onerror="hacked = 1">', "]]> {{ 7 * 7 }} {% raw %}",
@@ -40,8 +39,6 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, tmp_path):
-    """Writes a page and opens it."""
-
     def of(flow, *words, fragment="", **more):
         write_page(flow, tmp_path / "index.html", *words, **more)
         browser.open("about:blank")
@@ -58,7 +55,6 @@ def search_for(page, text, found):
 
 
 def panel(page, **view):
-    """What the panel says, of what it is to show."""
     if view:
         page.run(f"page.show({json.dumps(view)})")
     return " ".join(page.run("document.getElementById('panel').innerText").split())
@@ -86,7 +82,7 @@ def test_the_page_prunes_and_finds_the_main_path_as_the_package_does(opened, see
 
 def test_a_real_domain_is_pruned_and_walked_through(opened, data_dir):
     dialogues = [one for one in load_dialogues("sgd", data_dir, "test") if one.domains == ("Hotels_2",)]
-    flow = flow_of_actions(read_utterances(dialogues), "Hotels")
+    flow = flow_of_actions(dialogues, "Hotels")
     page = opened(flow)
     check_pruning(page, flow)
     first, second, *_ = (turn.content for turn in dialogues[0].turns)
@@ -193,9 +189,8 @@ def test_the_page_is_dark_or_light(opened):
     assert page.run(ground) == dark
     page.click("#theme")
     page.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-    assert page.run(ground) == light
-    page.run("delete document.documentElement.dataset.theme")
-    assert page.run(ground) == dark
+    grounds = page.run(ground), page.run("delete document.documentElement.dataset.theme") and page.run(ground)
+    assert grounds == (light, dark)
     page.send("Emulation.setEmulatedMedia", features=[])
 
 
@@ -343,8 +338,10 @@ def test_insights_lead_to_states_and_dialogues(opened):
     assert page.all("#panel summary") == ["Unusual dialogues 1", "How to read the map ", "Keys "]
 
 
-def test_a_page_of_a_hundred_thousand_utterances_opens_and_answers(opened):
+def test_a_page_of_a_hundred_thousand_utterances_is_small_opens_and_answers(opened, tmp_path):
     page = opened(hundred_thousand())
+    assert (tmp_path / "index.html").stat().st_size < 12_000_000
+    assert page.run("[page.flow.counts.utterances, page.flow.dialogues.length]") == [100_000, 2_000]
     page.run("presets.lastChild.click()")
     page.until("document.querySelectorAll('.node.state').length === 100")
     search_for(page, "d19990", "> 0")

@@ -151,12 +151,9 @@ def test_ready_vectors_need_no_encoder(calls, tmp_path, made, refused):
         (npy(vectors * 1e200), "beyond float32"),
         (npy(vectors, np.savez), "got several arrays"),
         (b"no array", "got no array"),
-        (b"", "got no array"),
     ):
         file.write_bytes(wrong)
         assert sentence in refused("flow", *words)
-    file.unlink()
-    assert "got no such file" in refused("flow", *words)
     assert "got a folder" in refused("flow", calls, "--vectors", tmp_path, "--output", tmp_path / "other")
 
 
@@ -164,14 +161,13 @@ def test_ready_vectors_need_no_encoder(calls, tmp_path, made, refused):
     ("words", "said"),
     [
         ([], "input: got 0, expected one folder, file or corpus"),
-        (["{calls}", "--input", "{calls}"], "input: got 2"),
         (["{empty}"], "empty"),
         (["{calls}", "--domain", "taxi"], "got 'taxi', expected one that dialogues have for themselves: none"),
         (["{calls}", "--clusters", "many"], "--clusters: got 'many', expected a number, or one for each role once"),
+        (["{calls}", "--clusters", "user=3,user=4"], "expected a number, or one for each role once"),
         (["{calls}", "--clusters", "caller=3"], "--clusters: got role 'caller', expected one of assistant, user"),
         (["{calls}", "--clusters", "9999"], "--clusters: got 9999, expected at most"),
         (["{calls}", "--threshold", "0"], "--threshold: got 0.0, expected a distance above 0"),
-        (["{calls}", "--clusters", "user=3,user=4"], "expected a number, or one for each role once"),
         (["{calls}", "--clusters", "3", "--threshold", "user=1"], "role user: got --clusters and --threshold"),
         (["{calls}", "--nodes", "1"], "--nodes: got 1.0, expected a share from 0 to less than 1"),
         (["{calls}", "--seed", "-1"], "--seed: got -1, expected 0 or more"),
@@ -230,12 +226,11 @@ def test_what_is_said_cannot_command_the_terminal(model, tmp_path, capsys):
     "lines",
     [
         ["Customer: hello"],
-        ["Customer: hello", "Agent: hello"],
         ["Customer: yes"] * 7,
         ["Customer: <script>alert(1)</script>", 'Agent: "]; graph TD'] * 2,
         [f"{('Customer', 'Agent')[turn % 2]}: {'abcdefgh'[turn * turn % 7]}" for turn in range(10_000)] + ["Agent: i"],
     ],
-    ids=["one", "two", "same", "odd", "ten thousand"],
+    ids=["one", "same", "odd", "ten thousand"],
 )
 def test_small_odd_and_very_long_input_gives_a_page(model, tmp_path, lines, capsys):
     (tmp_path / "one.txt").write_text("\n".join(lines))
@@ -249,9 +244,8 @@ def test_next_says_where_a_dialogue_is_and_refuses_what_cannot_be_assigned(made,
     lines, output = (made / "calls" / "call-00.txt").read_text().splitlines(), tmp_path / "next.jsonl"
     (tmp_path / "part.txt").write_text("\n".join(lines[:3]))
     run("next", "--flow", made / "flow", "--input", tmp_path / "part.txt", "--top", "1000", "--output", output)
-    record, stored = json.loads(output.read_text()), read_flow(made / "flow").flow
+    record = json.loads(output.read_text())
     assert (record["id"], len(record["states"])) == ("part", 3)
-    assert record["states"][0].startswith(stored.clusters[stored.labels[0]].id.split("-")[0])
     assert sum(each["probability"] for each in record["next"]) == pytest.approx(1)
     assert capsys.readouterr().out.startswith(f"part: at {record['states'][-1]}, ")
     (tmp_path / "note.txt").write_text("Customer: a\nAgent: b\nBoss: c")
@@ -286,8 +280,7 @@ def test_dialogues_are_compared_with_a_flow_or_the_rest_of_it(made, model, tmp_p
     for path in sorted(again.iterdir()):  # the same under other names
         path.rename(again / f"new-{path.name}")
     assert "None of" in compare(again)
-    with (output / "transitions.csv").open() as stream:
-        rows = list(csv.DictReader(stream))
+    rows = list(csv.DictReader((output / "transitions.csv").read_text().splitlines()))
     assert len(rows) > 20
     assert all(row["times in calls"] == row["times in again"] for row in rows)
     transcripts(tmp_path / "all" / "before", sample_dialogues[:8])
@@ -309,7 +302,7 @@ def annotated(path, count):
     return path
 
 
-def test_measure_prints_the_layout_of_the_papers_table(tmp_path, capsys, tiny_bert, refused):
+def test_measure_prints_the_layout_of_the_papers_table(tmp_path, capsys, tiny_bert):
     words = ["measure", "--model", "tfidf", tiny_bert, "--corpus", annotated(tmp_path / "own.jsonl", 120)]
     run(*words, "--output", tmp_path / "flow.json", "--cache", tmp_path / "cache")
     printed = capsys.readouterr().out
@@ -318,7 +311,3 @@ def test_measure_prints_the_layout_of_the_papers_table(tmp_path, capsys, tiny_be
     assert printed.count("| Model |") == 6
     assert printed.count("| after the annotated actions themselves |") == 1
     assert any((tmp_path / "cache").rglob("*.safetensors"))
-    few = annotated(tmp_path / "few.jsonl", 60)
-    assert "expected at least 50 of that domain alone" in refused(
-        "flow", "measure", "--model", "tfidf", "--corpus", few
-    )

@@ -1,8 +1,10 @@
-"""Metrics against scikit-learn, SciPy, brute force and closed forms."""
+"""Metrics against scikit-learn, SciPy, brute force and closed forms; what is odd, and what is refused."""
+
+import tracemalloc
 
 import numpy as np
 import pytest
-from metric_vectors import clouds, corners
+from metric_vectors import clouds, copies, corners
 from scipy.stats import spearmanr
 from sklearn import metrics as sklearn_metrics
 from sklearn.metrics.pairwise import cosine_similarity
@@ -11,13 +13,16 @@ from sklearn.preprocessing import normalize
 from hf_dialemb.metrics.alignment_uniformity.functional import alignment, alignment_uniformity, uniformity
 from hf_dialemb.metrics.anisotropy.functional import anisotropy, mean_cosine
 from hf_dialemb.metrics.dialogue_retrieval.functional import retrieval_scores
+from hf_dialemb.metrics.graph_size_difference.functional import graph_size_difference
 from hf_dialemb.metrics.ndcg.functional import ndcg, official_ndcg
+from hf_dialemb.metrics.next_utterance.functional import next_utterance_scores
 from hf_dialemb.metrics.out_of_scope import functional as detection
 from hf_dialemb.metrics.prototype_classification.functional import prototype_classification
 from hf_dialemb.metrics.purity import functional as clusters
-from hf_dialemb.metrics.ranking.functional import ranking_scores
+from hf_dialemb.metrics.ranking.functional import mean_ranking_scores, ranking_scores
 from hf_dialemb.metrics.response_selection.functional import KS, selection_scores
 from hf_dialemb.metrics.semantic_relatedness import functional as relatedness
+from hf_dialemb.metrics.specification import FOLDER
 
 
 def others(vectors, labels):
@@ -30,21 +35,11 @@ def others(vectors, labels):
             yield cosines[row][kept], same
 
 
-def test_closed_forms_of_purity_and_the_rand_index():
-    purity, rand = clusters.purity, clusters.adjusted_rand_index
-    assert purity(["a", "a", "a", "b", "b", "c"], [0, 0, 1, 1, 1, 2]) == pytest.approx(5 / 6)  # 2 + 2 + 1 of 6
-    assert purity([0, 0, 1, 1], ["x", "x", "y", "y"]) == 1.0
-    assert purity([0, 0, 1, 1], [7, 7, 7, 7]) == 0.5
-    assert rand(["x", "x", "y", "y"], [1, 1, 0, 0]) == 1
-    assert rand([0, 1, 0, 1], [0, 0, 1, 1]) == -0.5  # no pair agrees: (0 - 2/3) / (2 - 2/3)
-    assert rand([0, 0, 0, 1], [5, 5, 5, 5]) == 0
+def test_purity_and_the_rand_index_whatever_the_names_and_order_of_clusters(random):
+    assert clusters.purity(["a", "a", "a", "b", "b", "c"], [0, 0, 1, 1, 1, 2]) == pytest.approx(5 / 6)  # 2 + 2 + 1 of 6
     scores = clusters.cluster_purity(np.ones((4, 2)), [0, 0, 0, 1], seeds=[0])
     assert (scores["purity"], scores["nmi"], scores["ari"]) == ([0.75], [0], [0])
-    sizes = (106, 661, 1084, 1331, 2417, 3789)
-    assert [clusters.official_runs(count) for count in sizes] == [10, 9, 8, 8, 6, 3]
-
-
-def test_names_and_order_of_clusters_never_matter_and_scikit_learn_agrees(random):
+    assert [clusters.official_runs(count) for count in (106, 661, 3789)] == [10, 9, 3]
     labels, found, order = random.integers(0, 5, 100), random.integers(0, 5, 100), random.permutation(100)
     assert clusters.purity(labels, found) == clusters.purity([f"l{x}" for x in labels[order]], 10 - found[order])
     information = sklearn_metrics.normalized_mutual_info_score(labels, found)
@@ -56,8 +51,7 @@ def test_cluster_purity_of_separate_groups_is_one_and_it_uses_lengths(random):
     codes = np.repeat([0, 1, 2], 10)
     vectors = 100 * np.eye(3)[codes] + random.normal(size=(30, 3))
     scores = clusters.cluster_purity(vectors.astype(np.float32), [f"label {code}" for code in codes], seeds=[3, 4])
-    ones = pytest.approx([1, 1])
-    assert scores == {"purity": ones, "nmi": ones, "ari": ones, "seeds": [3, 4], "clusters": 3}
+    assert scores == {"purity": [1, 1], "nmi": [1, 1], "ari": [1, 1], "seeds": [3, 4], "clusters": 3}
     line = np.array([[1.0], [1.1], [9.0], [9.1]])  # all of one direction: only lengths tell them apart
     assert clusters.cluster_purity(line, [0, 0, 1, 1], seeds=[0])["purity"] == [1.0]
 
@@ -124,8 +118,7 @@ def test_alignment_and_uniformity_are_those_of_all_pairs(random):
     expected = np.log(np.exp(-2 * squared[np.triu_indices(60, 1)]).mean())
     for block_size in (1, 7, 60, 256):
         assert uniformity(vectors, block_size) == pytest.approx(expected, abs=1e-12)
-    assert uniformity([[1.0, 0.0], [-3.0, 0.0]]) == pytest.approx(-8.0)
-    assert alignment_uniformity([[1.0, 0.0], [0.0, 1.0]]) == {"uniformity": pytest.approx(-4.0)}
+    assert alignment_uniformity([[1.0, 0.0], [-3.0, 0.0]]) == {"uniformity": pytest.approx(-8.0)}
 
 
 def test_anisotropy_agrees_with_all_pairs_and_labels_of_two_members_have_no_say_within(random):
@@ -137,9 +130,6 @@ def test_anisotropy_agrees_with_all_pairs_and_labels_of_two_members_have_no_say_
     expected = {"intra": within, "inter": between, "difference": within - between}
     assert anisotropy(vectors, labels) == pytest.approx(expected, abs=1e-12)
     assert anisotropy(vectors[:5], [0, 0, 0, 1, 1])["intra"] == pytest.approx(mean_cosine(vectors[:3]))
-    assert mean_cosine([[2.0, 0.0], [5.0, 0.0]]) == 1
-    assert mean_cosine([[1.0, 0.0], [0.0, 3.0]]) == 0
-    assert mean_cosine([[1.0, 0.0], [-1.0, 0.0]]) == -1
     assert mean_cosine([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]) == pytest.approx(1 / 3)
 
 
@@ -155,27 +145,8 @@ def test_prototypes_are_those_of_scikit_learn(random, unit):
     assert scores["macro_f1"] == pytest.approx(macro_f1, abs=1e-12)
 
 
-def test_closed_forms_of_detection():
-    labels, products = detection.prototype_similarities([[2, 0], [0, 3], [-1, 0]], list("bba"), [[0, 5]])
-    assert labels.tolist() == ["a", "b"]
-    np.testing.assert_allclose(products, [[0, 0.5]])  # with means of directions
-    for similarities, deviations, threshold in (([0, 1], 0, 0.5), ([0, 1], -1, 0), ([0.25], -1, 0.25)):
-        assert detection.score_threshold(similarities, deviations) == threshold
-    similarities = [[0.5, 0.2], [0.1, 0.5], [0.6, 0.1], [0.1, 0.7]]
-    guessed = detection.detect_out_of_scope(similarities, ["a", "b"], 0.5, "oos")
-    assert guessed.tolist() == ["oos", "oos", "a", "b"]
-    guessed, true = ["a", "b", "oos", "b", "oos", "a"], ["a", "a", "b", "b", "oos", "oos"]
-    expected = {"accuracy": 0.5, "in_accuracy": 0.5, "oos_accuracy": pytest.approx(4 / 6), "oos_recall": 0.5}
-    assert detection.out_of_scope_scores(guessed, true, "oos") == expected
-
-
 def test_ndcg_is_scikit_learns_and_the_official_one_that_of_hits_with_small_labels_too(random):
-    # Relevant at ranks 1 and 3 of three: (1 + 1/2) / (1 + 1/log2(3)).
-    assert ndcg([[3.0, 2.0, 1.0]], [[True, False, True]]) == pytest.approx(1.5 / (1 + 1 / np.log2(3)))
-    assert ndcg([[3.0, 2.0, 1.0]], [[True, True, False]]) == pytest.approx(1)
-    assert ndcg([[3.0, 2.0, 1.0]], [[False, False, True]], k=2) == 0
     assert ndcg([[1.0, 1.0]], [[True, False]]) == pytest.approx((1 + 1 / np.log2(3)) / 2)
-    assert ndcg([[2.0, 1.0], [1.0, 2.0]], [[True, False]] * 2) == pytest.approx((1 + 1 / np.log2(3)) / 2)
     scores, relevant = random.normal(size=(6, 40)), random.random((6, 40)) < 0.3
     assert ndcg(scores, relevant) == pytest.approx(sklearn_metrics.ndcg_score(relevant, scores, k=10))
     scores, relevant = random.normal(size=(4, 30)), np.arange(30) < [[3], [5], [8], [12]]
@@ -191,16 +162,6 @@ def at_rank(rank, count):
     return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def first(count):
-    return np.arange(count)[None] == 0
-
-
-@pytest.mark.parametrize("rank", [1, 2, 3, 4, 10, 11, 100])
-def test_a_rank_is_what_it_says(rank):
-    scores = selection_scores([[1, 0]], at_rank(rank, 100), first(100))
-    assert scores == pytest.approx({**{f"top{k}": float(rank <= k) for k in KS}, "mrr": 1 / rank}, abs=1e-12)
-
-
 @pytest.mark.parametrize("value", [0, 1])
 def test_constant_vectors_give_exactly_the_figures_of_guessing(value):
     scores = selection_scores(np.full((100, 8), value), np.full((100, 8), value), np.eye(100, dtype=bool))
@@ -208,13 +169,10 @@ def test_constant_vectors_give_exactly_the_figures_of_guessing(value):
     assert scores == pytest.approx(guessing, abs=1e-12)
 
 
-def test_duplicates_other_correct_ones_and_what_is_ignored():
-    candidates = [[1, 0], [1, 0], [0, 1], [0, 2]]
-    assert selection_scores([[3, 0]], candidates, first(4)) == {"top1": 0.5, "top3": 1, "top10": 1, "mrr": 0.75}
-    assert selection_scores([[3, 0]], candidates, [[True, True, False, False]])["top1"] == 1
+def test_other_correct_ones_and_what_is_ignored():
     found = selection_scores([[1, 0]], at_rank(1, 20), [[place in (3, 1) for place in range(20)]])
     assert found == {"top1": 0, "top3": 1, "top10": 1, "mrr": 0.5}
-    candidates, correct = at_rank(3, 20), first(20)
+    candidates, correct = at_rank(3, 20), np.arange(20)[None] == 0
     ignored = np.isin(np.arange(20), [0, 1, 5])[None]  # the first is correct all the same
     assert selection_scores([[1, 0]], candidates, correct, ignored)["mrr"] == 0.5
     assert selection_scores([[1, 0]], candidates, correct, ~correct)["mrr"] == 1
@@ -222,14 +180,13 @@ def test_duplicates_other_correct_ones_and_what_is_ignored():
 
 def test_recall_agrees_with_scikit_learn(random):
     candidates = random.normal(size=(40, 16))
-    queries = candidates + 2 * random.normal(size=(40, 16))
-    scores, cosines = (
-        selection_scores(queries, candidates, np.eye(40, dtype=bool)),
-        cosine_similarity(queries, candidates),
-    )
+    queries, correct = candidates + 2 * random.normal(size=(40, 16)), np.eye(40, dtype=bool)
+    scores, cosines = selection_scores(queries, candidates, correct), cosine_similarity(queries, candidates)
     for k in KS:
         expected = sklearn_metrics.top_k_accuracy_score(np.arange(40), cosines, k=k)
         assert scores[f"top{k}"] == pytest.approx(expected, abs=1e-12)
+    expected = sklearn_metrics.label_ranking_average_precision_score(correct, cosines)
+    assert scores["mrr"] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -255,11 +212,161 @@ def test_ranking_agrees_with_scikit_learn_whatever_the_order_and_scale(random):
         assert ranking_scores(3 * query, 5 * candidates[order], relevant[order]) == expected
 
 
-def test_a_perfect_and_the_worst_ranking_have_closed_forms():
-    candidates, places = at_rank(1, 5), np.arange(5)
-    assert ranking_scores([2, 0], candidates, places < 2) == {"average_precision": 1, "reciprocal_rank": 1}
-    worst = ranking_scores([2, 0], candidates, places > 2)
-    assert worst == pytest.approx({"average_precision": (1 / 4 + 2 / 5) / 2, "reciprocal_rank": 1 / 4})
-    for value in (0, 1):  # where all tie, precision is the share, and the relevant come last
-        scores = ranking_scores([1, 1], np.full((70, 2), value), np.arange(70) < 30)
-        assert scores == pytest.approx({"average_precision": 30 / 70, "reciprocal_rank": 1 / 41})
+EYE, WORDS, DIAGONAL = np.eye(2), ["a", "b"], np.eye(2, dtype=bool)
+LABELLED = {
+    "alignment_uniformity": alignment_uniformity,
+    "anisotropy": lambda vectors, labels: anisotropy(vectors, labels, 2),
+    "dialogue_retrieval": retrieval_scores,
+    "purity": lambda vectors, labels: clusters.cluster_purity(vectors, labels, seeds=[0], n_init=1),
+    "semantic_relatedness (queries)": relatedness.query_relatedness,
+    "semantic_relatedness (pairs)": lambda vectors, labels: relatedness.pair_relatedness(vectors, labels, seeds=[0]),
+}
+RANKED = {
+    "response_selection": lambda vectors: selection_scores(vectors, EYE, DIAGONAL),
+    "response_selection (candidates)": lambda vectors: selection_scores(EYE, vectors, DIAGONAL),
+    "ranking": lambda vectors: ranking_scores(np.ones(2), vectors, [True, False]),
+    "ndcg": lambda scores: ndcg(scores, DIAGONAL),
+    "ndcg (official)": lambda scores: official_ndcg(scores, DIAGONAL),
+    "next_utterance": lambda scores: next_utterance_scores(scores, DIAGONAL),
+    "out_of_scope (calibration)": lambda vectors: detection.detection_scores(EYE, ["a", "oos"], EYE, WORDS, vectors),
+    "out_of_scope (supports)": lambda vectors: detection.detection_scores(EYE, ["a", "oos"], vectors, WORDS, EYE),
+    "prototype_classification (supports)": lambda vectors: prototype_classification(vectors, WORDS, EYE, WORDS),
+    "graph_size_difference": lambda sizes: graph_size_difference(sizes[0], [1, 1]),
+}
+
+
+def finite(scores):
+    values = scores.values() if isinstance(scores, dict) else [scores]
+    return all(np.isfinite(value).all() for value in values)
+
+
+def test_every_metric_is_in_the_table_and_leaves_its_input_as_it_was(random):
+    folders = {file.parent.name for file in FOLDER.glob("*/functional.py")}
+    assert {name.split(" ")[0] for name in LABELLED | RANKED} == folders
+    vectors, labels = clouds(random)
+    before = vectors.copy()
+    for metric in LABELLED.values():
+        metric(vectors, labels)
+    np.testing.assert_array_equal(vectors, before)
+
+
+@pytest.mark.parametrize("metric", [relatedness.query_relatedness, retrieval_scores])
+@pytest.mark.parametrize("make", [clouds, copies, corners])
+def test_blocks_and_order_never_matter_and_a_label_of_one_member_asks_nothing_but_is_a_candidate(random, metric, make):
+    vectors, labels = make(random)
+    expected = pytest.approx(metric(vectors, labels), abs=1e-13)
+    for block_size in (1, 7, 60):
+        assert metric(vectors, labels, block_size) == expected
+    order = random.permutation(len(labels))
+    assert metric(vectors[order], [f"label {code}" for code in labels[order]]) == expected
+    labels[0] = 9
+    scores = metric(vectors, labels)
+    assert (scores["queries"], scores["skipped"]) == (len(labels) - 1, 1)
+    assert scores != metric(vectors[1:], labels[1:])
+
+
+@pytest.mark.slow
+def test_no_matrix_of_all_pairs_is_ever_made(random):
+    count = 6_000
+    vectors = random.normal(size=(count, 64)).astype(np.float32)
+    tracemalloc.start()
+    uniformity(vectors)
+    labels = np.arange(count)
+    labels[1:20:2] -= 1  # ten labels of two members: few queries to rank, but all blocks of scores are made
+    retrieval_scores(vectors, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 34e6 < count**2  # even one byte per pair would be 36 MB
+
+
+@pytest.mark.parametrize("metric", LABELLED.values(), ids=LABELLED)
+@pytest.mark.parametrize("vectors", [np.zeros((4, 2)), np.ones((4, 2)), -np.eye(4), np.full((4, 1), 1e-30)])
+@pytest.mark.parametrize("labels", [[0, 0, 1, 1], ["b", "b", "b", "a"]])
+def test_odd_vectors_and_small_labels_have_finite_scores(metric, vectors, labels):
+    assert finite(metric(vectors, labels))
+
+
+@pytest.mark.parametrize("metric", RANKED.values(), ids=RANKED)
+def test_equal_vectors_or_scores_have_finite_scores_and_what_is_not_finite_is_refused(metric):
+    for value in (0, 1, 7):
+        assert finite(metric(np.full((2, 2), value)))
+    for value in (np.nan, np.inf, -np.inf):
+        with pytest.raises(ValueError, match=r"expected (finite|whole) numbers"):
+            metric(np.array([[1.0, value], [0.0, 1.0]]))
+
+
+FOUR, YES, NO, TWO = np.eye(4), [[True, False]], [[False, False]], [[1.0], [2.0]]
+REFUSED = [
+    (lambda: retrieval_scores(FOUR, [0, 1]), r"labels: got shape \(2,\), expected \(4,\)"),
+    (lambda: alignment(FOUR, [1, 1, 1, 1]), "labels: got one distinct label"),
+    (lambda: clusters.cluster_purity(np.where(FOUR > 0, np.nan, FOUR), [0, 0, 1, 1]), "4 rows with NaN or infinity"),
+    (lambda: relatedness.pair_relatedness(FOUR[0], [0, 0, 1, 1]), r"got shape \(4,\), expected \(N, D\) with N >= 2"),
+    (lambda: retrieval_scores(np.eye(3), ["a", "b", "c"]), "no label with two members"),
+    (lambda: retrieval_scores(FOUR, [0, 0, 1, 1], 0), "block_size: got 0"),
+    (lambda: relatedness.pair_relatedness(FOUR, [0, 0, 1, 1], seeds=[]), "seeds: got none"),
+    (lambda: clusters.cluster_purity(FOUR, [0, 0, 1, 1], seeds=[]), "seeds: got none"),
+    (lambda: clusters.purity([0], [0, 1]), "labels and clusters: got shapes"),
+    (lambda: alignment_uniformity(EYE, block_size=0), "block_size: got 0, expected at least 1"),
+    (lambda: anisotropy(EYE, ["a"]), "labels: got shapes"),
+    (lambda: anisotropy(np.eye(3), ["a", "a", "b"]), "got none with 3 vectors, expected at least one; add vectors"),
+    (lambda: anisotropy(np.eye(3), ["a", "a", "a"]), "got 1 distinct, expected at least two"),
+    (lambda: mean_cosine([[1.0, 0.0]]), "got 1 vectors, expected at least 2"),
+    (lambda: graph_size_difference([], []), "expected both"),
+    (lambda: graph_size_difference([1], [0]), "reference: got 0, expected whole numbers from 1 on"),
+    (lambda: graph_size_difference([1.5], [1]), "predicted: got 1.5, expected whole numbers from 0 on"),
+    (lambda: graph_size_difference(["1"], [1]), "expected numbers of nodes"),
+    (lambda: ndcg([], []), "expected both"),
+    (lambda: ndcg([[1.0, 2.0]], NO), "a query without a relevant candidate"),
+    (lambda: ndcg([[1.0, 2.0]], YES, k=0), "k: got 0, expected at least 1"),
+    (lambda: next_utterance_scores([], []), "got 0 examples, expected at least one; add some"),
+    (lambda: next_utterance_scores([[1.0, 2.0]], []), "got 0 examples, expected as many as have scores, 1"),
+    (lambda: next_utterance_scores([[1.0]], [[True]]), "two candidates or more"),
+    (lambda: next_utterance_scores([[1.0, 2.0]], NO), "got no correct candidate"),
+    (lambda: next_utterance_scores([[1.0, 2.0]], [[1, 0]]), "example 0: .* int64 of shape"),
+    (lambda: next_utterance_scores([[1.0, 2.0]], YES, "first"), "ties: got 'first'"),
+    (lambda: selection_scores([1.0], [[1.0]], [[True]]), "queries: got shape"),
+    (lambda: selection_scores([[1.0]], [[1.0, 2.0]], [[True]]), "got width 2, expected that of queries, 1"),
+    (lambda: selection_scores([[1.0]], [[1.0]], [[1]]), "expected booleans"),
+    (lambda: selection_scores([[1.0]], [[1.0]], [[True]], [True]), "ignored: got"),
+    (lambda: selection_scores([[1.0]], TWO, NO), "without a correct candidate"),
+    (lambda: ranking_scores([[1.0]], TWO, [True, False]), "query: got shape"),
+    (lambda: ranking_scores([1.0], [[1.0, 2.0]], [True]), "got width 2"),
+    (lambda: ranking_scores([1.0], TWO, [True]), "relevant: got"),
+    (lambda: ranking_scores([1.0], TWO, [True, True]), "candidates of one kind"),
+    (lambda: mean_ranking_scores([], [], []), "predictions: got no query, expected at least one"),
+    (lambda: prototype_classification(EYE, ["a", "a"], EYE, ["a", "a"]), "got one label"),
+    (lambda: prototype_classification(EYE, WORDS, np.eye(3)[:2], WORDS), "got widths 2 and 3, expected one width"),
+    (lambda: detection.detection_scores(EYE, WORDS, EYE, WORDS, EYE), "0 of 2 items out of scope"),
+    (lambda: detection.detection_scores(EYE, ["a", "oos"], EYE, WORDS, np.eye(3)), "vectors: got shapes"),
+    (lambda: prototype_classification(EYE, WORDS, EYE, ["c", "a"]), "got 'c', which no support has; add supports or"),
+    (lambda: detection.detection_scores(np.ones(2), ["a", "oos"], EYE, WORDS, EYE), r"vectors: got shape \(2,\)"),
+    (lambda: prototype_classification(EYE, WORDS, np.ones(2), WORDS), r"queries: got shapes \(2,\)"),
+    (lambda: detection.score_threshold([], 0), r"expected \(N,\) finite numbers"),
+    (lambda: detection.detect_out_of_scope([[1.0]], WORDS, 0, "oos"), "similarities and labels: got shapes"),
+    (lambda: detection.out_of_scope_scores(["a"], ["oos", "a"], "oos"), r"expected both \(N,\)"),
+]
+
+
+@pytest.mark.parametrize(("call", "sentence"), REFUSED)
+def test_other_nonsense_is_refused_with_a_sentence(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()
+
+
+def test_documented_values_of_odd_vectors():
+    ones, zeros, labels = np.ones((4, 2)), np.zeros((4, 2)), ["a", "a", "b", "b"]
+    assert relatedness.query_relatedness(ones, labels) == {"spearman": 0.0, "queries": 4, "skipped": 0, "undefined": 4}
+    assert alignment_uniformity(ones, labels) == {**alignment(ones, labels), "uniformity": 0}
+    assert uniformity([[0.0, 0.0], [2.0, 0.0]]) == pytest.approx(-2)  # a squared distance of 1
+    assert anisotropy(ones, labels, 2) == pytest.approx({"intra": 1, "inter": 1, "difference": 0})
+    assert anisotropy(zeros, labels, 2) == {"intra": 0, "inter": 0, "difference": 0}
+    assert prototype_classification(EYE, WORDS, zeros, labels)["accuracy"] == 0.5  # all go to the first
+    # Query 0 sees 0, 0, -1 and finds its partner tied with one irrelevant; query 1, the zero vector, sees three zeros.
+    scores = retrieval_scores([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [-1.0, 0.0]], labels)
+    assert scores["map"] == pytest.approx(np.mean([1 / 2, 1 / 3, 1 / 3, 1 / 2]))
+    for vectors in (np.full((7, 3), value) for value in (0, 1, 1 / 3)):  # everything is out of scope
+        scores = detection.detection_scores(
+            vectors[:4], ["a", "b", "oos", "oos"], vectors[:3], ["a", "b", "b"], vectors
+        )
+        assert (scores["accuracy"], scores["in_accuracy"], scores["oos_recall"]) == (0.5, 0, 1)
+    assert selection_scores(EYE, -EYE, DIAGONAL) == {"top1": 0, "top3": 1, "top10": 1, "mrr": 0.5}  # fewer than ranks

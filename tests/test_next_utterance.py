@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from given_vectors import Given, figures
 from ranker_checkpoints import assembled, deep_attention_matching, dual_encoder, save
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
-from hf_dialemb.cli import main
 from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.corpora.candidates import draw_candidates
 from hf_dialemb.corpora.examples import ResponseSelection
@@ -17,7 +17,7 @@ from hf_dialemb.encoders.baselines import TfidfEncoder
 from hf_dialemb.encoders.checkpoints import RankerEncoder
 from hf_dialemb.encoders.remembering import RememberingEncoder
 from hf_dialemb.encoders.specs import find_encoder, load_encoder
-from hf_dialemb.evaluation import default_tasks, read_results
+from hf_dialemb.evaluation import default_tasks
 from hf_dialemb.evaluation.tasks import next_utterance
 from hf_dialemb.evaluation.tasks.contexts import correct_candidates
 from hf_dialemb.evaluation.tasks.next_utterance import candidate_scores, load_selections, member_scores
@@ -32,24 +32,10 @@ from hf_dialemb.models.ranking import encode_contexts, encode_responses, score_c
 
 FILES = Path(__file__).parent / "corpora_files"
 
-# metric
-
 
 def first(*shape):
     """Examples whose correct candidate comes first."""
     return np.broadcast_to(np.arange(shape[-1]) == 0, shape)
-
-
-@pytest.mark.parametrize("rank", [1, 2, 3, 5, 6, 20])
-@pytest.mark.parametrize("ties", ["expected", "official"])
-def test_a_rank_is_what_it_says(rank, ties):
-    scores = -np.arange(20.0)
-    scores[0] = 0.5 - rank
-    found = next_utterance_scores([scores], first(1, 20), ties)
-    # The wrong ones stand in the order of their scores, so those ahead are the first ones.
-    places = {2: min(rank, 2), 10: min(rank, 10), 20: rank}
-    recalls = {f"r{size}@{k}": float(place <= k) for size, place in places.items() for k in KS if k < size}
-    assert found == pytest.approx({"mrr": 1 / rank, "hits1": float(rank == 1), **recalls})
 
 
 RECALLS = {f"r{size}@{k}": k / size for size in (10, 20) for k in KS}
@@ -81,13 +67,7 @@ def test_closed_forms(scores, correct, ties, expected):
     assert each == {name: pytest.approx([value] * 3) for name, value in expected.items()}
 
 
-def test_ties_are_the_mean_over_their_orders():
-    scores, generator = np.array([1.0, 2.0, 1.0, 1.0, 0.0]), np.random.default_rng(0)
-    orders = [np.argsort(-scores - 1e-6 * generator.random(5)).tolist().index(0) + 1 for _ in range(4000)]
-    assert np.mean(1 / np.array(orders)) == pytest.approx(TIED["mrr"], abs=0.01)
-
-
-def test_agreement_with_scikit_learn():
+def test_scikit_learn_agrees_and_examples_stand_for_themselves():
     scores = np.random.default_rng(1).normal(size=(200, 10))
     found = next_utterance_scores(scores, first(200, 10))
     truth = np.zeros(200, dtype=int)
@@ -96,29 +76,9 @@ def test_agreement_with_scikit_learn():
     assert found["mrr"] == pytest.approx(label_ranking_average_precision_score(first(200, 10), scores))
     assert found["r2@1"] == pytest.approx(np.mean(scores[:, 0] > scores[:, 1]))
     assert found["hits1"] == found["r10@1"]
-
-
-def test_examples_stand_for_themselves_and_may_differ_in_size():
-    scores = [np.array([0.0, 1.0, 2.0]), np.array([5.0, 1.0, 2.0, 3.0])]
+    scores = [np.array([0.0, 1.0, 2.0]), np.array([5.0, 1.0, 2.0, 3.0])]  # which may differ in size
     found = {name: values.tolist() for name, values in example_scores(scores, [first(3), first(4)]).items()}
     assert found == {"mrr": [1 / 3, 1], "hits1": [0, 1], "r2@1": [0, 1]}
-
-
-@pytest.mark.parametrize(
-    ("scores", "correct", "ties", "sentence"),
-    [
-        ([[1.0]], [[True]], "expected", r"example 0: got scores of shape \(1,\)"),
-        ([[1.0, 2.0]], [[1, 0]], "expected", "example 0: .* int64 of shape"),
-        ([[1.0, 2.0]], [[True]], "expected", r"bool of shape \(1,\)"),
-        ([[1.0, 2.0]], [[True, False]], "first", "ties: got 'first'"),
-    ],
-)
-def test_what_cannot_be_ranked_is_told(scores, correct, ties, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        next_utterance_scores(scores, correct, ties)
-
-
-# rankers
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +136,8 @@ def test_an_ensemble_averages_probabilities_and_its_vectors_rank_by_the_mean_of_
     each = [torch.from_numpy(np.stack(plainly(ranker, selections))).softmax(-1).numpy() for ranker in towers]
     np.testing.assert_allclose(np.exp(found), np.mean(each, axis=0), rtol=1e-5)
     np.testing.assert_allclose(found, np.stack(plainly(joint, selections)), rtol=1e-5)
+    # Probabilities too small for a number still have an order.
+    assert next_utterance.log_of_mean_probability(np.array([[0.0, -2000.0, -1000.0]])).tolist() == [0, -2000, -1000]
     members = [member_scores(ranker, selections) for ranker in towers]
     np.testing.assert_allclose(next_utterance.rank_candidates(members, selections).scores, found, rtol=1e-6)
     ranked = next_utterance.rank_candidates_by_vectors(members, selections)
@@ -184,41 +146,14 @@ def test_an_ensemble_averages_probabilities_and_its_vectors_rank_by_the_mean_of_
         np.testing.assert_allclose(encode_responses(joint, selection.responses) @ context, scores, atol=1e-5)
 
 
-def test_mean_probabilities_in_closed_form():
-    mean, odds = next_utterance.log_of_mean_probability, np.log([[1.0, 3.0], [1.0, 1.0]])
-    assert np.exp(mean(odds)) == pytest.approx([(1 / 4 + 1 / 2) / 2, (3 / 4 + 1 / 2) / 2])
-    assert np.exp(mean(odds + np.array([[5.0], [-900.0]]))) == pytest.approx([3 / 8, 5 / 8])
-    # Probabilities too small for a number still have an order.
-    assert mean(np.array([[0.0, -2000.0, -1000.0]])) == pytest.approx([0, -2000, -1000])
-
-
-def test_reciprocal_ranks_and_hits_set_by_set(towers, selections):
-    found = next_utterance.rank_candidates([member_scores(towers[0], selections)], selections)
-    rows = zip(selections, found.scores, found.reciprocal_ranks, found.hits, strict=True)
-    for selection, scores, reciprocal, hit in rows:
-        rank = 1 + (scores > scores[selection.correct[0]]).sum()
-        assert (reciprocal, hit) == (1 / rank, float(rank == 1))
-    assert 0 < found.reciprocal_ranks.mean() < 1
-
-
-@pytest.mark.parametrize(
-    ("responses", "correct", "sentence"),
-    [(("yes",), (0,), "two candidates or more"), (("yes", "no"), (), "example 0: got no correct candidate")],
-)
-def test_a_set_that_cannot_be_ranked_is_told(towers, responses, correct, sentence):
-    selections = [ResponseSelection((Turn("user", "hi"),), responses, correct)]
-    scored = [member_scores(towers[0], selections)]
-    with pytest.raises(InputError, match=f"candidates: .*{sentence}"):
-        next_utterance.rank_candidates(scored, selections)
-
-
-def test_what_says_the_same_is_correct_but_not_officially():
+def test_which_candidates_are_correct_and_a_set_without_one_is_told(towers):
+    selections = [ResponseSelection((Turn("user", "hi"),), ("yes", "no"), ())]
+    with pytest.raises(InputError, match="candidates: example 0: got no correct candidate"):
+        next_utterance.rank_candidates([member_scores(towers[0], selections)], selections)
+    # What says the same is correct, but not officially.
     selection = ResponseSelection((Turn("user", "hi"),), ("Thank  you", "no", "thank you"), (2,))
     assert correct_candidates(selection).tolist() == [True, False, True]
     assert correct_candidates(selection, official=True).tolist() == [False, False, True]
-
-
-# task
 
 
 def chats(count, words=("please", "sure", "thanks", "bye")):
@@ -233,17 +168,6 @@ def chats(count, words=("please", "sure", "thanks", "bye")):
 def written(folder, dialogues):
     write_jsonl(dialogues, folder / "mine.jsonl")
     return str(folder / "mine.jsonl")
-
-
-class Saying:
-    """An encoder that gives what a function makes of each text."""
-
-    def __init__(self, vector):
-        self.name, self.vector, self.read = "saying", vector, []
-
-    def encode(self, dialogues):
-        self.read.append([dialogue.turns[0].content for dialogue in dialogues])
-        return np.array([self.vector(text) for text in self.read[-1]])
 
 
 def test_a_context_is_its_turns_with_their_roles_and_of_a_long_one_the_end():
@@ -270,21 +194,19 @@ def test_candidates_are_drawn_among_what_the_assistant_says(tmp_path):
 
 
 def test_everything_is_encoded_once_in_one_call_and_figures_are_what_vectors_say(tmp_path):
-    problem, encoder = load_selections(CorpusPart(written(tmp_path, chats(30)))), Saying(lambda text: [len(text), 1.0])
+    problem, encoder = load_selections(CorpusPart(written(tmp_path, chats(30)))), Given(lambda text: [len(text), 1.0])
     once, again = (problem.measure(encoder, seeds) for seeds in ([0], [5, 6]))
     assert once == again
-    assert len(encoder.read) == 2
-    assert len(set(encoder.read[0])) == len(encoder.read[0]) == 60 + 60
-    assert "user: n7 please 0" in encoder.read[0]
-    assert {each.n for each in once} == {1}
-    assert {each.setting for each in once} == {"", "official"}
+    assert len(encoder.calls) == 2
+    assert len(set(encoder.calls[0])) == len(encoder.calls[0]) == 60 + 60
+    assert "user: n7 please 0" in encoder.calls[0]
+    assert {(each.setting, each.n) for each in once} == {("", 1), ("official", 1)}
     # Officially equal scores put the correct response first, and otherwise in the middle.
-    equal = problem.measure(Saying(lambda text: [1.0, 1.0]), [0])
-    found = {each.setting: each.mean for each in equal if each.metric == "hits1"}
-    assert found == {"official": 100, "": pytest.approx(5)}
+    found = figures(problem.measure(Given(lambda text: [1.0, 1.0]), [0]))
+    assert (found["hits1", ""], found["hits1", "official"]) == (pytest.approx(5), 100)
     # Whoever knows the dialogue finds one of its responses.
     problem = load_selections(CorpusPart(written(tmp_path, chats(30, ("please", "sure")))))
-    knowing = Saying(lambda text: np.eye(30)[int(text.split("n", 1)[1].split()[0])])
+    knowing = Given(lambda text: np.eye(30)[int(text.split("n", 1)[1].split()[0])])
     assert {each.mean for each in problem.measure(knowing, [0])} == {100}
 
 
@@ -307,23 +229,10 @@ def test_given_candidates_are_taken():
         load_selections(CorpusPart("ubuntu", FILES, "train", None))
 
 
-def test_rankers_and_encoders_of_texts_stand_in_one_table(folders, tiny_bert, tmp_path, capsys):
-    output = tmp_path / "results.json"
-    words = ["evaluate", "--task", "next-utterance-retrieval", "--model", *folders, tiny_bert, "tfidf"]
-    assert main([*words, "--corpus", "sample", "--limit", "12", "--output", str(output)]) == 0
-    rows = read_results(output).results
-    for model in (*folders, tiny_bert, "tfidf"):
-        found = {row.metric: row.mean for row in rows if row.model == model and row.setting == ""}
-        assert 0 < found["mrr"] < 100
-        assert found["seconds"] > 0
-    assert "next-utterance-retrieval mrr" in capsys.readouterr().out
-
-
 def test_a_rankers_figures_are_those_of_its_own_scores_and_a_dialogue_is_a_context(folders, towers, sample_dialogues):
     problem, encoder = load_selections(CorpusPart("sample", None, "dev", 12)), load_encoder(folders[0])
-    found = {(each.metric, each.setting): each.mean for each in problem.measure(encoder, [0])}
-    again = problem.measure(RememberingEncoder(RankerEncoder("own", towers[0])), [0])
-    assert found == {(each.metric, each.setting): each.mean for each in again}
+    found = figures(problem.measure(encoder, [0]))
+    assert found == figures(problem.measure(RememberingEncoder(RankerEncoder("own", towers[0])), [0]))
     drawn = draw_candidates(load_dialogues("sample", split="dev"), 20, "assistant", 13)
     chosen = fixed_sample(drawn, 12)
     for setting in ("", "official"):

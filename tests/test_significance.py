@@ -30,12 +30,6 @@ def test_closed_forms():
     assert better.p_value == 1 / 1000  # the floor
     assert better.low > 0
     assert (better.examples, better.resamples, better.seed) == (40, 999, 0)
-    constant = paired_bootstrap([0.25, 0.5, 0.75], [0, 0.25, 0.5])
-    assert (constant.difference, constant.low, constant.high) == pytest.approx((0.25, 0.25, 0.25))
-    # Of one guess for each example F1 is the share of hits.
-    hits, others = np.random.default_rng(7).random((2, 60)) < [[0.7], [0.5]]
-    tables = [np.stack([each, ~each, ~each], axis=1) for each in (hits, others)]
-    assert astuple(paired_bootstrap_f1(*tables)) == pytest.approx(astuple(paired_bootstrap(hits, others)), abs=1e-12)
 
 
 @pytest.mark.parametrize("compare", [paired_bootstrap, paired_bootstrap_f1])
@@ -56,10 +50,6 @@ def test_the_seed_decides_and_blocks_do_not(monkeypatch):
 
 
 def test_p_and_f1_agree_with_all_possible_draws():
-    gains = np.array([0.5, 0.25, -0.25, 1.0, -0.5])
-    drawn = np.array([np.mean(draw) for draw in product(gains, repeat=5)])
-    exact = np.mean(np.abs(drawn - gains.mean()) >= gains.mean())
-    assert paired_bootstrap(gains, np.zeros(5)).p_value == pytest.approx(exact, abs=0.02)
     first, second = counts(4, 5), counts(4, 6)
 
     def gain(rows: tuple[int, ...]) -> float:
@@ -88,30 +78,22 @@ def test_chance_is_called_significant_as_often_as_it_should_be():
     assert 0.01 <= np.mean(np.array(p_values) < 0.05) <= 0.1
 
 
-@pytest.mark.parametrize(
-    ("compare", "given", "message"),
-    [
+def test_what_cannot_be_compared_is_refused():
+    for compare, values, message in (
         (paired_bootstrap, ([1, 2], [1]), "expected that of first"),
         (paired_bootstrap, ([], []), "at least one example"),
-        (paired_bootstrap, ([[1.0]], [[1.0]]), "1 dimension"),
         (paired_bootstrap, ([np.nan], [1]), "finite"),
         (lambda *given: paired_bootstrap(*given, resamples=0), ([1], [1]), "at least 1"),
         (paired_bootstrap_f1, ([[1, 2]], [[1, 2]]), r"expected \(N, 3\)"),
         (paired_bootstrap_f1, ([[1, 2, -1]], [[1, 2, 3]]), "negative"),
         (mean_interval, ([],), "values: got"),
-        (mean_interval, ([np.nan, 1.0],), "values: got"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(compare, given, message):
-    with pytest.raises(ValueError, match=message):
-        compare(*given)
+    ):
+        with pytest.raises(ValueError, match=message):
+            compare(*values)
 
 
-def test_the_interval_of_a_mean_is_that_of_a_difference_to_zero_and_about_that_of_the_normal_distribution():
+def test_the_interval_of_a_mean_is_that_of_a_difference_to_zero():
     values = scores(50, 0.1)[0]
     found = paired_bootstrap(values, np.zeros(50), resamples=1_000)
     assert mean_interval(values) == pytest.approx((found.low, found.high))
     assert mean_interval([0.25] * 4) == (0.25, 0.25)
-    values = np.random.default_rng(0).normal(5, 2, 4_000)
-    half = 1.96 * values.std() / np.sqrt(len(values))
-    assert mean_interval(values) == pytest.approx((values.mean() - half, values.mean() + half), abs=half / 8)

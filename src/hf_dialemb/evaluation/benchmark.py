@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ..corpora.source.files import MissingFilesError
-from ..encoders.embedding_cache import embedding_cache
 from ..encoders.remembering import RememberingEncoder
-from ..encoders.specs import fingerprint, has_weights, load_encoder
+from ..encoders.specs import fingerprint, has_weights
 from ..models.errors import InputError
 from ..runs.files import write_text_atomically
 from .report.benchmark_pictures import draw_pictures
@@ -22,7 +21,7 @@ from .results.learnt import marked
 from .results.quoted import quoted_beside, quoted_figures
 from .results.rows import Results, Row, describe_run, read_results, rows_of, write_results
 from .results.tables import latex_table, paper_table
-from .run import check_request, command_line, measure, seconds_of
+from .run import cached_encoder, check_request, command_line, measure, seconds_of
 from .suites import ALL, SUITES, Place, get_suite, load_suite
 from .tasks.registry import get_task
 from .tasks.task import Problem
@@ -107,9 +106,7 @@ def _measure_missing(
                 progress.set_description(f"{Path(model).name}: {corpus}, {task}")
                 cell = (model, corpus, split, task)
                 if cell not in cells and not (get_task(task).fine_tunes and not has_weights(model)):
-                    if encoder is None:
-                        kept = None if cache is None else embedding_cache(cache, model)
-                        encoder = RememberingEncoder(load_encoder(model), kept)
+                    encoder = encoder or cached_encoder(model, cache)
                     if corpus != last:  # the next corpus has other texts; those of the last one are not needed again
                         encoder.forget()
                         last, before = corpus, encoder.seconds

@@ -22,8 +22,6 @@ Merges = NDArray[np.float64]
 """Merges in the form of scipy's linkage, ``(L - 1, 4)``: two clusters, their distance in ``[0, 2]``, the weight of both
 together. Leaves are 0 to L - 1, what row r makes is L + r; distances ascend."""
 
-Heights = NDArray[np.float64]
-
 _FEWEST_COPIED = 256  # below it a smaller copy saves less than it costs
 
 
@@ -66,7 +64,7 @@ def number_below(merges: Merges, threshold: float) -> int:
     return int((merges[:, 2] >= threshold).sum()) + 1
 
 
-def _merged(distances: Merges, weights: NDArray[np.float64], bar: Any) -> tuple[NDArray[np.intp], Heights]:  # noqa: ANN401 - tqdm's are not typed
+def _merged(distances: Merges, weights: NDArray[np.float64], bar: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:  # noqa: ANN401 - tqdm's are not typed
     """Finds what is merged with what, clusters named by one of their leaves, in no order; changes what it is given."""
     leaf = np.arange(len(weights))
     pairs, heights = np.zeros((len(weights) - 1, 2), dtype=np.intp), np.zeros(len(weights) - 1)

@@ -90,11 +90,9 @@ def cluster_by_role(
 
     Equal texts should have equal vectors; a vector of zeros gets the direction of the first axis, as in the paper's
     program. A mapping names the roles that a number, or a distance below which clusters are merged, is for; a role with
-    neither gets a number that is chosen. The seed decides the groups of a large role; others depend on no chance.
-
-    Raises:
-        InputError: A number or threshold is not of a role, not within bounds, or both are given for one role.
-        ValueError: The shapes do not fit, or a vector is not finite.
+    neither gets a number that is chosen. The seed decides the groups of a large role; others depend on no chance. An
+    InputError refuses a number or threshold that is not of a role or not within bounds, and both for one role; a
+    ValueError shapes that do not fit, and vectors that are not finite.
     """
     if np.ndim(vectors) != 2 or len(vectors) != len(roles) or not len(roles):
         raise ValueError(f"vectors: got shape {np.shape(vectors)}, expected ({len(roles)}, D): one for each utterance")
@@ -160,8 +158,6 @@ def _check(vectors: NDArray[Any], number: int | None, threshold: float | None) -
         raise ValueError(f"vectors: got shape {np.shape(vectors)}, expected (N, D) with N and D of at least 1")
     if not np.isfinite(vectors).all():
         raise ValueError("vectors: got one with NaN or infinity, expected finite numbers; look at the encoder")
-    if number is not None and threshold is not None:
-        raise InputError(f"got {number} clusters and threshold {threshold}, expected one of them; leave one out")
     if number is not None and (number != int(number) or number < 1):
         raise InputError(f"field clusters: got {number}, expected a whole number from 1 on; correct it")
     if threshold is not None and not 0 < threshold < math.inf:

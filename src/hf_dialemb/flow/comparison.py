@@ -42,26 +42,23 @@ def graph_of(flow: Flow, dialogues: Collection[str]) -> FlowGraph:
 
 
 def compared(first: FlowGraph, second: FlowGraph) -> list[TransitionDifference]:
-    """Compares the transitions of two sets of dialogues over the same states.
+    """Compares the transitions of two sets of dialogues over the same states, all that either has.
 
-    The test takes transitions for independent, which those of one dialogue are not quite.
-
-    Returns:
-        All transitions that either has: first those whose corrected p is at most `SIGNIFICANT`, each by falling size of
-        the difference; last those whose source one set never comes to.
+    First come those whose corrected p is at most `SIGNIFICANT`, each by falling size of the difference; last those
+    whose source one set never comes to. The test takes transitions for independent, which those of one dialogue are not
+    quite.
     """
     graphs = first, second
     found = []
     for source, target in dict.fromkeys([*first.edges, *second.edges]):
         one, other = (graph.edges.get((source, target), 0) for graph in graphs)
-        sizes = tuple(graph.following[source].total() if source in graph.following else 0 for graph in graphs)
-        if all(sizes):
-            shares = one / sizes[0], other / sizes[1]
-            p = _exact_p(one, other, sizes[0] - one, sizes[1] - other)
-            found.append(TransitionDifference(source, target, (one, other), shares, shares[1] - shares[0], p, p))
-        else:
-            alone = (one / sizes[0] if sizes[0] else None, other / sizes[1] if sizes[1] else None)
-            found.append(TransitionDifference(source, target, (one, other), alone, None, 1.0, 1.0))
+        sizes = [graph.following[source].total() if source in graph.following else 0 for graph in graphs]
+        first_share, second_share = (n / size if size else None for n, size in zip((one, other), sizes, strict=True))
+        difference, p = None, 1.0
+        if first_share is not None and second_share is not None:
+            difference, p = second_share - first_share, _exact_p(one, other, sizes[0] - one, sizes[1] - other)
+        shares = first_share, second_share
+        found.append(TransitionDifference(source, target, (one, other), shares, difference, p, p))
     return sorted(_corrected(found), key=_place)
 
 

@@ -36,6 +36,16 @@ _WIDEST = 12  # so many states are beside each other at most
 _WARNINGS = r"Glyph \d+ .*missing from", "Attempting to set identical low and high ylims"
 
 
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Silences matplotlib on letters that its font lacks, which are boxes then, and on trees without any height."""
+    with warnings.catch_warnings():
+        for message in _WARNINGS:
+            warnings.filterwarnings("ignore", message)
+        yield
+
+
+@_quietly()
 def draw_graph(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[tuple[Path, ...], str]:
     """Draws what is shown of a flow, as ``graph.svg`` and ``graph.png``, each whole or not at all.
 
@@ -63,28 +73,18 @@ def draw_graph(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[tuple[Pa
         check_drawing()
     except InputError as error:
         return (), str(error)
-    with _quietly():
-        figure = _by_matplotlib(flow, graph)
-        for path in paths:
-            form = path.suffix[1:]
-            write_atomically(path, lambda temporary, form=form: figure.savefig(temporary, format=form, dpi=_DPI))  # type: ignore[misc]
+    figure = _by_matplotlib(flow, graph)
+    for path in paths:
+        form = path.suffix[1:]
+        write_atomically(path, lambda temporary, form=form: figure.savefig(temporary, format=form, dpi=_DPI))  # type: ignore[misc]
     return paths, sentence
 
 
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Silences matplotlib on letters that its font lacks, which are boxes then, and on trees without any height."""
-    with warnings.catch_warnings():
-        for message in _WARNINGS:
-            warnings.filterwarnings("ignore", message)
-        yield
-
-
+@_quietly()
 def draw_dendrogram(merges: NDArray[Any], clusters: int, path: Path, heading: str = "") -> None:
     """Draws the tree of a role's clusters as a PNG, whole or not at all; a line shows into how many it was cut.
 
-    The merges are those of average linkage, in the form of scipy, ``(L - 1, 4)``, of L leaves, at least 2; their last
-    column does not matter.
+    The merges of at least 2 leaves are in the form of scipy, ``(L - 1, 4)``; their last column does not matter.
     """
     from scipy.cluster import hierarchy
 
@@ -93,11 +93,8 @@ def draw_dendrogram(merges: NDArray[Any], clusters: int, path: Path, heading: st
     leaves = min(MOST_LEAVES, len(tree) + 1)
     figure = new_figure(max(6.0, 1.5 + 0.16 * leaves), 4.5)
     axes = figure.subplots()
-    with _quietly():
-        hierarchy.dendrogram(
-            tree, p=leaves, truncate_mode="lastp", ax=axes, no_labels=True, color_threshold=0,
-            above_threshold_color="#0072b2",
-        )  # fmt: skip
+    looks = {"no_labels": True, "color_threshold": 0, "above_threshold_color": "#0072b2"}
+    hierarchy.dendrogram(tree, p=leaves, truncate_mode="lastp", ax=axes, **looks)
     axes.axhline(cut := _cut(tree[:, 2], clusters), color=MAIN, linestyle="--", linewidth=1.2)
     axes.annotate(
         f"{clusters:,} clusters", (1, cut), xycoords=("axes fraction", "data"), xytext=(-3, 3),
@@ -108,8 +105,7 @@ def draw_dendrogram(merges: NDArray[Any], clusters: int, path: Path, heading: st
     for side in ("top", "right", "bottom"):
         axes.spines[side].set_visible(False)
     axes.set_title(line_of(heading), fontsize=12, parse_math=False)
-    with _quietly():
-        write_atomically(path, lambda temporary: figure.savefig(temporary, format="png", dpi=_DPI))
+    write_atomically(path, lambda temporary: figure.savefig(temporary, format="png", dpi=_DPI))
 
 
 def _leaves_below(tree: NDArray[np.float64]) -> list[int]:
@@ -158,12 +154,8 @@ def _by_matplotlib(flow: Flow, graph: WeightedGraph) -> Any:  # noqa: ANN401 - m
 
 def _node(axes: Any, flow: Flow, state: State, weight: float, place: tuple[float, float]) -> Any:  # noqa: ANN401
     ends = state in (START, END)
-    box = {
-        "boxstyle": "round,pad=0.45" if not ends else "circle,pad=0.35",
-        "facecolor": "#e4e4e4" if ends else colour(state[0]),
-        "edgecolor": "black",
-        "linewidth": 0.6 + 2 * weight,
-    }
+    shape, paint = ("circle,pad=0.35", "#e4e4e4") if ends else ("round,pad=0.45", colour(state[0]))
+    box = {"boxstyle": shape, "facecolor": paint, "edgecolor": "black", "linewidth": 0.6 + 2 * weight}
     text = "\n".join(label_lines(flow, state))
     return axes.text(*place, text, ha="center", va="center", fontsize=8, bbox=box, zorder=3, parse_math=False)
 

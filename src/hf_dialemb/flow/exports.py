@@ -37,8 +37,7 @@ def write_flow_files(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[Pa
 
     ``graph.json`` has all states and transitions with counts, and the weights of those that are shown;
     ``graph.graphml``, ``graph.dot`` and ``graph.mmd`` have what is shown. ``clusters-ROLE.csv`` has a row for each
-    cluster; its texts are one line each, and one that a spreadsheet would take for a formula has an apostrophe before
-    it.
+    cluster; its texts are one line each, with an apostrophe before what a spreadsheet would take for a formula.
     """
     texts = {
         "graph.json": json.dumps(_record(flow, graph), indent=1, ensure_ascii=False) + "\n",
@@ -62,28 +61,14 @@ def as_cell(text: str) -> str:
 
 def _record(flow: Flow, graph: WeightedGraph) -> dict[str, Any]:
     """Makes what ``graph.json`` holds; the weight of what is not shown is None, a share is of all from one state."""
-    states = [
-        {
-            "id": cluster.id,
-            "role": cluster.role,
-            "name": cluster.name,
-            "count": cluster.size,
-            "weight": graph.nodes.get(cluster.state),
-            "phrases": cluster.phrases,
-            "examples": cluster.examples,
-        }
-        for cluster in flow.clusters
-    ]
-    transitions = [
-        {
-            "source": edge[0][1],
-            "target": edge[1][1],
-            "count": count,
-            "share": flow.graph.shares[edge],
-            "weight": graph.edges.get(edge),
-        }
-        for edge, count in flow.graph.edges.items()
-    ]
+    states, transitions = [], []
+    for one in flow.clusters:
+        figures = {"count": one.size, "weight": graph.nodes.get(one.state)}
+        texts = {"phrases": one.phrases, "examples": one.examples}
+        states.append({"id": one.id, "role": one.role, "name": one.name, **figures, **texts})
+    for edge, count in flow.graph.edges.items():
+        figures = {"count": count, "share": flow.graph.shares[edge], "weight": graph.edges.get(edge)}
+        transitions.append({"source": edge[0][1], "target": edge[1][1], **figures})
     return {"title": flow.title, "settings": dict(flow.settings), "states": states, "transitions": transitions}
 
 

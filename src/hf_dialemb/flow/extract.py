@@ -34,17 +34,11 @@ _ROWS = 20  # so many states a notebook shows
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExtractedFlow:
-    """A flow, and how it was found.
+    """A flow, and how it was found."""
 
-    Attributes:
-        stored: The flow with the centroids of its clusters.
-        clusterings: How the clusters of each role were found.
-        pruning: What of the flow is too rare to be shown.
-    """
-
-    stored: StoredFlow
-    clusterings: Mapping[str, Clustering]
-    pruning: Pruning
+    stored: StoredFlow  # the flow with the centroids of its clusters
+    clusterings: Mapping[str, Clustering]  # how the clusters of each role were found
+    pruning: Pruning  # what of the flow is too rare to be shown
 
     @property
     def flow(self) -> Flow:
@@ -73,11 +67,7 @@ class ExtractedFlow:
 
     @property
     def states(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
-        """A row for each state: id, role, name, size, and the tuple of its examples.
-
-        Raises:
-            InputError: pandas is not installed.
-        """
+        """A row for each state: id, role, name, size, and the tuple of its examples; an InputError without pandas."""
         columns = ("id", "role", "name", "size", "examples")
         return data_frame([{name: getattr(one, name) for name in columns} for one in self.flow.clusters])
 
@@ -118,21 +108,13 @@ def extract_flow(
         >>> flow = hf_dialemb.extract_flow(dialogues, encoder="all-MiniLM-L6-v2")
         >>> flow.page("flow.html")
 
-    Args:
-        dialogues: In the forms of `hf_dialemb.corpora.objects.as_dialogues`; ids that are there are all different.
-        encoder: What `hf_dialemb.encoders.loading.load_encoder` takes.
-        output: A folder to write everything to; steps that it has of another run are not done again.
-        title: What the flow is of.
-        model: The spec by which the command line finds the encoder, so that ``dialemb flow next`` and ``compare`` can
-            go on from the saved flow with new utterances, and vectors are kept in ``output``.
-        **settings: ``clusters``, ``threshold``, ``names``, ``nodes``, ``edges``, ``weights`` and ``seed``; see
-            `hf_dialemb.flow.pipeline.FlowSettings`.
-
-    Returns:
-        The flow.
-
-    Raises:
-        InputError: There is no dialogue, a setting is wrong, or the encoder gives no vectors.
+    ``dialogues`` come in the forms of `hf_dialemb.corpora.objects.as_dialogues`, ids that are there all different; the
+    encoder is what `hf_dialemb.encoders.loading.load_encoder` takes. ``output`` is a folder to write everything to;
+    steps that it has of another run are not done again. ``model`` is the spec by which the command line finds the
+    encoder, so that ``dialemb flow next`` and ``compare`` can go on from the saved flow with new utterances, and
+    vectors are kept in ``output``. ``settings`` are ``clusters``, ``threshold``, ``names``, ``nodes``, ``edges``,
+    ``weights`` and ``seed``; see `hf_dialemb.flow.pipeline.FlowSettings`. An InputError says that there is no dialogue,
+    a setting is wrong, or the encoder gives no vectors.
     """
     wanted, encoder = FlowSettings(**settings), load_encoder(encoder)
     said, model = read_utterances(as_dialogues(dialogues)), model or encoder.spec

@@ -94,9 +94,7 @@ def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
     """Lists the utterances of dialogues; one without an id gets one of its number, counted from 1.
 
     What an utterance does is known where it has dialogue acts or slots, see `hf_dialemb.corpora.labels.unified_turn`.
-
-    Raises:
-        InputError: Two dialogues have the same id, or there is none.
+    An InputError says that two dialogues have the same id, or that there is none.
     """
     from ..corpora.labels import unified_turn
 
@@ -121,8 +119,7 @@ def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
 def numbered(groups: Sequence[Group]) -> tuple[dict[Group, tuple[str, int]], NDArray[np.int32]]:
     """Numbers the groups of N utterances: by role, then by falling size, then as they first occur.
 
-    Returns:
-        The id and the size of each group, in that order; and the number of each utterance's group, ``(N,)``.
+    Returns the id and the size of each group, in that order; and the number of each utterance's group, ``(N,)``.
     """
     sizes = Counter(groups)
     order = sorted(sizes, key=lambda group: (group[0], -sizes[group]))
@@ -132,34 +129,6 @@ def numbered(groups: Sequence[Group]) -> tuple[dict[Group, tuple[str, int]], NDA
     ids = {group: (f"{group[0]}-{number - before[group[0]]}", sizes[group]) for number, group in enumerate(order)}
     numbers = {group: number for number, group in enumerate(order)}
     return ids, np.array([numbers[group] for group in groups], dtype=np.int32)
-
-
-def grouped(title: str, utterances: Utterances, names: Iterable[tuple[str, str]]) -> Flow:
-    """Builds a flow from the role and the name of the group that each utterance is in; see `numbered`."""
-    ids, labels = numbered(list(names))
-    examples: list[dict[str, None]] = [{} for _ in ids]
-    for label, text in zip(labels, utterances.texts, strict=True):
-        if len(examples[label]) < EXAMPLES:
-            examples[label][text] = None
-    clusters = (
-        Cluster(name, role, str(said), size, examples=tuple(found))
-        for ((role, said), (name, size)), found in zip(ids.items(), examples, strict=True)
-    )
-    return Flow(title, utterances, labels, tuple(clusters))
-
-
-def flow_of_actions(utterances: Utterances, title: str = "") -> Flow:
-    """Builds the flow of what utterances are annotated to do: each action of a role is a cluster.
-
-    Utterances whose action is not known are left out, and dialogues of such alone.
-
-    Raises:
-        InputError: No utterance has a known action.
-    """
-    annotated = restricted_to(utterances, np.flatnonzero(np.array(utterances.actions, dtype=object) != ""))
-    if not len(annotated):
-        raise InputError("got no utterance with dialogue acts or slots, expected some; annotate turns")
-    return grouped(title, annotated, zip(annotated.roles, annotated.actions, strict=True))
 
 
 def restricted_to(utterances: Utterances, rows: NDArray[np.intp]) -> Utterances:

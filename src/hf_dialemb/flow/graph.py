@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 State = tuple[str, str]
+Edge = tuple[State, State]
 
 START: State = ("", "[start]")  # where every trajectory begins; it is in edges, and no state of its own
 END: State = ("", "[end]")  # where every trajectory ends; as `START`
@@ -29,9 +30,7 @@ class FlowGraph:
     """A weighted graph of what follows what."""
 
     states: Mapping[State, int]  # how often each occurs, without start and end
-    edges: Mapping[
-        tuple[State, State], int
-    ]  # how often a pair occurs in a row, from `START` to the first, last to `END`
+    edges: Mapping[Edge, int]  # how often a pair occurs in a row, from `START` to the first, last to `END`
 
     @cached_property
     def following(self) -> dict[State, Counter[State]]:
@@ -42,13 +41,13 @@ class FlowGraph:
         return following
 
     @cached_property
-    def shares(self) -> dict[tuple[State, State], float]:
+    def shares(self) -> dict[Edge, float]:
         """How often each transition is taken, as a share of all from the same state, in ``(0, 1]``."""
         totals = {source: targets.total() for source, targets in self.following.items()}
         return {(source, target): count / totals[source] for (source, target), count in self.edges.items()}
 
 
-def steps_of(trajectory: Sequence[State]) -> list[tuple[State, State]]:
+def steps_of(trajectory: Sequence[State]) -> list[Edge]:
     """Lists the transitions of a dialogue, from `START` to `END`."""
     return list(zip((START, *trajectory), (*trajectory, END), strict=True))
 
@@ -56,7 +55,7 @@ def steps_of(trajectory: Sequence[State]) -> list[tuple[State, State]]:
 def transition_graph(trajectories: Iterable[Sequence[State]]) -> FlowGraph:
     """Combines the trajectories of dialogues to one graph; empty ones do not count."""
     states: Counter[State] = Counter()
-    edges: Counter[tuple[State, State]] = Counter()
+    edges: Counter[Edge] = Counter()
     for trajectory in trajectories:
         if trajectory:
             states.update(trajectory)
@@ -95,7 +94,7 @@ def official_size(graph: FlowGraph, nodes: float = OFFICIAL_NODES, edges: float 
 def renamed(graph: FlowGraph, names: Mapping[State, State]) -> FlowGraph:
     """Gives states other names, where there are some; states that get the same name become one."""
     states: Counter[State] = Counter()
-    edges: Counter[tuple[State, State]] = Counter()
+    edges: Counter[Edge] = Counter()
     for state, count in graph.states.items():
         states[names.get(state, state)] += count
     for (source, target), count in graph.edges.items():
@@ -113,18 +112,18 @@ def edge_f1(predicted: FlowGraph, reference: FlowGraph) -> float:
     return 2 * shared / every if every else 1.0
 
 
-def on_a_way(edges: Iterable[tuple[State, State]]) -> set[State]:
+def on_a_way(edges: Iterable[Edge]) -> set[State]:
     """Finds the nodes on any way from start to end, with both of them; none where there is no way."""
     ahead = list(edges)
     return _reached(START, ahead) & _reached(END, [(target, source) for source, target in ahead])
 
 
-def within(edge: tuple[State, State], states: Iterable[State]) -> bool:
+def within(edge: Edge, states: Iterable[State]) -> bool:
     """Says whether an edge is between some states, or from the start or to the end."""
     return all(state in states or state in (START, END) for state in edge)
 
 
-def _reached(first: State, edges: Iterable[tuple[State, State]]) -> set[State]:
+def _reached(first: State, edges: Iterable[Edge]) -> set[State]:
     following = defaultdict(list)
     for source, target in edges:
         following[source].append(target)

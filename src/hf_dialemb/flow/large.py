@@ -35,14 +35,11 @@ def grouped_leaves(
     """Puts distinct unit vectors, ``(U, D)``, each of which stands for so many as its count says, into about L groups.
 
     What is not nearer than the threshold stays apart, even if there are more groups then. The seed draws what regions
-    of about ``region`` vectors start from.
+    of about ``region`` vectors start from. An InputError says that there are more than `MOST_EXACT` groups for the
+    threshold's sake.
 
-    Returns:
-        The group of each vector, ``(U,)``, each in ``[0, L)``; of each group the mean, ``(L, D)`` float64, and how
-        many vectors it stands for, ``(L,)``.
-
-    Raises:
-        InputError: There are more than `MOST_EXACT` groups for the threshold's sake.
+    Returns the group of each vector, ``(U,)``, each in ``[0, L)``; of each group the mean, ``(L, D)`` float64, and how
+    many vectors it stands for, ``(L,)``.
     """
     from scipy.sparse import csr_array
     from tqdm import tqdm

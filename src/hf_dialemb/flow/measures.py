@@ -18,17 +18,12 @@ FOLDS = 5  # into so many parts dialogues are split, to foretell those of each f
 def compared_with_actions(clusters: Sequence[Sequence[State]], actions: Sequence[Sequence[State]]) -> dict[str, float]:
     """Compares what dialogues do by clusters with what they do by annotations, by two trajectories of each dialogue.
 
-    Returns:
-        ``nodes`` and ``reference_nodes``: the states of the graphs of clusters and actions that are no noise (see
-        `hf_dialemb.flow.graph.without_noise`); ``official_nodes`` and ``official_reference_nodes`` as the program
-        counts them (see `hf_dialemb.flow.graph.official_size`); ``v_measure`` and ``adjusted_rand`` of clusters and
-        actions, means over roles; ``edge_f1`` of what is left of the graphs without noise, and
-        ``transition_divergence`` of the whole ones, each cluster named for the action that it is matched with: one to
-        one within a role, so that most utterances agree; ``next_action_perplexity``, and
-        ``reference_next_action_perplexity`` with actions for clusters.
-
-    Raises:
-        ValueError: The trajectories are not of the same utterances, or there is none.
+    ``nodes`` and ``reference_nodes`` are the states of the graphs of clusters and actions that are no noise (see
+    `hf_dialemb.flow.graph.without_noise`); ``official_nodes`` and ``official_reference_nodes`` as the program counts
+    them (see `hf_dialemb.flow.graph.official_size`); ``v_measure`` and ``adjusted_rand`` of clusters and actions, means
+    over roles; ``edge_f1`` of what is left of the graphs without noise, and ``transition_divergence`` of the whole
+    ones, each cluster named for the action that it is matched with: one to one within a role, so that most utterances
+    agree; ``next_action_perplexity``, and ``reference_next_action_perplexity`` with actions for clusters.
     """
     from sklearn.metrics import adjusted_rand_score, v_measure_score
 
@@ -87,7 +82,6 @@ def next_action_perplexity(states: Sequence[Sequence[State]], actions: Sequence[
     The result is 2 to the mean of -log2 of the probability of what followed each utterance, the end included; from 1,
     where all is certain, on. A model that knows nothing has the number of actions, the end included. Lower is better.
     """
-    _check(states, actions)
     outcomes = [*dict.fromkeys(action for trajectory in actions for action in trajectory), END]
     steps = [
         list(zip(found, [*true[1:], END], strict=True)) for found, true in zip(states, actions, strict=True) if found
@@ -103,18 +97,9 @@ def next_action_perplexity(states: Sequence[Sequence[State]], actions: Sequence[
     return float(2 ** np.mean(bits))
 
 
-def _check(states: Sequence[Sequence[State]], actions: Sequence[Sequence[State]]) -> None:
-    if list(map(len, states)) != list(map(len, actions)) or not any(map(len, states)):
-        raise ValueError(
-            f"states and actions: got {sum(map(len, states))} in {len(states)} dialogues and "
-            f"{sum(map(len, actions))} in {len(actions)}, expected one of each for each utterance, and an utterance"
-        )
-
-
 def _pairs_by_role(
     clusters: Sequence[Sequence[State]], actions: Sequence[Sequence[State]]
 ) -> dict[str, tuple[list[str], list[str]]]:
-    _check(clusters, actions)
     pairs: dict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
     for found, true in zip(clusters, actions, strict=True):
         for (role, name), (_, action) in zip(found, true, strict=True):

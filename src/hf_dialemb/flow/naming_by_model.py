@@ -126,12 +126,8 @@ def _name(writer: ChatEndpoint | LocalWriter, prompt: str, cache: Path | None) -
 def find_writer(spec: str) -> ChatEndpoint | LocalWriter:
     """Looks a language model up; asks no server, and loads no weights before the first prompt.
 
-    Args:
-        spec: ``api:MODEL``, a model of the endpoint of `hf_dialemb.encoders.endpoint`; or the folder or Hub id of any
-            model that ``AutoModelForCausalLM`` loads.
-
-    Raises:
-        InputError: It is not found, or a package or key is missing.
+    A spec is ``api:MODEL``, a model of the endpoint of `hf_dialemb.encoders.endpoint`, or the folder or Hub id of any
+    model that ``AutoModelForCausalLM`` loads. An InputError says that it is not found, or a package or key is missing.
     """
     if spec.startswith(API):
         if spec == API:

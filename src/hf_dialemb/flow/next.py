@@ -36,19 +36,11 @@ class NextAction:
 
 
 def next_actions(flow: Flow, history: Sequence[State], top: int = 5) -> list[NextAction]:
-    """Finds what is likely to come next.
+    """Finds the states, at most ``top``, that are likeliest to come next, the likeliest first; `END` may be among them.
 
-    Args:
-        flow: The flow.
-        history: The states of a conversation so far, the latest last; empty for how one begins. What follows the last
-            two decides, as far as that was seen (see `hf_dialemb.flow.smoothing.TransitionModel`).
-        top: How many to return at most, at least 1.
-
-    Returns:
-        The likeliest states, the likeliest first; `END` may be among them. Probabilities of all have sum 1.
-
-    Raises:
-        InputError: A state is not of the flow, or ``top`` is below 1.
+    The history is the states of a conversation so far, the latest last; empty for how one begins. What follows the last
+    two decides, as far as that was seen (see `hf_dialemb.flow.smoothing.TransitionModel`). Probabilities of all have
+    sum 1. An InputError says that a state is not of the flow, or ``top`` is below 1.
     """
     if top < 1:
         raise InputError(f"field top: got {top}, expected at least 1; say how many answers to print")
@@ -61,7 +53,8 @@ def next_actions(flow: Flow, history: Sequence[State], top: int = 5) -> list[Nex
         for place in range(1, len(states)):
             model.add(states[max(0, place - 2) : place], states[place])
     latest = (START, *history)[-2:]
-    found = [NextAction(state, _name(flow, state), model.probability(latest, state)) for state in model.outcomes]
+    names = {END: "end"} | {state: cluster.name for state, cluster in flow.by_state.items()}
+    found = [NextAction(state, names[state], model.probability(latest, state)) for state in model.outcomes]
     return sorted(found, key=lambda one: (-one.probability, one.state))[:top]
 
 
@@ -95,8 +88,7 @@ def describe_next(
 def assigned(stored: StoredFlow, folder: Path, said: Utterances) -> NDArray[np.int32]:
     """Brings N utterances to the states of a flow by the encoder that made it; returns their clusters, ``(N,)``.
 
-    Raises:
-        InputError: The encoder is not known, has no vectors of new texts, or is not what it was.
+    An InputError says that the encoder is not known, has no vectors of new texts, or is not what it was.
     """
     model = stored.flow.settings.get("model")
     if not model:
@@ -118,10 +110,8 @@ def assign(
 ) -> NDArray[np.int32]:
     """Finds the cluster of each utterance, ``(N,)``: of those of its role the one whose centroid is nearest, by cosine.
 
-    Of equally near ones it is the first. A vector of zeros gets the direction of the first axis.
-
-    Raises:
-        InputError: No cluster is of a role that speaks.
+    Of equally near ones it is the first. A vector of zeros gets the direction of the first axis. An InputError says
+    that no cluster is of a role that speaks.
     """
     utterances, means = unit(np.array(vectors, np.float64)), unit(np.array(centroids, np.float64))
     speakers = np.array(roles, dtype=object)
@@ -136,7 +126,3 @@ def assign(
         rows = np.flatnonzero(speakers == role)
         labels[rows] = np.array(own)[(utterances[rows] @ means[own].T).argmax(axis=1)]
     return labels
-
-
-def _name(flow: Flow, state: State) -> str:
-    return "end" if state == END else flow.by_state[state].name

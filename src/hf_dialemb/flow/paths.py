@@ -68,14 +68,10 @@ class RarePath:
 
 
 def widest_path(graph: WeightedGraph) -> WidestPath | None:
-    """Finds the path from start to end whose least weight is largest: the program's "happy path".
+    """Finds the path from start to end whose least weight is largest: the program's "happy path"; None without any.
 
-    Args:
-        graph: What is shown of a flow.
-
-    Returns:
-        The path; of equally wide ones the shortest, of equally short ones the first by the names of its states.
-        Transitions between states of one role are left out where there is a path without them. None without any path.
+    Of equally wide ones it is the shortest, of equally short ones the first by the names of its states. Transitions
+    between states of one role are left out where there is a path without them.
     """
     edges = {edge: weight for edge, weight in graph.edges.items() if edge[0] != edge[1]}
     between = {edge: weight for edge, weight in edges.items() if edge[0][0] != edge[1][0]}
@@ -121,14 +117,9 @@ def loops(flow: Flow) -> list[Loop]:
 
 
 def drop_offs(flow: Flow) -> list[DropOff]:
-    """Finds where dialogues break off.
+    """Finds the states at which dialogues end, though they go on after them more than half of the time.
 
-    Args:
-        flow: The flow.
-
-    Returns:
-        The states at which dialogues end, though they go on after them more than half of the time; those at which most
-        end come first.
+    Those at which most end come first.
     """
     ended: dict[State, list[str]] = defaultdict(list)
     for dialogue, trajectory in zip(flow.utterances.dialogues, flow.trajectories, strict=True):

@@ -39,28 +39,15 @@ class UtteranceEncoder(Protocol):
 
 @dataclass(frozen=True)
 class FlowSettings:
-    """How a flow is made of utterances.
+    """How a flow is made of utterances; an InputError says what is out of range, or that there is no such model."""
 
-    Attributes:
-        clusters: How many clusters each role has, or those that a mapping names; None to choose.
-        threshold: At which distance clusters of each role, or of those that a mapping names, are no longer merged.
-        names: ``"nearest"``, ``"phrases"``, ``"api:MODEL"``, or a language model's folder or Hub id.
-        nodes: See `hf_dialemb.flow.pruning.Pruning`, as for ``edges`` and ``weights``; None to choose.
-        edges: As there.
-        weights: As there.
-        seed: Of everything that is drawn.
-
-    Raises:
-        InputError: A setting is out of range, or there is no such language model.
-    """
-
-    clusters: int | Mapping[str, int] | None = None
-    threshold: float | Mapping[str, float] | None = None
-    names: str = NEAREST
-    nodes: float | None = None
+    clusters: int | Mapping[str, int] | None = None  # how many each role has, or those that are named; None to choose
+    threshold: float | Mapping[str, float] | None = None  # the distance at which clusters are no longer merged
+    names: str = NEAREST  # or "phrases", "api:MODEL", or a language model's folder or Hub id
+    nodes: float | None = None  # see `hf_dialemb.flow.pruning.Pruning`, as for the next two; None to choose
     edges: float | None = None
     weights: Weights | None = None
-    seed: int = 0
+    seed: int = 0  # of everything that is drawn
 
     def __post_init__(self) -> None:
         given = {"nodes": self.nodes, "edges": self.edges, "weights": self.weights}
@@ -99,7 +86,13 @@ def find_flow(
             if cache:
                 write_clusters(clusterings, cache, clusters_key)
         labels = {role: clustering.labels for role, clustering in clusterings.items()}
-        flow = named(facts["corpus"], said, found, labels, {**facts, **_decided(settings, clusterings)})
+        decided = {
+            "clusters": {role: clustering.choice.count for role, clustering in clusterings.items()},
+            "chosen_by": {role: clustering.choice.kind for role, clustering in clusterings.items()},
+            "names": settings.names,
+            "seed": settings.seed,
+        }
+        flow = named(facts["corpus"], said, found, labels, {**facts, **decided})
         if settings.names == PHRASES:
             flow = merged_names(phrase_names(flow))
         elif settings.names != NEAREST:
@@ -116,8 +109,7 @@ def utterance_vectors(
 ) -> NDArray[np.float32]:
     """Embeds utterances, each text once, ``(N, D)``; an encoder of dialogues gets each as a dialogue of one turn.
 
-    Raises:
-        InputError: The vectors are of another shape, or not finite.
+    An InputError says that the vectors are of another shape, or not finite.
     """
     distinct = {text: place for place, text in enumerate(sorted(set(texts)))}
     by_dialogue = _OfOneTurn(encoder) if hasattr(encoder, "encode_utterances") else encoder
@@ -143,15 +135,6 @@ class _OfOneTurn:
         """Returns the vector of each one's turn, ``(N, D)``."""
         texts = [dialogue.turns[0].content for dialogue in dialogues]
         return np.asarray(self.encoder.encode_utterances(texts), dtype=np.float32)
-
-
-def _decided(settings: FlowSettings, clusterings: Mapping[str, Clustering]) -> dict[str, Any]:
-    return {
-        "clusters": {role: clustering.choice.count for role, clustering in clusterings.items()},
-        "chosen_by": {role: clustering.choice.kind for role, clustering in clusterings.items()},
-        "names": settings.names,
-        "seed": settings.seed,
-    }
 
 
 def _key(*parts: Any) -> str:  # noqa: ANN401 - whatever JSON can hold

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from ..models.errors import InputError, unknown_name
-from .graph import END, NOISE, OFFICIAL_EDGES, OFFICIAL_NODES, START, FlowGraph, State, on_a_way, within
+from .graph import END, NOISE, OFFICIAL_EDGES, START, FlowGraph, State, on_a_way, within
 
 Weights = Literal["max", "max-out", "prob-out"]
 """How transitions are weighed; see `Pruning`."""
@@ -18,17 +18,12 @@ Weights = Literal["max", "max-out", "prob-out"]
 
 @dataclass(frozen=True)
 class Pruning:
-    """Which states and transitions are too rare to be shown.
+    """Which states and transitions are too rare to be shown; an InputError says what is out of range or unknown.
 
-    Attributes:
-        nodes: A state goes if its weight, its count as a share of that of the most frequent state, is at most this; in
-            ``[0, 1)``. The paper's ε.
-        edges: A transition goes if its weight is less than this; in ``[0, 1]``.
-        weights: A transition's weight is its count as a share of: ``"max"``, the most frequent transition's;
-            ``"max-out"``, the most frequent one's from the same state; ``"prob-out"``, all from the same state.
-
-    Raises:
-        InputError: A threshold is out of range, or the rule of weights is unknown.
+    A state goes if its weight, its count as a share of that of the most frequent state, is at most ``nodes``, in
+    ``[0, 1)``, the paper's ε. A transition goes if its weight is less than ``edges``, in ``[0, 1]``: its count as a
+    share, by ``"max"``, of the most frequent transition's; by ``"max-out"``, of the most frequent one's from the same
+    state; by ``"prob-out"``, of all from the same state.
     """
 
     nodes: float = NOISE
@@ -49,9 +44,6 @@ class Pruning:
 
 PAPER = Pruning(NOISE, OFFICIAL_EDGES)
 """The thresholds of Dialog2Flow, section 7: ε in the text, transitions as in its runs."""
-
-PROGRAM = Pruning(OFFICIAL_NODES, 0.2)
-"""What the paper's program takes where nothing is said; it keeps a state of exactly the threshold."""
 
 
 STATES, TRANSITIONS = 30, 2  # so many states, and so many transitions for each, are a picture that a person still reads
@@ -136,12 +128,7 @@ def pruned(graph: FlowGraph, pruning: Pruning) -> WeightedGraph:
     self-loop counts as any transition in all of this, but makes no way. The paper's program takes self-loops out once
     all are weighed, so that what is left weighs more there.
 
-    Args:
-        graph: The counts of a flow.
-        pruning: What is rare.
-
-    Returns:
-        The rest, states and transitions in the order of the graph. Start and end alone where nothing is left.
+    States and transitions come in the order of the graph; start and end are alone where nothing is left.
     """
     most = max(graph.states.values(), default=1)
     shares = {state: count / most for state, count in graph.states.items()}

@@ -74,17 +74,7 @@ def stored_flow(folder: Path, key: str) -> StoredFlow | None:
 
 
 def read_flow(folder: Path) -> StoredFlow:
-    """Reads a flow.
-
-    Args:
-        folder: What ``dialemb flow`` wrote.
-
-    Returns:
-        The flow.
-
-    Raises:
-        InputError: There is none, or its files are damaged or of different runs.
-    """
+    """Reads what ``dialemb flow`` wrote; an InputError says that it is not there, damaged, or of different runs."""
     import pyarrow.parquet as pq
     from pyarrow import ArrowInvalid
     from safetensors import SafetensorError, safe_open

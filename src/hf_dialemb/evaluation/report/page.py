@@ -27,11 +27,11 @@ _Kind = TypeVar("_Kind")
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of a report: a PNG, or the file of one; the caption is also read out where it cannot be seen."""
+    """A picture of a report, the file of a PNG; the caption is also read out where it cannot be seen."""
 
     title: str
     caption: str
-    png: Path | bytes
+    path: Path
 
 
 class Heading(NamedTuple):
@@ -62,7 +62,7 @@ class Line(NamedTuple):
     cells: list[Cell | None]
 
 
-def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: Path | str, title: str = TITLE) -> None:
+def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: Path) -> None:
     """Writes a report: one HTML file that needs no other file and no network, a table for each run and pictures below.
 
     Tables can be sorted and filtered; the page's address keeps the view, such as
@@ -81,7 +81,7 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
     )
     environment.filters["breakable"] = _breakable
     page = environment.get_template("report.html.jinja").render(
-        title=title,
+        title=TITLE,
         sections=sections,
         corpora=_distinct(line.row.corpus for line in lines),
         tasks=_distinct(line.row.task for line in lines),
@@ -89,9 +89,9 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
         quoted=any(heading.quoted for heading in headings),
         learnt=any(cell is not None and cell.learnt for line in lines for cell in line.cells),
         note=NOTE,
-        pictures=[(picture, base64.b64encode(_png(picture)).decode("ascii")) for picture in pictures],
+        pictures=[(picture, base64.b64encode(picture.path.read_bytes()).decode("ascii")) for picture in pictures],
     )
-    write_text_atomically(Path(path), page)
+    write_text_atomically(path, page)
 
 
 def _section(results: Results, otherwise: str) -> dict[str, Any]:
@@ -161,20 +161,6 @@ def _breakable(name: str) -> Markup:
     from markupsafe import Markup, escape
 
     return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[/_@,-])", name))
-
-
-def _png(picture: Picture) -> bytes:
-    if isinstance(picture.png, bytes):
-        content, place = picture.png, "picture"
-    else:
-        place = f"picture {picture.png}"
-        try:
-            content = picture.png.read_bytes()
-        except OSError as error:
-            raise InputError(f"{place}: cannot be read ({error.strerror}); draw it again") from error
-    if not content.startswith(b"\x89PNG"):
-        raise InputError(f"{place} '{picture.title}': got a file that is no PNG, expected a PNG; draw it again")
-    return content
 
 
 def _duration(seconds: float) -> str:

@@ -54,29 +54,22 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 class Row:
     """One measured or quoted figure; `rows_of` makes it of a measurement. An InputError says which field is not right.
 
-    Attributes:
-        model: The encoder's name, as it was given.
-        setting: Which variant of the metric, such as ``"per-query"``; empty for the usual one.
-        mean: The figure; a percentage where the papers print percentages (purity, nmi, spearman, map, mrr).
-        std: The sample standard deviation over ``n`` repeats (seeds); None where there was one.
-        interval: Where the 95 % bootstrap interval of ``mean`` begins and ends: over the items that are scored one by
-            one (queries, contexts), else over the repeats; None where there is but one.
-        quoted_from: None for a figure of this run, else where it is printed ("paper, table, row").
-        learnt: Whether the model learnt from the dialogues that it was measured on.
+    The interval is the 95 % bootstrap interval of the mean: over the items that are scored one by one (queries,
+    contexts), else over the repeats; None where there is but one.
     """
 
-    model: str
+    model: str  # the encoder's name, as it was given
     corpus: str
     split: str
     task: str
     metric: str
-    setting: str
-    mean: float
-    std: float | None = None
+    setting: str  # which variant of the metric, such as "per-query"; empty for the usual one
+    mean: float  # a percentage where the papers print percentages (purity, nmi, spearman, map, mrr)
+    std: float | None = None  # the sample standard deviation over n repeats (seeds); None where there was one
     n: int = 1
     interval: tuple[float, float] | None = None
-    quoted_from: str | None = None
-    learnt: bool = False
+    quoted_from: str | None = None  # None for a figure of this run, else where it is printed ("paper, table, row")
+    learnt: bool = False  # whether the model learnt from the dialogues that it was measured on
 
     def __post_init__(self) -> None:
         for name, (is_right, expected) in _CHECKS.items():
@@ -174,8 +167,7 @@ def data_hashes(results: Results) -> Iterator[tuple[str, str]]:
 def describe_run(command: str, config: Mapping[str, Any], seeds: Sequence[int], started: float) -> dict[str, Any]:
     """Describes the present run for its results file, which began when ``time.perf_counter()`` returned ``started``.
 
-    Beside the arguments: versions of packages, the commit of this package's sources (None outside a checkout), hardware
-    and seconds.
+    It adds versions of packages, the commit of this package's sources (None outside a checkout), hardware and seconds.
     """
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:

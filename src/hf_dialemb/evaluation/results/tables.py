@@ -203,13 +203,10 @@ def printed_cells(
     compared = [row for row in competing if row is not None and not row.learnt]
     choose = min if column.lower_is_better else max
     best = printed_figure(column, choose(row.mean for row in compared)) if len(compared) > 1 else None
-    cells = []
-    for row in rows:
-        if row is None:
-            cells.append(missing)
-        else:
-            cells.append(printed(row, column, row in compared and printed_figure(column, row.mean) == best))
-    return cells
+    return [
+        missing if row is None else printed(row, column, row in compared and printed_figure(column, row.mean) == best)
+        for row in rows
+    ]
 
 
 def printed(row: Row, column: Column, bold: bool = False) -> str:

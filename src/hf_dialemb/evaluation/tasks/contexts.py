@@ -25,11 +25,6 @@ class Response(NamedTuple):
     content: str
 
 
-def answered(selections: Iterable[ResponseSelection]) -> list[ResponseSelection]:
-    """Keeps those of a corpus's selections of which a response really followed."""
-    return [selection for selection in selections if selection.correct]
-
-
 def sizes_of(selections: Sequence[ResponseSelection], unanswered: int) -> dict[str, Any]:
     """Says how many candidates selections have, and how many selections were left out."""
     counts = [len(selection.responses) for selection in selections]

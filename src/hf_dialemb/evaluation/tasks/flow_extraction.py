@@ -72,16 +72,11 @@ def load_flows(part: CorpusPart) -> Problem:
         )
     kept = {name: _capped(flow) for name, flow in _limited(large, part.limit).items()}
     texts = sorted({turn.text for flow in kept.values() for turns in flow for turn in turns})
+    sizes = {"domains": {name: _sizes(flow) for name, flow in kept.items()}, "smaller_domains": len(flows) - len(large)}
     limits = {"fewest_dialogues": FEWEST_DIALOGUES, "most_utterances": MOST_UTTERANCES}
+    how = {"clustering": "agglomerative, cosine, average linkage, as many clusters as actions of the role"}
     graphs = {"noise": NOISE, "official_nodes": OFFICIAL_NODES, "official_edges": OFFICIAL_EDGES, "folds": FOLDS}
-    config = {
-        "texts": len(texts),
-        "domains": {name: _sizes(flow) for name, flow in kept.items()},
-        "smaller_domains": len(flows) - len(large),
-        **limits,
-        "clustering": "agglomerative, cosine, average linkage, as many clusters as actions of the role",
-        **graphs,
-    }
+    config = {"texts": len(texts), **sizes, **limits, **how, **graphs}
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
         vectors = TextVectors(encoder, texts)
@@ -109,10 +104,6 @@ def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
     """Clusters the utterances of each role by cosine, with average linkage, into as many clusters as it has actions."""
     turns = [turn for dialogue in flow for turn in dialogue]
     vectors = np.array(embeddings, dtype=np.float64)
-    if vectors.ndim != 2 or len(vectors) != len(turns):
-        raise ValueError(f"embeddings: got shape {vectors.shape}, expected ({len(turns)}, D): one for each utterance")
-    if not np.isfinite(vectors).all():
-        raise ValueError("embeddings: got a vector with NaN or infinity, expected finite numbers; look at the encoder")
     clusters = np.zeros(len(turns), dtype=np.intp)
     for role in sorted({turn.role for turn in turns}):
         places = [place for place, turn in enumerate(turns) if turn.role == role]
@@ -125,9 +116,6 @@ def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
 
 def compare_flow(flow: Flow, clusters: Sequence[int]) -> dict[str, float]:
     """Compares the graph of clusters with that of actions."""
-    count = sum(map(len, flow))
-    if len(clusters) != count:
-        raise ValueError(f"clusters: got {len(clusters)}, expected {count}: one for each utterance")
     codes = {cluster: f"cluster {place}" for place, cluster in enumerate(dict.fromkeys(clusters))}
     return compared_with_actions(_states(flow, [codes[cluster] for cluster in clusters]), _states(flow))
 

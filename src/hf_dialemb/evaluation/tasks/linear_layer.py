@@ -154,9 +154,6 @@ def fit(source: VectorSource, labels: ContextLabels, settings: LayerSettings, *,
         def scores(part: str) -> LabelScores:
             return label_scores(_predict(source, labels, modules, part), labels.labels[part])
 
-        def on_dev() -> float:
-            return scores(DEV).micro_f1
-
         length = math.ceil(len(rows) / settings.batch_size)  # of an epoch, in steps
         epochs, most = range(length, settings.epochs * length + 1, length), settings.max_grad_norm
         groups: list[dict[str, Any]] = [{"params": list(layer.parameters())}]
@@ -164,7 +161,9 @@ def fit(source: VectorSource, labels: ContextLabels, settings: LayerSettings, *,
             rate = settings.encoder_learning_rate
             groups.append({"params": learning, "lr": settings.learning_rate if rate is None else rate})
         optimiser = torch.optim.Adam(groups, settings.learning_rate, fused=True)
-        found = train_layers(modules, loss, optimiser, on_dev, epochs, settings.patience, max_grad_norm=most)
+        found = train_layers(
+            modules, loss, optimiser, lambda: scores(DEV).micro_f1, epochs, settings.patience, max_grad_norm=most
+        )
         on_test = scores(TEST)
     best = max(found, key=lambda step: found[step])
     fitted = Fitted(on_test, best // length, found[best])

@@ -22,7 +22,7 @@ from ...encoders.encoder import Encoder
 from ...metrics.next_utterance.functional import EXPECTED, OFFICIAL, example_scores
 from ...models.dialogue import Turn
 from ...models.errors import InputError
-from .contexts import answered, correct_candidates, sizes_of
+from .contexts import correct_candidates, sizes_of
 from .task import CorpusPart, Measurement, Problem, ask_encoder, item_percentage
 from .texts import TextVectors, last_words, row_cosines
 
@@ -80,7 +80,7 @@ def load_selections(part: CorpusPart) -> Problem:
 
 def _given(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:
     every = part.examples()
-    selections = answered(every)
+    selections = [selection for selection in every if selection.correct]
     if not selections or min(len(selection.responses) for selection in selections) < 2:
         got = "a context with one response" if selections else f"{len(every)} contexts, none with a correct response"
         raise part.error(
@@ -103,12 +103,10 @@ def _drawn(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:
 
 
 def _scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Scores:
+    """Scores candidates by a ranker's own scores, else by the cosine of the context's text and the response."""
     ranked = ask_encoder(encoder, "ranker", lambda ranker: candidate_scores(ranker, selections, show_progress=True))
-    return text_scores(encoder, selections) if ranked is None else ranked
-
-
-def text_scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> _Scores:
-    """Scores candidates by the cosine of the context's text and the response."""
+    if ranked is not None:
+        return ranked
     contexts = [context_text(selection.context) for selection in selections]
     said = (text for selection in selections for text in selection.responses)
     vectors = TextVectors(encoder, (*contexts, *said))

@@ -116,7 +116,7 @@ def selections_of(part: CorpusPart) -> tuple[Callable[[int], list[ResponseSelect
     """Returns what draws contexts by a seed, whatever it is where the corpus gives them, and how many there are."""
     if part.kind == "response-selection":
         every = part.examples()
-        answered = contexts.answered(every)
+        answered = [selection for selection in every if selection.correct]
         selections = part.sample(answered)
         sizes = contexts.sizes_of(selections, len(every) - len(answered))
         return lambda seed: selections, {"contexts": len(selections), **sizes}

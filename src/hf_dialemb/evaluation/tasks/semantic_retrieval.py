@@ -46,12 +46,8 @@ def load_rankings(part: CorpusPart) -> Problem:
         queries = part.examples()
     else:
         queries = retrieval_sets.retrieval_queries(part.dialogues())
-        config = {
-            "sentences": retrieval_sets.SENTENCES,
-            "hits": retrieval_sets.HITS,
-            "most_relevant": retrieval_sets.RELEVANT,
-            "most_other": retrieval_sets.OTHER,
-        }
+        config = {"sentences": retrieval_sets.SENTENCES, "hits": retrieval_sets.HITS}
+        config |= {"most_relevant": retrieval_sets.RELEVANT, "most_other": retrieval_sets.OTHER}
     rankings = part.sample(rankings_of(queries))
     if not rankings:
         raise part.error(

@@ -45,10 +45,10 @@ def paired_bootstrap(first: ArrayLike, second: ArrayLike, *, resamples: int = RE
     return _compare(columns, lambda sums: (sums[:, 0] - sums[:, 1]) / len(ours), resamples, seed)
 
 
-def mean_interval(values: ArrayLike, *, resamples: int = 1_000, seed: int = 0) -> tuple[float, float]:
-    """Computes the 95 % bootstrap interval of a mean."""
+def mean_interval(values: ArrayLike) -> tuple[float, float]:
+    """Computes the 95 % bootstrap interval of a mean, by a thousand draws."""
     found = _checked("values", values, 1)
-    means = np.concatenate([weights @ found for weights in _weights(len(found), resamples, seed)]) / len(found)
+    means = np.concatenate([weights @ found for weights in _weights(len(found), 1_000, 0)]) / len(found)
     low, high = np.quantile(means, [0.025, 0.975])
     return float(low), float(high)
 

@@ -85,30 +85,20 @@ def write_page(
     insights: Sequence[Section] = (),
     facts: Sequence[tuple[str, str]] = (),
 ) -> None:
-    """Writes the page: one HTML file that needs no other file and no network.
+    """Writes the page: one HTML file, whole or not at all, that needs no other file and no network.
 
-    Its address keeps the view, such as ``index.html#state=user-3&nodes=0.05&weights=prob-out``.
-
-    Args:
-        flow: The flow.
-        path: The HTML file, which is written whole or not at all.
-        pruning: What is shown at first; sliders of the page change it.
-        comparison: How two sets of the dialogues differ.
-        choices: How the number of clusters of each role was decided.
-        insights: What to tell of the dialogues beside the map, such as what `insights.insights` finds.
-        facts: Names and values for the page's account of how it was made.
+    Its address keeps the view, such as ``index.html#state=user-3&nodes=0.05&weights=prob-out``. Sliders change what the
+    pruning shows at first. ``choices`` say how the number of clusters of each role was decided, ``insights`` what to
+    tell of the dialogues beside the map, and ``facts`` are names and values for the account of how the page was made.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     folder = Path(__file__).parent
     record = _record(flow, pruning or Pruning(), comparison, choices or {}, insights, facts)
+    loader = FileSystemLoader(folder)
     environment = Environment(
-        loader=FileSystemLoader(folder),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     names = [*(f"page_{name}.js" for name in SCRIPTS), "page.js"]
     scripts = [(folder / name).read_text(encoding="utf-8") for name in names]

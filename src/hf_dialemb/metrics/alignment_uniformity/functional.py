@@ -22,15 +22,11 @@ def alignment(embeddings: ArrayLike, labels: ArrayLike, include_self: bool = Fal
     No pair is ever formed: over n vectors with squared norms adding up to Q and vectors adding up to S, squared
     distances of ordered pairs add up to ``2 n Q - 2 |S|^2``. Constant vectors have distance 0 throughout.
 
-    Args:
-        embeddings: Finite vectors ``(N, D)``; they are L2-normalised first (a zero vector stays zero).
-        labels: Strings or integers, ``(N,)``; two or more distinct ones, one of them twice; else a ValueError.
-        include_self: Whether a dialogue also pairs with itself at distance 0, as in dial2vec's program, which makes the
-            alignment of small labels look better than it is.
-
-    Returns:
-        ``"alignment"`` and ``"separation"``, the mean squared distances of same-label and of different-label pairs in
-        ``[0, 4]``, and ``"adjusted_alignment"``, the first minus the second, in ``[-4, 4]``.
+    Takes finite vectors ``(N, D)``, which are L2-normalised first (a zero vector stays zero), and labels ``(N,)``,
+    strings or integers, two or more distinct ones, one of them twice; else a ValueError. With ``include_self`` a
+    dialogue also pairs with itself at distance 0, as in dial2vec's program, which makes the alignment of small labels
+    look better than it is. Returns ``"alignment"`` and ``"separation"``, the mean squared distances of same-label and
+    of different-label pairs in ``[0, 4]``, and ``"adjusted_alignment"``, the first minus the second, in ``[-4, 4]``.
     """
     given, codes = labelled_vectors(embeddings, labels, pairs=True)
     vectors, sizes = unit_vectors(given), np.bincount(codes)

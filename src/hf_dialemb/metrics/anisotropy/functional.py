@@ -26,16 +26,13 @@ def mean_cosine(embeddings: ArrayLike) -> float:
 def anisotropy(embeddings: ArrayLike, labels: ArrayLike, min_members: int = 3) -> dict[str, float]:
     """Computes how alike vectors are within labels and how alike the labels' centroids are.
 
-    Cosines keep their sign, as in the paper's program; its text says absolute values.
+    Cosines keep their sign, as in the paper's program; its text says absolute values. Takes finite vectors ``(N, D)``
+    and labels ``(N,)``, strings or integers, at least two distinct ones, one of ``min_members`` (the program: 3); else
+    a ValueError.
 
-    Args:
-        embeddings: Finite vectors ``(N, D)``.
-        labels: Strings or integers, ``(N,)``; at least two distinct ones, one of ``min_members``; else a ValueError.
-        min_members: Labels with fewer vectors have no say in ``intra`` (the program: 3).
-
-    Returns:
-        ``intra``: the mean over labels of their `mean_cosine`; ``inter``: that of the centroids of all labels;
-        ``difference``: intra minus inter, greater is better. All in ``[-1, 1]``, the difference in ``[-2, 2]``.
+    Returns ``intra``, the mean of `mean_cosine` over labels that have so many members; ``inter``, that of the centroids
+    of all labels; ``difference``, intra minus inter, greater is better. All in ``[-1, 1]``, the difference in ``[-2,
+    2]``.
     """
     vectors, names = np.asarray(embeddings, dtype=np.float64), np.asarray(labels)
     if vectors.ndim != 2 or names.shape != vectors.shape[:1]:

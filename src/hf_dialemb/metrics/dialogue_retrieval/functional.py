@@ -18,14 +18,11 @@ def retrieval_scores(embeddings: ArrayLike, labels: ArrayLike, block_size: int =
     `hf_dialemb.metrics.ranks`). A zero vector has cosine 0 with everything; constant vectors tie throughout, and MAP is
     the share of relevant dialogues.
 
-    Args:
-        embeddings: Finite vectors ``(N, D)``.
-        labels: Strings or integers, ``(N,)``; two or more distinct ones, one of them twice; else a ValueError.
-        block_size: How many are compared with all others at once: memory is ``O(block_size * N)``, time that of sorting
-            N rows of N.
+    Takes finite vectors ``(N, D)`` and labels ``(N,)``, strings or integers, two or more distinct ones, one of them
+    twice; else a ValueError. So many as a block has are compared with all others at once: memory is ``O(block_size *
+    N)``, time that of sorting N rows of N.
 
-    Returns:
-        ``{"map": mean in (0, 1], "mrr": mean in (0, 1], "queries": used, "skipped": label of one member}``.
+    Returns ``{"map": mean in (0, 1], "mrr": mean in (0, 1], "queries": used, "skipped": label of one member}``.
     """
     precision, reciprocal, queries = 0.0, 0.0, 0
     for _, ordered, positives in sorted_queries(embeddings, labels, block_size):

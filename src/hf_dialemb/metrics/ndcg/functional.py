@@ -17,12 +17,8 @@ def ndcg(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> float:
     """Computes nDCG@k, averaged over queries, in ``[0, 1]``.
 
     A relevant candidate at rank r gains ``1 / log2(1 + r)``; the ideal ranking has all relevant ones first. Tied
-    candidates share what their ranks gain.
-
-    Args:
-        scores: How near each candidate is to each query, finite, ``(Q, M)``, M >= 2; else a ValueError.
-        relevant: Which candidates are relevant, booleans ``(Q, M)``; at least one for each query.
-        k: Ranks that count; all of them where there are fewer candidates.
+    candidates share what their ranks gain. Takes how near each candidate is to each query, finite, ``(Q, M)``, M >= 2,
+    and which are relevant, booleans ``(Q, M)``, one or more for each query; else a ValueError. The first k ranks count.
     """
     from sklearn.metrics import ndcg_score
 

@@ -30,16 +30,13 @@ def example_scores(
     R_N@k looks for it among the first k of itself and the N - 1 wrong candidates that stand first in the example: R_2@1
     is the share of those that beat the first wrong one.
 
-    Args:
-        scores: Of each of E examples the scores of its K >= 2 candidates, finite; else a ValueError. K may differ.
-        correct: Of each example which candidates are right, (K,) booleans; at least one.
-        ties: ``"expected"``: where wrong candidates tie with the true one, the mean over all orders of those that tie,
-            so that equal scores give the figures of guessing; ``"official"``: it comes first, as in the released
-            program of Deep Attention Matching.
+    Takes of each of E examples the finite scores of its K >= 2 candidates, where K may differ, and which of these are
+    right, (K,) booleans, at least one; else a ValueError. Where wrong candidates tie with the true one, ``"expected"``
+    is the mean over all orders of those that tie, so that equal scores give the figures of guessing; ``"official"``
+    puts it first, as in the released program of Deep Attention Matching.
 
-    Returns:
-        ``{"mrr": one over the rank, "hits1": whether it comes first, "rN@k": recall}``, each (E,) in ``[0, 1]``. N is
-        2, 10 and K, as far as no example has fewer candidates (K: where all have as many); k is 1, 2 and 5 below N.
+    Returns ``{"mrr": one over the rank, "hits1": whether it comes first, "rN@k": recall}``, each (E,) in ``[0, 1]``. N
+    is 2, 10 and K, as far as no example has fewer candidates (K: where all have as many); k is 1, 2 and 5 below N.
     """
     if ties not in (EXPECTED, OFFICIAL):
         raise ValueError(f"ties: got {ties!r}, expected {EXPECTED!r} or {OFFICIAL!r}")

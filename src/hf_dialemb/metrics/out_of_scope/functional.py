@@ -47,13 +47,10 @@ def score_threshold(largest: ArrayLike, deviations: float) -> float:
 def detect_out_of_scope(
     similarities: ArrayLike, labels: ArrayLike, threshold: float, out_of_scope: str | int
 ) -> NDArray[Any]:
-    """Gives each item the label of the nearest class, or none if even that is not nearer than the threshold.
+    """Gives each item the label of the nearest class, or ``out_of_scope`` if even that does not exceed the threshold.
 
-    Args:
-        similarities: To each class, finite, ``(N, K)``; of equal ones the first class wins.
-        labels: The K classes, strings or integers, ``(K,)``, else a ValueError; ``out_of_scope`` may be one of them.
-        threshold: What the largest similarity must exceed.
-        out_of_scope: What an item is called that belongs to no class.
+    Takes finite similarities to each class, ``(N, K)``, of equal ones the first class wins, and the K classes, strings
+    or integers, ``(K,)``, else a ValueError; ``out_of_scope`` may be one of them.
     """
     values, names = np.asarray(similarities, dtype=np.float64), np.asarray(labels)
     if values.ndim != 2 or names.shape != values.shape[1:]:
@@ -98,20 +95,12 @@ def detection_scores(
 ) -> dict[str, float]:
     """Finds what is out of scope, classifies the rest, and scores both.
 
-    The similarities of other vectors in scope to their nearest prototypes say what is far (`score_threshold`).
+    Takes vectors to classify ``(N, D)`` and their true labels ``(N,)``, strings or integers, each one of the supports'
+    or ``out_of_scope``, as some are and some are not; supports ``(S, D)`` and their labels ``(S,)``, at least two
+    distinct ones; and in ``calibration`` other vectors in scope ``(C, D)``, whose similarities to their nearest
+    prototypes say what is far (`score_threshold`). All are finite; what does not fit is a ValueError.
 
-    Args:
-        vectors: Vectors to classify, finite, ``(N, D)``.
-        labels: Their true labels, strings or integers, ``(N,)``; each one of the supports' or ``out_of_scope``.
-        supports: Labelled vectors, finite, ``(S, D)``.
-        support_labels: Their labels, ``(S,)``; at least two distinct ones.
-        calibration: Vectors in scope that are neither supports nor classified, finite, ``(C, D)``.
-        deviations: As in `score_threshold`.
-        out_of_scope: The label of items that belong to no class; some have it, some have not.
-
-    Returns:
-        What `out_of_scope_scores` returns, and ``threshold``, the similarity below which an item is out of scope; what
-        does not fit is a ValueError.
+    Returns what `out_of_scope_scores` returns, and ``threshold``, the similarity below which an item is out of scope.
     """
     true = np.asarray(labels)
     classes, similarities = prototype_similarities(supports, support_labels, vectors)

@@ -22,12 +22,9 @@ def prototype_classification(
     brought to length 1 again, so that classes whose supports differ from each other get shorter ones and fewer queries.
     A zero vector has product 0 with every prototype. Of equal products the label that is first in order wins.
 
-    Args:
-        supports: Labelled vectors, finite, ``(S, D)``.
-        support_labels: Their labels, strings or integers, ``(S,)``; at least two distinct ones, else a ValueError.
-        queries: Vectors to classify, finite, ``(N, D)``.
-        query_labels: Their true labels, ``(N,)``; each one of the supports'.
-        unit_prototypes: Whether prototypes are brought to length 1 too, so that the nearest one by cosine wins.
+    Takes finite supports ``(S, D)`` and their labels ``(S,)``, strings or integers, at least two distinct ones, finite
+    queries ``(N, D)`` and their true labels ``(N,)``, each one of the supports'; else a ValueError. With
+    ``unit_prototypes`` prototypes are brought to length 1 too, so that the nearest one by cosine wins.
     """
     from sklearn.metrics import f1_score
 

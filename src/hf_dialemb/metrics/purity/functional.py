@@ -68,18 +68,14 @@ def cluster_purity(
     Constant vectors are no error: they fall into one cluster, purity is the share of the largest label, and the other
     two figures are 0.
 
-    Args:
-        embeddings: Finite vectors ``(N, D)``.
-        labels: Strings or integers, ``(N,)``; at least two distinct ones, else a ValueError.
-        seeds: The random state of each run, at least one; dial2vec's paper averages ten runs (see `official_runs`).
-        n_init: Random starts within a run, the best of which is kept. Ten was scikit-learn's default when the papers'
-            figures were made; since scikit-learn 1.4 the default for k-means++ is one, which scores lower.
-        max_iter: Most iterations of one start.
-        tol: Relative tolerance on the movement of the centres.
+    Takes finite vectors ``(N, D)``, labels ``(N,)``, strings or integers, at least two distinct ones (else a
+    ValueError), and the random state of each run, at least one; dial2vec's paper averages ten runs (see
+    `official_runs`). The best of ``n_init`` random starts is kept: ten was scikit-learn's default when the papers'
+    figures were made; since scikit-learn 1.4 it is one for k-means++, which scores lower. ``max_iter`` are the most
+    iterations of one start, ``tol`` is the relative tolerance on the movement of the centres.
 
-    Returns:
-        ``{"purity": [...], "nmi": [...], "ari": [...], "seeds": [...], "clusters": k}`` with one value per seed:
-        `purity`, `normalized_mutual_information` and `adjusted_rand_index`.
+    Returns ``{"purity": [...], "nmi": [...], "ari": [...], "seeds": [...], "clusters": k}`` with one value per seed:
+    `purity`, `normalized_mutual_information` and `adjusted_rand_index`.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning

@@ -20,11 +20,8 @@ def ranking_scores(query: ArrayLike, candidates: ArrayLike, relevant: ArrayLike)
     scikit-learn's ``label_ranking_average_precision_score``, and the first relevant one is placed after the irrelevant
     ones that it ties with. A zero vector has cosine 0 with everything.
 
-    Args:
-        query: A finite vector, ``(D,)``.
-        candidates: Finite vectors, ``(C, D)``; the query is not among them.
-        relevant: Which are relevant, booleans, ``(C,)``; at least one is and one is not. What does not fit is a
-            ValueError.
+    Takes a finite query ``(D,)``, finite candidates ``(C, D)``, among which the query is not, and which of them are
+    relevant, booleans ``(C,)``: at least one is and one is not. What does not fit is a ValueError.
     """
     asked = directions("query", np.asarray(query)[None], SHAPES)
     offered = directions("candidates", candidates, SHAPES)

@@ -20,16 +20,11 @@ def selection_scores(
     wrong ones tie with it, the figures are the means over all orders of those that tie: they never depend on the order
     of the input, and constant vectors give those of guessing. A zero vector has cosine 0 with everything.
 
-    Args:
-        queries: Finite vectors ``(N, D)``.
-        candidates: Finite vectors ``(C, D)``.
-        correct: Which candidates are right for which query, booleans ``(N, C)``; one or more in a row, else a
-            ValueError.
-        ignored: Which candidates are in no way of which query, though wrong, booleans ``(N, C)``; None for none.
+    Takes finite queries ``(N, D)`` and candidates ``(C, D)``; which candidates are right for which query, booleans
+    ``(N, C)``, one or more in a row, else a ValueError; and which are ``ignored`` though wrong, likewise.
 
-    Returns:
-        ``{"top1", "top3", "top10": share of queries whose correct candidate is among the first k, "mrr": mean of one
-        over its rank}``, all in ``[0, 1]``.
+    Returns ``{"top1", "top3", "top10": share of queries whose correct candidate is among the first k, "mrr": mean of
+    one over its rank}``, all in ``[0, 1]``.
     """
     shape = "(N, D) with N > 0; stack one vector per item"
     asked, offered = directions("queries", queries, shape), directions("candidates", candidates, shape)

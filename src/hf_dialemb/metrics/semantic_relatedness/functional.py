@@ -39,13 +39,8 @@ def query_relatedness(embeddings: ArrayLike, labels: ArrayLike, block_size: int 
 
     The form of dial2vec's program. A dialogue whose label nobody else carries is ``skipped`` and counted (the program
     counts it as 0); one whose cosines are all equal is ``undefined`` and counts as 0, as in the program. ``queries``
-    are all others. A zero vector has cosine 0 with everything.
-
-    Args:
-        embeddings: Finite vectors ``(N, D)``.
-        labels: Strings or integers, ``(N,)``; two or more distinct ones, one of them twice; else a ValueError.
-        block_size: How many are compared with all others at once: memory is ``O(block_size * N)``, time that of sorting
-            N rows of N.
+    are all others. A zero vector has cosine 0 with everything. Takes what
+    `hf_dialemb.metrics.dialogue_retrieval.functional.retrieval_scores` takes, in the same time and memory.
     """
     total, queries, undefined = 0.0, 0, 0
     for _, ordered, positives in sorted_queries(embeddings, labels, block_size):
@@ -63,13 +58,9 @@ def pair_relatedness(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[i
     The form of the dial2vec paper, section 4.1, repeated once per seed. A draw in which no pair or every pair shares a
     label, or all cosines are equal, has no correlation: it counts as 0 and is counted in ``undefined``.
 
-    Args:
-        embeddings: Finite vectors ``(N, D)``.
-        labels: Strings or integers, ``(N,)``; at least two distinct ones, else a ValueError.
-        seeds: The random state of each draw of N pairs, at least one.
-
-    Returns:
-        ``{"spearman": [...], "seeds": [...], "undefined": draws counted as 0}``, one value in ``[-1, 1]`` per seed.
+    Takes finite vectors ``(N, D)``, labels ``(N,)``, strings or integers, at least two distinct ones (else a
+    ValueError), and the random state of each draw of N pairs, at least one. Returns ``{"spearman": [...], "seeds":
+    [...], "undefined": draws counted as 0}``, one value in ``[-1, 1]`` per seed.
     """
     vectors, codes = labelled_vectors(embeddings, labels)
     units, count, draws = unit_vectors(vectors), len(codes), list(seeds)

@@ -39,9 +39,6 @@ def scatter(
     check_drawing()
     if not embeddings_by_model:
         raise InputError("embeddings_by_model: got no model, expected at least one; pass its vectors under its name")
-    for model, vectors in embeddings_by_model.items():
-        if vectors.ndim != 2 or len(vectors) != len(labels):
-            raise InputError(f"model {model}: got vectors {vectors.shape}, expected ({len(labels)}, D): one per label")
     chosen = fixed_sample(range(len(labels)), MAX_POINTS)
     kept = [labels[row] for row in chosen]
     styles = {label: drawing.style(index) for index, label in enumerate(largest_labels(labels, MAX_COLOURED))}
@@ -111,7 +108,12 @@ def measured_point(step: int, embeddings: NDArray[Any], labels: Sequence[str]) -
 def alignment_uniformity_path(points_by_model: Mapping[str, Sequence[PathPoint]], path: Path | str) -> None:
     """Draws where models move while they learn, as a PNG, whole or not at all; one that learns nothing is a point."""
     check_drawing()
-    _check_points(points_by_model)
+    if not points_by_model:
+        raise InputError("points_by_model: got no model, expected at least one; pass its points under its name")
+    if len(points_by_model) > MAX_MODELS:
+        raise InputError(
+            f"points_by_model: got {len(points_by_model)} models, expected at most {MAX_MODELS}; draw several pictures"
+        )
     figure = new_figure(8.6, 5.4)
     axes = figure.subplots()
     for index, (model, points) in enumerate(points_by_model.items()):
@@ -128,21 +130,6 @@ def alignment_uniformity_path(points_by_model: Mapping[str, Sequence[PathPoint]]
     )
     drawing.note(figure, text)
     drawing.save(figure, path)
-
-
-def _check_points(points_by_model: Mapping[str, Sequence[PathPoint]]) -> None:
-    if not points_by_model:
-        raise InputError("points_by_model: got no model, expected at least one; pass its points under its name")
-    if len(points_by_model) > MAX_MODELS:
-        raise InputError(
-            f"points_by_model: got {len(points_by_model)} models, expected at most {MAX_MODELS}; draw several pictures"
-        )
-    for model, points in points_by_model.items():
-        steps = [point.step for point in points]
-        if not steps or len(set(steps)) < len(steps):
-            raise InputError(
-                f"model {model}: got the steps {steps}, expected at least one and each once; leave the others out"
-            )
 
 
 def _draw_path(axes: Any, model: str, points: Sequence[PathPoint], colour: str, marker: str) -> None:  # noqa: ANN401

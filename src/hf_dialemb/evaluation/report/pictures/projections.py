@@ -20,14 +20,6 @@ FEWEST = 10  # vectors that t-SNE and UMAP need; fewer are projected by PCA
 _NEIGHBOURS = 15  # UMAP's own choice
 
 
-def check_labelled(embeddings: NDArray[Any], labels: Sequence[str]) -> None:
-    """Makes sure that each of the vectors ``(N, D)`` is finite and has a label."""
-    if embeddings.ndim != 2 or len(embeddings) != len(labels):
-        raise InputError(f"embeddings: got shape {embeddings.shape}, expected ({len(labels)}, D): one per label")
-    if not np.isfinite(embeddings).all():
-        raise InputError("embeddings: got a value that is not finite, expected numbers; encode the texts again")
-
-
 def largest_labels(labels: Sequence[str], most: int) -> list[str]:
     """Lists the labels that most items have, the largest first; equally large ones in alphabetical order."""
     counts = Counter(labels)
@@ -57,7 +49,6 @@ def project(embeddings: NDArray[Any], method: str = "tsne") -> NDArray[np.float6
     They are L2-normalised first, so that distance means cosine. The same vectors always give the same points, and below
     ten PCA; where all point the same way, all points are the same.
     """
-    _check(method)
     vectors = unit_vectors(embeddings)
     if _constant(vectors):
         return np.zeros((len(vectors), 2))
@@ -72,7 +63,6 @@ def project_to_sphere(embeddings: NDArray[Any], method: str = "pca") -> NDArray[
     ``"umap"`` lays them out on the sphere itself; of ``"pca"`` the three directions of largest variance are
     L2-normalised. All else is as in `project`.
     """
-    _check(method, ("umap", "pca"))
     vectors = unit_vectors(embeddings)
     if _constant(vectors):
         return np.tile([0.0, 0.0, 1.0], (len(vectors), 1))
@@ -82,13 +72,6 @@ def project_to_sphere(embeddings: NDArray[Any], method: str = "pca") -> NDArray[
         return points
     polar, azimuth = _umap(vectors, "haversine").T  # as umap-learn documents it
     return np.column_stack([np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)])
-
-
-def _check(method: str, known: tuple[str, ...] = tuple(METHODS)) -> None:
-    if method not in known:
-        raise InputError(f"method: got {method!r}, expected {' or '.join(known)}; choose one of them")
-    if method == "umap" and umap_or_pca() != "umap":
-        raise InputError('method: got umap, which is not installed; run: pip install "hf-dialemb[umap]", or choose pca')
 
 
 def _constant(vectors: NDArray[np.float64]) -> bool:
@@ -114,6 +97,8 @@ def _tsne(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _umap(vectors: NDArray[np.float64], output_metric: str) -> NDArray[np.float64]:
+    if umap_or_pca() != "umap":
+        raise InputError('method: got umap, which is not installed; run: pip install "hf-dialemb[umap]", or choose pca')
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on the spectral start of few points, and on what is missing for other uses
         from umap import UMAP

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ....corpora.audit.histograms import check_drawing, new_figure
 from ....models.errors import InputError
 from .drawing import COLOURS, note, plain_axes, plain_text, save, shortened, title
-from .projections import check_labelled, largest_labels, mean_directions
+from .projections import largest_labels, mean_directions
 
 MAX_LEAVES = 100  # labels that the tree shows; the smaller ones are left out, which its note says
 
@@ -24,7 +24,6 @@ def dendrogram(embeddings: NDArray[Any], labels: Sequence[str], path: Path | str
     from scipy.cluster import hierarchy
 
     check_drawing()
-    check_labelled(embeddings, labels)
     counts = Counter(labels)
     if len(counts) < 2:
         raise InputError(f"labels: got {len(counts)} distinct, expected at least 2; choose items of several labels")

@@ -15,7 +15,7 @@ from ....corpora.audit.histograms import check_drawing, new_figure
 from ....models.errors import InputError
 from ...tasks.sampling import fixed_sample
 from .drawing import COLOURS, DARK_GREY, legend, note, save, shortened, style, title
-from .projections import METHODS, check_labelled, largest_labels, mean_directions, project_to_sphere, umap_or_pca
+from .projections import METHODS, largest_labels, mean_directions, project_to_sphere, umap_or_pca
 
 MAX_CELLS = 12  # labels that get a cell: the largest; the items of all others are left out
 MAX_POINTS = 2000  # items that are drawn; of more, a fixed random sample
@@ -38,7 +38,6 @@ def spherical_voronoi(
     centroids of at least four labels must divide it: they are refused if equal, or all in one plane.
     """
     check_drawing()
-    check_labelled(embeddings, labels)
     counts, largest = Counter(labels), set(largest_labels(labels, MAX_CELLS))
     rows = fixed_sample([row for row, label in enumerate(labels) if label in largest], MAX_POINTS)
     kept = [labels[row] for row in rows]
