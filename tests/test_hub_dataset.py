@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from hub_server import serve
+from hub_server import run_hub
 from made_up_corpora import refusal
 
 from hf_dialemb.corpora import iterate_dialogues
@@ -95,16 +95,18 @@ def folder_of(path, **splits):
 @pytest.mark.slow
 def test_over_http(tmp_path, sample_dialogues):
     train, validation = to_dataset(sample_dialogues[:5]), to_dataset(sample_dialogues[5:7])
-    folder_of(tmp_path / "root/org/calls", train=train, validation=validation)
-    folder_of(tmp_path / "root/org/words", train=rows(text=["Hi"], label=[1]))
+    folder_of(tmp_path / "calls", train=train, validation=validation)
+    folder_of(tmp_path / "words", train=rows(text=["Hi"], label=[1]))
     wanted = [
         *[("org/calls", split) for split in ("train", "dev", "all", "tset")],
         *[("org/calls:default", "validation"), ("org/calls:other", "train")],
         *[("org/words", "train"), ("org/none", "train")],
     ]
     command = [sys.executable, "-c", PROGRAM, json.dumps(wanted)]
-    with serve(tmp_path / "root") as address:
-        places = {"HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "0"}
+    with run_hub() as hub:
+        for name in ("calls", "words"):
+            hub.fill("datasets", f"org/{name}", tmp_path / name)
+        places = {"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "0"}
         environment = {**os.environ, **places, "HF_HUB_DISABLE_XET": "1"}
         run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-3000:]

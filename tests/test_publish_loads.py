@@ -76,7 +76,7 @@ def folders(checkpoints, tmp_path_factory) -> dict[str, Path]:
 def hub(folders, tmp_path_factory):
     """A Hub to which the commands brought them all, a metric and a unified corpus; its requests are answered there."""
     place = tmp_path_factory.mktemp("hub")
-    with hub_of_this_process() as (hub, _), pytest.MonkeyPatch.context() as patch:
+    with hub_of_this_process() as hub, pytest.MonkeyPatch.context() as patch:
         for name, folder in folders.items():
             assert list(publish(folder, f"org/{name}-tiny"))[-1].startswith("Published")
         list(publish(metric_folder(place), "org/ndcg", repo_type="space"))
