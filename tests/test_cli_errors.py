@@ -103,6 +103,7 @@ def test_a_wrong_setting_of_a_training_is_told(tiny_bert, tmp_path, refused, mor
     assert not (tmp_path / "run" / "model.safetensors").exists()
 
 
+EMBED = ("embed", "--input", "calls.jsonl", "--output", "o.parquet", "--model")
 EVALUATE, EXPORT = ("evaluate", "--model", "tfidf", "--corpus"), ("export", "--model", "m", "--output", "o")
 STATS = ("corpus", "stats", "--corpus")
 
@@ -121,6 +122,9 @@ STATS = ("corpus", "stats", "--corpus")
         ([*EXPORT, "--split", "dev"], "--split: got it without --int8"),
         (["train", "--method", "multi_granularity"], "whose members are trained; train them one by one"),
         (["demo", "--max-steps", "0"], "--max-steps: got 0, expected at least 1"),
+        ([*EMBED, "m", "--shard-size", "0"], "--shard-size: got 0, expected at least 1"),
+        ([*EMBED, "tfidf"], "fitted on the dialogues that it embeds"),
+        ([*EMBED, "dialogue-static@whitened"], "fitted on the dialogues that it embeds"),
         (["search", "--corpus", "sample"], "one of the arguments --query --id is required"),
         ([*EVALUATE, "sample", "--model", "no/such"], "Model 'no/such' is neither a folder nor on the Hub"),
         ([*EVALUATE, "sample", "--model", "tfidf@words"], "got 'words' after the '@'"),

@@ -9,7 +9,6 @@ import pickle
 import subprocess
 import sys
 import types
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -117,19 +116,6 @@ def test_crafted_pickles_of_arrays_are_refused(program, word, tmp_path):
     (tmp_path / "file").write_bytes(program)
     with pytest.raises(InputError, match=word):
         paddle(tmp_path / "file")
-
-
-@pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize(
-    "program", [b"cposix\nsystem\n(S'true'\ntR.", b"cbuiltins\neval\n(S'1'\ntR.", b"cos\npath.join\n)R.", b"junk"]
-)
-def test_a_crafted_zip_is_refused(program, reader, tmp_path):
-    torch.save({"a": torch.zeros(2)}, tmp_path / "file.pt")
-    with zipfile.ZipFile(tmp_path / "file.pt") as whole, zipfile.ZipFile(tmp_path / "crafted.pt", "w") as archive:
-        for name in whole.namelist():
-            archive.writestr(name, b"\x80\x02" + program if name.endswith("data.pkl") else whole.read(name))
-    with pytest.raises(InputError, match=r"do not trust|damaged"):
-        READERS[reader](tmp_path / "crafted.pt")
 
 
 @pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4])
