@@ -46,7 +46,7 @@ def test_the_package_imports_each_library_on_first_use():
     program = f"import sys, hf_dialemb.integrations as found; dir(found); assert not {libraries} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True)
     assert "DialogueVectorizer" in dir(integrations)
-    with pytest.raises(AttributeError, match="no attribute 'DialogueVectoriser'"):
+    with pytest.raises(AttributeError, match="DialogueVectoriser"):
         integrations.DialogueVectoriser  # noqa: B018 - the look-up is the test
 
 

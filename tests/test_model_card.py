@@ -23,7 +23,7 @@ from hf_dialemb.corpora.source.fingerprint import data_hash
 from hf_dialemb.encoders.specs import fingerprint
 from hf_dialemb.evaluation.results.learnt import NOTE
 from hf_dialemb.evaluation.results.rows import read_results
-from hf_dialemb.hub.card.card import cited, escaped, fenced, render_card, render_record
+from hf_dialemb.hub.card.card import cited, escaped, fenced, render_record
 from hf_dialemb.hub.card.record import make_record
 from hf_dialemb.hub.export import load_checkpoint
 from hf_dialemb.hub.forms.onnx_form import write_onnx
@@ -46,7 +46,7 @@ class Made(NamedTuple):
     reference: Path | None
 
     def card(self, *results: Path, licences=()) -> str:
-        return render_card(self.folder, self.run, list(results) or [self.results], REPO, licences)
+        return render_record(make_record(self.folder, self.run, licences), list(results) or [self.results], REPO)
 
     def evaluation(self, *results: Path, licences=()) -> str:
         return section(self.card(*results, licences=licences), "Evaluation")
@@ -352,7 +352,7 @@ def test_no_results_no_card(copied, capsys):
     assert "dialemb benchmark" in capsys.readouterr().err
     for results, name, message in (([], REPO, "--results: got no file"), ([copied.results], "a b/c", "--repo-id")):
         with pytest.raises(InputError, match=message):
-            render_card(copied.folder, copied.run, results, name)
+            render_record(make_record(copied.folder, copied.run), results, name)
 
 
 @pytest.mark.parametrize("name", ["x/y", "runs/dse@whitened"])
