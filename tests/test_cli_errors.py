@@ -143,19 +143,15 @@ def test_a_wrong_request_is_told(tmp_path, refused, monkeypatch, words, sentence
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("words", "module", "end"),
-    [
-        (["embed", "--model", "m", "--input", "i.jsonl", "--output", "o.parquet"], "embed._run", "to go on"),
-        (["corpus", "list"], "corpus._list", "to start over"),
-    ],
-)
-def test_an_interrupted_command_says_whether_it_will_go_on(monkeypatch, capsys, words, module, end):
+@pytest.mark.parametrize(("words", "place", "end"), [
+    ([*EMBED, "m"], "embed._run", "to go on"), (["corpus", "list"], "corpus._list", "to start over"),
+])  # fmt: skip
+def test_an_interrupted_command_says_whether_it_will_go_on(monkeypatch, capsys, words, place, end):
     def interrupted(options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"hf_dialemb.cli.{module}", interrupted)
-    assert main(words) == 130
+    monkeypatch.setattr(f"hf_dialemb.cli.{place}", interrupted)
+    assert main([*words]) == 130
     assert capsys.readouterr().err == f"dialemb: error: interrupted; run the same command again {end}\n"
 
 

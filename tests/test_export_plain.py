@@ -111,7 +111,6 @@ def test_sentence_transformers_gives_the_vectors_by_stock_modules(folder, checkp
         assert close(model.encode(TEXTS), vectors)
         assert close(model.encode([[{"role": "user", "content": text}] for text in TEXTS]), vectors)
     assert not caplog.records
-    assert close(model.encode(TEXTS[1]), vectors[1])
     dialogue = [{"role": role, "content": text} for role, text in zip(("user", "assistant"), TEXTS, strict=False)]
     joined = encode_utterances(*load_checkpoint(str(checkpoint)), [" ".join(TEXTS[:2])])
     assert close(model.encode([dialogue]), joined)

@@ -41,13 +41,15 @@ def test_round_trip_through_a_dataset_and_parquet(tmp_path, sample_dialogues):
     assert list(read_own(path)) == dialogues
 
 
-def test_missing_columns_and_none_are_fine_and_a_malformed_row_is_named():
+def test_missing_columns_and_none_are_fine_and_mistakes_are_told():
     for row in ({"messages": [{**BOT[1], "slots": None}], "domains": None}, {"messages": BOT[1:]}):
         assert from_dataset(datasets.Dataset.from_list([row])) == [HO]
     with pytest.raises(InputError, match=r"^row 1: messages\[0\]: field role: got 'Bot'"):
         from_dataset(rows(messages=[BOT[1:], BOT]))
     with pytest.raises(InputError, match=r"^row 0: field messages is missing \(found: text\)"):
         from_dataset(rows(text=["Hi"]))
+    with pytest.raises(InputError, match=r"org/calls: .* HF_HUB_OFFLINE is set: unset it, or .*hf download"):
+        iterate_dialogues("org/calls", None, "train")
 
 
 def test_parquet_with_other_columns_and_fields(tmp_path):
@@ -133,8 +135,3 @@ def test_rows_with_other_names_of_roles_and_columns_are_read_one_at_a_time(tmp_p
     assert next(reader) == HO
     with pytest.raises(InputError):
         next(reader)
-
-
-def test_offline_says_how_to_get_it():
-    with pytest.raises(InputError, match=r"org/calls: .* HF_HUB_OFFLINE is set: unset it, or .*hf download"):
-        iterate_dialogues("org/calls", None, "train")

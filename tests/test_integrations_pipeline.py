@@ -12,9 +12,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import estimator_checks
 
@@ -110,18 +108,6 @@ def test_beside_other_encoders_and_columns(vectorizer, tiny_bert, dialogues):
     assert columns.get_feature_names_out()[15:].tolist() == ["vector__dialoguevectorizer15", *channels]
     with pytest.raises(InputError, match="X: got a table"):
         ColumnTransformer([("vector", vectorizer, ["dialogue"])]).fit(table)
-
-
-@pytest.mark.slow
-def test_in_a_search_over_models(tiny_bert, dialogues, tmp_path):
-    labels = [dialogue.domains[0] for dialogue in dialogues]
-    pipeline = make_pipeline(DialogueVectorizer(), LogisticRegression(max_iter=500), memory=str(tmp_path))
-    models = [tiny_bert, f"{tiny_bert}@utterances"]
-    search = GridSearchCV(pipeline, {"dialoguevectorizer__model": models}, cv=2)
-    search.fit([dialogue.to_messages() for dialogue in dialogues[:20]], labels[:20])
-    assert search.best_params_["dialoguevectorizer__model"] in models
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert search.predict(dialogues[20:]).shape == (4,)
 
 
 @pytest.mark.parametrize(("model", "dialogues", "sentence"), [
