@@ -179,9 +179,9 @@ def test_weights_in_shards_are_read_and_half_precision_becomes_single(source, ti
 
 def test_a_hub_repository_in_the_cache_is_found(tiny_bert, tmp_path, monkeypatch):
     cache = tmp_path / "cache/models--someone--encoder"
-    (cache / "refs").mkdir(parents=True)
-    (cache / "refs/main").write_text("0" * 40)
     shutil.copytree(tiny_bert, cache / "snapshots" / ("0" * 40))
+    (cache / "refs").mkdir()
+    (cache / "refs/main").write_text("0" * 40)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     converted("transformers", "someone/encoder", tmp_path / "out")
     assert far(tmp_path / "out", tiny_bert, 512) < 1e-5

@@ -150,9 +150,7 @@ def test_figures_that_would_be_named_alike_get_their_task():
 
 @pytest.mark.slow
 def test_names_files_and_the_primary_figure(published, dialogues, labels, tmp_path):
-    def make(**options):
-        return DialogueDomainEvaluator(dialogues, labels, seeds=SEEDS, **options)
-
+    make = partial(DialogueDomainEvaluator, dialogues, labels, seeds=SEEDS)
     evaluator = make(name="dev", primary_metric="uniformity")
     assert not evaluator.greater_is_better
     figures = evaluator(published, str(tmp_path / "new"), 0.5, 10)

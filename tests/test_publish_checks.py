@@ -270,8 +270,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("what", OTHERS)
 def test_what_stands_in_the_way_of_a_space_or_dataset(tmp_path, what):
-    spoil, sentence = OTHERS[what]
-    kind = what.split(",")[0]
+    (spoil, sentence), kind = OTHERS[what], what.split(",")[0]
     folder = metric_folder(tmp_path) if kind == "space" else dataset_folder(tmp_path / "calls")
     spoil(folder)
     problems = check(folder, kind, "other" if "other" in what else folder.name)
