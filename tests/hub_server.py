@@ -1,37 +1,112 @@
 """A Hub on loopback over real HTTP: models, datasets and Spaces that can be created, uploaded to and downloaded from.
 
-Faults can be injected: `LocalHub.faults` for single requests, `LocalHub.stop_after` for a Hub that goes away, and
-`LocalHub.watch`, which is called at each moment of each request.
+Commits appear whole or not at all. `LocalHub.faults` strike single requests; after `LocalHub.stop_after` of them it is
+gone.
 """
 
+import base64
+import hashlib
 import json
 import re
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import yaml
-from hub_repositories import Commit, RefusalError, Repository, Store
 
 TOKEN = "dummy"
+ATTRIBUTES = b"*.safetensors filter=lfs diff=lfs merge=lfs -text\n"
+LARGE = (".bin", ".npz", ".onnx", ".parquet", ".safetensors", ".zip")
+LARGEST_REGULAR = 10_000_000
+
+
+class RefusalError(Exception):
+    """What the Hub answers instead: a status, a code for machines and a sentence."""
+
+    def __init__(self, status: int, code: str, sentence: str = ""):
+        super().__init__(status, code, sentence)
+        self.status, self.code, self.sentence = status, code, sentence or code
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a commit."""
+
+    content: bytes
+    large: bool
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
+
+    @property
+    def blob(self) -> str:
+        return hashlib.sha1(b"blob %d\0" % len(self.content) + self.content).hexdigest()
+
+    @property
+    def oid(self) -> str:
+        return self.sha256 if self.large else self.blob
+
+    def row(self, path: str) -> dict:
+        large = {"lfs": {"oid": self.sha256, "size": len(self.content), "pointerSize": 130}} if self.large else {}
+        return {"type": "file", "path": path, "size": len(self.content), "oid": self.blob, **large}
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A state of a repository: all its files, by path."""
+
+    oid: str
+    parent: str | None
+    summary: str
+    files: dict[str, Entry]
+
+
+@dataclass
+class Repository:
+    """Commits, and the names of some of them."""
+
+    name: str
+    private: bool = False
+    commits: dict[str, Commit] = field(default_factory=dict)
+    branches: dict[str, str] = field(default_factory=dict)
+
+    def at(self, revision: str) -> Commit:
+        oid = self.branches.get(revision, revision)
+        if oid not in self.commits:
+            raise RefusalError(404, "RevisionNotFound")
+        return self.commits[oid]
+
+    def add(self, branch: str, summary: str, files: dict[str, Entry]) -> Commit:
+        parent = self.branches.get(branch)
+        oid = hashlib.sha1(f"{self.name} {len(self.commits)} {parent} {summary}".encode()).hexdigest()
+        self.commits[oid] = Commit(oid, parent, summary, files)
+        self.branches[branch] = oid
+        return self.commits[oid]
+
+    def rows(self, revision: str, folder: str, deep: bool) -> list[dict]:
+        """What lies in a folder."""
+        start = f"{folder}/" if folder else ""
+        inside = {path: entry for path, entry in self.at(revision).files.items() if path.startswith(start)}
+        if folder and not inside:
+            raise RefusalError(404, "EntryNotFound")
+        folders = {parent.as_posix() for path in inside for parent in Path(path).parents} - {"."}
+        rows = [{"type": "directory", "path": path, "size": 0, "oid": "0" * 40} for path in sorted(folders)]
+        rows += [entry.row(path) for path, entry in inside.items()]
+        found = [row for row in rows if row["path"].startswith(start)]
+        return [row for row in found if deep or "/" not in row["path"].removeprefix(start)]
 
 
 @dataclass
 class Fault:
-    """What goes wrong with the requests whose ``METHOD /path`` holds ``pattern``.
+    """What goes wrong with so many of the requests whose ``METHOD /path`` has the regular expression.
 
-    Args:
-        pattern: A regular expression.
-        status: Is answered, with ``headers``, and nothing is done.
-        cut: ``"upload"`` breaks the connection after half of what is sent, ``"answer"`` when all is done.
-        corrupt: Changes the last byte of what is downloaded.
-        times: So many of them go wrong.
+    With a status nothing is done but to answer it; the connection may be cut in the ``"upload"`` or before the
+    ``"answer"``; or the last byte of a download is another.
     """
 
     pattern: str
@@ -48,48 +123,82 @@ class Fault:
         return True
 
 
-class LocalHub(Store):
-    """The Hub: its repositories, what goes wrong, and what was asked for."""
+class LocalHub:
+    """Repositories by kind (``models``, ``datasets``, ``spaces``) and name; what goes wrong, and what was asked for."""
 
     def __init__(self) -> None:
-        super().__init__()
+        self.repositories: dict[tuple[str, str], Repository] = {}
+        self.large: dict[str, bytes] = {}  # files that came before their commit
+        self.lock = threading.Lock()
         self.address = ""
         self.faults: list[Fault] = []
         self.stop_after: int | None = None
-        self.watch: Callable[[int, str, str], None] = lambda number, moment, request: None
         self.requests: list[str] = []
-        self._busy, self._changed = 0, threading.Condition()
 
     def asked(self, pattern: str) -> list[str]:
         return [request for request in self.requests if re.search(pattern, request)]
 
-    def history(self, kind: str, name: str, branch: str = "main") -> list[Commit]:
-        return self.get(kind, name).history(branch)
+    def get(self, kind: str, name: str) -> Repository:
+        if (kind, name) not in self.repositories:
+            raise RefusalError(404, "RepoNotFound")
+        return self.repositories[kind, name]
+
+    def history(self, kind: str, name: str) -> list[Commit]:
+        """The commits of main, newest first."""
+        repository = self.get(kind, name)
+        found = [repository.at("main")]
+        while found[-1].parent:
+            found.append(repository.commits[found[-1].parent])
+        return found
 
     def files(self, kind: str, name: str, revision: str = "main") -> dict[str, bytes]:
         """What strangers see."""
         return {path: entry.content for path, entry in self.get(kind, name).at(revision).files.items()}
 
-    @contextmanager
-    def at_work(self):
-        """Holds for as long as a request is answered."""
-        with self._changed:
-            self._busy += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._busy -= 1
-                self._changed.notify_all()
+    def create(self, kind: str, name: str, private: bool = False) -> Repository:
+        if (kind, name) in self.repositories:
+            raise RefusalError(409, "RepoExists", "You already created this repo")
+        repository = self.repositories[kind, name] = Repository(name, private)
+        repository.add("main", "initial commit", {".gitattributes": Entry(ATTRIBUTES, False)})
+        return repository
 
-    def wait_until_idle(self) -> None:
-        with self._changed:
-            assert self._changed.wait_for(lambda: not self._busy, timeout=60)
+    def fill(self, kind: str, name: str, folder: Path) -> None:
+        """Makes a repository of a folder."""
+        files = (file for file in sorted(folder.rglob("*")) if file.is_file())
+        entries = {
+            file.relative_to(folder).as_posix(): Entry(file.read_bytes(), file.suffix in LARGE) for file in files
+        }
+        self.create(kind, name).add("main", "fill", entries)
 
-    def count(self, request: str) -> tuple[int, Fault | None]:
+    def modes(self, repository: Repository, revision: str, files: list[dict], ignore: str | None) -> list[dict]:
+        """What the Hub says before files come: how each is to be sent, and what it has under that path."""
+        present = repository.at(revision).files
+        if ignore is None:
+            ignore = present[".gitignore"].content.decode() if ".gitignore" in present else ""
+        answers = []
+        for file in files:
+            path, large = file["path"], file["path"].endswith(LARGE) or file["size"] > LARGEST_REGULAR
+            answer = {"path": path, "uploadMode": "lfs" if large else "regular", "shouldIgnore": path in ignore.split()}
+            answers.append({**answer, "oid": present[path].oid} if path in present else answer)
+        return answers
+
+    def commit(self, repository: Repository, branch: str, lines: bytes) -> Commit:
+        """Takes the lines of a commit; nothing of it is seen unless all of it holds."""
         with self.lock:
-            self.requests.append(request)
-            return len(self.requests), next((fault for fault in self.faults if fault.strikes(request)), None)
+            header, *records = [json.loads(line) for line in lines.splitlines()]
+            latest = repository.at(branch)
+            if header["value"].get("parentCommit", latest.oid) != latest.oid:
+                raise RefusalError(412, "ParentCommit", "A commit has happened since. Please refresh and try again.")
+            files = dict(latest.files)
+            for key, value in ((record["key"], record["value"]) for record in records):
+                if key == "file":
+                    files[value["path"]] = Entry(base64.b64decode(value["content"]), False)
+                elif key == "lfsFile":
+                    files[value["path"]] = Entry(self.large[value["oid"]], True)
+                else:
+                    assert key == "deletedFile"
+                    del files[value["path"]]
+            return repository.add(branch, header["value"]["summary"], files)
 
 
 class _CutError(Exception):
@@ -101,30 +210,26 @@ class _Handler(BaseHTTPRequestHandler):
     hub: LocalHub
 
     def handle_request(self) -> None:
-        with self.hub.at_work():
-            self.handle_one()
-
-    def handle_one(self) -> None:
         parts = urlsplit(self.path)
         self.query = parse_qs(parts.query)
         request = f"{self.command} {unquote(parts.path)}"
-        number, self.fault = self.hub.count(request)
+        with self.hub.lock:
+            self.hub.requests.append(request)
+            number = len(self.hub.requests)
+            self.fault = next((fault for fault in self.hub.faults if fault.strikes(request)), Fault(""))
         try:
             if self.hub.stop_after is not None and number > self.hub.stop_after:
                 raise _CutError
-            self.hub.watch(number, "arrived", request)
             self.body = self.read_body()
-            self.hub.watch(number, "read", request)
             answer = self.find_answer(parts.path)
-            self.hub.watch(number, "done", request)
-            if self.fault and self.fault.cut == "answer":
+            if self.fault.cut == "answer":
                 raise _CutError
             self.answer(*answer)
         except (_CutError, ConnectionError):
             self.close_connection = True
 
     def read_body(self) -> bytes:
-        if self.fault and self.fault.cut == "upload":
+        if self.fault.cut == "upload":
             self.rfile.read1(100)
             raise _CutError
         size = int(self.headers.get("Content-Length", 0))
@@ -134,7 +239,7 @@ class _Handler(BaseHTTPRequestHandler):
         return body
 
     def find_answer(self, path: str):
-        if self.fault and self.fault.status:
+        if self.fault.status:
             return self.fault.status, b"{}", {"X-Error-Message": "as injected", **self.fault.headers}
         try:
             if self.command not in ("GET", "HEAD") and not self.is_known() and not path.endswith("validate-yaml"):
@@ -148,7 +253,7 @@ class _Handler(BaseHTTPRequestHandler):
             return refusal.status, json.dumps({"error": refusal.sentence}).encode(), headers
 
     def is_known(self) -> bool:
-        return self.headers.get("Authorization") == f"Bearer {TOKEN}" or bool(re.match("/lfs/", self.path))
+        return self.headers.get("Authorization") == f"Bearer {TOKEN}" or self.path.startswith("/lfs/")
 
     def repository(self, kind: str, name: str) -> Repository:
         repository = self.hub.get(kind or "models", name)
@@ -165,7 +270,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {"X-Repo-Commit": commit.oid, "ETag": f'"{entry.oid}"', "Accept-Ranges": "bytes"}
         if entry.large:
             headers |= {"X-Linked-ETag": f'"{entry.sha256}"', "X-Linked-Size": str(len(content))}
-        if self.fault and self.fault.corrupt:
+        if self.fault.corrupt:
             content = content[:-1] + bytes([content[-1] ^ 1])
         if part := re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", "")):
             first, last = int(part[1]), min(int(part[2] or len(content)), len(content) - 1)
@@ -214,7 +319,7 @@ class _Handler(BaseHTTPRequestHandler):
         return _json({"transfer": "basic", "objects": objects})
 
     def put(self, oid: str):
-        assert sha256(self.body).hexdigest() == oid
+        assert hashlib.sha256(self.body).hexdigest() == oid
         self.hub.large[oid] = self.body
         return 200, b"", {}
 
@@ -237,6 +342,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *words: object) -> None:
         pass
+
+    do_GET = do_HEAD = do_POST = do_PUT = handle_request  # noqa: N815 - the library's names
 
 
 def _json(value: object):
@@ -261,10 +368,6 @@ _ROUTES = [
 ]
 
 
-for _method in ("GET", "HEAD", "POST", "PUT"):
-    setattr(_Handler, f"do_{_method}", _Handler.handle_request)
-
-
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
@@ -285,12 +388,3 @@ def run_hub():
             yield hub
         finally:
             server.shutdown()
-
-
-@contextmanager
-def serve(root: Path):
-    """Serves ``root/org/name/`` as the dataset ``org/name``; gives the address."""
-    with run_hub() as hub:
-        for folder in sorted(root.glob("*/*")):
-            hub.fill("datasets", folder.relative_to(root).as_posix(), folder)
-        yield hub.address

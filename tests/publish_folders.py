@@ -66,8 +66,7 @@ def seen(hub, kind: str = "models", name: str = "org/small", revision: str = "ma
 
 @contextmanager
 def hub_of_this_process():
-    """A Hub that huggingface_hub in this process takes for its own; gives it and the pauses that nobody waits."""
-    pauses: list[float] = []
+    """A Hub that huggingface_hub in this process takes for its own; its ``pauses`` are noted, and nobody waits."""
     with run_hub() as hub, pytest.MonkeyPatch.context() as patch:
         patch.setattr(constants, "ENDPOINT", hub.address)
         template = "/{repo_id}/resolve/{revision}/{filename}"
@@ -75,7 +74,8 @@ def hub_of_this_process():
         patch.setattr(constants, "HF_HUB_OFFLINE", False)
         patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
         patch.setenv("HF_TOKEN", TOKEN)
-        patch.setattr(time, "sleep", pauses.append)
+        hub.pauses = []
+        patch.setattr(time, "sleep", hub.pauses.append)
         close_session()
-        yield hub, pauses
+        yield hub
         close_session()

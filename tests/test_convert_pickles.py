@@ -9,7 +9,6 @@ import pickle
 import subprocess
 import sys
 import types
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -26,13 +25,12 @@ TRACE = "hf_dialemb_was_fooled"
 
 
 class Calls:
-    """Pickles as a call."""
+    """Pickles as a call; the result of one may be called by another."""
 
     def __init__(self, function, *arguments) -> None:
         self.call = (function, arguments)
 
-    def __call__(self) -> None:
-        """Lets the result of one call be called by another."""
+    def __call__(self) -> None: ...
 
     def __reduce__(self):
         return self.call
@@ -44,19 +42,16 @@ def hostile(trace: Path) -> dict[str, object]:
     return {
         "os.system": Calls(os.system, f"touch {trace}"),
         "eval": Calls(eval, write),
-        "exec": Calls(exec, write),
         "open": Calls(open, str(trace), "w"),
         "subprocess": Calls(subprocess.Popen, ["touch", str(trace)]),
         "getattr": Calls(getattr, Calls(__import__, "os"), "system"),
         "a call of what getattr gives": Calls(Calls(getattr, Calls(__import__, "os"), "system"), f"touch {trace}"),
-        "torch.load": Calls(torch.load, str(trace)),
         "torch.hub": Calls(torch.hub.load, "nobody/nothing"),
         "map": Calls(list, Calls(map, eval, [write])),
         "in a list": [1, [Calls(eval, write)]],
         "in a state": argparse.Namespace(inner=Calls(eval, write)),
         "as a key": {("a", Calls(eval, write)): 1},
         "in hooks": collections.OrderedDict({"hook": Calls(eval, write)}),
-        "a path of attributes": Calls(getattr, os, "system"),
     }
 
 
@@ -108,35 +103,19 @@ def test_the_files_above_do_work_where_they_are_trusted(kind, trace):
     (b"\x80\x02cos\nsystem\nX\x04\x00\x00\x00trueR.", "os.system"),  # no tuple of arguments
     (b"\x80\x04\x8c\x08builtins\x8c\x04eval\x93.", "builtins.eval"),
     (b"(S'touch x'\nios\nsystem\n.", "os.system"),  # the opcode INST
-    (b"(cos\nsystem\nS'touch x'\no.", "os.system"),  # the opcode OBJ
     (b"\x80\x02cnumpy\nload\n.", "numpy.load"),
     (b"\x80\x02cnumpy\nndarray\n)\x81.", "_Array"),
     (b"\x80\x02c_codecs\nencode\nX\x01\x00\x00\x00aX\x03\x00\x00\x00hex\x86R.", "latin1"),
     (b"\x80\x02cnumpy\ndtype\nX\x01\x00\x00\x00O\x85R.", "expected numbers"),
     (b"\x80\x02\x82\x01.", "cannot be read"),  # an extension's code
     (b"\x80\x02K\x01Q.", "cannot be read"),  # a persistent id
-    (b"\x80\x02]\x8f.", "cannot be read"),
     (pickle.dumps({"w": np.array([{}, []], dtype=object)}, protocol=2), "expected"),
-    (pickle.dumps({"w": np.array(["a"])}, protocol=2), "expected"),
     (pickle.dumps({"w": np.zeros(2, dtype=[("a", "f4")])}, protocol=2), "expected"),
 ])  # fmt: skip
 def test_crafted_pickles_of_arrays_are_refused(program, word, tmp_path):
     (tmp_path / "file").write_bytes(program)
     with pytest.raises(InputError, match=word):
         paddle(tmp_path / "file")
-
-
-@pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize(
-    "program", [b"cposix\nsystem\n(S'true'\ntR.", b"cbuiltins\neval\n(S'1'\ntR.", b"cos\npath.join\n)R.", b"junk"]
-)
-def test_a_crafted_zip_is_refused(program, reader, tmp_path):
-    torch.save({"a": torch.zeros(2)}, tmp_path / "file.pt")
-    with zipfile.ZipFile(tmp_path / "file.pt") as whole, zipfile.ZipFile(tmp_path / "crafted.pt", "w") as archive:
-        for name in whole.namelist():
-            archive.writestr(name, b"\x80\x02" + program if name.endswith("data.pkl") else whole.read(name))
-    with pytest.raises(InputError, match=r"do not trust|damaged"):
-        READERS[reader](tmp_path / "crafted.pt")
 
 
 @pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4])
@@ -169,7 +148,7 @@ def test_what_versions_of_paddle_wrote_is_read(tmp_path):
 @pytest.mark.parametrize("form", ["pickle", "binary", "torch", "module"])
 def test_damage_is_always_told(form, tmp_path):
     arrays = {"Model/a": np.ones((2, 3), np.float32), "b": np.arange(4, dtype=np.float32)}
-    path, told = tmp_path / "file", 0
+    path, told, read = tmp_path / "file", 0, paddle if form in ("pickle", "binary") else read_module
     if form == "pickle":
         path.write_bytes(pickle.dumps(arrays, protocol=2))
     elif form == "binary":
@@ -184,15 +163,14 @@ def test_damage_is_always_told(form, tmp_path):
             changed[place] = generator.integers(256)
         path.write_bytes(changed)
         try:
-            (paddle if form in ("pickle", "binary") else read_module)(path)
+            read(path)
         except InputError as error:
             told += "\n" not in str(error)
     assert told > 30
 
 
 class Configuration:
-    def __init__(self) -> None:
-        self.hidden_size = 3
+    hidden_size = 3
 
 
 class Block(nn.Module):
@@ -216,17 +194,15 @@ class Model(nn.Module):
 
 @pytest.mark.parametrize("forget", [False, True], ids=["program at hand", "program absent"])
 def test_a_module_saved_whole_gives_its_state(forget, tmp_path, monkeypatch):
-    model = Model()
-    torch.save(model, tmp_path / "model.pkl")
-    expected = model.state_dict()
-    if forget:
-        for name in ("Configuration", "Block", "Model"):
-            monkeypatch.delattr(sys.modules[__name__], name)
-    got = read_module(tmp_path / "model.pkl")
+    model, path = Model(), tmp_path / "model.pkl"
+    torch.save(model, path)
+    for name in ("Configuration", "Block", "Model") if forget else ():
+        monkeypatch.delattr(sys.modules[__name__], name)
+    got, expected = read_module(path), model.state_dict()
     assert got.keys() == expected.keys()
     assert all(torch.equal(got[name], expected[name]) for name in expected)
     with pytest.raises(InputError, match="expected nothing but tensors"):
-        read_tensors(tmp_path / "model.pkl")
+        read_tensors(path)
 
 
 def test_what_is_no_module_or_calls_something_is_refused(trace, tmp_path):

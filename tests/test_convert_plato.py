@@ -77,7 +77,6 @@ def checkpoint(write, vocabulary, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def refused(vocabulary, tmp_path):
-    """Why a conversion is refused."""
     return lambda source, kind="plato", words=vocabulary, **options: refusal(kind, source, tmp_path, words, **options)
 
 
@@ -99,10 +98,8 @@ def test_dialogues_embed_as_the_plain_restatement_does(checkpoint, state, dialog
 def test_all_forms_give_the_same_checkpoint(form, checkpoint, write, vocabulary, tmp_path):
     source = write(form, tmp_path / "in")
     lines = converted("plato", source, tmp_path / "out", None if form in WITH_VOCABULARY else vocabulary)
-    (expected, words), (got, found) = load(checkpoint), load(tmp_path / "out")
-    assert expected.state_dict().keys() == got.state_dict().keys()
-    assert all(torch.equal(value, got.state_dict()[name]) for name, value in expected.state_dict().items())
-    assert found.get_vocab() == words.get_vocab()
+    for file in ("model.safetensors", "tokenizer.json"):
+        assert (tmp_path / "out" / file).read_bytes() == (checkpoint / file).read_bytes()
     assert lines[-1].startswith("dialemb-dial2vec: 30 keys used, 2 made")
     assert lines[-1].endswith("0 missing, 0 unexpected")
 
@@ -123,8 +120,7 @@ def test_the_report_names_every_key_once(checkpoint, state):
     report = report_of(checkpoint)
     assert {placed["source"] for placed in report["used"]} | set(report["dropped"]) == set(plain.paddle_arrays(state))
     targets = [placed["target"] for placed in report["used"]]
-    assert len(targets) == len(set(targets))
-    assert set(targets) | set(report["made"]) == set(load(checkpoint)[0].state_dict())
+    assert sorted([*targets, *report["made"]]) == sorted(load(checkpoint)[0].state_dict())
     assert (report["missing"], report["unexpected"]) == ([], [])
     assert all(report["dropped"].values())
     heads = {"mask_embed", "latent_embeddings", "post_network", "discriminator", "bow_predictor"}
@@ -223,11 +219,10 @@ def test_the_command_names_its_kinds_and_tells_what_became_of_every_key(write, v
     assert "Did you mean 'plato'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     assert main([*words, "plato"]) == 0
-    printed = capsys.readouterr().out.splitlines()
+    *printed, last = capsys.readouterr().out.splitlines()
     assert "used        embedder.type_embedding.weight -> role_embeddings.weight [2, 128] (rows reversed)" in printed
-    assert any(line.startswith("dropped     latent_embeddings: ") for line in printed)
-    assert any(line.startswith("made        center: zeros") for line in printed)
-    assert printed[-1] == f"Wrote {tmp_path / 'out'}"
-    tokenizer = {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"}
-    found = {path.name for path in (tmp_path / "out").iterdir()}
-    assert found == {"config.json", "model.safetensors", "conversion.json", *tokenizer}
+    for start in ("dropped     latent_embeddings: ", "made        center: zeros"):
+        assert any(line.startswith(start) for line in printed)
+    assert last == f"Wrote {tmp_path / 'out'}"
+    files = {"config.json", "model.safetensors", "conversion.json", "tokenizer.json", "tokenizer_config.json"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {*files, "chat_template.jinja"}

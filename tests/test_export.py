@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import torch
 from exports import close, save, stock
@@ -13,7 +12,6 @@ from jinja2.exceptions import TemplateError
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoTokenizer, BertConfig
 
-from hf_dialemb.cli import main
 from hf_dialemb.hub.export import load_checkpoint, verify, write_checkpoint
 from hf_dialemb.hub.forms import custom_encoder, ranker_form
 from hf_dialemb.models.deep_attention_matching import DeepAttentionMatchingModel
@@ -59,13 +57,6 @@ TURNS = [[Turn(*turn) for turn in turns] for turns in CONTEXTS]
 MESSAGES = [[{"role": role, "content": content} for role, content in turns] for turns in CONTEXTS]
 RESPONSES = ["Yes.", "", "What day , and at which time would you like the taxi to come ?" * 3, "[CLS] bye <|user|>"]
 AS_MESSAGES = [[{"role": "response", "content": text}] for text in RESPONSES]
-
-
-def refused(capsys, model: Path | str, output: Path) -> str:
-    """Runs an export that must end in one sentence, and returns it."""
-    assert main(["export", "--model", str(model), "--output", str(output)]) == 2
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("dialemb: error: ")]
-    return line
 
 
 @pytest.fixture
@@ -136,10 +127,9 @@ def test_the_export_has_the_weights_and_vectors_of_the_checkpoint(exports, tiny_
     expected, found = (encode(*load_checkpoint(str(place)), few) for place in (tiny_checkpoint, folder))
     assert np.array_equal(found, expected)
     assert close(stock(folder).encode([dialogue.to_messages() for dialogue in few]), expected, 1e-5)
-    texts = stock(folder).encode(["i need a hotel", "a taxi to the station"])
-    assert texts.shape == (2, 16)
-    assert np.isfinite(texts).all()
-    assert not np.allclose(texts[0], texts[1])
+    texts = [Dialogue((Turn("user", text),)) for text in ("i need a hotel", "a taxi to the station")]
+    found = stock(folder).encode([dialogue.turns[0].content for dialogue in texts])
+    assert close(found, encode(*load_checkpoint(str(folder)), texts), 1e-5)
 
 
 def test_a_checkpoint_of_an_older_version_reads_long_dialogues_as_it_does(tiny_checkpoint, tmp_path):
@@ -154,7 +144,7 @@ def test_a_checkpoint_of_an_older_version_reads_long_dialogues_as_it_does(tiny_c
 
 
 def test_what_is_there_stays_and_what_is_not_ours_or_embeds_nothing_is_refused(
-    tiny_checkpoint, tiny_bert, sample_dialogues, tmp_path, capsys
+    tiny_checkpoint, tiny_bert, sample_dialogues, tmp_path, refused
 ):
     sizes = {"vocabulary_size": 200, "embedding_size": 6, "num_blocks": 0, "max_turns": 3, "max_turn_tokens": 8}
     member = save(DeepAttentionMatchingModel.build(None, sample_dialogues, **sizes), tmp_path / "m")
@@ -168,13 +158,13 @@ def test_what_is_there_stays_and_what_is_not_ours_or_embeds_nothing_is_refused(
         (member, "out", together.format("deep-attention-matching")),
         (both, "out", together.format("multi-granularity")),
     ):
-        assert message in refused(capsys, model, tmp_path / output)
+        assert message in refused("export", "--model", model, "--output", tmp_path / output)
     assert {path.name for path in tmp_path.iterdir()} == {"m", "ensemble", "mine"}
     assert [(path.name, path.read_text()) for path in (tmp_path / "mine").iterdir()] == [("mine.txt", "keep me")]
 
 
 def test_nothing_appears_that_does_not_load_or_gives_other_vectors(
-    tiny_checkpoint, ensemble, tmp_path, capsys, monkeypatch
+    tiny_checkpoint, ensemble, tmp_path, refused, monkeypatch
 ):
     monkeypatch.setattr(custom_encoder, "WAYS", {"a way that fails": "raise RuntimeError('no such class')"})
     other = "import sys, numpy as np\nnp.savez(sys.argv[3], **{'AutoModel, contexts': np.zeros((1, 2))})"
@@ -183,7 +173,7 @@ def test_nothing_appears_that_does_not_load_or_gives_other_vectors(
         (tiny_checkpoint, "does not load (a way that fails): RuntimeError: no such class"),
         (ensemble, "gives other embeddings (AutoModel, contexts, a way that differs)"),
     ):
-        assert message in refused(capsys, model, tmp_path / "out")
+        assert message in refused("export", "--model", model, "--output", tmp_path / "out")
         assert list(tmp_path.iterdir()) == []
     monkeypatch.undo()
     model, tokenizer = load_checkpoint(str(tiny_checkpoint))
@@ -195,29 +185,16 @@ def test_nothing_appears_that_does_not_load_or_gives_other_vectors(
         list(verify(tmp_path, model, tokenizer))
 
 
-def cut(file: Path) -> None:
-    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-
-
-def overwrite_header(file: Path) -> None:
-    file.write_bytes(b"\xff" * 64 + file.read_bytes()[64:])
-
-
-def cut_a_shard(file: Path) -> None:
-    model = AutoModel.from_pretrained(file.parent)
-    file.unlink()
-    model.save_pretrained(file.parent, max_shard_size="20KB")
-    shards = sorted(file.parent.glob("model-*.safetensors"))
-    assert len(shards) > 2
-    load_checkpoint(str(file.parent))
-    cut(shards[1])
-
-
-@pytest.mark.parametrize("damage", [cut, overwrite_header, cut_a_shard, Path.unlink])
-def test_damaged_and_missing_weights_are_told_with_the_folder(tiny_checkpoint, tmp_path, capsys, damage):
+@pytest.mark.parametrize("damage", ["cut a shard", "missing"])
+def test_damaged_and_missing_weights_are_told_with_the_folder(tiny_checkpoint, tmp_path, refused, damage):
     folder = shutil.copytree(tiny_checkpoint, tmp_path / "damaged")
-    damage(folder / "model.safetensors")
-    assert str(folder) in refused(capsys, folder, tmp_path / "out")
+    (folder / "model.safetensors").unlink()
+    if damage == "cut a shard":
+        AutoModel.from_pretrained(tiny_checkpoint).save_pretrained(folder, max_shard_size="20KB")
+        load_checkpoint(str(folder))
+        _, shard, *_ = sorted(folder.glob("model-*.safetensors"))
+        shard.write_bytes(shard.read_bytes()[: shard.stat().st_size // 2])
+    assert str(folder) in refused("export", "--model", folder, "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -231,16 +208,6 @@ def test_sentence_transformers_embeds_contexts_and_responses(exports, ensemble):
     assert close(model.encode_query(["yes"]), encode_contexts(ranker, [[Turn("user", "yes")]]))
     assert (model.get_embedding_dimension(), model.similarity_fn_name) == (6 + 16, "cosine")
     assert np.allclose(model.similarity(contexts, responses), contexts @ responses.T, atol=1e-6)
-
-
-def test_a_file_of_dialogues_is_embedded_as_contexts(ensemble, sample_dialogues, tmp_path):
-    few = sample_dialogues[:5]
-    (tmp_path / "dialogues.jsonl").write_text("\n".join(json.dumps(dialogue.to_json()) for dialogue in few))
-    words = ["--model", ensemble, "--input", tmp_path / "dialogues.jsonl", "--output", tmp_path / "out.parquet"]
-    assert main(["embed", *map(str, words)]) == 0
-    found = np.stack(pq.read_table(tmp_path / "out.parquet")["embedding"].to_numpy())
-    assert found.shape == (5, load_checkpoint(str(ensemble))[0].config.hidden_size)
-    assert close(found, encode_contexts(load_ranker(str(ensemble)), [dialogue.turns for dialogue in few]))
 
 
 @pytest.mark.parametrize("family", ["words", "bert", "roberta", "modernbert"])
@@ -271,12 +238,9 @@ def test_an_old_tokenizer_gets_template_and_limit_and_dot_products_stay_dot_prod
     assert published.similarity_fn_name == "dot"
     one, two = published.encode_query(MESSAGES[:1]), published.encode_document(["yes"])
     assert np.allclose(published.similarity(one, two), one @ two.T)
-
-
-def test_a_message_of_the_system_is_no_response_unless_it_is_the_prompt(lstm):
-    _, tokenizer = lstm
-    said = [{"role": "user", "content": "yes"}]
-    prompted = tokenizer.apply_chat_template([{"role": "system", "content": "response"}, *said], tokenize=False)
-    assert prompted == tokenizer.apply_chat_template([{"role": "response", "content": "yes"}], tokenize=False)
+    said = [
+        {"role": "system", "content": "You are a helpful assistant."},
+        *MESSAGES[0],
+    ]  # no response, which is prompted
     with pytest.raises(TemplateError, match="Unknown role system: expected one of user, assistant"):
-        tokenizer.apply_chat_template([{"role": "system", "content": "You are a helpful assistant."}, *said])
+        again.apply_chat_template(said, tokenize=False)

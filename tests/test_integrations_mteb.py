@@ -1,7 +1,5 @@
 """MTEB: our encoders as its models, our corpora as its tasks, and figures that agree with the benchmark's own."""
 
-import runpy
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,7 +22,6 @@ from hf_dialemb.integrations import DialembEncoder, dialogue_tasks  # noqa: E402
 from hf_dialemb.integrations.mteb_tasks import OF_KIND, TASKS, last_turns  # noqa: E402
 
 FILES = Path(__file__).parent / "corpora_files"
-EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 class Recorded:
@@ -129,8 +126,7 @@ def test_candidates_of_a_corpus_are_ranked_as_by_the_benchmark():
             turns = {" ".join(turn.content for turn in each.turns): each for each in encoder.seen}
             return super().encode([turns[dialogue.turns[0].content] for dialogue in dialogues])
 
-    names = {"mrr_at_100": "mrr"}
-    agree(found, names, "dialogue-response-selection", "dstc7_ubuntu", FILES, "test", None, Joined())
+    agree(found, {"mrr_at_100": "mrr"}, "dialogue-response-selection", "dstc7_ubuntu", FILES, "test", None, Joined())
 
 
 def test_equal_candidates_count_as_often_as_they_are_there():
@@ -174,8 +170,7 @@ def test_blank_texts_have_no_direction():
     metadata = dialogue_tasks("sample", split="dev", tasks=["DomainClustering"], limit=20)[0].metadata
     options = {"task_metadata": metadata, "hf_split": "dev", "hf_subset": "default"}
     vectors = encoder.encode([{"text": ["a", " "]}, {"text": ["b"]}], **options)
-    assert vectors.shape == (3, 8)
-    assert [bool(vector.any()) for vector in vectors[:2]] == [True, False]
+    assert vectors.any(axis=1).tolist() == [True, False, True]
     turns = [{"role": "user", "content": text} for text in ("", "a")]
     spoken = encoder.encode([{"text": ["a"], "conversation": [turns]}], **options)
     np.testing.assert_allclose(spoken, vectors[:1], atol=1e-6)
@@ -210,12 +205,3 @@ def test_on_real_dialogues(data_dir):
     found = scores(encoder, dialogue_tasks("kvret", data_dir, tasks=["DomainRetrieval"], limit=30))
     names = {"map_at_1000": "map"}
     agree(found["kvret-DomainRetrieval"], names, "domains", "kvret", data_dir, "test", 30, encoder.model)
-
-
-@pytest.mark.slow
-def test_the_example_prints_a_score_a_task(tiny_bert, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["mteb_dialogues.py", "sample", "dev", tiny_bert])
-    runpy.run_path(str(EXAMPLES / "mteb_dialogues.py"), run_name="__main__")
-    lines = [line.split(": ") for line in capsys.readouterr().out.splitlines() if line.startswith("sample-")]
-    assert [name.split("-")[1] for name, _ in lines] == list(OF_KIND["dialogues"])
-    assert all(0 < float(score) <= 1 for _, score in lines)

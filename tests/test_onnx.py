@@ -11,7 +11,6 @@ from safetensors.torch import load_file
 from test_model_common import MARKS, WORDS, build
 from utterance_checkpoints import save_dse
 
-from hf_dialemb.cli import main
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.forms import onnx_form, quantisation
 from hf_dialemb.hub.forms.onnx_encoder import OnnxEncoder
@@ -101,11 +100,10 @@ def test_weights_are_rounded_and_written_in_parts_and_the_graph_beside_them_is_n
 
 def test_what_8_bits_cost_lies_beside_the_graph(exported):
     _, folder, lines = exported
-    files = {path.name for path in (folder / "onnx").iterdir()}
-    assert files == {"model.onnx", "model_int8.onnx", "quantisation.json"}
     record = json.loads((folder / "onnx" / "quantisation.json").read_text())
-    sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in (folder / "onnx").glob("*.onnx")}
-    assert record["bytes"] == sizes
+    sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in (folder / "onnx").iterdir()}
+    assert sizes.keys() - record["bytes"].keys() == {"onnx/quantisation.json"}
+    assert record["bytes"].items() <= sizes.items()
     assert 0.9 < record["cosine"]["min"] <= record["cosine"]["mean"] <= 1
     assert record["cosine"]["texts"] == 60
     assert record["config"]["domains"]["corpus"] == "sample"
@@ -135,8 +133,8 @@ def test_dialogues_keep_their_roles_and_turns_in_a_graph(tiny_checkpoint, sample
     assert not close(encoder.encode([swapped]), found[:1], 1e-2)
 
 
-@pytest.mark.parametrize("name", ["bf16", "fp16"])
-def test_dialogue_encoders_are_rounded_in_a_copy(name, tiny_checkpoint, sample_dialogues, tmp_path):
+@pytest.mark.parametrize(("name", "tolerance"), [("bf16", 1e-1), ("fp16", 2e-2)])
+def test_dialogue_encoders_are_rounded_in_a_copy(name, tolerance, tiny_checkpoint, sample_dialogues, tmp_path):
     model, tokenizer = load_checkpoint(str(tiny_checkpoint))
     weights = WeightForm.named(name, None)
     write_checkpoint(model, tokenizer, tmp_path, weights)
@@ -145,14 +143,10 @@ def test_dialogue_encoders_are_rounded_in_a_copy(name, tiny_checkpoint, sample_d
     expected = encode(model, tokenizer, sample_dialogues[:9])
     found = encode(*load_checkpoint(str(tmp_path)), sample_dialogues[:9])
     assert not close(found, expected, 1e-5)
-    assert close(found, expected, weights.tolerance(model, 1e-5))
-
-
-def test_tolerances_follow_the_precision():
-    model = torch.nn.Linear(2, 2)
-    assert WeightForm().tolerance(model, 1e-6) == WeightForm(torch.float32).tolerance(model.half(), 1e-6) == 1e-6
-    assert WeightForm(torch.bfloat16).tolerance(model, 1e-6) == 1e-1
-    assert WeightForm().tolerance(model, 1e-6) == WeightForm(torch.float16).tolerance(model, 1e-6) == 2e-2
+    assert close(found, expected, tolerance)
+    rounded = load_checkpoint(str(tmp_path))[0]
+    assert weights.tolerance(model, 1e-5) == WeightForm().tolerance(rounded, 1e-5) == tolerance
+    assert WeightForm.named("fp32", None).tolerance(rounded, 1e-5) == WeightForm().tolerance(model, 1e-5) == 1e-5
 
 
 def test_a_graph_of_other_weights_and_a_broken_8_bit_graph_do_not_pass(exported, monkeypatch):
@@ -179,9 +173,8 @@ def test_libraries_are_quiet_and_logging_stays_as_it_was():
     ("--max-shard-size large", "--max-shard-size: got 'large', expected a size"),
     ("--int8 --corpus clinc150 --task intent-fine-tuning", "it fine-tunes, which an ONNX graph cannot"),
 ])  # fmt: skip
-def test_wrong_requests_are_refused_before_any_work(words, message, tmp_path, monkeypatch, capsys):
+def test_wrong_requests_are_refused_before_any_work(words, message, tmp_path, monkeypatch, refused):
     if "missing" in message:
         monkeypatch.setattr(onnx_form, "find_spec", lambda name: None if name == "onnxscript" else object())
-    assert main(["export", "--model", str(tmp_path / "none"), "--output", str(tmp_path / "out"), *words.split()]) == 2
-    assert message in capsys.readouterr().err
+    assert message in refused("export", "--model", tmp_path / "none", "--output", tmp_path / "out", *words.split())
     assert list(tmp_path.iterdir()) == []

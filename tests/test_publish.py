@@ -1,20 +1,9 @@
-"""Publishing: one commit or none, whatever happens on the way, and one sentence that says what did.
+"""Publishing: one commit or none, whatever happens on the way, and one sentence that says what did."""
 
-``HF_DIALEMB_KILLS`` says how often publishing is killed (default: 20); ``--junitxml`` writes what came of it.
-"""
-
-import json
-import os
-import queue
-import random
-import signal
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from hub_server import TOKEN, Fault, run_hub
+from hub_server import Fault, LocalHub
 from huggingface_hub import constants
 from publish_folders import contents, dataset_folder, hub_of_this_process, metric_folder, model_folder, seen, write
 
@@ -24,19 +13,12 @@ from hf_dialemb.hub.publish.publishing import publish
 from hf_dialemb.models.errors import InputError
 
 NAME = "org/small"
-KILLS = int(os.environ.get("HF_DIALEMB_KILLS", "20"))
-MOMENTS = ("arrived", "read", "done")
 
 
 @pytest.fixture
-def reached():
-    with hub_of_this_process() as (hub, pauses):
-        yield hub, pauses
-
-
-@pytest.fixture
-def hub(reached):
-    return reached[0]
+def hub():
+    with hub_of_this_process() as hub:
+        yield hub
 
 
 @pytest.fixture
@@ -51,31 +33,23 @@ def refused(sentence, folder, name=NAME, kind=InputError, **options):
     return str(caught.value)
 
 
-def test_a_model_is_published_in_one_commit_and_a_repeat_makes_none(hub, folder):
-    (line,) = publish(folder, NAME)
+def test_one_commit_brings_what_changed_and_removes_what_is_gone_and_a_repeat_makes_none(hub, folder):
+    (line,) = publish(model_folder(folder, parts=2), NAME)
     first, created = hub.history("models", NAME)
-    assert line.startswith("Published 5 files (")
+    assert line.startswith("Published 6 files (")
     assert line.endswith(f"as model {NAME}, commit {first.oid}")
     assert (created.summary, first.summary) == ("initial commit", "Publish with hf_dialemb")
     assert seen(hub) == contents(folder)
     hub.requests.clear()
-    (line,) = publish(folder, NAME)
-    assert line == f"Nothing has changed: {NAME} has all of it already in commit {first.oid}"
-    assert len(hub.history("models", NAME)) == 2
-    assert hub.asked("PUT|/commit/") == []
-
-
-def test_what_changed_is_sent_and_what_is_gone_is_removed(hub, folder):
-    list(publish(model_folder(folder, parts=2), NAME))
+    assert [*publish(folder, NAME)] == [f"Nothing has changed: {NAME} has all of it already in commit {first.oid}"]
+    assert (len(hub.history("models", NAME)), hub.asked("PUT|/commit/")) == (2, [])
     (folder / "model-1.safetensors").unlink()
     (folder / "config.json").write_text('{"model_type": "bert", "layers": 2}')
-    hub.requests.clear()
     removed, published = publish(folder, NAME)
     assert removed == "Removed: model-1.safetensors, which is not in the folder"
     assert published.startswith("Published")
     assert seen(hub) == contents(folder)
-    assert len(hub.history("models", NAME)) == 3
-    assert hub.asked("PUT") == []
+    assert (len(hub.history("models", NAME)), hub.asked("PUT")) == (3, [])
 
 
 def test_spaces_datasets_branches_and_private_repositories(hub, folder, tmp_path):
@@ -98,62 +72,59 @@ def test_a_gitignore_there_keeps_nothing_back(hub, folder, tmp_path):
     assert seen(hub) == contents(folder)
 
 
-IN_PASSING = {
-    "preupload fails": Fault("preupload", status=500, times=3),
-    "storage fails": Fault("PUT /lfs", status=503, times=2),
-    "storage breaks off": Fault("PUT /lfs", cut="upload", times=2),
-    "creation fails": Fault("repos/create", status=502, times=2),
-    "creation is not answered": Fault("repos/create", cut="answer"),
-    "card check fails": Fault("validate-yaml", status=500),
-    "commit fails": Fault("/commit/", status=500, times=3),
-    "commit breaks off": Fault("/commit/", cut="upload"),
-    "commit is not answered": Fault("/commit/", cut="answer"),
-    "commit is to wait": Fault("/commit/", status=429, headers={"Retry-After": "7"}),
-    "preupload is to wait": Fault("preupload", status=429, headers={"Retry-After": "7"}),
-    "preupload is limited": Fault("preupload", status=429, headers={"ratelimit": '"api";r=0;t=7'}),
-    "listing breaks off": Fault("GET .*/tree/", cut="answer"),
-}
+SOON = {"Retry-After": "7"}
+IN_PASSING = [
+    Fault("preupload", status=500, times=3),
+    Fault("PUT /lfs", status=503, times=2),
+    Fault("PUT /lfs", cut="upload", times=2),
+    Fault("repos/create", status=502, times=2),
+    Fault("repos/create", cut="answer"),
+    Fault("validate-yaml", status=500),
+    Fault("/commit/", status=500, times=3),
+    Fault("/commit/", cut="upload"),
+    Fault("/commit/", cut="answer"),
+    Fault("/commit/", status=429, headers=SOON),
+    Fault("preupload", status=429, headers=SOON),
+    Fault("preupload", status=429, headers={"ratelimit": '"api";r=0;t=7'}),
+    Fault("GET .*/tree/", cut="answer"),
+]
 
 
-@pytest.mark.parametrize("what", IN_PASSING)
-def test_what_fails_in_passing_is_tried_again(reached, folder, what):
-    hub, pauses = reached
-    fault = replace(IN_PASSING[what])
+@pytest.mark.parametrize("fault", IN_PASSING, ids=lambda fault: f"{fault.pattern} {fault.status or fault.cut}")
+def test_what_fails_in_passing_is_tried_again(hub, folder, fault):
+    fault = replace(fault)
     hub.faults.append(fault)
     assert list(publish(folder, NAME))[-1].startswith("Published 5 files")
-    assert fault.times == 0
-    assert len(hub.history("models", NAME)) == 2
+    assert (fault.times, len(hub.history("models", NAME))) == (0, 2)
     assert seen(hub) == contents(folder)
-    assert pauses
-    assert fault.status != 429 or 7 <= pauses[0] <= 8
+    assert hub.pauses
+    assert fault.status != 429 or 7 <= hub.pauses[0] <= 8
 
 
-FOREVER = {
-    "fails": (Fault("/commit/", status=500), ConnectionError, "the Hub fails (HTTP 500): run the same command again"),
-    "storage fails": (Fault("PUT", status=500), ConnectionError, "the Hub fails (HTTP 500)"),
-    "storage cut": (Fault("PUT", cut="upload"), ConnectionError, "cannot be reached or broke off"),
-    "commit cut": (Fault("/commit/", cut="upload"), ConnectionError, "check the network and run the same command"),
-    "limited": (Fault("preupload", status=429, headers={"Retry-After": str(LONGEST_PAUSE + 1)}), ConnectionError,
-                f"the Hub asks for a pause of {LONGEST_PAUSE + 1} seconds: run the same command again then"),
-    "limited storage": (Fault("PUT", status=429, headers={"Retry-After": "3600"}), ConnectionError,
-                        "for a pause of 3600 seconds"),
-    "login": (Fault("/commit/", status=401), InputError, "does not accept the login: run 'hf auth login'"),
-    "rights": (Fault("preupload", status=403), InputError, "does not let this login write here: ask its owner"),
-    "no such": (Fault("preupload", status=404), InputError, "knows no such repository or branch: correct --repo-id"),
-    "overtaken": (Fault("/commit/", status=412), InputError, "got another commit while this one was on its way"),
-    "refused": (Fault("/commit/", status=422), InputError, "refuses the request (HTTP 422); it says: as injected"),
-}  # fmt: skip
+FOREVER = [
+    (Fault("/commit/", status=500), "the Hub fails (HTTP 500): run the same command again"),
+    (Fault("PUT", status=500), "the Hub fails (HTTP 500)"),
+    (Fault("PUT", cut="upload"), "cannot be reached or broke off"),
+    (Fault("/commit/", cut="upload"), "check the network and run the same command"),
+    (Fault("preupload", status=429, headers={"Retry-After": str(LONGEST_PAUSE + 1)}),
+     f"the Hub asks for a pause of {LONGEST_PAUSE + 1} seconds: run the same command again then"),
+    (Fault("PUT", status=429, headers={"Retry-After": "3600"}), "for a pause of 3600 seconds"),
+    (Fault("/commit/", status=401), "does not accept the login: run 'hf auth login'"),
+    (Fault("preupload", status=403), "does not let this login write here: ask its owner"),
+    (Fault("preupload", status=404), "knows no such repository or branch: correct --repo-id"),
+    (Fault("/commit/", status=412), "got another commit while this one was on its way"),
+    (Fault("/commit/", status=422), "refuses the request (HTTP 422); it says: as injected"),
+]  # fmt: skip
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", FOREVER)
-def test_what_fails_for_good_is_one_sentence_and_leaves_what_was_there(reached, tmp_path, folder, what):
-    hub, pauses = reached
+@pytest.mark.parametrize(("fault", "sentence"), FOREVER)
+def test_what_fails_for_good_is_one_sentence_and_leaves_what_was_there(hub, tmp_path, folder, fault, sentence):
     list(publish(model_folder(tmp_path / "before", seed=9), NAME))
     hub.requests.clear()
-    fault, kind, sentence = FOREVER[what]
     hub.faults.append(replace(fault, times=10**6))
-    with pytest.raises(kind) as caught:
+    passing = fault.cut or fault.status in (429, 500)
+    with pytest.raises(ConnectionError if passing else InputError) as caught:
         list(publish(folder, NAME))
     message = getattr(caught.value, "strerror", None) or str(caught.value)
     assert sentence in message
@@ -162,7 +133,7 @@ def test_what_fails_for_good_is_one_sentence_and_leaves_what_was_there(reached, 
     assert "dummy" not in str(caught.value)
     assert caught.value.__suppress_context__
     assert len(hub.requests) <= 50
-    assert sum(pauses) <= 60
+    assert sum(hub.pauses) <= 60
     assert seen(hub) == contents(tmp_path / "before")
     hub.faults.clear()
     assert list(publish(folder, NAME))[-1].startswith("Published")
@@ -203,15 +174,15 @@ def test_large_files_that_arrived_are_not_sent_again(hub, tmp_path):
     assert seen(hub) == contents(folder)
 
 
-def test_another_commit_in_between_is_not_overwritten(hub, folder, tmp_path):
-    def interfere(number, moment, request):
-        if moment == "arrived" and "/commit/" in request:
-            hub.watch = lambda *_: None
-            hub.get("models", NAME).add("main", "by hand", dict(hub.get("models", NAME).at("main").files))
+def test_another_commit_in_between_is_not_overwritten(hub, folder, tmp_path, monkeypatch):
+    def interfere(repository, *words):
+        repository.add("main", "by hand", repository.at("main").files)
+        return LocalHub.modes(hub, repository, *words)
 
     hub.fill("models", NAME, write(tmp_path / "other", notes__md="mine"))
-    hub.watch = interfere
-    refused("got another commit while this one was on its way: run the same command", folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(hub, "modes", interfere)
+        refused("got another commit while this one was on its way: run the same command", folder)
     assert hub.history("models", NAME)[0].summary == "by hand"
     list(publish(folder, NAME))
     assert hub.files("models", NAME) == contents(folder)
@@ -272,69 +243,3 @@ def test_the_command_prints_what_happens(hub, folder, capsys):
     assert capsys.readouterr().out.startswith("Published 5 files")
     files = hub.get("models", NAME).at("next").files
     assert {path for path, entry in files.items() if entry.large} == {"model-0.safetensors"}
-
-
-@pytest.fixture
-def killable(tmp_path):
-    """A Hub, and a function that publishes in a process, may kill it at a moment of a request, and tells the exit."""
-    with run_hub() as hub:
-        places = {
-            "HF_ENDPOINT": hub.address,
-            "HF_HOME": str(tmp_path / "home"),
-            "HF_TOKEN": TOKEN,
-            "HF_HUB_OFFLINE": "0",
-        }
-        environment = {**os.environ, **places, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
-        command, pipe = [sys.executable, Path(__file__).with_name("publish_forks.py")], subprocess.PIPE
-        with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True) as process:
-
-            def run(folder: Path, kill_at: tuple[int, str] | None = None) -> tuple[int, str]:
-                numbers, killed_at = queue.Queue(), []
-
-                def kill(number: int, moment: str, request: str) -> None:
-                    if (number, moment) == kill_at:
-                        killed_at.append(f"{moment}: {request}")
-                        os.kill(numbers.get(timeout=60), signal.SIGKILL)
-
-                hub.requests.clear()
-                hub.watch = kill
-                process.stdin.write(json.dumps([str(folder), NAME]) + "\n")
-                process.stdin.flush()
-                numbers.put(int(process.stdout.readline()))
-                code = int(process.stdout.readline())
-                hub.wait_until_idle()  # what was sent before the end is still answered
-                return code, "".join(killed_at)
-
-            yield hub, run
-            process.stdin.close()
-
-
-@pytest.mark.slow
-def test_a_kill_at_any_moment_leaves_the_old_commit_or_the_new_one(killable, tmp_path, record_testsuite_property):
-    (hub, run), draw = killable, random.Random(7)
-    folders = [model_folder(tmp_path / name, seed, parts=2 + seed) for seed, name in enumerate(("old", "new"))]
-    states = [contents(folder) for folder in folders]
-    outcomes, moments = {"old": 0, "new": 0}, set()
-    assert [run(folder) for folder in folders] == [(0, ""), (0, "")]
-    total = len(hub.requests)
-    assert total > 10
-    for turn in range(KILLS):
-        hub.large.clear()
-        wanted = turn % 2
-        moment = (draw.randint(1, total), draw.choice(MOMENTS)) if turn else (total, "done")  # first, the commit
-        code, killed_at = run(folders[wanted], moment)
-        assert code in (-signal.SIGKILL, 0)
-        assert (code == 0) == (killed_at == "")
-        moments.add(killed_at)
-        after = seen(hub)
-        assert after in states
-        outcomes["new" if after == states[wanted] else "old"] += 1
-        commits = len(hub.history("models", NAME))
-        assert run(folders[wanted]) == (0, "")
-        assert seen(hub) == states[wanted]
-        assert len(hub.history("models", NAME)) == commits + (after != states[wanted])
-    for commit in hub.history("models", NAME)[:-1]:
-        files = {path: entry.content for path, entry in commit.files.items() if path != ".gitattributes"}
-        assert files in states
-    assert all(outcomes.values())
-    record_testsuite_property("kills", f"{KILLS} at {len(moments)} moments of {total} requests: {outcomes}")

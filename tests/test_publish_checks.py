@@ -78,6 +78,8 @@ def weights(length):
 PICKLES = {
     **{f"protocol {protocol}": pickle.dumps(Harm(), protocol) for protocol in range(6)},
     "state of old": pickle.dumps({"weights": [1.5]}, 2),
+    # a text of 16 bytes, of which the second opens a brace where a header would, then a call
+    "like weights": b"\x80\x02X\x10\x00\x00\x00\x00{" + b"x" * 14 + b"0cbuiltins\nlen\nX\x02\x00\x00\x00ab\x85R.",
     "zip": zipped(data=pickle.dumps(Harm())),
     "zip in zip": zipped(a=zipped(b=pickle.dumps(Harm(), 0))),
     "named in zip": zipped(**{"archive/data.pkl": b""}),
@@ -112,14 +114,6 @@ def test_pickles_are_found_whatever_they_are_called_and_other_files_are_none(tmp
     found = pickle_in(file)
     assert (found is None) == (what in INNOCENT)
     assert "." not in what or "is a name of pickles" in found
-
-
-def test_a_pickle_that_begins_like_weights_is_found(tmp_path):
-    """A text of 16 bytes, of which the second opens a brace where a header would, then a call."""
-    content = b"\x80\x02X\x10\x00\x00\x00\x00{" + b"x" * 14 + b"0cbuiltins\nlen\nX\x02\x00\x00\x00ab\x85R."
-    assert pickle.loads(content) == 2
-    (tmp_path / "model.safetensors").write_bytes(content)
-    assert pickle_in(tmp_path / "model.safetensors") == "it is a pickle"
 
 
 TOKEN = "hf_" + "aB3" * 11 + "x"
@@ -182,21 +176,14 @@ def test_places_where_a_graph_was_recorded_are_found(tmp_path, monkeypatch):
     assert list(machine_paths_in(graph)) == []
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", [*PATHS, *NO_PATHS])
 @pytest.mark.parametrize("around", ["at `{}`", "--output={} now", "[it]({})", '"{}"', "{}"])
-def test_absolute_paths_are_found_in_texts(tmp_path, path, around):
+def test_absolute_paths_are_found_in_texts_and_other_words_are_none(tmp_path, path, around):
     (tmp_path / "README.md").write_text("# Title\n\n" + around.format(path))
-    (tmp_path / "config.json").write_text(json.dumps({"command": around.format(path)}))
-    ((place, found),) = machine_paths_in(tmp_path / "README.md")
-    assert (place, found[:6]) == ("line 3", path[:6])
-    assert len(list(machine_paths_in(tmp_path / "config.json"))) == 1
-
-
-@pytest.mark.parametrize("text", NO_PATHS)
-def test_other_words_are_no_paths(tmp_path, text):
-    (tmp_path / "README.md").write_text(f"at {text} now")
-    (tmp_path / "config.json").write_text(json.dumps({"a": text, "b": f"at {text}", text: 1}))
-    assert [*machine_paths_in(tmp_path / "README.md"), *machine_paths_in(tmp_path / "config.json")] == []
+    (tmp_path / "config.json").write_text(json.dumps({"command": around.format(path), path: 1}))
+    texts, records = (list(machine_paths_in(tmp_path / name)) for name in ("README.md", "config.json"))
+    assert [(place, found[:6]) for place, found in texts] == ([("line 3", path[:6])] if path in PATHS else [])
+    assert len(records) == 2 * (path in PATHS)
 
 
 @pytest.mark.slow
@@ -283,8 +270,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("what", OTHERS)
 def test_what_stands_in_the_way_of_a_space_or_dataset(tmp_path, what):
-    spoil, sentence = OTHERS[what]
-    kind = what.split(",")[0]
+    (spoil, sentence), kind = OTHERS[what], what.split(",")[0]
     folder = metric_folder(tmp_path) if kind == "space" else dataset_folder(tmp_path / "calls")
     spoil(folder)
     problems = check(folder, kind, "other" if "other" in what else folder.name)

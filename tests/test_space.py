@@ -42,36 +42,27 @@ def read():
     return read
 
 
-@pytest.fixture
-def written(tmp_path):
-    def write(name, content):
-        (tmp_path / name).write_bytes(content)
-        return str(tmp_path / name)
-
-    return write
-
-
 def test_the_readme_starts_a_space():
     front = yaml.safe_load((SPACE / "README.md").read_text(encoding="utf-8").split("---")[1])
     assert front["sdk"] == "gradio"
     assert (SPACE / front["app_file"]).is_file()
 
 
-def test_transcripts_and_json_lines_are_read(read, written):
+def test_transcripts_and_json_lines_are_read(read, tmp_path):
     text = "Customer: A room.\nAgent: For two?\nAnd when?\n\n  ---  \nuser: A taxi.\n---\n"
     first, second = read(text, None)
     assert first.turns == (Turn("user", "A room."), Turn("assistant", "For two? And when?"))
     assert second == Dialogue((Turn("user", "A taxi."),), "2")
     line = json.dumps({"id": "call-17", "messages": first.to_messages()})
     assert read(f" {line}\n\n", None)[0].id == "call-17"
-    upload = written("calls.JSONL", f"{line}\n".encode())
-    assert [dialogue.id for dialogue in read(text, upload)] == ["1", "2", "call-17"]
-    assert read(None, written("calls.txt", text.encode())) == [first, second]
+    (tmp_path / "calls.JSONL").write_text(f"{line}\n")
+    assert [dialogue.id for dialogue in read(text, str(tmp_path / "calls.JSONL"))] == ["1", "2", "call-17"]
+    (tmp_path / "calls.txt").write_text(text)
+    assert read(None, str(tmp_path / "calls.txt")) == [first, second]
 
 
 @pytest.mark.parametrize(("pasted", "sentence"), [
-    (" \n", "There is no dialogue yet; paste one"),
-    ("---\n", "There is no dialogue yet"),
+    ("---\n", "There is no dialogue yet; paste one"),
     ("user: A\n---\n\nhello", "Pasted text, line 4: got 'hello' before any speaker"),
     ("user: A\n---\nuser:", "Pasted text, line 1: got no turn, expected at least one"),
     ('{"messages": []}', "Pasted text, line 1: field messages: got no turn"),
@@ -89,17 +80,17 @@ def test_what_cannot_be_read_is_told_in_one_sentence(read, pasted, sentence):
 @pytest.mark.parametrize(("name", "content", "sentence"), [
     ("calls.jsonl", b"\xff\xfe\x00", "^calls.jsonl"),
     ("calls.jsonl", b'{"messages": [{"role": "user", "content": "a"}]}\nx\n', "^calls.jsonl, line 2: "),
-    ("calls.txt", b"user: \xc3\xa9 \xff", "calls.txt, line 1: got bytes that are not UTF-8"),
-    ("calls.txt", b" \n", "calls.txt: got an empty file"),
-    ("calls.pdf", b"%PDF", "calls.pdf: expected a .jsonl or .txt file"),
-    ("calls.jsonl", b"\n" * 1_000_001, "calls.jsonl: got more than 1,000,000 bytes"),
+    ("calls.txt", b"user: \xc3\xa9 \xff", "^calls.txt, line 1: got bytes that are not UTF-8"),
+    ("calls.txt", b" \n", "^calls.txt: got an empty file"),
+    ("calls.pdf", b"%PDF", "^calls.pdf: expected a .jsonl or .txt file"),
+    ("calls.jsonl", b"\n" * 1_000_001, "^calls.jsonl: got more than 1,000,000 bytes"),
     ("a\\1\\g<0>.jsonl", b"x", r"^a\\1\\g<0>.jsonl, line 1: "),
 ])  # fmt: skip
-def test_files_that_cannot_be_read_are_named(read, written, tmp_path, name, content, sentence):
+def test_files_that_cannot_be_read_are_named(read, tmp_path, name, content, sentence):
+    (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=sentence) as caught:
-        read(None, written(name, content))
-    assert str(tmp_path) not in str(caught.value)
-    assert "/tmp" not in str(caught.value)
+        read(None, str(tmp_path / name))
+    assert "/tmp" not in str(caught.value).replace(str(tmp_path), "/tmp")
 
 
 @with_plotly
@@ -147,10 +138,12 @@ def test_a_ranker_ranks_replies(sample_dialogues, tmp_path):
     assert sorted(text for text, _ in ranked) == ["no", "yes"]
     assert ranked[0][1] >= ranked[1][1]
     assert len(comparer.replies(comparison, 1, "")) == 5
-    with pytest.raises(InputError, match="Got 301 replies, expected at most 300"):
-        comparer.replies(comparison, 0, "a\n" * 301)
-    with pytest.raises(InputError, match="Got a reply of 501 characters"):
-        comparer.replies(comparison, 0, "a" * 501)
+    for pasted, sentence in (
+        ("a\n" * 301, "301 replies, expected at most 300"),
+        ("a" * 501, "a reply of 501 characters"),
+    ):
+        with pytest.raises(InputError, match=f"Got {sentence}"):
+            comparer.replies(comparison, 0, pasted)
 
 
 def test_a_ranker_without_vectors_ranks_all_the_same(sample_dialogues, tmp_path):
@@ -167,11 +160,8 @@ def test_a_ranker_without_vectors_ranks_all_the_same(sample_dialogues, tmp_path)
 @pytest.fixture(scope="module")
 def address(sample_dialogues, tmp_path_factory):
     """The Space, started as its README says, with a ranker that has vectors as well."""
-    for package in ("gradio", "plotly"):
-        if find_spec(package) is None:
-            pytest.skip(f"{package} is not installed")
-    if BROWSER is None:
-        pytest.skip("no chromium or chrome is on PATH")
+    if not (find_spec("gradio") and find_spec("plotly") and BROWSER):
+        pytest.skip("gradio, plotly or a browser is not installed")
     folder = tmp_path_factory.mktemp("space")
     model = ranker_checkpoints.save(ranker_checkpoints.dual_encoder(sample_dialogues), folder / "ranker")
     with socket.socket() as free:
@@ -184,9 +174,8 @@ def address(sample_dialogues, tmp_path_factory):
     command = [sys.executable, str(SPACE / "app.py")]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
         try:
-            assert run.stdout is not None
-            log = []
-            while not any("Running on local URL" in line for line in log):
+            log = [""]
+            while "Running on local URL" not in log[-1]:
                 log.append(run.stdout.readline())
                 assert log[-1], "".join(log)
             assert urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=30).status == 200
@@ -195,18 +184,14 @@ def address(sample_dialogues, tmp_path_factory):
             run.kill()
 
 
-def put(page, text):
-    """Writes into the field as a visitor does."""
-    page.run(f"""
-      {{
-        const field = document.querySelector('#pasted textarea')
-        Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value').set.call(field, {json.dumps(text)})
-        field.dispatchEvent(new Event('input', {{bubbles: true}}))
-      }}""")
-
-
 def press(page, name):
     page.run(f"document.querySelector('#{name}').click()")
+
+
+def legible(page, *selectors):
+    """Makes sure that texts stand out from what lies behind them, as WCAG 2 counts contrast."""
+    for selector in selectors:
+        assert contrast(page, selector) > 4.5, selector
 
 
 def contrast(page, selector):
@@ -235,7 +220,12 @@ def test_the_page_in_a_browser(address, tmp_path):
         press(page, "example")
         page.until("document.querySelector('#pasted textarea').value.includes('---')")
         page.run("document.querySelector('#with-examples input').click()")  # the map by PCA: UMAP takes its time
-        put(page, f"user: A room {HOSTILE}\nassistant: For two?\n---\nuser: My <b>parcel</b>\nassistant: Where?")
+        text = f"user: A room {HOSTILE}\nassistant: For two?\n---\nuser: My <b>parcel</b>\nassistant: Where?"
+        page.run(f"""{{
+          const field = document.querySelector('#pasted textarea')
+          Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value').set.call(field, {json.dumps(text)})
+          field.dispatchEvent(new Event('input', {{bubbles: true}}))
+        }}""")
         press(page, "compare")
         page.until("document.querySelector('#similar table')")
         page.until("document.querySelectorAll('#map .js-plotly-plot .point').length == 2")
@@ -244,12 +234,10 @@ def test_the_page_in_a_browser(address, tmp_path):
         for width in (1280, 390):
             page.size(width, 900)
             page.until(f"innerWidth == {width} && document.documentElement.scrollWidth <= {width}")
-            assert contrast(page, "#status p") > 4.5
-            assert contrast(page, "#similar td") > 4.5
+            legible(page, "#status p", "#similar td")
         page.run("document.body.classList.add('dark')")
         page.until("getComputedStyle(document.querySelector('#similar td')).color.match(/\\d+/)[0] > 200")
-        assert contrast(page, "#status p") > 4.5
-        assert contrast(page, "#similar td") > 4.5
+        legible(page, "#status p", "#similar td")
 
         press(page, "rank")
         page.until("document.querySelectorAll('#replies tbody tr').length == 5")
@@ -262,7 +250,7 @@ def test_the_page_in_a_browser(address, tmp_path):
         told = page.until("document.querySelector('#status .problem')?.innerText")
         assert told.startswith("calls.jsonl, line 2: field messages: got int, expected a list of messages")
         assert "\n" not in told
-        assert contrast(page, "#status p") > 4.5
+        legible(page, "#status p")
         page.until("!document.querySelector('#similar')?.offsetParent")
         assert page.run("document.title") == "Compare dialogues", "nothing that was written may run"
         assert page.problems == []

@@ -78,13 +78,7 @@ def embed_file(
 
 @dataclass(frozen=True)
 class StoredVectors:
-    """Vectors of a file that `embed_file` wrote.
-
-    Attributes:
-        model: The spec of the encoder that they are of.
-        ids: The dialogues' ids.
-        vectors: (N, D) float32.
-    """
+    """Vectors of a file that `embed_file` wrote, (N, D), the spec of their encoder, and the ids of the dialogues."""
 
     model: str
     ids: list[str]
@@ -92,11 +86,7 @@ class StoredVectors:
 
 
 def stored_vectors(path: Path, model: str | None = None) -> StoredVectors:
-    """Reads vectors, if they are those of a model, where one is named.
-
-    Raises:
-        InputError: There is no such file, it is none of `embed_file`, or its vectors are of another model.
-    """
+    """Reads what `embed_file` wrote; an InputError says that it did not, or not by the model, where one is named."""
     try:
         table = pq.read_table(path)
         record = json.loads((table.schema.metadata or {})[_METADATA])

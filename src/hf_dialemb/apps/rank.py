@@ -39,12 +39,9 @@ Ranked = list[tuple[str, float]]
 
 
 class Pool(NamedTuple):
-    """Responses to choose from.
+    """The distinct responses to choose from, in the words that came first, and how many lines were left out.
 
-    Attributes:
-        responses: The distinct ones, in the words that came first.
-        blank: How many lines were blank.
-        repeated: How many said what an earlier one says, but for case and spaces.
+    ``repeated`` lines say what an earlier one says, but for case and spaces.
     """
 
     responses: list[str]
@@ -120,22 +117,11 @@ def rank_pool(
     index: str | None = None,
     show_progress: bool = False,
 ) -> Iterator[Ranked]:
-    """Ranks responses after each of some dialogues.
+    """Yields for each dialogue the ``top`` best of P distinct responses; of equal ones the earlier first.
 
-    Args:
-        ranker: Any ranker.
-        dialogues: What was said so far.
-        responses: P distinct texts.
-        top: How many to return, at most P.
-        index: ``"faiss"`` finds them without scoring the whole pool; None scores it.
-        show_progress: Whether to draw a progress bar.
-
-    Yields:
-        For each dialogue the best responses; of equal ones the earlier first. A score is the ranker's own; an
-        ensemble's is its probability over the whole pool, or the mean of its members' cosines if an index is asked.
-
-    Raises:
-        InputError: A speaker has no mark, or ``index`` is given for a ranker that embeds nothing.
+    A score is the ranker's own; an ensemble's is its probability over the whole pool. With the index ``"faiss"`` they
+    are found without scoring all of them, and an ensemble's score is the mean of its members' cosines. An InputError
+    says that a speaker has no mark, or that there is nothing to index as the ranker embeds nothing.
     """
     members = members_of(ranker)
     for member in members:

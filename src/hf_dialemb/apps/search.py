@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.preprocessing import normalize
 
 from ..corpora.objects import as_dialogues
 from ..corpora.show import visible
@@ -19,21 +20,13 @@ from ..runs.frames import data_frame, html_table
 
 @dataclass(frozen=True)
 class Hit:
-    """A dialogue that was found.
+    """A dialogue that was found."""
 
-    Attributes:
-        row: Its place among the dialogues.
-        id: Its name; ``#12`` for the twelfth if it has none.
-        score: Its cosine with the query.
-        domains: Its labels.
-        text: How it begins.
-    """
-
-    row: int
-    id: str
-    score: float
+    row: int  # its place among the dialogues
+    id: str  # ``#12`` for the twelfth if it has none
+    score: float  # its cosine with the query
     domains: tuple[str, ...]
-    text: str
+    text: str  # how it begins
 
     def __str__(self) -> str:
         return visible(f"{self.score:6.3f} {self.id} [{', '.join(self.domains)}] {self.text}")
@@ -106,13 +99,13 @@ def search(
     else:
         wanted = vectors_of.encode(as_dialogues([query["messages"] if isinstance(query, Mapping) else query]))
     vectors = vectors_of.encode(found) if vectors is None else vectors
-    scores = _units(vectors) @ _units(wanted)[0]
+    scores = normalize(vectors) @ normalize(wanted)[0]
     return _hits(found, [(int(row), float(scores[row])) for row in np.argsort(-scores, kind="stable")[:top]])
 
 
 def nearest(vectors: NDArray[np.float32], index: int, top: int) -> list[tuple[int, float]]:
     """Ranks all other rows of vectors (N, D) by their cosine with one: pairs of a row and its cosine, best first."""
-    units = _units(vectors)
+    units = normalize(vectors)
     scores = units @ units[index]
     order = [row for row in np.argsort(-scores, kind="stable").tolist() if row != index]
     return [(row, float(scores[row])) for row in order[:top]]
@@ -131,8 +124,3 @@ def _hit(dialogue: Dialogue, row: int, score: float) -> Hit:
     text = " / ".join(" ".join(turn.content.split()) for turn in dialogue.turns)
     short = text if len(text) <= 100 else text[:99] + "…"
     return Hit(row, dialogue.id or f"#{row + 1}", score, dialogue.domains, short)
-
-
-def _units(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    units: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12)
-    return units

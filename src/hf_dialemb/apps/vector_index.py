@@ -32,14 +32,7 @@ def check_index() -> None:
 
 
 class VectorIndex:
-    """Finds vectors by their product with another.
-
-    Args:
-        vectors: P of them, (P, D) float32; the index holds a copy.
-
-    Raises:
-        InputError: faiss is not installed.
-    """
+    """Finds vectors, (P, D) float32, by their product with another; it holds a copy of them."""
 
     def __init__(self, vectors: NDArray[np.float32]) -> None:
         check_index()
@@ -67,15 +60,7 @@ class VectorIndex:
         return units
 
     def nearest(self, query: NDArray[np.float32], top: int) -> list[tuple[int, float]]:
-        """Finds the vectors of the largest product with a query.
-
-        Args:
-            query: (D,) float32.
-            top: How many, at most P.
-
-        Returns:
-            Pairs of a row and its product, the largest first; of equal ones that are found, the earlier row.
-        """
+        """Returns rows and their products with a query, (D,) float32, the largest first, of equal ones the earlier."""
         asked = np.append(query, np.float32(0))[None]
         products, rows = self._index.search(asked, min(2 * top, self._index.ntotal))  # equal ones may be cut off
         found = zip(rows[0].tolist(), (products[0].astype(np.float64) * self._longest).tolist(), strict=True)

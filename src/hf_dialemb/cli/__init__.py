@@ -10,32 +10,16 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from .. import __version__
 from ..models.errors import InputError
-from . import (
-    benchmark,
-    card,
-    convert,
-    corpus,
-    demo,
-    distil,
-    embed,
-    ensemble,
-    evaluate,
-    export,
-    flow,
-    merge,
-    publish,
-    rank,
-    search,
-    train,
-)
+from . import flow
 from .parser import Parser, check_split
 
 _COMMANDS = (
-    demo, train, evaluate, embed, search, benchmark, card, convert, corpus, ensemble, export, flow, merge, distil,
-    publish, rank,
+    "demo", "train", "evaluate", "embed", "search", "benchmark", "card", "convert", "corpus", "ensemble", "export",
+    "flow", "merge", "distil", "publish", "rank",
 )  # fmt: skip
 """The modules of the commands, in the order of the help; each adds its own."""
 
@@ -93,6 +77,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"dialemb {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=Parser)
-    for module in _COMMANDS:
-        module.add(commands)
+    for name in _COMMANDS:
+        import_module(f"{__name__}.{name}").add(commands)
     return parser

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command, say
+from .parser import Parser, add_command, named, say
 
 _HELP = """suites: {suites}, or all.
 
@@ -38,16 +38,8 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 def _run(options: argparse.Namespace) -> None:
     from ..evaluation.benchmark import run_benchmark
 
-    run_benchmark(
-        options.suite,
-        options.model,
-        options.output,
-        options.data_dir,
-        seeds=range(options.seeds),
-        limit=options.limit,
-        fine_tune=options.fine_tune,
-        report=say,
-    )
+    more = named(options, "data_dir", "limit", "fine_tune")
+    run_benchmark(options.suite, options.model, options.output, seeds=range(options.seeds), report=say, **more)
 
 
 def _suites() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_json_atomically
-from .parser import Parser, add_command, corpus_options, own_options, say, split_option
+from .parser import Parser, add_command, corpus_options, named, own_options, say, split_option
 
 if TYPE_CHECKING:
     from ..corpora.audit.statistics import Statistics
@@ -21,11 +21,7 @@ _EXAMPLES = 3  # so many problems of a kind are told one by one
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
-    """Adds the command and its actions.
-
-    Args:
-        commands: The commands of ``dialemb``.
-    """
+    """Adds the command and its actions."""
     parser = add_command(
         commands,
         "corpus",
@@ -33,17 +29,8 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         "example: dialemb corpus stats --corpus sgd --data-dir data --split test --output sgd_test.jsonl",
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="action", parser_class=Parser)
-    for add_action in (
-        _add_list,
-        _add_check,
-        _add_convert,
-        _add_stats,
-        _add_show,
-        _add_unify,
-        _add_leakage,
-        _add_benchmark,
-    ):
-        add_action(actions)
+    for each in (_add_list, _add_check, _add_convert, _add_stats, _add_show, _add_unify, _add_leakage, _add_benchmark):
+        each(actions)
 
 
 def _add_list(actions: argparse._SubParsersAction[Parser]) -> None:
@@ -137,14 +124,8 @@ def _add_stats(actions: argparse._SubParsersAction[Parser]) -> None:
 def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
     from ..corpora import iterate_dialogues
 
-    return iterate_dialogues(
-        options.corpus,
-        options.data_dir,
-        options.split,
-        skip_invalid=options.skip_invalid,
-        columns=options.columns,
-        roles=options.roles,
-    )
+    more = named(options, "skip_invalid", "columns", "roles")
+    return iterate_dialogues(options.corpus, options.data_dir, options.split, **more)
 
 
 def _stats(options: argparse.Namespace) -> None:
@@ -158,17 +139,16 @@ def _stats(options: argparse.Namespace) -> None:
         raise InputError("--output, --report, --plot: got one file twice, expected a file for each; rename one")
     if options.plot:
         check_drawing()
-        check_writable(options.plot, options.corpus)
-    if options.report:
-        check_writable(options.report, options.corpus)
+    for path in filter(None, (options.plot, options.report)):
+        check_writable(path, options.corpus)
     if options.output:
         check_target(options.output, options.corpus)
     statistics = Statistics()
+    counted = _counted(statistics, dialogues)
     if options.output:
-        write_jsonl(_counted(statistics, dialogues), options.output)
+        write_jsonl(counted, options.output)
     else:
-        for dialogue in dialogues:
-            statistics.add(dialogue)
+        deque(counted, maxlen=0)  # reads all of them
     say(statistics.to_table())
     if options.plot:
         draw_histograms(statistics, options.plot, _title(options))
@@ -242,14 +222,8 @@ def _unify(options: argparse.Namespace) -> None:
     from ..corpora.audit.dataset_card import excluded
     from ..corpora.audit.unify import unify
 
-    stats = unify(
-        options.names,
-        options.data_dir,
-        options.output,
-        terms=options.licence,
-        skip_invalid=options.skip_invalid,
-        evaluation=options.evaluation,
-    )
+    more = named(options, "skip_invalid", "evaluation")
+    stats = unify(options.names, options.data_dir, options.output, terms=options.licence, **more)
     print("\n".join(stats["table"]))
     print(excluded(stats))
     print(f"Wrote {options.output}")
@@ -276,14 +250,8 @@ def _add_leakage(actions: argparse._SubParsersAction[Parser]) -> None:
 def _leakage(options: argparse.Namespace) -> None:
     from ..corpora.audit.leakage import find_leakage
 
-    report = find_leakage(
-        options.train,
-        options.evaluation,
-        options.data_dir,
-        skip_invalid=options.skip_invalid,
-        show_progress=True,
-        output=options.output,
-    )
+    more = named(options, "data_dir", "skip_invalid", "output")
+    report = find_leakage(options.train, options.evaluation, show_progress=True, **more)
     print(report.markdown())
     if options.output:
         print(f"Wrote {options.output}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command
+from .parser import Parser, add_command, named
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -30,14 +30,6 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 def _run(options: argparse.Namespace) -> None:
     from ..apps.distil import distil
 
-    run = distil(
-        options.teacher,
-        options.corpus,
-        output_dir=options.output,
-        data_dir=options.data_dir,
-        exclude=options.exclude,
-        dimensions=options.dimensions,
-        passes=options.passes,
-        seed=options.seed,
-    )
+    more = named(options, "data_dir", "exclude", "dimensions", "passes", "seed")
+    run = distil(options.teacher, options.corpus, output_dir=options.output, **more)
     print(f"Wrote {run.path}")

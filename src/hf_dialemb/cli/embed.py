@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command, chosen_model, model_option, own_options
+from .parser import Parser, add_command, chosen_model, model_option, named, own_options
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -28,8 +28,6 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 def _run(options: argparse.Namespace) -> None:
     from ..apps.embed import embed_file
 
-    rows = embed_file(
-        chosen_model(options.model), options.input, options.output, options.shard_size,
-        columns=options.columns, roles=options.roles,
-    )  # fmt: skip
+    more = named(options, "shard_size", "columns", "roles")
+    rows = embed_file(chosen_model(options.model), options.input, options.output, **more)
     print(f"Wrote {rows:,} embeddings to {options.output}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command, say
+from .parser import Parser, add_command, named, say
 
 _HELP = """It trains a baseline, L models on negatives of one granularity each, and L - 1 further baselines of other
 seeds, assembles the ensembles (of granularities, of the baseline's best checkpoints, of seeds), and measures all of
@@ -55,10 +55,8 @@ def _run(options: argparse.Namespace) -> None:
     from ..apps.ensemble.report import report_ensemble
     from ..apps.ensemble.training import train_ensemble
 
-    plan = EnsemblePlan(
-        options.config, options.corpus, options.output, tuple(options.rest), options.size, options.data_dir,
-        options.candidates, options.similarity, options.jobs, tuple(options.launch.split()),
-        options.analysis_dialogues, options.dev, options.test, options.test_dialogues,
-    )  # fmt: skip
+    more = named(options, "size", "data_dir", "candidates", "similarity", "jobs", "analysis_dialogues", "dev", "test")
+    more |= {"test_dialogues": options.test_dialogues, "launch": tuple(options.launch.split())}
+    plan = EnsemblePlan(options.config, options.corpus, options.output, tuple(options.rest), **more)
     train_ensemble(plan, say)
     print(report_ensemble(plan, analyses=not options.skip_analyses, report=say))

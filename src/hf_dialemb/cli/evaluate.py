@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..runs.files import check_not_read
-from .parser import Parser, add_command, chosen_model, model_option, split_option
+from .parser import Parser, add_command, chosen_model, model_option, named, split_option
 
 _HELP = """tasks: {tasks};
 and those that fine-tune, which takes long: {fine_tuning}
@@ -17,9 +17,8 @@ For whole papers and several at once see dialemb benchmark."""
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
     """Adds the command."""
-    parser = add_command(
-        commands, "evaluate", "Compare encoders on a labelled corpus.", _HELP, tasks=_tasks, fine_tuning=_fine_tuning
-    )
+    lists = {"tasks": _tasks, "fine_tuning": lambda: _tasks(fine_tunes=True)}
+    parser = add_command(commands, "evaluate", "Compare encoders on a labelled corpus.", _HELP, **lists)
     model_option(parser, nargs="+")
     parser.add_argument("--corpus", required=True, help="a corpus name, or a file, folder or Hub dataset of your own")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
@@ -39,28 +38,14 @@ def _run(options: argparse.Namespace) -> None:
 
     for path in filter(None, (options.output, options.plot)):
         check_not_read(path, options.corpus)
-    results = evaluate_models(
-        options.model or [chosen_model(None)],
-        options.corpus,
-        options.data_dir,
-        options.split,
-        tasks=options.task,
-        seeds=range(options.seeds),
-        output=options.output,
-        plot=options.plot,
-        limit=options.limit,
-    )
+    more = named(options, "data_dir", "split", "output", "plot", "limit")
+    models, seeds = options.model or [chosen_model(None)], range(options.seeds)
+    results = evaluate_models(models, options.corpus, tasks=options.task, seeds=seeds, **more)
     print(table_of(results))
     print(f"Wrote {options.output}" + (f" and {options.plot}" if options.plot else ""))
 
 
-def _tasks() -> list[str]:
+def _tasks(fine_tunes: bool = False) -> list[str]:
     from ..evaluation.tasks.registry import TASKS, get_task
 
-    return [name for name in TASKS if not get_task(name).fine_tunes]
-
-
-def _fine_tuning() -> list[str]:
-    from ..evaluation.tasks.registry import TASKS, get_task
-
-    return [name for name in TASKS if get_task(name).fine_tunes]
+    return [name for name in TASKS if get_task(name).fine_tunes == fine_tunes]

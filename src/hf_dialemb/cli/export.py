@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..models.errors import InputError
-from .parser import Parser, add_command, say, split_option
+from .parser import Parser, add_command, named, say, split_option
 
 _HELP = """The weights are verified as they are written: AutoModel and sentence-transformers load the folder in fresh
 processes, and every embedding is compared. ONNX graphs lie beside them in the folder onnx.
@@ -51,17 +51,10 @@ def _run(options: argparse.Namespace) -> None:
 
     choice = None
     if options.corpus is not None:
-        choice = TaskChoice(
-            options.corpus,
-            options.data_dir,
-            options.split or "test",
-            options.task or (),
-            options.limit,
-            range(10 if options.seeds is None else options.seeds),
-        )
-    weights = WeightForm.named(options.dtype, options.max_shard_size)
-    for line in export(
-        options.model, options.output, weights=weights, onnx=options.onnx, int8=options.int8, measured_on=choice
-    ):
+        more = {"split": options.split or "test", "tasks": options.task or (), "limit": options.limit}
+        seeds = range(10 if options.seeds is None else options.seeds)
+        choice = TaskChoice(options.corpus, options.data_dir, seeds=seeds, **more)
+    forms = {"weights": WeightForm.named(options.dtype, options.max_shard_size), **named(options, "onnx", "int8")}
+    for line in export(options.model, options.output, measured_on=choice, **forms):
         say(line)
     print(f"Wrote {options.output}")

@@ -7,7 +7,17 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .parser import Parser, add_command, chosen_model, corpus_options, model_option, own_options, say, split_option
+from .parser import (
+    Parser,
+    add_command,
+    chosen_model,
+    corpus_options,
+    model_option,
+    named,
+    own_options,
+    say,
+    split_option,
+)
 
 if TYPE_CHECKING:
     from ..flow.run import Selection
@@ -64,18 +74,14 @@ def _build(options: argparse.Namespace) -> None:
         raise InputError(f"input: got {len(given)}, expected one folder, file or corpus; see 'dialemb flow --help'")
     if options.vectors and options.model:
         raise InputError("got --vectors and --model, expected one of them; leave one out")
-    names = ("names", "nodes", "edges", "weights", "seed")
     try:
         settings = FlowSettings(
             clusters=_by_role("clusters", options.clusters, int),
             threshold=_by_role("threshold", options.threshold, float),
-            **{name: getattr(options, name) for name in names},
+            **named(options, "names", "nodes", "edges", "weights", "seed"),
         )
-        selection, model = (
-            _selection(given[0], options),
-            "" if options.vectors else chosen_model(options.model, "action"),
-        )
-        build_flow(selection, options.output, settings, say, model, options.vectors)
+        model = "" if options.vectors else chosen_model(options.model, "action")
+        build_flow(_selection(given[0], options), options.output, settings, say, model, options.vectors)
     except InputError as error:
         raise InputError(re.sub(r"\bfield (clusters|threshold|nodes|edges|seed)\b", r"--\1", str(error))) from None
 
@@ -124,8 +130,7 @@ def _add_next(commands: argparse._SubParsersAction[Parser]) -> None:
 def _next(options: argparse.Namespace) -> None:
     from ..flow.next import describe_next
 
-    given = (getattr(options, name) for name in ("flow", "input", "top", "output", "columns", "roles"))
-    for line in describe_next(*given):
+    for line in describe_next(*named(options, "flow", "input", "top", "output", "columns", "roles").values()):
         (print if options.output is None else say)(line)
 
 
@@ -175,15 +180,7 @@ def _measure(options: argparse.Namespace) -> None:
     from ..evaluation.results.flow_tables import flow_tables
     from ..evaluation.run import evaluate_models
 
-    results = evaluate_models(
-        options.model,
-        options.corpus,
-        options.data_dir,
-        options.split,
-        tasks=["flow-extraction"],
-        output=options.output,
-        limit=options.limit,
-        cache=options.cache,
-    )
+    more = named(options, "data_dir", "split", "output", "limit", "cache")
+    results = evaluate_models(options.model, options.corpus, tasks=["flow-extraction"], **more)
     print(flow_tables(results.results))
     print(f"Wrote {options.output}")

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..models.errors import InputError
-from .parser import Parser, add_command, say
+from .parser import Parser, add_command, named, say
 
 _HELP = """What each training moved, times its weight, is added to the backbone. The result is a run folder like any
 other. With --rank a LoRA adapter lies beside the merged weights.
@@ -43,10 +43,8 @@ def _run(options: argparse.Namespace) -> None:
         from ..apps.merge_search import Search
 
         log = options.output.with_name(f"{options.output.name}-search.json")
-        search = Search(
-            options.backbone, [*parts], options.choose_by, log, options.rank, options.data_dir, options.limit
-        )
-        parts = search.best()
+        more = named(options, "rank", "data_dir", "limit")
+        parts = Search(options.backbone, [*parts], options.choose_by, log, **more).best()
         say("Chosen: " + " ".join(f"{path}={weight:g}" for path, weight in parts.items()))
     run = merge(options.backbone, parts, options.rank, output_dir=options.output, max_tokens=options.max_tokens)
     print(f"Wrote {run.path}")

@@ -52,6 +52,11 @@ def say(line: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def named(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Takes some of the options, for a function that calls them the same."""
+    return {name: getattr(options, name) for name in names}
+
+
 def corpus_options(parser: argparse.ArgumentParser, split: str = "test") -> None:
     """Adds the options that name a corpus."""
     parser.add_argument("--corpus", required=True, help="a corpus name, or a file, folder or Hub dataset of your own")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command, say
+from .parser import Parser, add_command, named, say
 
 _HELP = """PATH is what dialemb export wrote, with a card (dialemb card); with --repo-type space a metric's folder,
 with --repo-type dataset what dialemb corpus unify wrote. The repository then shows that folder and nothing else.
@@ -33,14 +33,6 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 def _run(options: argparse.Namespace) -> None:
     from ..hub.publish.publishing import publish
 
-    lines = publish(
-        options.path,
-        options.repo_id,
-        repo_type=options.repo_type,
-        private=options.private,
-        revision=options.revision,
-        dry_run=options.dry_run,
-        verify=options.verify,
-    )
-    for line in lines:
+    more = named(options, "repo_type", "private", "revision", "dry_run", "verify")
+    for line in publish(options.path, options.repo_id, **more):
         say(line)

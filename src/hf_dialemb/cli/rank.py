@@ -7,15 +7,11 @@ from pathlib import Path
 
 from ..models.errors import InputError
 from ..runs.files import check_writable
-from .parser import Parser, add_command, corpus_options, say
+from .parser import Parser, add_command, corpus_options, named, say
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
-    """Adds both commands.
-
-    Args:
-        commands: The commands of ``dialemb``.
-    """
+    """Adds both commands."""
     parser = add_command(
         commands,
         "rank",
@@ -53,7 +49,7 @@ def _rank(options: argparse.Namespace) -> None:
     from ..apps.rank import rank_file
 
     for line in rank_file(
-        options.model, options.context, options.candidates, top=options.top, index=options.index, output=options.output
+        options.model, options.context, options.candidates, **named(options, "top", "index", "output")
     ):
         (print if options.output is None else say)(line)
     if options.output:
@@ -70,7 +66,7 @@ def _candidates(options: argparse.Namespace) -> None:
             raise InputError(f"--{option}: got {getattr(options, name)}, expected at least {least}")
     check_writable(options.output, options.corpus)
     dialogues = load_dialogues(options.corpus, options.data_dir, options.split)
-    drawn_from = {name: getattr(options, name) for name in ("corpus", "split", "seed", "num_candidates", "responses")}
+    drawn_from = named(options, "corpus", "split", "seed", "num_candidates", "responses")
     selections = draw_candidates(dialogues, options.num_candidates, options.responses, options.seed)
     write_candidates(options.output, selections, drawn_from)
     print(

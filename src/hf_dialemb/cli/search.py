@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_text_atomically
-from .parser import Parser, add_command, chosen_model, corpus_options, model_option, own_options
+from .parser import Parser, add_command, chosen_model, corpus_options, model_option, named, own_options
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -42,8 +42,8 @@ def _run(options: argparse.Namespace) -> None:
         raise InputError(f"--top: got {options.top}, expected at least 1")
     if options.output:
         check_writable(options.output, options.corpus, options.vectors or "")
-    own = {"columns": options.columns, "roles": options.roles}
-    dialogues = load_dialogues(options.corpus, options.data_dir, options.split, **own)
+    more = named(options, "columns", "roles")
+    dialogues = load_dialogues(options.corpus, options.data_dir, options.split, **more)
     query = options.query
     if options.id is not None:
         start = find_dialogue(dialogues, options.id)  # before all of them are encoded

@@ -87,7 +87,7 @@ def _dialogue(item: Any, place: int, roles: RoleMap, notes: Notes) -> Dialogue |
             "encode_utterances, and files are given by their path alone"
         )
     try:
-        item = _listed(item)
+        item = listed(item)
         if isinstance(item, Mapping) and "role" in item:
             raise InputError("got one message, expected a list of messages; put each dialogue into a list of its own")
         if isinstance(item, Sequence) and any(isinstance(message, str) for message in item):
@@ -103,10 +103,10 @@ def _dialogue(item: Any, place: int, roles: RoleMap, notes: Notes) -> Dialogue |
     return None if finding is None else finding.dialogue
 
 
-def _listed(value: Any) -> Any:  # noqa: ANN401
+def listed(value: Any) -> Any:  # noqa: ANN401
     """Makes lists of arrays at any depth, as which tables give lists back."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {name: _listed(inner) for name, inner in value.items()}
-    return [_listed(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {name: listed(inner) for name, inner in value.items()}
+    return [listed(inner) for inner in value] if isinstance(value, list | tuple) else value

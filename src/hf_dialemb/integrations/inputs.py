@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpora.objects import listed
 from ..encoders.baselines import BASELINES
 from ..encoders.specs import Encoder, find_encoder, load_encoder
 from ..models.dialogue import Dialogue, Turn
@@ -77,7 +78,7 @@ def _as_dialogue(item: Any) -> Dialogue:  # noqa: ANN401 - whatever a list may h
         return item
     if isinstance(item, str):
         return Dialogue((Turn("user", item),))
-    item = _listed(item)
+    item = listed(item)
     if isinstance(item, Mapping):
         return Dialogue.from_json(item)
     if not isinstance(item, Sequence):
@@ -85,15 +86,6 @@ def _as_dialogue(item: Any) -> Dialogue:  # noqa: ANN401 - whatever a list may h
             f"got {type(item).__name__}, expected a text, a list of chat messages or a Dialogue; leave it out"
         )
     return Dialogue.from_messages(item)
-
-
-def _listed(value: Any) -> Any:  # noqa: ANN401
-    """Makes lists of arrays at any depth, as which tables give lists back."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {name: _listed(inner) for name, inner in value.items()}
-    return [_listed(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 class TrainedEncoder:

@@ -43,16 +43,11 @@ LOWER_IS_BETTER = frozenset(("adjusted_alignment", "uniformity", "inter", *LOWER
 class EvaluatorSettings(TypedDict, total=False):
     """What all evaluators may be told beside what they measure on."""
 
-    seeds: Iterable[int]
-    """Repeats of everything that draws at random."""
-    primary_metric: str
-    """The figure that checkpoints are chosen by."""
-    name: str
-    """What figures and the CSV file are called by; may be empty."""
-    batch_size: int
-    """How many texts or dialogues go through the model at once."""
-    write_csv: bool
-    """Whether figures are written to a file as well."""
+    seeds: Iterable[int]  # repeats of everything that draws at random
+    primary_metric: str  # the figure that checkpoints are chosen by
+    name: str  # what figures and the CSV file are called by; may be empty
+    batch_size: int  # how many texts or dialogues go through the model at once
+    write_csv: bool  # whether figures are written to a file as well
 
 
 class BenchmarkEvaluator(BaseEvaluator):

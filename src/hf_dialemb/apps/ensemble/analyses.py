@@ -39,15 +39,9 @@ _Parts = tuple[Sequence[Dialogue], Sequence[Dialogue], Sequence[Dialogue]]  # tr
 
 @dataclass(frozen=True)
 class _Analysis:
-    """Something to be measured of systems.
+    """Something to be measured of systems; ``make`` hands each outcome to its second argument."""
 
-    Attributes:
-        name: Of its files.
-        systems: Their members, by name.
-        make: Measures some of the systems, and hands each outcome to its second argument.
-    """
-
-    name: str
+    name: str  # of its files
     systems: _Systems
     make: Callable[[_Systems, Callable[[Outcome], None]], object]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,53 +27,33 @@ CANDIDATE_SEED = 13
 
 @dataclass(frozen=True)
 class EnsemblePlan:
-    """What is to be trained.
+    """What is to be trained; an InputError says that a number is too small, or that files are missing or too many."""
 
-    Attributes:
-        config: The recipe of the baseline: a YAML file, or the name of one that comes with the package.
-        corpus: The corpus whose dev split chooses checkpoints, and whose test split measures; or a file of one's own
-            to learn from, with ``dev`` and ``test``.
-        output: Folder for everything.
-        overrides: ``--field value`` words that win over the recipe's.
-        size: L, how many members an ensemble has.
-        data_dir: Folder that holds the corpora.
-        candidates: How many responses are to be ranked for each context; None takes the recipe's num_candidates.
-        similarity: The folder of the ranker that tells how similar responses are; None takes the baseline, which must
-            embed them.
-        jobs: How many runs at a time.
-        launch: Further words for ``accelerate launch``.
-        analysis_dialogues: How many training dialogues probes and fine-tuning learn from; None takes all.
-        dev: A file of one's own that chooses checkpoints; None takes the corpus' dev split.
-        test: And one that measures.
-        test_dialogues: How many dialogues of the test split measure, drawn once for all; None takes all.
-
-    Raises:
-        InputError: A number is too small, or files of one's own are missing or superfluous.
-    """
-
-    config: str
-    corpus: str
-    output: Path
-    overrides: tuple[str, ...] = ()
-    size: int = 5
+    config: str  # the recipe of the baseline: a YAML file, or the name of one that comes with the package
+    corpus: (
+        str  # its dev split chooses checkpoints, its test split measures; or a file to learn from, with dev and test
+    )
+    output: Path  # the folder for everything
+    overrides: tuple[str, ...] = ()  # ``--field value`` words that win over the recipe's
+    size: int = 5  # L, how many members an ensemble has
     data_dir: str | None = None
-    candidates: int | None = None
-    similarity: str | None = None
-    jobs: int = 1
-    launch: tuple[str, ...] = field(default=())
-    analysis_dialogues: int | None = None
-    dev: str | None = None
-    test: str | None = None
-    test_dialogues: int | None = None
+    candidates: int | None = None  # how many responses are ranked for each context; None: the recipe's num_candidates
+    similarity: str | None = None  # folder of the ranker that compares responses; None: the baseline, which then embeds
+    jobs: int = 1  # how many runs at a time
+    launch: tuple[str, ...] = ()  # further words for ``accelerate launch``
+    analysis_dialogues: int | None = None  # that probes and fine-tuning learn from; None: all
+    dev: str | None = None  # a file of one's own that chooses checkpoints
+    test: str | None = None  # and one that measures
+    test_dialogues: int | None = None  # how many measure, drawn once for all; None: all
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("size", 2),
-            ("jobs", 1),
-            ("candidates", 2),
-            ("analysis_dialogues", 2),
-            ("test_dialogues", 1),
-        ):
+        for name, least in {
+            "size": 2,
+            "jobs": 1,
+            "candidates": 2,
+            "analysis_dialogues": 2,
+            "test_dialogues": 1,
+        }.items():
             value = getattr(self, name)
             if value is not None and value < least:
                 raise InputError(f"{name}: got {value}, expected at least {least}; raise it")

@@ -41,26 +41,22 @@ from .plan import EnsemblePlan
 from .tables import ensemble_tables
 from .training import best_checkpoints
 
-_SINGLE = {
-    "dual_encoder": "Dual Encoder",
-    "transformer_dual_encoder": "Transformer Dual Encoder",
-    "deep_attention_matching": "Deep Attention Matching",
-}
-
-
 _PRINTED_DAM = "DAM"
 """How the names of the paper's systems over Deep Attention Matching begin."""
 
 
 def system_names(plan: EnsemblePlan) -> dict[str, str]:
     """Names the systems as the paper does; the ensemble of seeds is ours."""
-    method = plan.settings(BASELINE).run.method
     return {
-        BASELINE: _SINGLE.get(method, method),
+        BASELINE: _single(plan),
         CHECKPOINTS: f"Ensemble ({plan.size})",
         SEEDS: "Ensemble of seeds",
         GRANULARITIES: f"Multi-Granularity ({plan.size})",
     }
+
+
+def _single(plan: EnsemblePlan) -> str:
+    return plan.settings(BASELINE).run.method.replace("_", " ").title()
 
 
 def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], None]) -> str:
@@ -105,7 +101,7 @@ def _quoted(plan: EnsemblePlan) -> list[Row]:
         return [row for row in rows if not row.model.startswith(_PRINTED_DAM)]
     if method != "deep_attention_matching":
         return []
-    names = ((row, row.model.removeprefix(_PRINTED_DAM).lstrip(", ") or _SINGLE[method]) for row in rows)
+    names = ((row, row.model.removeprefix(_PRINTED_DAM).lstrip(", ") or _single(plan)) for row in rows)
     return [replace(row, model=name) for row, name in names if row.model.startswith(_PRINTED_DAM)]
 
 
@@ -157,11 +153,8 @@ def _rank(
     ours, comparisons = ranks[names[GRANULARITIES]], []
     for name in (names[BASELINE], names[CHECKPOINTS], names[SEEDS]):
         others = ranks[name]
-        for metric, first, second in (
-            ("mrr", ours.reciprocal_ranks, others.reciprocal_ranks),
-            ("hits1", ours.hits, others.hits),
-        ):
-            compared = paired_bootstrap(first, second)
+        for metric, field in (("mrr", "reciprocal_ranks"), ("hits1", "hits")):
+            compared = paired_bootstrap(getattr(ours, field), getattr(others, field))
             comparisons.append(_comparison(names[GRANULARITIES], name, NAME, metric, asdict(compared)))
     return rows, comparisons
 

@@ -28,12 +28,7 @@ class Runs:
 
     It is a context that leaves nothing at work behind. Whatever ends it, a run that failed or an interruption as well:
     runs that wait are not begun any more, and those at work are ended; begun again, they go on from their last
-    checkpoint.
-
-    Args:
-        plan: Whose runs they are.
-        progress: A bar that moves by one for each complete run.
-        report: Receives a line for each.
+    checkpoint. The bar moves by one for each complete run, and ``report`` receives a line.
     """
 
     def __init__(self, plan: EnsemblePlan, progress: Any, report: Callable[[str], None]) -> None:  # noqa: ANN401
@@ -89,14 +84,7 @@ class Runs:
             self._failure, self._over = self._failure or error, True
 
     def launch(self, name: str) -> None:
-        """Carries out a run, as a process of its own with a log of its own.
-
-        Args:
-            name: The run's name.
-
-        Raises:
-            InputError: It failed.
-        """
+        """Carries out a run, as a process of its own with a log of its own; an InputError says that it failed."""
         plan, environment = self.plan, dict(os.environ)
         if plan.jobs > 1:  # several runs share the cores
             environment.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // plan.jobs)))

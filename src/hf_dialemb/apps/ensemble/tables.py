@@ -20,31 +20,15 @@ class _Table(NamedTuple):
 
 
 _WHOLE, _LEVELS, _ALONE = "whole", "granularity ", ("Random Init", "Fine-tuned")
+_RANKING, _MRR = "Next-utterance retrieval", ("MRR", _RETRIEVAL, "mrr")
+_RECALLS = tuple((name, _RETRIEVAL, name.lower()) for name in ("R10@1", "R2@1"))
+_KNOWN = (("BoW F1", _WORDS, "micro_f1"), ("DA F1", _ACTS, "micro_f1"))
+_SINGLE = "What each granularity knows (frozen; granularity 1 is the highest, its negatives are the closest)"
 _TABLES = (
-    _Table(
-        "Next-utterance retrieval",
-        (_WHOLE, _LEVELS),
-        (("MRR", _RETRIEVAL, "mrr"), ("Hits@1", _RETRIEVAL, "hits1")),
-        "Table 2",
-    ),
-    _Table(
-        "Next-utterance retrieval",
-        (_WHOLE, _LEVELS),
-        (("MRR", _RETRIEVAL, "mrr"), ("R10@1", _RETRIEVAL, "r10@1"), ("R2@1", _RETRIEVAL, "r2@1")),
-        "Table 3",
-    ),
-    _Table(
-        "What each granularity knows (frozen; granularity 1 is the highest, its negatives are the closest)",
-        (_LEVELS,),
-        (("BoW F1", _WORDS, "micro_f1"), ("DA F1", _ACTS, "micro_f1")),
-        "Table 4",
-    ),
-    _Table(
-        "What the whole knows (frozen; the last row learns the task)",
-        (_WHOLE, "Fine-tuned"),
-        (("BoW F1", _WORDS, "micro_f1"), ("DA F1", _ACTS, "micro_f1")),
-        "Table 5",
-    ),
+    _Table(_RANKING, (_WHOLE, _LEVELS), (_MRR, ("Hits@1", _RETRIEVAL, "hits1")), "Table 2"),
+    _Table(_RANKING, (_WHOLE, _LEVELS), (_MRR, *_RECALLS), "Table 3"),
+    _Table(_SINGLE, (_LEVELS,), _KNOWN, "Table 4"),
+    _Table("What the whole knows (frozen; the last row learns the task)", (_WHOLE, "Fine-tuned"), _KNOWN, "Table 5"),
     _Table(
         "Dialogue acts of the next turn, fine-tuned",
         ("Random Init", _WHOLE),

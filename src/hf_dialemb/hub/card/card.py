@@ -26,19 +26,12 @@ from ...models import get_method
 from ...models.errors import InputError
 from ...training.arguments import parse
 from .figures import Measured, command_of, count, evaluation_results, measured
-from .record import ENSEMBLE, corpora_of, make_record, matches
+from .record import ENSEMBLE, corpora_of, matches
 
 _HERE = Path(__file__).parent
 _HUB_DATASETS = "https://huggingface.co/datasets/"
 # What the Hub files a kind of model under.
 _TASKS = {"utterances": "sentence-similarity", "dialogues": "feature-extraction", "responses": "text-ranking"}
-
-
-def render_card(
-    folder: Path, run: Path, results: Sequence[Path], repo_id: str | None = None, licences: Sequence[str] = ()
-) -> str:
-    """Renders the card of a published folder."""
-    return render_record(make_record(folder, run, licences), results, repo_id)
 
 
 def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: str | None = None) -> str:

@@ -120,10 +120,8 @@ def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Me
 
 def is_measured_in(record: Mapping[str, Any], file: Path) -> bool:
     """Says whether a results file has figures of a model."""
-    return (
-        _spec_of(results_files.read_results(file), [each["name"] for each in record["measured_as"]], str(file))
-        is not None
-    )
+    names = [each["name"] for each in record["measured_as"]]
+    return _spec_of(results_files.read_results(file), names, str(file)) is not None
 
 
 def evaluation_results(figures: Sequence[Figure]) -> list[EvalResult]:

@@ -19,8 +19,6 @@ from .contents import machine_paths_in, pickle_in, secrets_in
 KINDS = ("model", "space", "dataset")  # what a repository of the Hub can be
 LARGEST_FILE = 50 * 10**9  # bytes; from here on the Hub wants files to be split
 
-PLAIN_SETTINGS = PublishedFolder.SETTINGS
-
 _LARGEST_TEXT = 10 * 10**6
 _MOST_ENTRIES, _MOST_FILES, _LONGEST_NAME = 10_000, 25_000, 255
 _LARGE = {
