@@ -165,8 +165,8 @@ def test_the_soft_loss_is_that_of_the_formula(tiny_bert, target):
     expected = 0.0
     with torch.no_grad():
         for space, name in enumerate(model.heads):
-            vectors = batch["label_vectors"][:, space]
-            expected += reference.dialog2flow_soft(*sides_of(model, batch, space, name), vectors, 0.5, 0.35)
+            targets = reference.soft_targets(batch["label_vectors"][:, space], 0.35)
+            expected += reference.dialog2flow(*sides_of(model, batch, space, name), targets, 0.5)
         assert abs(model(**batch).loss.item() - expected) < 1e-10
 
 
@@ -174,10 +174,9 @@ def test_the_soft_loss_is_that_of_the_formula(tiny_bert, target):
 def test_the_hard_loss_is_that_of_the_formula(tiny_bert):
     model, tokenizer = model_of(tiny_bert, contrast="hard")
     found = all_of(examples(contrast="hard"))
-    batch = batch_of(found, model, tokenizer)
-    assert "label_vectors" not in batch
-    names = [str(example[0].label) for example in found]
-    expected = reference.dialog2flow_hard(*sides_of(model, batch, 0, "actions"), names, 0.5)
+    batch, names = batch_of(found, model, tokenizer), [example[0].label for example in found]
+    targets = [[(one == other) / names.count(one) for other in names] for one in names]
+    expected = reference.dialog2flow(*sides_of(model, batch, 0, "actions"), targets, 0.5)
     assert abs(model(**batch).loss.item() - expected) < 1e-10
 
 

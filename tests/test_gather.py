@@ -6,9 +6,6 @@ import subprocess
 import sys
 
 import pytest
-import torch
-
-from hf_dialemb.models.gather import gather_rows
 
 PROGRAM = """
 import sys
@@ -16,15 +13,11 @@ import torch
 import torch.distributed as dist
 from hf_dialemb.models import dialog2flow, dialogue_cse, dse
 from hf_dialemb.models.dialogue import Dialogue, Turn
-from hf_dialemb.models.gather import gather_rows
 from hf_dialemb.models.layout import Truncation
 
 rank, folder, backbone = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 torch.set_num_threads(1)
 dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
-
-rows, first = gather_rows(torch.full((3, 2), float(rank)))
-assert first == 3 * rank and rows[:, 0].tolist() == [0, 0, 0, 1, 1, 1]
 
 def turn(number):
     acts = ("inform", "request", "offer")[number % 3 :: 2]
@@ -78,10 +71,3 @@ def test_two_processes_have_the_gradients_of_one(tiny_bert, tmp_path):
     for run in runs:
         output, errors = run.communicate(timeout=300)
         assert output.endswith("equal\n"), errors[-2000:]
-
-
-def test_a_process_alone_keeps_its_rows():
-    rows = torch.randn(3, 2)
-    gathered, first = gather_rows(rows)
-    assert gathered is rows
-    assert first == 0

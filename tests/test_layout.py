@@ -14,24 +14,18 @@ from hf_dialemb.models.layout import Truncation, tokenize
 LONG = dialogue(*(" ".join([letter] * 5) for letter in "abcdef"))
 
 
-@pytest.mark.parametrize(("keep", "letters"), [("start", "ab"), ("end", "ef")])
-def test_whole_turns_stay_at_the_end_that_is_kept(tiny_bert, keep, letters):
-    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert, max_tokens=15, keep=keep)
+@pytest.mark.parametrize(
+    ("keep", "whole_turns", "words"),
+    [("start", True, "aaaaabbbbb"), ("end", True, "eeeeefffff"), ("start", False, "aaaaabbbbbccc"),
+     ("end", False, "dddeeeeefffff")],
+)  # fmt: skip
+def test_whole_turns_or_tokens_stay_at_the_end_that_is_kept(tiny_bert, keep, whole_turns, words):
+    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert, max_tokens=15, keep=keep, whole_turns=whole_turns)
     count = Truncation()
     batch = tokenize([LONG], tokenizer, model.config, count)
-    text = tokenizer.decode(batch["input_ids"][0], skip_special_tokens=True)
-    assert text.split() == [letter for letter in letters for _ in range(5)]
-    assert batch["turn_ids"].max() == 1
-    assert (count.truncated, count.tokens, count.dropped_tokens) == (1, 30, 20)
-    assert str(count) == "1 of 1 dialogues were truncated (20 of 30 tokens dropped)"
-
-
-@pytest.mark.parametrize(("keep", "first", "last"), [("start", "a", "c"), ("end", "d", "f")])
-def test_tokens_are_cut_where_turns_need_not_stay_whole(tiny_bert, keep, first, last):
-    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert, max_tokens=15, keep=keep, whole_turns=False)
-    batch = tokenize([LONG], tokenizer, model.config, Truncation())
-    words = tokenizer.decode(batch["input_ids"][0], skip_special_tokens=True).split()
-    assert (len(words), words[0], words[-1]) == (13, first, last)
+    assert tokenizer.decode(batch["input_ids"][0], skip_special_tokens=True).split() == list(words)
+    assert batch["turn_ids"].max() == len(set(words)) - 1
+    assert str(count) == f"1 of 1 dialogues were truncated ({30 - len(words)} of 30 tokens dropped)"
 
 
 def test_a_single_turn_beyond_the_limit_is_cut_and_what_fits_or_has_no_token_is_counted(tiny_bert, sample_dialogues):

@@ -22,7 +22,6 @@ from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.merged import MergedModel, factors
 
 DIALOGUES = dialogues_in_memory()
-LAYER = "encoder.layer.0.attention.self.query.weight"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +50,6 @@ def test_it_is_the_backbone_and_what_each_training_moved(tiny_bert, trained):
         expected += 2 * (second[f"encoder.{name}"][: len(expected)] - start[name])
         assert torch.allclose(found[name], expected, atol=1e-6), name
         assert torch.allclose(swapped[name], expected, atol=1e-6), name
-    assert torch.allclose(merged(tiny_bert, {trained[0]: 1}).encoder.state_dict()[LAYER], first[f"encoder.{LAYER}"])
 
 
 def test_a_rank_cuts_each_linear_layer_and_leaves_the_rest(tiny_bert, trained):
@@ -128,9 +126,9 @@ def test_the_adapter_gives_the_merged_vectors_in_a_fresh_process(tiny_bert, trai
 
 
 @pytest.fixture
-def folders(tiny_bert, tiny_backbones, trained, tmp_path):
+def folders(tiny_bert, trained, tmp_path):
     """A training of the backbone, and what is none."""
-    found = {"start": tiny_bert, "dse": trained[0], "roberta": tiny_backbones["roberta"], "static": tmp_path / "static"}
+    found = {"start": tiny_bert, "dse": trained[0], "static": tmp_path / "static"}
     (found["static"] / "0_StaticEmbedding").mkdir(parents=True)
     for name, size in (("other", 16), ("wider", 8)):
         model = BertModel(BertConfig.from_pretrained(tiny_bert, hidden_size=size))
@@ -146,11 +144,9 @@ def folders(tiny_bert, tiny_backbones, trained, tmp_path):
 @pytest.mark.parametrize(("parts", "message"), [
     ({}, "parts: got none"),
     ({"dse": float("nan")}, "got the weight nan for .*dse', expected a number"),
-    ({"dse": "much"}, "got the weight 'much'"),
     ({"start": 1}, "moved nothing of .* leave it out"),
     ({"other": 1}, r"is \d+% of its length away from .* merge trainings of one backbone"),
     ({"wider": 1}, r"has \(\d+, 8\) for embeddings.* expected the \(\d+, 16\)"),
-    ({"roberta": 1}, "has "),
     ({"static": 1}, "got a static encoder, .*static', expected a training"),
 ])  # fmt: skip
 def test_what_cannot_be_merged_is_refused(parts, message, folders, tiny_bert, tmp_path):

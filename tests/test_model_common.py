@@ -157,7 +157,6 @@ def test_what_was_saved_loads_with_every_key_and_the_same_results_from_shards_to
     assert not model.training
     saved.model.save_pretrained(tmp_path, max_shard_size="5KB")
     assert len(list(tmp_path.glob("model-*.safetensors"))) > 1
-    assert (tmp_path / "model.safetensors.index.json").is_file()
     assert saved.gives(AutoModel.from_pretrained(tmp_path))
 
 
@@ -173,16 +172,9 @@ def test_a_config_comes_back_with_all_fields(saved, tmp_path):
 
 
 def test_the_class_says_what_transformers_asks_of_it(saved):
-    model = type(saved.model)
-    assert list(inspect.signature(model.forward).parameters)[:3] == ["self", "input_ids", "attention_mask"]
-    assert model.main_input_name == "input_ids"
-    assert model.config_class is get_method(saved.name).config_class
-    assert isinstance(model.base_model_prefix, str)
+    assert list(inspect.signature(saved.model.forward).parameters)[:2] == ["input_ids", "attention_mask"]
     assert saved.model.base_model is saved.model  # nothing is wrapped that would load by itself
     assert not getattr(saved.model, "embeds", True) or saved.model.config.hidden_size > 0
-    assert not saved.model.all_tied_weights_keys
-    places = [parameter.data_ptr() for parameter in saved.model.parameters()]
-    assert len(set(places)) == len(places)
 
 
 def test_a_tuple_holds_what_the_output_holds(saved):
@@ -211,16 +203,11 @@ def test_gradient_checkpointing_changes_no_gradient(name):
     found = gradients(model, batch)
     for key, value in expected.items():
         assert torch.allclose(found[key], value, rtol=1e-4, atol=1e-6), key
-    model.gradient_checkpointing_disable()
-    assert not model.is_gradient_checkpointing
 
 
 @pytest.mark.parametrize("name", RANKERS)
 def test_rankers_refuse_another_token_table_and_gradient_checkpointing_without_layers_of_a_backbone(name):
-    """Contexts and responses may have one table each, and words are counted once, before the training.
-
-    LSTMs and images of words have no such layers; the members of an ensemble learn before they are in it.
-    """
+    """Words are counted once, before the training; the members of an ensemble learn before they are in it."""
     model = build(name)
     assert model.get_input_embeddings().num_embeddings == WORDS
     with pytest.raises(NotImplementedError):
@@ -249,8 +236,7 @@ def test_attention_implementations_agree(name, all_saved):
 
 @pytest.mark.parametrize("name", ENCODERS)
 def test_what_analyses_and_adapters_ask_of_an_encoder(name, all_saved):
-    saved, batch = all_saved[name], inputs_of(name)
-    model = build(name).requires_grad_(False)
+    saved, batch, model = all_saved[name], inputs_of(name), build(name).requires_grad_(False)
     model.set_attn_implementation("eager")
     output = model(**batch, output_hidden_states=True, output_attentions=True)
     assert [state.shape[-1] for state in output.hidden_states] == [16] * 3
@@ -259,12 +245,7 @@ def test_what_analyses_and_adapters_ask_of_an_encoder(name, all_saved):
     assert model(**batch).attentions is None
     model.enable_input_require_grads()  # together with gradient checkpointing
     assert model(**batch).pooler_output.requires_grad
-    model.disable_input_require_grads()
-    assert not model(**batch).pooler_output.requires_grad
-    other = torch.nn.Embedding(WORDS, 16)
-    assert model.get_input_embeddings().weight.shape == other.weight.shape
-    model.set_input_embeddings(other)
-    assert model.get_input_embeddings() is other
+    model.set_input_embeddings(torch.nn.Embedding(WORDS, 16))
     assert not saved.gives(model, atol=1e-8)
 
 
@@ -288,7 +269,6 @@ def test_the_token_table_is_resized_and_stays_so(name, size, multiple, expected,
 def test_any_precision_loads_and_runs(saved, dtype, tmp_path):
     model = AutoModel.from_pretrained(saved.folder, dtype=str(dtype).removeprefix("torch."))
     assert {value.dtype for value in model.state_dict().values() if value.is_floating_point()} == {dtype}
-    assert model.dtype == dtype
     found = result(model, inputs_of(saved.name)).double()
     assert (found - saved.before).abs().max() <= (1e-5 if dtype == torch.float64 else 0.1) * saved.before.abs().max()
     model.save_pretrained(tmp_path)
@@ -297,26 +277,12 @@ def test_any_precision_loads_and_runs(saved, dtype, tmp_path):
     assert torch.equal(result(again, inputs_of(saved.name)).double(), found)
 
 
-def test_a_model_moves_as_a_whole(saved):
-    half = copy.deepcopy(saved.model).half()
-    assert {value.dtype for value in half.state_dict().values() if value.is_floating_point()} == {torch.float16}
-    assert torch.isfinite(result(half, inputs_of(saved.name))).all()
-    moved = copy.deepcopy(saved.model).to("meta")
-    assert {value.device.type for value in [*moved.parameters(), *moved.buffers()]} == {"meta"}
-    with torch.device("meta"):
-        empty = type(saved.model)(saved.model.config).state_dict()
-    assert {name: value.shape for name, value in empty.items()} == {
-        name: value.shape for name, value in saved.model.state_dict().items()
-    }
-
-
 def test_what_no_file_holds_is_drawn_as_in_a_new_model(saved):
     """Loading happens on the meta device: what is missing in the files must be initialised, buffers too."""
     cls, config = type(saved.model), saved.model.config
     new = cls(copy.deepcopy(config))
     found = cls.from_pretrained(None, config=copy.deepcopy(config), state_dict={})
-    expected = {**dict(new.named_parameters()), **dict(new.named_buffers())}
-    values = {**dict(found.named_parameters()), **dict(found.named_buffers())}
+    values, expected = ({**dict(each.named_parameters()), **dict(each.named_buffers())} for each in (found, new))
     assert values.keys() == expected.keys()
     for name, value in values.items():
         assert value.device.type == "cpu", name
@@ -336,7 +302,6 @@ def padded(batch: dict[str, torch.Tensor], widths: tuple[int, int]) -> dict[str,
 
 def test_neither_company_nor_order_nor_padding_nor_repetition_changes_a_result(saved):
     batch, model = inputs_of(saved.name), saved.model
-    assert saved.gives(model)
     assert saved.gives(copy.deepcopy(model))
     rows = range(len(batch["input_ids"]))
     alone = [result(model, {key: value[row : row + 1] for key, value in batch.items()}) for row in rows]

@@ -22,16 +22,8 @@ def test_every_form_gives_the_same_dialogues(tmp_path):
     rows = [{"id": "a", "role": turn["role"], "content": turn["content"], "domain": "greeting"} for turn in MESSAGES]
     whole = {"id": "a", "messages": MESSAGES, "domains": ["greeting"]}
     dataset = to_dataset([DIALOGUE])
-    for source in (
-        [DIALOGUE],
-        (DIALOGUE,),
-        [whole],
-        dataset,
-        dataset.to_pandas(),
-        pandas.DataFrame(rows),
-        file,
-        str(file),
-    ):
+    tables = dataset, dataset.to_pandas(), pandas.DataFrame(rows)
+    for source in ([DIALOGUE], (DIALOGUE,), [whole], *tables, file, str(file)):
         assert as_dialogues(source) == [DIALOGUE]
     assert as_dialogues([MESSAGES]) == [Dialogue.from_messages(MESSAGES)]
 
@@ -44,11 +36,8 @@ def test_the_columns_and_roles_of_a_table_are_said_as_on_the_command_line():
 
 
 def test_speakers_have_the_roles_that_they_have_in_files(caplog):
-    chat = [
-        {"role": "system", "content": "Be kind."},
-        {"role": "Ann", "content": "Hello"},
-        {"role": "bot", "content": "Hi"},
-    ]
+    said = {"system": "Be kind.", "Ann": "Hello", "bot": "Hi"}
+    chat = [{"role": role, "content": content} for role, content in said.items()]
     assert as_dialogues([chat]) == [Dialogue.from_messages(MESSAGES)]
     assert "dialogues: roles: guessed Ann: user; to confirm or change it, say --roles 'Ann=user'" in caplog.text
     assert as_dialogues([chat], roles="Ann=ignore") == [Dialogue.from_messages(MESSAGES[1:])]
