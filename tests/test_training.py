@@ -129,15 +129,12 @@ def test_a_checkpoint_is_chosen_by_the_signal(tiny_bert, tmp_path, choice):
 def test_training_fills_the_tables_and_the_average_with_the_backbone_lies_between_both(
     tiny_bert, tmp_path, start, uninterrupted
 ):
-    moved = (uninterrupted[f"encoder.{LAYER}"] - start[LAYER]).abs().max()
-    assert moved > 1e-3
+    assert (uninterrupted[f"encoder.{LAYER}"] - start[LAYER]).abs().max() > 1e-3
     assert uninterrupted["turn_embeddings.weight"].abs().max() > 0  # the tables started at zero
     train(tmp_path / "part", **settings(tiny_bert, average_with_backbone=0.25))
     averaged = weights_of(tmp_path / "part")
-    name, table = "encoder.layer.0.intermediate.dense.weight", "turn_embeddings.weight"
-    between = 0.75 * uninterrupted[f"encoder.{name}"] + 0.25 * start[name]
-    assert torch.allclose(averaged[f"encoder.{name}"], between, atol=1e-6)
-    assert torch.allclose(averaged[table], 0.75 * uninterrupted[table], atol=1e-6)
+    for name, before in ((f"encoder.{LAYER}", start[LAYER]), ("turn_embeddings.weight", 0)):
+        assert torch.allclose(averaged[name], 0.75 * uninterrupted[name] + 0.25 * before, atol=1e-6)
     train(tmp_path / "whole", **settings(tiny_bert, average_with_backbone=1, max_steps=2))
     weights = weights_of(tmp_path / "whole")
     assert all(torch.equal(weights[f"encoder.{name}"], start[name]) for name in start if not name.startswith("pooler"))
@@ -178,6 +175,12 @@ def test_the_order_is_that_of_seed_and_epoch_and_covers_every_example(examples):
     assert sorted(second) == list(range(len(examples)))
     assert second != first
     assert ExampleDataset(examples)[len(examples) + 3] == examples.example(1, 3)
+    lengths = np.array([examples.length(number) for number in first])
+
+    def spread(lengths):  # within batches
+        return np.ptp(lengths[: len(lengths) // 8 * 8].reshape(-1, 8), axis=1).mean()
+
+    assert spread(lengths) < 0.5 * spread(np.random.default_rng(0).permutation(lengths))
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -195,15 +198,6 @@ def test_within_a_resumed_epoch_the_order_goes_on_as_it_would_have(examples, pro
     straight = numbers(loader())
     assert numbers(skip_first_batches(loader(), 3)) == straight[3:]
     assert min(number for batch in straight for number in batch) >= len(examples)
-
-
-def test_a_batch_holds_examples_of_like_length(examples):
-    lengths = np.array([examples.length(number) for number in EpochSampler(examples, batch_size=8, seed=0)])
-
-    def spread(lengths):
-        return np.ptp(lengths[: len(lengths) // 8 * 8].reshape(-1, 8), axis=1).mean()
-
-    assert spread(lengths) < 0.5 * spread(np.random.default_rng(0).permutation(lengths))
 
 
 @pytest.mark.parametrize("recipe", sorted(path.stem for path in (ROOT / "training_scripts" / "recipes").glob("*.yaml")))
@@ -232,12 +226,3 @@ def test_what_an_evaluation_set_holds_is_left_out_of_training(tiny_bert, tmp_pat
     assert "Left out" not in train(tmp_path / "all", **one, corpus=mine, exclude="none")
     told = train(tmp_path / "own", **one)  # a corpus is kept from its own other splits
     assert "as sample/train, sample/test hold them or nearly so: 0 dialogues" in told
-
-
-def test_training_on_transcripts_of_ones_own(tiny_bert, tmp_path):
-    for number in range(6):
-        lines = (f"Ana: I would like room {number}", "Desk: For how many nights?", f"Ana: For {number + 1}")
-        (tmp_path / f"call{number}.txt").write_text("\n".join(lines))
-    more = {"corpus": tmp_path, "roles": "Ana=user,Desk=assistant", "train_split": "x"}
-    train(tmp_path / "run", **settings(tiny_bert, max_steps=1, **more))
-    assert report_of(tmp_path / "run")["dialogues"] == 6
