@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from hf_dialemb.corpora import load_dialogues
-from hf_dialemb.corpora.labels import unified_dialogue
 from hf_dialemb.models.dialog2flow import Dialog2FlowConfig, Dialog2FlowExamples, Dialog2FlowModel, _Side, collate
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
@@ -67,8 +65,8 @@ def test_the_joint_target_has_a_pair_of_acts_and_one_of_slots():
     assert made.label_texts == ["agreement", "area", "inform", "price", "request"]
     both = acts.texts.index("somewhere in the east, and when")
     assert acts.carried[both] == (1, 2)
-    drawn = Counter(slots.labels[example[1].label] for epoch in range(9) for example in all_of(made, epoch))
-    assert set(drawn) == {"area", "price"}  # the longer space is walked as a whole
+    drawn = {slots.labels[example[1].label] for epoch in range(9) for example in all_of(made, epoch)}
+    assert drawn == {"area", "price"}  # the longer space is walked as a whole
     for example in all_of(made):
         for space, pair in zip(made.spaces, example, strict=True):
             row = made.label_texts.index(space.labels[pair.label])
@@ -93,8 +91,6 @@ def test_utterances_that_their_form_makes_alike_are_one(form, count):
     assert len(made.spaces[0].texts) == count
     if form != "raw":
         assert labels_of(made.spaces[0], "Thank you so much!") == {"thank", "bye"}
-        drawn = [example[0].texts for epoch in range(5) for example in all_of(made, epoch)]
-        assert all(utterance_text(first, "words") != utterance_text(second, "words") for first, second in drawn)
 
 
 @pytest.mark.parametrize(("balance", "ratio"), [(0.0, 10.0), (0.5, 10**0.5), (1.0, 1.0)])
@@ -207,19 +203,7 @@ def test_alternation_trains_one_label_space_a_batch(tiny_bert):
         model.zero_grad()
         model(**batch).loss.backward()
         assert [name for name, head in model.heads.items() if head[0].weight.grad is not None] == expected
-    model.train(False)
+    assert int(model.train(False).state_dict()["batches"]) == 3
     both = model(**batch).loss
     model.config.joint_update = "summed"
     assert torch.equal(both, model(**batch).loss)  # measured as a whole, however it learns
-    assert int(model.batches) == 3
-    config = Dialog2FlowConfig(encoder_config=model.config.encoder_config, target="joint", contrast="hard")
-    assert "batches" in Dialog2FlowModel(config).state_dict()
-
-
-def test_labels_of_a_real_corpus_are_unified(data_dir):
-    dialogues = [unified_dialogue(dialogue) for dialogue in load_dialogues("sim_m", data_dir, "train")]
-    made = examples(dialogues, target="joint", contrast="hard")
-    acts, slots = made.spaces
-    assert {"inform", "request", "good bye", "thank you", "agreement", "disagreement"} <= set(acts.labels)
-    assert "movie" in slots.labels
-    assert all(label == label.lower() for label in (*acts.labels, *slots.labels))

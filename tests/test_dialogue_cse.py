@@ -171,18 +171,13 @@ def test_a_window_holds_the_nearest_turns_in_order():
 
 def test_negatives_have_the_role_of_the_response_and_come_from_other_dialogues(sample_dialogues):
     examples = made(sample_dialogues)
-    sources: dict[tuple[str, str], set[int]] = {}
-    for number, each in enumerate(sample_dialogues):
-        for turn in each.turns:
-            sources.setdefault((turn.role, turn.content), set()).add(number)
     for index in range(0, len(examples), 7):
         said, example = examples.items[index], examples.example(0, index)
+        others = [turn for place, each in enumerate(sample_dialogues) if place != said.dialogue for turn in each.turns]
         assert example.response == said.text
         assert example.previous or example.following
         assert len(example.negatives) == 9
-        for negative in example.negatives:
-            assert negative != said.text
-            assert sources[said.role, negative] - {said.dialogue}
+        assert {*example.negatives} <= {turn.content for turn in others if turn.role == said.role} - {said.text}
 
 
 def test_a_single_other_utterance_is_found_among_many_of_the_same_text():

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,13 +96,3 @@ def test_what_cannot_be_meant_is_refused_in_one_sentence(case, run):
     with pytest.raises(InputError, match=said) as refused:
         call(hf_dialemb.load_encoder(run))
     assert "\n" not in str(refused.value)
-
-
-def test_public_names_are_one_list_with_examples():
-    program = "import sys, hf_dialemb as h; assert not {'torch', 'datasets'} & set(sys.modules); print(*h.__all__)"
-    names = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert sorted(hf_dialemb.__all__) == sorted(names)
-    assert set(names) <= set(dir(hf_dialemb))
-    for name in ("load_encoder", "train", "evaluate", "extract_flow", "search"):
-        assert "Example" in getattr(hf_dialemb, name).__doc__
-    assert Path(hf_dialemb.__file__).with_name("py.typed").is_file()
