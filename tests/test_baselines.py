@@ -129,9 +129,8 @@ def test_files_of_word_vectors_have_several_forms(name, glove, tmp_path):
     assert fingerprint(f"words:{tmp_path / name}") != fingerprint(f"words:{glove}") or name == "glove@cls"
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
+def test_a_malformed_or_missing_file_of_word_vectors_is_one_sentence(tmp_path):
+    for content, reason in (
         (b"book 1 2\nhotel 1 2 3\n", "line 2: got 3 numbers, expected 2"),
         (b"book 1 2\n\nhotel 1 2\n", "line 2: got 0 numbers"),
         (b"book 1 2\nhotel 1 inf\n", "line 2: got something that is no finite number"),
@@ -140,14 +139,12 @@ def test_files_of_word_vectors_have_several_forms(name, glove, tmp_path):
         (b"", "got no vector"),
         (None, ".*; expected a text file of word vectors"),
         (gzip.compress(b"book 1 2\n" * 500, mtime=0)[:-9], ".*; expected a text file of word vectors"),
-    ],
-)
-def test_a_malformed_or_missing_file_of_word_vectors_is_one_sentence(content, reason, tmp_path):
-    packed = content is None or content.startswith(b"\x1f")
-    file = tmp_path / ("vectors.gz" if packed else "vectors.txt")
-    file.write_bytes(b"book 1 2\n" if content is None else content)
-    with pytest.raises(InputError, match=f"{file.name}: {reason}"):
-        load_encoder(f"words:{file}").encode(DIALOGUES)
+    ):
+        packed = content is None or content.startswith(b"\x1f")
+        file = tmp_path / ("vectors.gz" if packed else "vectors.txt")
+        file.write_bytes(b"book 1 2\n" if content is None else content)
+        with pytest.raises(InputError, match=f"{file.name}: {reason}"):
+            load_encoder(f"words:{file}").encode(DIALOGUES)
     with pytest.raises(InputError, match=r"got no file '.*nowhere.txt', expected a text file of word vectors"):
         find_encoder(f"words:{tmp_path / 'nowhere.txt'}")
     with pytest.raises(InputError, match="got nothing after the colon"):

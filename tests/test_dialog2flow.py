@@ -120,18 +120,15 @@ def test_utterances_of_few_words_are_left_out_and_counted():
     assert made.notes[0] == "Left out 2 turns of fewer than 2 words (actions)"
 
 
-@pytest.mark.parametrize(
-    ("dialogues", "settings", "message"),
-    [
+def test_data_without_labels_is_an_error():
+    for dialogues, settings, message in (
         (TALK[-1:], {}, "none of 1 dialogues has actions"),
         ([*TALK[6:9], utterance("oh thanks", ["thank you"])], {"target": "joint"}, "none of 4 dialogues has slots"),
         (TALK, {"min_utterances": 9}, "got 0 actions of at least 9 different utterances"),
         (TALK[6:9], {}, "got 1 actions of at least 2"),
-    ],
-)
-def test_data_without_labels_is_an_error(dialogues, settings, message):
-    with pytest.raises(InputError, match=message):
-        examples(dialogues, **settings)
+    ):
+        with pytest.raises(InputError, match=message):
+            examples(dialogues, **settings)
 
 
 def model_of(tiny_bert, **settings):

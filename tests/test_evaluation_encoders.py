@@ -134,19 +134,16 @@ def test_words_stand_in_any_order_after_the_last_sign(folders, tmp_path):
         assert find_encoder(spec)[1:] == expected
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
+def test_wrong_words_are_refused_before_anything_is_looked_up():
+    for words, reason in (
         ("turns", "got 'turns' after the '@', expected dialogue, utterances, cls or whitened"),
         ("", "got '' after the '@'"),
         ("utterances,dialogue", "expected each word once and one level"),
         ("cls,cls", "expected each word once"),
-    ],
-)
-def test_wrong_words_are_refused_before_anything_is_looked_up(words, reason):
-    for work in (find_encoder, load_encoder, fingerprint, has_weights):
-        with pytest.raises(InputError, match=reason):
-            work(f"no/such model@{words}")
+    ):
+        for work in (find_encoder, load_encoder, fingerprint, has_weights):
+            with pytest.raises(InputError, match=reason):
+                work(f"no/such model@{words}")
 
 
 def test_words_that_do_not_go_with_a_model_are_refused(folders, tiny_checkpoint):

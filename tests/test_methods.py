@@ -16,14 +16,12 @@ from hf_dialemb.models.dse import DSEConfig, DSEModel
 from hf_dialemb.models.dual_encoder import DualEncoderConfig
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation, tokenize
-from hf_dialemb.models.utterance import encode_utterances
 
 SMALL = {"embedding_size": 8, "num_blocks": 1, "max_turns": 3, "max_turn_tokens": 6, "max_response_tokens": 8}
 
 
-@pytest.mark.parametrize(
-    ("config", "settings", "message"),
-    [
+def test_wrong_settings_say_what_is_wrong():
+    for config, settings, message in (
         (Dial2VecConfig, {"loss_temprature": 0.1}, "Did you mean 'loss_temperature'"),
         (Dial2VecConfig, {"loss_temperature": math.nan}, "loss_temperature: got nan, expected a value above 0"),
         (Dial2VecConfig, {"loss_temperature": 0.0}, "loss_temperature: got 0.0, expected a value above 0"),
@@ -36,23 +34,18 @@ SMALL = {"embedding_size": 8, "num_blocks": 1, "max_turns": 3, "max_turn_tokens"
         (DualEncoderConfig, {"num_candidates": 1}, "num_candidates: got 1"),
         (DualEncoderConfig, {"granularity": 6}, "granularity: got 6, expected a value between 1 and 5"),
         (DeepAttentionMatchingConfig, {"chunk_size": 0}, "chunk_size"),
-    ],
-)
-def test_wrong_settings_say_what_is_wrong(config, settings, message):
-    with pytest.raises(InputError, match=message):
-        config(**settings)
+    ):
+        with pytest.raises(InputError, match=message):
+            config(**settings)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
+def test_what_a_backbone_cannot_do_is_told(tiny_bert):
+    for settings, message in (
         ({"max_tokens": 1000}, "max_tokens: got 1000, expected at most 512"),
         ({"frozen_layers": 3}, "frozen_layers: got 3, expected a value between 0 and 2"),
-    ],
-)
-def test_what_a_backbone_cannot_do_is_told(tiny_bert, settings, message):
-    with pytest.raises(InputError, match=message):
-        DSEModel.from_backbone(tiny_bert, **settings)
+    ):
+        with pytest.raises(InputError, match=message):
+            DSEModel.from_backbone(tiny_bert, **settings)
 
 
 @pytest.mark.parametrize("name", ["dial2vec", "dialog2flow", "dialogue_cse", "dual_encoder"])
@@ -83,11 +76,10 @@ def batch_of(name, tokenizer, config, dialogues):
 @pytest.mark.parametrize("name", ["dse", "dialogue_cse"])
 def test_any_backbone_learns(tiny_backbones, name, family, sample_dialogues):
     model, tokenizer = get_method(name).model_class.from_backbone(tiny_backbones[family], dropout=0.0)
-    loss = model.train()(**batch_of(name, tokenizer, model.config, sample_dialogues)).loss
-    loss.backward()
-    assert torch.isfinite(loss)
-    assert any(parameter.grad is not None and parameter.grad.abs().max() > 0 for parameter in model.parameters())
-    assert encode_utterances(model, tokenizer, ["yes", "a room"]).shape == (2, 16)
+    model.train()(**batch_of(name, tokenizer, model.config, sample_dialogues)).loss.backward()
+    gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    assert all(gradient.isfinite().all() for gradient in gradients)
+    assert any(gradient.any() for gradient in gradients)
 
 
 @pytest.mark.parametrize(
@@ -117,10 +109,7 @@ def test_gradient_caching_changes_no_gradient(tiny_bert, sample_dialogues, name,
         assert torch.allclose(gradients[1][key], expected, atol=1e-12, rtol=1e-10), key
 
 
-SIZE = {
-    "vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
-    "max_position_embeddings": 20, "pad_token_id": 1,
-}  # fmt: skip
+SIZE = {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
 OFFSET = ("roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "data2vec-text",
           "ibert", "longformer", "luke", "xmod")  # fmt: skip
 MORE = {
@@ -133,7 +122,7 @@ MORE = {
 
 @pytest.mark.parametrize("family", [*OFFSET, "bert", "electra", "distilbert"])
 def test_the_limit_is_the_longest_text_that_a_backbone_reads(family):
-    config = AutoConfig.for_model(family, **SIZE, **MORE.get(family, {}))
+    config = AutoConfig.for_model(family, max_position_embeddings=20, pad_token_id=1, **SIZE, **MORE.get(family, {}))
     model = AutoModel.from_config(config).eval()
     limit = _position_limit(config)
     assert limit == (18 if family in OFFSET else 20)

@@ -5,7 +5,6 @@ marks off the token ids), labels (training batches have their own layout), and m
 """
 
 import copy
-import inspect
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,8 +69,7 @@ def tokens(*size: int, seed: int = 1) -> dict[str, torch.Tensor]:
 
 
 def candidates(*size: int) -> dict[str, torch.Tensor]:
-    found = tokens(*size, seed=2)
-    return {"candidate_ids": found["input_ids"], "candidate_mask": found["attention_mask"]}
+    return dict(zip(("candidate_ids", "candidate_mask"), tokens(*size, seed=2).values(), strict=True))
 
 
 def inputs_of(name: str) -> dict[str, torch.Tensor]:
@@ -164,17 +162,10 @@ def test_a_config_comes_back_with_all_fields(saved, tmp_path):
     config = saved.model.config
     config.save_pretrained(tmp_path)
     first, second = AutoConfig.from_pretrained(saved.folder), AutoConfig.from_pretrained(tmp_path)
-    volatile = ("_name_or_path", "architectures", "dtype")
-    given = {key: value for key, value in config.to_dict().items() if key not in volatile}
+    volatile = {"_name_or_path": "", "architectures": None, "dtype": None}  # what loading adds
     for again in (first, second, type(config).from_dict(config.to_dict()), copy.deepcopy(config)):
         assert type(again) is type(config)
-        assert {key: value for key, value in again.to_dict().items() if key not in volatile} == given
-
-
-def test_the_class_says_what_transformers_asks_of_it(saved):
-    assert list(inspect.signature(saved.model.forward).parameters)[:2] == ["input_ids", "attention_mask"]
-    assert saved.model.base_model is saved.model  # nothing is wrapped that would load by itself
-    assert not getattr(saved.model, "embeds", True) or saved.model.config.hidden_size > 0
+        assert again.to_dict() | volatile == config.to_dict() | volatile
 
 
 def test_a_tuple_holds_what_the_output_holds(saved):
@@ -188,8 +179,7 @@ def test_a_tuple_holds_what_the_output_holds(saved):
 
 def test_every_trainable_parameter_learns(learner):
     found = gradients(build(learner), training_batch(learner))
-    assert [name for name, gradient in found.items() if gradient is None] == []
-    assert all(torch.isfinite(gradient).all() for gradient in found.values())
+    assert all(gradient is not None and gradient.isfinite().all() for gradient in found.values())
     still = [name for name, gradient in found.items() if not gradient.any()]
     assert [name for name in still if not name.endswith("key.bias")] == []  # what all keys share changes no attention
 
@@ -300,14 +290,12 @@ def padded(batch: dict[str, torch.Tensor], widths: tuple[int, int]) -> dict[str,
     return {key: pad(value, widths, value=0 if "mask" in key else 17) for key, value in batch.items()}
 
 
-def test_neither_company_nor_order_nor_padding_nor_repetition_changes_a_result(saved):
+def test_neither_company_nor_padding_nor_repetition_changes_a_result(saved):
     batch, model = inputs_of(saved.name), saved.model
     assert saved.gives(copy.deepcopy(model))
     rows = range(len(batch["input_ids"]))
     alone = [result(model, {key: value[row : row + 1] for key, value in batch.items()}) for row in rows]
     assert torch.allclose(torch.cat(alone), saved.before, atol=1e-5)
-    backwards = result(model, {key: value.flip(0) for key, value in batch.items()})
-    assert torch.allclose(backwards.flip(0), saved.before, atol=1e-5)
     assert saved.gives(model, padded(batch, (0, 3)), atol=1e-5)
     full = {key: torch.ones_like(value) if "mask" in key else value for key, value in batch.items()}
     bare = {key: value for key, value in batch.items() if "mask" not in key}  # all tokens count

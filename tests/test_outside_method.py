@@ -14,7 +14,7 @@ from test_model_common import (  # noqa: F401 - the common tests of all models, 
     test_a_tuple_holds_what_the_output_holds,
     test_any_precision_loads_and_runs,
     test_every_trainable_parameter_learns,
-    test_neither_company_nor_order_nor_padding_nor_repetition_changes_a_result,
+    test_neither_company_nor_padding_nor_repetition_changes_a_result,
     test_what_no_file_holds_is_drawn_as_in_a_new_model,
     test_what_was_saved_loads_with_every_key_and_the_same_results_from_shards_too,
 )
@@ -71,7 +71,7 @@ def test_its_vector_is_that_of_the_first_token(run):
     loaded = METHOD.model_class.from_pretrained(run[0])
     batch = AutoTokenizer.from_pretrained(run[0])("i need a hotel", return_tensors="pt")
     with torch.no_grad():
-        hidden = loaded.encoder(**{name: batch[name] for name in ("input_ids", "attention_mask")}).last_hidden_state
+        hidden = loaded.encoder(batch["input_ids"], batch["attention_mask"]).last_hidden_state
     assert np.allclose(vectors, hidden[:, 0].numpy(), atol=1e-5)
 
 

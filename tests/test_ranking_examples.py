@@ -63,17 +63,14 @@ def test_others_of_a_granularity_come_from_their_segment(level):
         assert all((level - 1) * 8 <= other - 1 < level * 8 for other in others)
 
 
-@pytest.mark.parametrize(
-    ("dialogues", "settings", "reason"),
-    [
+def test_too_little_to_tell_apart_is_one_sentence():
+    for dialogues, settings, reason in (
         (DIALOGUES[:3], {}, "num_candidates: got 5, but there are 4 different responses"),
         ([SILENT], {}, "got no response with a context in 1"),
         (DIALOGUES[:3], {"num_candidates": 2, "granularity": 1}, "each response has 3 others"),
-    ],
-)
-def test_too_little_to_tell_apart_is_one_sentence(dialogues, settings, reason):
-    with pytest.raises(InputError, match=reason):
-        examples(dialogues=dialogues, **settings)
+    ):
+        with pytest.raises(InputError, match=reason):
+            examples(dialogues=dialogues, **settings)
 
 
 def test_candidate_sets_hold_the_true_response_once_at_a_drawn_place():

@@ -185,18 +185,17 @@ def test_the_order_is_that_of_seed_and_epoch_and_covers_every_example(examples):
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_within_a_resumed_epoch_the_order_goes_on_as_it_would_have(examples, processes):
-    def loader():
+    def numbers(skipped):
         dataset = ExampleDataset(examples)
         dataset.sampler = EpochSampler(examples, batch_size=4 * processes, seed=0)
-        whole = DataLoader(dataset, 4, sampler=dataset.sampler, collate_fn=lambda batch: torch.zeros(len(batch)))
-        return prepare_data_loader(whole, num_processes=processes, process_index=0, put_on_device=False)
-
-    def numbers(loader):
+        whole = DataLoader(dataset, 4, sampler=dataset.sampler)
+        loader = prepare_data_loader(whole, num_processes=processes, process_index=0, put_on_device=False)
+        loader = skip_first_batches(loader, skipped) if skipped else loader
         loader.set_epoch(1)
         return list(loader.batch_sampler)
 
-    straight = numbers(loader())
-    assert numbers(skip_first_batches(loader(), 3)) == straight[3:]
+    straight = numbers(0)
+    assert numbers(3) == straight[3:]
     assert min(number for batch in straight for number in batch) >= len(examples)
 
 
@@ -212,9 +211,6 @@ def test_training_on_real_dialogues_lowers_the_loss(tiny_bert, tmp_path, data_di
     train(tmp_path, **settings(tiny_bert, **data, max_steps=30, logging_steps=5, dropout=0, save_steps=30))
     losses = values_of(tmp_path, "loss")
     assert losses[-1] < losses[0] - 0.02
-    model, tokenizer = AutoModel.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
-    dialogues = load_dialogues("multiwoz", data_dir, "test")[:20]
-    assert np.isfinite(encode(model, tokenizer, dialogues)).all()
 
 
 def test_what_an_evaluation_set_holds_is_left_out_of_training(tiny_bert, tmp_path):

@@ -74,21 +74,18 @@ def test_what_cannot_be_trained_with_is_refused_in_one_sentence(words, sentence)
         parse(None, ["{a", *BASE])
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
+def test_a_wrong_file_of_settings_is_refused_in_one_sentence(tmp_path):
+    for text, sentence in (
         ("- a\n- b", "expected lines of 'field: value'"),
         ("\n", "got nothing, expected lines of 'field: value'; write some"),
         ("a: [", "not YAML"),
         (None, r"Unknown recipe 'dial2vec_minlm'\. Did you mean 'dial2vec_minilm'\?"),
-    ],
-)
-def test_a_wrong_file_of_settings_is_refused_in_one_sentence(tmp_path, text, sentence):
-    file = tmp_path / "mine.yaml"
-    file.write_text(text or "")
-    with pytest.raises(InputError, match=sentence) as refused:
-        parse("dial2vec_minlm" if text is None else str(file), ["--use_cpu", "true"])
-    assert "\n" not in str(refused.value)
+    ):
+        file = tmp_path / "mine.yaml"
+        file.write_text(text or "")
+        with pytest.raises(InputError, match=sentence) as refused:
+            parse("dial2vec_minlm" if text is None else str(file), ["--use_cpu", "true"])
+        assert "\n" not in str(refused.value)
 
 
 def test_the_command_line_wins_over_the_file(tmp_path):
