@@ -1,7 +1,5 @@
 """Fixtures: tiny backbones that are built in memory, and dialogues that the package generates."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

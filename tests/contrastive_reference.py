@@ -1,7 +1,5 @@
 """The contrastive losses written out from their formulas, one term at a time."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """The rules of the source tree: who may import whom, how large things are, and what an import costs."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Segments of responses by cosine: what is drawn, against ranking the whole pool."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pre-training goes on: an ordinary checkpoint comes out, once, whoever interrupts, and the method starts from it."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -290,12 +290,14 @@ def padded(batch: dict[str, torch.Tensor], widths: tuple[int, int]) -> dict[str,
     return {key: pad(value, widths, value=0 if "mask" in key else 17) for key, value in batch.items()}
 
 
-def test_neither_company_nor_padding_nor_repetition_changes_a_result(saved):
+def test_neither_company_nor_order_nor_padding_nor_repetition_changes_a_result(saved):
     batch, model = inputs_of(saved.name), saved.model
     assert saved.gives(copy.deepcopy(model))
     rows = range(len(batch["input_ids"]))
     alone = [result(model, {key: value[row : row + 1] for key, value in batch.items()}) for row in rows]
     assert torch.allclose(torch.cat(alone), saved.before, atol=1e-5)
+    backwards = result(model, {key: value.flip(0) for key, value in batch.items()})
+    assert torch.allclose(backwards.flip(0), saved.before, atol=1e-5)
     assert saved.gives(model, padded(batch, (0, 3)), atol=1e-5)
     full = {key: torch.ones_like(value) if "mask" in key else value for key, value in batch.items()}
     bare = {key: value for key, value in batch.items() if "mask" not in key}  # all tokens count

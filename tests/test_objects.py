@@ -1,7 +1,5 @@
 """What Python users have in memory becomes dialogues, or one sentence says what to give."""
 
-from __future__ import annotations
-
 import pytest
 
 from hf_dialemb.corpora import load_dialogues

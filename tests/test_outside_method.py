@@ -1,7 +1,5 @@
 """A method of another package, in one file, does what those of the package do: see ``simcse.py``."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -14,7 +12,7 @@ from test_model_common import (  # noqa: F401 - the common tests of all models, 
     test_a_tuple_holds_what_the_output_holds,
     test_any_precision_loads_and_runs,
     test_every_trainable_parameter_learns,
-    test_neither_company_nor_padding_nor_repetition_changes_a_result,
+    test_neither_company_nor_order_nor_padding_nor_repetition_changes_a_result,
     test_what_no_file_holds_is_drawn_as_in_a_new_model,
     test_what_was_saved_loads_with_every_key_and_the_same_results_from_shards_too,
 )

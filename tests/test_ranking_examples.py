@@ -1,7 +1,5 @@
 """Examples of rankers, and candidate sets that are drawn once."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
