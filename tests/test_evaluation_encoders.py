@@ -74,10 +74,9 @@ LIBRARIES["published"] = LIBRARIES["sentence"]
 @pytest.mark.parametrize("kind", LIBRARIES)
 def test_vectors_are_means_of_tokens_of_dialogues_and_of_utterances(kind, folders):
     folder = folders[kind]
-    for level in ("", "@dialogue"):
-        vectors = vectors_of(f"{folder}{level}")
-        assert vectors.dtype == np.float32
-        np.testing.assert_allclose(vectors, [mean_of_tokens(folders["plain"], text) for text in TEXTS], atol=1e-5)
+    vectors = vectors_of(folder)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, [mean_of_tokens(folders["plain"], text) for text in TEXTS], atol=1e-5)
     turns = [[turn.content for turn in item.turns] for item in DIALOGUES]
     alone = {text: mean_of_tokens(folders["plain"], text) for texts in turns for text in texts}
     encoder = load_encoder(str(folder), device="cpu")
@@ -128,7 +127,6 @@ def test_words_stand_in_any_order_after_the_last_sign(folders, tmp_path):
     for spec, expected in {
         f"{plain}@whitened,cls, utterances": ("transformers", str(plain), "utterances", True, True),
         f"{folder}@cls": ("transformers", str(folder), "dialogue", True, False),
-        str(folder): ("transformers", str(folder), "dialogue", False, False),
         "tfidf@whitened,dialogue": ("tfidf", "", "dialogue", False, True),
     }.items():
         assert find_encoder(spec)[1:] == expected
@@ -167,8 +165,7 @@ def test_a_fingerprint_is_of_what_decides_the_vectors(folders, tmp_path):
     shutil.copytree(folders["plain"], folder)
     first = fingerprint(str(folder))
     assert first == fingerprint(str(folders["plain"])) == fingerprint(f"{folder}@dialogue,whitened")
-    for beside in ("training_report.json", "response_vectors-0a1b2c3d.safetensors"):
-        (folder / beside).write_text("{}")
+    (folder / "response_vectors-0a1b2c3d.safetensors").write_text("{}")
     assert first == fingerprint(str(folder))
     others = {fingerprint(f"{folder}@{words}") for words in ("cls", "utterances", "cls,utterances")}
     for file, change in (("vocab.txt", b"more"), ("config.json", b" "), ("model.safetensors", b"more")):
@@ -211,9 +208,8 @@ def test_an_encoder_decoder_is_read_by_its_encoder_and_the_first_token_may_be_th
     left = encoder_decoder(tmp_path / "left", "left")
     expected = [last_hidden(*left, text).mean(axis=0) for text in TEXTS]
     np.testing.assert_allclose(vectors_of(tmp_path / "left"), expected, atol=1e-5)
-    model = transformers.AutoModel.from_pretrained(folders["plain"]).eval()
-    bert = model, transformers.AutoTokenizer.from_pretrained(folders["plain"])
-    for folder, found in ((folders["plain"], bert), (tmp_path / "left", left)):
+    bert = (each.from_pretrained(folders["plain"]) for each in (transformers.AutoModel, transformers.AutoTokenizer))
+    for folder, found in ((folders["plain"], [*bert]), (tmp_path / "left", left)):
         expected = [last_hidden(*found, text)[0] for text in TEXTS]
         np.testing.assert_allclose(vectors_of(f"{folder}@cls"), expected, atol=1e-5)
 
