@@ -26,23 +26,18 @@ LAYER = "encoder.layer.1.output.dense.weight"  # one of the backbone's
 
 KILLED_AT_STEP = """
 import os, signal, sys
-from transformers import TrainerCallback
 from hf_dialemb import cli
-from hf_dialemb.training import trainer
+from hf_dialemb.training import run, trainer
 step, during_save = int(sys.argv[1]), sys.argv[2] == "save"
-class Killer(TrainerCallback):
-    def on_step_end(self, args, state, control, **_):
-        if state.global_step == step and not during_save:
-            os.kill(os.getpid(), signal.SIGKILL)
 class Trainer(trainer.DialogueTrainer):
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.add_callback(Killer())
+    def _maybe_log_save_evaluate(self, *args, **kwargs):
+        if self.state.global_step == step and not during_save:
+            os.kill(os.getpid(), signal.SIGKILL)
+        super()._maybe_log_save_evaluate(*args, **kwargs)
     def _save_rng_state(self, folder):
         if self.state.global_step >= step and during_save:
             os.kill(os.getpid(), signal.SIGKILL)
         super()._save_rng_state(folder)
-import hf_dialemb.training.run as run
 run.DialogueTrainer = Trainer
 sys.exit(cli.main(["train", *sys.argv[3:]]))
 """
