@@ -29,9 +29,7 @@ def sample_dialogues() -> list[Dialogue]:
 def _vocabulary(dialogues: list[Dialogue]) -> list[str]:
     text = " ".join(turn.content.lower() for dialogue in dialogues for turn in dialogue.turns)
     letters = string.ascii_lowercase + string.digits
-    marks = sorted(
-        {character for character in text if not character.isalnum() and not character.isspace()} | {*"[]<>|/_"}
-    )
+    marks = sorted({*re.findall(r"[^\w\s]", text), *"[]<>|/_"})
     words = sorted(set(re.findall(r"[^\W_]+", text)))[:600]
     return list(dict.fromkeys([*letters, *(f"##{letter}" for letter in letters), *marks, *words]))
 

@@ -9,8 +9,8 @@ from training_runs import assert_same, report_of, values_of, weights_of
 
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.models.errors import InputError
-from hf_dialemb.training import label_vectors as vectors_of_labels
-from hf_dialemb.training.label_vectors import label_vectors
+from hf_dialemb.training import data
+from hf_dialemb.training.data import label_vectors
 
 DSE, LAYER = {"method": "dse"}, "encoder.layer.1.output.dense.weight"
 DIALOG2FLOW = {"method": "dialog2flow", "target": "joint", "joint_update": "alternating", "label_encoder": "tiny"}
@@ -119,7 +119,7 @@ def test_labels_are_embedded_once(tiny_bert, tmp_path, monkeypatch):
     found = label_vectors(labels, folder, tmp_path)
     np.testing.assert_allclose(found, model.encode(labels), atol=1e-6)
     with monkeypatch.context() as patched:
-        patched.setattr(vectors_of_labels, "resolve_backbone", None)  # what is kept is not made again
+        patched.setattr(data, "resolve_backbone", None)  # what is kept is not made again
         assert np.array_equal(label_vectors(labels, folder, tmp_path), found)
     torch.nn.init.normal_(model[0].model.embeddings.word_embeddings.weight)
     model.save(folder)

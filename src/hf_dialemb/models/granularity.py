@@ -39,7 +39,6 @@ class Segments:
         exact: Computes the bounds from the cosines of all pairs, in N² time and linear memory; None does so for up to
             2 S responses.
         seed: Chooses the sample.
-        show_progress: Whether there is a bar, where it takes more than some seconds.
 
     Attributes:
         bounds: (N, L + 1) float32: segment l, from 1, has the cosines in (bounds[:, l], bounds[:, l - 1]]. A bound that
@@ -57,7 +56,6 @@ class Segments:
         sample_size: int = 8192,
         exact: bool | None = None,
         seed: int = 0,
-        show_progress: bool = True,
     ) -> None:
         self.num_segments = num_segments
         self.vectors = _unit(np.asarray(vectors))
@@ -80,7 +78,7 @@ class Segments:
         def fill(rows: slice) -> None:
             self.bounds[rows, 1:-1] = bounds(rows)
 
-        _in_blocks(fill, count, max(1, _COSINES // width), show_progress)
+        _in_blocks(fill, count, max(1, _COSINES // width), show_progress=True)
 
     def __len__(self) -> int:
         return len(self.vectors)

@@ -1,5 +1,7 @@
 """Examples for the trainer: the same ones for the same (seed, epoch, index), whoever asks and in whatever order."""
 
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,12 +11,14 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
+from ..models.backbones import resolve_backbone
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..models.layout import Truncation
 from ..models.method import Examples, LabelledExamples, Method, SegmentedExamples
+from ..models.shipped import sha256
+from ..runs.files import kept_vectors
 from .candidate_sets import response_vectors
-from .label_vectors import label_vectors
 from .settings import Report, RunArguments
 
 
@@ -115,3 +119,19 @@ def check_number(args: Any, part: str, count: int) -> None:  # noqa: ANN401 - Tr
         processes = f" on each of {args.world_size} processes" if args.world_size > 1 else ""
         of = "" if part == "train" else " of the dev split"
         raise InputError(f"{name}: got {size}{processes}, but there are {count} examples{of}; lower it or add data")
+
+
+def label_vectors(labels: Sequence[str], encoder: str, folder: Path) -> np.ndarray:
+    """Embeds K labels, (K, E) float32, or reads their vectors if this run has embedded the same ones before."""
+    # A model in a folder may be trained again; the weights of one on the Hub need not be at hand.
+    weights = [sha256(file) for file in sorted(Path(encoder).rglob("*.safetensors"))]
+    key = hashlib.sha256(json.dumps([encoder, *weights, list(labels)]).encode()).hexdigest()
+
+    def embed() -> np.ndarray:
+        from sentence_transformers import SentenceTransformer
+
+        model = SentenceTransformer(resolve_backbone(encoder)).float()
+        vectors = model.encode(list(labels), convert_to_numpy=True, show_progress_bar=False)
+        return np.asarray(vectors, dtype=np.float32)
+
+    return kept_vectors(folder / f"label_vectors-{key[:8]}.safetensors", embed)
