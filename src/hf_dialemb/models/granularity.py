@@ -86,14 +86,8 @@ class Segments:
     def draw(self, rows: np.ndarray, level: int, count: int, generator: np.random.Generator) -> np.ndarray:
         """Draws negatives uniformly from a segment of each response (equation 12), the response itself left out.
 
-        Args:
-            rows: (n,) responses, in ``range(N)``.
-            level: l from 1 (closest) to L (furthest).
-            count: Negatives of each, 1 or more; different ones unless the segment has fewer.
-            generator: What is drawn is a function of its state, and of the other arguments: (n, count) int64.
-
-        Raises:
-            InputError: There is no such level.
+        The rows are (n,) responses, the level l goes from 1 (closest) to L (furthest); another is an InputError. What
+        is returned, (n, count) int64, differs unless the segment has fewer; it is a function of the generator's state.
         """
         if not 1 <= level <= self.num_segments:
             raise InputError(

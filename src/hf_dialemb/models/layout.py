@@ -22,12 +22,8 @@ UNLIMITED = 1_000_000
 class Truncation:
     """Counts what did not fit, so that nothing is dropped in silence.
 
-    Attributes:
-        dialogues: Sequences laid out so far, which reports call by ``unit``.
-        truncated: Those that lost a token or a turn.
-        empty: Those that have no token of their own: nothing in them is in the vocabulary's reach.
-        tokens: Tokens that they had before.
-        dropped_tokens: Tokens lost.
+    Of the ``dialogues`` laid out so far, which reports call by ``unit``, the ``truncated`` lost a token or a turn, and
+    the ``empty`` have no token of their own: nothing in them is in the vocabulary's reach.
     """
 
     dialogues: int = 0

@@ -40,15 +40,9 @@ def pair_contrastive(
     - ``"printed"``: e_ip + N_i becomes the sum over all j but i of exp(a_ij s_ij / t), as equation 1 is printed;
     - ``"plain"``: N_i = sum over negatives of e_ij, which is NT-Xent.
 
-    Args:
-        similarities: Cosines of anchors and candidates, (A, C).
-        own: The candidate that each anchor itself is, (A,) int64; it does not count.
-        positive: The candidate that is each anchor's positive, (A,) int64; all others are negatives.
-        temperature: t, divides the cosines; above 0 (DSE: 0.05).
-        weights: How negatives count.
-        weight_gradient: Whether a_ij is differentiated too, as in the released program.
-
-    Returns the mean over anchors, a scalar; 0 where there is no negative.
+    The similarities are cosines of anchors and candidates, (A, C). Of the candidates ``own`` (A,) int64 is each anchor
+    itself, which does not count, and ``positive`` (A,) int64 its positive; all others are negatives. DSE's t is 0.05; the
+    released program differentiates a_ij too (``weight_gradient``). Returns the mean over anchors; 0 without negatives.
     """
     logits = precise(similarities) / temperature
     rows = torch.arange(len(logits), device=logits.device)
