@@ -1,8 +1,6 @@
 """The ensemble: it answers as equation 7 says, whoever its members are, and lives in one file."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -127,31 +125,13 @@ def test_layout_and_settings_are_the_members(ensemble, folders, examples):
     assert config.marker_ids == member.model.config.marker_ids
 
 
-PROGRAM = """
-import sys, numpy, torch, hf_dialemb
-from transformers import AutoModel
-path, inputs, output = sys.argv[1:]
-model = AutoModel.from_pretrained(path)
-batch = {name: torch.from_numpy(ids) for name, ids in numpy.load(inputs).items()}
-with torch.inference_mode():
-    numpy.save(output, model(**batch).logits.numpy())
-"""
-
-
-@pytest.mark.slow
-def test_it_is_saved_as_one_file_and_loads_in_a_fresh_process(ensemble, examples, tmp_path):
-    folder, batch = save(ensemble, tmp_path / "ensemble"), batch_of(ensemble, examples)
+def test_it_is_saved_as_one_file(ensemble, tmp_path):
+    folder = save(ensemble, tmp_path / "ensemble")
     assert [path.name for path in (tmp_path / "ensemble").glob("*.safetensors")] == ["model.safetensors"]
-    weights = load_file(tmp_path / "ensemble" / "model.safetensors")
-    assert weights.keys() == ensemble.model.state_dict().keys()
-    np.savez(tmp_path / "batch.npz", **{name: ids.numpy() for name, ids in batch.items()})
-    words = [sys.executable, "-c", PROGRAM, folder, str(tmp_path / "batch.npz"), str(tmp_path / "logits.npy")]
-    subprocess.run(words, check=True)
-    assert np.allclose(np.load(tmp_path / "logits.npy"), ensemble.model(**batch).logits.detach().numpy(), atol=1e-6)
-    again = MultiGranularityModel.from_pretrained(folder)
-    again.save_pretrained(tmp_path / "again")
-    names = ("config.json", "model.safetensors")
-    assert all((tmp_path / "again" / n).read_bytes() == (tmp_path / "ensemble" / n).read_bytes() for n in names)
+    assert load_file(f"{folder}/model.safetensors").keys() == ensemble.model.state_dict().keys()
+    MultiGranularityModel.from_pretrained(folder).save_pretrained(tmp_path / "again")
+    for name in ("config.json", "model.safetensors"):
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "ensemble" / name).read_bytes()
 
 
 def test_a_checkpoint_may_be_two_members_which_then_share_no_weight(folders, tmp_path):

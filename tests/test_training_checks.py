@@ -50,7 +50,6 @@ BASE = ["--use_cpu", "true", "--output_dir", "run", "--corpus", "missing.jsonl"]
         ("--loss_temprature 0.1", "Did you mean 'loss_temperature'"),
         ("--method dial3vec", "Did you mean 'dial2vec'"),
         ("--num_negatives many", "invalid int value: 'many'"),
-        ("--keep middle", "invalid choice: 'middle'"),
         ("--checkpoint_selection uniformity", "needs a dev_split"),
         ("--save_strategy no --checkpoint_selection uniformity --dev_split dev", "but save_strategy is no"),
         ("--eval_strategy steps", "eval_strategy: got one, but no dev_split"),

@@ -41,8 +41,8 @@ def pair_contrastive(
     - ``"plain"``: N_i = sum over negatives of e_ij, which is NT-Xent.
 
     The similarities are cosines of anchors and candidates, (A, C). Of the candidates ``own`` (A,) int64 is each anchor
-    itself, which does not count, and ``positive`` (A,) int64 its positive; all others are negatives. DSE's t is 0.05; the
-    released program differentiates a_ij too (``weight_gradient``). Returns the mean over anchors; 0 without negatives.
+    itself, which does not count, and ``positive`` (A,) int64 its positive; all others are negatives. DSE's t is 0.05,
+    and its program differentiates a_ij too (``weight_gradient``). Returns the mean over anchors; 0 without negatives.
     """
     logits = precise(similarities) / temperature
     rows = torch.arange(len(logits), device=logits.device)

@@ -15,7 +15,7 @@ from ..models.backbones import resolve_backbone
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..models.layout import Truncation
-from ..models.method import Examples, LabelledExamples, Method, SegmentedExamples
+from ..models.method import Examples, Method
 from ..models.shipped import sha256
 from ..runs.files import kept_vectors
 from .candidate_sets import response_vectors
@@ -97,18 +97,18 @@ def make_examples(
     part: str = "train",
 ) -> Examples:
     """Makes a method's examples, tells what they leave out, and gives labels and responses the vectors they want."""
-    examples = method.examples(dialogues, config, args.seed)
+    examples: Any = method.examples(dialogues, config, args.seed)
     for note in examples.notes:
         report(note)
     check_number(args, part, len(examples))
-    if isinstance(examples, LabelledExamples) and examples.label_texts:
+    if getattr(examples, "label_texts", None):
         with args.main_process_first():
             folder = Path(str(args.output_dir))
             examples.label_vectors = label_vectors(examples.label_texts, config.label_encoder, folder)
-    if isinstance(examples, SegmentedExamples) and examples.response_texts:
+    if getattr(examples, "response_texts", None):
         with args.main_process_first():
             examples.response_vectors = response_vectors(examples.response_texts, str(run.granularity_model), report)
-    return examples
+    return examples  # type: ignore[no-any-return]
 
 
 def check_number(args: Any, part: str, count: int) -> None:  # noqa: ANN401 - TrainingArguments
