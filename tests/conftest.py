@@ -1,10 +1,10 @@
 """Fixtures: tiny backbones that are built in memory, and dialogues that the package generates."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
+import re
+import string
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -27,14 +27,11 @@ def sample_dialogues() -> list[Dialogue]:
 
 
 def _vocabulary(dialogues: list[Dialogue]) -> list[str]:
-    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
     text = " ".join(turn.content.lower() for dialogue in dialogues for turn in dialogue.turns)
-    marks = sorted(
-        {character for character in text if not character.isalnum() and not character.isspace()} | set("[]<>|/_")
-    )
-    words = sorted({word for word in "".join(c if c.isalnum() else " " for c in text).split()})[:600]
-    pieces = [*letters, *(f"##{letter}" for letter in letters)]
-    return list(dict.fromkeys([*pieces, *marks, *words]))
+    letters = string.ascii_lowercase + string.digits
+    marks = sorted({*re.findall(r"[^\w\s]", text), *"[]<>|/_"})
+    words = sorted(set(re.findall(r"[^\W_]+", text)))[:600]
+    return list(dict.fromkeys([*letters, *(f"##{letter}" for letter in letters), *marks, *words]))
 
 
 @pytest.fixture(scope="session")
@@ -62,48 +59,32 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory, sample_dialogues: list[D
 @pytest.fixture(scope="session")
 def tiny_backbones(tmp_path_factory: pytest.TempPathFactory, tiny_bert: str) -> dict[str, str]:
     """One tiny random model of each supported family, as folders."""
+    import transformers
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import (
-        AutoModel,
-        AutoTokenizer,
-        DistilBertConfig,
-        ModernBertConfig,
-        MPNetConfig,
-        PreTrainedTokenizerFast,
-        RobertaConfig,
-    )
 
-    wordpiece = AutoTokenizer.from_pretrained(tiny_bert)
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    bytelevel = Tokenizer(models.BPE({text: index for index, text in enumerate([*names, *alphabet])}, []))
+    wordpiece = transformers.AutoTokenizer.from_pretrained(tiny_bert)
+    names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    bytelevel = Tokenizer(models.BPE({text: index for index, text in enumerate(names)}, []))
     bytelevel.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bytelevel.decoder = decoders.ByteLevel()
-    bytes_tokenizer = PreTrainedTokenizerFast(
+    bytes_tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=bytelevel, bos_token="<s>", cls_token="<s>", eos_token="</s>", sep_token="</s>",
         pad_token="<pad>", unk_token="<unk>", mask_token="<mask>",
     )  # fmt: skip
     size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    words, marks = len(wordpiece), len(bytes_tokenizer)
+    special = {"pad_token_id": 0, "cls_token_id": 22, "sep_token_id": 23, "bos_token_id": 22, "eos_token_id": 23}
     families = {
-        "roberta": (
-            RobertaConfig(vocab_size=marks, max_position_embeddings=514, pad_token_id=1, **size), bytes_tokenizer,
-        ),
-        "mpnet": (MPNetConfig(vocab_size=words, max_position_embeddings=514, pad_token_id=0, **size), wordpiece),
-        "distilbert": (DistilBertConfig(vocab_size=words, dim=16, n_layers=2, n_heads=2, hidden_dim=32), wordpiece),
-        "modernbert": (
-            ModernBertConfig(
-                vocab_size=words, local_attention=8, pad_token_id=0, cls_token_id=22, sep_token_id=23, bos_token_id=22,
-                eos_token_id=23, **size,
-            ),
-            wordpiece,
-        ),
-    }  # fmt: skip
+        "roberta": {"max_position_embeddings": 514, "pad_token_id": 1, **size},
+        "mpnet": {"max_position_embeddings": 514, "pad_token_id": 0, **size},
+        "distilbert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32},
+        "modernbert": {"local_attention": 8, **special, **size},
+    }
     folders = {"bert": tiny_bert}
-    for name, (config, tokenizer) in families.items():
-        folder = tmp_path_factory.mktemp(name)
+    for name, settings in families.items():
+        folder, tokenizer = tmp_path_factory.mktemp(name), bytes_tokenizer if name == "roberta" else wordpiece
         torch.manual_seed(1)
-        AutoModel.from_config(config).save_pretrained(folder)
+        config = transformers.AutoConfig.for_model(name, vocab_size=len(tokenizer), **settings)
+        transformers.AutoModel.from_config(config).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         folders[name] = str(folder)
     return folders

@@ -1,7 +1,5 @@
 """The contrastive losses written out from their formulas, one term at a time."""
 
-from __future__ import annotations
-
 import math
 
 import torch
@@ -29,30 +27,21 @@ def dse(queries: Tensor, responses: Tensor, temperature: float, form: str) -> fl
     return total / count
 
 
-def dialog2flow_soft(
-    anchors: Tensor, positives: Tensor, labels: Tensor, temperature: float, label_temperature: float
-) -> float:
-    """Dialog2Flow's soft loss of N triples of unit vectors: equations 2, 4 and 5, in both directions."""
+def dialog2flow(anchors: Tensor, positives: Tensor, targets: list[list[float]], temperature: float) -> float:
+    """Dialog2Flow's loss of N pairs of unit vectors: equation 5 with the targets of 1 or 4, in both directions."""
     total, count = 0.0, len(anchors)
     for a, b in ((anchors, positives), (positives, anchors)):
         for i in range(count):
             z = sum(math.exp(float(a[i] @ row) / temperature) for row in b)
-            y = sum(math.exp(float(labels[i] @ row) / label_temperature) for row in labels)
             for j in range(count):
-                target = math.exp(float(labels[i] @ labels[j]) / label_temperature) / y
-                total -= target * math.log(math.exp(float(a[i] @ b[j]) / temperature) / z)
+                total -= targets[i][j] * math.log(math.exp(float(a[i] @ b[j]) / temperature) / z)
     return total / (2 * count)
 
 
-def dialog2flow_hard(anchors: Tensor, positives: Tensor, names: list[str], temperature: float) -> float:
-    """The supervised contrastive loss of N triples of unit vectors: equation 1, in both directions."""
-    total, count = 0.0, len(anchors)
-    for a, b in ((anchors, positives), (positives, anchors)):
-        for i in range(count):
-            z = sum(math.exp(float(a[i] @ row) / temperature) for row in b)
-            same = [j for j in range(count) if names[j] == names[i]]
-            total -= sum(math.log(math.exp(float(a[i] @ b[j]) / temperature) / z) for j in same) / len(same)
-    return total / (2 * count)
+def soft_targets(labels: Tensor, temperature: float) -> list[list[float]]:
+    """Equation 4, of N unit vectors of labels."""
+    e = [[math.exp(float(one @ other) / temperature) for other in labels] for one in labels]
+    return [[value / sum(row) for value in row] for row in e]
 
 
 def unit(rows: int, width: int, seed: int) -> Tensor:

@@ -21,11 +21,7 @@ from hf_dialemb.models.utterance import UtteranceEncoder, UtteranceOutput, posit
 
 @strict
 class SimCSEConfig(UtteranceConfig):
-    """Settings of SimCSE, beside those of `UtteranceConfig`.
-
-    Attributes:
-        loss_temperature: Divides the cosines (0.05).
-    """
+    """Settings of SimCSE, beside those of `UtteranceConfig`; the temperature divides the cosines."""
 
     model_type = "simcse"
 
@@ -50,10 +46,7 @@ class SimCSEModel(UtteranceEncoder):
         similarities = ones @ others.T
         targets = torch.arange(len(ones), device=ones.device)
         loss = nn.functional.cross_entropy(similarities / self.config.loss_temperature, targets)
-        views = embeddings.unflatten(0, (-1, 2))
-        return UtteranceOutput(
-            loss=loss, pooler_output=views[:, 0], similarities=positives_first(similarities.detach())
-        )
+        return UtteranceOutput(loss, embeddings[::2], similarities=positives_first(similarities.detach()))
 
 
 class SimCSEExamples:

@@ -1,7 +1,5 @@
 """All pairs at once: the figures of the single metrics, and those of a few lines of scikit-learn and scipy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from metric_vectors import clouds, corners

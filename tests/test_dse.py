@@ -1,8 +1,11 @@
-"""DSE: pairs of consecutive utterances; and closed forms of all contrastive losses, and their formulas written out."""
+"""DSE, the losses against their formula, what every utterance encoder shares, and negatives of other processes."""
 
 import math
+import subprocess
+import sys
 
 import contrastive_reference as reference
+import numpy as np
 import pytest
 import torch
 from contrastive_reference import unit
@@ -11,8 +14,9 @@ from talks import dialogue
 from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.models.dse import DSEConfig, DSEExamples, DSEModel, collate
 from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.layout import Truncation
-from hf_dialemb.models.losses import hard_targets, nt_xent, pair_contrastive, soft_targets, target_contrastive
+from hf_dialemb.models.layout import Truncation, tokenize_utterances
+from hf_dialemb.models.losses import hard_targets, pair_contrastive, soft_targets
+from hf_dialemb.models.utterance import encode_utterances, positives_first
 
 TALK = [
     dialogue("I need a cheap hotel", "For how many nights then", "Yes", "In which part of town"),
@@ -81,64 +85,29 @@ def test_pairs_of_a_real_corpus(data_dir):
     assert set(pairs(dialogues)[0]) == {pair for pair in texts if all(len(text.split()) > 3 for text in pair)}
 
 
-@pytest.mark.parametrize("absent", [False, True])
-def test_the_loss_of_speakers_is_that_of_the_formula(absent):
-    similarities = torch.rand(3, 5, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    present = torch.tensor([[True, not absent]] * 3)
-    logs = torch.log_softmax(similarities / 0.3, dim=1)[:, 0]
-    loss = nt_xent(similarities, present, 0.3)
-    assert math.isclose(loss.item(), -(logs * present).sum(1).mean(), rel_tol=1e-12)
-    # The program's scale is a division by the number of samples.
-    assert math.isclose(loss / nt_xent(similarities, present, 0.3, divide_by_samples=True), 5, rel_tol=1e-5)
-    alike = nt_xent(torch.zeros(4, 10, 2), present[:1].expand(4, 2), 0.2)
-    assert math.isclose(alike.item(), (1 if absent else 2) * math.log(10), rel_tol=1e-6)
-
-
-def pairs_loss(queries, responses, form, gradient=True):
+def pairs_loss(queries, responses, gradient=True):
     rows = torch.cat([queries, responses])
     at = torch.arange(len(rows))
-    return pair_contrastive(rows @ rows.T, at, at.roll(len(queries)), 0.5, form, gradient)
-
-
-@pytest.mark.parametrize("form", ["hard", "printed", "plain"])
-def test_pairs_match_the_formula_term_by_term(form):
-    queries, responses = unit(6, 5, 0), unit(6, 5, 1)
-    expected = reference.dse(queries, responses, 0.5, form)
-    assert math.isclose(pairs_loss(queries, responses, form).item(), expected, rel_tol=1e-10)
-    # All rows alike: every weight of a negative is 1, and the loss is that of guessing among 2M - 1.
-    rows = torch.ones(4, 3, dtype=torch.float64) / math.sqrt(3)
-    assert form == "printed" or math.isclose(pairs_loss(rows, rows, form).item(), math.log(7), rel_tol=1e-10)
+    return pair_contrastive(rows @ rows.T, at, at.roll(len(queries)), 0.5, "hard", gradient)
 
 
 def test_gradients_of_weights_are_those_of_finite_differences_or_none_and_change_no_loss():
     responses, found = unit(3, 4, 5), {}
     for gradient in (True, False):
         queries = unit(3, 4, 4).requires_grad_()
-        loss = pairs_loss(queries, responses, "hard", gradient)
+        loss = pairs_loss(queries, responses, gradient)
         loss.backward()
         found[gradient] = loss.item(), queries.grad
     assert math.isclose(found[True][0], found[False][0], rel_tol=1e-12)
     assert not torch.allclose(found[True][1], found[False][1])
     queries = unit(3, 4, 4).requires_grad_()
-    assert torch.autograd.gradcheck(lambda queries: pairs_loss(queries, responses, "hard"), queries)
+    assert torch.autograd.gradcheck(lambda queries: pairs_loss(queries, responses), queries)
 
 
-def test_a_single_pair_has_no_negative_and_no_loss():
-    assert pairs_loss(unit(1, 4, 0), unit(1, 4, 1), "hard").item() == 0
-
-
-@pytest.mark.parametrize("contrast", ["soft", "hard"])
-def test_targets_match_the_formula_term_by_term(contrast):
-    anchors, positives, labels = unit(6, 5, 0), unit(6, 5, 1), unit(6, 3, 2)
-    if contrast == "soft":
-        targets = soft_targets(labels @ labels.T, torch.eye(6, dtype=torch.bool), 0.35)
-        expected = reference.dialog2flow_soft(anchors, positives, labels, 0.2, 0.35)
-    else:
-        names = ["a", "b", "a", "c", "b", "a"]
-        targets = hard_targets(torch.tensor([[one == other for other in names] for one in names]), anchors)
-        expected = reference.dialog2flow_hard(anchors, positives, names, 0.2)
-    found = [target_contrastive(a @ b.T, targets, 0.2) for a, b in ((anchors, positives), (positives, anchors))]
-    assert math.isclose(torch.stack(found).mean().item(), expected, rel_tol=1e-10)
+def test_rows_that_are_all_alike_cost_what_guessing_does_and_a_single_pair_nothing():
+    rows = torch.ones(4, 3, dtype=torch.float64) / math.sqrt(3)
+    assert math.isclose(pairs_loss(rows, rows).item(), math.log(7), rel_tol=1e-10)
+    assert pairs_loss(unit(1, 4, 0), unit(1, 4, 1)).item() == 0
 
 
 def test_soft_targets_become_hard_ones_as_their_temperature_falls_and_likeness_of_a_shared_label_is_one():
@@ -147,3 +116,123 @@ def test_soft_targets_become_hard_ones_as_their_temperature_falls_and_likeness_o
     assert torch.allclose(soft_targets(labels @ labels.T, shared, 1e-4), hard_targets(shared, labels))
     targets = soft_targets(torch.tensor([[1.0, 1.0, -0.3]]), torch.tensor([[True, False, True]]), 0.35)
     assert torch.allclose(targets, torch.full((1, 3), 1 / 3))
+
+
+TEXTS = [
+    "a cheap hotel in the north", "yes", "for how many nights would you like to stay there", "my card was stolen",
+    "please block it", "goodbye and thank you for all of your help today", "seven",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_bert):
+    torch.manual_seed(0)
+    return DSEModel.from_backbone(tiny_bert, dropout=0.0)
+
+
+def test_padding_and_the_order_of_a_batch_do_not_matter_and_parts_are_put_back_in_order(encoder):
+    together = encode_utterances(*encoder, TEXTS)
+    assert together == pytest.approx(np.concatenate([encode_utterances(*encoder, [text]) for text in TEXTS]), abs=1e-5)
+    model, tokenizer = encoder
+    texts = [f"{text} {number}" for number in range(12) for text in TEXTS]  # more than two parts
+    batch = tokenize_utterances(texts, tokenizer, 32, Truncation())
+    with torch.no_grad():
+        assert torch.allclose(model.embed(**batch), model(**batch).pooler_output, atol=1e-5)
+
+
+def test_gradient_caching_repeats_the_dropout_of_the_forward_pass(tiny_bert):
+    # With dropout, a second pass with other random numbers would differentiate another function.
+    def loss_and_gradient(chunk_size):
+        torch.manual_seed(0)
+        model, tokenizer = DSEModel.from_backbone(tiny_bert, dropout=0.3, chunk_size=chunk_size)
+        model.train()
+        batch = collate([(TEXTS[0], TEXTS[2]), (TEXTS[3], TEXTS[4])], tokenizer, model.config, Truncation())
+        torch.manual_seed(1)
+        loss = model(**batch).loss
+        loss.backward()
+        return loss.item(), model.encoder.get_input_embeddings().weight.grad
+
+    loss, gradient = loss_and_gradient(None)  # four utterances are one part without caching
+    cached_loss, cached = loss_and_gradient(4)
+    assert loss == cached_loss
+    assert torch.allclose(gradient, cached, atol=1e-6)
+
+
+def test_what_is_cut_or_without_tokens_is_counted_and_control_tokens_in_a_text_are_words(encoder):
+    (model, tokenizer), count = encoder, Truncation()
+    batch = tokenize_utterances(["\u200b", "[SEP]", "1 2 3 4 5 6 7 8 9"], tokenizer, 8, count)
+    assert str(count) == "1 of 3 utterances were truncated (3 of 14 tokens dropped); 1 gave no token"
+    assert batch["input_ids"][1].tolist().count(tokenizer.sep_token_id) == 1
+    with torch.no_grad():
+        assert not model(torch.tensor([[7, 8]]), torch.tensor([[0, 0]])).pooler_output.any()
+
+
+def test_the_positive_comes_first():
+    similarities = torch.arange(9.0).view(3, 3)
+    assert positives_first(similarities)[:, :, 0].tolist() == [[0, 1, 2], [4, 3, 5], [8, 6, 7]]
+
+
+PROGRAM = """
+import sys
+import torch
+import torch.distributed as dist
+from hf_dialemb.models import dialog2flow, dialogue_cse, dse
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.models.layout import Truncation
+
+rank, folder, backbone = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+torch.set_num_threads(1)
+dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
+
+def turn(number):
+    acts = ("inform", "request", "offer")[number % 3 :: 2]
+    slots = (("area", ""), ("food", ""), ("time", ""))[number % 2 : 1 + number % 3]
+    return Turn(("user", "assistant")[number % 2], f"{number} rooms in area {number * 7 % 5} please", acts, slots)
+
+dialogues = [Dialogue(tuple(turn(number) for number in range(start, start + 24)), str(start)) for start in (0, 24)]
+
+def gradients(model, batch):
+    model.zero_grad()
+    model(**batch).loss.backward()
+    return {name: parameter.grad for name, parameter in model.named_parameters()}
+
+def compare(module, **settings):
+    torch.manual_seed(0)
+    model, tokenizer = module.METHOD.model_class.from_backbone(backbone, dropout=0.0, **settings)
+    model.double()
+    made = module.METHOD.examples(dialogues, model.config, 0)
+    if getattr(made, "label_texts", []):
+        made.label_vectors = torch.randn(len(made.label_texts), 5, generator=torch.Generator().manual_seed(1)).numpy()
+    everything = [made.example(0, index) for index in range(8)]
+    make = lambda part: module.collate(part, tokenizer, model.config, Truncation())
+    expected = gradients(model.eval(), make(everything))  # no process asks the other for anything
+    expected = {name: gradient.clone() for name, gradient in expected.items()}
+    found = gradients(model.train(), make(everything[rank::2]))
+    scale = max(gradient.abs().max() for gradient in expected.values())
+    for name, gradient in found.items():
+        dist.all_reduce(gradient)
+        assert (gradient / 2 - expected[name]).abs().max() < 1e-10 * scale, (module.__name__, settings, name)
+
+for weights in ("hard", "printed", "plain"):
+    compare(dse, negative_weights=weights, min_words=1)
+compare(dse, min_words=1, chunk_size=3)
+for target in ("single", "joint"):
+    for contrast in ("soft", "hard"):
+        compare(dialog2flow, target=target, contrast=contrast)
+for context in ("matching", "siamese"):
+    compare(dialogue_cse, context=context, num_negatives=3)
+dist.destroy_process_group()
+print("equal")
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_have_the_gradients_of_one(tiny_bert, tmp_path):
+    words = [sys.executable, "-c", PROGRAM]
+    runs = [
+        subprocess.Popen([*words, str(rank), str(tmp_path), tiny_bert], stdout=-1, stderr=-1, text=True)
+        for rank in (0, 1)
+    ]
+    for run in runs:
+        output, errors = run.communicate(timeout=300)
+        assert output.endswith("equal\n"), errors[-2000:]

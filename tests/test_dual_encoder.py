@@ -5,17 +5,16 @@ import math
 import numpy as np
 import pytest
 import torch
-from ranker_checkpoints import save
 from talks import dialogue
 from transformers import AutoModel
 
-from hf_dialemb.models import get_method
 from hf_dialemb.models.dual_encoder import METHOD, DualEncoderModel, collate
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation
 from hf_dialemb.models.ranker import RankingExample
-from hf_dialemb.models.ranking import LoadedRanker, encode_contexts, encode_responses, load_ranker, score_candidates
-from hf_dialemb.models.words import MARKS, PADDING, UNKNOWN, read_word_vectors, word_tokenizer
+from hf_dialemb.models.ranking import LoadedRanker, score_candidates
+from hf_dialemb.models.transformer_dual_encoder import METHOD as TOWERS
+from hf_dialemb.models.words import MARKS, PADDING, UNKNOWN, word_tokenizer
 
 
 def example(*texts, candidates):
@@ -26,6 +25,7 @@ EXAMPLES = [
     example("I need a cheap hotel.", candidates=["For how many nights?", "Goodbye!", "Which food?"]),
     example("A table for two", "When?", "At seven", candidates=["Booked for seven.", "In the north", "A hotel"]),
 ]
+KINDS = ["words", "shared", "separate"]
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +33,9 @@ def rankers(tiny_bert):
     dialogues = [dialogue(*(turn.content for turn in each.context), each.candidates[0]) for each in EXAMPLES]
     torch.manual_seed(0)
     sizes = {"vocabulary_size": 200, "embedding_size": 8, "hidden_size": 12}
-    towers, made = (
-        get_method("transformer_dual_encoder"),
-        {"words": (*METHOD.model_class.build(None, dialogues, **sizes), METHOD)},
-    )
-    for kind in ("shared", "separate"):
-        made[kind] = *towers.model_class.build(tiny_bert, (), towers=kind), towers
-    return {kind: LoadedRanker(*parts) for kind, parts in made.items()}
+    build = TOWERS.model_class.build
+    made = {"words": LoadedRanker(*DualEncoderModel.build(None, dialogues, **sizes), METHOD)}
+    return made | {kind: LoadedRanker(*build(tiny_bert, (), towers=kind), TOWERS) for kind in KINDS[1:]}
 
 
 @pytest.fixture
@@ -107,7 +103,7 @@ def test_a_cosine_and_a_temperature_change_the_scores_as_they_say(words, monkeyp
     torch.testing.assert_close(words.model.product(contexts, responses), expected)
 
 
-@pytest.mark.parametrize("kind", ["words", "shared", "separate"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_contexts_and_responses_may_come_mixed(rankers, kind):
     model, batch = rankers[kind].model, batch_of(rankers[kind])
     contexts = batch["input_ids"], batch["attention_mask"]
@@ -121,41 +117,15 @@ def test_contexts_and_responses_may_come_mixed(rankers, kind):
     torch.testing.assert_close(model(ids, mask).pooler_output, expected, atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["words", "separate"])
-def test_two_towers_read_the_same_words_differently_once_they_have_learnt(rankers, kind):
-    model = rankers[kind].model
-    model.zero_grad()
-    model(**batch_of(rankers[kind])).loss.backward()
-    towers = [model.context, model.response] if kind == "words" else [model.encoder, model.response_encoder]
-    gradients = [torch.cat([p.grad.flatten() for p in tower.parameters() if p.grad is not None]) for tower in towers]
-    assert all(gradient.abs().sum() > 0 for gradient in gradients)
-    assert not torch.equal(*gradients)
-
-
 def test_a_shared_tower_is_the_backbone_itself(rankers, tiny_bert):
     model, before = rankers["shared"].model, AutoModel.from_pretrained(tiny_bert).state_dict()
     assert all(torch.equal(value, before[name]) for name, value in model.encoder.state_dict().items())
     assert model.response_encoder is None
 
 
-def test_neither_padding_nor_the_batch_changes_an_embedding(words):
-    texts = ["For how many nights?", "food", "A hotel in the north, cheap"] * 40
-    together, alone = encode_responses(words, texts), encode_responses(words, texts[:3], batch_size=1)
-    np.testing.assert_allclose(together[:6], np.concatenate([alone, alone]), atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", ["words", "shared", "separate"])
-def test_a_saved_ranker_scores_and_embeds_the_same(rankers, kind, tmp_path):
-    ranker, asked = rankers[kind], [example.context for example in EXAMPLES]
-    loaded = load_ranker(save(ranker, tmp_path))
-    expected = ranker.model(**batch_of(ranker)).logits.detach().numpy()
-    np.testing.assert_allclose(np.stack(score_candidates(loaded, EXAMPLES)), expected, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(encode_contexts(loaded, asked), encode_contexts(ranker, asked), atol=1e-6)
-    assert kind != "words" or loaded.tokenizer.truncation_side == "left"
-
-
 def test_the_template_lays_out_as_collate_does(words):
     batch, render = batch_of(words, EXAMPLES[1:]), words.tokenizer.apply_chat_template
+    assert words.tokenizer.truncation_side == "left"
     messages = [{"role": turn.role, "content": turn.content} for turn in EXAMPLES[1].context]
     assert render(messages)["input_ids"] == batch["input_ids"][0].tolist()
     as_document = [{"role": "system", "content": "response"}, {"role": "user", "content": "In the north"}]
@@ -173,23 +143,8 @@ def test_word_vectors_begin_both_tables(tmp_path):
     for tower in (model.context, model.response):
         assert tower.words.weight[hotel].tolist() == [1, 2, 3]
         assert tower.words.weight[yes].abs().sum() > 0
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("hotel 1 2\n", "vectors.txt: line 1.*got 2 numbers, expected 3"),
-        ("hotel 1 x 3\n", "vectors.txt: line 1.*no finite number"),
-        ("hotel 1 nan 3\n", "vectors.txt: line 1.*no fin"),
-        (None, "expected a text file of word vectors"),
-    ],
-)
-def test_a_damaged_file_of_word_vectors_is_one_sentence(tmp_path, text, reason):
-    file = tmp_path / "vectors.txt"
-    if text is not None:
-        file.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=reason):
-        read_word_vectors(file, ["hotel"], 3)
+    with pytest.raises(InputError, match=r"vectors.txt: line 2: got 3 numbers, expected 4; .* or set embedding_size"):
+        DualEncoderModel.build(str(file), [dialogue("a hotel", "yes")], **{**sizes, "embedding_size": 4})
 
 
 def test_sets_of_different_sizes_are_refused_together_and_scored_apart(words):

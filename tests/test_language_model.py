@@ -1,14 +1,12 @@
 """Pre-training goes on: an ordinary checkpoint comes out, once, whoever interrupts, and the method starts from it."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from training_runs import assert_same, train, weights_of, words_of
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 from hf_dialemb.models.backbones import resolve_backbone
@@ -16,16 +14,12 @@ from hf_dialemb.models.errors import InputError
 from hf_dialemb.training import language_model
 from hf_dialemb.training.arguments import parse
 from hf_dialemb.training.language_model import adapted_backbone
-from hf_dialemb.training.run import train
 from hf_dialemb.training.settings import Settings
 
 
 def settings(backbone: str, output: Path, **more: object) -> Settings:
-    words = {
-        "method": "dialogue_cse", "backbone": backbone, "corpus": "sample", "train_split": "dev", "use_cpu": True,
-        "output_dir": output, "save_steps": 2, "logging_steps": 1, "disable_tqdm": True, "seed": 5, **more,
-    }  # fmt: skip
-    return parse(None, [word for name, value in words.items() for word in (f"--{name}", str(value))])
+    usual = {"method": "dialogue_cse", "backbone": backbone, "save_steps": 2, "logging_steps": 1, "seed": 5}
+    return parse(None, words_of(output, **usual, **more))
 
 
 def adapt(wanted: Settings, dialogues: list, lines: list[str] | None = None) -> Path:
@@ -78,9 +72,7 @@ def test_killed_and_run_again_it_ends_in_the_same_weights(tiny_bert, tmp_path, s
             adapt(wanted, sample_dialogues)
     assert (tmp_path / "language_model" / "checkpoint-2").is_dir()
     folder = adapt(wanted, sample_dialogues)
-    one, two = (load_file(path / "model.safetensors") for path in (folder, adapted))
-    assert one.keys() == two.keys()
-    assert all(torch.equal(one[name], two[name]) for name in one)
+    assert_same(weights_of(folder), weights_of(adapted))
 
 
 @pytest.mark.slow
@@ -94,6 +86,11 @@ def test_what_is_complete_is_not_done_again_and_another_setting_is_not_mistaken_
     adapt(wanted, sample_dialogues, lines)
     assert weights.stat().st_mtime_ns == written
     assert "complete already" in lines[0]
+    with pytest.raises(InputError, match="holds a language model with another sha256"):
+        adapt(wanted, sample_dialogues[::-1])
+    file = tmp_path / "language_model" / "language_model_settings.json"
+    file.write_text(json.dumps({key: value for key, value in json.loads(file.read_text()).items() if key != "sha256"}))
+    adapt(wanted, sample_dialogues[::-1])  # an older version did not say
     other = settings(tiny_bert, tmp_path, language_model_steps=2)
     with pytest.raises(InputError, match=r"another language_model_steps \(1 there, 2 now\)"):
         adapt(other, sample_dialogues)
@@ -104,24 +101,11 @@ def test_what_is_complete_is_not_done_again_and_another_setting_is_not_mistaken_
 @pytest.mark.slow
 def test_the_method_starts_from_it(tiny_bert, tmp_path):
     # A learning rate of nothing: what comes out is what the method started from.
-    wanted = settings(
-        tiny_bert, tmp_path, language_model_steps=1, max_steps=1, learning_rate=1e-30, per_device_train_batch_size=2
-    )
-    lines: list[str] = []
-    train(wanted, lines.append)
-    assert any(line.startswith("Language model: 1 steps") for line in lines)
+    steps = {"language_model_steps": 1, "max_steps": 1, "learning_rate": 1e-30, "per_device_train_batch_size": 2}
+    assert "Language model: 1 steps" in train(tmp_path, method="dialogue_cse", backbone=tiny_bert, **steps)
     trained = AutoModel.from_pretrained(tmp_path).encoder.state_dict()
     start = AutoModel.from_pretrained(tmp_path / "language_model").state_dict()
     assert all(torch.allclose(trained[name], start[name]) for name in trained)
-
-
-@pytest.mark.parametrize(
-    ("setting", "sentence"),
-    [({"language_model_steps": 0}, "language_model_steps: got 0"), ({"language_model_epochs": 0}, "above 0")],
-)
-def test_wrong_settings_say_what_is_wrong(tiny_bert, tmp_path, setting, sentence):
-    with pytest.raises(InputError, match=sentence):
-        settings(tiny_bert, tmp_path, **setting)
 
 
 def test_a_backbone_without_a_mask_token_is_refused(tiny_bert, tmp_path, sample_dialogues):
@@ -132,26 +116,3 @@ def test_a_backbone_without_a_mask_token_is_refused(tiny_bert, tmp_path, sample_
     tokenizer.save_pretrained(folder)
     with pytest.raises(InputError, match="no mask token"):
         adapt(settings(str(folder), tmp_path / "run", language_model_steps=1), sample_dialogues)
-
-
-@pytest.mark.slow
-def test_as_many_other_utterances_are_another_language_model(tiny_bert, tmp_path, sample_dialogues):
-    wanted = settings(tiny_bert, tmp_path, language_model_steps=1)
-    adapt(wanted, sample_dialogues[:4])
-    with pytest.raises(InputError, match="holds a language model with another sha256"):
-        adapt(wanted, sample_dialogues[:4][::-1])
-    file = tmp_path / "language_model" / "language_model_settings.json"
-    file.write_text(json.dumps({key: value for key, value in json.loads(file.read_text()).items() if key != "sha256"}))
-    adapt(wanted, sample_dialogues[:4][::-1])  # an older version did not say
-
-
-def test_as_in_bert_about_every_seventh_token_is_masked_and_most_of_them_are_hidden(tiny_bert, tmp_path):
-    trainer = language_model._trainer(
-        settings(tiny_bert, tmp_path, language_model_steps=1), tiny_bert, ["a b c d e f g h i j"] * 400, tmp_path
-    )
-    batch = trainer.data_collator([trainer.train_dataset[index] for index in range(400)])
-    asked = batch["labels"] != -100
-    hidden = batch["input_ids"][asked] == trainer.processing_class.mask_token_id
-    assert asked.sum() / 4000 == pytest.approx(0.15, abs=0.02)
-    assert hidden.float().mean() == pytest.approx(0.8, abs=0.06)
-    assert trainer.args.learning_rate == 2e-5

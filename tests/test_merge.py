@@ -16,13 +16,14 @@ from transformers import AutoModel, BertConfig, BertModel
 import hf_dialemb
 from hf_dialemb.apps.merge_search import Search
 from hf_dialemb.cli import main
+from hf_dialemb.corpora.objects import as_dialogues
 from hf_dialemb.corpora.own.jsonl import write_jsonl
+from hf_dialemb.encoders.text_models import dialogue_texts
 from hf_dialemb.evaluation.results.learnt import sets_behind
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.merged import MergedModel, factors
 
 DIALOGUES = dialogues_in_memory()
-LAYER = "encoder.layer.0.attention.self.query.weight"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,6 @@ def test_it_is_the_backbone_and_what_each_training_moved(tiny_bert, trained):
         expected += 2 * (second[f"encoder.{name}"][: len(expected)] - start[name])
         assert torch.allclose(found[name], expected, atol=1e-6), name
         assert torch.allclose(swapped[name], expected, atol=1e-6), name
-    assert torch.allclose(merged(tiny_bert, {trained[0]: 1}).encoder.state_dict()[LAYER], first[f"encoder.{LAYER}"])
 
 
 def test_a_rank_cuts_each_linear_layer_and_leaves_the_rest(tiny_bert, trained):
@@ -74,8 +74,7 @@ def test_a_rank_cuts_each_linear_layer_and_leaves_the_rest(tiny_bert, trained):
 def test_the_result_is_a_run_like_any_other(tiny_bert, trained, tmp_path, capsys):
     parts = {str(trained[0]): 1.0, trained[1]: 0.3}
     run = hf_dialemb.merge(tiny_bert, parts, output_dir=tmp_path / "both")
-    vectors = run.encoder().encode(DIALOGUES)
-    texts = [" ".join(turn["content"] for turn in dialogue["messages"]) for dialogue in DIALOGUES]
+    vectors, texts = run.encoder().encode(DIALOGUES), dialogue_texts(as_dialogues(DIALOGUES))
     assert np.allclose(run.encoder().encode_utterances(texts), vectors, atol=1e-5)  # a dialogue is one text
     assert np.allclose(stock(run.path).encode(texts), vectors, atol=1e-5)
     assert sets_behind(str(run.path)) == sets_behind(str(trained[1])) == {("sample", "train")}
@@ -128,36 +127,30 @@ def test_the_adapter_gives_the_merged_vectors_in_a_fresh_process(tiny_bert, trai
 
 
 @pytest.fixture
-def folders(tiny_bert, tiny_backbones, trained, tmp_path):
+def folders(tiny_bert, trained, tmp_path):
     """A training of the backbone, and what is none."""
-    found = {"start": tiny_bert, "dse": trained[0], "roberta": tiny_backbones["roberta"], "static": tmp_path / "static"}
+    found = {"start": tiny_bert, "dse": trained[0], "static": tmp_path / "static"}
     (found["static"] / "0_StaticEmbedding").mkdir(parents=True)
     for name, size in (("other", 16), ("wider", 8)):
-        model = BertModel(BertConfig.from_pretrained(tiny_bert, hidden_size=size))
-        for parameter in model.parameters():
-            torch.nn.init.normal_(parameter)
-        found[name] = tmp_path / name
+        model = BertModel(BertConfig.from_pretrained(tiny_bert, hidden_size=size, initializer_range=1.0))
+        found[name] = shutil.copytree(tiny_bert, tmp_path / name)
         model.save_pretrained(found[name])
-        for file in ("tokenizer.json", "tokenizer_config.json"):
-            shutil.copy(trained[0] / file, found[name])
     return found
 
 
-@pytest.mark.parametrize(("parts", "message"), [
-    ({}, "parts: got none"),
-    ({"dse": float("nan")}, "got the weight nan for .*dse', expected a number"),
-    ({"dse": "much"}, "got the weight 'much'"),
-    ({"start": 1}, "moved nothing of .* leave it out"),
-    ({"other": 1}, r"is \d+% of its length away from .* merge trainings of one backbone"),
-    ({"wider": 1}, r"has \(\d+, 8\) for embeddings.* expected the \(\d+, 16\)"),
-    ({"roberta": 1}, "has "),
-    ({"static": 1}, "got a static encoder, .*static', expected a training"),
-])  # fmt: skip
-def test_what_cannot_be_merged_is_refused(parts, message, folders, tiny_bert, tmp_path):
-    parts = {folders[name]: weight for name, weight in parts.items()}
-    with pytest.raises(InputError, match=message):
-        hf_dialemb.merge(tiny_bert, parts, output_dir=tmp_path / "x")
-    assert not (tmp_path / "x").exists()
+def test_what_cannot_be_merged_is_refused(folders, tiny_bert, tmp_path):
+    for parts, message in (
+        ({}, "parts: got none"),
+        ({"dse": float("nan")}, "got the weight nan for .*dse', expected a number"),
+        ({"start": 1}, "moved nothing of .* leave it out"),
+        ({"other": 1}, r"is \d+% of its length away from .* merge trainings of one backbone"),
+        ({"wider": 1}, r"has \(\d+, 8\) for embeddings.* expected the \(\d+, 16\)"),
+        ({"static": 1}, "got a static encoder, .*static', expected a training"),
+    ):
+        given = {folders[name]: weight for name, weight in parts.items()}
+        with pytest.raises(InputError, match=message):
+            hf_dialemb.merge(tiny_bert, given, output_dir=tmp_path / "x")
+        assert not (tmp_path / "x").exists()
 
 
 def test_the_command_says_what_is_wrong(tiny_bert, trained, tmp_path, capsys):

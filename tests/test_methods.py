@@ -16,55 +16,36 @@ from hf_dialemb.models.dse import DSEConfig, DSEModel
 from hf_dialemb.models.dual_encoder import DualEncoderConfig
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation, tokenize
-from hf_dialemb.models.utterance import encode_utterances
 
 SMALL = {"embedding_size": 8, "num_blocks": 1, "max_turns": 3, "max_turn_tokens": 6, "max_response_tokens": 8}
 
 
-@pytest.mark.parametrize(
-    ("config", "settings", "message"),
-    [
+def test_wrong_settings_say_what_is_wrong():
+    for config, settings, message in (
         (Dial2VecConfig, {"loss_temprature": 0.1}, "Did you mean 'loss_temperature'"),
         (Dial2VecConfig, {"loss_temperature": math.nan}, "loss_temperature: got nan, expected a value above 0"),
-        (Dial2VecConfig, {"loss_temperature": -1.0}, "loss_temperature: got -1.0, expected a value above 0"),
         (Dial2VecConfig, {"loss_temperature": 0.0}, "loss_temperature: got 0.0, expected a value above 0"),
-        (Dial2VecConfig, {"num_negatives": 0}, "num_negatives: got 0"),
         (Dial2VecConfig, {"num_roles": 6}, "between 1 and 5"),
-        (Dial2VecConfig, {"max_tokens": 4}, "max_tokens"),
-        (Dial2VecConfig, {"window": -1}, "window"),
         (DSEConfig, {"projection_size": 0}, "projection_size: got 0, expected a value at least 1"),
-        (DSEConfig, {"chunk_size": 0}, "chunk_size: got 0"),
         (DSEConfig, {"max_tokens": 4}, "max_tokens: got 4"),
-        (DSEConfig, {"loss_temprature": 1}, "loss_temprature.*loss_temperature"),
-        (DialogueCSEConfig, {"num_negatives": 0}, "num_negatives: got 0"),
         (DialogueCSEConfig, {"context_turns": 0}, "context_turns: got 0"),
-        (DialogueCSEConfig, {"loss_temperature": 0.0}, "loss_temperature: got 0.0"),
         (DialogueCSEConfig, {"projection_size": 64}, "context matching has no head"),
         (DialogueCSEConfig, {"context": "siamese", "turn_aggregation": "attention"}, "no turns to aggregate"),
         (DualEncoderConfig, {"num_candidates": 1}, "num_candidates: got 1"),
         (DualEncoderConfig, {"granularity": 6}, "granularity: got 6, expected a value between 1 and 5"),
-        (DualEncoderConfig, {"loss_temperature": 0.0}, "loss_temperature: got 0"),
-        (DualEncoderConfig, {"hidden_sise": 3}, "hidden_sise"),
         (DeepAttentionMatchingConfig, {"chunk_size": 0}, "chunk_size"),
-        (DeepAttentionMatchingConfig, {"max_turn": 3}, "max_turn"),
-    ],
-)
-def test_wrong_settings_say_what_is_wrong(config, settings, message):
-    with pytest.raises(InputError, match=message):
-        config(**settings)
+    ):
+        with pytest.raises(InputError, match=message):
+            config(**settings)
 
 
-@pytest.mark.parametrize(
-    ("model_class", "settings", "message"),
-    [
-        (Dial2VecModel, {"max_tokens": 600}, "at most 512"),
-        (DSEModel, {"max_tokens": 1000}, "max_tokens: got 1000, expected at most 512"),
-        (DSEModel, {"frozen_layers": 3}, "frozen_layers: got 3, expected a value between 0 and 2"),
-    ],
-)
-def test_what_a_backbone_cannot_do_is_told(tiny_bert, model_class, settings, message):
-    with pytest.raises(InputError, match=message):
-        model_class.from_backbone(tiny_bert, **settings)
+def test_what_a_backbone_cannot_do_is_told(tiny_bert):
+    for settings, message in (
+        ({"max_tokens": 1000}, "max_tokens: got 1000, expected at most 512"),
+        ({"frozen_layers": 3}, "frozen_layers: got 3, expected a value between 0 and 2"),
+    ):
+        with pytest.raises(InputError, match=message):
+            DSEModel.from_backbone(tiny_bert, **settings)
 
 
 @pytest.mark.parametrize("name", ["dial2vec", "dialog2flow", "dialogue_cse", "dual_encoder"])
@@ -80,11 +61,9 @@ def test_examples_are_a_pure_function_of_seed_epoch_and_index(name, sample_dialo
     one, two, other = made(3), made(3), made(4)
     for index in range(10):
         two.example(0, index)
-    assert repr(one.example(1, 5)) == repr(two.example(1, 5))
-    assert [repr(one.example(0, index)) for index in (4, 2)] == [repr(two.example(0, index)) for index in (4, 2)]
-    drawn = [repr(one.example(epoch, 5)) for epoch in range(5)]
-    assert any(each != drawn[0] for each in drawn)
-    assert drawn != [repr(other.example(epoch, 5)) for epoch in range(5)]
+    drawn, again, others = ([repr(each.example(epoch, 5)) for epoch in range(5)] for each in (one, two, other))
+    assert drawn == again != others
+    assert len(set(drawn)) > 1
 
 
 def batch_of(name, tokenizer, config, dialogues):
@@ -97,11 +76,10 @@ def batch_of(name, tokenizer, config, dialogues):
 @pytest.mark.parametrize("name", ["dse", "dialogue_cse"])
 def test_any_backbone_learns(tiny_backbones, name, family, sample_dialogues):
     model, tokenizer = get_method(name).model_class.from_backbone(tiny_backbones[family], dropout=0.0)
-    loss = model.train()(**batch_of(name, tokenizer, model.config, sample_dialogues)).loss
-    loss.backward()
-    assert torch.isfinite(loss)
-    assert any(parameter.grad is not None and parameter.grad.abs().max() > 0 for parameter in model.parameters())
-    assert encode_utterances(model, tokenizer, ["yes", "a room"]).shape == (2, 16)
+    model.train()(**batch_of(name, tokenizer, model.config, sample_dialogues)).loss.backward()
+    gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    assert all(gradient.isfinite().all() for gradient in gradients)
+    assert any(gradient.any() for gradient in gradients)
 
 
 @pytest.mark.parametrize(
@@ -131,10 +109,7 @@ def test_gradient_caching_changes_no_gradient(tiny_bert, sample_dialogues, name,
         assert torch.allclose(gradients[1][key], expected, atol=1e-12, rtol=1e-10), key
 
 
-SIZE = {
-    "vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
-    "max_position_embeddings": 20, "pad_token_id": 1,
-}  # fmt: skip
+SIZE = {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
 OFFSET = ("roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "data2vec-text",
           "ibert", "longformer", "luke", "xmod")  # fmt: skip
 MORE = {
@@ -147,7 +122,7 @@ MORE = {
 
 @pytest.mark.parametrize("family", [*OFFSET, "bert", "electra", "distilbert"])
 def test_the_limit_is_the_longest_text_that_a_backbone_reads(family):
-    config = AutoConfig.for_model(family, **SIZE, **MORE.get(family, {}))
+    config = AutoConfig.for_model(family, max_position_embeddings=20, pad_token_id=1, **SIZE, **MORE.get(family, {}))
     model = AutoModel.from_config(config).eval()
     limit = _position_limit(config)
     assert limit == (18 if family in OFFSET else 20)
@@ -170,9 +145,9 @@ def test_each_utterance_counts_its_positions_from_the_familys_first(tiny_backbon
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "mpnet", "distilbert", "modernbert"])
 def test_of_frozen_layers_and_what_lies_below_nothing_learns(tiny_backbones, family):
-    model, _ = DSEModel.from_backbone(tiny_backbones[family], frozen_layers=1)
+    model, _ = Dial2VecModel.from_backbone(tiny_backbones[family], frozen_layers=1)
     model.freeze_lower_layers()
-    names = {name for name, parameter in model.encoder.named_parameters() if parameter.requires_grad}
+    names = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     assert any("layer.1." in name or "layers.1." in name for name in names)
     below = ("layer.0.", "layers.0.", "embeddings.", "relative_attention_bias")
     assert not [name for name in names if any(part in name for part in below)]

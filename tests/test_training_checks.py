@@ -1,19 +1,11 @@
-"""Settings that cannot be, or that would do nothing: each is refused by a sentence before any data is read."""
+"""Settings that cannot be, or that would do nothing: each is refused by a sentence; and what a run tells of energy."""
 
 import shutil
+from types import SimpleNamespace
 
 import pytest
-from training_runs import train
-from transformers import (
-    AutoTokenizer,
-    BartConfig,
-    BartModel,
-    GPT2Config,
-    GPT2Model,
-    T5Config,
-    T5EncoderModel,
-    T5ForConditionalGeneration,
-)
+from training_runs import report_of, train
+from transformers import AutoTokenizer, GPT2Config, GPT2Model, T5Config, T5EncoderModel, T5ForConditionalGeneration
 
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.encoders.specs import load_encoder
@@ -22,7 +14,10 @@ from hf_dialemb.models.dial2vec import Dial2VecModel
 from hf_dialemb.models.dse import DSEModel
 from hf_dialemb.models.encoder import encode
 from hf_dialemb.models.errors import InputError
+from hf_dialemb.runs.hardware import describe_hardware
+from hf_dialemb.training import energy
 from hf_dialemb.training.arguments import parse
+from hf_dialemb.training.energy import COUNTRY, EnergyCallback, requested_energy
 
 BASE = ["--use_cpu", "true", "--output_dir", "run", "--corpus", "missing.jsonl"]
 
@@ -31,16 +26,12 @@ BASE = ["--use_cpu", "true", "--output_dir", "run", "--corpus", "missing.jsonl"]
     ("words", "sentence"),
     [
         ("--seed -1", r"seed: got -1, expected a value between 0 and 4294967295; change it"),
-        ("--data_seed -1", "data_seed: got -1, expected a value between 0"),
-        ("--weight_decay -1", "weight_decay: got -1.0, expected a value at least 0"),
-        ("--dataloader_num_workers -1", "dataloader_num_workers: got -1, expected a value at least 0"),
         ("--learning_rate -1e-5", "learning_rate: got -1e-05, expected a value above 0"),
         ("--learning_rate nan", "learning_rate: got nan, expected a finite number; change it"),
         ("--adam_beta1 2", "optim: Invalid beta parameter at index 0: 2.0; choose another"),
         ("--optim adamw_8bit", "optim: .*bitsandbytes"),
         ("--lr_scheduler_type warmup_stable_decay", "lr_scheduler_type: .*num_decay_steps"),
         ("--report_to tensorboad", "report_to: tensorboad is not supported, only"),
-        ("--report_to comet_ml", "report_to: .*comet"),
         ("--warmup_steps -3", "warmup_steps .*; correct the setting"),
         ("--lr_scheduler_kwargs {bad", "--lr_scheduler_kwargs: got {bad, expected JSON .*; correct it"),
         ("--resume_from_checkpoint there", "resume_from_checkpoint: got there, but a run goes on from its own last"),
@@ -53,26 +44,20 @@ BASE = ["--use_cpu", "true", "--output_dir", "run", "--corpus", "missing.jsonl"]
         ("--dev_split dev --checkpoint_selection uniformity --eval_strategy steps --eval_steps 1 --save_strategy epoch",
          "eval_strategy, eval_steps: got steps, 1.*, but checkpoint_selection measures wherever"),
         ("--patience 3", "patience: got 3, but no signal to wait for, as checkpoint_selection is last; choose one of"),
-        ("--patience 0", "patience: got 0, expected a value at least 1"),
-        ("--loss_temperature nan", "loss_temperature: got nan, expected a value above 0"),
+        ("--language_model_steps 0", "language_model_steps: got 0, expected a value at least 1"),
+        ("--method multi_granularity --num_candidates 5", "train them one by one, then put them together with dialemb"),
         ("--output_dir=", "output_dir: got nothing, expected a folder; name one"),
         ("--loss_temprature 0.1", "Did you mean 'loss_temperature'"),
-        ("--windw 3", "Did you mean 'window'"),
         ("--method dial3vec", "Did you mean 'dial2vec'"),
         ("--num_negatives many", "invalid int value: 'many'"),
-        ("--num_negatives 0", "num_negatives: got 0, expected a value at least 1"),
-        ("--keep middle", "invalid choice: 'middle'"),
-        ("--dropout 1.5", "dropout: got 1.5"),
         ("--checkpoint_selection uniformity", "needs a dev_split"),
         ("--save_strategy no --checkpoint_selection uniformity --dev_split dev", "but save_strategy is no"),
         ("--eval_strategy steps", "eval_strategy: got one, but no dev_split"),
         ("--head_learning_rate 1",
          "head_learning_rate: got a setting that is not for dial2vec, which has no contrastive head"),
-        ("--method dse --head_learning_rate 0", "head_learning_rate: got 0.0, expected a value above 0"),
         ("--method dse --per_device_train_batch_size 1",
          "per_device_train_batch_size: got 1, expected a value at least 2"),
         ("--method dse --center true", "center: got a setting that is not for dse, which is no dialogue encoder"),
-        ("--method dse --negative_weights heavy", "negative_weights"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_trained_with_is_refused_in_one_sentence(words, sentence):
@@ -83,22 +68,18 @@ def test_what_cannot_be_trained_with_is_refused_in_one_sentence(words, sentence)
         parse(None, ["{a", *BASE])
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("loss_temprature: 0.1", "Did you mean 'loss_temperature'"),
+def test_a_wrong_file_of_settings_is_refused_in_one_sentence(tmp_path):
+    for text, sentence in (
         ("- a\n- b", "expected lines of 'field: value'"),
         ("\n", "got nothing, expected lines of 'field: value'; write some"),
         ("a: [", "not YAML"),
         (None, r"Unknown recipe 'dial2vec_minlm'\. Did you mean 'dial2vec_minilm'\?"),
-    ],
-)
-def test_a_wrong_file_of_settings_is_refused_in_one_sentence(tmp_path, text, sentence):
-    file = tmp_path / "mine.yaml"
-    file.write_text(text or "")
-    with pytest.raises(InputError, match=sentence) as refused:
-        parse("dial2vec_minlm" if text is None else str(file), ["--use_cpu", "true"])
-    assert "\n" not in str(refused.value)
+    ):
+        file = tmp_path / "mine.yaml"
+        file.write_text(text or "")
+        with pytest.raises(InputError, match=sentence) as refused:
+            parse("dial2vec_minlm" if text is None else str(file), ["--use_cpu", "true"])
+        assert "\n" not in str(refused.value)
 
 
 def test_the_command_line_wins_over_the_file(tmp_path):
@@ -108,17 +89,10 @@ def test_the_command_line_wins_over_the_file(tmp_path):
     assert (parsed.method["loss_temperature"], parsed.training.learning_rate) == (0.1, 1e-3)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "--lr_scheduler_type cosine --warmup_steps 0.1",
-        '--lr_scheduler_type warmup_stable_decay --lr_scheduler_kwargs {"num_decay_steps":2}',
-        "--optim adafactor",
-        "--optim sgd --weight_decay 0.1",
-    ],
-)
-def test_schedules_and_optimisers_that_can_be_are_taken(words):
-    assert parse(None, [*BASE, *words.split()]).training.seed == 42
+def test_schedules_and_optimisers_that_can_be_are_taken():
+    decay = '--lr_scheduler_type warmup_stable_decay --lr_scheduler_kwargs {"num_decay_steps":2}'
+    for words in (decay, "--optim adafactor", "--optim sgd --weight_decay 0.1 --warmup_steps 0.1"):
+        assert parse(None, [*BASE, *words.split()]).training.seed == 42
 
 
 def test_processes_do_not_wait_for_a_head_that_has_no_part_in_a_step():
@@ -136,23 +110,16 @@ def test_a_training_that_goes_astray_says_so_and_saves_nothing(tiny_bert, tmp_pa
     assert not (tmp_path / "run" / "model.safetensors").exists()
 
 
-SMALL_BART = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16,
-              "encoder_attention_heads": 2, "decoder_attention_heads": 2}  # fmt: skip
-
-
-@pytest.mark.parametrize("model_class", [T5EncoderModel, T5ForConditionalGeneration, BartModel])
+@pytest.mark.parametrize("model_class", [T5EncoderModel, T5ForConditionalGeneration])
 def test_of_a_t5_the_encoder_is_measured_but_no_decoder_is_trained(tiny_bert, tmp_path, model_class, sample_dialogues):
     shutil.copytree(tiny_bert, tmp_path, dirs_exist_ok=True)
     words = len(AutoTokenizer.from_pretrained(tiny_bert))
     config = T5Config(vocab_size=words, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
-    if model_class is BartModel:
-        config = BartConfig(vocab_size=words, **SMALL_BART)
     model_class(config).save_pretrained(tmp_path)
-    with pytest.raises(InputError, match=f"a {config.model_type} model with encoder and decoder, expected an encoder"):
+    with pytest.raises(InputError, match="a t5 model with encoder and decoder, expected an encoder"):
         DSEModel.from_backbone(str(tmp_path))
-    if model_class is not BartModel:
-        assert load_encoder(str(tmp_path)).encode(sample_dialogues[:2]).shape == (2, 16)
-        assert not hasattr(load_backbone(str(tmp_path)).model, "decoder")  # what fine-tuning takes
+    assert load_encoder(str(tmp_path)).encode(sample_dialogues[:2]).shape == (2, 16)
+    assert not hasattr(load_backbone(str(tmp_path)).model, "decoder")  # what fine-tuning takes
 
 
 def test_a_tokenizer_without_padding_pads_with_its_last_token(tiny_bert, tmp_path, sample_dialogues):
@@ -170,10 +137,53 @@ def test_a_tokenizer_without_padding_pads_with_its_last_token(tiny_bert, tmp_pat
         Dial2VecModel.from_backbone(str(tmp_path))
 
 
-@pytest.mark.parametrize("content", [[{"type": "text", "text": "abc"}], ["a"], 3, None])
-def test_content_that_is_no_text_is_refused_by_the_template(tiny_checkpoint, content):
+def test_content_that_is_no_text_is_refused_by_the_template(tiny_checkpoint):
     tokenizer = AutoTokenizer.from_pretrained(tiny_checkpoint)
-    with pytest.raises(Exception, match="content is no text, expected text; join its parts"):
-        tokenizer.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
+    for content in ([{"type": "text", "text": "abc"}], 3, None):
+        with pytest.raises(Exception, match="content is no text, expected text; join its parts"):
+            tokenizer.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
     with pytest.raises(Exception, match=r"a prompt has the role system; leave it out"):
         tokenizer.apply_chat_template([{"role": "system", "content": "query: "}], tokenize=False)
+
+
+SMALL = {"method": "dual_encoder", "hidden_size": 8, "embedding_size": 8, "max_dialogues": 20, "max_steps": 1}
+
+
+def test_a_run_tells_its_machine_and_measures_no_energy_unasked(tmp_path, monkeypatch):
+    monkeypatch.delenv(COUNTRY, raising=False)
+    train(tmp_path, exclude="none", **SMALL)
+    report = report_of(tmp_path)
+    assert report["hardware"] == describe_hardware(gpu=False)
+    assert report["hardware"].endswith("cores")
+    assert report["energy"] is report["resumed_from"] is None
+
+
+@pytest.mark.slow
+def test_a_run_that_is_asked_to_measures_its_energy(tmp_path, monkeypatch):
+    pytest.importorskip("codecarbon")
+    monkeypatch.setenv(COUNTRY, "DEU")
+    train(tmp_path, exclude="none", **SMALL)
+    found = report_of(tmp_path)["energy"]
+    assert found["kwh"] > 0
+    assert 0 < found["co2eq_kg"] < found["kwh"]  # no mix of electricity emits a kilogram per kWh
+    assert found["country"] == "Germany"
+    assert found["tool"].startswith("codecarbon ")
+
+
+def test_only_the_main_process_measures_and_a_wrong_country_or_a_missing_package_stops_before_the_work(monkeypatch):
+    callback, other = EnergyCallback("DEU"), SimpleNamespace(is_world_process_zero=False)
+    callback.on_train_begin(None, other, None)
+    callback.on_train_end(None, other, None)
+    assert callback.record is None
+    monkeypatch.setenv(COUNTRY, "")
+    assert requested_energy() is None
+    monkeypatch.setenv(COUNTRY, "DEU")
+    monkeypatch.setattr(energy, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r'codecarbon is missing; pip install "hf-dialemb\[energy\]"'):
+        requested_energy()
+    monkeypatch.undo()
+    pytest.importorskip("codecarbon")
+    for wrong in ("XXX", "Germany", "de"):
+        monkeypatch.setenv(COUNTRY, wrong)
+        with pytest.raises(InputError, match=f"{COUNTRY}: got '{wrong}', expected a country's three letters"):
+            requested_energy()

@@ -30,10 +30,9 @@ def learnt_from(**settings: object) -> tuple[list[Dialogue], list[str]]:
 def test_of_sentence_pairs_those_that_entail_are_two_turns_in_their_order():
     pairs = load_examples("dialogue_nli", FILES, "train")
     found, _ = learnt_from(corpus="dialogue_nli", data_dir=FILES)
-    expected = [(pair.first, pair.second) for pair in pairs if pair.label == "positive"]
+    expected = [dialogue(pair.first, pair.second, id=pair.id) for pair in pairs if pair.label == "positive"]
     assert 0 < len(expected) < len(pairs)
-    assert [tuple(turn.content for turn in dialogue.turns) for dialogue in found] == expected
-    assert {tuple(turn.role for turn in dialogue.turns) for dialogue in found} == {("user", "assistant")}
+    assert found == expected
 
 
 @pytest.mark.parametrize(("least", "kept"), [(None, [2, 3, 4, 5]), (4, [4, 5])])
@@ -54,6 +53,12 @@ def test_turns_on_both_sides_of_one_that_is_left_out_are_not_consecutive(tmp_pat
     assert lines[0].endswith("evaluation.jsonl hold them or nearly so: 0 dialogues (1 turns)")
 
 
+def test_speakers_of_transcripts_of_ones_own_have_the_roles_that_were_said(tmp_path):
+    (tmp_path / "call.txt").write_text("Ana: I would like a room\nDesk: For how many nights?")
+    found, _ = learnt_from(corpus=tmp_path, roles="Ana=assistant,Desk=user")
+    assert found[0].roles == ("assistant", "user")
+
+
 def dev_of(**settings):
     words = words_of("run", **{"backbone": "none", "dev_split": "dev", "train_split": "train", **settings})
     return dev_dialogues(parse(None, words).run, get_method("dial2vec"), print)
@@ -71,10 +76,8 @@ def test_dev_dialogues_are_drawn_from_all_and_the_same_for_every_seed():
     assert everything == dev_of(corpus=["sample/train", "multiwoz22_text/train", "woz2/all"], max_dev_dialogues=10_000)
 
 
-@pytest.mark.parametrize("others", [[], ["sample/train"]])
-@pytest.mark.parametrize("split", ["all", "dev"])
-def test_dev_dialogues_are_not_learnt_from(split, others):
-    corpora = [f"sample/{split}", *others]
+@pytest.mark.parametrize("corpora", [["sample/all"], ["sample/dev", "sample/train"]])
+def test_dev_dialogues_are_not_learnt_from(corpora):
     with pytest.raises(InputError, match=f"expected a split of {' or '.join(corpora)} that is not learnt from"):
         dev_of(corpus=corpora)
 
@@ -96,7 +99,6 @@ def test_dev_examples_of_a_granularity_are_drawn_from_all_responses(tmp_path, sa
     config = method.config_class(**settings.method)
     made = _dev_examples(settings, sample_dialogues[:20], config)
     assert config.granularity == 1
-    assert len(made) > 20
     config = method.config_class(**parse(None, words_of(tmp_path, **ranking)).method)
     same = method.examples(sample_dialogues[:20], config, settings.training.seed)
     assert made.example(0, 3) == same.example(0, 3)

@@ -4,17 +4,15 @@ import numpy as np
 import pytest
 import torch
 import training_runs
+from talks import dialogue
 from training_runs import assert_same, report_of, values_of, weights_of
-from transformers import TrainerCallback
 
 from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
-from hf_dialemb.training import label_vectors as vectors_of_labels
-from hf_dialemb.training import run as training
-from hf_dialemb.training.label_vectors import label_vectors
+from hf_dialemb.training import data
+from hf_dialemb.training.data import label_vectors
 
-DSE = {"method": "dse"}
+DSE, LAYER = {"method": "dse"}, "encoder.layer.1.output.dense.weight"
 DIALOG2FLOW = {"method": "dialog2flow", "target": "joint", "joint_update": "alternating", "label_encoder": "tiny"}
 
 
@@ -39,27 +37,15 @@ def train(tiny_bert, tmp_path):
     return train
 
 
-class KilledError(Exception):
-    """Stands for whatever ends a process."""
-
-
-class KillAt(TrainerCallback):
-    def on_step_end(self, args, state, control, **_):
-        if state.global_step == 6:
-            raise KilledError
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [DSE, DIALOG2FLOW], ids=lambda method: method["method"])
-def test_killed_and_resumed_it_ends_in_the_same_weights(train, tmp_path, method, monkeypatch):
-    train("whole", **method)
-    trainer = training.DialogueTrainer
-    monkeypatch.setattr(training, "DialogueTrainer", lambda *a, **k: trainer(*a, callbacks=[KillAt()], **k))
-    with pytest.raises(KilledError):
-        train("killed", **method)
-    monkeypatch.setattr(training, "DialogueTrainer", trainer)
-    assert "Resuming from" in train("killed", **method)
-    assert_same(weights_of(tmp_path / "killed"), weights_of(tmp_path / "whole"))
+def test_stopped_and_resumed_it_ends_in_the_same_weights(train, tmp_path, method):
+    train("run", **method)
+    expected = weights_of(tmp_path / "run")
+    for file in ("training_report.json", "model.safetensors", "checkpoint-9/complete"):
+        (tmp_path / "run" / file).unlink()
+    assert "Resuming from" in train("run", **method)
+    assert_same(weights_of(tmp_path / "run"), expected)
 
 
 @pytest.mark.slow
@@ -75,22 +61,18 @@ def test_heads_have_a_learning_rate_of_their_own_and_no_part_in_the_average(trai
     for name, rates in runs.items():
         train(name, **DSE, **plain, **rates)
         weights = weights_of(tmp_path / name)
-        layers[name], heads[name] = (
-            weights["encoder.encoder.layer.1.output.dense.weight"],
-            weights["heads.pairs.0.weight"],
-        )
+        layers[name], heads[name] = weights[f"encoder.{LAYER}"], weights["heads.pairs.0.weight"]
     assert torch.equal(layers["slow"], layers["fast"])
     slow, fast = heads["slow"] - heads["still"], heads["fast"] - heads["still"]
     assert slow.abs().max() > 0
     assert torch.allclose(fast, 2 * slow, atol=1e-6)
-    assert torch.equal(layers["back"], weights_of(tiny_bert)["encoder.layer.1.output.dense.weight"])
+    assert torch.equal(layers["back"], weights_of(tiny_bert)[LAYER])
     assert torch.equal(heads["back"], heads["fast"])
 
 
 def test_several_corpora_and_their_splits(train, tmp_path):
     mine = tmp_path / "mine.jsonl"
-    talk = Dialogue((Turn("user", "I would like one more thing"), Turn("assistant", "And what would that be then")))
-    write_jsonl([talk], mine)
+    write_jsonl([dialogue("I would like one more thing", "And what would that be then")], mine)
     train("run", **DSE, corpus=["sample/dev", mine], exclude="none", train_split="train", max_steps=1)
     assert report_of(tmp_path / "run")["dialogues"] == 97
     with pytest.raises(InputError, match="corpus sample/best: got split 'best', expected one of train, dev"):
@@ -134,11 +116,10 @@ def test_labels_are_embedded_once(tiny_bert, tmp_path, monkeypatch):
     folder, labels = str(tmp_path / "encoder"), ["inform area", "request area"]
     model = SentenceTransformer(modules=[Transformer(tiny_bert), Pooling(16)])
     model.save(folder)
-    found, expected = label_vectors(labels, folder, tmp_path), model.encode(labels)
-    assert np.abs(found - expected).max() < 1e-6
-    assert np.abs(found - expected[::-1]).max() > 1e-3
+    found = label_vectors(labels, folder, tmp_path)
+    np.testing.assert_allclose(found, model.encode(labels), atol=1e-6)
     with monkeypatch.context() as patched:
-        patched.setattr(vectors_of_labels, "resolve_backbone", None)  # what is kept is not made again
+        patched.setattr(data, "resolve_backbone", None)  # what is kept is not made again
         assert np.array_equal(label_vectors(labels, folder, tmp_path), found)
     torch.nn.init.normal_(model[0].model.embeddings.word_embeddings.weight)
     model.save(folder)

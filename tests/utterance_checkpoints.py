@@ -1,7 +1,5 @@
 """Training checkpoints of utterance encoders, untrained: what export, embedding and evaluation start from."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

@@ -27,10 +27,9 @@ from .encoder import Encoder as Encoder
 from .encoder import EncoderSpec, Kind
 from .encoder import fitted_on_input as fitted_on_input
 from .endpoint import Endpoint, check_endpoint, endpoint_url
-from .static import StaticVectors, is_static
 from .text_models import TextEmbedder, TextEncoder, sentence_embedder, transformers_encoder
 from .whitening import InputWhitenedEncoder
-from .word_vectors import WordVectors
+from .word_vectors import StaticVectors, WordVectors, is_static
 
 _LEVELS = ("dialogue", "utterances")
 _WORDS = (*_LEVELS, "cls", "whitened")

@@ -25,14 +25,9 @@ class MethodModel(PreTrainedModel):
     ) -> tuple[Self, PreTrainedTokenizerBase]:
         """Builds an untrained model, and its tokenizer.
 
-        Args:
-            backbone: What its weights begin with; None where the method needs nothing.
-            dialogues: What it is going to learn from; methods without a pretrained backbone take their words from it.
-            dropout: Replaces the dropout that the backbone comes with; None keeps it.
-            **settings: Fields of the method's config.
-
-        Raises:
-            InputError: A setting is wrong, or the backbone cannot be used.
+        Its weights begin with the backbone's, None where the method needs nothing; methods without a pretrained one
+        take their words from the dialogues that they are going to learn from. The dropout replaces the backbone's own.
+        The settings are fields of the method's config; an InputError says what is wrong with them or the backbone.
         """
         raise NotImplementedError
 
@@ -128,36 +123,23 @@ class BackboneModel(AnyAttention, MethodModel):
         learning = {parameter for layer in layers[self.config.frozen_layers :] for parameter in layer.parameters()}
         below = {parameter for layer in layers for parameter in layer.parameters()} - learning
         for name, module in self.named_modules():
-            if (
-                module is self.get_input_embeddings()
-                or "embeddings" in name.split(".")[-1]
-                or name.endswith("relative_attention_bias")
-            ):
+            last = name.split(".")[-1]
+            if module is self.get_input_embeddings() or "embeddings" in last or last == "relative_attention_bias":
                 below.update(module.parameters())
         for parameter in below:
             parameter.requires_grad_(False)
 
 
 class Backbone(NamedTuple):
-    """A pretrained encoder by its folder or Hub id, with its tokenizer and its number of positions, if it says.
+    """A pretrained encoder, with its tokenizer and its number of positions, if it says.
 
     Of a checkpoint of this package, the tables are its parameters outside of encoder and heads.
     """
 
-    name: str
     encoder: Any
     tokenizer: PreTrainedTokenizerBase
     positions: int | None
     tables: dict[str, Tensor]
-
-    def check_positions(self, config: Any, *limits: str) -> None:  # noqa: ANN401 - a MethodConfig
-        """Refuses settings of longer sequences than there are positions."""
-        for limit in limits:
-            value = getattr(config, limit)
-            if self.positions is not None and value > self.positions:
-                raise InputError(
-                    f"{limit}: got {value}, expected at most {self.positions}, the positions of '{self.name}'"
-                )
 
     def make_room(self) -> None:
         """Gives all words of the tokenizer a vector."""
@@ -215,7 +197,7 @@ def load_backbone(name: str, dropout: float | None) -> Backbone:
     if dropout is not None:
         check_range("dropout", dropout, 0, 1)
         backbone.config.update(dict.fromkeys(_DROPOUTS & vars(backbone.config).keys(), dropout))
-    return Backbone(name, backbone, tokenizer, _position_limit(backbone.config), tables)
+    return Backbone(backbone, tokenizer, _position_limit(backbone.config), tables)
 
 
 def autocast_off(tensor: torch.Tensor) -> torch.autocast:

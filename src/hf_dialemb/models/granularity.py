@@ -39,7 +39,6 @@ class Segments:
         exact: Computes the bounds from the cosines of all pairs, in N² time and linear memory; None does so for up to
             2 S responses.
         seed: Chooses the sample.
-        show_progress: Whether there is a bar, where it takes more than some seconds.
 
     Attributes:
         bounds: (N, L + 1) float32: segment l, from 1, has the cosines in (bounds[:, l], bounds[:, l - 1]]. A bound that
@@ -57,7 +56,6 @@ class Segments:
         sample_size: int = 8192,
         exact: bool | None = None,
         seed: int = 0,
-        show_progress: bool = True,
     ) -> None:
         self.num_segments = num_segments
         self.vectors = _unit(np.asarray(vectors))
@@ -80,7 +78,7 @@ class Segments:
         def fill(rows: slice) -> None:
             self.bounds[rows, 1:-1] = bounds(rows)
 
-        _in_blocks(fill, count, max(1, _COSINES // width), show_progress)
+        _in_blocks(fill, count, max(1, _COSINES // width), show_progress=True)
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -88,14 +86,8 @@ class Segments:
     def draw(self, rows: np.ndarray, level: int, count: int, generator: np.random.Generator) -> np.ndarray:
         """Draws negatives uniformly from a segment of each response (equation 12), the response itself left out.
 
-        Args:
-            rows: (n,) responses, in ``range(N)``.
-            level: l from 1 (closest) to L (furthest).
-            count: Negatives of each, 1 or more; different ones unless the segment has fewer.
-            generator: What is drawn is a function of its state, and of the other arguments: (n, count) int64.
-
-        Raises:
-            InputError: There is no such level.
+        The rows are (n,) responses, the level l goes from 1 (closest) to L (furthest); another is an InputError. What
+        is returned, (n, count) int64, differs unless the segment has fewer; it is a function of the generator's state.
         """
         if not 1 <= level <= self.num_segments:
             raise InputError(

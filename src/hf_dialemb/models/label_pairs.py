@@ -14,13 +14,9 @@ _WORDS = re.compile(r"[a-zA-Z0-9'?]+")
 
 
 class LabelPair(NamedTuple):
-    """An anchor and a positive that carry a label.
+    """An anchor and a positive that carry a label, by its number in its space, and its vector (E,), if there is one.
 
-    Attributes:
-        label: The label's number in its space.
-        carried: All labels that each of them carries, by number.
-        width: The most labels that any utterance of the space carries.
-        vector: The label's vector (E,), where there is one.
+    ``carried`` are all labels of each of them; ``width`` is the most that any utterance of the space carries.
     """
 
     texts: tuple[str, str]

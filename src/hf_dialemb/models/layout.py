@@ -22,12 +22,8 @@ UNLIMITED = 1_000_000
 class Truncation:
     """Counts what did not fit, so that nothing is dropped in silence.
 
-    Attributes:
-        dialogues: Sequences laid out so far, which reports call by ``unit``.
-        truncated: Those that lost a token or a turn.
-        empty: Those that have no token of their own: nothing in them is in the vocabulary's reach.
-        tokens: Tokens that they had before.
-        dropped_tokens: Tokens lost.
+    Of the ``dialogues`` laid out so far, which reports call by ``unit``, the ``truncated`` lost a token or a turn, and
+    the ``empty`` have no token of their own: nothing in them is in the vocabulary's reach.
     """
 
     dialogues: int = 0
@@ -69,9 +65,9 @@ def tokenize(
     for dialogue in dialogues:
         first = 0 if config.max_turns is None else max(0, len(dialogue.turns) - config.max_turns)
         kept = dialogue.turns[first:]
-        roles = [_role_id(turn.role, config.num_roles, dialogue.id) for turn in kept]
-        if config.role_alignment == "official":  # the released program reads the roles of the kept turns from the start
-            roles = [_role_id(turn.role, config.num_roles, dialogue.id) for turn in dialogue.turns[: len(kept)]]
+        # The released program reads the roles of the kept turns from the start.
+        spoken = dialogue.turns[: len(kept)] if config.role_alignment == "official" else kept
+        roles = [_role_id(turn.role, config.num_roles, dialogue.id) for turn in spoken]
         pieces = [tokens[turn.content] + ending for turn in kept]
         cut = _truncate(pieces, config.max_tokens - len(opening) - len(closing), config.keep, config.whole_turns)
         total = sum(len(tokens[turn.content]) + len(ending) for turn in dialogue.turns)

@@ -14,13 +14,9 @@ NegativeWeights = Literal["hard", "printed", "plain"]
 def nt_xent(similarities: Tensor, present: Tensor, temperature: float, divide_by_samples: bool = False) -> Tensor:
     """Normalised temperature-scaled cross entropy of an intact dialogue among corrupted ones (equations 5 and 6).
 
-    It is the sum over speakers, averaged over dialogues: log N per speaker when nothing is learnt.
-
-    Args:
-        similarities: Cosines of each sample's self- and cross-representation, (B, N, R); sample 0 is the intact one.
-        present: Which speakers the intact dialogue has, (B, R) bool; absent ones do not count.
-        temperature: Divides the cosines; above 0.
-        divide_by_samples: The released program's scale: the loss divided by N.
+    It is the sum over speakers, averaged over dialogues: log N per speaker when nothing is learnt. The cosines of each
+    sample's self- and cross-representation are (B, N, R), sample 0 is the intact one; which speakers that has, (B, R)
+    bool, as absent ones do not count. The released program divides by the samples: the loss divided by N.
     """
     negative_log = -torch.log_softmax(precise(similarities) / temperature, dim=1)[:, 0]  # (B, R)
     loss = (negative_log * present).sum(dim=1).mean()
@@ -44,15 +40,9 @@ def pair_contrastive(
     - ``"printed"``: e_ip + N_i becomes the sum over all j but i of exp(a_ij s_ij / t), as equation 1 is printed;
     - ``"plain"``: N_i = sum over negatives of e_ij, which is NT-Xent.
 
-    Args:
-        similarities: Cosines of anchors and candidates, (A, C).
-        own: The candidate that each anchor itself is, (A,) int64; it does not count.
-        positive: The candidate that is each anchor's positive, (A,) int64; all others are negatives.
-        temperature: t, divides the cosines; above 0 (DSE: 0.05).
-        weights: How negatives count.
-        weight_gradient: Whether a_ij is differentiated too, as in the released program.
-
-    Returns the mean over anchors, a scalar; 0 where there is no negative.
+    The similarities are cosines of anchors and candidates, (A, C). Of the candidates ``own`` (A,) int64 is each anchor
+    itself, which does not count, and ``positive`` (A,) int64 its positive; all others are negatives. DSE's t is 0.05,
+    and its program differentiates a_ij too (``weight_gradient``). Returns the mean over anchors; 0 without negatives.
     """
     logits = precise(similarities) / temperature
     rows = torch.arange(len(logits), device=logits.device)
@@ -79,10 +69,8 @@ def pair_contrastive(
 def target_contrastive(similarities: Tensor, targets: Tensor, temperature: float) -> Tensor:
     """Cross entropy between what the similarities say and what they should (Dialog2Flow, equations 1, 2 and 5).
 
-    Args:
-        similarities: Cosines of anchors and candidates, (A, C).
-        targets: How much each candidate is a positive of each anchor, (A, C); rows sum to 1.
-        temperature: Divides the cosines; above 0 (Dialog2Flow: 0.05).
+    Takes cosines of anchors and candidates, (A, C), and how much each candidate is a positive of each anchor, (A, C),
+    rows that sum to 1; the temperature divides the cosines (Dialog2Flow: 0.05).
     """
     return -(targets * torch.log_softmax(precise(similarities) / temperature, dim=-1)).sum(-1).mean()
 
@@ -90,11 +78,9 @@ def target_contrastive(similarities: Tensor, targets: Tensor, temperature: float
 def soft_targets(label_similarities: Tensor, shared: Tensor, temperature: float) -> Tensor:
     """Targets that grow with the likeness of labels (Dialog2Flow, equation 4), (A, C); rows sum to 1.
 
-    Args:
-        label_similarities: Cosines of the anchors' and the candidates' labels, (A, C).
-        shared: Where a candidate carries the anchor's label, (A, C) bool; its likeness is 1, whatever other label it
-            was drawn for.
-        temperature: Divides the likeness; above 0 (Dialog2Flow: 0.35). Towards 0 the targets become `hard_targets`.
+    Takes cosines of the anchors' and the candidates' labels, (A, C), and where a candidate carries the anchor's label,
+    (A, C) bool: its likeness is 1, whatever other label it was drawn for. The temperature divides the likeness
+    (Dialog2Flow: 0.35); towards 0 the targets become `hard_targets`.
     """
     likeness = precise(label_similarities).masked_fill(shared, 1.0)
     return torch.softmax(likeness / temperature, dim=-1)

@@ -21,13 +21,8 @@ def speaker_representations(
 
     With more than two speakers each one stands against all the others (one versus rest, section 3).
 
-    Args:
-        hidden: Token vectors, (B, L, D), floating.
-        mask: 1 for real tokens, (B, L), integer or bool.
-        role_ids: Speaker of each token, (B, L) int64 in [0, R).
-        turn_ids: Turn of each token from 0, (B, L) int64.
-        num_roles: R.
-        window: Tokens more than this many turns apart do not meet; at least 0.
+    Takes token vectors (B, L, D), their mask (B, L), and of each token the speaker in [0, R) and the turn from 0, both
+    (B, L) int64. Tokens more than ``window`` turns apart do not meet.
 
     Returns:
         The mean vector of each speaker's own tokens, (B, R, D); its cross-representation, (B, R, D), defined up to a

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
@@ -20,7 +19,11 @@ if TYPE_CHECKING:
 
 
 class Examples(Protocol):
-    """The training examples of a method: a pure function of (seed, epoch, index)."""
+    """The training examples of a method: a pure function of (seed, epoch, index).
+
+    Those that have ``label_texts`` are given ``label_vectors`` (K, E) float32 by another encoder, and those that have
+    ``response_texts`` are given ``response_vectors`` (N, D), before the first is asked for; an empty list wants none.
+    """
 
     notes: list[str]
     """What was left out of the dialogues and why, a sentence each."""
@@ -32,28 +35,6 @@ class Examples(Protocol):
 
     def length(self, index: int) -> int:
         """Estimates an example's size, to batch alike ones together."""
-
-
-@runtime_checkable
-class LabelledExamples(Protocol):
-    """Examples whose labels have vectors, embedded once before training by another encoder."""
-
-    label_texts: list[str]
-    """The distinct labels; none if their vectors are not wanted."""
-
-    label_vectors: np.ndarray
-    """Their vectors, (K, E) float32; set before the first example is asked for."""
-
-
-@runtime_checkable
-class SegmentedExamples(Protocol):
-    """Examples whose negatives depend on how similar responses are to one another."""
-
-    response_texts: list[str]
-    """The distinct responses; none if their vectors are not wanted."""
-
-    response_vectors: np.ndarray
-    """Their vectors by another model, (N, D) float32; set before the first example is asked for."""
 
 
 @dataclass(frozen=True)

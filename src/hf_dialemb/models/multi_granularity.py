@@ -75,11 +75,11 @@ class MultiGranularityConfig(RankerConfig):
                     "ensemble of each"
                 )
             for name in _LAYOUT:
-                values = [getattr(each, name, None) for each in (first, config)]
-                if values[0] != values[1]:
+                one, other = (getattr(each, name, None) for each in (first, config))
+                if one != other:
                     raise InputError(
-                        f"members: got {name} {values[0]} and {values[1]}, expected the same in all; train them with "
-                        "the same settings"
+                        f"members: got {name} {one} and {other}, expected the same in all; train them with the same "
+                        "settings"
                     )
         for name in [*own_settings(RankerConfig), "marker_ids"]:
             if name != "granularity":
@@ -177,13 +177,6 @@ class MultiGranularityModel(AnyAttention, Ranker):
             similarities=logits.detach().unsqueeze(-1),
             member_logits=member_logits,
         )
-
-    def score(
-        self, input_ids: Tensor, attention_mask: Tensor, candidate_ids: Tensor, candidate_mask: Tensor
-    ) -> tuple[Tensor, Tensor | None]:
-        """See `Ranker`."""
-        output: Any = self.rank(input_ids, attention_mask, candidate_ids, candidate_mask)
-        return output.logits, output.pooler_output
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """See `Ranker`; (N, L) to unit vectors (N, D), whose products are the means of the members' cosines."""

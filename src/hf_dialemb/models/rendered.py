@@ -28,12 +28,8 @@ def read_markers(input_ids: Tensor, mask: Tensor, markers: list[int]) -> tuple[T
 def fitting(body: Tensor, turns: Tensor, budget: int, keep: str, whole_turns: bool) -> Tensor:
     """Says which tokens (B, L) stay of dialogues that may be too long, as `hf_dialemb.models.layout.tokenize` cuts.
 
-    Args:
-        body: Which tokens are somebody's words, (B, L) bool.
-        turns: Whose turn each is of, (B, L) int64, in order.
-        budget: How many may stay.
-        keep: Which end stays, ``"start"`` or ``"end"``.
-        whole_turns: Whether turns that do not fit go as a whole; a single one beyond the budget is cut.
+    Of the ``body`` (B, L), somebody's words in turns that count upwards, so many stay as the budget has, from the end
+    that ``keep`` names. ``whole_turns`` that do not fit go as a whole; a single one beyond the budget is cut.
     """
     count, total = body.long().cumsum(-1), body.long().sum(-1, keepdim=True)
     place = count - 1 if keep == "start" else total - count  # from the end that stays

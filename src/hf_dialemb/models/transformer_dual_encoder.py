@@ -9,6 +9,7 @@ from transformers import AutoConfig, PreTrainedConfig, PreTrainedTokenizerBase
 from transformers.configuration_utils import SubConfigSpec
 
 from .backbone_model import AnyAttention, load_backbone, without_pooler
+from .config import check_positions
 from .dialogue import ROLES, Dialogue
 from .dual_encoder import TowerRanker, TowerRankerConfig, collate
 from .layout import UNLIMITED
@@ -64,7 +65,8 @@ class TransformerDualEncoderModel(AnyAttention, TowerRanker):
         pretrained = load_backbone(backbone, dropout)
         tokenizer = pretrained.tokenizer
         config = TransformerDualEncoderConfig(encoder_config=pretrained.encoder.config, **settings)  # type: ignore[arg-type]
-        pretrained.check_positions(config, *config.limits)
+        for name in config.limits:
+            check_positions(name, getattr(config, name), pretrained.positions, backbone)
         config.marker_ids = add_markers(tokenizer, len(ROLES) + 1)
         tokenizer.chat_template = ranking_template(tokenizer, config.marker_ids)
         tokenizer.model_max_length = UNLIMITED

@@ -159,11 +159,7 @@ def _head(width: int, size: int) -> nn.Sequential:
 
 
 def encode_utterances(
-    model: UtteranceEncoder,
-    tokenizer: PreTrainedTokenizerBase,
-    utterances: Sequence[str],
-    batch_size: int = 32,
-    show_progress: bool = False,
+    model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, utterances: Sequence[str], batch_size: int = 32
 ) -> np.ndarray:
     """Embeds N utterances, (N, D) float32; those too long are cut on the right, counted, and warned of."""
     limit = model.config.longest_text
@@ -172,4 +168,4 @@ def encode_utterances(
         return tokenize_utterances([utterances[row] for row in rows], tokenizer, limit, count)
 
     lengths = [len(text) for text in utterances]
-    return embeddings(model, lengths, lay_out, batch_size, show_progress, f"; it reads {limit} tokens")
+    return embeddings(model, lengths, lay_out, batch_size, limits=f"; it reads {limit} tokens")

@@ -60,13 +60,9 @@ def read_word_vectors(path: str | Path, words: Sequence[str], size: int | None =
     """Reads the vectors of V words from a text file: a word and its numbers on each line, as GloVe's are.
 
     The file is packed when its name ends in ``.gz``. A first line of two numbers, as word2vec's, is passed over, and so
-    are words with blanks in them. Vectors must be of the ``size``, or as long as the file's first.
-
-    Returns:
-        Vectors (V, size) float32, zero for words that the file lacks, and which words it has (V,), booleans.
-
-    Raises:
-        InputError: The file cannot be read, or a vector has another length or is not made of finite numbers.
+    are words with blanks in them. Vectors must be of the ``size``, or as long as the file's first, and of finite
+    numbers; an InputError says what is not. Returns vectors (V, size) float32, zero for words that the file lacks, and
+    which words it has (V,), booleans.
     """
     places, rows = {word: place for place, word in enumerate(words)}, {}
     remedy = f"fetch a file whose vectors have {size} numbers, or set embedding_size" if size else "fetch it again"

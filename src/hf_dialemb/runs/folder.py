@@ -12,6 +12,16 @@ BASELINE, GRANULARITIES, CHECKPOINTS, SEEDS = "baseline", "multi-granularity", "
 """The systems of multi-granularity training, and their folders: one ranker, and three ensembles."""
 
 
+class _File:
+    """A file of a run's folder."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, run: "RunFolder", owner: type) -> Path:
+        return run.path / self.name
+
+
 @dataclass(frozen=True)
 class RunFolder:
     """The folder of a training, or of an ensemble of them; it need not be there yet."""
@@ -23,30 +33,16 @@ class RunFolder:
 
     REMEDY: ClassVar[str] = "train again with this version (dialemb train --resume false)"
 
-    @property
-    def settings_file(self) -> Path:
-        """What decides the final weights, as `training.arguments.Settings.fingerprint` returns it."""
-        return self.path / "training_settings.json"
-
-    @property
-    def data_file(self) -> Path:
-        """Digests of the dialogues, which a resumed run must share."""
-        return self.path / "training_data.json"
-
-    @property
-    def report_file(self) -> Path:
-        """What the run did; there only when it is complete."""
-        return self.path / "training_report.json"
-
-    @property
-    def failure_file(self) -> Path:
-        """Why the run failed, in a sentence, where another process waits for it."""
-        return self.path / "training_failure.json"
-
-    @property
-    def members_file(self) -> Path:
-        """What an ensemble was made of."""
-        return self.path / "members.json"
+    settings_file = _File("training_settings.json")
+    """What decides the final weights, as `training.arguments.Settings.fingerprint` returns it."""
+    data_file = _File("training_data.json")
+    """Digests of the dialogues, which a resumed run must share."""
+    report_file = _File("training_report.json")
+    """What the run did; there only when it is complete."""
+    failure_file = _File("training_failure.json")
+    """Why the run failed, in a sentence, where another process waits for it."""
+    members_file = _File("members.json")
+    """What an ensemble was made of."""
 
     @property
     def complete(self) -> bool:

@@ -6,6 +6,7 @@ fields), and how it is trained (every field of `transformers.TrainingArguments`)
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import inspect
 import json
@@ -89,12 +90,9 @@ def recipe_names() -> list[str]:
 
 
 def _method_name(words: Sequence[str]) -> str:
-    name = "dial2vec"
-    for position, word in enumerate(words):
-        field_name, given, value = word.partition("=")
-        if field_name == "--method" and (given or position + 1 < len(words)):
-            name = value if given else words[position + 1]
-    return name
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--method", nargs="?", default="dial2vec", const="dial2vec")
+    return str(parser.parse_known_args(words)[0].method)
 
 
 def _settings_class(config_class: type) -> type:

@@ -1,5 +1,7 @@
 """Examples for the trainer: the same ones for the same (seed, epoch, index), whoever asks and in whatever order."""
 
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,12 +11,14 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
+from ..models.backbones import resolve_backbone
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..models.layout import Truncation
-from ..models.method import Examples, LabelledExamples, Method, SegmentedExamples
+from ..models.method import Examples, Method
+from ..models.shipped import sha256
+from ..runs.files import kept_vectors
 from .candidate_sets import response_vectors
-from .label_vectors import label_vectors
 from .settings import Report, RunArguments
 
 
@@ -93,18 +97,18 @@ def make_examples(
     part: str = "train",
 ) -> Examples:
     """Makes a method's examples, tells what they leave out, and gives labels and responses the vectors they want."""
-    examples = method.examples(dialogues, config, args.seed)
+    examples: Any = method.examples(dialogues, config, args.seed)
     for note in examples.notes:
         report(note)
     check_number(args, part, len(examples))
-    if isinstance(examples, LabelledExamples) and examples.label_texts:
+    if getattr(examples, "label_texts", None):
         with args.main_process_first():
             folder = Path(str(args.output_dir))
             examples.label_vectors = label_vectors(examples.label_texts, config.label_encoder, folder)
-    if isinstance(examples, SegmentedExamples) and examples.response_texts:
+    if getattr(examples, "response_texts", None):
         with args.main_process_first():
             examples.response_vectors = response_vectors(examples.response_texts, str(run.granularity_model), report)
-    return examples
+    return examples  # type: ignore[no-any-return]
 
 
 def check_number(args: Any, part: str, count: int) -> None:  # noqa: ANN401 - TrainingArguments
@@ -115,3 +119,19 @@ def check_number(args: Any, part: str, count: int) -> None:  # noqa: ANN401 - Tr
         processes = f" on each of {args.world_size} processes" if args.world_size > 1 else ""
         of = "" if part == "train" else " of the dev split"
         raise InputError(f"{name}: got {size}{processes}, but there are {count} examples{of}; lower it or add data")
+
+
+def label_vectors(labels: Sequence[str], encoder: str, folder: Path) -> np.ndarray:
+    """Embeds K labels, (K, E) float32, or reads their vectors if this run has embedded the same ones before."""
+    # A model in a folder may be trained again; the weights of one on the Hub need not be at hand.
+    weights = [sha256(file) for file in sorted(Path(encoder).rglob("*.safetensors"))]
+    key = hashlib.sha256(json.dumps([encoder, *weights, list(labels)]).encode()).hexdigest()
+
+    def embed() -> np.ndarray:
+        from sentence_transformers import SentenceTransformer
+
+        model = SentenceTransformer(resolve_backbone(encoder)).float()
+        vectors = model.encode(list(labels), convert_to_numpy=True, show_progress_bar=False)
+        return np.asarray(vectors, dtype=np.float32)
+
+    return kept_vectors(folder / f"label_vectors-{key[:8]}.safetensors", embed)
