@@ -1,7 +1,5 @@
 """PLATO's forward pass and dial2vec's reading of a dialogue, plainly; and PLATO's weights as its programs save them."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

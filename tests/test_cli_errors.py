@@ -1,7 +1,5 @@
 """What goes wrong ends in one sentence and an exit code: 2 for a wrong request, 1 for a run that failed."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

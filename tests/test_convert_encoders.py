@@ -1,9 +1,8 @@
-"""Encoders of transformers and sentence-transformers, and DialogueCSE's TensorFlow checkpoint."""
+"""Encoders of transformers and sentence-transformers."""
 
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ from sentence_transformers.models import Dense, Normalize, Pooling, Transformer
 from test_convert_pickles import Calls
 from transformers import AutoConfig, AutoModel, AutoTokenizer, BertForMaskedLM, DistilBertForMaskedLM, T5Config, T5Model
 
-from hf_dialemb.hub.conversion import dialogue_cse
 from hf_dialemb.models import get_method
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.dse import DSEModel
@@ -227,101 +225,3 @@ def test_keys_of_encoders_are_accounted_for(binary, source, tiny_bert, tmp_path)
     rewrite(source, lambda state: {**state, **wrong}, binary)
     message = refusal("transformers", source, tmp_path, partial=True)
     assert re.search(r"got the shape \(32, 16\).*expected \(16, 32\)", message)
-
-
-open_checkpoint = dialogue_cse.open_checkpoint
-
-
-class Checkpoint:
-    """Stands for TensorFlow's reader of a checkpoint."""
-
-    def __init__(self, values: dict[str, np.ndarray]) -> None:
-        self.values, self.asked = values, []
-
-    def get_variable_to_shape_map(self) -> dict[str, list[int]]:
-        return {name: list(value.shape) for name, value in self.values.items()}
-
-    def get_tensor(self, name: str) -> np.ndarray:
-        self.asked.append(name)
-        return self.values[name]
-
-
-def tensorflow_variables(state: dict[str, torch.Tensor]) -> dict[str, np.ndarray]:
-    """BERT under the names of Google's program, with the turn attention and the optimiser's variables."""
-    found = {}
-    for name, value in state.items():
-        array, path = value.numpy(), name.replace("encoder.layer.", "encoder/layer_").replace(".", "/")
-        if "_embeddings/" in path:
-            path = path.removesuffix("/weight")
-        elif "LayerNorm" in path:
-            path = path.replace("/weight", "/gamma").replace("/bias", "/beta")
-        elif path.endswith("/weight"):
-            path, array = path.replace("/weight", "/kernel"), array.T
-        found[f"bert/{path}"] = array
-    generator = np.random.default_rng(7)
-    width = state["pooler.dense.bias"].shape[0]
-    for name, shape in (("w", (width, 256)), ("b", (256,)), ("u", (256,))):
-        found[f"round_attention//{name}"] = generator.standard_normal(shape).astype(np.float32)
-    found["bert/encoder/layer_0/output/dense/kernel/Adam_1"] = np.zeros((2, 2), np.float32)
-    return {**found, **{name: np.float32(0) for name in ("beta1_power", "step", "learning_rate", "beta2_power_1")}}
-
-
-@pytest.fixture
-def cse(tiny_bert, tmp_path, monkeypatch) -> tuple[Checkpoint, Path]:
-    """A checkpoint of DialogueCSE's program, whose BERT computes GELU by tanh, and its folder."""
-    folder = tmp_path / "cse"
-    folder.mkdir()
-    shutil.copy(Path(tiny_bert) / "vocab.txt", folder)
-    (folder / "bert_config.json").write_text('{"num_attention_heads": 2, "hidden_act": "gelu"}')
-    checkpoint = Checkpoint(tensorflow_variables(AutoModel.from_pretrained(tiny_bert).state_dict()))
-    monkeypatch.setattr(dialogue_cse, "open_checkpoint", lambda path: checkpoint)
-    return checkpoint, folder
-
-
-def test_dialogue_cse_is_bert_under_other_names(cse, source, tmp_path):
-    checkpoint, folder = cse
-    converted("dialogue-cse", folder / "model.ckpt-200", tmp_path / "out")
-    model, _ = load(tmp_path / "out")
-    AutoModel.from_pretrained(source, hidden_act="gelu_new").save_pretrained(source)
-    assert far(tmp_path / "out", source, 100) < 1e-5
-    assert (model.config.turn_aggregation, model.config.max_tokens) == ("official", 100)
-    turns = torch.randn(3, 16)
-    w, b, u = (checkpoint.values[f"round_attention//{name}"] for name in "wbu")
-    with torch.inference_mode():
-        ours = model.heads["turns"](turns)[:, 0].numpy()
-    assert np.abs(ours - np.tanh(turns.numpy() @ w + b) @ u).max() < 1e-3
-    report = report_of(tmp_path / "out")
-    assert {"step", "beta2_power_1", "bert/pooler/dense/kernel"} <= set(report["dropped"])
-    assert (report["missing"], report["unexpected"]) == ([], [])
-    assert not {name for name in checkpoint.asked if "Adam" in name}  # what is dropped is never read
-    checkpoint.values = {name: value for name, value in checkpoint.values.items() if "round_attention" not in name}
-    converted("dialogue-cse", folder, tmp_path / "without")
-    assert load(tmp_path / "without")[0].config.turn_aggregation == "mean"
-
-
-def test_dialogue_cse_that_is_not_whole_is_refused_and_the_extra_is_named(cse, tmp_path, monkeypatch):
-    checkpoint, folder = cse
-    checkpoint.values["bert_1/embeddings/word_embeddings"] = np.zeros(2, np.float32)
-    del checkpoint.values["bert/encoder/layer_1/output/LayerNorm/beta"]
-    message = refusal("dialogue-cse", folder, tmp_path)
-    assert "1 missing (encoder.encoder.layer.1.output.LayerNorm.bias)" in message
-    assert "1 unexpected (bert_1/embeddings/word_embeddings)" in message
-    checkpoint.values = {"conv/kernel": np.zeros((2, 2))}
-    assert "expected the key 'bert/embeddings/word_embeddings'" in refusal("dialogue-cse", folder, tmp_path)
-    monkeypatch.setattr(dialogue_cse, "open_checkpoint", open_checkpoint)
-    monkeypatch.setitem(sys.modules, "tensorflow", None)
-    assert 'pip install "hf-dialemb[tensorflow]"' in refusal("dialogue-cse", tmp_path / "model.ckpt", tmp_path)
-
-
-def test_a_tensorflow_checkpoint_is_read_by_tensorflow(cse, tmp_path, monkeypatch):
-    tensorflow = pytest.importorskip("tensorflow")
-    checkpoint, folder = cse
-    monkeypatch.setattr(dialogue_cse, "open_checkpoint", open_checkpoint)
-    names = list(checkpoint.values)
-    prefix = tensorflow.constant(str(folder / "model.ckpt-200"))
-    values = [tensorflow.constant(checkpoint.values[name]) for name in names]
-    tensorflow.raw_ops.SaveV2(prefix=prefix, tensor_names=names, shape_and_slices=[""] * len(names), tensors=values)
-    converted("dialogue-cse", folder / "model.ckpt-200", tmp_path / "out")
-    table = load(tmp_path / "out")[0].encoder.embeddings.word_embeddings.weight.detach().numpy()
-    assert np.array_equal(table, checkpoint.values["bert/embeddings/word_embeddings"])
-    assert "got no TensorFlow checkpoint" in refusal("dialogue-cse", tmp_path / "nothing", tmp_path)

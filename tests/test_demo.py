@@ -1,7 +1,5 @@
 """The demo and its conversations: what the slice of STAR holds, and that every step of the demo leaves its file."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

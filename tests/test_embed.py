@@ -1,7 +1,5 @@
 """Embedding files: the rows, going on after a kill, and what is refused."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Multi-granularity training as stages: what is complete stays, what was killed goes on, all end in one ensemble."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """The runs of an ensemble: side by side as far as asked for, and none at work once the command is over."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """The examples run as they stand."""
 
-from __future__ import annotations
-
 import os
 import re
 import runpy

@@ -1,7 +1,5 @@
 """Vectors for a column of dialogues, a batch at a time."""
 
-from __future__ import annotations
-
 import pickle
 import shutil
 

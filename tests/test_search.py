@@ -1,7 +1,5 @@
 """Search: the nearest dialogues of one."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Embeddings for LangChain and LlamaIndex, and the transcripts in which dialogues pass through their stores."""
 
-from __future__ import annotations
-
 import asyncio
 import pickle
 import sys

@@ -12,7 +12,6 @@ _HELP = """kinds:
   dial2vec               a .best_model.pkl of dial2vec's program, over PLATO
   transformers           folder or Hub id: aws-ai/dse-*, sergioburdisso/dialog2flow-*, TODBERT/*, any encoder
   sentence-transformers  folder or Hub id: a transformer and the mean of its tokens
-  dialogue-cse           a TensorFlow checkpoint of DialogueCSE's program; needs hf-dialemb[tensorflow]
 
 Pickles are read for their tensors alone: nothing that a file asks for is imported or called. What became of every key
 is printed and lies beside the weights, in conversion.json.

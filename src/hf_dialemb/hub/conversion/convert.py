@@ -21,7 +21,6 @@ KINDS: dict[str, tuple[str, str]] = {
     "dial2vec": ("plato", "read_dial2vec"),
     "transformers": ("encoders", "read_transformers"),
     "sentence-transformers": ("encoders", "read_sentence_transformers"),
-    "dialogue-cse": ("dialogue_cse", "read"),
 }
 """Kind of checkpoint to its module here and the function that reads it."""
 
