@@ -6,13 +6,13 @@ import sys
 from dataclasses import replace
 
 import pytest
-from ranker_checkpoints import deep_attention_matching, dual_encoder, save
+from checkpoints import deep_attention_matching, dual_encoder, save
 from safetensors.torch import load_file
 
 from hf_dialemb.apps.ensemble import analyses as ensemble_analyses
 from hf_dialemb.apps.ensemble import training as ensemble
 from hf_dialemb.apps.ensemble.analyses import _training_dialogues
-from hf_dialemb.apps.ensemble.report import _quoted, report_ensemble
+from hf_dialemb.apps.ensemble.report import report_ensemble
 from hf_dialemb.apps.ensemble.runs import Runs
 from hf_dialemb.apps.ensemble.tables import ensemble_tables
 from hf_dialemb.apps.ensemble.training import EnsemblePlan, best_checkpoints
@@ -362,19 +362,3 @@ def test_the_ubuntu_corpus_gives_contexts_with_one_answer_and_its_own_candidates
     assert own["r10@1"] == own["hits1"] <= own["r2@1"]
     single = f"{own['mrr']:.2f} | 76.84 | {own['r10@1']:.2f} | 63.60 | {own['r2@1']:.2f} | 90.90 |"
     assert f"| Dual Encoder | {single}" in text
-
-
-@pytest.mark.parametrize(
-    ("method", "figures"),
-    [
-        ("dual_encoder", {("Dual Encoder", "r10@1"): 63.6, ("Multi-Granularity (5)", "mrr"): 80.1}),
-        ("deep_attention_matching", {("Deep Attention Matching", "r10@1"): 74.54, ("Ensemble (5)", "r2@1"): 93.27}),
-        ("transformer_dual_encoder", {}),
-    ],
-)
-def test_figures_stand_beside_those_that_the_paper_prints_of_the_same_base(tmp_path, method, figures):
-    start = "backbone: tiny\n" if method == "transformer_dual_encoder" else ""
-    known = _quoted(plan_in(tmp_path, "ubuntu", f"method: {method}\n{start}corpus: [ubuntu/train]\n"))
-    found = {(row.model, row.metric): row.mean for row in known}
-    assert figures.items() <= found.items()
-    assert (("Multi-Granularity (5)", "mrr") in found) == bool(figures)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from checkpoints import save_dse
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, StaticEmbedding, Transformer
 from talks import DIALOGUES, dialogue
 from tokenizers import Tokenizer, models, pre_tokenizers
-from utterance_checkpoints import save_dse
 
 from hf_dialemb.encoders.specs import find_encoder, fingerprint, has_weights, load_encoder
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint

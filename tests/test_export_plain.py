@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from checkpoints import save_dse
 from exports import close, stock
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, Transformer
 from tokenizers import Tokenizer
 from transformers import AutoModel, AutoTokenizer
-from utterance_checkpoints import save_dse
 
 from hf_dialemb.hub.export import load_checkpoint, verify, write_checkpoint
 from hf_dialemb.hub.forms import plain_encoder

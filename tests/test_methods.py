@@ -1,13 +1,17 @@
-"""What all methods share: their settings, examples and gradients, and backbones of any family."""
+"""What methods share; and one outside the package, which trains, evaluates, exports and gets its card."""
 
+import json
 import math
 
 import pytest
 import torch
+from simcse import METHOD
 from talks import dialogue
 from transformers import AutoConfig, AutoModel
 
-from hf_dialemb.models import backbones, get_method
+import hf_dialemb
+from hf_dialemb.cli import main
+from hf_dialemb.models import METHODS, backbones, get_method
 from hf_dialemb.models.backbone_model import _position_limit
 from hf_dialemb.models.deep_attention_matching import DeepAttentionMatchingConfig
 from hf_dialemb.models.dial2vec import Dial2VecConfig, Dial2VecModel
@@ -16,6 +20,7 @@ from hf_dialemb.models.dse import DSEConfig, DSEModel
 from hf_dialemb.models.dual_encoder import DualEncoderConfig
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation, tokenize
+from hf_dialemb.models.method import Method
 
 SMALL = {"embedding_size": 8, "num_blocks": 1, "max_turns": 3, "max_turn_tokens": 6, "max_response_tokens": 8}
 
@@ -161,3 +166,64 @@ def test_weights_under_the_name_of_others_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(backbones, "_why_unreachable", lambda name: "OfflineModeIsEnabled")
     with pytest.raises(InputError, match="are not the Hub's; reinstall that package"):
         backbones.resolve_backbone("all-MiniLM-L6-v2")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def known():
+    hf_dialemb.register(METHOD)
+    yield
+    del METHODS["simcse"]
+
+
+@pytest.fixture
+def learner():
+    return "simcse"
+
+
+@pytest.fixture
+def saved(all_saved, learner):
+    return all_saved[learner]
+
+
+@pytest.fixture(scope="module")
+def run(tiny_bert, sample_dialogues, tmp_path_factory):
+    """A training that nobody disturbed."""
+    folder = tmp_path_factory.mktemp("simcse") / "run"
+    settings = {"backbone": tiny_bert, "output_dir": folder, "save_steps": 2, "per_device_train_batch_size": 8}
+    hf_dialemb.train("simcse", sample_dialogues[:20], max_steps=4, **settings)
+    return folder, settings
+
+
+def test_it_trains_and_a_resumed_run_ends_in_the_same_weights(run, sample_dialogues, tmp_path):
+    (folder, settings), again = run, tmp_path / "again"
+    other = {**settings, "output_dir": again}
+    hf_dialemb.train("simcse", sample_dialogues[:20], max_steps=4, **other)
+    expected = (folder / "model.safetensors").read_bytes()
+    assert (again / "model.safetensors").read_bytes() == expected
+    (again / "training_report.json").unlink()
+    (again / "model.safetensors").unlink()
+    (again / "checkpoint-4" / "complete").unlink()
+    hf_dialemb.train("simcse", sample_dialogues[:20], max_steps=4, **other)
+    assert (again / "model.safetensors").read_bytes() == expected
+
+
+def test_it_is_evaluated_exported_verified_four_ways_and_gets_card_and_graph(run, tiny_bert, tmp_path, capsys):
+    folder, exported = run[0], tmp_path / "simcse"
+    results = tmp_path / "results.json"
+    words = ["--corpus", "sample", "--split", "dev", "--seeds", "2", "--output", str(results)]
+    assert main(["evaluate", "--model", str(folder), tiny_bert, *words]) == 0
+    assert main(["export", "--model", str(folder), "--output", str(exported), "--onnx"]) == 0
+    told = capsys.readouterr().out
+    assert sum("package absent" in line for line in told.splitlines()) >= 4
+    assert (exported / "onnx" / "model.onnx").is_file()
+    assert json.loads((exported / "1_Pooling" / "config.json").read_text())["pooling_mode_cls_token"] is True
+    assert main(["card", "--model", str(exported), "--run", str(folder), "--results", str(results)]) == 0
+    card = (exported / "README.md").read_text()
+    assert "SimCSE" in card
+    assert METHOD.what in " ".join(card.split())
+
+
+def test_another_method_of_its_name_is_refused():
+    other = Method("simcse", METHOD.config_class, METHOD.model_class, METHOD.examples, METHOD.collate)
+    with pytest.raises(InputError, match="another method has this name"):
+        hf_dialemb.register(other)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from ranker_checkpoints import assembled, deep_attention_matching, dual_encoder, save
+from checkpoints import assembled, deep_attention_matching, dual_encoder, save
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer, BertConfig
 

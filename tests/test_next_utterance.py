@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from checkpoints import assembled, deep_attention_matching, dual_encoder, save
 from given_vectors import Given, figures
-from ranker_checkpoints import assembled, deep_attention_matching, dual_encoder, save
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
 from hf_dialemb.corpora import load_dialogues, write_jsonl

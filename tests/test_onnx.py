@@ -6,10 +6,10 @@ import logging
 import numpy as np
 import pytest
 import torch
+from checkpoints import save_dse
 from exports import close, stock
 from safetensors.torch import load_file
 from test_model_common import MARKS, WORDS, build
-from utterance_checkpoints import save_dse
 
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.forms import onnx_form, quantisation

@@ -7,8 +7,8 @@ from itertools import cycle, product
 import numpy as np
 import pytest
 import torch
+from checkpoints import deep_attention_matching, dual_encoder
 from given_vectors import Given
-from ranker_checkpoints import deep_attention_matching, dual_encoder
 from scipy.sparse import csr_array
 from sklearn.metrics import f1_score
 

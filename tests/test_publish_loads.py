@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from checkpoints import assembled, dual_encoder, save_dse
+from checkpoints import save as save_ranker
 from exports import save
 from hub_server import TOKEN
 from publish_folders import CARD, hub_of_this_process, metric_folder
-from ranker_checkpoints import assembled, dual_encoder
-from ranker_checkpoints import save as save_ranker
 from test_unify import FIRST, HELD_OUT, SECOND, register
-from utterance_checkpoints import save_dse
 
 from hf_dialemb.corpora.audit.unify import unify
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from ranker_checkpoints import assembled, deep_attention_matching, dual_encoder, save
+from checkpoints import assembled, deep_attention_matching, dual_encoder, save
 from sklearn.metrics.pairwise import cosine_similarity
 
 from hf_dialemb.apps import rank, vector_index

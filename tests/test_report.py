@@ -1,14 +1,22 @@
-"""The report of a benchmark: one HTML file, read as a browser reads it."""
+"""The report of a benchmark, and its pictures."""
 
 import base64
 import re
+from functools import partial
 from html.parser import HTMLParser
+from importlib.util import find_spec
 
+import numpy as np
 import pytest
 from browser import BROWSER, Browser
 from made_up_results import RUN, row
 
 from hf_dialemb.evaluation.report.page import TITLE, Picture, write_report
+from hf_dialemb.evaluation.report.pictures import bar_charts, drawing, voronoi
+from hf_dialemb.evaluation.report.pictures.maps import PathPoint, alignment_uniformity_path, measured_point, scatter
+from hf_dialemb.evaluation.report.pictures.projections import project, project_to_sphere, umap_or_pca
+from hf_dialemb.evaluation.report.pictures.trees import dendrogram
+from hf_dialemb.evaluation.report.pictures.voronoi import spherical_voronoi
 from hf_dialemb.evaluation.results.rows import Results
 from hf_dialemb.models.errors import InputError
 
@@ -151,3 +159,152 @@ def test_a_browser_sorts_and_filters_as_the_address_and_the_heads_say(tmp_path):
         assert shown("sort=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&corpus=no") == ([], {})
         assert "onerror" not in page.run("document.documentElement.outerHTML")
         assert page.problems == []
+
+
+imread = pytest.importorskip("matplotlib.image").imread
+
+with_umap = (pytest.mark.slow, pytest.mark.skipif(find_spec("umap") is None, reason="umap-learn is not installed"))
+
+
+@pytest.fixture(autouse=True)
+def small_pictures(monkeypatch):
+    """Fewer pixels, which take less time and show the same."""
+    monkeypatch.setattr(drawing, "DPI", 50)
+    monkeypatch.setattr(voronoi, "_PIXELS", 200)
+
+
+def pixels(path):
+    assert path.read_bytes().startswith(b"\x89PNG")
+    return imread(path)[..., :3]
+
+
+def colours(path):
+    """Counts the colours of a picture, near ones as one."""
+    return len(np.unique(np.round(pixels(path).reshape(-1, 3), 1), axis=0))
+
+
+def groups(count, size=8, width=6):
+    random = np.random.default_rng(0)
+    labels = [f"label {row % count} $x_1$" for row in range(count * size)]
+    return np.tile(random.normal(size=(count, width)), (size, 1)) + random.normal(0, 0.2, (count * size, width)), labels
+
+
+def same_again(draw, folder):
+    """Draws twice what shows several colours."""
+    draw(folder / "one.png", 1)
+    draw(folder / "two.png", -1)
+    assert (folder / "one.png").read_bytes() == (folder / "two.png").read_bytes()
+    return colours(folder / "one.png")
+
+
+def test_projection_is_finite_whatever_the_length_and_a_missing_package_is_told(monkeypatch):
+    assert project(np.eye(4)).shape == (4, 2)
+    assert not project(np.ones((30, 3))).any()
+    line = np.random.default_rng(0).normal(size=(12, 1))
+    assert np.isfinite([project(line), project(line, "pca")]).all()
+    vectors, _ = groups(3)
+    np.testing.assert_allclose(project(vectors, "pca"), project(vectors * 7, "pca"), atol=1e-9)
+    monkeypatch.setattr("hf_dialemb.evaluation.report.pictures.projections.find_spec", lambda name: None)
+    assert umap_or_pca() == "pca"
+    with pytest.raises(InputError, match=r'pip install "hf-dialemb\[umap\]"'):
+        project(np.eye(12), "umap")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["tsne", "pca", pytest.param("umap", marks=with_umap)])
+def test_projection_is_repeatable_and_keeps_groups_together(method):
+    vectors, labels = groups(3, 14)
+    points = project(vectors, method)
+    np.testing.assert_array_equal(points, project(vectors, method))
+    distances = np.linalg.norm(points[:, None] - points, axis=-1) + np.diag(np.full(len(points), np.inf))
+    assert [labels[row] for row in distances.argmin(axis=1)] == labels
+    if method == "tsne":  # which there is of the plane alone
+        return
+    vectors, _ = groups(4)
+    points = project_to_sphere(vectors, method)
+    np.testing.assert_array_equal(points, project_to_sphere(vectors, method))
+    for found in (points, project_to_sphere(np.ones((20, 3)), method)):
+        np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1)
+
+
+@pytest.mark.slow
+def test_maps_and_spheres_are_drawn_in_several_colours_and_the_same_again(tmp_path):
+    random = np.random.default_rng(0)
+    flat = {"one": random.normal(size=(75, 4)), "two": random.normal(size=(75, 1))}
+    scatter(flat, [f"label {row % 25}" for row in range(75)], tmp_path / "map.png", {"one": "MAP 1.0"}, "pca")
+    assert colours(tmp_path / "map.png") > 20
+    assert same_again(lambda path, _: spherical_voronoi(*groups(14), path, "a model", "pca"), tmp_path) > 20
+
+
+FLAT = np.array([[1.0, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0]] * 4)  # PCA finds but two directions
+POINT = PathPoint(0, 0.0, 0.0)
+SECONDS = row("one", 1.0, metric="seconds")
+sphere = partial(spherical_voronoi, method="pca")
+
+
+@pytest.mark.parametrize(
+    ("draw", "given", "message"),
+    [
+        (scatter, ({}, ["a", "b"]), "got no model"),
+        (sphere, groups(3), "got 3 distinct, expected at least 4"),
+        (sphere, (FLAT, list("abcd") * 4), "equal or all lie in one plane"),
+        (sphere, (np.ones((16, 3)), list("abcd") * 4), "equal or all lie in one plane"),
+        (sphere, (np.concatenate([FLAT, -FLAT]), list("abcd") * 8), "vectors that cancel out"),
+        (dendrogram, (np.eye(3), ["a"] * 3), "got 1 distinct, expected at least 2"),
+        (dendrogram, (np.array([[1.0, 0], [0, 1], [0, -1]]), list("abb")), "label 'b': got vectors that cancel out"),
+        (alignment_uniformity_path, ({},), "no model"),
+        (alignment_uniformity_path, ({number: [POINT] for number in range(17)},), "got 17 models, expected at most 16"),
+        (bar_charts.bars, ([SECONDS],), "got no figure"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(draw, given, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        draw(*given, tmp_path / "picture.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_borders_of_cells_are_as_far_from_two_centroids_and_nearer_to_no_other():
+    centroids = np.random.default_rng(0).normal(size=(9, 3))
+    centroids /= np.linalg.norm(centroids, axis=1, keepdims=True)
+    edges = voronoi._edges(centroids)
+    nearest = np.sort(np.concatenate(edges) @ centroids.T, axis=1)
+    np.testing.assert_allclose(nearest[:, -1], nearest[:, -2], atol=1e-9)
+    assert len(edges) == 3 * 9 - 6  # Euler's formula
+
+
+@pytest.mark.slow
+def test_a_tree_of_labels_grows_with_them_and_is_capped(tmp_path, monkeypatch):
+    monkeypatch.setattr("hf_dialemb.evaluation.report.pictures.trees.MAX_LEAVES", 20)
+    heights = []
+    for count in (2, 20, 25):
+        dendrogram(*groups(count, 2), tmp_path / "tree.png", "a model")
+        heights.append(pixels(tmp_path / "tree.png").shape[0])
+    assert heights[0] < heights[1] == heights[2]
+    assert colours(tmp_path / "tree.png") > 3
+
+
+@pytest.mark.slow
+def test_a_path_of_training_is_drawn_whatever_the_order_of_its_points(tmp_path):
+    points = [PathPoint(0, -0.1, -1.0), PathPoint(10, -0.4, -2.0), PathPoint(20, -0.5, -1.8)]
+
+    def draw(path, order):
+        alignment_uniformity_path({"model": points[::order], "tfidf": points[:1]}, path)
+
+    assert same_again(draw, tmp_path) > 10
+
+
+def test_a_point_of_the_path_is_what_the_benchmark_measures():
+    point = measured_point(5, np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]]), ["a", "a", "b", "b"])
+    assert point == (5, pytest.approx(-2), pytest.approx(np.log((2 * 1 + 4 * np.exp(-4)) / 6)))
+
+
+def test_bars_of_measured_and_quoted_figures_are_drawn_of_each_corpus(tmp_path):
+    measured = [row("one $x$", 50.0, std=2.0, n=3), row("two", 60.0, interval=(58.0, 63.0))]
+    quoted = row("three", 80.0, quoted_from="paper, Table 1, row three")
+    bar_charts.bars([*measured, SECONDS], tmp_path / "measured.png")
+    bar_charts.bars([*measured, quoted], tmp_path / "quoted.png", "A heading")
+    assert colours(tmp_path / "measured.png") > 5
+    assert pixels(tmp_path / "quoted.png").shape[0] > pixels(tmp_path / "measured.png").shape[0]
+    bar_charts.bars([row("one", -1.0, metric="uniformity"), row("one", 0.0)], tmp_path / "others.png")
+    places = [(corpus, "test", "a-task", f"metric{index}", "") for corpus in "abc" for index in range(30)]
+    assert "".join(place[0] for place in bar_charts._chosen(places)) == "a" * 8 + "b" * 8 + "c" * 8

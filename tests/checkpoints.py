@@ -1,8 +1,11 @@
-"""Tiny untrained rankers of responses, in memory or as training writes them."""
+"""Tiny untrained rankers and utterance encoders, in memory or as training writes them."""
+
+from pathlib import Path
 
 import torch
 
 from hf_dialemb.models.deep_attention_matching import METHOD as DEEP
+from hf_dialemb.models.dse import DSEModel
 from hf_dialemb.models.dual_encoder import METHOD as DUAL
 from hf_dialemb.models.multi_granularity import METHOD as ENSEMBLE
 from hf_dialemb.models.multi_granularity import MultiGranularityModel
@@ -34,3 +37,13 @@ def save(ranker, folder):
     ranker.model.save_pretrained(folder)
     ranker.tokenizer.save_pretrained(folder)
     return str(folder)
+
+
+def save_dse(backbone: str, folder: Path, dtype: torch.dtype = torch.float32, **settings: object) -> Path:
+    """Writes DSE around a backbone, as training does, and returns the folder."""
+    torch.manual_seed(3)
+    settings = {"encoding_tokens": settings.get("max_tokens", 32), **settings}
+    model, tokenizer = DSEModel.from_backbone(backbone, **settings)
+    model.to(dtype).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
