@@ -9,9 +9,9 @@ import urllib.request
 from importlib.util import find_spec
 from pathlib import Path
 
+import checkpoints
 import numpy as np
 import pytest
-import ranker_checkpoints
 import yaml
 from browser import BROWSER, Browser
 
@@ -132,7 +132,7 @@ def test_neighbours_are_ranked_among_the_examples(tiny_checkpoint, monkeypatch):
 def test_a_ranker_ranks_replies(sample_dialogues, tmp_path):
     from comparing import Comparer
 
-    comparer = Comparer(ranker_checkpoints.save(ranker_checkpoints.dual_encoder(sample_dialogues), tmp_path / "ranker"))
+    comparer = Comparer(checkpoints.save(checkpoints.dual_encoder(sample_dialogues), tmp_path / "ranker"))
     comparison = comparer.compare(sample_dialogues[:2], with_examples=False)
     ranked = comparer.replies(comparison, 0, "yes\n\n no \nyes\n")
     assert sorted(text for text, _ in ranked) == ["no", "yes"]
@@ -149,8 +149,8 @@ def test_a_ranker_ranks_replies(sample_dialogues, tmp_path):
 def test_a_ranker_without_vectors_ranks_all_the_same(sample_dialogues, tmp_path):
     from comparing import Comparer
 
-    ranker = ranker_checkpoints.deep_attention_matching(sample_dialogues)
-    comparer = Comparer(ranker_checkpoints.save(ranker, tmp_path / "deep"))
+    ranker = checkpoints.deep_attention_matching(sample_dialogues)
+    comparer = Comparer(checkpoints.save(ranker, tmp_path / "deep"))
     comparison = comparer.compare(sample_dialogues[:2], with_examples=True)
     assert not comparer.embeds
     assert comparison.neighbours(0) == []
@@ -163,7 +163,7 @@ def address(sample_dialogues, tmp_path_factory):
     if not (find_spec("gradio") and find_spec("plotly") and BROWSER):
         pytest.skip("gradio, plotly or a browser is not installed")
     folder = tmp_path_factory.mktemp("space")
-    model = ranker_checkpoints.save(ranker_checkpoints.dual_encoder(sample_dialogues), folder / "ranker")
+    model = checkpoints.save(checkpoints.dual_encoder(sample_dialogues), folder / "ranker")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
