@@ -1,18 +1,29 @@
 """Tiny untrained models of every method that is published: training folders, published folders, results files."""
 
 import json
+import os
+import re
+import subprocess
+import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
 from hf_dialemb.apps.ensemble.training import assemble
+from hf_dialemb.cli import main
 from hf_dialemb.evaluation.results.rows import Results, describe_run, rows_of, write_results
 from hf_dialemb.evaluation.tasks.task import Measurement
+from hf_dialemb.hub.card.card import render_record
+from hf_dialemb.hub.card.record import make_record
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
+from hf_dialemb.hub.forms.verification import WITHOUT_PACKAGE
 from hf_dialemb.models import get_method
 from hf_dialemb.training.arguments import parse
 
+REPO = "org/some-model"
+SETTINGS_FILE, REPORT_FILE = "training_settings.json", "training_report.json"
 SETTINGS = {
     "dial2vec": ["--average_with_backbone", "0.5"],
     "dse": ["--max_tokens", "32", "--encoding_tokens", "32"],
@@ -81,3 +92,66 @@ def measure(path: Path, model: Path | str, reference: Path | str | None) -> Path
     described = describe_run(command, {"models": [str(model)]}, [0, 1, 2], time.perf_counter())
     write_results(Results(described, tuple(rows)), path)
     return path
+
+
+class Made(NamedTuple):
+    folder: Path
+    run: Path
+    results: Path
+    reference: Path | None
+
+    def card(self, *results: Path, licences=()) -> str:
+        return render_record(make_record(self.folder, self.run, licences), list(results) or [self.results], REPO)
+
+    def evaluation(self, *results: Path, licences=()) -> str:
+        return section(self.card(*results, licences=licences), "Evaluation")
+
+    def command(self, *words: object) -> int:
+        return main([str(word) for word in ("card", "--model", self.folder, "--run", self.run, *words)])
+
+    def learnt_from(self, corpus, **settings) -> None:
+        change(self.run / SETTINGS_FILE, lambda record: record.update(corpus=corpus, **settings))
+
+    def measured(self, **config) -> None:
+        change(self.results, lambda record: record["run"]["config"].update(config))
+
+    def rename(self, field: str, names: dict[str, str]) -> None:
+        change(self.results, lambda record: [each.update({field: names.get(each[field], each[field])})
+                                             for each in record["results"]])  # fmt: skip
+
+
+def change(path: Path, change) -> None:
+    record = json.loads(path.read_text())
+    change(record)
+    path.write_text(json.dumps(record))
+
+
+def make(method: str, backbone: str, dialogues, root: Path) -> Made:
+    if method == ENSEMBLE:
+        run = train_ensemble(dialogues, root / "runs")
+        reference: Path | None = root / "runs" / "baseline"
+    else:
+        run = train(method, backbone, dialogues, root / "runs" / method)
+        reference = None if method == "dual_encoder" else Path(backbone)
+    folder = publish(run, root / "published" / method.replace("_", "-"))
+    return Made(folder, run, measure(root / "results.json", run, reference), reference)
+
+
+def section(card: str, title: str) -> str:
+    return re.split(r"^## ", card.split(f"\n## {title}\n")[1], flags=re.MULTILINE)[0]
+
+
+def output_without_package(program: str, folder: Path, *words: object) -> str:
+    environment = {**os.environ, "HF_MODULES_CACHE": str(folder), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", WITHOUT_PACKAGE + program, *words]
+    run = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr[-2000:]
+    return run.stdout
+
+
+def blocks(card: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", card, re.MULTILINE | re.DOTALL)
+
+
+def table_of(evaluation: str, corpus: str = "sgd") -> list[str]:
+    return [line for line in evaluation.splitlines() if line.startswith(f"| {corpus}")]

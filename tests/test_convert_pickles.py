@@ -12,8 +12,8 @@ import types
 from pathlib import Path
 
 import numpy as np
-import plato_reference as plain
 import pytest
+import reference_models as plain
 import torch
 from torch import nn
 

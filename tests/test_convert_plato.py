@@ -8,8 +8,8 @@ import tarfile
 from pathlib import Path
 
 import numpy as np
-import plato_reference as plain
 import pytest
+import reference_models as plain
 import torch
 import yaml
 from conversions import converted, load, refusal, report_of

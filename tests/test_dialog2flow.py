@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-import contrastive_reference as reference
 import numpy as np
 import pytest
+import reference_models as reference
 import torch
 
 from hf_dialemb.models.dialog2flow import Dialog2FlowConfig, Dialog2FlowExamples, Dialog2FlowModel, _Side, collate

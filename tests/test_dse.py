@@ -4,11 +4,11 @@ import math
 import subprocess
 import sys
 
-import contrastive_reference as reference
 import numpy as np
 import pytest
+import reference_models as reference
 import torch
-from contrastive_reference import unit
+from reference_models import unit
 from talks import dialogue
 
 from hf_dialemb.corpora import load_dialogues

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from metric_vectors import clouds
+from given_vectors import clouds
 
 from hf_dialemb.hub.publish.publishing import publish
 from hf_dialemb.metrics.space import FOLDER, write_space

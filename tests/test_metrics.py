@@ -1,19 +1,15 @@
-"""Every metric: closed forms, agreement with scipy and scikit-learn, invariances, all pairs in blocks."""
+"""Metrics against scikit-learn, SciPy, brute force and closed forms; what is odd, and what is refused."""
 
 import tracemalloc
 
 import numpy as np
 import pytest
-from metric_vectors import clouds, copies, corners
+from given_vectors import clouds, copies, corners
 from scipy.stats import spearmanr
 from sklearn import metrics as sklearn_metrics
-from sklearn.metrics import average_precision_score
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.preprocessing import normalize
 
-from hf_dialemb.encoders.specs import load_encoder
-from hf_dialemb.evaluation.tasks.domains import evaluate_embeddings, load_domains, pair_scores
-from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.metrics.alignment_uniformity.functional import alignment, alignment_uniformity, uniformity
 from hf_dialemb.metrics.anisotropy.functional import anisotropy, mean_cosine
 from hf_dialemb.metrics.dialogue_retrieval.functional import retrieval_scores
@@ -26,7 +22,6 @@ from hf_dialemb.metrics.purity import functional as clusters
 from hf_dialemb.metrics.ranking.functional import mean_ranking_scores, ranking_scores
 from hf_dialemb.metrics.response_selection.functional import KS, selection_scores
 from hf_dialemb.metrics.semantic_relatedness import functional as relatedness
-from hf_dialemb.metrics.semantic_relatedness.functional import query_relatedness
 from hf_dialemb.metrics.specification import FOLDER
 
 
@@ -375,44 +370,3 @@ def test_documented_values_of_odd_vectors():
         )
         assert (scores["accuracy"], scores["in_accuracy"], scores["oos_recall"]) == (0.5, 0, 1)
     assert selection_scores(EYE, -EYE, DIAGONAL) == {"top1": 0, "top3": 1, "top10": 1, "mrr": 0.5}  # fewer than ranks
-
-
-@pytest.mark.parametrize("make", [clouds, corners])
-@pytest.mark.parametrize("block_size", [1, 7, 256])
-def test_the_figures_are_those_of_the_metrics_to_the_bit(make, block_size):
-    vectors, labels = make(np.random.default_rng(0))
-    labels[0] = 99  # nobody else's
-    found = pair_scores(vectors, labels, block_size)
-    retrieval, relatedness = retrieval_scores(vectors, labels), query_relatedness(vectors, labels)
-    assert found.average_precision.mean() == pytest.approx(retrieval["map"], abs=1e-15)
-    assert found.reciprocal_rank.mean() == pytest.approx(retrieval["mrr"], abs=1e-15)
-    assert found.spearman.mean() == pytest.approx(relatedness["spearman"], abs=1e-15)
-    assert (found.skipped, found.undefined) == (1, relatedness["undefined"])
-    assert len(found.spearman) == retrieval["queries"] == len(labels) - 1
-
-
-def test_undefined_correlations_count_as_zero():
-    found = pair_scores(np.ones((5, 2)), ["a", "a", "b", "b", "c"])
-    assert (found.undefined, found.skipped, found.spearman.tolist()) == (4, 1, [0.0] * 4)
-
-
-@pytest.mark.slow
-def test_the_protocol_on_real_dialogues_agrees_with_a_plain_script(data_dir):
-    problem = load_domains(CorpusPart("sgd", data_dir, "test", 400))
-    vectors = load_encoder("tfidf").encode(problem.dialogues).astype(np.float64)
-    labels = np.array(problem.labels)
-    figures = {row[:3]: row.mean for row in evaluate_embeddings(vectors, problem.labels, seeds=[0])}
-
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    cosines, same = unit @ unit.T, labels[:, None] == labels
-    rows = []
-    for row in range(len(labels)):
-        others = np.arange(len(labels)) != row
-        scores, relevant = cosines[row, others], same[row, others]
-        if relevant.any():
-            reciprocal = 1 / (1 + (scores > scores[relevant].max()).sum())
-            precision = average_precision_score(relevant, scores)
-            rows.append((precision, reciprocal, spearmanr(scores, relevant).statistic))
-    names = [("dialogue-retrieval", "map", ""), ("dialogue-retrieval", "mrr", "")]
-    names.append(("semantic-relatedness", "spearman", "per-query"))
-    assert [figures[name] for name in names] == pytest.approx(100 * np.mean(rows, axis=0), abs=1e-6)

@@ -1,21 +1,18 @@
 """Model cards: every code block runs, the Hub reads the front matter, every figure has a source, nothing is made up."""
 
 import json
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
+import published_models
 import pytest
 import yaml
 from huggingface_hub import ModelCard
 from huggingface_hub.repocard_data import model_index_to_eval_results
-from published_models import ENSEMBLE, SETTINGS, measure, publish, train, train_ensemble
+from published_models import ENSEMBLE, REPO, SETTINGS, Made, blocks, change, make, section, table_of
 from safetensors.torch import load_file, save_file
 
 from hf_dialemb.cli import main
@@ -29,58 +26,12 @@ from hf_dialemb.hub.card.record import make_record
 from hf_dialemb.hub.export import load_checkpoint
 from hf_dialemb.hub.forms.onnx_form import write_onnx
 from hf_dialemb.hub.forms.quantisation import write_int8
-from hf_dialemb.hub.forms.verification import WITHOUT_PACKAGE
 from hf_dialemb.hub.publish.checks import check
 from hf_dialemb.models import METHODS, get_method
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.training.arguments import parse
 
-REPO = "org/some-model"
 ROOT = Path(__file__).parents[1]
-SETTINGS_FILE, REPORT_FILE = "training_settings.json", "training_report.json"
-
-
-class Made(NamedTuple):
-    folder: Path
-    run: Path
-    results: Path
-    reference: Path | None
-
-    def card(self, *results: Path, licences=()) -> str:
-        return render_record(make_record(self.folder, self.run, licences), list(results) or [self.results], REPO)
-
-    def evaluation(self, *results: Path, licences=()) -> str:
-        return section(self.card(*results, licences=licences), "Evaluation")
-
-    def command(self, *words: object) -> int:
-        return main([str(word) for word in ("card", "--model", self.folder, "--run", self.run, *words)])
-
-    def learnt_from(self, corpus, **settings) -> None:
-        change(self.run / SETTINGS_FILE, lambda record: record.update(corpus=corpus, **settings))
-
-    def measured(self, **config) -> None:
-        change(self.results, lambda record: record["run"]["config"].update(config))
-
-    def rename(self, field: str, names: dict[str, str]) -> None:
-        change(self.results, lambda record: [each.update({field: names.get(each[field], each[field])})
-                                             for each in record["results"]])  # fmt: skip
-
-
-def change(path: Path, change) -> None:
-    record = json.loads(path.read_text())
-    change(record)
-    path.write_text(json.dumps(record))
-
-
-def make(method: str, backbone: str, dialogues, root: Path) -> Made:
-    if method == ENSEMBLE:
-        run = train_ensemble(dialogues, root / "runs")
-        reference: Path | None = root / "runs" / "baseline"
-    else:
-        run = train(method, backbone, dialogues, root / "runs" / method)
-        reference = None if method == "dual_encoder" else Path(backbone)
-    folder = publish(run, root / "published" / method.replace("_", "-"))
-    return Made(folder, run, measure(root / "results.json", run, reference), reference)
 
 
 @pytest.fixture(scope="module", params=[*SETTINGS, ENSEMBLE])
@@ -97,28 +48,8 @@ def dse(tiny_bert, sample_dialogues, tmp_path_factory) -> Made:
 def copied(dse, tmp_path) -> Made:
     """One whose files a test may spoil."""
     root = shutil.copytree(dse.results.parent, tmp_path / "copied")
-    results = measure(root / "results.json", "runs/dse", dse.reference)
+    results = published_models.measure(root / "results.json", "runs/dse", dse.reference)
     return Made(root / "published/dse", root / "runs/dse", results, dse.reference)
-
-
-def blocks(card: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", card, re.MULTILINE | re.DOTALL)
-
-
-def section(card: str, title: str) -> str:
-    return re.split(r"^## ", card.split(f"\n## {title}\n")[1], flags=re.MULTILINE)[0]
-
-
-def table_of(evaluation: str, corpus: str = "sgd") -> list[str]:
-    return [line for line in evaluation.splitlines() if line.startswith(f"| {corpus}")]
-
-
-def output_without_package(program: str, folder: Path, *words: object) -> str:
-    environment = {**os.environ, "HF_MODULES_CACHE": str(folder), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", WITHOUT_PACKAGE + program, *words]
-    run = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr[-2000:]
-    return run.stdout
 
 
 # Those that do without the package come first, in the same process, where it cannot be imported yet.
@@ -144,7 +75,7 @@ def test_every_python_block_runs(made, tmp_path):
     assert (len(packaged), len(trusting), len(without) >= 2) == ((0, 0, True) if plain else (2, 2, True))
     assert all(3 <= block.count("\n") <= 14 for block in found)
     (tmp_path / "blocks.json").write_text(json.dumps({"without": without, "with": packaged}))
-    printed = output_without_package(PROGRAM, tmp_path, tmp_path / "blocks.json")
+    printed = published_models.output_without_package(PROGRAM, tmp_path, tmp_path / "blocks.json")
     for shape in re.findall(r"print\(.*\.shape.*# \((.+?),?\)", made.card()):
         assert re.search(rf"[(\[]{shape},?[)\]]", printed), shape
 
@@ -167,7 +98,7 @@ def test_the_block_for_onnx_runs_and_eight_bits_are_told(tiny_bert, sample_dialo
     ):  # fmt: skip
         assert text in card
     (block,) = [block for block in blocks(card, "python") if "onnxruntime" in block]
-    assert output_without_package(block.replace(REPO, str(made.folder)), tmp_path).strip() in block
+    assert published_models.output_without_package(block.replace(REPO, str(made.folder)), tmp_path).strip() in block
     change(costs, lambda record: record["cosine"].pop("mean"))
     with pytest.raises(InputError, match=r"quantisation.json: cosine: field mean: .* dialemb export --int8"):
         made.card()
@@ -260,7 +191,10 @@ def test_time_hardware_and_energy_are_told(copied):
     for fact in ("Time (s) | 4,568 |", "Hardware | 2 x Quick GPU |", "Examples | 98,765 |", "Energy was not measured."):
         assert fact in copied.card()
     energy = {"kwh": 0.123456, "co2eq_kg": 0.0456, "country": "Germany", "tool": "codecarbon 3"}
-    change(copied.run / REPORT_FILE, lambda report: report.update(energy=energy, resumed_from="checkpoint-9"))
+    change(
+        copied.run / published_models.REPORT_FILE,
+        lambda report: report.update(energy=energy, resumed_from="checkpoint-9"),
+    )
     card = " ".join(copied.card().split())
     assert "Energy of dse: 0.123 kWh, 0.0456 kg CO2eq with the electricity of Germany, estimated by code" in card
     assert "dse was resumed from checkpoint-9" in card
@@ -311,11 +245,11 @@ def other_tensors(made: Made) -> None:
 
 
 MISSING = [
-    (lambda made: change(made.run / REPORT_FILE, lambda record: record.pop("steps")),
+    (lambda made: change(made.run / published_models.REPORT_FILE, lambda record: record.pop("steps")),
      r"training_report.json: field steps: .*dialemb train"),
-    (lambda made: change(made.run / SETTINGS_FILE, lambda record: record.pop("checkpoint_selection")),
+    (lambda made: change(made.run / published_models.SETTINGS_FILE, lambda record: record.pop("checkpoint_selection")),
      r"settings.json: field checkpoint_selection: .*dialemb train"),
-    (lambda made: (made.run / REPORT_FILE).unlink(), r"training_report.json: .*dialemb train"),
+    (lambda made: (made.run / published_models.REPORT_FILE).unlink(), r"training_report.json: .*dialemb train"),
     (figures_without("dse"), r"results.json: results: got no figures of dse, .*dialemb benchmark"),
     (figures_without("tiny_bert0"), r"results.json: results: got no figures of tiny_bert0, .*benchmark"),
     (lambda made: change(made.results, lambda record: record["run"].update(seeds=[])),
@@ -419,9 +353,9 @@ def test_figures_of_one_name_are_both_published_and_none_is_replaced(copied, cap
 
 
 def test_the_folder_of_all_runs_is_no_ensemble(sample_dialogues, tmp_path):
-    run = train_ensemble(sample_dialogues, tmp_path / "runs")
+    run = published_models.train_ensemble(sample_dialogues, tmp_path / "runs")
     with pytest.raises(InputError, match=r"runs: got the folder of all runs.*; give .*runs/multi-granularity$"):
-        make_record(publish(run, tmp_path / "published"), run.parent)
+        make_record(published_models.publish(run, tmp_path / "published"), run.parent)
 
 
 def test_every_method_that_is_published_has_its_words_and_the_software_is_cited_as_it_asks_for(dse):
