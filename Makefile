@@ -41,8 +41,11 @@ check: setup
 unit: setup
 	$(PYTEST) -m "not slow"
 
+# Then what make test skipped for want of libraries.
 slow: setup-all
 	$(PYTEST) -m slow
+	$(PYTEST) -m "not slow" $(addprefix tests/test_, baselines.py endpoint.py flow_naming.py integrations_mteb.py \
+	  tools_chains.py training_checks.py)
 
 # All of src: the classes for other libraries are checked against these.
 types: setup-all

@@ -71,13 +71,15 @@ def uninterrupted(tiny_bert, tmp_path_factory) -> dict[str, torch.Tensor]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", [[(3, "step"), (7, "step"), (13, "step")], [(8, "save")]], ids=["steps", "save"])
-def test_killed_and_resumed_it_ends_in_the_same_weights(tiny_bert, tmp_path, uninterrupted, kills):
+def test_killed_and_resumed_it_ends_in_the_same_weights(tiny_bert, tmp_path, kills):
+    whole, killed = (words_of(tmp_path / name, **settings(tiny_bert)) for name in ("whole", "killed"))
     for step, moment in kills:
-        words = words_of(tmp_path, **settings(tiny_bert))
-        process(["-c", KILLED_AT_STEP, str(step), moment, *words], -signal.SIGKILL)
-    assert (tmp_path / "checkpoint-8").is_dir() == (kills[-1] == (8, "save"))  # no whole one
-    assert "Resuming from" in train(tmp_path, **settings(tiny_bert))
-    assert_same(weights_of(tmp_path), uninterrupted)
+        process(["-c", KILLED_AT_STEP, str(step), moment, *killed], -signal.SIGKILL)
+    assert (tmp_path / "killed/checkpoint-8").is_dir() == (kills[-1] == (8, "save"))  # no whole one
+    for words in (whole, killed):  # both in fresh processes: this one may have other settings by now
+        process(["-c", KILLED_AT_STEP, "0", "step", *words])
+    assert "checkpoint-" in report_of(tmp_path / "killed")["resumed_from"]
+    assert_same(weights_of(tmp_path / "killed"), weights_of(tmp_path / "whole"))
 
 
 def test_another_setting_is_not_mistaken_for_the_same_run(tiny_bert, tmp_path):
