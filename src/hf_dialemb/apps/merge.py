@@ -23,7 +23,12 @@ Weights = Mapping[str, float] | Mapping[Path, float] | Mapping[RunFolder, float]
 
 
 def merge(
-    backbone: str, parts: Weights, rank: int | None = None, *, output_dir: str | Path = "merged", max_tokens: int = 512
+    backbone: str | Path,
+    parts: Weights,
+    rank: int | None = None,
+    *,
+    output_dir: str | Path = "merged",
+    max_tokens: int = 512,
 ) -> EncoderRun:
     """Adds what several trainings moved to the backbone that they began with: one encoder instead of many.
 
@@ -47,7 +52,7 @@ def merge(
         InputError: There is no part, a weight is no number, a part has another backbone, other shapes or nothing that
             moved, or the folder exists.
     """
-    output, started = Path(output_dir), time.time()
+    backbone, output, started = os.fspath(backbone), Path(output_dir), time.time()
     if output.exists():
         raise InputError(f"output_dir: {output} exists already; choose a new folder or remove it")
     named = {os.fspath(path): weight for path, weight in parts.items()}
