@@ -16,8 +16,8 @@ Kind = Literal["dialogues", "utterances", "responses"]
 
 # Settings that the backbone, the corpus or the members decide.
 _DERIVED = {"encoder_config", "marker_ids", "vocab_size", "opening_tokens", "closing_tokens", "members"}
-# What transformers itself passes when it copies a config, beside the fields of PreTrainedConfig.
 _LONGEST = 512  # tokens that an encoder reads where nothing else is said and its backbone has positions for more
+# What transformers itself passes when it copies a config, beside the fields of PreTrainedConfig.
 _LOADER_KEYS = {
     "auto_map", "model_type", "_name_or_path", "name_or_path", "attn_implementation", "torch_dtype", "num_labels",
     "_attn_implementation", "_commit_hash", "adapter_kwargs",
