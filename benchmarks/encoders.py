@@ -1,10 +1,10 @@
-"""What you would pick instead: encoders side by side, a line each, on test splits that chose nothing.
+"""What you would pick instead: encoders side by side, on test splits that chose nothing.
 
-MAP is of retrieving dialogues of one's own domain (each task of `dialogue-retrieval`, in %), accuracy that of intents
-from one example each, F1 that of actions from one and from five. Rates are of utterances and of whole SGD dialogues,
-on the threads that the run has.
+MAP is of retrieving dialogues of one's own domain, accuracy that of intents from one example each, F1 that of actions.
+Several runs of one recipe, as `dse=runs/dse-0,runs/dse-1`, make one line: their mean, and how far they lie apart. Where
+the processor multiplies bfloat16, encoders read in it; rates are in single precision, on the threads that the run has.
 
-    python benchmarks/encoders.py --model dialogue-minilm dialogue-static all-MiniLM-L6-v2 tfidf --output encoders.json
+    python benchmarks/encoders.py --model all-MiniLM-L6-v2 dialogue-minilm action-minilm --output encoders.json
 
 What was measured is kept beside the output, in a folder, and not measured again.
 """
@@ -12,100 +12,166 @@ What was measured is kept beside the output, in a folder, and not measured again
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from hardware import describe_machine
+import numpy as np
+from encoder_tables import tables
+from hardware import describe_machine, multiplies_bfloat16
 
 import hf_dialemb
-from hf_dialemb.evaluation.results.rows import Row, read_results
+from hf_dialemb.apps.distil import plain_tokenizer, write_static
+from hf_dialemb.corpora import iterate_dialogues
+from hf_dialemb.corpora.labels import unified_turn
+from hf_dialemb.evaluation.tasks.actions import NAME, SHOTS, draw_repeats, load_actions
+from hf_dialemb.evaluation.tasks.intents import by_prototypes
+from hf_dialemb.evaluation.tasks.task import CorpusPart
+from hf_dialemb.models.backbones import MINILM
 from hf_dialemb.runs.files import write_json_atomically
 
-DIALOGUES = {
-    "sgd": "SGD", "multiwoz": "MultiWOZ", "doc2dial": "Doc2Dial", "self_dialogue": "Self-dialogue", "star": "STAR",
-    "kvret": "KVRET",
-}  # fmt: skip
-INTENTS = {"clinc150": "CLINC150", "banking77": "BANKING77", "snips": "SNIPS"}
-ACTIONS = "dialog2flow_evaluation"
-LIMIT = 600
-"""At most so many dialogues of a corpus, drawn the same for all."""
+DIALOGUES = ("sgd", "multiwoz", "doc2dial", "self_dialogue", "star", "kvret")
+INTENTS = ("clinc150", "banking77", "snips")
+ACTIONS = ("sgd", "multiwoz", "star", "kvret", "sim_m", "gecor")
+EVALUATION = "dialog2flow_evaluation"
+CARRIERS = ("sgd", "multiwoz", "titan", "woz2", "gecor", "sim_m", "kvret", "star", "muldogo", "hdsa")
+"""The corpora at hand whose turns have actions: what one of them carries is covered."""
+
+UNTRAINED = "untrained-static"
+"""A table of word pieces as model2vec makes it: the backbone's vector of each alone, 256 axes, weighted by rank."""
+
+LIMIT = {"domains": 600, "ablations": 600, "action-similarity": 3000, "intent-classification": None}
+"""At most so many items of a corpus, drawn the same for all."""
+
+Figures = dict[str, float]
 
 
-def measured(model: str, corpus: str, task: str, seeds: int, folder: Path) -> tuple[Row, ...]:
-    """Measures a model on a corpus, or reads what was measured before."""
-    file = folder / f"{Path(model).name}-{corpus}.json"
+def kept(file: Path, measure: Callable[[], Figures]) -> Figures:
+    """Reads what was measured before, or measures and writes it."""
     if not file.is_file():
-        limit = LIMIT if corpus in DIALOGUES else None
-        hf_dialemb.evaluate(model, corpus, tasks=[task], limit=limit, seeds=range(seeds)).save(file)
-    return read_results(file).results
+        single = not multiplies_bfloat16()
+        with contextlib.nullcontext() if single else _bfloat16():
+            write_json_atomically(file, measure())
+    return dict(json.loads(file.read_text(encoding="utf-8")))
 
 
-def figure(rows: tuple[Row, ...], metric: str, setting: str = "") -> float:
-    """Finds one figure."""
-    return next(row.mean for row in rows if (row.metric, row.setting) == (metric, setting))
+def _bfloat16() -> contextlib.AbstractContextManager[object]:
+    import torch
+
+    return torch.autocast("cpu", dtype=torch.bfloat16)
 
 
-def rate(model: str, folder: Path) -> dict[str, float]:
+def figures(model: str, corpus: str, task: str, seeds: int) -> Figures:
+    """Measures a model on a corpus: each figure by its metric and setting, and a mark where it learnt from it."""
+    found = hf_dialemb.evaluate(model, corpus, tasks=[task], limit=LIMIT[task], seeds=range(seeds)).results
+    return {f"{row.metric} {row.setting}".strip(): row.mean for row in found} | {"learnt": found[0].learnt}
+
+
+def evaluation_file(model: str, covered: set[str], seeds: int) -> Figures:
+    """Measures the actions of Dialog2Flow's file: all labels, the covered ones and the others, among all to choose."""
+    problem = load_actions(CorpusPart(EVALUATION, None, "test", None))
+    names, vectors = np.array(problem.labels), hf_dialemb.load_encoder(model).encode(problem.dialogues)
+    inside = np.isin(names, [*covered])
+    found: Figures = {"labels": len(set(names)), "covered labels": len(set(names[inside]))}
+    for shots in SHOTS:
+        repeats = draw_repeats(names, shots, range(seeds))
+        for told, asked in {"": names == names, "covered ": inside, "uncovered ": ~inside}.items():
+            chosen = [(drawn, queries[asked[queries]]) for drawn, queries in repeats]
+            for row in by_prototypes(NAME, {"f1": "macro_f1"}, vectors, names, chosen, shots):
+                found[f"{told}{row.setting}"] = row.mean
+    return found
+
+
+def covered_labels() -> Figures:
+    """Finds the labels of Dialog2Flow's file that some corpus at hand carries, in the unified form."""
+    carried = {
+        unified_turn(turn).action
+        for corpus in CARRIERS
+        for dialogue in iterate_dialogues(corpus, split="all", skip_invalid=True)
+        for turn in dialogue.turns
+    }
+    turns = [dialogue.turns[0] for dialogue in iterate_dialogues(EVALUATION, split="test")]
+    return {turn.intents[0]: 1.0 for turn in turns if unified_turn(turn).action in carried}
+
+
+def rate(model: str) -> Figures:
     """Counts the utterances, and whole dialogues, of SGD's test split that a model encodes in a second."""
-    file = folder / f"rate-{Path(model).name}.json"
-    if file.is_file():
-        return dict(json.loads(file.read_text()))
     dialogues = hf_dialemb.load_dialogues("sgd", split="test")[:300]
     texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))[:1000]
     encoder = hf_dialemb.load_encoder(model)
     encoder.encode(dialogues[:4])
-    rates = {}
-    work = {"utterances": (encoder.encode_utterances, texts), "dialogues": (encoder.encode, dialogues)}
-    for name, (encode, items) in work.items():
+    found = {}
+    for name, encode, items in (
+        ("utterances/s", encoder.encode_utterances, texts),
+        ("dialogues/s", encoder.encode, dialogues),
+    ):
         started = time.perf_counter()
         encode(items)
-        rates[name] = len(items) / (time.perf_counter() - started)
-    write_json_atomically(file, rates)
-    return rates
+        found[name] = len(items) / (time.perf_counter() - started)
+    return found
 
 
-def line(model: str, seeds: int, folder: Path) -> dict[str, float | str]:
-    """Measures all of a model."""
-    found: dict[str, float | str] = {"Encoder": Path(model).name}
-    for corpus, title in DIALOGUES.items():
-        found[title] = figure(measured(model, corpus, "domains", seeds, folder), "map")
-    for corpus, title in INTENTS.items():
-        found[title] = figure(measured(model, corpus, "intent-classification", seeds, folder), "accuracy", "1-shot")
-    rows = measured(model, ACTIONS, "action-similarity", seeds, folder)
-    found |= {"Actions, 1": figure(rows, "f1", "1-shot"), "Actions, 5": figure(rows, "f1", "5-shot")}
-    return found | {f"{name}/s": value for name, value in rate(model, folder).items()}
+def untrained(folder: Path) -> str:
+    """Writes `UNTRAINED`, unless it is there."""
+    if not folder.is_dir():
+        tokenizer = plain_tokenizer(MINILM)
+        words = [tokenizer.id_to_token(row).removeprefix("##") for row in range(tokenizer.get_vocab_size())]
+        vectors = hf_dialemb.load_encoder(MINILM).encode_utterances(words)
+        vectors = vectors - vectors.mean(axis=0)
+        _, _, axes = np.linalg.svd(vectors.T @ vectors)
+        ranks = np.log1p(np.arange(len(words), dtype=np.float32))  # the vocabulary begins with what is frequent
+        write_static(folder, vectors @ axes[:256].T * ranks[:, None], tokenizer)
+    return str(folder)
 
 
-def table(lines: list[dict[str, float | str]]) -> list[str]:
-    """Draws the table; the best of each column in bold."""
-    names = list(lines[0])
-    best = {name: max(float(each[name]) for each in lines) for name in names[1:]}
-
-    def cell(name: str, value: float | str) -> str:
-        text = value if isinstance(value, str) else f"{value:,.0f}" if name.endswith("/s") else f"{value:.1f}"
-        return f"**{text}**" if name != names[0] and value == best[name] else str(text)
-
-    head = [f"| {' | '.join(names)} |", f"| :-- |{' --: |' * (len(names) - 1)}"]
-    return [*head, *(f"| {' | '.join(cell(name, each[name]) for name in names)} |" for each in lines)]
+def measured(model: str, kinds: set[str], seeds: int, folder: Path) -> dict[str, Figures]:
+    """Measures a model, by task and corpus."""
+    name = Path(model).name
+    model = untrained(folder / UNTRAINED) if model == UNTRAINED else model
+    found = {}
+    wanted = {
+        "domains": DIALOGUES, "intent-classification": INTENTS, "action-similarity": ACTIONS,
+        "ablations": (*DIALOGUES, "dailydialog"),
+    }  # fmt: skip
+    for task, corpora in wanted.items():
+        for corpus in corpora if task in kinds else ():
+            file = folder / f"{name}-{corpus}-{task}.json"
+            found[f"{task} {corpus}"] = kept(file, lambda c=corpus, t=task: figures(model, c, t, seeds))  # type: ignore[misc]
+    if "action-similarity" in kinds:
+        covered = set(kept(folder / "covered.json", covered_labels))
+        found[EVALUATION] = kept(folder / f"{name}-{EVALUATION}.json", lambda: evaluation_file(model, covered, seeds))
+    if "rate" in kinds:
+        file = folder / f"{name}-rate.json"
+        if not file.is_file():
+            write_json_atomically(file, rate(model))
+        found["rate"] = json.loads(file.read_text(encoding="utf-8"))
+    return found
 
 
 def main() -> None:
-    """Measures what is missing, prints the table and writes it."""
+    """Measures what is missing, prints the tables and writes them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", nargs="+", required=True, help="encoders, by name or folder")
+    parser.add_argument("--model", nargs="+", required=True, help="encoders, by name or folder, or NAME=RUN,RUN")
+    kinds = ("domains", "intent-classification", "action-similarity", "ablations", "rate")
+    parser.add_argument("--task", nargs="+", choices=kinds, default=kinds, help="what is measured (default: all)")
     parser.add_argument("--seeds", type=int, default=3, help="repeats of what draws at random (default: 3)")
     parser.add_argument("--output", type=Path, default=Path("encoders.json"), help="where the figures go")
     options = parser.parse_args()
     folder = options.output.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
-    lines = []
-    for model in options.model:
-        lines.append(line(model, options.seeds, folder))
-        print("\n".join(table(lines)[-1:]), flush=True)
-    record = {"machine": describe_machine(), "limit": LIMIT, "lines": lines, "table": table(lines)}
-    write_json_atomically(options.output, record)
-    print("\n".join(table(lines)))
+    lines = json.loads(options.output.read_text())["lines"] if options.output.is_file() else {}
+    for given in options.model:
+        name, _, runs = given.partition("=")
+        every = runs.split(",") if runs else [name]
+        found = [measured(run, set(options.task), options.seeds, folder) for run in every]
+        lines.setdefault(Path(name).name, {}).update(
+            {what: {key: [each[what][key] for each in found] for key in found[0][what]} for what in found[0]}
+        )
+        machine = {**describe_machine(), "bfloat16": multiplies_bfloat16()}
+        write_json_atomically(options.output, {"machine": machine, "limit": LIMIT, "lines": lines, **tables(lines)})
+    print("\n\n".join("\n".join(table) for table in tables(lines).values()))
 
 
 if __name__ == "__main__":

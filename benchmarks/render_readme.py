@@ -1,7 +1,8 @@
 """Writes the tables of README.md and docs/ from the results files: python benchmarks/render_readme.py [--check].
 
 A block between ``<!-- results: FILE -->`` and ``<!-- end -->`` is replaced by the table of that results file;
-``<!-- results: FILE models=A,B tasks=T,U -->`` shows these models and tasks alone, and the paper's rows.
+``<!-- results: FILE models=A,B tasks=T,U -->`` shows these models and tasks alone, and the paper's rows;
+``<!-- results: FILE name=N -->`` shows the table N of a program's several.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def render(text: str) -> str:
     return BLOCK.sub(block, text)
 
 
-def table(path: Path, models: Sequence[str] = (), tasks: Sequence[str] = ()) -> str:
+def table(path: Path, models: Sequence[str] = (), tasks: Sequence[str] = (), name: Sequence[str] = ()) -> str:
     """Renders one results file: evaluation tables, or the figures of a benchmark program."""
     record = json.loads(path.read_text(encoding="utf-8"))
     if "results" in record:
@@ -48,7 +49,7 @@ def table(path: Path, models: Sequence[str] = (), tasks: Sequence[str] = ()) -> 
         else:
             figures = markdown_table(results.results)
         return f"{figures}\n`{run['command']}` on {run['hardware']}\n"
-    lines = record["table"]
+    lines = record[(*name, "table")[0]]
     if not any(line.startswith("|") for line in lines):  # plain text keeps its columns only in a code block
         lines = ["```text", *lines, "```"]
     return "".join(f"{line}\n" for line in lines)

@@ -11,14 +11,14 @@ from hf_dialemb.models.dialogue import Dialogue
 
 
 def complete(data_dir: Path | None, split: str) -> dict[str, list[Dialogue]]:
-    """Returns the dialogues of one domain that did not break off, by domain, in an order that their ids decide."""
+    """Returns the dialogues of one task that did not break off, by task, in an order that their ids decide."""
     found = defaultdict(list)
     for dialogue in single_domain(load_dialogues("star", data_dir, split)):
-        if dialogue.id.startswith("Complete/"):
-            found[dialogue.domains[0]].append(dialogue)
+        if dialogue.id.startswith("Complete/") and dialogue.turns[0].intents:
+            found[dialogue.turns[0].intents[0]].append(dialogue)
     return {
-        domain: sorted(dialogues, key=lambda dialogue: hashlib.sha256(dialogue.id.encode()).hexdigest())
-        for domain, dialogues in sorted(found.items())
+        task: sorted(dialogues, key=lambda dialogue: hashlib.sha256(dialogue.id.encode()).hexdigest())
+        for task, dialogues in sorted(found.items())
     }
 
 
@@ -28,10 +28,10 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path)
     options = parser.parse_args()
     splits = {split: complete(options.data_dir, split) for split in SIZES}
-    domains = [name for name in splits["train"] if all(len(splits[split][name]) >= SIZES[split] for split in SIZES)]
+    tasks = [name for name in splits["train"] if all(len(splits[split][name]) >= SIZES[split] for split in SIZES)]
     for split, size in SIZES.items():
-        chosen = [dialogue for name in domains for dialogue in splits[split][name][:size]]
-        print(f"{packed(split)}: {write_jsonl(chosen, packed(split))} dialogues of {', '.join(domains)}")
+        chosen = [dialogue for name in tasks for dialogue in splits[split][name][:size]]
+        print(f"{packed(split)}: {write_jsonl(chosen, packed(split))} dialogues of {', '.join(tasks)}")
 
 
 if __name__ == "__main__":

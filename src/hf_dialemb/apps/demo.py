@@ -31,9 +31,9 @@ def run_demo(output: Path, max_steps: int | None, report: Callable[[str], None])
     trained, published, page = output / "trained", output / "published", output / "flow.html"
     overrides = ["--output_dir", str(trained), *(["--max_steps", str(max_steps)] if max_steps is not None else [])]
     settings = parse(RECIPE, overrides)
-    report(f"1. Training DSE from {settings.run.backbone} on 440 conversations of STAR, without labels")
+    report(f"1. Training DSE from {settings.run.backbone} on 448 conversations of STAR, without labels")
     train(settings, report)
-    report("2. Measuring on 220 others of the same eleven domains: untrained, trained, and what comes with the package")
+    report("2. Measuring on 176 others of the same sixteen tasks: untrained, trained, and what comes with the package")
     models = [MINILM, str(trained), "dialogue-minilm", "dialogue-static"]
     written, picture = output / "results.json", output / "map.png"
     results = evaluate_models(models, CORPUS, None, "test", output=written, plot=picture, command="dialemb demo")

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 Vectors = NDArray[np.float32]
 
-UTTERANCES, RUNS = 40_000, 4_500
+UTTERANCES, RUNS = 60_000, 12_000
 """How many texts of each kind the teacher reads: utterances, and runs of turns of one dialogue."""
 
 _RARE = 1e-3  # word pieces more frequent than this count less to begin with (smooth inverse frequency)
@@ -84,7 +84,7 @@ def distil(
     )
     texts = sample_texts(training_dialogues(chosen, get_method("dse"), seed, logger.info), seed)
     encoder = load_encoder(teacher)
-    tokenizer = _tokenizer(teacher)
+    tokenizer = plain_tokenizer(teacher)
     words = [tokenizer.id_to_token(row).removeprefix("##") for row in range(tokenizer.get_vocab_size())]
     alone, vectors = encoder.encode_utterances(words), encoder.encode_utterances(texts)
     tokens = [each.ids for each in tokenizer.encode_batch(texts, add_special_tokens=False)]
@@ -189,7 +189,8 @@ def write_static(folder: Path, table: Vectors, tokenizer: Any) -> None:  # noqa:
     write_record(folder / "config_sentence_transformers.json", settings)
 
 
-def _tokenizer(teacher: str) -> Any:  # noqa: ANN401 - tokenizers.Tokenizer
+def plain_tokenizer(teacher: str) -> Any:  # noqa: ANN401 - tokenizers.Tokenizer
+    """Returns the teacher's `tokenizers.Tokenizer`, which pads and cuts nothing."""
     from tokenizers import Tokenizer
 
     from ..models.backbones import resolve_backbone

@@ -81,21 +81,29 @@ def compare_actions(
     """Classifies utterances by few examples of each action, ranks them, and measures how actions lie to each other."""
     from ...metrics.anisotropy.functional import anisotropy
 
-    names, rows = np.array(labels), np.arange(len(labels))
+    names = np.array(labels)
     found, ranked = [], []
     for shots in SHOTS:
-        repeats = []
-        for seed in seeds:
-            generator = np.random.default_rng([seed, shots])
-            drawn = draw_examples(names, rows, shots, max(2 * shots, shots + _MARGIN), generator)
-            repeats.append((drawn, np.flatnonzero(np.isin(names, names[drawn]) & ~np.isin(rows, drawn))))
-            if shots == 1:
-                ranked.append(_ranking(embeddings, names, *repeats[-1]))
+        repeats = draw_repeats(names, shots, seeds)
+        if shots == 1:
+            ranked = [_ranking(embeddings, names, *repeat) for repeat in repeats]
         found += by_prototypes(NAME, {"f1": "macro_f1", "accuracy": "accuracy"}, embeddings, names, repeats, shots)
     for setting, values in zip(("", "official"), zip(*ranked, strict=True), strict=True):
         found.append(percentage(NAME, f"ndcg{RANKS}", setting, values))
     spread = anisotropy(embeddings, names)
     return found + [Measurement(task=NAME, metric=metric, setting="", mean=mean) for metric, mean in spread.items()]
+
+
+def draw_repeats(
+    names: NDArray[Any], shots: int, seeds: Sequence[int]
+) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Draws for each seed the rows of ``shots`` examples of each action, and those of what is to be classified."""
+    rows, repeats = np.arange(len(names)), []
+    for seed in seeds:
+        generator = np.random.default_rng([seed, shots])
+        drawn = draw_examples(names, rows, shots, max(2 * shots, shots + _MARGIN), generator)
+        repeats.append((drawn, np.flatnonzero(np.isin(names, names[drawn]) & ~np.isin(rows, drawn))))
+    return repeats
 
 
 def _ranking(

@@ -1,0 +1,110 @@
+"""Draws the tables of `encoders.py`: from its figures, by encoder, by what was measured, one of each run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+Lines = Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
+Column = tuple[str, Sequence[tuple[str, str]]]  # its head, and what is averaged: of which measurement which figure
+
+TITLES = {
+    "sgd": "SGD", "multiwoz": "MultiWOZ", "doc2dial": "Doc2Dial", "self_dialogue": "Self-dialogue", "star": "STAR",
+    "kvret": "KVRET", "dailydialog": "DailyDialog", "clinc150": "CLINC150", "banking77": "BANKING77", "snips": "SNIPS",
+    "sim_m": "Sim-M", "gecor": "GECOR",
+}  # fmt: skip
+SIX = ("sgd", "multiwoz", "doc2dial", "self_dialogue", "star", "kvret")
+INTENTS = ("clinc150", "banking77", "snips")
+FILE = "dialog2flow_evaluation"
+
+
+def _of(task: str, corpora: Sequence[str], figure: str) -> list[tuple[str, str]]:
+    return [(f"{task} {corpus}", figure) for corpus in corpora]
+
+
+def _each(task: str, corpora: Sequence[str], figure: str, what: str = "") -> list[Column]:
+    return [(f"{TITLES[corpus]}{what}", _of(task, [corpus], figure)) for corpus in corpora]
+
+
+SHORT: list[Column] = [
+    ("Dialogues, MAP", _of("domains", SIX, "map")),
+    ("One speaker, MAP", _of("ablations", SIX, "map first speaker") + _of("ablations", SIX, "map second speaker")),
+    ("Intents, accuracy", _of("intent-classification", INTENTS, "accuracy 1-shot")),
+    ("Actions, F1", [(FILE, "1-shot")]),
+    ("Utterances/s", [("rate", "utterances/s")]),
+]
+"""What an encoder is for, in a few words each: the columns of the README's table."""
+
+LONG: dict[str, list[Column]] = {
+    "dialogues": [*_each("domains", SIX, "map"), ("Mean", _of("domains", SIX, "map"))],
+    "purity": _each("domains", SIX, "purity"),
+    "intents": [*_each("intent-classification", INTENTS, "accuracy 1-shot", ", 1"),
+                *_each("intent-classification", INTENTS, "accuracy 5-shot", ", 5")],
+    "actions": [
+        ("All, 1", [(FILE, "1-shot")]),
+        ("All, 5", [(FILE, "5-shot")]),
+        ("All, 5, unit", [(FILE, "5-shot, unit prototypes")]),
+        ("Covered, 1", [(FILE, "covered 1-shot")]),
+        ("Covered, 5", [(FILE, "covered 5-shot")]),
+        ("Uncovered, 1", [(FILE, "uncovered 1-shot")]),
+        ("Uncovered, 5", [(FILE, "uncovered 5-shot")]),
+    ],
+    "corpora": _each("action-similarity", ("sgd", "multiwoz", "star", "kvret", "sim_m", "gecor"), "f1 1-shot"),
+    "first": _each("ablations", (*SIX, "dailydialog"), "map first speaker"),
+    "second": _each("ablations", (*SIX, "dailydialog"), "map second speaker"),
+}  # fmt: skip
+"""The same in full."""
+
+
+def tables(lines: Lines) -> dict[str, list[str]]:
+    """Draws all of them: ``table`` is the short one."""
+    return {"table": short(lines), **{name: long(lines, columns) for name, columns in LONG.items()}}
+
+
+def values(line: Mapping[str, Mapping[str, Sequence[float]]], column: Column) -> tuple[np.ndarray, bool] | None:
+    """Averages a column's figures, one of each run, and says whether some are of dialogues that were learnt from."""
+    if any(what not in line or figure not in line[what] for what, figure in column[1]):
+        return None
+    learnt = any(any(line[what].get("learnt", [])) for what, _ in column[1])
+    return np.mean([line[what][figure] for what, figure in column[1]], axis=0), learnt
+
+
+def cells(lines: Lines, column: Column) -> dict[str, str]:
+    """Draws a column: with the spread of several runs, the best in bold, what was learnt from with a mark."""
+    found = {name: values(line, column) for name, line in lines.items()}
+    fair = [each[0].mean() for each in found.values() if each is not None and not each[1]]
+    drawn = {}
+    for name, each in found.items():
+        if each is None:
+            drawn[name] = ""
+            continue
+        mean, learnt = each[0].mean(), each[1]
+        text = f"{mean:,.0f}" if mean >= 100 and column[0].endswith("/s") else f"{mean:.1f}"
+        text = f"**{text}**" if not learnt and mean == max(fair) else text
+        spread = f" ± {each[0].std(ddof=1):.1f}" if len(each[0]) > 1 and not column[0].endswith("/s") else ""
+        drawn[name] = text + ("†" if learnt else "") + spread
+    return drawn
+
+
+def long(lines: Lines, columns: Sequence[Column]) -> list[str]:
+    """Draws the encoders that were measured for these columns."""
+    chosen = {name: line for name, line in lines.items() if any(values(line, column) for column in columns)}
+    drawn = [cells(chosen, column) for column in columns]
+    return _draw(["Encoder", *(head for head, _ in columns)], [[name, *(c[name] for c in drawn)] for name in chosen])
+
+
+def short(lines: Lines) -> list[str]:
+    """Draws the encoders that were measured for everything, with what each is the best at."""
+    chosen = {name: line for name, line in lines.items() if all(values(line, column) for column in SHORT)}
+    drawn = [cells(chosen, column) for column in SHORT]
+    rows = []
+    for name in chosen:
+        best = [head.split(",")[0].lower() for (head, _), c in zip(SHORT, drawn, strict=True) if "**" in c[name]]
+        rows.append([name, *(c[name] for c in drawn), ", ".join(best).replace("utterances/s", "speed")])
+    return _draw(["Encoder", *(head for head, _ in SHORT), "Best at"], rows)
+
+
+def _draw(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [f"| {' | '.join(head)} |", f"| :-- |{' --: |' * (len(head) - 1)}"]
+    return [*lines, *(f"| {' | '.join(row)} |" for row in rows)]
