@@ -63,7 +63,8 @@ def runs(tiny_bert, tmp_path, sample_dialogues):
 BY_LOSS = {"checkpoint_selection": "contrastive_loss"}
 WITHOUT_GAIN = {"checkpoint_selection": "contrastive_accuracy", "max_steps": 9, "bf16": False, "learning_rate": 1e-30,
                 "dropout": 0, "save_total_limit": 1, "patience": 2}  # fmt: skip
-ENDS = {"last": {}, "chosen": BY_LOSS, "centred": {"bf16": True, "center": True}, "patience": WITHOUT_GAIN}
+ENDS = {"last": {}, "chosen": BY_LOSS, "centred": {"bf16": True, "center": True}, "patience": WITHOUT_GAIN,
+        "rank": {"rank": 2}}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -84,6 +85,22 @@ def test_killed_after_its_last_step_a_run_takes_no_step_more_and_complete_it_is_
     assert not (runs.run.path / "checkpoint-4").exists()
     assert before["center"].any() == (end == "centred")
     assert end != "patience" or report["checkpoint"] == "checkpoint-1"
+
+
+def test_a_training_of_low_rank_moves_nothing_else_and_goes_on_to_the_same_weights(runs, tiny_bert):
+    runs.train(rank=2)
+    before, start = weights_of(runs.run), AutoModel.from_pretrained(tiny_bert).state_dict()
+    for name, value in start.items():
+        moved = before[f"encoder.{name}"] - value if f"encoder.{name}" in before else torch.zeros(1, 1)
+        linear = moved.ndim == 2 and "embeddings" not in name
+        assert torch.linalg.matrix_rank(moved, atol=1e-5) == 2 * moved.any() if linear else not moved.any()
+    shutil.rmtree(runs.run.path / "checkpoint-3")
+    runs.run.report_file.unlink()
+    runs.train(rank=2)
+    assert_same(weights_of(runs.run), before)
+    assert_same(weights_of(RunFolder(runs.run.path / "checkpoint-3")), before)
+    with pytest.raises(InputError, match="rank: got 2 with checkpoint_selection"):
+        runs.train(rank=2, **BY_LOSS)
 
 
 def test_patience_counts_measurements_since_the_best():

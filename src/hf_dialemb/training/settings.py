@@ -23,7 +23,7 @@ Selection = Literal["last", "contrastive_loss", "contrastive_accuracy", "uniform
 _RANGES = {
     "max_dialogues": Range(2), "max_dev_dialogues": Range(2), "min_turns": Range(1), "patience": Range(1),
     "head_learning_rate": ABOVE_ZERO, "language_model_steps": Range(1), "language_model_epochs": ABOVE_ZERO,
-    "dropout": Range(0, 1), "average_with_backbone": Range(0, 1),
+    "rank": Range(1), "dropout": Range(0, 1), "average_with_backbone": Range(0, 1),
 }  # fmt: skip
 
 
@@ -55,6 +55,8 @@ class RunArguments:
         patience: Stop after so many measurements of that signal without gain; by default all steps are taken.
         average_with_backbone: Share of the backbone's weights in the final average, in [0, 1]; 0 keeps the trained
             weights.
+        rank: Let each linear layer of the encoder learn a difference of this rank alone (LoRA), and nothing else of it,
+            so that a merge of the same rank cuts nothing; the learning rate wants to be ten times as high.
         head_learning_rate: Learning rate of the contrastive heads, above 0; by default that of the encoder.
         dev_candidates: For rankers: a file of candidate sets (see `dialemb candidates`) that choose a checkpoint.
         granularity_model: For rankers whose granularity is set: folder of the one that tells how similar responses are.
@@ -87,6 +89,7 @@ class RunArguments:
     checkpoint_selection: Selection = "last"
     patience: int | None = None
     average_with_backbone: float = 0.0
+    rank: int | None = None
     head_learning_rate: float | None = None
     dev_candidates: str | None = None
     granularity_model: str | None = None
@@ -104,6 +107,8 @@ class RunArguments:
                 "with dialemb ensemble (rankers) or dialemb merge (encoders)"
             )
         check_ranges(self, _RANGES)
+        if self.rank is not None and self.checkpoint_selection != "last":
+            raise InputError(f"rank: got {self.rank} with checkpoint_selection, expected the last one; leave one out")
         if self.checkpoint_selection != "last" and self.dev_split is None and self.dev_candidates is None:
             raise InputError(
                 f"checkpoint_selection: {self.checkpoint_selection} needs a dev_split; name one, or choose last"
