@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import cast
 
 from ..models import method_of
-from ..models.backbones import resolve_backbone
+from ..models.backbones import load_sentence_transformer, resolve_backbone, short_reason
 from ..models.errors import InputError
 from ..models.shipped import sha256
 from ..runs.folder import RunFolder
@@ -119,9 +119,7 @@ def _loaded(found: EncoderSpec, batch_size: int, device: str) -> Encoder:
     elif found.kind == "static":
         embed = StaticVectors(Path(found.path))
     else:
-        from sentence_transformers import SentenceTransformer
-
-        embed = sentence_embedder(SentenceTransformer(found.path, device=device).float(), batch_size)
+        embed = sentence_embedder(load_sentence_transformer(found.path, device), batch_size)
     return TextEncoder(found.name, embed, found.level)
 
 
@@ -181,9 +179,14 @@ def _kind_and_path(model: str) -> tuple[Kind, str]:
     _check_finished(model)
     try:
         config, _ = PretrainedConfig.get_config_dict(path)
-    except (OSError, json.JSONDecodeError):
-        config = {}  # old sentence-transformers folders have none at their root
-    model_type = str(config.get("model_type") or "")
+        model_type = str(config.get("model_type") or "")
+    except OSError as error:
+        if (Path(path) / "config.json").is_file():
+            raise InputError(f"model '{model}': config.json cannot be read ({short_reason(error)})") from None
+        model_type = ""  # old sentence-transformers folders have none at their root
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        got = short_reason(error)
+        raise InputError(f"model '{model}': config.json is no settings of a model ({got}); fetch it again") from None
     if model_type and method_of(model_type) is not None:
         return "dialemb", path
     if is_sentence_transformer_model(path):

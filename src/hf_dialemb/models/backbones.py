@@ -1,5 +1,6 @@
 """Where a backbone's weights come from: a folder, the Hub, or a package that carries them."""
 
+from collections.abc import Iterable
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -76,13 +77,69 @@ def default_encoder(of: str = "dialogue") -> str:
 
 
 def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatever the folder holds
-    """Loads what `resolve_backbone` found with one of transformers' Auto classes; refuses damaged files."""
+    """Loads what `resolve_backbone` found with one of transformers' Auto classes; runs no code that lies beside it.
+
+    Raises:
+        InputError: Files are damaged or missing, or weights are: none is ever drawn at random.
+    """
     try:
-        return auto_class.from_pretrained(path)
+        if auto_class.__name__ in ("AutoConfig", "AutoTokenizer"):
+            loaded = auto_class.from_pretrained(path, trust_remote_code=False)
+        else:
+            loaded, told = auto_class.from_pretrained(path, trust_remote_code=False, output_loading_info=True)
+            _check_weights(loaded, told["missing_keys"], path)
     except InputError:
         raise
     except Exception as error:  # a damaged file shows as many kinds of error, most from below transformers
         raise InputError(f"'{path}' cannot be read ({short_reason(error)}); fetch or train the model again") from None
+    if auto_class.__name__ == "AutoTokenizer":
+        check_tokenizer(loaded, path)
+    return loaded
+
+
+def load_sentence_transformer(path: str, device: str | None = None) -> Any:  # noqa: ANN401 - a SentenceTransformer
+    """Loads a folder or Hub id with sentence-transformers, in float32, as `load_pretrained` does."""
+    from sentence_transformers import SentenceTransformer
+    from transformers import AutoModel, PreTrainedModel
+
+    try:
+        model = SentenceTransformer(path, device=device, trust_remote_code=False).float()
+        inner: Any = getattr(model[0], "auto_model", None)
+        missing: set[str] = set()
+        place = str(inner.name_or_path) if isinstance(inner, PreTrainedModel) else ""
+        if (Path(place) / "config.json").is_file():
+            options = {"device_map": "meta", "output_loading_info": True, "trust_remote_code": False}
+            _, told = AutoModel.from_pretrained(place, **options)  # tells what is missing; reads nothing
+            missing = told["missing_keys"]
+        _check_weights(model, missing, path)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"'{path}' cannot be read ({short_reason(error)}); fetch or train the model again") from None
+    if inner is not None and hasattr(model.tokenizer, "get_vocab"):
+        check_tokenizer(model.tokenizer, path)
+    return model
+
+
+def check_tokenizer(tokenizer: Any, path: str) -> None:  # noqa: ANN401
+    """Refuses the tokenizer without words that transformers makes up where there are no files of one."""
+    if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
+        raise InputError(f"'{path}' has no tokenizer files: expected tokenizer.json beside the weights; add it")
+
+
+def _check_weights(model: Any, missing: Iterable[str], path: str) -> None:  # noqa: ANN401
+    from torch import isfinite
+
+    # Poolers are not used here, nor decoders; heads that are to be trained are new, and lie outside of the base model.
+    base = getattr(model, "base_model_prefix", "")
+    whole = base and hasattr(model, base)
+    lost = [name for name in missing if "pooler." not in name and "decoder." not in name]
+    lost = sorted(name for name in lost if not whole or name.startswith(f"{base}."))
+    if lost:
+        raise InputError(f"'{path}' lacks weights ({lost[0]}, {len(lost)} in all); fetch or train the model again")
+    wrong = next((name for name, value in model.named_parameters() if not isfinite(value).all()), None)
+    if wrong is not None:
+        raise InputError(f"'{path}': {wrong} holds numbers that are not finite; fetch or train the model again")
 
 
 def short_reason(error: Exception) -> str:

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
-from ..models.backbones import resolve_backbone
+from ..models.backbones import load_sentence_transformer, resolve_backbone
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..models.layout import Truncation
@@ -128,9 +128,7 @@ def label_vectors(labels: Sequence[str], encoder: str, folder: Path) -> np.ndarr
     key = hashlib.sha256(json.dumps([encoder, *weights, list(labels)]).encode()).hexdigest()
 
     def embed() -> np.ndarray:
-        from sentence_transformers import SentenceTransformer
-
-        model = SentenceTransformer(resolve_backbone(encoder)).float()
+        model = load_sentence_transformer(resolve_backbone(encoder))
         vectors = model.encode(list(labels), convert_to_numpy=True, show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32)
 
