@@ -118,8 +118,8 @@ def test_an_output_of_another_form_or_over_what_is_read_or_written_is_refused(ca
     path, calls, report = tmp_path / "d.jsonl", tmp_path / "calls", tmp_path / "r.json"
     before = sorted(tmp_path.rglob("*"))
     for words, sentence in (
-        ((path, "--output", path), "is the file that is read"),
-        ((calls, "--report", calls / "one.txt"), "is the file that is read"),
+        ((path, "--output", path), "is what is read"),
+        ((calls, "--report", calls / "one.txt"), "is what is read"),
         ((path, "--report", report, "--plot", report), "got one file twice"),
         ((path, "--output", calls), "got a folder, expected a file; add a file name"),
         ((path, "--output", tmp_path / "d.csv"), "ends in .jsonl"),

@@ -85,25 +85,26 @@ def test_killed_and_run_again_it_goes_on_and_ends_in_the_same_file(tiny_checkpoi
     assert not output.exists()
     written = {path: path.stat().st_mtime_ns for path in parts.glob("*.parquet")}
     assert len(written) == 2
-    merge, seen, left = module._merge, {}, []
+    damaged, kept = sorted(written)
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    (parts / "notes.txt").write_text("of somebody else")
+    merge, seen = module._merge, {}
 
     def look_and_merge(files, *places):
         seen.update({file: file.stat().st_mtime_ns for file in files})
         return merge(files, *places)
 
-    def look_and_remove(folder):
-        left.extend(path.name for path in folder.iterdir())
-        remove(folder)
-
-    remove = module.shutil.rmtree
     monkeypatch.setattr(module, "_merge", look_and_merge)
-    monkeypatch.setattr(module.shutil, "rmtree", look_and_remove)
+    with module._locked(parts), pytest.raises(InputError, match="another run writes there now"):
+        embed_file(str(tiny_checkpoint), source, output, shard_size=3)
     assert embed_file(str(tiny_checkpoint), source, output, shard_size=3) == 11
     assert len(seen) == 4
-    assert {path: seen[path] for path in written} == written
-    assert left == ["request.json"]  # parts go before what says whose they are
+    assert seen[kept] == written[kept]
     assert pq.read_table(output).equals(pq.read_table(whole))
-    assert not parts.exists()
+    assert [path.name for path in parts.iterdir()] == ["notes.txt"]
+    output.write_text("of somebody else")
+    with pytest.raises(InputError, match="is no file that dialemb embed wrote, and would be lost"):
+        embed_file(str(tiny_checkpoint), source, output)
 
 
 def test_killed_while_merging_it_embeds_nothing_again(tiny_checkpoint, source, tmp_path, monkeypatch):
@@ -172,7 +173,7 @@ def test_what_is_read_is_never_written(tiny_checkpoint, source, refused):
         ["embed", "--model", tiny_checkpoint, "--input", source, "--output", source.parent / "." / source.name],
         ["evaluate", "--model", "tfidf", "--corpus", source, "--output", source],
     ):
-        assert "is the file that is read; choose another name" in refused(*words)
+        assert "is what is read, and would be lost; choose another name" in refused(*words)
     assert source.read_bytes() == before
 
 

@@ -81,3 +81,16 @@ def test_a_damaged_checkpoint_is_told(kind, damage, healthy, tmp_path, sample_di
         said = refused(*command, "--model", folder)
         assert str(folder) in said, said
     assert sorted(filter(Path.is_file, tmp_path.rglob("*"))) == before
+
+
+def test_nothing_is_written_over_a_model(healthy, refused):
+    plain, trained = healthy / "plain", healthy / "dse"
+    before = {file: file.read_bytes() for file in healthy.rglob("*") if file.is_file()}
+    learn = ("train", "--method", "dse", "--backbone", plain, "--max_steps", 1)
+    for words, told in (
+        ((*learn, "--output_dir", plain), "is what is read, and would be lost"),
+        ((*learn, "--output_dir", trained), "holds a model without training_settings.json"),
+        (("evaluate", "--corpus", "sample", "--model", "tfidf", "--output", plain / "config.json"), "file of a model"),
+    ):
+        assert told in refused(*words)
+    assert {file: file.read_bytes() for file in healthy.rglob("*") if file.is_file()} == before

@@ -201,7 +201,7 @@ def test_what_is_read_is_not_overwritten(flow, made, tiny_bert, tmp_path, sample
     assert "utterances.parquet" in refused("flow", file, "--model", tiny_bert, "--output", file.parent)
     assert file.read_bytes() == before
     words = ["flow", "compare", "--flow", flow, "--input", made / "calls", "--output", flow]
-    assert "is the file that is read" in refused(*words)
+    assert "is what is read" in refused(*words)
     assert (flow / "index.html").read_bytes() == page
 
 

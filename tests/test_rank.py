@@ -264,8 +264,8 @@ def test_a_wrong_request_is_told(folders, tiny_bert, files, tmp_path, refused):
         (["--model", tmp_path / "runs"], "it holds folders of models, choose one: baseline"),
         (["--index", "hnsw"], "invalid choice: 'hnsw'"),
         (["--output", tmp_path], "got a folder, expected a file"),
-        (["--output", files[1]], "is the file that is read"),
-        (["--output", files[3]], "is the file that is read"),
+        (["--output", files[1]], "is what is read"),
+        (["--output", files[3]], "is what is read"),
         (["--candidates", empty], "empty.txt: got no response"),
     ):
         assert sentence in refused("rank", "--model", folders[0], *files, *words)

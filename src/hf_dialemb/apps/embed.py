@@ -5,9 +5,9 @@ The file says which model its vectors are of, so that they are not taken for ano
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
@@ -51,6 +52,9 @@ def embed_file(
     check_writable(output, source)
     if output.suffix != ".parquet":
         raise InputError(f"--output {output}: expected a name that ends in .parquet; rename it")
+    if output.exists() and not _is_whole(output):
+        raise InputError(f"--output {output}: is no file that dialemb embed wrote, and would be lost; choose another")
+    output = output.resolve()  # a link stays one
     found = _found(model)
     reading = partial(read_own, source, columns=columns, roles=roles)
     reading()  # says what is wrong before weights are loaded
@@ -59,13 +63,14 @@ def embed_file(
     digest, lines = _digest(source)
     made_by: dict[str, str | int] = {"model": model, "weights": fingerprint(model)}
     request = {**made_by, "input": digest, "shard_size": shard_size, "columns": columns or "", "roles": roles or ""}
+    lock = _locked(parts)
     _claim(parts, request)
     files = []
-    with tqdm(desc="embed", unit="dialogue", total=lines) as progress:
+    with lock, tqdm(desc="embed", unit="dialogue", total=lines) as progress:
         for number, dialogues in enumerate(_shards(reading(), shard_size)):
             file = parts / f"part-{number:06d}.parquet"
             files.append(file)
-            if not file.exists():
+            if not _is_whole(file):
                 vectors = encoder.encode(dialogues)
                 column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
                 table = pa.table({"id": [dialogue.id for dialogue in dialogues], "embedding": column})
@@ -73,7 +78,7 @@ def embed_file(
                 table = table.replace_schema_metadata({_METADATA: record})
                 write_atomically(file, partial(pq.write_table, table))
             progress.update(len(dialogues))
-    return _merge(files, parts, output)
+        return _merge(files, parts, output)
 
 
 @dataclass(frozen=True)
@@ -118,18 +123,40 @@ def _shards(dialogues: Iterator[Dialogue], size: int) -> Iterator[list[Dialogue]
         yield shard
 
 
+def _is_whole(file: Path) -> bool:
+    """Says whether a file is there, is Parquet to its end and was written by `embed_file`."""
+    try:
+        return _METADATA in (pq.read_schema(file).metadata or {})
+    except (OSError, pa.ArrowException):
+        return False
+
+
+def _locked(parts: Path) -> FileLock:
+    """Makes the folder of shards, and keeps other runs out of it."""
+    parts.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(parts / "lock", blocking=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise InputError(f"{parts}: another run writes there now; wait for it, or choose another --output") from None
+    return lock
+
+
 def _claim(parts: Path, owner: dict[str, str | int]) -> None:
-    """Makes the folder of shards, or checks that those in it are of this very request."""
+    """Checks that the shards that are there are of this very request."""
     file = parts / "request.json"
-    if file.is_file():
-        before = json.loads(file.read_text(encoding="utf-8"))
+    try:
+        before = dict(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        before = {}
+    if before:
         changed = [name for name in owner if before.get(name) != owner[name]]
         if changed and any(parts.glob("part-*.parquet")):
             raise InputError(
                 f"{parts} holds shards of another request (its {changed[0]} differs); "
                 "remove that folder or choose another --output"
             )
-    else:  # of a clean-up that was killed, whoever asked for them
+    else:  # of a clean-up that was killed, or of who knows whom
         for shard in parts.glob("part-*.parquet"):
             shard.unlink()
     write_json_atomically(file, owner)
@@ -143,9 +170,10 @@ def _merge(files: list[Path], parts: Path, output: Path) -> int:
             writer.write_table(table)
             rows += table.num_rows
     temporary.replace(output)
-    for file in files:  # before what says whose they are
+    for file in (*files, parts / "request.json", parts / "lock"):  # shards before what says whose they are
         file.unlink()
-    shutil.rmtree(parts)
+    with contextlib.suppress(OSError):  # what others put there stays
+        parts.rmdir()
     return rows
 
 

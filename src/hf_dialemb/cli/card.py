@@ -34,13 +34,15 @@ def _run(options: argparse.Namespace) -> None:
     from ..hub.card.card import figures_of, render_record, repository
     from ..hub.card.figures import write_published_results
     from ..hub.card.record import make_record
-    from ..runs.files import write_json_atomically, write_text_atomically
+    from ..runs.files import check_writable, write_json_atomically, write_text_atomically
 
     if not options.results and not options.record:
         raise InputError("--results: got none, expected figures of the model; measure it with dialemb benchmark")
     for name in ("output", "repo_id"):
         if getattr(options, name) and not options.results:
             raise InputError(f"--{name.replace('_', '-')}: is for a card, which needs figures; give --results too")
+    for written in filter(None, (options.output, options.record)):
+        check_writable(written, *options.results)
     record = make_record(options.model, options.training, options.corpus_licence)
     if options.results:
         card, written = render_record(record, options.results, options.repo_id), []

@@ -54,9 +54,15 @@ def write_json_atomically(path: Path, record: Any) -> None:  # noqa: ANN401 - wh
     write_text_atomically(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
+_OF_MODELS = {"config.json", "modules.json", "tokenizer.json", "tokenizer_config.json", "adapter_config.json"}
+_WEIGHTS = {".safetensors", ".bin", ".onnx", ".pt", ".gguf"}
+
+
 def check_writable(path: Path, *sources: str | Path) -> None:
-    """Makes sure that ``path`` can be written later; its folder is created."""
+    """Makes sure that ``path`` can be written later, and is no file of a model; its folder is created."""
     check_not_read(path, *sources)
+    if path.is_file() and (path.name in _OF_MODELS or path.suffix in _WEIGHTS):
+        raise InputError(f"output '{path}': is a file of a model, expected another place; choose another name")
     if path.is_dir():
         raise InputError(f"output '{path}': got a folder, expected a file; add a file name")
     probe = path.with_name(f".{path.name}.{os.getpid()}.probe")
@@ -77,4 +83,4 @@ def check_not_read(path: Path, *sources: str | Path) -> None:
         path.samefile(source) or (path.suffix == ".txt" and source.resolve() in path.resolve().parents)
         for source in read
     ):
-        raise InputError(f"output '{path}': is the file that is read; choose another name")
+        raise InputError(f"output '{path}': is what is read, and would be lost; choose another name")

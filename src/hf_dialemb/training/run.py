@@ -22,7 +22,7 @@ from ..models.errors import InputError
 from ..models.layout import Truncation
 from ..models.method import Examples, Method
 from ..models.shipped import sha256
-from ..runs.files import check_writable, write_json_atomically
+from ..runs.files import check_not_read, check_writable, write_json_atomically
 from ..runs.folder import RunFolder, check_same
 from ..runs.hardware import describe_hardware
 from .candidate_sets import given_examples, weights_digest
@@ -59,6 +59,7 @@ def train(
     dev = [] if run.dev_candidates is not None else dev_dialogues(run, method, report, dev)
     dialogues = training_dialogues(run, method, settings.sample_seed, report, dialogues)
     backbone = run.backbone if method.from_scratch else resolve_backbone(str(run.backbone))
+    check_not_read(output, *filter(None, [backbone]))
     checkpoint = _starting_point(settings, output, dialogues, dev)
     if checkpoint is not None and RunFolder(output).complete:
         report(f"Complete already: {output}")
@@ -187,10 +188,11 @@ def _starting_point(
     # Processes share the batches of a step among themselves.
     data = {"num_processes": state.num_processes, **_described(dialogues), **_chosen_by(settings, dev)}
     with state.main_process_first():
-        if not file.is_file() and folder.checkpoints():
+        others = [output / name for name in ("config.json", "modules.json") if (output / name).is_file()]
+        if not file.is_file() and (folder.checkpoints() or others):
             raise InputError(
-                f"{output} holds checkpoints without {file.name}, which another program wrote; choose another "
-                "--output_dir"
+                f"{output} holds {'a model' if others else 'checkpoints'} without {file.name}, which another program "
+                "wrote; choose another --output_dir"
             )
         if not settings.run.resume and state.is_main_process:
             for begun in folder.checkpoints():
