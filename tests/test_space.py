@@ -62,7 +62,7 @@ def test_transcripts_and_json_lines_are_read(read, tmp_path):
 
 
 @pytest.mark.parametrize(("pasted", "sentence"), [
-    ("---\n", "There is no dialogue yet; paste one"),
+    ("---\n" * 60_000, "There is no dialogue yet; paste one"),
     ("user: A\n---\n\nhello", "Pasted text, line 4: got 'hello' before any speaker"),
     ("user: A\n---\nuser:", "Pasted text, line 1: got no turn, expected at least one"),
     ('{"messages": []}', "Pasted text, line 1: field messages: got no turn"),

@@ -58,16 +58,17 @@ def _dialogues(content: bytes, name: str, json_lines: bool = False) -> list[Dial
         raise InputError(f"{name}: got more than {MAX_BYTES:,} bytes; leave some dialogues out")
     if json_lines or content.lstrip().startswith((b"{", b"[")):
         return _own(content, name, ".jsonl")
-    parts: list[list[bytes]] = [[]]
-    for number, line in enumerate(content.splitlines(keepends=True)):
+    parts: list[tuple[int, list[bytes]]] = [(0, [])]  # the lines before, and its own
+    for number, line in enumerate(content.splitlines(keepends=True), 1):
         if _SEPARATOR.fullmatch(line):
-            parts.append([b"\n"] * (number + 1))  # blank lines, so that errors count lines as the visitor does
+            parts.append((number, []))
         else:
-            parts[-1].append(line)
+            parts[-1][1].append(line)
+    texts = [(before, text) for before, lines in parts if (text := b"".join(lines).rstrip())]
+    _check_count(len(texts))
     found = []
-    for part in parts:
-        if text := b"".join(part).rstrip():
-            found += [Dialogue(dialogue.turns) for dialogue in _own(text, name, ".txt")]
+    for before, text in texts:  # blank lines, so that errors count lines as the visitor does
+        found += [Dialogue(dialogue.turns) for dialogue in _own(b"\n" * before + text, name, ".txt")]
     return found
 
 
@@ -86,9 +87,13 @@ def _literal(name: str) -> str:
     return name.replace("\\", r"\\")
 
 
+def _check_count(found: int) -> None:
+    if found > MAX_DIALOGUES:
+        raise InputError(f"Got {found:,} dialogues, expected at most {MAX_DIALOGUES}; leave some out")
+
+
 def _check(dialogues: list[Dialogue]) -> None:
-    if len(dialogues) > MAX_DIALOGUES:
-        raise InputError(f"Got {len(dialogues):,} dialogues, expected at most {MAX_DIALOGUES}; leave some out")
+    _check_count(len(dialogues))
     for row, dialogue in enumerate(dialogues, start=1):
         name = f"Dialogue {dialogue.id or row}"
         if len(dialogue.turns) > MAX_TURNS:
