@@ -46,6 +46,7 @@ DAMAGES = {
     "null": configured("null"),
     "deep": configured("[" * 100_000),
     "Latin-1": lambda folder: next(folder.rglob("config.json")).write_bytes(b'{"model_type": "\xe9"}'),
+    "endless": configured('{"model_type": "bert", "num_hidden_layers": 1000000}'),
     "another type": configured('{"model_type": 7}'),
     "code": bring_code,
 }

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import cast
 
 from ..models import method_of
-from ..models.backbones import load_sentence_transformer, resolve_backbone, short_reason
+from ..models.backbones import load_sentence_transformer, read_config, resolve_backbone
 from ..models.errors import InputError
 from ..models.shipped import sha256
 from ..runs.folder import RunFolder
@@ -177,16 +177,11 @@ def _kind_and_path(model: str) -> tuple[Kind, str]:
     from transformers import PretrainedConfig
 
     _check_finished(model)
-    try:
+    if Path(path).is_dir():  # old folders of sentence-transformers have no config at their root
+        config = read_config(path) if (Path(path) / "config.json").is_file() else {}
+    else:
         config, _ = PretrainedConfig.get_config_dict(path)
-        model_type = str(config.get("model_type") or "")
-    except OSError as error:
-        if (Path(path) / "config.json").is_file():
-            raise InputError(f"model '{model}': config.json cannot be read ({short_reason(error)})") from None
-        model_type = ""  # old sentence-transformers folders have none at their root
-    except (AttributeError, TypeError, ValueError, RecursionError) as error:
-        got = short_reason(error)
-        raise InputError(f"model '{model}': config.json is no settings of a model ({got}); fetch it again") from None
+    model_type = str(config.get("model_type") or "")
     if model_type and method_of(model_type) is not None:
         return "dialemb", path
     if is_sentence_transformer_model(path):

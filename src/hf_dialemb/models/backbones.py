@@ -1,5 +1,6 @@
 """Where a backbone's weights come from: a folder, the Hub, or a package that carries them."""
 
+import json
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib.util import find_spec
@@ -76,12 +77,38 @@ def default_encoder(of: str = "dialogue") -> str:
     return f"{of}-minilm" if there else "dialogue-static"
 
 
+_MOST_LAYERS = 1_000
+
+
+def read_config(folder: str) -> dict[str, Any]:
+    """Reads the config.json of a model folder; an InputError says that it is none, or asks for too large a model."""
+    file = Path(folder) / "config.json"
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{file}: cannot be read ({short_reason(error)}); fetch or train the model again") from None
+    if not isinstance(config, dict):
+        got = type(config).__name__
+        raise InputError(
+            f"{file}: got JSON of the type {got}, expected settings by name; fetch or train the model again"
+        )
+    inner = config.get("encoder_config")
+    for settings in (config, inner if isinstance(inner, dict) else {}):
+        for name in ("num_hidden_layers", "num_layers", "n_layer", "n_layers"):
+            if isinstance(settings.get(name), int | float) and settings[name] > _MOST_LAYERS:
+                got = f"{settings[name]:,}"
+                raise InputError(f"{file}: got {name} {got}, expected at most {_MOST_LAYERS:,}; fetch the model again")
+    return config
+
+
 def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatever the folder holds
     """Loads what `resolve_backbone` found with one of transformers' Auto classes; runs no code that lies beside it.
 
     Raises:
         InputError: Files are damaged or missing, or weights are: none is ever drawn at random.
     """
+    if (Path(path) / "config.json").is_file():
+        read_config(path)
     try:
         if auto_class.__name__ in ("AutoConfig", "AutoTokenizer"):
             loaded = auto_class.from_pretrained(path, trust_remote_code=False)
@@ -102,6 +129,8 @@ def load_sentence_transformer(path: str, device: str | None = None) -> Any:  # n
     from sentence_transformers import SentenceTransformer
     from transformers import AutoModel, PreTrainedModel
 
+    for file in Path(path).glob("**/config.json"):
+        read_config(str(file.parent))
     try:
         model = SentenceTransformer(path, device=device, trust_remote_code=False).float()
         inner: Any = getattr(model[0], "auto_model", None)
