@@ -26,22 +26,18 @@ def sample_dialogues() -> list[Dialogue]:
     return load_dialogues("sample", None, "dev")
 
 
-def _vocabulary(dialogues: list[Dialogue]) -> list[str]:
-    text = " ".join(turn.content.lower() for dialogue in dialogues for turn in dialogue.turns)
-    letters = string.ascii_lowercase + string.digits
-    marks = sorted({*re.findall(r"[^\w\s]", text), *"[]<>|/_"})
-    words = sorted(set(re.findall(r"[^\W_]+", text)))[:600]
-    return list(dict.fromkeys([*letters, *(f"##{letter}" for letter in letters), *marks, *words]))
-
-
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory, sample_dialogues: list[Dialogue]) -> str:
     """A two-layer BERT of width 16 with a WordPiece vocabulary, as a folder."""
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
     folder = tmp_path_factory.mktemp("tiny_bert")
-    unused = [f"[unused{index}]" for index in range(20)]
-    vocabulary = ["[PAD]", *unused, "[UNK]", "[CLS]", "[SEP]", "[MASK]", *_vocabulary(sample_dialogues)]
+    text = " ".join(turn.content.lower() for dialogue in sample_dialogues for turn in dialogue.turns)
+    letters = string.ascii_lowercase + string.digits
+    marks = sorted({*re.findall(r"[^\w\s]", text), *"[]<>|/_"})
+    words = sorted(set(re.findall(r"[^\W_]+", text)))[:600]
+    special = ["[PAD]", *(f"[unused{index}]" for index in range(20)), "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    vocabulary = [*special, *dict.fromkeys([*letters, *(f"##{letter}" for letter in letters), *marks, *words])]
     (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
     BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
     torch.manual_seed(0)
@@ -88,6 +84,30 @@ def tiny_backbones(tmp_path_factory: pytest.TempPathFactory, tiny_bert: str) -> 
         tokenizer.save_pretrained(folder)
         folders[name] = str(folder)
     return folders
+
+
+@pytest.fixture(scope="session")
+def plain(tiny_bert: str) -> object:
+    """The same backbone, as sentence-transformers loads it."""
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(tiny_bert, device="cpu")
+
+
+@pytest.fixture(scope="session")
+def towers(sample_dialogues: list[Dialogue]) -> list[object]:
+    """Two dual encoders: one whose scores are products, and one of cosines."""
+    from checkpoints import dual_encoder
+
+    kinds = enumerate([("dot", 1.0), ("cosine", 0.05)])
+    return [dual_encoder(sample_dialogues, seed, score=score, loss_temperature=heat) for seed, (score, heat) in kinds]
+
+
+@pytest.fixture(scope="session")
+def tower_folders(towers: list[object], tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    from checkpoints import save
+
+    return [save(ranker, tmp_path_factory.mktemp("ranker")) for ranker in towers]
 
 
 @pytest.fixture

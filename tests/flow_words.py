@@ -40,13 +40,9 @@ def flow_of_actions(dialogues, title=""):
     return grouped(title, known, zip(known.roles, known.actions, strict=True))
 
 
-def role_of(letter):
-    return "assistant" if letter.isupper() else "user"
-
-
 def states(*words):
     """The trajectories of dialogues that are a word each."""
-    return [[(role_of(letter), letter) for letter in word] for word in words]
+    return [[("assistant" if letter.isupper() else "user", letter) for letter in word] for word in words]
 
 
 def graph(*words):

@@ -16,13 +16,14 @@ from hf_dialemb.corpora.own.reading import read_own
 from hf_dialemb.models.errors import InputError
 
 HERE = Path(__file__).parent
+FILES = HERE / "corpora_files"
 LONG = "so long " * 25_000
 WRONG = [None, "", "?", " ", 0, -1.5, True, [], {}, [[]], [None], {"": None}, LONG, "\ud800"]
 
 
 def folder_of(name):
     """The files made by hand in the format of a corpus."""
-    own = HERE / "corpora_files" / name
+    own = FILES / name
     return own if own.is_dir() else own.with_name(get_corpus(name).folder)
 
 

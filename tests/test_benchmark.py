@@ -4,11 +4,11 @@ import re
 import shutil
 from dataclasses import replace
 from itertools import pairwise, product
-from pathlib import Path
 
 import numpy as np
 import pytest
 from given_vectors import Given, hashed, said
+from made_up_corpora import FILES
 from made_up_results import RUN, row
 
 from hf_dialemb import corpora
@@ -27,7 +27,6 @@ from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
 from hf_dialemb.evaluation.tasks.task import Problem
 from hf_dialemb.models.errors import InputError
 
-FILES = Path(__file__).parent / "corpora_files"
 NOT_READ = {"gsim", "six corpora", "ubuntu"}  # sim_m and sim_r in one, averages, and version 2: no corpora here
 STAND_INS = {  # for corpora that are scarce
     "dial2vec": {"star", "kvret", "dailydialog"}, "dse": {"sgd", "ubuntu_irc", "sim_m"},
@@ -159,10 +158,8 @@ def test_a_run_that_was_stopped_goes_on_and_other_weights_are_measured_anew(smal
     assert (len(small["one"].calls), len(small["two"].calls)) == (2, 1 + 2)
     config = results.run["config"]
     assert config["left_out"] == ["hwu64 (intent-classification)"]
-    assert [(problem["corpus"], problem["limit"]) for problem in config["problems"]] == [
-        ("banking77", None),
-        ("snips", 20),
-    ]
+    problems = [(problem["corpus"], problem["limit"]) for problem in config["problems"]]
+    assert problems == [("banking77", None), ("snips", 20)]
     tasks = ("intent-classification", "encoding")
     measured = {(row.model, row.corpus, row.task) for row in results.results if row.quoted_from is None}
     assert measured == set(product(("one", "two"), ("banking77", "snips"), tasks))

@@ -124,7 +124,6 @@ def test_what_cannot_be_opened_is_an_error(tmp_path):
         ("sample", {"split": "tset"}, r"Unknown split 'tset' of corpus sample\. Available: train, dev, test, all"),
         ("sample", {"columns": "id=call"}, "leave them out"),
         ("org/name", {"columns": "id=call"}, "which only tables of your own take"),
-        ("sgdd", {}, "Did you mean 'sgd'"),
     ):
         with pytest.raises(InputError, match=sentence):
             list(check(corpus, **options))

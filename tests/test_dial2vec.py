@@ -235,9 +235,6 @@ def test_training_can_start_from_a_checkpoint_of_ours_with_its_tables(tiny_check
         Dial2VecModel.from_backbone(str(tiny_checkpoint), num_turn_embeddings=7)
 
 
-LONG = dialogue(*(" ".join([letter] * 5) for letter in "abcdef"))
-
-
 @pytest.mark.parametrize(
     ("keep", "whole_turns", "words"),
     [("start", True, "aaaaabbbbb"), ("end", True, "eeeeefffff"), ("start", False, "aaaaabbbbbccc"),
@@ -245,8 +242,8 @@ LONG = dialogue(*(" ".join([letter] * 5) for letter in "abcdef"))
 )  # fmt: skip
 def test_whole_turns_or_tokens_stay_at_the_end_that_is_kept(tiny_bert, keep, whole_turns, words):
     model, tokenizer = Dial2VecModel.from_backbone(tiny_bert, max_tokens=15, keep=keep, whole_turns=whole_turns)
-    count = Truncation()
-    batch = tokenize([LONG], tokenizer, model.config, count)
+    count, said = Truncation(), [" ".join([letter] * 5) for letter in "abcdef"]
+    batch = tokenize([dialogue(*said)], tokenizer, model.config, count)
     assert tokenizer.decode(batch["input_ids"][0], skip_special_tokens=True).split() == list(words)
     assert batch["turn_ids"].max() == len(set(words)) - 1
     assert str(count) == f"1 of 1 dialogues were truncated ({30 - len(words)} of 30 tokens dropped)"

@@ -16,7 +16,6 @@ from hf_dialemb.apps.embed import embed_file, stored_vectors
 from hf_dialemb.apps.search import describe, nearest, search
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.corpora.show import find_dialogue
 from hf_dialemb.encoders.checkpoints import DialogueModelEncoder
 from hf_dialemb.hub.export import load_checkpoint
 from hf_dialemb.models.dialogue import Dialogue, Turn
@@ -50,9 +49,7 @@ def kill(owner: object, name: str, calls: int, *request) -> None:
             embed_file(*request)
 
 
-def test_the_rows_are_those_of_encode_in_the_order_of_the_lines(
-    tiny_checkpoint, source, tmp_path, sample_dialogues, capsys
-):
+def test_rows_are_those_of_encode_in_the_order_of_lines(tiny_checkpoint, source, tmp_path, sample_dialogues, capsys):
     output = tmp_path / "vectors.parquet"
     words = ["embed", "--model", tiny_checkpoint, "--input", source, "--output", output, "--shard-size", 4]
     assert main([str(word) for word in words]) == 0
@@ -186,13 +183,6 @@ def test_neighbours_come_by_cosine_whatever_their_length():
     assert nearest(np.array([[0, 0], [1, 0]], dtype=np.float32), 0, 1) == [(1, 0.0)]  # zeros have no direction
 
 
-def test_an_unknown_id_is_told_with_the_nearest_one(sample_dialogues):
-    known = sample_dialogues[3].id
-    with pytest.raises(InputError, match=f"id: got '{known}x', which none of .* has; .*{known}") as caught:
-        find_dialogue(sample_dialogues, f"{known}x")
-    assert len(str(caught.value)) < 2000
-
-
 def test_lines_are_short_and_start_with_the_dialogue_itself_and_no_turn_breaks_one(sample_dialogues):
     vectors = np.random.default_rng(0).normal(size=(len(sample_dialogues), 4)).astype(np.float32)
     start = sample_dialogues[5]
@@ -221,9 +211,7 @@ def test_the_command_finds_the_nearest_of_a_file(tiny_checkpoint, sample_dialogu
     assert "--top: got 0, expected at least 1" in refused(*words, "--id", "#5", "--top", "0")
 
 
-def test_a_text_is_looked_for_among_stored_vectors_of_the_same_model(
-    tiny_bert, sample_dialogues, tmp_path, capsys, refused
-):
+def test_a_text_is_looked_for_among_stored_vectors(tiny_bert, sample_dialogues, tmp_path, capsys, refused):
     dialogues = sample_dialogues[:9]
     source, vectors, found = (tmp_path / name for name in ("nine.jsonl", "vectors.parquet", "found.jsonl"))
     write_jsonl(dialogues, source)

@@ -1,10 +1,9 @@
 """Selection of responses: which pairs and contexts are asked, what they choose from, and what an encoder gets."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from given_vectors import Given, figures, hashed
+from made_up_corpora import FILES
 from talks import dialogue
 
 from hf_dialemb import corpora
@@ -18,7 +17,6 @@ from hf_dialemb.evaluation.tasks.texts import first_words, last_words, row_cosin
 from hf_dialemb.models.dialogue import Dialogue, Turn, plain
 from hf_dialemb.models.errors import InputError
 
-FILES = Path(__file__).parent / "corpora_files"
 UTTERANCE, DIALOGUE = get_task("response-selection"), get_task("dialogue-response-selection")
 
 

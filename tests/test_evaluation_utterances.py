@@ -4,11 +4,11 @@ import json
 from collections import Counter
 from itertools import product
 from math import log
-from pathlib import Path
 
 import numpy as np
 import pytest
 from given_vectors import Given, figures, hashed, said
+from made_up_corpora import FILES
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import label_ranking_average_precision_score, ndcg_score
 from sklearn.metrics.pairwise import cosine_similarity
@@ -26,8 +26,6 @@ from hf_dialemb.evaluation.tasks.out_of_scope import Parts, detect, load_out_of_
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
-
-FILES = Path(__file__).parent / "corpora_files"
 
 
 def test_examples_come_from_train_every_utterance_is_classified_and_a_seed_draws_the_same_examples(random):

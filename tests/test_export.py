@@ -9,16 +9,15 @@ import pytest
 import torch
 from exports import close, save, stock
 from jinja2.exceptions import TemplateError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer, BertConfig
 
-from hf_dialemb.hub.export import load_checkpoint, verify, write_checkpoint
+from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.forms import custom_encoder, ranker_form
 from hf_dialemb.models.deep_attention_matching import DeepAttentionMatchingModel
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.dual_encoder import DualEncoderModel
 from hf_dialemb.models.encoder import encode
-from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.multi_granularity import MultiGranularityModel
 from hf_dialemb.models.ranking import encode_contexts, encode_responses, load_ranker
 from hf_dialemb.models.transformer_dual_encoder import TransformerDualEncoderConfig, TransformerDualEncoderModel
@@ -163,9 +162,7 @@ def test_what_is_there_stays_and_what_is_not_ours_or_embeds_nothing_is_refused(
     assert [(path.name, path.read_text()) for path in (tmp_path / "mine").iterdir()] == [("mine.txt", "keep me")]
 
 
-def test_nothing_appears_that_does_not_load_or_gives_other_vectors(
-    tiny_checkpoint, ensemble, tmp_path, refused, monkeypatch
-):
+def test_nothing_appears_that_fails_or_gives_other_vectors(tiny_checkpoint, ensemble, tmp_path, refused, monkeypatch):
     monkeypatch.setattr(custom_encoder, "WAYS", {"a way that fails": "raise RuntimeError('no such class')"})
     other = "import sys, numpy as np\nnp.savez(sys.argv[3], **{'AutoModel, contexts': np.zeros((1, 2))})"
     monkeypatch.setattr(ranker_form, "WAYS", {"a way that differs": other})
@@ -175,14 +172,6 @@ def test_nothing_appears_that_does_not_load_or_gives_other_vectors(
     ):
         assert message in refused("export", "--model", model, "--output", tmp_path / "out")
         assert list(tmp_path.iterdir()) == []
-    monkeypatch.undo()
-    model, tokenizer = load_checkpoint(str(tiny_checkpoint))
-    write_checkpoint(model, tokenizer, tmp_path)
-    weights = load_file(tmp_path / "model.safetensors")
-    weights["role_embeddings.weight"][0, 0] += 1
-    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(InputError, match="gives other embeddings"):
-        list(verify(tmp_path, model, tokenizer))
 
 
 @pytest.mark.parametrize("damage", ["cut a shard", "missing"])
@@ -238,9 +227,6 @@ def test_an_old_tokenizer_gets_template_and_limit_and_dot_products_stay_dot_prod
     assert published.similarity_fn_name == "dot"
     one, two = published.encode_query(MESSAGES[:1]), published.encode_document(["yes"])
     assert np.allclose(published.similarity(one, two), one @ two.T)
-    said = [
-        {"role": "system", "content": "You are a helpful assistant."},
-        *MESSAGES[0],
-    ]  # no response, which is prompted
+    system = {"role": "system", "content": "You are a helpful assistant."}  # no response, which is prompted
     with pytest.raises(TemplateError, match="Unknown role system: expected one of user, assistant"):
-        again.apply_chat_template(said, tokenize=False)
+        again.apply_chat_template([system, *MESSAGES[0]], tokenize=False)

@@ -184,7 +184,6 @@ class Wrong:
 def test_what_is_wrong_is_one_sentence(taxis, monkeypatch):
     nothing = np.full(3, np.nan)
     for settings, sentence in (
-        ({"clusters": 99}, "role assistant: field clusters: got 99, expected at most 2"),
         ({"dialogues": []}, "got none"),
         ({"encoder": Wrong(nothing)}, "model 'Wrong': got NaN or infinity, expected a vector of finite numbers"),
         ({"encoder": Wrong(np.ones((2, 2)))}, r"model 'Wrong': got vectors of shape \(2, 2\)"),

@@ -70,16 +70,6 @@ def dot_statements(text):
     return nodes, edges
 
 
-def dot_label(quoted):
-    """What graphviz shows of a label."""
-    text = re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], quoted[1:-1])
-    return html.unescape(text).split("\n")
-
-
-def mermaid_label(text):
-    return re.sub(r"#(\d+);", lambda found: chr(int(found[1])), text).split("<br/>")
-
-
 def data_of(flow, folder):
     write_page(flow, folder / "page.html")
     page = (folder / "page.html").read_text(encoding="utf-8")
@@ -120,10 +110,13 @@ def test_what_people_said_stays_text(tmp_path):
     assert found == {key: line_of(name) for key, name in names.items()}
     nodes, edges = dot_statements(texts["graph.dot"])
     lines = [label_lines(flow, state) for state in graph.nodes]
-    assert [dot_label(node["label"]) for node in nodes.values()] == lines
+    quoted = [node["label"][1:-1] for node in nodes.values()]
+    shown = [re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], text) for text in quoted]
+    assert [html.unescape(text).split("\n") for text in shown] == lines  # as graphviz has it
     assert len(edges) == len(graph.edges) == len(NASTY) + 1
     drawn = re.findall(r'^  n\d+(?:\[|\(\[)"([^"]*)"(?:\]|\]\))$', texts["graph.mmd"], re.MULTILINE)
-    assert [mermaid_label(text) for text in drawn] == lines
+    shown = [re.sub(r"#(\d+);", lambda found: chr(int(found[1])), text).split("<br/>") for text in drawn]
+    assert shown == lines
     assert all(re.fullmatch(r"(?:[\w ,?!]|#\d+;|<br/>)*", text) for text in drawn)
     json.dumps(state_machine(flow, graph), ensure_ascii=False).encode()
     policy = policy_text(flow, graph)  # what people said is no instruction

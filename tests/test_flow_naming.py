@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from endpoint_server import KEY, says
+from exports import save
 from flow_words import angles
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
@@ -218,9 +219,7 @@ def tiny_writer(tiny_bert, tmp_path_factory):
     model = GPT2LMHeadModel(config)
     torch.nn.init.normal_(model.lm_head.weight)
     model.lm_head.weight.data[:30] = 0  # words always win over special tokens
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return save((model, tokenizer), folder)
 
 
 def test_a_model_on_this_machine_names_clusters(tiny_writer, flow, tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sentence_transformers import SentenceTransformer
+from made_up_corpora import FILES
 
 from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.evaluation.tasks import contexts
@@ -20,8 +20,6 @@ mteb = pytest.importorskip("mteb")
 
 from hf_dialemb.integrations import DialembEncoder, dialogue_tasks  # noqa: E402
 from hf_dialemb.integrations.mteb_tasks import OF_KIND, TASKS, last_turns  # noqa: E402
-
-FILES = Path(__file__).parent / "corpora_files"
 
 
 class Recorded:
@@ -50,11 +48,6 @@ def agree(found, names, task, corpus, data_dir, split, limit, encoder):
     expected = {each.metric: each.mean for each in measured if not each.setting}
     for theirs, ours in names.items():
         assert 100 * found[theirs] == pytest.approx(expected[ours], abs=1e-2)
-
-
-@pytest.fixture(scope="module")
-def plain(tiny_bert):
-    return SentenceTransformer(tiny_bert, device="cpu")
 
 
 @pytest.fixture(scope="module")

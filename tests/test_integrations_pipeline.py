@@ -51,10 +51,7 @@ def vectorizer(tiny_bert):
     return DialogueVectorizer(tiny_bert)
 
 
-def test_the_package_imports_each_library_on_first_use():
-    libraries = {"torch", "transformers", "sklearn", "sentence_transformers", "mteb", "datasets"}
-    program = f"import sys, hf_dialemb.integrations as found; dir(found); assert not {libraries} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", program], check=True)
+def test_the_package_knows_its_names_and_an_unknown_one_is_an_attribute_error():
     assert "DialogueVectorizer" in dir(integrations)
     with pytest.raises(AttributeError, match="DialogueVectoriser"):
         integrations.DialogueVectoriser  # noqa: B018 - the look-up is the test

@@ -36,11 +36,6 @@ SEEDS = [0, 1]
 
 
 @pytest.fixture(scope="module")
-def plain(tiny_bert):
-    return SentenceTransformer(tiny_bert, device="cpu")
-
-
-@pytest.fixture(scope="module")
 def own_encoder(tiny_bert):
     return load_encoder(tiny_bert, device="cpu")
 

@@ -16,7 +16,7 @@ from hf_dialemb.models.backbone_model import _position_limit
 from hf_dialemb.models.deep_attention_matching import DeepAttentionMatchingConfig
 from hf_dialemb.models.dial2vec import Dial2VecConfig, Dial2VecModel
 from hf_dialemb.models.dialogue_cse import DialogueCSEConfig
-from hf_dialemb.models.dse import DSEConfig, DSEModel
+from hf_dialemb.models.dse import DSEConfig
 from hf_dialemb.models.dual_encoder import DualEncoderConfig
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation, tokenize
@@ -42,15 +42,6 @@ def test_wrong_settings_say_what_is_wrong():
     ):
         with pytest.raises(InputError, match=message):
             config(**settings)
-
-
-def test_what_a_backbone_cannot_do_is_told(tiny_bert):
-    for settings, message in (
-        ({"max_tokens": 1000}, "max_tokens: got 1000, expected at most 512"),
-        ({"frozen_layers": 3}, "frozen_layers: got 3, expected a value between 0 and 2"),
-    ):
-        with pytest.raises(InputError, match=message):
-            DSEModel.from_backbone(tiny_bert, **settings)
 
 
 @pytest.mark.parametrize("name", ["dial2vec", "dialog2flow", "dialogue_cse", "dual_encoder"])

@@ -25,16 +25,6 @@ from hf_dialemb.metrics.semantic_relatedness import functional as relatedness
 from hf_dialemb.metrics.specification import FOLDER
 
 
-def others(vectors, labels):
-    """Yields each query's cosines with all others and their relevance, labels of one member left out."""
-    cosines = cosine_similarity(vectors).round(9)
-    for row in range(len(labels)):
-        kept = np.arange(len(labels)) != row
-        same = (labels == labels[row])[kept]
-        if same.any():
-            yield cosines[row][kept], same
-
-
 def test_purity_and_the_rand_index_whatever_the_names_and_order_of_clusters(random):
     assert clusters.purity(["a", "a", "a", "b", "b", "c"], [0, 0, 1, 1, 1, 2]) == pytest.approx(5 / 6)  # 2 + 2 + 1 of 6
     scores = clusters.cluster_purity(np.ones((4, 2)), [0, 0, 0, 1], seeds=[0])
@@ -75,11 +65,14 @@ def test_means_over_runs_and_draws(random):
 @pytest.mark.parametrize("make", [clouds, corners])
 def test_figures_of_queries_are_scipys_and_scikit_learns_and_mrr_puts_ties_after_the_irrelevant(random, make):
     vectors, labels = make(random)
-    spearman, precision, reciprocal = [], [], []
-    for scores, same in others(vectors, labels):
-        spearman.append(np.nan_to_num(spearmanr(scores, same).statistic))
-        precision.append(sklearn_metrics.average_precision_score(same, scores))
-        reciprocal.append(1 / (1 + (scores[~same] >= scores[same].max()).sum()))
+    spearman, precision, reciprocal, cosines = [], [], [], cosine_similarity(vectors).round(9)
+    for row in range(len(labels)):
+        kept = np.arange(len(labels)) != row
+        scores, same = cosines[row][kept], (labels == labels[row])[kept]
+        if same.any():  # labels of one member are left out
+            spearman.append(np.nan_to_num(spearmanr(scores, same).statistic))
+            precision.append(sklearn_metrics.average_precision_score(same, scores))
+            reciprocal.append(1 / (1 + (scores[~same] >= scores[same].max()).sum()))
     assert relatedness.query_relatedness(vectors, labels)["spearman"] == pytest.approx(np.mean(spearman), abs=1e-10)
     found = retrieval_scores(vectors, labels)
     assert found["map"] == pytest.approx(np.mean(precision), abs=1e-12)

@@ -31,8 +31,6 @@ from hf_dialemb.models import METHODS, get_method
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.training.arguments import parse
 
-ROOT = Path(__file__).parents[1]
-
 
 @pytest.fixture(scope="module", params=[*SETTINGS, ENSEMBLE])
 def made(request, tiny_bert, sample_dialogues, tmp_path_factory) -> Made:
@@ -106,9 +104,8 @@ def test_the_block_for_onnx_runs_and_eight_bits_are_told(tiny_bert, sample_dialo
 
 def test_every_command_runs(made, tmp_path, monkeypatch, sample_dialogues):
     monkeypatch.chdir(tmp_path)
-    write_jsonl(
-        [replace(each, id=f"call-{place}") for place, each in enumerate(sample_dialogues[:4])], Path("dialogues.jsonl")
-    )
+    calls = [replace(each, id=f"call-{place}") for place, each in enumerate(sample_dialogues[:4])]
+    write_jsonl(calls, Path("dialogues.jsonl"))
     Path("responses.txt").write_text("Yes.\nFor how many nights?\nGoodbye.\n")
     commands = [line for block in blocks(section(made.card(), "Use"), "bash") for line in block.splitlines()]
     assert commands
@@ -362,7 +359,7 @@ def test_every_method_that_is_published_has_its_words_and_the_software_is_cited_
     methods = list(map(get_method, METHODS))
     assert all(method.title and method.what and cited(method.paper) and method.suite for method in methods)
     assert {method.name for method in methods} - {"deep_attention_matching", "merged"} == {*SETTINGS, ENSEMBLE}
-    asked = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    asked = yaml.safe_load((Path(__file__).parents[1] / "CITATION.cff").read_text())
     *_, entry = blocks(dse.card(), "bibtex")
     for text in (asked["title"], asked["authors"][0]["name"], asked["version"], asked["license"]):
         assert f"{{{text}}}" in entry

@@ -25,12 +25,6 @@ BACKBONES = [*ENCODERS, "transformer_dual_encoder"]
 RANKERS = [*WORD_RANKERS, "transformer_dual_encoder", "multi_granularity"]
 
 
-def bert() -> BertConfig:
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    return BertConfig(vocab_size=WORDS, max_position_embeddings=48, **sizes, **dropout)
-
-
 def config_of(name: str) -> Any:
     encoder, words, towers = {"max_tokens": 32}, {"vocab_size": WORDS}, {"marker_ids": MARKS, **LIMITS}
     limits = {"max_turns": 3, "max_turn_tokens": 6, "max_context_tokens": 18, "max_response_tokens": 9}
@@ -45,7 +39,10 @@ def config_of(name: str) -> Any:
     if name == "multi_granularity":
         own = {"members": [config_of(each).to_diff_dict() for each in ("dual_encoder", "transformer_dual_encoder")]}
     elif name not in WORD_RANKERS:
-        own = {**own, "encoder_config": bert()}
+        sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+        dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+        bert = BertConfig(vocab_size=WORDS, max_position_embeddings=48, **sizes, **dropout)
+        own = {**own, "encoder_config": bert}
     return get_method(name).config_class(**own)
 
 

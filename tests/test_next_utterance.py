@@ -1,12 +1,11 @@
 """Next-utterance retrieval: its metric in closed form, scores of rankers and of ensembles, and the task."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
-from checkpoints import assembled, deep_attention_matching, dual_encoder, save
+from checkpoints import assembled, deep_attention_matching
 from given_vectors import Given, figures
+from made_up_corpora import FILES
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
 from hf_dialemb.corpora import load_dialogues, write_jsonl
@@ -29,8 +28,6 @@ from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.ranker import RankingExample
 from hf_dialemb.models.ranking import encode_contexts, encode_responses, score_candidates
-
-FILES = Path(__file__).parent / "corpora_files"
 
 
 def first(*shape):
@@ -86,16 +83,6 @@ def selections(sample_dialogues):
     return draw_candidates(sample_dialogues[:6], 5, "assistant", 3)
 
 
-@pytest.fixture(scope="module")
-def towers(sample_dialogues):
-    return [dual_encoder(sample_dialogues, seed, score=score) for seed, score in enumerate(["dot", "cosine"])]
-
-
-@pytest.fixture(scope="module")
-def folders(towers, tmp_path_factory):
-    return [save(ranker, tmp_path_factory.mktemp("ranker")) for ranker in towers]
-
-
 def plainly(ranker, selections):
     return score_candidates(ranker, [RankingExample(each.context, each.responses) for each in selections])
 
@@ -128,8 +115,8 @@ def test_rankers_without_vectors_score_sets_of_any_size_but_embed_no_dialogue(sa
         RankerEncoder("deep", ranker).encode(sample_dialogues[:2])
 
 
-def test_an_ensemble_averages_probabilities_and_its_vectors_rank_by_the_mean_of_cosines(folders, towers, selections):
-    joint = assembled(folders)
+def test_an_ensemble_averages_probabilities_and_its_vectors_rank_by_mean_cosines(tower_folders, towers, selections):
+    joint = assembled(tower_folders)
     assert next_utterance.members_of(towers[0]) == [towers[0]]
     assert [each.method.name for each in next_utterance.members_of(joint)] == ["dual_encoder"] * 2
     found = candidate_scores(joint, selections)
@@ -229,8 +216,8 @@ def test_given_candidates_are_taken():
         load_selections(CorpusPart("ubuntu", FILES, "train", None))
 
 
-def test_a_rankers_figures_are_those_of_its_own_scores_and_a_dialogue_is_a_context(folders, towers, sample_dialogues):
-    problem, encoder = load_selections(CorpusPart("sample", None, "dev", 12)), load_encoder(folders[0])
+def test_a_rankers_figures_are_of_its_own_scores_and_a_dialogue_is_a_context(tower_folders, towers, sample_dialogues):
+    problem, encoder = load_selections(CorpusPart("sample", None, "dev", 12)), load_encoder(tower_folders[0])
     found = figures(problem.measure(encoder, [0]))
     assert found == figures(problem.measure(RememberingEncoder(RankerEncoder("own", towers[0])), [0]))
     drawn = draw_candidates(load_dialogues("sample", split="dev"), 20, "assistant", 13)
@@ -241,6 +228,6 @@ def test_a_rankers_figures_are_those_of_its_own_scores_and_a_dialogue_is_a_conte
         assert found == pytest.approx(found | {(name, setting): 100 * one.mean() for name, one in expected.items()})
     contexts = encode_contexts(towers[0], [dialogue.turns for dialogue in sample_dialogues[:3]])
     np.testing.assert_allclose(encoder.encode(sample_dialogues[:3]), contexts, atol=1e-6)
-    assert find_encoder(folders[0]).kind == "dialemb"
+    assert find_encoder(tower_folders[0]).kind == "dialemb"
     with pytest.raises(InputError, match="reads whole dialogues"):
-        find_encoder(f"{folders[0]}@utterances")
+        find_encoder(f"{tower_folders[0]}@utterances")

@@ -167,7 +167,6 @@ def test_libraries_are_quiet_and_logging_stays_as_it_was():
 
 @pytest.mark.parametrize(("words", "message"), [
     ("--int8", 'ONNX: the package onnxscript is missing; pip install "hf-dialemb[onnx]"'),
-    ("--corpus sample", "--corpus: got it without --int8"),
     ("--int8 --limit 5", "--limit: got it without --corpus"),
     ("--dtype int4", "invalid choice: 'int4'"),
     ("--max-shard-size large", "--max-shard-size: got 'large', expected a size"),

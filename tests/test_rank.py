@@ -37,19 +37,8 @@ def responses(sample_dialogues):
 
 
 @pytest.fixture(scope="module")
-def towers(sample_dialogues):
-    kinds = enumerate([("dot", 1.0), ("cosine", 0.05)])
-    return [dual_encoder(sample_dialogues, seed, score=score, loss_temperature=heat) for seed, (score, heat) in kinds]
-
-
-@pytest.fixture(scope="module")
-def folders(towers, tmp_path_factory):
-    return [save(ranker, tmp_path_factory.mktemp("ranker")) for ranker in towers]
-
-
-@pytest.fixture(scope="module")
-def ensemble(folders):
-    return assembled(folders)
+def ensemble(tower_folders):
+    return assembled(tower_folders)
 
 
 @pytest.fixture(scope="module")
@@ -205,9 +194,9 @@ def records_of(output):
     return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
 
 
-def test_rank_prints_and_writes(folders, towers, dialogues, responses, files, tmp_path, capsys):
+def test_rank_prints_and_writes(tower_folders, towers, dialogues, responses, files, tmp_path, capsys):
     output = tmp_path / "ranked.jsonl"
-    assert main(["rank", "--model", folders[0], *files, "--top", "3", "--output", str(output)]) == 0
+    assert main(["rank", "--model", tower_folders[0], *files, "--top", "3", "--output", str(output)]) == 0
     printed = capsys.readouterr().out
     assert "60 responses (1 blank and 1 repeated lines left out)" in printed
     assert f"Wrote {output}" in printed
@@ -220,16 +209,16 @@ def test_rank_prints_and_writes(folders, towers, dialogues, responses, files, tm
     assert f"{1:>6} {score:>12.6g}  {text}" in printed
     assert printed.count(" rank ") == len(dialogues)
     pool = write(tmp_path / "odd.txt", b"plain\n\x1b[31mred\n")  # what would command a terminal is shown
-    assert main(["rank", "--model", folders[0], *files[:2], "--candidates", str(pool)]) == 0
+    assert main(["rank", "--model", tower_folders[0], *files[:2], "--candidates", str(pool)]) == 0
     printed = capsys.readouterr().out
     assert "\x1b" not in printed
     assert "\\x1b[31mred" in printed
 
 
 @pytest.mark.slow
-def test_what_is_asked_for_is_written_though_nobody_reads_the_lines(folders, files, dialogues, tmp_path):
+def test_what_is_asked_for_is_written_though_nobody_reads_the_lines(tower_folders, files, dialogues, tmp_path):
     output = tmp_path / "ranked.jsonl"
-    words = [sys.executable, "-m", "hf_dialemb.cli", "rank", "--model", folders[0], *files, "--output", str(output)]
+    words = [sys.executable, "-m", "hf_dialemb.cli", "rank", "--model", tower_folders[0], *files, "--output", output]
     unread, lines = os.pipe()
     os.close(unread)
     found = subprocess.run(words, stdout=lines, stderr=subprocess.PIPE, check=False)
@@ -253,10 +242,9 @@ def test_rank_prints_an_ensembles_probabilities_or_cosines(ensemble, files, tmp_
     assert (line[:5], line[-18:], len(line)) == ("#5  …", "assistant: the end", len("#5  ") + 100)
 
 
-def test_a_wrong_request_is_told(folders, tiny_bert, files, tmp_path, refused):
+def test_a_wrong_request_is_told(tower_folders, tiny_bert, files, tmp_path, refused):
     (tmp_path / "runs" / "baseline").mkdir(parents=True)
     write(tmp_path / "runs" / "baseline" / "config.json", {})
-    empty = write(tmp_path / "empty.txt", b"\n")
     for words, sentence in (
         (["--top", "0"], "--top: got 0, expected at least 1"),
         (["--model", "no/such"], "Model 'no/such' is neither a folder nor on the Hub"),
@@ -266,9 +254,8 @@ def test_a_wrong_request_is_told(folders, tiny_bert, files, tmp_path, refused):
         (["--output", tmp_path], "got a folder, expected a file"),
         (["--output", files[1]], "is what is read"),
         (["--output", files[3]], "is what is read"),
-        (["--candidates", empty], "empty.txt: got no response"),
     ):
-        assert sentence in refused("rank", "--model", folders[0], *files, *words)
+        assert sentence in refused("rank", "--model", tower_folders[0], *files, *words)
 
 
 CANDIDATES = ["candidates", "--corpus", "sample", "--split", "dev", "--num-candidates", "4", "--output"]
@@ -294,8 +281,6 @@ def test_candidates_are_written_as_they_were_drawn(tmp_path, capsys):
     [
         (["--num-candidates", "1"], "--num-candidates: got 1, expected at least 2"),
         (["--seed", "-1"], "--seed: got -1, expected at least 0"),
-        (["--num-candidates", "100000"], "different responses, expected at least 100000"),
-        (["--corpus", "ubuntu"], "Corpus ubuntu holds response-selection, expected dialogues"),
     ],
 )
 def test_candidates_that_cannot_be_drawn_are_told(tmp_path, refused, words, sentence):

@@ -1,12 +1,12 @@
 """Settings that are checked before training, and the dialogues that training reads."""
 
 import shutil
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from checkpoints import dual_encoder, save
+from made_up_corpora import FILES
 from talks import dialogue
 from training_runs import report_of, train, words_of
 from transformers import AutoTokenizer, GPT2Config, GPT2Model, T5Config, T5EncoderModel, T5ForConditionalGeneration
@@ -57,9 +57,6 @@ BASE = ["--use_cpu", "true", "--output_dir", "run", "--corpus", "missing.jsonl"]
         ("--language_model_steps 0", "language_model_steps: got 0, expected a value at least 1"),
         ("--method multi_granularity --num_candidates 5", "train them one by one, then put them together with dialemb"),
         ("--output_dir=", "output_dir: got nothing, expected a folder; name one"),
-        ("--loss_temprature 0.1", "Did you mean 'loss_temperature'"),
-        ("--method dial3vec", "Did you mean 'dial2vec'"),
-        ("--num_negatives many", "invalid int value: 'many'"),
         ("--checkpoint_selection uniformity", "needs a dev_split"),
         ("--save_strategy no --checkpoint_selection uniformity --dev_split dev", "but save_strategy is no"),
         ("--eval_strategy steps", "eval_strategy: got one, but no dev_split"),
@@ -197,9 +194,6 @@ def test_only_the_main_process_measures_and_a_wrong_country_or_a_missing_package
         monkeypatch.setenv(COUNTRY, wrong)
         with pytest.raises(InputError, match=f"{COUNTRY}: got '{wrong}', expected a country's three letters"):
             requested_energy()
-
-
-FILES = Path(__file__).parent / "corpora_files"
 
 
 def learnt_from(**settings: object) -> tuple[list[Dialogue], list[str]]:
