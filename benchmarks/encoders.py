@@ -12,7 +12,6 @@ What was measured is kept beside the output, in a folder, and not measured again
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import time
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from encoder_tables import tables
-from hardware import describe_machine, multiplies_bfloat16
+from hardware import describe_machine
 
 import hf_dialemb
 from hf_dialemb.apps.distil import plain_tokenizer, write_static
@@ -31,6 +30,7 @@ from hf_dialemb.evaluation.tasks.intents import by_prototypes
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.models.backbones import MINILM
 from hf_dialemb.runs.files import write_json_atomically
+from hf_dialemb.runs.hardware import multiplies_bfloat16, quick_reading
 
 DIALOGUES = ("sgd", "multiwoz", "doc2dial", "self_dialogue", "star", "kvret")
 INTENTS = ("clinc150", "banking77", "snips")
@@ -51,16 +51,9 @@ Figures = dict[str, float]
 def kept(file: Path, measure: Callable[[], Figures]) -> Figures:
     """Reads what was measured before, or measures and writes it."""
     if not file.is_file():
-        single = not multiplies_bfloat16()
-        with contextlib.nullcontext() if single else _bfloat16():
+        with quick_reading():
             write_json_atomically(file, measure())
     return dict(json.loads(file.read_text(encoding="utf-8")))
-
-
-def _bfloat16() -> contextlib.AbstractContextManager[object]:
-    import torch
-
-    return torch.autocast("cpu", dtype=torch.bfloat16)
 
 
 def figures(model: str, corpus: str, task: str, seeds: int) -> Figures:

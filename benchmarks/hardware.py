@@ -33,9 +33,3 @@ def read_memory(name: str) -> int:
     text = meminfo.read_text() if meminfo.is_file() else ""
     found = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)
     return int(found.group(1)) * 1024 if found else 0
-
-
-def multiplies_bfloat16() -> bool:
-    """Says whether the processor has products of bfloat16, which are several times as fast as single precision."""
-    extensions = describe_machine()["extensions"]
-    return bool(extensions["avx512_bf16"] or extensions["amx_bf16"])  # type: ignore[index]

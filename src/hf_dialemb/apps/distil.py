@@ -28,6 +28,7 @@ from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import write_json_atomically
 from ..runs.folder import RunFolder
+from ..runs.hardware import quick_reading
 from ..runs.sentence_files import write_record
 from ..training.dialogues import training_dialogues
 from ..training.settings import RunArguments
@@ -86,7 +87,8 @@ def distil(
     encoder = load_encoder(teacher)
     tokenizer = plain_tokenizer(teacher)
     words = [tokenizer.id_to_token(row).removeprefix("##") for row in range(tokenizer.get_vocab_size())]
-    alone, vectors = encoder.encode_utterances(words), encoder.encode_utterances(texts)
+    with quick_reading():
+        alone, vectors = encoder.encode_utterances(words), encoder.encode_utterances(texts)
     tokens = [each.ids for each in tokenizer.encode_batch(texts, add_special_tokens=False)]
     kept = [row for row, ids in enumerate(tokens) if ids]
     table = learn_table(alone, [tokens[row] for row in kept], vectors[kept], dimensions, passes, seed)

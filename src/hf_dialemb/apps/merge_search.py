@@ -23,6 +23,7 @@ from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..models.merged import MergedModel
 from ..runs.files import write_json_atomically
+from ..runs.hardware import quick_reading
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +97,8 @@ class Search:
             return -np.inf
         known = next((each for each in self.tries if each["weights"] == weights), None)
         if known is None:
-            figures = self._figures(given, sets)
+            with quick_reading():
+                figures = self._figures(given, sets)
             known = {"weights": weights, "figures": figures, "mean": float(np.mean([*figures.values()]))}
             self.tries.append(known)
             record = {"search": self._asked(), "tries": self.tries, "table": self._table()}

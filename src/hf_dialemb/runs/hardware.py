@@ -1,5 +1,6 @@
 """What machine a program runs on, in one line for reports."""
 
+import contextlib
 import os
 import platform
 from pathlib import Path
@@ -19,3 +20,17 @@ def describe_hardware(gpu: bool) -> str:
     except OSError:
         pass  # not Linux
     return f"{model}, {os.cpu_count()} cores"
+
+
+def multiplies_bfloat16() -> bool:
+    """Says whether the processor has products of bfloat16, which take a third of the time of single precision."""
+    import torch
+
+    return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+
+
+def quick_reading() -> contextlib.AbstractContextManager[object]:
+    """Lets encoders read in bfloat16 where that is quicker: for many texts whose vectors are not kept."""
+    import torch
+
+    return torch.autocast("cpu", torch.bfloat16) if multiplies_bfloat16() else contextlib.nullcontext()
