@@ -72,31 +72,10 @@ wheel: setup
 	cd / && HF_HUB_OFFLINE=1 $(CURDIR)/.venv-wheel/bin/python $(CURDIR)/tests/interface_block.py
 	rm -rf .venv-wheel build/wheel-demo
 
-# The encoders that come with the package, from corpora whose licences allow it. Run again, it goes on where it was
-# stopped; hours on two cores.
-SHIPPED := runs/shipped
+# The encoders that come with the package, and their figures. Run again, it goes on where it was stopped; about six hours
+# on two cores that multiply bfloat16.
 checkpoints: setup
-	$(BIN)/dialemb train --config dialogue_cse_minilm --bf16 false --output_dir $(SHIPPED)/dialogue-cse
-	$(BIN)/dialemb train --config dse_minilm --bf16 false --corpus sgd/train multiwoz/train woz2/all \
-	  --output_dir $(SHIPPED)/dse
-	$(BIN)/dialemb train --config dialog2flow_single_minilm --bf16 false --max_steps 500 --average_with_backbone 0 \
-	  --corpus sgd/train multiwoz/train multiwoz/dev woz2/all muldogo/all --output_dir $(SHIPPED)/dialog2flow
-	test -d $(SHIPPED)/dialogue-minilm || $(BIN)/dialemb merge --backbone all-MiniLM-L6-v2 --rank 16 \
-	  --model $(SHIPPED)/dialogue-cse $(SHIPPED)/dse --choose-by sgd/dev multiwoz/dev dailydialog/dev \
-	  --output $(SHIPPED)/dialogue-minilm
-	test -d $(SHIPPED)/action-minilm || $(BIN)/dialemb merge --backbone all-MiniLM-L6-v2 --rank 32 \
-	  --model $(SHIPPED)/dialog2flow --output $(SHIPPED)/action-minilm
-	test -d $(SHIPPED)/dialogue-static || $(BIN)/dialemb distil --teacher $(SHIPPED)/dialogue-minilm \
-	  --corpus sgd/train multiwoz/train woz2/all muldogo/all taskmaster4/train --output $(SHIPPED)/dialogue-static
-	for name in dialogue-minilm action-minilm dialogue-static; do \
-	  $(BIN)/python training_scripts/ship.py $(SHIPPED)/$$name $$name || exit 1; \
-	done
-	$(BIN)/python benchmarks/encoders.py --output $(SHIPPED)/encoders.json \
-	  --model tfidf all-MiniLM-L6-v2 dialogue-minilm action-minilm dialogue-static
-	cp $(SHIPPED)/encoders.json $(SHIPPED)/dialogue-minilm-search.json docs/results/
-	for name in dialogue-minilm action-minilm dialogue-static; do \
-	  $(BIN)/python training_scripts/ship.py $(SHIPPED)/$$name $$name $(SHIPPED)/encoders/$$name-*.json || exit 1; \
-	done
+	bash training_scripts/checkpoints.sh
 
 # The figures of the README and docs, from the real corpora that HF_DIALEMB_DATA names. About a day on two cores.
 results: setup

@@ -25,6 +25,7 @@ import hf_dialemb
 from hf_dialemb.apps.distil import plain_tokenizer, write_static
 from hf_dialemb.corpora import iterate_dialogues
 from hf_dialemb.corpora.labels import unified_turn
+from hf_dialemb.evaluation.results.rows import read_results
 from hf_dialemb.evaluation.tasks.actions import NAME, SHOTS, draw_repeats, load_actions
 from hf_dialemb.evaluation.tasks.intents import by_prototypes
 from hf_dialemb.evaluation.tasks.task import CorpusPart
@@ -56,9 +57,12 @@ def kept(file: Path, measure: Callable[[], Figures]) -> Figures:
     return dict(json.loads(file.read_text(encoding="utf-8")))
 
 
-def figures(model: str, corpus: str, task: str, seeds: int) -> Figures:
+def figures(file: Path, model: str, corpus: str, task: str, seeds: int) -> Figures:
     """Measures a model on a corpus: each figure by its metric and setting, and a mark where it learnt from it."""
-    found = hf_dialemb.evaluate(model, corpus, tasks=[task], limit=LIMIT[task], seeds=range(seeds)).results
+    if not file.is_file():
+        with quick_reading():
+            hf_dialemb.evaluate(model, corpus, tasks=[task], limit=LIMIT[task], seeds=range(seeds)).save(file)
+    found = read_results(file).results
     return {f"{row.metric} {row.setting}".strip(): row.mean for row in found} | {"learnt": found[0].learnt}
 
 
@@ -125,18 +129,19 @@ def measured(model: str, kinds: set[str], seeds: int, folder: Path) -> dict[str,
     model = untrained(folder / UNTRAINED) if model == UNTRAINED else model
     found = {}
     wanted = {
-        "domains": DIALOGUES, "intent-classification": INTENTS, "action-similarity": ACTIONS,
+        "domains": DIALOGUES, "intent-classification": INTENTS, "action-similarity": (*ACTIONS, EVALUATION),
         "ablations": (*DIALOGUES, "dailydialog"),
     }  # fmt: skip
     for task, corpora in wanted.items():
         for corpus in corpora if task in kinds else ():
             file = folder / f"{name}-{corpus}-{task}.json"
-            found[f"{task} {corpus}"] = kept(file, lambda c=corpus, t=task: figures(model, c, t, seeds))  # type: ignore[misc]
-    if "action-similarity" in kinds:
+            found[f"{task} {corpus}"] = figures(file, model, corpus, task, seeds)
+    if EVALUATION in kinds:
         covered = set(kept(folder / "covered.json", covered_labels))
-        found[EVALUATION] = kept(folder / f"{name}-{EVALUATION}.json", lambda: evaluation_file(model, covered, seeds))
+        file = folder / f"covered-{name}.json"
+        found[EVALUATION] = kept(file, lambda: evaluation_file(model, covered, seeds))
     if "rate" in kinds:
-        file = folder / f"{name}-rate.json"
+        file = folder / f"rate-{name}.json"
         if not file.is_file():
             write_json_atomically(file, rate(model))
         found["rate"] = json.loads(file.read_text(encoding="utf-8"))
@@ -147,12 +152,13 @@ def main() -> None:
     """Measures what is missing, prints the tables and writes them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", nargs="+", required=True, help="encoders, by name or folder, or NAME=RUN,RUN")
-    kinds = ("domains", "intent-classification", "action-similarity", "ablations", "rate")
+    kinds = ("domains", "intent-classification", "action-similarity", EVALUATION, "ablations", "rate")
     parser.add_argument("--task", nargs="+", choices=kinds, default=kinds, help="what is measured (default: all)")
     parser.add_argument("--seeds", type=int, default=3, help="repeats of what draws at random (default: 3)")
     parser.add_argument("--output", type=Path, default=Path("encoders.json"), help="where the figures go")
+    parser.add_argument("--work", type=Path, help="folder of what was measured (default: beside the output)")
     options = parser.parse_args()
-    folder = options.output.with_suffix("")
+    folder = options.work or options.output.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
     lines = json.loads(options.output.read_text())["lines"] if options.output.is_file() else {}
     for given in options.model:

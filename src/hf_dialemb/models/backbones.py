@@ -78,6 +78,7 @@ def default_encoder(of: str = "dialogue") -> str:
 
 
 _MOST_LAYERS = 1_000
+_PATIENCE = 5  # seconds for the Hub's first answer
 
 
 def read_config(folder: str) -> dict[str, Any]:
@@ -181,10 +182,18 @@ def has_decoder(model: Any) -> bool:  # noqa: ANN401
     return bool(model.config.is_encoder_decoder or (hasattr(model, "encoder") and hasattr(model, "decoder")))
 
 
-@lru_cache(maxsize=64)  # without a network the client tries for half a minute, and would do so for every model
+@lru_cache(maxsize=64)
 def _why_unreachable(name: str) -> str | None:
-    from huggingface_hub import hf_hub_download
+    from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url
+    from huggingface_hub.errors import HfHubHTTPError
 
+    if not constants.is_offline_mode():
+        try:
+            get_hf_file_metadata(hf_hub_url(name, "config.json"), timeout=_PATIENCE)
+        except (HfHubHTTPError, ValueError):
+            pass  # the Hub's own answer, or a name that is none: told below
+        except Exception:  # out of reach: what else this process asks for is in the cache or nowhere, without retries
+            constants.HF_HUB_OFFLINE = True
     try:
         hf_hub_download(name, "config.json")
     except Exception as error:  # the HTTP library's own errors come through beside the Hub client's
