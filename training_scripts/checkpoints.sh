@@ -29,13 +29,13 @@ test -d $runs/dialogue-static || $dialemb distil --teacher $runs/dialogue-minilm
   --corpus $open muldogo/all ubuntu_irc/train
 
 ship() { for name in dialogue-minilm action-minilm dialogue-static; do
-  $python training_scripts/ship.py $runs/$name $name $([ -z "$1" ] || ls $runs/measured/$name-*.json); done; }
+  $python training_scripts/ship.py $runs/$name $name $([ -z "$1" ] || ls $runs/measured/$name-[a-z]*.json); done; }
 ship ""
 three() { echo "$1=$runs/$1-0,$runs/$1-1,$runs/$1-2"; }
 $python benchmarks/encoders.py --output docs/results/encoders.json --work $runs/measured --model tfidf untrained-static \
   $minilm "$(three dialogue-cse)" "$(three dse)" "$(three dialog2flow)" $runs/dial2vec "$(three dialogue-minilm)" \
   dialogue-minilm action-minilm dialogue-static
 ship figures
-$dialemb evaluate --model dialogue-static dialogue-minilm action-minilm --corpus star_small --split test --task domains \
+$dialemb evaluate --model dialogue-static dialogue-minilm action-minilm $minilm --corpus star_small --split test --task domains \
   --seeds 3 --output docs/results/shipped.json
 cp $runs/dialogue-minilm-search-search.json docs/results/dialogue-minilm-search.json
