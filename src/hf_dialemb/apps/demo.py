@@ -20,8 +20,8 @@ from .search import search
 RECIPE, CORPUS = "dse_demo", "star_small"
 QUERY = "I want to see a flat before I rent it"
 SHOWN = ("semantic-relatedness", "dialogue-retrieval")
-"""The tasks that are printed, as far as nothing is drawn: k-means and pairs of so few dialogues differ more by their seeds
-than by the encoders. The file has everything."""
+"""The tasks that are printed, as far as nothing is drawn: k-means and pairs of so few dialogues differ more by their
+seeds than by the encoders. The file has everything."""
 
 
 def run_demo(output: Path, max_steps: int | None, report: Callable[[str], None]) -> None:
