@@ -200,4 +200,6 @@ def test_the_demo_trains_measures_exports_searches_and_draws(tmp_path, capsys):
     for name in ("trained/model.safetensors", "published/modules.json", "results.json", "map.png", "flow.html"):
         assert (tmp_path / name).stat().st_size, name
     assert all(f"\n{step}. " in f"\n{said}" for step in range(1, 6))
-    assert all(name in said for name in ("all-MiniLM-L6-v2", "dialogue-minilm", "dialogue-static", "[apartment_schedule]"))
+    assert all(
+        name in said for name in ("all-MiniLM-L6-v2", "dialogue-minilm", "dialogue-static", "[apartment_schedule]")
+    )

@@ -127,7 +127,7 @@ assert main('search --model dialogue-static --corpus sample --id #3'.split()) ==
 
 def test_what_it_learnt_from_is_known_so_that_figures_on_it_are_marked_and_another_name_is_refused():
     assert ("muldogo", "test") in sets_behind("action-minilm") == sets_behind("action-minilm@utterances")
-    assert not {"star", "kvret", "doc2dial", "self_dialogue"} & {corpus for corpus, _ in sets_behind("dialogue-minilm")}
+    assert not {"star", "kvret", "doc2dial"} & {corpus for corpus, _ in sets_behind("dialogue-minilm")}
     with pytest.raises(InputError, match="weights: got 'nothing'"):
         hf_dialemb.weights("nothing")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import cast
 
 from ..models import method_of
-from ..models.backbones import load_sentence_transformer, read_config, resolve_backbone
+from ..models.backbones import read_config, resolve_backbone
 from ..models.errors import InputError
 from ..models.shipped import sha256
 from ..runs.folder import RunFolder
@@ -27,7 +27,7 @@ from .encoder import Encoder as Encoder
 from .encoder import EncoderSpec, Kind
 from .encoder import fitted_on_input as fitted_on_input
 from .endpoint import Endpoint, check_endpoint, endpoint_url
-from .text_models import TextEmbedder, TextEncoder, sentence_embedder, transformers_encoder
+from .text_models import TextEmbedder, TextEncoder, load_sentence_transformer, sentence_embedder, transformers_encoder
 from .whitening import InputWhitenedEncoder
 from .word_vectors import StaticVectors, WordVectors, is_static
 

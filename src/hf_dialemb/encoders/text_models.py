@@ -6,11 +6,13 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..models.backbones import check_tokenizer, check_weights, read_config, short_reason
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
 from .encoder import EncoderSpec
@@ -87,6 +89,32 @@ def embed_utterances(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase
 
     model.float()  # type: ignore[no-untyped-call]
     return partial(encode_utterances, model, tokenizer, batch_size=batch_size)
+
+
+def load_sentence_transformer(path: str, device: str | None = None) -> Any:  # noqa: ANN401 - a SentenceTransformer
+    """Loads a folder or Hub id with sentence-transformers, in float32, as `load_pretrained` does."""
+    from sentence_transformers import SentenceTransformer
+    from transformers import AutoModel, PreTrainedModel
+
+    for file in Path(path).glob("**/config.json"):
+        read_config(str(file.parent))
+    try:
+        model = SentenceTransformer(path, device=device, trust_remote_code=False).float()
+        inner: Any = getattr(model[0], "auto_model", None)
+        missing: set[str] = set()
+        place = str(inner.name_or_path) if isinstance(inner, PreTrainedModel) else ""
+        if place and (Path(place) / "config.json").is_file():
+            options = {"device_map": "meta", "output_loading_info": True, "trust_remote_code": False}
+            _, told = AutoModel.from_pretrained(place, **options)  # tells what is missing; reads nothing
+            missing = told["missing_keys"]
+        check_weights(model, missing, path)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"'{path}' cannot be read ({short_reason(error)}); fetch or train the model again") from None
+    if inner is not None and hasattr(model.tokenizer, "get_vocab"):
+        check_tokenizer(model.tokenizer, path)
+    return model
 
 
 def sentence_embedder(model: Any, batch_size: int) -> TextEmbedder:  # noqa: ANN401

@@ -115,7 +115,7 @@ def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatev
             loaded = auto_class.from_pretrained(path, trust_remote_code=False)
         else:
             loaded, told = auto_class.from_pretrained(path, trust_remote_code=False, output_loading_info=True)
-            _check_weights(loaded, told["missing_keys"], path)
+            check_weights(loaded, told["missing_keys"], path)
     except InputError:
         raise
     except Exception as error:  # a damaged file shows as many kinds of error, most from below transformers
@@ -125,39 +125,14 @@ def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatev
     return loaded
 
 
-def load_sentence_transformer(path: str, device: str | None = None) -> Any:  # noqa: ANN401 - a SentenceTransformer
-    """Loads a folder or Hub id with sentence-transformers, in float32, as `load_pretrained` does."""
-    from sentence_transformers import SentenceTransformer
-    from transformers import AutoModel, PreTrainedModel
-
-    for file in Path(path).glob("**/config.json"):
-        read_config(str(file.parent))
-    try:
-        model = SentenceTransformer(path, device=device, trust_remote_code=False).float()
-        inner: Any = getattr(model[0], "auto_model", None)
-        missing: set[str] = set()
-        place = str(inner.name_or_path) if isinstance(inner, PreTrainedModel) else ""
-        if (Path(place) / "config.json").is_file():
-            options = {"device_map": "meta", "output_loading_info": True, "trust_remote_code": False}
-            _, told = AutoModel.from_pretrained(place, **options)  # tells what is missing; reads nothing
-            missing = told["missing_keys"]
-        _check_weights(model, missing, path)
-    except InputError:
-        raise
-    except Exception as error:
-        raise InputError(f"'{path}' cannot be read ({short_reason(error)}); fetch or train the model again") from None
-    if inner is not None and hasattr(model.tokenizer, "get_vocab"):
-        check_tokenizer(model.tokenizer, path)
-    return model
-
-
 def check_tokenizer(tokenizer: Any, path: str) -> None:  # noqa: ANN401
     """Refuses the tokenizer without words that transformers makes up where there are no files of one."""
     if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
         raise InputError(f"'{path}' has no tokenizer files: expected tokenizer.json beside the weights; add it")
 
 
-def _check_weights(model: Any, missing: Iterable[str], path: str) -> None:  # noqa: ANN401
+def check_weights(model: Any, missing: Iterable[str], path: str) -> None:  # noqa: ANN401
+    """Refuses weights that are missing, and would be drawn at random, or not finite."""
     from torch import isfinite
 
     # Poolers are not used here, nor decoders; heads that are to be trained are new, and lie outside of the base model.

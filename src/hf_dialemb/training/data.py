@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
-from ..models.backbones import load_sentence_transformer, resolve_backbone
+from ..encoders.text_models import load_sentence_transformer
+from ..models.backbones import resolve_backbone
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..models.layout import Truncation
