@@ -31,10 +31,19 @@ test -d $runs/dialogue-static || $dialemb distil --teacher $runs/dialogue-minilm
 ship() { for name in dialogue-minilm action-minilm dialogue-static; do
   $python training_scripts/ship.py $runs/$name $name $([ -z "$1" ] || ls $runs/measured/$name-[a-z]*.json); done; }
 ship ""
-three() { echo "$1=$runs/$1-0,$runs/$1-1,$runs/$1-2"; }
-$python benchmarks/encoders.py --output docs/results/encoders.json --work $runs/measured --model tfidf untrained-static \
-  $minilm "$(three dialogue-cse)" "$(three dse)" "$(three dialog2flow)" $runs/dial2vec "$(three dialogue-minilm)" \
-  dialogue-minilm action-minilm dialogue-static
+three() { echo "$1=$runs/$2-0,$runs/$2-1,$runs/$2-2"; }
+measure() { $python benchmarks/encoders.py --output docs/results/encoders.json --work $runs/measured "$@"; }
+utterances="domains intent-classification dialog2flow_evaluation"
+measure --task $utterances action-similarity ablations --model tfidf
+measure --task $utterances action-similarity --model untrained-static
+measure --task $utterances action-similarity ablations --model $minilm
+for recipe in dialogue-cse dse dialog2flow; do measure --task $utterances --model "$(three $recipe $recipe)"; done
+measure --task domains ablations --model $runs/dial2vec
+measure --task domains --model "$(three dialogue-minilm-seeds dialogue-minilm)"
+measure --task $utterances action-similarity ablations --model dialogue-minilm
+measure --task $utterances action-similarity --model action-minilm
+measure --task $utterances action-similarity ablations --model dialogue-static
+measure --task rate --model tfidf untrained-static $minilm dialogue-minilm action-minilm dialogue-static
 ship figures
 $dialemb evaluate --model dialogue-static dialogue-minilm action-minilm $minilm --corpus star_small --split test --task domains \
   --seeds 3 --output docs/results/shipped.json
