@@ -81,7 +81,7 @@ def cells(lines: Lines, column: Column) -> dict[str, str]:
             continue
         mean, learnt = each[0].mean(), each[1]
         text = f"{mean:,.0f}" if mean >= 100 and column[0].endswith("/s") else f"{mean:.1f}"
-        text = f"**{text}**" if not learnt and mean == max(fair) else text
+        text = f"**{text}**" if not learnt and round(mean, 1) == round(max(fair), 1) else text
         spread = f" ± {each[0].std(ddof=1):.1f}" if len(each[0]) > 1 and not column[0].endswith("/s") else ""
         drawn[name] = text + ("†" if learnt else "") + spread
     return drawn
@@ -95,9 +95,8 @@ def long(lines: Lines, columns: Sequence[Column]) -> list[str]:
 
 
 def short(lines: Lines) -> list[str]:
-    """Draws the encoders that were measured for dialogues, intents and actions, with what each is the best at."""
-    asked = [column for column in SHORT if column[0].startswith(("Dialogues", "Intents", "Actions"))]
-    chosen = {name: line for name, line in lines.items() if all(values(line, column) for column in asked)}
+    """Draws the encoders that were measured for two things or more, with what each is the best at."""
+    chosen = {name: line for name, line in lines.items() if sum(values(line, each) is not None for each in SHORT) > 1}
     drawn = [cells(chosen, column) for column in SHORT]
     rows = []
     for name in chosen:
