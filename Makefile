@@ -72,8 +72,8 @@ wheel: setup
 	cd / && HF_HUB_OFFLINE=1 $(CURDIR)/.venv-wheel/bin/python $(CURDIR)/tests/interface_block.py
 	rm -rf .venv-wheel build/wheel-demo
 
-# The encoders that come with the package, and their figures. Run again, it goes on where it was stopped; about six hours
-# on two cores that multiply bfloat16.
+# The encoders that come with the package, and their figures. Run again, it goes on where it was stopped; hours on two
+# cores that multiply bfloat16.
 checkpoints: setup
 	bash training_scripts/checkpoints.sh
 

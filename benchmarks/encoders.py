@@ -22,7 +22,7 @@ from encoder_tables import tables
 from hardware import describe_machine
 
 import hf_dialemb
-from hf_dialemb.apps.distil import plain_tokenizer, write_static
+from hf_dialemb.apps.distil import word_pieces, write_static
 from hf_dialemb.corpora import iterate_dialogues
 from hf_dialemb.corpora.labels import unified_turn
 from hf_dialemb.evaluation.results.rows import read_results
@@ -113,8 +113,7 @@ def rate(model: str) -> Figures:
 def untrained(folder: Path) -> str:
     """Writes `UNTRAINED`, unless it is there."""
     if not folder.is_dir():
-        tokenizer = plain_tokenizer(MINILM)
-        words = [tokenizer.id_to_token(row).removeprefix("##") for row in range(tokenizer.get_vocab_size())]
+        tokenizer, words = word_pieces(MINILM)
         vectors = hf_dialemb.load_encoder(MINILM).encode_utterances(words)
         vectors = vectors - vectors.mean(axis=0)
         _, _, axes = np.linalg.svd(vectors.T @ vectors)

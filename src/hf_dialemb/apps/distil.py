@@ -85,8 +85,7 @@ def distil(
     )
     texts = sample_texts(training_dialogues(chosen, get_method("dse"), seed, logger.info), seed)
     encoder = load_encoder(teacher)
-    tokenizer = plain_tokenizer(teacher)
-    words = [tokenizer.id_to_token(row).removeprefix("##") for row in range(tokenizer.get_vocab_size())]
+    tokenizer, words = word_pieces(teacher)
     with quick_reading():
         alone, vectors = encoder.encode_utterances(words), encoder.encode_utterances(texts)
     tokens = [each.ids for each in tokenizer.encode_batch(texts, add_special_tokens=False)]
@@ -191,8 +190,8 @@ def write_static(folder: Path, table: Vectors, tokenizer: Any) -> None:  # noqa:
     write_record(folder / "config_sentence_transformers.json", settings)
 
 
-def plain_tokenizer(teacher: str) -> Any:  # noqa: ANN401 - tokenizers.Tokenizer
-    """Returns the teacher's `tokenizers.Tokenizer`, which pads and cuts nothing."""
+def word_pieces(teacher: str) -> tuple[Any, list[str]]:
+    """Returns the teacher's `tokenizers.Tokenizer`, which pads and cuts nothing, and its word pieces as texts."""
     from tokenizers import Tokenizer
 
     from ..models.backbones import resolve_backbone
@@ -203,4 +202,5 @@ def plain_tokenizer(teacher: str) -> Any:  # noqa: ANN401 - tokenizers.Tokenizer
     tokenizer = Tokenizer.from_file(str(file))
     plain = json.loads(tokenizer.to_str())
     plain["padding"] = plain["truncation"] = None
-    return Tokenizer.from_str(json.dumps(plain))
+    whole: Any = Tokenizer.from_str(json.dumps(plain))
+    return whole, [whole.id_to_token(row).removeprefix("##") for row in range(whole.get_vocab_size())]

@@ -63,10 +63,9 @@ def embed_file(
     digest, lines = _digest(source)
     made_by: dict[str, str | int] = {"model": model, "weights": fingerprint(model)}
     request = {**made_by, "input": digest, "shard_size": shard_size, "columns": columns or "", "roles": roles or ""}
-    lock = _locked(parts)
-    _claim(parts, request)
     files = []
-    with lock, tqdm(desc="embed", unit="dialogue", total=lines) as progress:
+    with _locked(parts), tqdm(desc="embed", unit="dialogue", total=lines) as progress:
+        _claim(parts, request)
         for number, dialogues in enumerate(_shards(reading(), shard_size)):
             file = parts / f"part-{number:06d}.parquet"
             files.append(file)
@@ -131,15 +130,15 @@ def _is_whole(file: Path) -> bool:
         return False
 
 
-def _locked(parts: Path) -> FileLock:
+@contextlib.contextmanager
+def _locked(parts: Path) -> Iterator[None]:
     """Makes the folder of shards, and keeps other runs out of it."""
     parts.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(parts / "lock", blocking=False)
     try:
-        lock.acquire()
+        with FileLock(parts / "lock", blocking=False):
+            yield
     except Timeout:
         raise InputError(f"{parts}: another run writes there now; wait for it, or choose another --output") from None
-    return lock
 
 
 def _claim(parts: Path, owner: dict[str, str | int]) -> None:
@@ -170,9 +169,10 @@ def _merge(files: list[Path], parts: Path, output: Path) -> int:
             writer.write_table(table)
             rows += table.num_rows
     temporary.replace(output)
-    for file in (*files, parts / "request.json", parts / "lock"):  # shards before what says whose they are
+    for file in (*files, parts / "request.json"):  # shards before what says whose they are
         file.unlink()
     with contextlib.suppress(OSError):  # what others put there stays
+        (parts / "lock").unlink()
         parts.rmdir()
     return rows
 

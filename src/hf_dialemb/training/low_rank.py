@@ -42,6 +42,11 @@ def limit_rank(model: MethodModel, rank: int) -> None:
         parametrize.register_parametrization(module, "weight", LowRank(module.weight, rank))
 
 
+def is_limited(model: nn.Module) -> bool:
+    """Says whether `limit_rank` was done, and `merge_factors` was not."""
+    return any(map(parametrize.is_parametrized, model.modules()))
+
+
 def merge_factors(model: nn.Module) -> None:
     """Ends it: the products are added to their weights."""
     for module in [module for module in model.modules() if parametrize.is_parametrized(module)]:

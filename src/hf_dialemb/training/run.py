@@ -31,7 +31,7 @@ from .data import make_examples
 from .dialogues import dev_dialogues, training_dialogues
 from .energy import requested_energy
 from .language_model import adapted_backbone
-from .low_rank import limit_rank, merge_factors
+from .low_rank import merge_factors
 from .settings import Report, Settings
 from .trainer import DialogueTrainer, last_complete_checkpoint, restore_finished
 
@@ -76,7 +76,6 @@ def train(
     # Without the wrapper of mixed precision, the centre is the same whether or not the run was resumed at its end.
     model = trainer.accelerator.unwrap_model(trainer.model, keep_fp32_wrapper=False)
     merge_factors(model)
-    trainer.learns_factors = False
     _check_finite(model)
     if trainer.is_world_process_zero():
         if run.average_with_backbone:
@@ -114,8 +113,6 @@ def _build_trainer(
     examples = make_examples(method, dialogues, model.config, args, run, report)
     dev_examples = _dev_examples(settings, dev, model.config)
     model.freeze_lower_layers()
-    if run.rank is not None:
-        limit_rank(model, run.rank)
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise InputError("frozen_layers: got all layers, which leaves nothing to learn; lower it")
     if args.device.type == "cpu" and method.kind == "utterances":

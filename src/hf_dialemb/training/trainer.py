@@ -29,7 +29,7 @@ from ..runs.folder import RunFolder
 from ..runs.sentence_files import write_files_of_our_own
 from .checks import SELECTIONS
 from .data import Collator, EpochSampler, ExampleDataset, make_examples
-from .low_rank import load_factors, save_factors, whole_weights
+from .low_rank import is_limited, limit_rank, load_factors, save_factors, whole_weights
 from .settings import RunArguments
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,8 @@ class DialogueTrainer(Trainer):
         args = TrainingArguments(DEFAULT_OUTPUT) if args is None else args
         args.remove_unused_columns = False  # examples have no columns
         self.run = run or RunArguments(method=method.name)
-        self.learns_factors = self.run.rank is not None
+        if self.run.rank is not None:
+            limit_rank(model, self.run.rank)
         self.collator = Collator(method, processing_class, model.config)
         self.dev = [] if dev_dialogues is None else as_dialogues(dev_dialogues)
 
@@ -161,18 +162,18 @@ class DialogueTrainer(Trainer):
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         """Saves as Trainer does, and what lets sentence-transformers load the folder right."""
         model = self.accelerator.unwrap_model(self.model)
-        if self.learns_factors:
-            state_dict = whole_weights(model)
-        super()._save(output_dir, state_dict)
-        if self.learns_factors and self.args.should_save:
+        limited = is_limited(model)
+        super()._save(output_dir, whole_weights(model) if limited else state_dict)
+        if limited and self.args.should_save:
             save_factors(model, Path(str(output_dir or self.args.output_dir)))
         if self.args.should_save and getattr(model, "embeds", True):
             write_files_of_our_own(Path(str(output_dir or self.args.output_dir)), model.config)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:  # noqa: ANN401
         super()._load_from_checkpoint(resume_from_checkpoint, model)
-        if self.learns_factors:
-            load_factors(self.accelerator.unwrap_model(self.model), Path(resume_from_checkpoint))
+        own = self.accelerator.unwrap_model(self.model)
+        if is_limited(own):
+            load_factors(own, Path(resume_from_checkpoint))
 
     @torch.no_grad()
     def evaluate(self, *_: Any, metric_key_prefix: str = "eval", **__: Any) -> dict[str, float]:  # noqa: ANN401
