@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -rfEs --numprocesses 2 --dist loadfile
 
-.PHONY: demo test test-all setup setup-all check unit slow types oldest wheel checkpoints results clean
+.PHONY: demo test test-all setup setup-all check unit slow types docs oldest wheel checkpoints results clean
 
 demo: setup
 	$(BIN)/dialemb demo --output demo
@@ -14,7 +14,7 @@ test: setup
 
 test-all: setup-all
 	$(MAKE) --jobs 2 oldest wheel
-	$(MAKE) --jobs 2 types slow
+	$(MAKE) --jobs 2 types docs slow
 
 setup: .venv/.ready
 
@@ -44,12 +44,16 @@ unit: setup
 # Then what make test skipped for want of libraries.
 slow: setup-all
 	$(PYTEST) -m slow
-	$(PYTEST) -m "not slow" $(addprefix tests/test_, baselines.py endpoint.py flow_naming.py integrations_mteb.py \
-	  tools_chains.py training_checks.py)
+	$(PYTEST) -m "not slow" $(addprefix tests/test_, baselines.py endpoint.py flow_naming.py index.py integrations_mteb.py \
+	  tools_chains.py topics.py training_checks.py)
 
 # All of src: the classes for other libraries are checked against these.
 types: setup-all
 	$(BIN)/mypy
+
+# The pages of docs as a site that needs no server and no network; a warning fails.
+docs: setup-all
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Loading, exporting, publishing and loading by id with the oldest libraries that pyproject.toml allows.
 oldest:

@@ -48,7 +48,7 @@ from typing import Any
 from hardware import describe_machine
 
 WORKER = Path(__file__).with_name("utterance_step_worker.py")
-OURS, PEER = "ours", "sentence-transformers"
+OURS, PEER, BEFORE = "ours", "sentence-transformers", "ours, before"
 PRECISIONS = ("float32", "bfloat16")
 GIVE_BACK = {"MALLOC_MMAP_THRESHOLD_": "131072"}
 """Lets glibc give every freed tensor of 128 KiB or more back at once; by default the bound rises to 32 MiB."""
@@ -78,6 +78,10 @@ def list_parts(options: argparse.Namespace) -> dict[str, dict[str, dict[str, Any
             f"{OURS}, {pairs} pairs at once": {"program": "ours", "method": "dse", **few},
         },
     }
+    if options.before:  # the same, by the package as another commit has it
+        for sides in parts.values():
+            ours = next(iter(sides.values()))
+            sides[BEFORE] = {**ours, "source": str(options.before)}
     return {name: parts[name] for name in options.only}
 
 
@@ -133,7 +137,8 @@ def measure(
     steps: dict[str, list[Any]] = {name: [] for name in sides}
     try:
         for name, settings in sides.items():
-            running.append(Side(name, folder, settings, environment))
+            source = {"PYTHONPATH": settings["source"]} if "source" in settings else {}
+            running.append(Side(name, folder, settings, environment | source))
         ready = {side.name: side.ready() for side in running}
         for round_number in range(rounds):
             for side in running:
@@ -267,6 +272,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--warm-up", type=int, default=1, help="steps before those (default: 1)")
     parser.add_argument("--many-pairs", type=int, default=1024, help="pairs with gradient caching (default: 1024)")
     parser.add_argument("--small", action="store_true", help="a tiny BERT, few pairs, a made-up corpus")
+    parser.add_argument("--before", type=Path, help="the folder src of another commit, as a side of its own")
     parser.add_argument("--device", choices=("auto", "cpu"), default="auto", help="default: a GPU if any")
     parser.add_argument("--seed", type=int, default=0, help="of the batches and the heads (default: 0)")
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
@@ -280,7 +286,9 @@ def main() -> int:
     """Measures, prints the tables, and returns the exit code."""
     options = parse()
     figures = measure_all(options)
-    figures["options"] = {key: value for key, value in vars(options).items() if key not in ("output", "data_dir")}
+    figures["options"] = {
+        key: value for key, value in vars(options).items() if key not in ("output", "data_dir", "before")
+    }
     figures["verdicts"] = judge(figures)
     verdicts = [f"{'holds' if holds else 'FAILS'}: {sentence}" for sentence, holds in figures["verdicts"].items()]
     figures["table"] = [*tables(figures), *verdicts]

@@ -164,7 +164,7 @@ def our_trainer(folder: Path, side: dict[str, Any], dropout: float | None = None
     }
     words = [word for name, value in settings.items() if value is not None for word in (f"--{name}", str(value))]
     dialogues = list(read_jsonl(folder / "dialogues.jsonl"))
-    return _build_trainer(parse(None, words), str(folder / "backbone"), dialogues, lambda line: None)
+    return _build_trainer(parse(None, words), str(folder / "backbone"), dialogues, [], lambda line: None)
 
 
 def peer_trainer(folder: Path, side: dict[str, Any]) -> Trainer:

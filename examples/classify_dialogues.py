@@ -9,6 +9,9 @@ from sklearn.pipeline import make_pipeline
 from hf_dialemb import load_dialogues
 from hf_dialemb.integrations import DialogueVectorizer
 
+if "--help" in sys.argv:
+    raise SystemExit(print(__doc__))
+
 model = sys.argv[1] if len(sys.argv) > 1 else "all-MiniLM-L6-v2"
 train, test = (load_dialogues("sample", split=split)[:30] for split in ("train", "test"))
 pipeline = make_pipeline(DialogueVectorizer(model), LogisticRegression(max_iter=1000))

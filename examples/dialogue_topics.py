@@ -1,7 +1,8 @@
-"""Topics of dialogues, and who raises them, with BERTopic: python examples/dialogue_topics.py [MODEL].
+"""Topics of dialogues, and who raises them, with BERTopic: python examples/dialogue_topics.py [MODEL [FILE]].
 
 Needs bertopic and umap-learn: pip install "hf-dialemb[topics,umap]". BERTopic gets ready vectors, so that any encoder
-of dialogues serves. First topics of whole dialogues are found; then each speaker's turns are looked at by themselves.
+of dialogues serves. FILE is your own conversations, by default made-up ones. First topics of whole dialogues are
+found; then each speaker's turns are looked at by themselves.
 """
 
 import sys
@@ -15,8 +16,12 @@ from umap import UMAP
 from hf_dialemb import Dialogue, load_dialogues
 from hf_dialemb.evaluation import load_encoder
 
-encoder = load_encoder(sys.argv[1] if len(sys.argv) > 1 else "all-MiniLM-L6-v2")
-dialogues = load_dialogues("sample", split="dev")
+if "--help" in sys.argv:
+    raise SystemExit(print(__doc__))
+
+model, source = [*sys.argv[1:], *("all-MiniLM-L6-v2", "sample")[len(sys.argv) - 1 :]]
+encoder = load_encoder(model)
+dialogues = load_dialogues(source, split="dev") if source == "sample" else load_dialogues(source)
 
 
 def text_of(dialogue):

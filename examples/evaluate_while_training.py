@@ -15,6 +15,9 @@ from hf_dialemb import load_dialogues
 from hf_dialemb.integrations import DialogueDomainEvaluator, TaskEvaluator
 from hf_dialemb.models.backbones import MINILM, resolve_backbone
 
+if "--help" in sys.argv:
+    raise SystemExit(print(__doc__))
+
 turns = [pair for dialogue in load_dialogues("sample", split="train") for pair in pairwise(dialogue.turns)]
 pairs = Dataset.from_list([{"anchor": turn.content, "positive": reply.content} for turn, reply in turns])
 dev = load_dialogues("sample", split="dev")[:60]

@@ -14,6 +14,9 @@ from transformers import pipeline
 import hf_dialemb
 from hf_dialemb.models.backbones import MINILM, resolve_backbone
 
+if "--help" in sys.argv:
+    raise SystemExit(print(__doc__))
+
 extractor = pipeline("feature-extraction", sys.argv[1] if len(sys.argv) > 1 else resolve_backbone(MINILM))
 
 

@@ -18,6 +18,9 @@ from sklearn.linear_model import LogisticRegression
 import hf_dialemb
 from hf_dialemb.models.backbones import MINILM, resolve_backbone
 
+if "--help" in sys.argv:
+    raise SystemExit(print(__doc__))
+
 SHOTS, PAIRS, STEPS = 2, 48, 12
 
 model = SentenceTransformer(sys.argv[1] if len(sys.argv) > 1 else resolve_backbone(MINILM), device="cpu")

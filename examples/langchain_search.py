@@ -12,6 +12,9 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from hf_dialemb import load_dialogues
 from hf_dialemb.integrations import LangChainEmbeddings, to_transcript
 
+if "--help" in sys.argv:
+    raise SystemExit(print(__doc__))
+
 embeddings = LangChainEmbeddings(sys.argv[1] if len(sys.argv) > 1 else "all-MiniLM-L6-v2")
 store = InMemoryVectorStore(embeddings)
 store.add_documents(

@@ -13,6 +13,9 @@ from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 from hf_dialemb import load_dialogues
 from hf_dialemb.integrations import LlamaIndexEmbedding, to_transcript
 
+if "--help" in sys.argv:
+    raise SystemExit(print(__doc__))
+
 embedding = LlamaIndexEmbedding(model_name=sys.argv[1] if len(sys.argv) > 1 else "all-MiniLM-L6-v2")
 nodes = [
     TextNode(

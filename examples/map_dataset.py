@@ -1,7 +1,8 @@
-"""Adds vectors to a dataset, with two processes: python examples/map_dataset.py [MODEL].
+"""Adds vectors to a dataset, with two processes: python examples/map_dataset.py [MODEL [FILE]].
 
-Each process loads the model once. A second call with the same weights is read from the cache of datasets. Processes are
-spawned, not forked: neither the threads of torch nor CUDA live through a fork.
+FILE is your own conversations, by default made-up ones. Each process loads the model once. A second call with the
+same weights is read from the cache of datasets. Processes are spawned, not forked: neither the threads of torch nor
+CUDA live through a fork.
 """
 
 import sys
@@ -12,10 +13,15 @@ from datasets import Dataset
 from hf_dialemb import load_dialogues
 from hf_dialemb.integrations import BatchEncoder
 
+if "--help" in sys.argv:
+    raise SystemExit(print(__doc__))
+
 if __name__ == "__main__":
     multiprocess.set_start_method("spawn")
-    encoder = BatchEncoder(sys.argv[1] if len(sys.argv) > 1 else "all-MiniLM-L6-v2")
-    records = [dialogue.to_json() for dialogue in load_dialogues("sample", split="dev")]
+    model, source = [*sys.argv[1:], *("all-MiniLM-L6-v2", "sample")[len(sys.argv) - 1 :]]
+    dialogues = load_dialogues(source, split="dev") if source == "sample" else load_dialogues(source)
+    encoder = BatchEncoder(model)
+    records = [dialogue.to_json() for dialogue in dialogues]
     dataset = Dataset.from_list(records).map(encoder, batched=True, batch_size=32, num_proc=2)
     dataset.set_format("numpy", columns=["embedding"], output_all_columns=True)
     print(dataset)

@@ -10,6 +10,9 @@ import mteb
 
 from hf_dialemb.integrations import DialembEncoder, dialogue_tasks
 
+if "--help" in sys.argv:
+    raise SystemExit(print(__doc__))
+
 corpus, split, model = (*sys.argv[1:], *("sample", "dev", "all-MiniLM-L6-v2")[len(sys.argv) - 1 :])
 tasks = dialogue_tasks(corpus, split=split, limit=240)
 results = mteb.evaluate(DialembEncoder(model), tasks, cache=None, show_progress_bar=False)

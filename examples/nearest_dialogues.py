@@ -7,5 +7,8 @@ import sys
 
 import hf_dialemb
 
+if "--help" in sys.argv:
+    raise SystemExit(print(__doc__))
+
 model, source = [*sys.argv[1:], *("dialogue-static", "star_small/test")[len(sys.argv) - 1 :]]
 print(hf_dialemb.search(model, source, 0, top=3))

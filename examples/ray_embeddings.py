@@ -11,6 +11,9 @@ import ray
 from hf_dialemb import load_dialogues
 from hf_dialemb.integrations import BatchEncoder
 
+if "--help" in sys.argv:
+    raise SystemExit(print(__doc__))
+
 model = sys.argv[1] if len(sys.argv) > 1 else "all-MiniLM-L6-v2"
 ray.init(num_cpus=2, object_store_memory=100_000_000, include_dashboard=False, log_to_driver=False)
 ray.data.DataContext.get_current().execution_options.preserve_order = True  # else rows come as they are ready

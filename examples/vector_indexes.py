@@ -17,6 +17,9 @@ from hf_dialemb import Dialogue, load_dialogues
 from hf_dialemb.corpora.own.jsonl import read_jsonl, write_jsonl
 from hf_dialemb.evaluation import load_encoder
 
+if "--help" in sys.argv:
+    raise SystemExit(print(__doc__))
+
 encoder = load_encoder(sys.argv[1] if len(sys.argv) > 1 else "all-MiniLM-L6-v2")
 folder = Path(sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp())
 query = Dialogue.from_messages(

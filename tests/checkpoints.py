@@ -1,5 +1,7 @@
 """Tiny untrained rankers and utterance encoders, in memory or as training writes them."""
 
+import re
+import string
 from pathlib import Path
 
 import torch
@@ -46,4 +48,28 @@ def save_dse(backbone: str, folder: Path, dtype: torch.dtype = torch.float32, **
     model, tokenizer = DSEModel.from_backbone(backbone, **settings)
     model.to(dtype).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    return folder
+
+
+def save_bert(dialogues, folder: Path) -> Path:
+    """Writes a two-layer BERT of width 16, with a WordPiece vocabulary of the words of the dialogues."""
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    text = " ".join(turn.content.lower() for dialogue in dialogues for turn in dialogue.turns)
+    letters = string.ascii_lowercase + string.digits
+    marks = sorted({*re.findall(r"[^\w\s]", text), *"[]<>|/_"})
+    words = sorted(set(re.findall(r"[^\W_]+", text)))[:600]
+    special = ["[PAD]", *(f"[unused{index}]" for index in range(20)), "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    vocabulary = [*special, *dict.fromkeys([*letters, *(f"##{letter}" for letter in letters), *marks, *words])]
+    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=512,
+    )  # fmt: skip
+    model = BertModel(config)
+    for parameter in model.parameters():  # the usual initialisation is so small that all token vectors look alike
+        parameter.data.mul_(5)
+    model.save_pretrained(folder)
     return folder

@@ -3,8 +3,6 @@
 import contextlib
 import io
 import os
-import re
-import string
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,27 +27,9 @@ def sample_dialogues() -> list[Dialogue]:
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory, sample_dialogues: list[Dialogue]) -> str:
     """A two-layer BERT of width 16 with a WordPiece vocabulary, as a folder."""
-    from transformers import BertConfig, BertModel, BertTokenizerFast
+    from checkpoints import save_bert
 
-    folder = tmp_path_factory.mktemp("tiny_bert")
-    text = " ".join(turn.content.lower() for dialogue in sample_dialogues for turn in dialogue.turns)
-    letters = string.ascii_lowercase + string.digits
-    marks = sorted({*re.findall(r"[^\w\s]", text), *"[]<>|/_"})
-    words = sorted(set(re.findall(r"[^\W_]+", text)))[:600]
-    special = ["[PAD]", *(f"[unused{index}]" for index in range(20)), "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    vocabulary = [*special, *dict.fromkeys([*letters, *(f"##{letter}" for letter in letters), *marks, *words])]
-    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=512,
-    )  # fmt: skip
-    model = BertModel(config)
-    for parameter in model.parameters():  # the usual initialisation is so small that all token vectors look alike
-        parameter.data.mul_(5)
-    model.save_pretrained(folder)
-    return str(folder)
+    return str(save_bert(sample_dialogues, tmp_path_factory.mktemp("tiny_bert")))
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from transformers import AutoModel, AutoTokenizer
 
-from hf_dialemb.hub.conversion.assembly import Request
-from hf_dialemb.hub.conversion.convert import convert
+from hf_dialemb.hub.conversion.convert import Request, convert
 from hf_dialemb.models import register
 from hf_dialemb.models.errors import InputError
 

@@ -11,6 +11,7 @@ from hub_server import TOKEN, run_hub
 from huggingface_hub import constants
 from huggingface_hub.utils import close_session
 from safetensors.numpy import save_file
+from transformers import BertConfig, BertModel
 
 import hf_dialemb
 from hf_dialemb.metrics.space import write_space
@@ -28,12 +29,24 @@ def write(folder: Path, **texts: str) -> Path:
 
 
 def model_folder(folder: Path, seed: int = 0, parts: int = 1) -> Path:
-    """The files of a published encoder, as far as publishing looks at them."""
-    settings = {"config": {"model_type": "bert"}, "modules": [], "tokenizer": {"model": {"vocab": {"/home": seed}}}}
+    """A published encoder: a BERT of one layer, its weights drawn by the seed, in so many files."""
+    config = BertConfig(
+        vocab_size=2, hidden_size=4, num_hidden_layers=1, num_attention_heads=1, intermediate_size=4,
+        max_position_embeddings=4,
+    )  # fmt: skip
+    vocabulary = {"[UNK]": 0, "/home": 1}
+    tokenizer = {"added_tokens": [], "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"}}
+    state = BertModel(config).state_dict()
+    files = [f"model-{part}.safetensors" for part in range(parts)] if parts > 1 else ["model.safetensors"]
+    places = {name: files[number % parts] for number, name in enumerate(state)}
+    settings = {"config": {"model_type": "bert", **config.to_diff_dict()}, "modules": [], "tokenizer": tokenizer}
+    if parts > 1:
+        settings["model.safetensors.index"] = {"metadata": {}, "weight_map": places}
     write(folder, README__md=CARD, **{f"{name}__json": json.dumps(record) for name, record in settings.items()})
-    for part in range(parts):
-        weights = np.random.default_rng([seed, part]).random((3, 5), dtype=np.float32)
-        save_file({f"layer{part}.weight": weights}, folder / f"model-{part}.safetensors")
+    random = np.random.default_rng(seed)
+    for file in files:
+        names = [name for name in state if places[name] == file]
+        save_file({name: random.random(state[name].shape, dtype=np.float32) for name in names}, folder / file)
     return folder
 
 

@@ -15,7 +15,7 @@ from hf_dialemb.models.dial2vec import Dial2VecModel
 SOURCE = Path(hf_dialemb.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 # From the bottom to the top; each imports itself and what is below.
-RANKS = "models, runs metrics, corpora, encoders, flow, training evaluation, hub integrations, apps, cli"
+RANKS = "models, runs metrics, corpora, encoders, flow, topics, training evaluation, hub integrations, apps, cli"
 RANK = {part: rank for rank, parts in enumerate(RANKS.split(", ")) for part in parts.split()}
 MODEL_LIBRARIES = {"torch", "transformers", "tokenizers", "huggingface_hub", "numpy", "tqdm", "safetensors"}
 
@@ -129,7 +129,7 @@ def test_every_public_name_is_there(name):
 
 
 def test_public_names_are_typed_have_examples_and_an_unknown_one_is_an_attribute_error():
-    for name in ("load_encoder", "train", "evaluate", "extract_flow", "search"):
+    for name in ("load_encoder", "train", "evaluate", "extract_flow", "find_topics", "search"):
         assert "Example" in getattr(hf_dialemb, name).__doc__
     assert (SOURCE / "py.typed").is_file()
     with pytest.raises(AttributeError, match="No hf_dialemb attribute Dial3VecModel"):

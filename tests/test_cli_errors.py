@@ -87,7 +87,7 @@ def test_a_dialogue_of_one_speaker_is_told_and_can_be_left_out(tiny_bert, tmp_pa
         ({"window": -1}, "window: got -1, expected a value at least 0"),
         ({"max_tokens": 4000}, "max_tokens: got 4000, expected at most 512"),
         ({"frozen_layers": 40}, "frozen_layers: got 40, expected a value between 0 and 2"),
-        ({"max_steps": "many"}, "invalid int value: 'many'"),
+        ({"max_steps": "many"}, "got 'many', expected a whole number"),
         ({"end_of_utterance": "[nothing]"}, "end_of_utterance: '[nothing]' is not in the tokenizer's vocabulary"),
         ({"corpus": "sampel"}, "Unknown corpus 'sampel'. Did you mean 'sample'?"),
         ({"method": "dial3vec"}, "Unknown method 'dial3vec'. Did you mean 'dial2vec'?"),

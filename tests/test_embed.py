@@ -12,11 +12,12 @@ from checkpoints import save_dse
 from exports import save
 
 from hf_dialemb.apps import embed as module
-from hf_dialemb.apps.embed import embed_file, stored_vectors
+from hf_dialemb.apps.embed import embed_file
 from hf_dialemb.apps.search import describe, nearest, search
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.encoders.checkpoints import DialogueModelEncoder
+from hf_dialemb.encoders.stored_vectors import stored_vectors
 from hf_dialemb.hub.export import load_checkpoint
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.encoder import encode
@@ -228,3 +229,36 @@ def test_a_text_is_looked_for_among_stored_vectors(tiny_bert, sample_dialogues, 
         assert "got vectors of" in refused(*words, "--vectors", vectors, "--model", other)
     write_jsonl(dialogues[1:], source)
     assert "is of other dialogues" in refused(*words, "--vectors", vectors)
+
+
+def test_stored_vectors_are_measured_and_make_a_flow_as_those_that_are_embedded_do(tmp_path, sample_dialogues, refused):
+    source, whole, said = (tmp_path / name for name in ("d.jsonl", "d.parquet", "u.parquet"))
+    write_jsonl(sample_dialogues[:30], source)
+    model = ["--model", "dialogue-static"]
+    assert main(["embed", *model, "--input", str(source), "--output", str(whole)]) == 0
+    assert main(["embed", *model, "--input", str(source), "--output", str(said), "--level", "utterances"]) == 0
+    table = pq.read_table(said)
+    assert table.column_names == ["id", "turn", "embedding"]
+    assert len(table) == sum(len(dialogue.turns) for dialogue in sample_dialogues[:30])
+    figures = []
+    for words in (model, ["--vectors", str(whole)]):
+        words = [*words, "--corpus", str(source), "--seeds", "1", "--output", str(tmp_path / "r.json")]
+        assert main(["evaluate", *words]) == 0
+        rows = json.loads((tmp_path / "r.json").read_text())["results"]
+        figures.append({(row["model"], row["metric"], row["setting"]): row["mean"] for row in rows})
+        figures[-1].pop(("dialogue-static", "seconds", ""), None)
+    assert figures[0] == figures[1]
+    for name, words in (("embedded", model), ("stored", ["--vectors", str(said)])):
+        assert main(["flow", str(source), "--clusters", "4", "--output", str(tmp_path / name), *words]) == 0
+    machines = [json.loads((tmp_path / name / "state_machine.json").read_text()) for name in ("embedded", "stored")]
+    assert machines[0] == machines[1]
+    output = ["--output", tmp_path / "other"]
+    assert "got vectors of dialogues, expected those of utterances" in refused(
+        "flow", source, "--vectors", whole, *output
+    )
+    words = ["evaluate", "--corpus", source, "--output", tmp_path / "r.json", "--vectors"]
+    assert "got vectors of utterances, expected those of dialogues" in refused(*words, said)
+    assert "this task embeds parts of them" in refused(*words, whole, "--task", "ablations")
+    write_jsonl(sample_dialogues[1:31], source)
+    assert "is of other dialogues" in refused("flow", source, "--vectors", said, *output)
+    assert "is of other dialogues" in refused(*words, whole)

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from checkpoints import deep_attention_matching, dual_encoder, save
@@ -20,8 +21,7 @@ from hf_dialemb.cli import main
 from hf_dialemb.corpora import read_jsonl, write_jsonl
 from hf_dialemb.corpora.candidates import read_candidates
 from hf_dialemb.evaluation.results.rows import Results, Row, read_results
-from hf_dialemb.evaluation.tasks import probes
-from hf_dialemb.evaluation.tasks.act_fine_tuning import run_act_fine_tuning
+from hf_dialemb.evaluation.tasks import act_fine_tuning, probes
 from hf_dialemb.models import get_method
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.ranking import load_ranker
@@ -80,6 +80,15 @@ def in_process(monkeypatch):
 
     monkeypatch.setattr(Runs, "launch", launch)
     return started
+
+
+@pytest.fixture
+def briefly(monkeypatch):
+    """Has probes and fine-tuning learn for two epochs, from one seed."""
+    monkeypatch.setattr(ensemble_analyses, "PROBE_SEEDS", (0,))
+    for name, settings in (("run_probes", probes.SETTINGS), ("run_act_fine_tuning", act_fine_tuning.SETTINGS)):
+        run = partial(getattr(ensemble_analyses, name), settings=replace(settings, epochs=2))
+        monkeypatch.setattr(ensemble_analyses, name, run)
 
 
 def test_members_differ_by_their_granularity_and_their_seed_alone(tmp_path):
@@ -156,7 +165,7 @@ def test_dev_candidates_and_probes_keep_to_the_dialogues_that_are_asked_for(tmp_
 
 
 @pytest.mark.slow
-def test_killed_probes_go_on_where_they_were(tmp_path, in_process, monkeypatch):
+def test_killed_probes_go_on_where_they_were(tmp_path, in_process, briefly, monkeypatch):
     plan = plan_in(tmp_path, overrides=("--max_dialogues", "20"), test_dialogues=20)
     trained(plan)
     whole = reported(plan)
@@ -172,18 +181,18 @@ def test_killed_probes_go_on_where_they_were(tmp_path, in_process, monkeypatch):
     def killed(*arguments, **options):
         raise InputError("killed")
 
-    monkeypatch.setattr(ensemble_analyses, "run_act_fine_tuning", killed)
-    with pytest.raises(InputError, match="killed"):
-        reported(plan)
+    with monkeypatch.context() as patched:
+        patched.setattr(ensemble_analyses, "run_act_fine_tuning", killed)
+        with pytest.raises(InputError, match="killed"):
+            reported(plan)
     assert {row["task"] for row in results_of(plan)["results"]} == {"next-utterance-retrieval", "bag-of-words-probe"}
-    monkeypatch.setattr(ensemble_analyses, "run_act_fine_tuning", run_act_fine_tuning)
     for path in kept[8:]:
         path.unlink(missing_ok=True)
-    probed = []
+    probed, probing = [], ensemble_analyses.run_probes
 
     def run_probes(systems, *arguments, **options):
         probed.extend(systems)
-        return probes.run_probes(systems, *arguments, **options)
+        return probing(systems, *arguments, **options)
 
     monkeypatch.setattr(ensemble_analyses, "run_probes", run_probes)
     assert reported(plan) == whole
@@ -279,7 +288,7 @@ def test_two_commands_do_not_write_into_one_folder(tmp_path, in_process):
 
 
 @pytest.mark.slow
-def test_an_ensemble_of_ones_own_dialogues(tmp_path, in_process, sample_dialogues, monkeypatch, capsys):
+def test_an_ensemble_of_ones_own_dialogues(tmp_path, in_process, briefly, sample_dialogues, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     recipe = RECIPE.replace("max_dialogues: 60,", "").replace("[none]", "[sgd/test]")
     plan = plan_in(tmp_path, recipe=recipe)

@@ -154,7 +154,7 @@ def test_a_limit_is_a_sample_and_not_the_first_and_a_missing_matplotlib_is_told(
         for n in range(4)
     ]
     loaded.append(dialogue("hotel taxi", domains=("hotel", "taxi")))
-    monkeypatch.setattr(corpora, "load_dialogues", lambda *_: loaded)
+    monkeypatch.setattr(corpora, "load_dialogues", lambda *_, **__: loaded)
     monkeypatch.setattr(fingerprint, "data_hash", lambda corpus, data_dir: None)
     whole, limited = measured(), measured(limit=6).run["config"]
     assert (limited["dialogues"], limited["labels"] > 1) == (6, True)
@@ -179,7 +179,7 @@ def test_too_few_labels_are_refused(monkeypatch):
         (["hotel", "taxi"], "2 dialogues with 2 distinct labels"),
     ):
         given = [dialogue("a", domains=(domain,)) for domain in domains]
-        monkeypatch.setattr(corpora, "load_dialogues", lambda *_, given=given: given)
+        monkeypatch.setattr(corpora, "load_dialogues", lambda *_, given=given, **__: given)
         with pytest.raises(InputError, match=words):
             measured()
 
@@ -198,7 +198,7 @@ def test_too_few_labels_are_refused(monkeypatch):
     ],
 )
 def test_wrong_requests_are_refused_before_any_work(monkeypatch, tmp_path, request_, words):
-    monkeypatch.setattr(corpora, "load_dialogues", lambda *_: pytest.fail("the corpus was read"))
+    monkeypatch.setattr(corpora, "load_dialogues", lambda *_, **__: pytest.fail("the corpus was read"))
     (tmp_path / "file").touch()
     if "output" in request_:
         request_ = {"output": tmp_path / request_["output"]}

@@ -134,18 +134,18 @@ def test_words_stand_in_any_order_after_the_last_sign(folders, tmp_path):
     plain, folder = folders["plain"], tmp_path / "model@2024"
     shutil.copytree(plain, folder)
     for spec, expected in {
-        f"{plain}@whitened,cls, utterances": ("transformers", str(plain), "utterances", True, True),
-        f"{folder}@cls": ("transformers", str(folder), "dialogue", True, False),
-        "tfidf@whitened,dialogue": ("tfidf", "", "dialogue", False, True),
+        f"{plain}@whitened,cls, utterances": ("transformers", str(plain), "utterances", True, True, "float32"),
+        f"{folder}@bfloat16,cls": ("transformers", str(folder), "dialogue", True, False, "bfloat16"),
+        "tfidf@whitened,dialogue": ("tfidf", "", "dialogue", False, True, "float32"),
     }.items():
         assert find_encoder(spec)[1:] == expected
 
 
 def test_wrong_words_are_refused_before_anything_is_looked_up():
     for words, reason in (
-        ("turns", "got 'turns' after the '@', expected dialogue, utterances, cls or whitened"),
+        ("turns", "got 'turns' after the '@', expected dialogue, utterances, cls, bfloat16, int8 or whitened"),
         ("", "got '' after the '@'"),
-        ("utterances,dialogue", "expected each word once and one level"),
+        ("utterances,dialogue", "expected each word once, one level"),
         ("cls,cls", "expected each word once"),
     ):
         for work in (find_encoder, load_encoder, fingerprint, has_weights):

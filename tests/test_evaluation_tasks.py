@@ -80,7 +80,7 @@ def test_a_sample_is_fixed_and_in_order_and_examples_are_drawn_of_labels_that_ha
 def banking(monkeypatch, tmp_path):
     """Two intents of which one word tells, with some utterances out of scope, in place of CLINC150."""
 
-    def load(corpus, data_dir, split):
+    def load(corpus, data_dir, split, **_):
         known = [(f"{split} {word} number {number}", word) for word in ("card", "loan") for number in range(12)]
         return said(*known, *((f"{split} weather {number}", "oos") for number in range(9)))
 

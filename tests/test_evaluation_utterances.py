@@ -65,8 +65,8 @@ def test_out_of_scope_utterances_are_no_class():
 
 def test_other_splits_and_corpora_are_refused():
     for load, corpus, split, message in (
-        (load_intents, "clinc150", "train", "choose dev or test"),
-        (load_intents, "dialog2flow_evaluation", "test", "got no split train to draw examples from"),
+        (load_intents, "clinc150", "train", "got split train, which the task learns from"),
+        (load_intents, "dialog2flow_evaluation", "test", "got no split train, expected train and another"),
         (load_out_of_scope, "banking77", "test", "got 0 utterances out of scope to train on"),
     ):
         with pytest.raises(InputError, match=message):

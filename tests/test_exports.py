@@ -2,6 +2,7 @@
 
 import datetime
 import json
+from dataclasses import replace
 
 import pytest
 from made_up_corpora import read_file, refusal, write
@@ -71,12 +72,17 @@ CUSTOMER = "7,Customer,Where is my parcel?\n7,Ann,Let me look.\n7,Customer,Thank
 def test_an_export_becomes_the_dialogue_that_it_is_of(tmp_path, name, content):
     if not isinstance(content, str | bytes):
         content = json.dumps(content)
-    assert PARCEL in read_file(tmp_path / name, content)
+    found = read_file(tmp_path / name, content)
+    assert PARCEL in [replace(dialogue, time="") for dialogue in found]
+    assert {dialogue.time for dialogue in found} == {"2024-05-01T09:59:00" if name == "times.csv" else ""}
 
 
 def test_a_line_of_json_may_have_any_of_these_forms(tmp_path):
     lines = [{"id": "7", "conversations": [{"from": "human", "value": "Hi"}]}, [{"role": "user", "content": "Ho"}]]
+    lines[0]["created_at"] = 1714557600
     found = read_file(tmp_path / "d.jsonl", "\n".join(map(json.dumps, lines)))
+    assert [dialogue.time for dialogue in found] == ["2024-05-01T10:00:00", ""]
+    assert "field time: got 'noon'" in refusal(tmp_path / "d.jsonl", json.dumps({**PARCEL.to_json(), "time": "noon"}))
     assert [dialogue.turns for dialogue in found] == [(Turn("user", "Hi"),), (Turn("user", "Ho"),)]
     assert "dialogue 1: field messages is missing (found: text)" in refusal(tmp_path / "d.json", '[{"text": "Hi"}]')
     assert ": broken JSON at line 2 column 2" in refusal(tmp_path / "d.json", "[1,\n2")
@@ -98,7 +104,7 @@ def test_a_workbook_is_read_as_a_table(tmp_path):
     for *row, hour in rows:
         book.active.append((*row, datetime.datetime(2024, 5, 1, hour)))
     book.save(path)
-    assert list(load_dialogues(str(path))) == [PARCEL]
+    assert list(load_dialogues(str(path))) == [replace(PARCEL, time="2024-05-01T09:00:00")]
     assert told(path)[-2:] == [f"1 dialogue sorted by time ({path})", f"read the sheet 'Sheet' alone ({path})"]
     assert "cannot be read" in refusal(path, b"no workbook")
 
@@ -137,3 +143,32 @@ def test_the_command_converts_any_form_and_says_what_it_guessed(tmp_path, capsys
         words = [*command, str(tmp_path / "d.csv"), "--model", "dialogue-static", "--roles", "Ann=assistant"]
         words += ["--output", str(tmp_path / "v.parquet")] if command[0] == "embed" else []
         assert main(words) == 0
+
+
+def test_a_folder_holds_exports_of_any_form_beside_transcripts(tmp_path):
+    lines = json.dumps({"id": "7", "conversations": spoken("from", "value", "human", "gpt")})
+    chat = [spoken("role", "content", "user", "assistant")]
+    files = {"a.csv": "call,who,said\n" + CUSTOMER, "cards/b.jsonl": lines, "c.json": chat, "v.parquet": "vectors"}
+    folder = write(tmp_path, {**files, "a/7.txt": "Bob: Hi\nCustomer: Ho\n"})
+    columns = "id=call,role=who,content=said"
+    found = load_dialogues(str(folder), columns=columns)
+    assert [dialogue.id for dialogue in found] == ["a/7", "a.csv/7", "", "cards/b.jsonl/7"]
+    assert [dialogue.turns for dialogue in found[1:]] == [SAID] * 3
+    assert [dialogue.domains for dialogue in found] == [("a",), (), (), ("cards",)]
+    write(folder, {"d.csv": "text\nHi\n"})
+    assert any(problem.place.startswith(f"{folder}/d.csv") for problem in check(folder, columns=columns))
+    output = ["--output", str(folder / "c.json")]  # it is read, and is not written over
+    assert main(["evaluate", "--model", "tfidf", "--corpus", str(folder), "--columns", columns, *output]) == 2
+
+
+def test_every_measurement_reads_tables_by_their_columns_and_roles(tmp_path):
+    rows = "".join(f"{n},Zoe,{said} {n},{topic}\n{n},Ann,Yes {n},{topic}\n" for n in range(6)
+                   for said, topic in [(("Pay", "cards"), ("Taxi", "cars"))[n % 2]])  # fmt: skip
+    write(tmp_path, {"d.csv": "call,who,said,about\n" + rows})
+    how = ["--columns", "id=call,role=who,content=said,domain=about", "--roles", "Zoe=user,Ann=assistant"]
+    words = ["evaluate", "--model", "tfidf", "--corpus", str(tmp_path / "d.csv"), "--seeds", "1"]
+    assert main([*words, "--output", str(tmp_path / "r.json"), *how]) == 0
+    config = json.loads((tmp_path / "r.json").read_text())["run"]["config"]
+    assert (config["dialogues"], config["columns"], config["roles"]) == (6, how[1], how[3])
+    words = ["candidates", "--corpus", str(tmp_path / "d.csv"), "--output", str(tmp_path / "c.jsonl"), *how]
+    assert main([*words, "--num-candidates", "2", "--responses", "last"]) == 0

@@ -2,17 +2,31 @@
 
 import io
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import tarfile
 from pathlib import Path
+from socket import gethostname
 
+import numpy as np
 import pytest
 import torch
-from checkpoints import save_dse
+from checkpoints import save, save_dse
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, Transformer
 
+from hf_dialemb import load_encoder
 from hf_dialemb.corpora import write_jsonl
+from hf_dialemb.corpora.source.files import Source, files_within
+from hf_dialemb.hub.published_folder import appearing_whole
+from hf_dialemb.models import layout
+from hf_dialemb.models.dial2vec import Dial2VecModel
+from hf_dialemb.models.layout import token_ids
+from hf_dialemb.models.ranking import LoadedRanker
 
 
 def change_weights(folder, change):
@@ -95,3 +109,117 @@ def test_nothing_is_written_over_a_model(healthy, refused):
     ):
         assert told in refused(*words)
     assert {file: file.read_bytes() for file in healthy.rglob("*") if file.is_file()} == before
+
+
+@pytest.mark.parametrize("keep", ["start", "end"])
+def test_a_huge_turn_is_cut_before_it_is_tokenised_and_has_the_same_vector(healthy, tmp_path, keep, monkeypatch):
+    words = " ".join(f"{word} {number}" for number, word in enumerate(["a", "hotel", "[SEP]", "room"] * 3_000))
+    texts = [words, " " * 200_000 + words, "x" * 200_000, "hotel", words[::-1]]
+    side = {"truncation_side": "right" if keep == "start" else "left"}
+    for name in ("plain", "sentence", "dse"):
+        folder = shutil.copytree(healthy / name, tmp_path / name)
+        settings = next(folder.rglob("tokenizer_config.json"))
+        settings.write_text(json.dumps({**json.loads(settings.read_text()), **side}))
+    model, tokenizer = Dial2VecModel.from_backbone(str(healthy / "plain"), max_tokens=64, keep=keep)
+    save(LoadedRanker(model, tokenizer, None), tmp_path / "dial2vec")
+    for name in ("plain", "sentence", "dse", "dial2vec"):
+        encoder, found = load_encoder(tmp_path / name), []
+        for characters in (10**9, 64):
+            monkeypatch.setattr(layout, "_CHARACTERS", characters)
+            found.append(encoder.encode_utterances(texts))
+        assert np.array_equal(*found), name
+    rows = [len(row) for row in token_ids(texts[:3], tokenizer, 64, keep)]
+    assert rows[0] < 20_000 < len(token_ids(texts[:1], tokenizer)[0])
+    assert rows[1] > 64
+
+
+def test_what_need_not_end_is_refused_or_entered_once(healthy, tmp_path, refused, capsys):
+    pipe, endless = tmp_path / "pipe", Path("/dev/zero")
+    os.mkfifo(pipe)
+    (tmp_path / "recipe.yaml").write_text(f"method: dse\ndev_candidates: {pipe}\n")
+    for words in (
+        ("rank", "--model", healthy / "dse", "--context", pipe, "--candidates", endless),
+        ("train", "--config", endless),
+        ("train", "--config", tmp_path / "recipe.yaml"),
+        ("train", "--method", "dse", "--corpus", pipe),
+        ("train", "--method", "dse", f"--dev_candidates={pipe}"),
+        ("corpus", "check", pipe),
+        ("flow", "--input", pipe, "--output", tmp_path / "flow"),
+        ("embed", "--input", endless, "--model", "tfidf", "--output", tmp_path / "x.npy"),
+    ):
+        assert "got a pipe or a device, expected a file" in refused(*words)
+    folders = [tmp_path / "talks" / name for name in "abcdefgh"]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / "call.txt").write_text("Customer: hello\nAgent: hi\n")
+        for other in folders:
+            (folder / f"to-{other.name}").symlink_to(other)
+    assert len(list(files_within(tmp_path / "talks"))) == 16
+    sparse = tarfile.TarInfo("data.json")
+    sparse.pax_headers = {"GNU.sparse.map": "0,0", "GNU.sparse.size": str(2**60), "GNU.sparse.numblocks": "1"}
+    for member in ("data.json", "model/PLATO.pdparams"):
+        with tarfile.open(tmp_path / "x.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as archive:
+            sparse.name = member
+            archive.addfile(sparse)
+    assert not Source(tmp_path / "x.tar.gz").holds("*")
+    said = refused("convert", "--from", "plato", "--input", tmp_path / "x.tar.gz", "--output", tmp_path / "plato")
+    assert "got 0 members of weights" in said
+
+
+def test_what_a_killed_process_left_is_cleared_and_weights_are_for_those_who_may_read_the_rest(
+    healthy, tmp_path, refused, monkeypatch
+):
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    left = [tmp_path / f".out.{gethostname()}.{number}" for number in (int(dead.stdout), os.getppid())]
+    other = tmp_path / f".out.elsewhere.{int(dead.stdout)}"
+    for folder in (*left, other):
+        (folder / "checkpoint").mkdir(parents=True)
+    with appearing_whole(tmp_path / "out") as folder:
+        folder.mkdir()
+        save_file({"x": torch.zeros(2)}, folder / "model.safetensors")
+        (folder / "config.json").write_text("{}")
+    assert sorted(tmp_path.iterdir()) == sorted([tmp_path / "out", left[1], other])
+    modes = {file.stat().st_mode for file in (tmp_path / "out").iterdir()}
+    assert len(modes) == 1
+    odd = healthy / "x\x1b[31m\u202e"
+    said = refused("embed", "--model", odd, "--input", "sample", "--output", tmp_path / "x.parquet")
+    assert "x\\x1b[31m\\u202e" in said
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "model.safetensors")
+    said = refused("export", "--model", healthy / "dse", "--output", tmp_path / "export")
+    assert "model.safetensors: may not be read by this user" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_ended_command_leaves_nothing_even_where_the_first_signal_was_swallowed(tmp_path, number):
+    program = """
+import sys, time
+from pathlib import Path
+from hf_dialemb import cli
+from hf_dialemb.cli import export
+from hf_dialemb.runs.files import working_folder
+def run(options):
+    with working_folder(Path(sys.argv[1]) / "out"):
+        print("ready", flush=True)
+        try:
+            time.sleep(60)
+        except KeyboardInterrupt:
+            if sys.argv[2] == "15":
+                raise
+        time.sleep(60)
+export.add = lambda commands: commands.add_parser("export").set_defaults(run=run)
+sys.exit(cli.main(["export"]))
+"""
+    program = program.replace(
+        "from hf_dialemb import cli", "from hf_dialemb import cli\nfrom hf_dialemb.cli import export"
+    )
+    words = [sys.executable, "-c", program, tmp_path, str(int(number))]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        told = process.communicate(timeout=30)[1]
+    assert (process.returncode, told) == (
+        130,
+        "dialemb: error: interrupted; run the same command again to start over\n",
+    )
+    assert list(tmp_path.iterdir()) == []

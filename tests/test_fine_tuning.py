@@ -173,7 +173,7 @@ def notes(monkeypatch):
 def corpora(monkeypatch):
     """Takes splits by name that stand for any corpus's."""
     splits = {}
-    monkeypatch.setattr(hf_dialemb.corpora, "load_dialogues", lambda corpus, data_dir, split: splits[split])
+    monkeypatch.setattr(hf_dialemb.corpora, "load_dialogues", lambda corpus, data_dir, split, **_: splits[split])
     return splits
 
 
@@ -295,7 +295,7 @@ def test_both_settings_of_acts_are_measured(notes, corpora, tiny_bert):
 def test_what_cannot_be_fine_tuned_on_is_refused(corpora):
     corpora["train"] = corpora["test"] = asked(TEXTS, [1])
     for split, message in (
-        ("train", "choose dev or test, or another corpus"),
+        ("train", "got split train, which the task learns from"),
         ("all", "got split all"),
         ("test", "choose a corpus with dialogue acts"),
     ):

@@ -14,7 +14,7 @@ from hf_dialemb.flow.comparison import Comparison, compared, graph_of
 from hf_dialemb.flow.graph import END, START
 from hf_dialemb.flow.page.insights import insights
 from hf_dialemb.flow.page.page import Row, Section, write_page
-from hf_dialemb.flow.paths import widest_path
+from hf_dialemb.flow.paths import typical_path
 from hf_dialemb.flow.pruning import Pruning, pruned
 
 SETTINGS = [
@@ -61,7 +61,7 @@ def panel(page, **view):
 
 
 def check_pruning(page, flow):
-    """The page and the package leave the same states, transitions, weights and widest path."""
+    """The page and the package leave the same states, transitions and weights, and have one main path."""
     names = [*(cluster.state for cluster in flow.clusters), START, END]
     for setting in SETTINGS:
         page.run(f"last = prune(page.flow, {json.dumps(vars(setting))})")
@@ -69,8 +69,7 @@ def check_pruning(page, flow):
         expected = pruned(flow.graph, setting)
         assert {names[number] for number in page.run("last.states")} == set(expected.states)
         assert {(names[source], names[target]): weight for source, target, weight in edges} == expected.edges
-        path, widest = page.run("widestPath(page.flow, last)"), widest_path(expected)
-        assert [names[number] for number in path[1:-1]] == list(widest.states if widest else ())
+    assert [names[number] for number in page.run("page.flow.main.states")] == list(typical_path(flow).states)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -222,7 +221,9 @@ def test_sliders_change_what_is_shown_and_the_address_keeps_it(opened):
     assert address == "#state=user-2&nodes=0.36&weights=max&main=yes"
     page = opened(random_flow(), fragment=address)
     assert page.run("page.graph.states") == states
-    assert len(page.all(".edge.main")) == page.run("page.main.length") - 1 == len(page.all("#path > *")) + 1
+    steps = page.run("page.graph.edges.filter((edge) => page.flow.main.steps.includes(edge.key)).length")
+    assert len(page.all(".edge.main")) == steps > 0
+    assert len(page.all("#path > li")) == page.run("page.flow.main.states.length") > 0
     page.run("reset.click()")
     assert page.run("page.graph.states.length") == before
     page.run("document.querySelector('[data-most=\"10\"]').click()")
@@ -328,14 +329,19 @@ def test_the_table_of_states_sorts_and_tells_why_there_are_so_many(opened):
 def test_insights_lead_to_states_and_dialogues(opened):
     flow, short = flow_of_turns(ORDER), flow_of_turns({"d1": [HELLO, ASK]})
     page = opened(flow, insights=insights(flow))
-    assert "\u2068place\u2069: 1 dialogue ends here, 25 % of the times it occurs" in panel(page)
-    assert page.all("#panel summary")[:4] == ["Drop-offs 1", "Loops 1", "Forks 2", "Unusual dialogues 4"]
+    assert "Finished after \u2068bye\u2069: 2 dialogues" in panel(page)
+    assert page.all("#panel summary")[:4] == [
+        f"How dialogues end {len(insights(flow)[0].rows)}",
+        "Loops 1",
+        "Forks 2",
+        "Unusual dialogues 4",
+    ]
     page.run("document.querySelector('.insight .link').click()")
     assert len(page.all(".node.on")) > 1
     page.run("document.querySelector('.insight .chip').click()")
-    assert page.run("page.view.dialogue") == "d3"
+    assert page.run("page.view.dialogue") == insights(flow)[0].rows[0].dialogues[0]
     page = opened(short, insights=insights(short))  # kinds that do not occur are not there
-    assert page.all("#panel summary") == ["Unusual dialogues 1", "How to read the map ", "Keys "]
+    assert page.all("#panel summary") == ["How dialogues end 2", "Unusual dialogues 1", "How to read the map ", "Keys "]
 
 
 def test_a_page_of_a_hundred_thousand_utterances_is_small_opens_and_answers(opened, tmp_path):

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,12 +82,11 @@ def test_a_folder_of_transcripts_becomes_a_page(model, flow, made, calls, capsys
 
 
 def test_what_stays_the_same_is_not_done_again_and_what_is_damaged_is(flow, calls, model, monkeypatch):
-    before, graph = (flow / "utterances.parquet").stat().st_mtime_ns, (flow / "graph.json").read_text()
+    graph = (flow / "graph.json").read_text()
     with monkeypatch.context() as patch:
         for module, name in ((run_module, "encoded"), (pipeline, "cluster_by_role"), (pipeline, "named")):
             patch.setattr(module, name, lambda *_, **__: pytest.fail("done again"))
         run(calls, *model, "--edges", "0.9", "--nodes", "0.1")
-        assert (flow / "utterances.parquet").stat().st_mtime_ns == before
         assert (flow / "graph.json").read_text() != graph
         with pytest.raises(pytest.fail.Exception, match="done again"):
             run(calls, *model, "--clusters", "3")
@@ -106,7 +106,7 @@ def test_with_no_flag_at_all_the_folder_is_called_flow(calls, tmp_path, monkeypa
 
 
 def test_one_that_was_stopped_ends_as_one_that_was_not(made, calls, model, tmp_path, monkeypatch):
-    steps = (pipeline, "cluster_by_role"), (pipeline, "named"), (pipeline, "write_flow"), (run_module, "write_report")
+    steps = (pipeline, "cluster_by_role"), (pipeline, "named"), (report, "write_flow"), (run_module, "write_report")
     for module, stopped_at in steps:
         with monkeypatch.context() as patch:
             patch.setattr(module, stopped_at, lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -115,6 +115,43 @@ def test_one_that_was_stopped_ends_as_one_that_was_not(made, calls, model, tmp_p
     run(calls, *model)
     for name in ("index.html", "graph.json", "flow.json", "policy.md"):
         assert (tmp_path / "flow" / name).read_bytes() == (made / "flow" / name).read_bytes()
+
+
+def test_what_is_there_is_of_one_flow_wherever_a_run_with_other_settings_is_stopped(flow, calls, model, monkeypatch):
+    def contents():
+        return {file.name: file.read_bytes() for file in flow.iterdir() if file.is_file()}
+
+    other, seen, done = ["--edges", "0.9", "--clusters", "3"], set(), False
+    run(calls, *model, *other)
+    after = contents()
+    run(calls, *model)
+    before = contents()
+    assert before["state_machine.json"] != after["state_machine.json"]
+    for stopped_at in range(99):
+        run(calls, *model)
+        calls_left = iter(range(stopped_at))
+
+        def last(path, *words, left=calls_left, really=Path.unlink):
+            if path.parent == flow and path.suffix != ".probe" and next(left, None) is None:
+                raise KeyboardInterrupt
+            return really(path, *words)
+
+        def moved(path, target, left=calls_left, really=Path.replace):
+            if Path(target).parent == flow and next(left, None) is None:
+                raise KeyboardInterrupt
+            return really(path, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "unlink", lambda path, missing_ok=False: last(path, missing_ok))
+            patch.setattr(Path, "replace", moved)
+            done = main(["flow", str(calls), *map(str, [*model, *other])]) == 0
+        found = contents()
+        seen.add("flow.json" in found)
+        assert found.items() <= before.items() or found.items() <= after.items(), stopped_at
+        if done:
+            break
+    assert found == after
+    assert seen == {True, False}
 
 
 def test_numbers_thresholds_and_names_are_as_asked_for(calls, model, tmp_path, capsys):

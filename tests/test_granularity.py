@@ -30,7 +30,7 @@ def ranked(vectors: np.ndarray, row: int) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def pool() -> Segments:
-    return Segments(clustered(20_000), sample_size=4096, exact=False)
+    return Segments(clustered(20_000), sample_size=4096)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def places(pool) -> dict[int, np.ndarray]:
 @pytest.mark.parametrize(("count", "levels"), [(101, 5), (150, 5), (97, 3), (40, 1), (6, 5)])
 def test_exact_segments_are_those_of_a_ranking(count, levels):
     vectors = clustered(count)
-    segments = Segments(vectors, levels, exact=True)
+    segments = Segments(vectors, levels)
     for row in (0, count // 2, count - 1):
         order = ranked(vectors, row)
         edges = [(count - 1) * level // levels for level in range(levels + 1)]
@@ -58,7 +58,6 @@ def test_exact_segments_are_those_of_a_ranking(count, levels):
 def test_exact_bounds_let_through_what_a_ranking_does():
     vectors = clustered(1200)
     segments = Segments(vectors)
-    assert segments.exact  # small pools are by default
     unit = segments.vectors
     for row in (0, 600, 1199):
         cosines = unit @ unit[row]
@@ -103,23 +102,23 @@ def test_a_draw_is_a_function_of_the_generator_and_bounds_of_the_seed(pool):
         assert (make(0) != make(1)).any()
 
 
-@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("sample_size", [1000, 500])  # the first is enough for the cosines of all pairs
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("value", [0.3, 0.0])
-def test_among_equal_vectors_every_level_draws_from_all(exact, level, value):
-    segments = Segments(np.full((2000, 7), value), sample_size=500, exact=exact)
+def test_among_equal_vectors_every_level_draws_from_all(sample_size, level, value):
+    segments = Segments(np.full((2000, 7), value), sample_size=sample_size)
     drawn = segments.draw(np.full(60, 5), level, 50, np.random.default_rng(0))
     assert len(np.unique(drawn)) > 1400  # 2000 (1 - exp(-3000 / 2000)) = 1554; a segment has 400
     assert (drawn != 5).all()
 
 
-@pytest.mark.parametrize("exact", [True, False])
-def test_a_tie_across_a_bound_is_shared_at_random(exact):
+@pytest.mark.parametrize("sample_size", [1500, 1000])
+def test_a_tie_across_a_bound_is_shared_at_random(sample_size):
     generator = np.random.default_rng(0)
     vectors = np.eye(1, 8).repeat(3000, axis=0)
     vectors[1000:] = generator.standard_normal((2000, 8))
     vectors[1000:, 0] = -np.abs(vectors[1000:, 2])
-    segments = Segments(vectors, exact=exact, sample_size=1000)  # 999 are equal to the first, 600 fit in a segment
+    segments = Segments(vectors, sample_size=sample_size)  # 999 are equal to the first, 600 fit in a segment
     first = segments.draw(np.zeros(60, dtype=int), 1, 50, generator)
     second = segments.draw(np.zeros(60, dtype=int), 2, 50, generator)
     assert (first < 1000).all()
@@ -153,12 +152,12 @@ def test_a_balanced_sample_has_its_share_of_every_region():
     assert counts / 400 == pytest.approx(np.full(70, 30 / 70), abs=0.12)  # near five standard deviations
 
 
-@pytest.mark.parametrize("exact", [True, False])
-def test_the_cosines_of_all_pairs_are_never_held(exact, monkeypatch):
+@pytest.mark.parametrize("sample_size", [2500, 1024])
+def test_the_cosines_of_all_pairs_are_never_held(sample_size, monkeypatch):
     monkeypatch.setattr(granularity, "_THREADS", 2)
     vectors = clustered(5000, width=8)
     tracemalloc.start()
-    segments = Segments(vectors, sample_size=1024, exact=exact)
+    segments = Segments(vectors, sample_size=sample_size)
     segments.draw(np.arange(5000), 2, 9, np.random.default_rng(0))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

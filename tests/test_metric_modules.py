@@ -177,7 +177,7 @@ def test_a_space_has_what_the_hub_needs_and_documents_every_argument_figure_and_
     assert all(f"`{word}` (default `{value}`)" in text for word, value in defaults(FOUND[name]).items())
     assert ("`evaluate.combine` takes it together" in text) == (name in LABELLED)
     if name == "purity":
-        assert list(defaults(FOUND[name]).values()) == ["range(10)", "10", "500", "1e-05"]
+        assert list(defaults(FOUND[name]).values()) == ["range(10)", "10"]
         together = text.split("together with ")[1].split(", which")[0]
         assert re.findall(r"`(\w+)`", together) == [other for other in LABELLED if other != name]
 

@@ -10,6 +10,8 @@ from sklearn import metrics as sklearn_metrics
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.preprocessing import normalize
 
+from hf_dialemb.metrics import vectors as shared
+from hf_dialemb.metrics.alignment_uniformity import functional as geometry
 from hf_dialemb.metrics.alignment_uniformity.functional import alignment, alignment_uniformity, uniformity
 from hf_dialemb.metrics.anisotropy.functional import anisotropy, mean_cosine
 from hf_dialemb.metrics.dialogue_retrieval.functional import retrieval_scores
@@ -25,19 +27,14 @@ from hf_dialemb.metrics.semantic_relatedness import functional as relatedness
 from hf_dialemb.metrics.specification import FOLDER
 
 
-def test_purity_and_the_rand_index_whatever_the_names_and_order_of_clusters(random):
-    assert clusters.purity(["a", "a", "a", "b", "b", "c"], [0, 0, 1, 1, 1, 2]) == pytest.approx(5 / 6)  # 2 + 2 + 1 of 6
+def test_clusters_are_scored_against_labels_and_lengths_count(random):
+    scores = clusters.cluster_purity([[0.0], [0.0], [9.0], [9.0], [9.0], [30.0]], list("aaabbc"), seeds=[0])
+    labels, found = [0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 1, 2]
+    assert scores["purity"] == pytest.approx([5 / 6])  # 2 + 2 + 1 of 6
+    assert scores["nmi"] == pytest.approx([sklearn_metrics.normalized_mutual_info_score(labels, found)])
+    assert scores["ari"] == pytest.approx([sklearn_metrics.adjusted_rand_score(labels, found)])
     scores = clusters.cluster_purity(np.ones((4, 2)), [0, 0, 0, 1], seeds=[0])
     assert (scores["purity"], scores["nmi"], scores["ari"]) == ([0.75], [0], [0])
-    assert [clusters.official_runs(count) for count in (106, 661, 3789)] == [10, 9, 3]
-    labels, found, order = random.integers(0, 5, 100), random.integers(0, 5, 100), random.permutation(100)
-    assert clusters.purity(labels, found) == clusters.purity([f"l{x}" for x in labels[order]], 10 - found[order])
-    information = sklearn_metrics.normalized_mutual_info_score(labels, found)
-    assert clusters.normalized_mutual_information(labels, found) == information
-    assert clusters.adjusted_rand_index(labels, found) == sklearn_metrics.adjusted_rand_score(labels, found)
-
-
-def test_cluster_purity_of_separate_groups_is_one_and_it_uses_lengths(random):
     codes = np.repeat([0, 1, 2], 10)
     vectors = 100 * np.eye(3)[codes] + random.normal(size=(30, 3))
     scores = clusters.cluster_purity(vectors.astype(np.float32), [f"label {code}" for code in codes], seeds=[3, 4])
@@ -100,7 +97,7 @@ def test_pair_relatedness_is_near_the_spearman_of_all_pairs_and_never_pairs_a_di
     assert (scores["spearman"], scores["undefined"]) == ([0.0] * 20, 20)
 
 
-def test_alignment_and_uniformity_are_those_of_all_pairs(random):
+def test_alignment_and_uniformity_are_those_of_all_pairs(random, monkeypatch):
     vectors, labels = clouds(random)
     squared, same = 2 - 2 * cosine_similarity(vectors), labels[:, None] == labels[None]
     for include_self, near in ((True, squared[same]), (False, squared[same & ~np.eye(60, dtype=bool)])):
@@ -109,8 +106,9 @@ def test_alignment_and_uniformity_are_those_of_all_pairs(random):
         assert scores["separation"] == pytest.approx(squared[~same].mean(), abs=1e-12)
         assert scores["adjusted_alignment"] == scores["alignment"] - scores["separation"]
     expected = np.log(np.exp(-2 * squared[np.triu_indices(60, 1)]).mean())
-    for block_size in (1, 7, 60, 256):
-        assert uniformity(vectors, block_size) == pytest.approx(expected, abs=1e-12)
+    for block in (1, 7, 60, 256):
+        monkeypatch.setattr(geometry, "BLOCK", block)
+        assert uniformity(vectors) == pytest.approx(expected, abs=1e-12)
     assert alignment_uniformity([[1.0, 0.0], [-3.0, 0.0]]) == {"uniformity": pytest.approx(-8.0)}
 
 
@@ -245,11 +243,14 @@ def test_every_metric_is_in_the_table_and_leaves_its_input_as_it_was(random):
 
 @pytest.mark.parametrize("metric", [relatedness.query_relatedness, retrieval_scores])
 @pytest.mark.parametrize("make", [clouds, copies, corners])
-def test_blocks_and_order_never_matter_and_a_label_of_one_member_asks_nothing_but_is_a_candidate(random, metric, make):
+def test_blocks_and_order_never_matter_and_a_label_of_one_member_asks_nothing_but_is_a_candidate(
+    random, metric, make, monkeypatch
+):
     vectors, labels = make(random)
     expected = pytest.approx(metric(vectors, labels), abs=1e-13)
-    for block_size in (1, 7, 60):
-        assert metric(vectors, labels, block_size) == expected
+    for block in (1, 7, 60):
+        monkeypatch.setattr(shared, "BLOCK", block)
+        assert metric(vectors, labels) == expected
     order = random.permutation(len(labels))
     assert metric(vectors[order], [f"label {code}" for code in labels[order]]) == expected
     labels[0] = 9
@@ -295,11 +296,8 @@ REFUSED = [
     (lambda: clusters.cluster_purity(np.where(FOUR > 0, np.nan, FOUR), [0, 0, 1, 1]), "4 rows with NaN or infinity"),
     (lambda: relatedness.pair_relatedness(FOUR[0], [0, 0, 1, 1]), r"got shape \(4,\), expected \(N, D\) with N >= 2"),
     (lambda: retrieval_scores(np.eye(3), ["a", "b", "c"]), "no label with two members"),
-    (lambda: retrieval_scores(FOUR, [0, 0, 1, 1], 0), "block_size: got 0"),
     (lambda: relatedness.pair_relatedness(FOUR, [0, 0, 1, 1], seeds=[]), "seeds: got none"),
     (lambda: clusters.cluster_purity(FOUR, [0, 0, 1, 1], seeds=[]), "seeds: got none"),
-    (lambda: clusters.purity([0], [0, 1]), "labels and clusters: got shapes"),
-    (lambda: alignment_uniformity(EYE, block_size=0), "block_size: got 0, expected at least 1"),
     (lambda: anisotropy(EYE, ["a"]), "labels: got shapes"),
     (lambda: anisotropy(np.eye(3), ["a", "a", "b"]), "got none with 3 vectors, expected at least one; add vectors"),
     (lambda: anisotropy(np.eye(3), ["a", "a", "a"]), "got 1 distinct, expected at least two"),

@@ -270,12 +270,14 @@ def test_what_a_source_lacks_is_told_with_the_command_that_makes_it(copied, spoi
     assert not (copied.folder / "README.md").exists()
 
 
-def test_no_results_no_card(copied, capsys):
-    assert copied.command() == 2
-    assert "dialemb benchmark" in capsys.readouterr().err
-    for results, name, message in (([], REPO, "--results: got no file"), ([copied.results], "a b/c", "--repo-id")):
-        with pytest.raises(InputError, match=message):
-            render_record(make_record(copied.folder, copied.run), results, name)
+def test_a_card_without_figures_says_so(copied, capsys):
+    assert copied.command() == 0
+    card = (copied.folder / "README.md").read_text()
+    assert "This model was not measured: there are no figures." in card
+    assert "better" not in card.partition("## Evaluation")[2].partition("\n## ")[0]
+    assert not ModelCard(card).data.eval_results
+    with pytest.raises(InputError, match="--repo-id"):
+        render_record(make_record(copied.folder, copied.run), [], "a b/c")
 
 
 @pytest.mark.parametrize("name", ["x/y", "runs/dse@whitened"])

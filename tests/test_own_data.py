@@ -161,11 +161,15 @@ def test_a_folder_is_read_in_order_and_its_folders_are_labels_behind_a_link_too(
 
 def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
     folder = write(tmp_path, {"b.jsonl": ""})
-    with pytest.raises(InputError, match=r"no dialogue, expected \.txt files; a file of another form is to be given"):
+    with pytest.raises(InputError, match=r"b\.jsonl: got no dialogue, expected one JSON object"):
         list(read_own(folder))
-    write(folder, {"a.txt": "Agent: Hi\nUser: Ho", "c.txt.gz": "", "d.wav": "", "README.md": ""})
+    (folder / "b.jsonl").unlink()
+    write(folder, {"c.txt.gz": "", "c.parquet": "", "d.wav": "", "README.md": ""})
+    with pytest.raises(InputError, match=r"got no dialogue, expected \.txt, \.jsonl, .*\.xlsx files"):
+        list(read_own(folder))
+    write(folder, {"a.txt": "Agent: Hi\nUser: Ho"})
     assert [each.id for each in read_own(folder)] == ["a"]
-    assert "passed over a file that is no .txt file; give it by itself (2 times, such as " in caplog.text
+    assert "passed over a file that a folder is not read with; give it by itself (2 times, such as " in caplog.text
     write(folder, {"0.txt": b"\xff"})
     assert [each.id for each in read_own(folder, skip_invalid=True)] == ["a"]
     (folder / "a.txt").unlink()

@@ -17,12 +17,11 @@ from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.encoders.specs import load_encoder
 from hf_dialemb.evaluation import evaluate_models
 from hf_dialemb.evaluation.tasks import context_labels as contexts
-from hf_dialemb.evaluation.tasks import context_probes
 from hf_dialemb.evaluation.tasks.act_fine_tuning import LearningEncoders, lay_out, run_act_fine_tuning
 from hf_dialemb.evaluation.tasks.context_labels import ACTS, PARTS, WORDS, ContextLabels, assistant_contexts
 from hf_dialemb.evaluation.tasks.fine_tuning import precision
 from hf_dialemb.evaluation.tasks.linear_layer import LayerSettings, fit
-from hf_dialemb.evaluation.tasks.probes import FrozenVectors, run_probes
+from hf_dialemb.evaluation.tasks.probes import REPEATS, FrozenVectors, load_probe, run_probes
 from hf_dialemb.evaluation.tasks.registry import get_task, load_problem
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.models import get_method
@@ -241,29 +240,29 @@ def made(split: str, count: int) -> list[Dialogue]:
 @pytest.fixture
 def small(monkeypatch):
     sizes = {"train": 40, "dev": 8, "test": 12}
-    monkeypatch.setattr(corpora, "load_dialogues", lambda corpus, data_dir, split: made(split, sizes[split]))
+    monkeypatch.setattr(corpora, "load_dialogues", lambda corpus, data_dir, split, **_: made(split, sizes[split]))
 
 
 @pytest.mark.parametrize("target", [WORDS, ACTS])
 def test_a_layer_reads_what_the_vectors_say_and_guesses_otherwise(small, target):
-    problem = context_probes.load(CorpusPart("multiwoz", None, "test", None), target)
+    problem = load_probe(CorpusPart("multiwoz", None, "test", None), target)
     assert problem.config["contexts"] == {"train": 40, "dev": 8, "test": 12}
     telling, silent = Given(lambda text: np.eye(4)[TOPICS.index(text.split()[1])]), Given(lambda text: [1.0] * 4)
     told, guessed = ({row.metric: row for row in problem.measure(each, range(4))} for each in (telling, silent))
     assert {row.task for row in told.values()} == {f"{target}-probe"}
     assert told["micro_f1"].mean == told["macro_f1"].mean == 100.0
-    assert told["micro_f1"].n == context_probes.REPEATS
+    assert told["micro_f1"].n == REPEATS
     assert guessed["macro_f1"].mean < 60
-    limited = context_probes.load(CorpusPart("multiwoz", None, "test", 10), target)
+    limited = load_probe(CorpusPart("multiwoz", None, "test", 10), target)
     assert limited.config["contexts"] == {"train": 10, "dev": 8, "test": 10}
 
 
 def test_what_the_layer_learns_from_is_not_measured_on_and_dialogues_of_ones_own_have_no_splits(small, tmp_path):
     for split in ("train", "dev", "all"):
-        with pytest.raises(InputError, match=f"got split {split}, which the layer learns from"):
-            context_probes.load(CorpusPart("multiwoz", None, split, None), ACTS)
+        with pytest.raises(InputError, match=f"got split {split}, which the task learns from"):
+            load_probe(CorpusPart("multiwoz", None, split, None), ACTS)
     write_jsonl(made("test", 3), tmp_path / "own.jsonl")
-    with pytest.raises(InputError, match=r"expected one of the catalogue .* and dev splits the layer learns from"):
+    with pytest.raises(InputError, match=r"expected one of the catalogue .* whose train and dev the task learns from"):
         evaluate_models(["tfidf"], str(tmp_path / "own.jsonl"), None, "test", tasks=["bag-of-words-probe"])
 
 

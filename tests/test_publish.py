@@ -36,20 +36,20 @@ def refused(sentence, folder, name=NAME, kind=InputError, **options):
 def test_one_commit_brings_what_changed_and_removes_what_is_gone_and_a_repeat_makes_none(hub, folder):
     (line,) = publish(model_folder(folder, parts=2), NAME)
     first, created = hub.history("models", NAME)
-    assert line.startswith("Published 6 files (")
+    assert line.startswith("Published 8 files (")
     assert line.endswith(f"as model {NAME}, commit {first.oid}")
     assert (created.summary, first.summary) == ("initial commit", "Publish with hf_dialemb")
     assert seen(hub) == contents(folder)
     hub.requests.clear()
     assert [*publish(folder, NAME)] == [f"Nothing has changed: {NAME} has all of it already in commit {first.oid}"]
     assert (len(hub.history("models", NAME)), hub.asked("PUT|/commit/")) == (2, [])
-    (folder / "model-1.safetensors").unlink()
-    (folder / "config.json").write_text('{"model_type": "bert", "layers": 2}')
-    removed, published = publish(folder, NAME)
-    assert removed == "Removed: model-1.safetensors, which is not in the folder"
+    for name in ("model-0.safetensors", "model-1.safetensors", "model.safetensors.index.json"):
+        (folder / name).unlink()
+    *removed, published = publish(model_folder(folder), NAME)
+    assert removed[1] == "Removed: model-1.safetensors, which is not in the folder"
     assert published.startswith("Published")
     assert seen(hub) == contents(folder)
-    assert (len(hub.history("models", NAME)), hub.asked("PUT")) == (3, [])
+    assert len(hub.history("models", NAME)) == 3
 
 
 def test_spaces_datasets_branches_and_private_repositories(hub, folder, tmp_path):
@@ -232,8 +232,8 @@ def test_the_command_prints_what_happens(hub, folder, capsys):
     assert main([*words, "--dry-run"]) == 0
     *listed, whole, last = capsys.readouterr().out.splitlines()
     rows = {line.split()[-1]: line.split()[:-1] for line in listed}
-    size = len(contents(folder)["model-0.safetensors"])
-    assert (rows["model-0.safetensors"], rows["config.json"]) == (["LFS", f"{size:,}"], ["22"])
+    sizes = [f"{len(contents(folder)[name]):,}" for name in ("model.safetensors", "config.json")]
+    assert [rows["model.safetensors"], rows["config.json"]] == [["LFS", sizes[0]], [sizes[1]]]
     assert rows.keys() == contents(folder).keys()
     assert whole.startswith("5 files, ")
     assert whole.endswith("1 of them large (LFS)")
@@ -242,4 +242,4 @@ def test_the_command_prints_what_happens(hub, folder, capsys):
     assert main([*words, "--revision", "next"]) == 0
     assert capsys.readouterr().out.startswith("Published 5 files")
     files = hub.get("models", NAME).at("next").files
-    assert {path for path, entry in files.items() if entry.large} == {"model-0.safetensors"}
+    assert {path for path, entry in files.items() if entry.large} == {"model.safetensors"}

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from publish_folders import METRICS, dataset_folder, metric_folder, model_folder, write
-from safetensors.numpy import save, save_file
+from safetensors.numpy import load_file, save, save_file
 
 from hf_dialemb.hub.forms import plain_encoder
 from hf_dialemb.hub.publish import checks as publication_checks
@@ -210,11 +210,20 @@ def config(**settings):
 
 def heads(folder):
     (folder / plain_encoder.SETTINGS_FILE).write_text('{"method": "dse"}')
-    save_file({"heads.0.weight": np.zeros(2, np.float32)}, folder / "model-0.safetensors")
+    save_file({"heads.0.weight": np.zeros(2, np.float32)}, folder / "model.safetensors")
+
+
+def changed(change):
+    def change_weights(folder):
+        weights = load_file(folder / "model.safetensors")
+        change(weights)
+        save_file(weights, folder / "model.safetensors")
+
+    return change_weights
 
 
 MODELS = {
-    "no card": (without("README.md"), "the card, is missing or empty; write it with 'dialemb"),
+    "no card": (without("README.md"), "the card, is missing or empty; write one with 'dialemb"),
     "empty card": (written(README__md="---\nlicense: mit\n---\n"), "is missing or empty"),
     "broken card": (written(README__md="---\na: [\n---\nx"), "is no YAML mapping"),
     "open card": (written(README__md="---\na: 1\n"), "is no YAML mapping"),
@@ -222,12 +231,19 @@ MODELS = {
                       "run 'dialemb export --model {} --output FOLDER' and publish that"),
     "no modules": (without("modules.json"), "a training's checkpoint or another form that"),
     "no config": (without("config.json"), "config.json is missing: this is no model"),
-    "no weights": (without("model-0.safetensors"), "model.safetensors is missing"),
+    "no weights": (without("model.safetensors"), "model.safetensors is missing"),
     "no shard": (written(model__safetensors__index__json='{"weight_map": {"a": "model-7.safetensors"}}'),
                  "model-7.safetensors is missing, but model.safetensors.index.json lists it"),
-    "heads that export leaves out": (heads, "model-0.safetensors holds the heads of the training"),
-    "damaged": (lambda folder: (folder / "model-0.safetensors").write_bytes(b"\x10" + b"\0" * 7 + b"{"), "damaged"),
+    "heads that export leaves out": (heads, "model.safetensors holds the heads of the training"),
+    "damaged": (lambda folder: (folder / "model.safetensors").write_bytes(b"\x10" + b"\0" * 7 + b"{"), "damaged"),
+    "index of a list": (written(model__safetensors__index__json='{"weight_map": ["a"]}'), "no file names by tensor"),
+    "list as index": (written(model__safetensors__index__json="[]"), "no file names by tensor"),
+    "no tensor": (changed(lambda weights: weights.pop("embeddings.word_embeddings.weight")), "lacks weights"),
+    "other shapes": (config(model_type="bert", vocab_size=3, hidden_size=4, num_attention_heads=1), "cannot be read"),
+    "NaN": (changed(lambda weights: weights["embeddings.LayerNorm.bias"].fill(np.nan)), "not finite"),
     "no tokenizer": (without("tokenizer.json"), "the tokenizer is missing"),
+    "empty tokenizer": (written(tokenizer__json="{}"), "cannot be read"),
+    "code as a list": (config(model_type="bert", auto_map=[1]), "cannot be read"),
     "no code": (config(model_type="dialemb-dse", auto_map={"AutoModel": "dse.DSEModel"}),
                 "dse.py is missing, but the model's code needs it"),
     "no sibling": (written(dse__py="from .losses import x\n"), "losses.py is missing"),

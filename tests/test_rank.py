@@ -13,11 +13,12 @@ from checkpoints import assembled, deep_attention_matching, dual_encoder, save
 from sklearn.metrics.pairwise import cosine_similarity
 
 from hf_dialemb.apps import rank, vector_index
-from hf_dialemb.apps.rank import rank_pool, read_contexts, read_pool
+from hf_dialemb.apps.rank import rank_file, rank_pool, read_pool
 from hf_dialemb.apps.vector_index import VectorIndex
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.corpora.candidates import draw_candidates, read_candidates
+from hf_dialemb.corpora.own.reading import read_own
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.ranker import RankingExample
@@ -72,10 +73,14 @@ def test_a_pool_has_each_response_once_and_contexts_are_dialogues_or_a_chat(tmp_
     assert read_pool(path) == (["Yes .", "no", "maybe"], 2, 2)
     assert read_pool(write(tmp_path / "pool.txt.gz", gzip.compress(b"yes\nno\n"))).responses == ["yes", "no"]
     write_jsonl(dialogues, tmp_path / "many.jsonl")
-    assert read_contexts(tmp_path / "many.jsonl") == dialogues
-    assert read_contexts(write(tmp_path / "chat.json", CHAT))[0].to_messages() == CHAT
-    (found,) = read_contexts(write(tmp_path / "named.json", {"id": "call-1", "messages": CHAT}))
+    assert list(read_own(tmp_path / "many.jsonl")) == dialogues
+    assert next(read_own(write(tmp_path / "chat.json", CHAT))).to_messages() == CHAT
+    (found,) = read_own(write(tmp_path / "named.json", {"id": "call-1", "messages": CHAT}))
     assert (found.id, found.to_messages()) == ("call-1", CHAT)
+
+
+def rank_context(path):
+    return list(rank_file("no/such", path, path))
 
 
 @pytest.mark.parametrize(
@@ -85,13 +90,9 @@ def test_a_pool_has_each_response_once_and_contexts_are_dialogues_or_a_chat(tmp_
         (read_pool, b"\n \n", "got no response"),
         (read_pool, b"good\nb\xff\n", ":2: broken UTF-8"),
         (read_pool, None, "cannot be read"),
-        (read_contexts, None, "cannot be read"),
-        (read_contexts, b"[", "broken JSON"),
-        (read_contexts, [], "got no turn"),
-        (read_contexts, [{"role": "user", "content": "  "}], r"messages\[0\]: field content: got '  ', expected text"),
-        (read_contexts, [{"role": "agent", "content": "hi"}], r"messages\[0\]: field role: got 'agent'"),
-        (read_contexts, {"turns": []}, "field messages is missing"),
-        (read_contexts, 3, "got int, expected an object"),
+        (rank_context, None, "cannot be read"),
+        (rank_context, [], "got no dialogue"),
+        (rank_context, {"turns": []}, "field messages is missing"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_told(tmp_path, read, content, sentence):

@@ -11,8 +11,9 @@ import pytest
 from browser import BROWSER, Browser
 from made_up_results import RUN, row
 
+from hf_dialemb.evaluation.report.opening import opening
 from hf_dialemb.evaluation.report.page import TITLE, Picture, write_report
-from hf_dialemb.evaluation.report.pictures import bar_charts, drawing, voronoi
+from hf_dialemb.evaluation.report.pictures import drawing, voronoi
 from hf_dialemb.evaluation.report.pictures.maps import PathPoint, alignment_uniformity_path, measured_point, scatter
 from hf_dialemb.evaluation.report.pictures.projections import project, project_to_sphere, umap_or_pca
 from hf_dialemb.evaluation.report.pictures.trees import dendrogram
@@ -101,8 +102,8 @@ def test_figures_are_printed_with_deviation_interval_and_the_best_in_bold_and_qu
     assert '70.00 <span class="std">± 0.50</span> <span class="interval">[69.00, 71.50]</span>' in html
     assert '<b class="best">71.00</b>' in html  # of those measured: the quoted one is higher
     assert '<b class="best">-3.000</b>' in html  # of which lower is better
-    assert html.count('class="best"') == 3  # with the legend's
-    assert html.count('<td class="none">—</td>') == 3
+    assert html.count('class="best"') == 4  # with the legend's, and at the head
+    assert html.count('class="none"') == 3
     assert re.search(r'class="quoted">99.00 <span class="mark">quoted <a href="#source-1-1">\[1\]</a>', html)
     assert "[1] quoted: A paper (Who et al., 2022), Table 2, row Printed" in Page(html).text
     assert "printed in a paper" in html
@@ -110,6 +111,26 @@ def test_figures_are_printed_with_deviation_interval_and_the_best_in_bold_and_qu
     both = Page(written(tmp_path, [row("one", 1.0), row("one", 2.0, quoted_from="paper, Table 1, row one")])).tags
     keys = [attributes["data-key"] for tag, attributes in both if tag == "th" and "data-key" in attributes]
     assert keys == ["corpus", "figure", "one", "quoted: one"]
+
+
+def test_it_opens_with_who_is_first_at_what_by_corpora_that_all_have(tmp_path):
+    intents = {"task": "intent-classification", "metric": "accuracy", "setting": "1-shot"}
+    rows = [row("a", 50.0, "x"), row("b", 70.0, "x"), row("a", 90.0, "y"), row("a", 60.0, "z", **intents)]
+    rows += [row("b", 40.0, "z", part=True, **intents), row("b", 30.0, "v", **intents), row("a", 99, learnt=True)]
+    rows += [row("Printed", 75.0, "x", quoted_from="p"), row("Printed", 75.0, "z", quoted_from="p", **intents)]
+    sentence, standings, headlines = opening([Results(RUN, tuple(rows))])
+    assert sentence == "a and b come out level: the mean place of each is 1.5."
+    assert [(one.model, one.rank) for one in standings] == [("a", 1.5), ("b", 1.5)]
+    assert [[bar.text for bar in one.bars] for one in headlines] == [["50.0", "70.0"], ["60.0‡", "40.0‡"]]
+    assert [(one.corpora, one.printed) for one in headlines] == [(["x"], "Printed 75.0"), (["z"], "")]
+    alone = opening([Results(RUN, tuple(rows[:2]))])[0]
+    assert alone == "b comes out first: it is best at the one task that is compared."
+    html = written(tmp_path, rows)
+    assert html.index(sentence) < html.index("Mean place") < html.index("All figures")
+    assert "‡ Of a sample of the corpus: not comparable" in Page(html).text
+    assert opening([Results(RUN, tuple(ROWS[2:3]))]) == ("", [], [])
+    write_report([Results(RUN, ROWS)], [], tmp_path / "report.html", "3 of 8 are done.")
+    assert 'http-equiv="refresh"' in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_names_cannot_run_as_code(tmp_path, file):
@@ -235,7 +256,6 @@ def test_maps_and_spheres_are_drawn_in_several_colours_and_the_same_again(tmp_pa
 
 
 FLAT = np.array([[1.0, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0]] * 4)  # PCA finds but two directions
-SECONDS = row("one", 1.0, metric="seconds")
 sphere = partial(spherical_voronoi, method="pca")
 
 
@@ -251,7 +271,6 @@ sphere = partial(spherical_voronoi, method="pca")
         (dendrogram, (np.array([[1.0, 0], [0, 1], [0, -1]]), list("abb")), "label 'b': got vectors that cancel out"),
         (alignment_uniformity_path, ({},), "no model"),
         (alignment_uniformity_path, ({number: [] for number in range(17)},), "got 17 models, expected at most 16"),
-        (bar_charts.bars, ([SECONDS],), "got no figure"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(draw, given, message, tmp_path):
@@ -293,15 +312,3 @@ def test_a_path_of_training_is_drawn_whatever_the_order_of_its_points(tmp_path):
 def test_a_point_of_the_path_is_what_the_benchmark_measures():
     point = measured_point(5, np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]]), ["a", "a", "b", "b"])
     assert point == (5, pytest.approx(-2), pytest.approx(np.log((2 * 1 + 4 * np.exp(-4)) / 6)))
-
-
-def test_bars_of_measured_and_quoted_figures_are_drawn_of_each_corpus(tmp_path):
-    measured = [row("one $x$", 50.0, std=2.0, n=3), row("two", 60.0, interval=(58.0, 63.0))]
-    quoted = row("three", 80.0, quoted_from="paper, Table 1, row three")
-    bar_charts.bars([*measured, SECONDS], tmp_path / "measured.png")
-    bar_charts.bars([*measured, quoted], tmp_path / "quoted.png", "A heading")
-    assert colours(tmp_path / "measured.png") > 5
-    assert pixels(tmp_path / "quoted.png").shape[0] > pixels(tmp_path / "measured.png").shape[0]
-    bar_charts.bars([row("one", -1.0, metric="uniformity"), row("one", 0.0)], tmp_path / "others.png")
-    places = [(corpus, "test", "a-task", f"metric{index}", "") for corpus in "abc" for index in range(30)]
-    assert "".join(place[0] for place in bar_charts._chosen(places)) == "a" * 8 + "b" * 8 + "c" * 8

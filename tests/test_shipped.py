@@ -16,6 +16,7 @@ from hf_dialemb.apps.distil import distil, learn_table, sample_texts
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import CORPORA
 from hf_dialemb.corpora.objects import as_dialogues
+from hf_dialemb.encoders import specs
 from hf_dialemb.encoders.text_models import dialogue_texts
 from hf_dialemb.evaluation.results.learnt import sets_behind
 from hf_dialemb.hub.shipping import ship
@@ -32,8 +33,10 @@ AS_TEXTS = dialogue_texts(as_dialogues(DIALOGUES))
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """An empty cache, of this test alone."""
+    specs._hub_path.cache_clear()
     monkeypatch.setattr("huggingface_hub.constants.HF_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "hf_dialemb"
+    yield tmp_path / "cache" / "hf_dialemb"
+    specs._hub_path.cache_clear()
 
 
 @pytest.mark.parametrize("name", shipped())

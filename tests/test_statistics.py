@@ -156,7 +156,7 @@ def drawn(tmp_path):
 def test_the_picture_is_a_png_that_grows_with_the_number_of_bars(drawn):
     labelled = [say("hello", domains=(f"label {index}",)) for index in range(30)]
     assert drawn([say("hello")])[1:] == (2250, 660)
-    for dialogues, bars in ((DIALOGUES, 3), *((labelled[:count], min(count, 21)) for count in (1, 3, 20, 21, 30))):
+    for dialogues, bars in ((DIALOGUES, 3), (labelled[:20], 20), (labelled, 21)):
         height = 150 * (4.4 + 1.2 + 0.26 * bars)
         assert drawn(dialogues)[1:] == (2250, pytest.approx(height, abs=1))
     assert drawn(DIALOGUES[::-1]) == drawn(DIALOGUES) != drawn(DIALOGUES[:3])
@@ -189,7 +189,7 @@ def test_sgd_as_published(data_dir):
 
 
 SIZES = {"train": 480, "dev": 96, "test": 240}
-DIGEST = "bebc33d83e67b7c3d9bf13692c4bc465abcfed2ee0701ac959df4f1d2392bdbb"
+DIGEST = "1e259963d408b6fdb7b2e36bf7c6a15b17f1577d1f1b234449005450007bd380"
 
 
 @pytest.fixture(scope="module")

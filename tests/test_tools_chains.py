@@ -20,7 +20,7 @@ from transformers import AutoModel
 from hf_dialemb import integrations
 from hf_dialemb.evaluation import load_encoder
 from hf_dialemb.integrations import BatchEncoder, to_transcript
-from hf_dialemb.integrations.transcripts import from_transcript
+from hf_dialemb.integrations.inputs import from_transcript
 from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 

@@ -70,12 +70,11 @@ def uninterrupted(tiny_bert, tmp_path_factory) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kills", [[(3, "step"), (7, "step"), (13, "step")], [(8, "save")]], ids=["steps", "save"])
-def test_killed_and_resumed_it_ends_in_the_same_weights(tiny_bert, tmp_path, kills):
+def test_killed_and_resumed_it_ends_in_the_same_weights(tiny_bert, tmp_path):
     whole, killed = (words_of(tmp_path / name, **settings(tiny_bert)) for name in ("whole", "killed"))
-    for step, moment in kills:
+    for step, moment in ((3, "step"), (8, "save"), (13, "step")):
         process(["-c", KILLED_AT_STEP, str(step), moment, *killed], -signal.SIGKILL)
-    assert (tmp_path / "killed/checkpoint-8").is_dir() == (kills[-1] == (8, "save"))  # no whole one
+        assert (tmp_path / "killed/checkpoint-8").is_dir() == (moment == "save")  # no whole one
     for words in (whole, killed):  # both in fresh processes: this one may have other settings by now
         process(["-c", KILLED_AT_STEP, "0", "step", *words])
     assert "checkpoint-" in report_of(tmp_path / "killed")["resumed_from"]
@@ -108,14 +107,14 @@ def test_two_processes_have_the_gradients_of_one(tiny_bert, tmp_path, start):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choice", ["contrastive_loss", "contrastive_accuracy", "uniformity", "dev_purity"])
+@pytest.mark.parametrize("choice", ["uniformity", "dev_purity"])
 def test_a_checkpoint_is_chosen_by_the_signal(tiny_bert, tmp_path, choice):
     dev = {"dev_split": "test", "max_dev_dialogues": 40, "checkpoint_selection": choice}
     train(tmp_path, **settings(tiny_bert, **dev, max_steps=6, save_steps=2, save_total_limit=5))
     report = report_of(tmp_path)
     values = {entry["step"]: entry[f"eval_{choice}"] for entry in report["log"] if f"eval_{choice}" in entry}
     assert sorted(values) == [2, 4, 6]
-    sign = -1 if choice in ("contrastive_accuracy", "dev_purity") else 1
+    sign = -1 if choice == "dev_purity" else 1
     best = min(values, key=lambda step: (sign * values[step], step))
     assert report["checkpoint"] == f"checkpoint-{best}"
     assert_same(weights_of(tmp_path), weights_of(tmp_path / report["checkpoint"]))
@@ -202,7 +201,7 @@ def test_every_recipe_parses(recipe):
 
 @pytest.mark.slow
 def test_training_on_real_dialogues_lowers_the_loss(tiny_bert, tmp_path, data_dir):
-    data = {"corpus": "multiwoz", "data_dir": data_dir, "train_split": "train", "max_dialogues": 300}
+    data = {"corpus": "multiwoz", "data_dir": data_dir, "train_split": "train", "max_dialogues": 300, "exclude": "none"}
     train(tmp_path, **settings(tiny_bert, **data, max_steps=30, logging_steps=5, dropout=0, save_steps=30))
     losses = values_of(tmp_path, "loss")
     assert losses[-1] < losses[0] - 0.02

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,7 +28,7 @@ from hf_dialemb.training.data import check_number, label_vectors
 from hf_dialemb.training.dialogues import training_dialogues
 from hf_dialemb.training.run import _build_trainer
 from hf_dialemb.training.settings import RunArguments
-from hf_dialemb.training.trainer import _ranked_first, out_of_patience
+from hf_dialemb.training.trainer import _ranked_first, last_complete_checkpoint, out_of_patience
 
 
 class Runs:
@@ -63,8 +62,7 @@ def runs(tiny_bert, tmp_path, sample_dialogues):
 BY_LOSS = {"checkpoint_selection": "contrastive_loss"}
 WITHOUT_GAIN = {"checkpoint_selection": "contrastive_accuracy", "max_steps": 9, "bf16": False, "learning_rate": 1e-30,
                 "dropout": 0, "save_total_limit": 1, "patience": 2}  # fmt: skip
-ENDS = {"last": {}, "chosen": BY_LOSS, "centred": {"bf16": True, "center": True}, "patience": WITHOUT_GAIN,
-        "rank": {"rank": 2}}  # fmt: skip
+ENDS = {"chosen": BY_LOSS, "centred": {"bf16": True, "center": True}, "patience": WITHOUT_GAIN, "rank": {"rank": 2}}
 
 
 @pytest.mark.slow
@@ -119,17 +117,48 @@ def test_patience_counts_measurements_since_the_best():
 @pytest.mark.slow
 def test_the_best_checkpoint_of_a_killed_run_is_found_where_the_run_is(runs):
     runs.train(**BY_LOSS)
-    before, state = weights_of(runs.run), runs.run.path / "checkpoint-3" / "trainer_state.json"
-    best = Path(json.loads(state.read_text())["best_model_checkpoint"]).name
-    state.write_text(state.read_text().replace(str(runs.run.path), "/elsewhere"))
+    before, moved = weights_of(runs.run), RunFolder(runs.folder / "moved")
+    best = runs.run.report()["checkpoint"]
+    runs.run.path.rename(moved.path)
+    for lost in ((), ("checkpoint-3",), ("checkpoint-3", best)):
+        moved.report_file.unlink()
+        for name in lost:
+            shutil.rmtree(moved.path / name, ignore_errors=True)
+        runs.train(moved.path, **BY_LOSS)
+        assert_same(weights_of(moved), before)
+        assert moved.report()["checkpoint"] == best
+
+
+def damaged(content):
+    return {
+        "gone": None, "empty": b"", "cut": content[: len(content) // 2], "null": b"null", "list": b"[]", "other": b"{}",
+        "random": np.random.default_rng(0).bytes(len(content)),
+    }  # fmt: skip
+
+
+def test_a_damaged_checkpoint_is_told_and_the_one_before_it_taken(runs):
+    runs.train()
+    before, last, cases = weights_of(runs.run), runs.run.path / "checkpoint-3", 0
+    files = {file.name: file.read_bytes() for file in last.iterdir()}
+    assert files.keys() >= {"optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json", "complete"}
+    for name, content in files.items():
+        for way, bad in damaged(content).items():
+            shutil.copytree(last, kept := runs.folder / "kept", dirs_exist_ok=True)
+            (last / name).unlink() if bad is None else (last / name).write_bytes(bad)
+            told, cases = [], cases + 1
+            assert last_complete_checkpoint(runs.run.path, told.append) == last.with_name("checkpoint-2"), (name, way)
+            assert len(told) == (way != "gone" or name != "complete")  # without that it was never whole
+            kept.rename(last)
+    assert cases > 60
+    (last / "scheduler.pt").unlink()
     runs.run.report_file.unlink()
-    runs.train(**BY_LOSS)
+    said = runs.train()
+    assert f"Left out {last}, which is damaged (scheduler.pt is not as it was written)" in said
+    assert f"Resuming from {last.with_name('checkpoint-2')}" in said
     assert_same(weights_of(runs.run), before)
-    assert runs.run.report()["checkpoint"] == best
-    runs.run.report_file.unlink()
-    state.write_text(state.read_text().replace(f"/{best}", "/checkpoint-9"))
-    with pytest.raises(InputError, match="checkpoint-9: got no folder, expected the run's best checkpoint"):
-        runs.train(**BY_LOSS)
+    runs.run.settings_file.write_text("[]")
+    with pytest.raises(InputError, match="got list, expected an object; train again"):
+        runs.train()
 
 
 @pytest.mark.slow

@@ -1,6 +1,9 @@
 """Settings that are checked before training, and the dialogues that training reads."""
 
+import re
 import shutil
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +17,7 @@ from transformers import AutoTokenizer, GPT2Config, GPT2Model, T5Config, T5Encod
 from hf_dialemb.corpora import load_examples, write_jsonl
 from hf_dialemb.encoders.specs import load_encoder
 from hf_dialemb.evaluation.tasks.fine_tuning import load_backbone
-from hf_dialemb.models import get_method
+from hf_dialemb.models import METHODS, get_method
 from hf_dialemb.models.dial2vec import Dial2VecModel
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.dse import DSEModel
@@ -26,6 +29,7 @@ from hf_dialemb.training import energy
 from hf_dialemb.training.arguments import parse
 from hf_dialemb.training.candidate_sets import response_vectors
 from hf_dialemb.training.dialogues import dev_dialogues, training_dialogues
+from hf_dialemb.training.early_checks import check_words
 from hf_dialemb.training.energy import COUNTRY, EnergyCallback, requested_energy
 from hf_dialemb.training.run import _dev_examples
 
@@ -73,6 +77,32 @@ def test_what_cannot_be_trained_with_is_refused_in_one_sentence(words, sentence)
     assert "\n" not in str(refused.value)
     with pytest.raises(InputError, match=r"settings: got \{a, expected JSON"):
         parse(None, ["{a", *BASE])
+
+
+def test_a_mistake_is_told_before_torch_is_imported(tmp_path):
+    mistakes = {
+        "--batch_size 8": "'per_device_train_batch_size'", "--lr 1": "'learning_rate'", "--output x": "'output_dir'",
+        "--epochs 2": "'num_train_epochs'", "--learning_rate abc": "expected a number", "--seed 1.5": "a whole number",
+        "--max_dialogues 1": "at least 2", "--method dsee": "'dse'", "--method dse --query_turns 7": "1, 2, 3, 123",
+        "--checkpoint_selection best": "uniformity", "--no-resum true": "'resume'",
+    }  # fmt: skip
+    program = """
+import sys
+from hf_dialemb.cli import main
+for words in sys.argv[1:]:
+    assert main(["train", *words.split()]) == 2
+assert not {"torch", "transformers"} & sys.modules.keys()
+main(["train", "--help"])
+"""
+    done = subprocess.run([sys.executable, "-c", program, *mistakes], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for line, expected in zip(done.stderr.splitlines(), mistakes.values(), strict=True):
+        assert expected in line
+    shown = set(re.findall(r"--(\w+)", done.stdout)) - {"config", "field", "help", "list"}
+    assert len(shown) >= 20
+    check_words([f"--{name}" for name in shown], "dse")
+    trained = [name for name in METHODS if get_method(name).trained]
+    assert all(name in done.stdout.partition("methods:")[2] for name in trained)
 
 
 def test_a_wrong_file_of_settings_is_refused_in_one_sentence(tmp_path):

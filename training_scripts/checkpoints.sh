@@ -24,7 +24,11 @@ merge $runs/dialogue-cse --model $runs/dialogue-cse-{0,1,2}=0.3333
 merge $runs/dse --model $runs/dse-{0,1,2}=0.3333
 merge $runs/dialogue-minilm --rank 32 --model $runs/dialogue-cse=0.5 $runs/dse=2
 merge $runs/action-minilm --rank 32 --model $runs/dialog2flow-{0,1,2}=0.3333
-$dialemb train --config dial2vec_minilm --backbone $runs/dialogue-minilm --output_dir $runs/dial2vec
+$dialemb train --config dial2vec_minilm --backbone $runs/dialogue-minilm --average_with_backbone 0.875 --corpus $open \
+  --output_dir $runs/dial2vec
+# What is learnt of actions that nobody showed: a corpus left out whole.
+$dialemb train $flow --corpus multiwoz/train multiwoz/dev woz2/all muldogo/all --output_dir $runs/action-without-sgd
+$dialemb train $flow --corpus sgd/train woz2/all muldogo/all --output_dir $runs/action-without-multiwoz
 test -d $runs/dialogue-static || $dialemb distil --teacher $runs/dialogue-minilm --output $runs/dialogue-static \
   --corpus $open muldogo/all ubuntu_irc/train
 
@@ -42,9 +46,12 @@ measure --task domains ablations --model $runs/dial2vec
 measure --task domains --model "$(three dialogue-minilm-seeds dialogue-minilm)"
 measure --task $utterances action-similarity ablations --model dialogue-minilm
 measure --task $utterances action-similarity --model action-minilm
+measure --task action-similarity --model $runs/action-without-sgd $runs/action-without-multiwoz
 measure --task $utterances action-similarity ablations --model dialogue-static
 measure --task rate --model tfidf untrained-static $minilm dialogue-minilm action-minilm dialogue-static
 ship figures
+$python benchmarks/widths.py --output docs/results/widths.json
 $dialemb evaluate --model dialogue-static dialogue-minilm action-minilm $minilm --corpus star_small --split test --task domains \
   --seeds 3 --output docs/results/shipped.json
 cp $runs/dialogue-minilm-search-search.json docs/results/dialogue-minilm-search.json
+$python benchmarks/checkpoint_times.py $runs --output docs/results/checkpoint_times.json

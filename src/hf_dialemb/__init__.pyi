@@ -1,5 +1,6 @@
 """The public names, each with its place: what ``import hf_dialemb`` offers, read by it and by type checkers alike."""
 
+from .apps.dialogue_index import DialogueIndex as DialogueIndex
 from .apps.merge import merge as merge
 from .apps.search import search as search
 from .corpora import load_dialogues as load_dialogues
@@ -33,6 +34,7 @@ from .models.ranking import load_ranker as load_ranker
 from .models.transformer_dual_encoder import TransformerDualEncoderConfig as TransformerDualEncoderConfig
 from .models.transformer_dual_encoder import TransformerDualEncoderModel as TransformerDualEncoderModel
 from .models.utterance import encode_utterances as encode_utterances
+from .topics.topics import find_topics as find_topics
 from .training.interface import train as train
 from .training.trainer import DialogueTrainer as DialogueTrainer
 

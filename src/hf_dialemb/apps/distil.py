@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from ..encoders.loading import EncoderRun, load_encoder
 from ..evaluation.results.learnt import sets_behind
@@ -26,7 +26,7 @@ from ..metrics.vectors import unit_vectors
 from ..models import get_method
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from ..runs.files import write_json_atomically
+from ..runs.files import open_to_others, write_json_atomically
 from ..runs.folder import RunFolder
 from ..runs.hardware import quick_reading
 from ..runs.sentence_files import write_record
@@ -181,6 +181,7 @@ def write_static(folder: Path, table: Vectors, tokenizer: Any) -> None:  # noqa:
     inner.mkdir(parents=True)
     rounded = np.rint(table / scale[:, None]).astype(np.int8)
     save_file({"embeddings": rounded, "weights": scale.astype(np.float32)}, inner / "model.safetensors")
+    open_to_others(inner)
     tokenizer.no_truncation()
     tokenizer.no_padding()
     tokenizer.save(str(inner / "tokenizer.json"))
@@ -194,13 +195,15 @@ def word_pieces(teacher: str) -> tuple[Any, list[str]]:
     """Returns the teacher's `tokenizers.Tokenizer`, which pads and cuts nothing, and its word pieces as texts."""
     from tokenizers import Tokenizer
 
-    from ..models.backbones import resolve_backbone
+    from ..models.backbones import resolve_backbone, short_reason
 
     file = Path(resolve_backbone(teacher)) / "tokenizer.json"
     if not file.is_file():
         raise InputError(f"teacher: {teacher} has no tokenizer.json, expected an encoder with a fast tokenizer")
-    tokenizer = Tokenizer.from_file(str(file))
-    plain = json.loads(tokenizer.to_str())
-    plain["padding"] = plain["truncation"] = None
-    whole: Any = Tokenizer.from_str(json.dumps(plain))
-    return whole, [whole.id_to_token(row).removeprefix("##") for row in range(whole.get_vocab_size())]
+    try:
+        plain = json.loads(Tokenizer.from_file(str(file)).to_str())
+        plain["padding"] = plain["truncation"] = None
+        whole: Any = Tokenizer.from_str(json.dumps(plain))
+        return whole, [whole.id_to_token(row).removeprefix("##") for row in range(whole.get_vocab_size())]
+    except Exception as error:  # the library below is of Rust, and raises what it likes
+        raise InputError(f"{file}: cannot be read ({short_reason(error)}); fetch or train the model again") from None

@@ -9,28 +9,25 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
-from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from ..corpora.own.reading import read_own
 from ..corpora.source.files import files_within
 from ..encoders.baselines import BASELINES
 from ..encoders.encoder import EncoderSpec
-from ..encoders.specs import find_encoder, fingerprint, load_encoder
+from ..encoders.loading import load_encoder
+from ..encoders.specs import find_encoder, fingerprint
+from ..encoders.stored_vectors import METADATA, ROWS
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_atomically, write_json_atomically
-
-_METADATA = b"hf_dialemb"
 
 
 def embed_file(
@@ -39,13 +36,15 @@ def embed_file(
     output: Path,
     shard_size: int = 2000,
     *,
+    level: str = "dialogues",
     columns: str | None = None,
     roles: str | None = None,
 ) -> int:
     """Embeds a file or folder of dialogues into one Parquet file with the columns ``id`` and ``embedding``.
 
-    Shards lie in ``<output>.parts`` until all are there; a killed run goes on after its last whole shard. The file's
-    metadata say model, fingerprint of its weights, level and width; see `stored_vectors`.
+    At the level ``utterances`` each has a row, whose ``turn`` is its place in the dialogue, from 0 on. Shards lie in
+    ``<output>.parts`` until all are there; a killed run goes on after its last whole shard. The file's metadata say
+    model, fingerprint of its weights, rows, level and width; see `hf_dialemb.encoders.stored_vectors`.
     """
     if shard_size < 1:
         raise InputError(f"--shard-size: got {shard_size}, expected at least 1")
@@ -55,13 +54,13 @@ def embed_file(
     if output.exists() and not _is_whole(output):
         raise InputError(f"--output {output}: is no file that dialemb embed wrote, and would be lost; choose another")
     output = output.resolve()  # a link stays one
-    found = _found(model)
+    found = trained_encoder(model)
     reading = partial(read_own, source, columns=columns, roles=roles)
     reading()  # says what is wrong before weights are loaded
     encoder = load_encoder(model)
     parts = output.with_name(f"{output.name}.parts")
     digest, lines = _digest(source)
-    made_by: dict[str, str | int] = {"model": model, "weights": fingerprint(model)}
+    made_by: dict[str, str | int] = {"model": model, "weights": fingerprint(model), "rows": level}
     request = {**made_by, "input": digest, "shard_size": shard_size, "columns": columns or "", "roles": roles or ""}
     files = []
     with _locked(parts), tqdm(desc="embed", unit="dialogue", total=lines) as progress:
@@ -70,44 +69,19 @@ def embed_file(
             file = parts / f"part-{number:06d}.parquet"
             files.append(file)
             if not _is_whole(file):
-                vectors = encoder.encode(dialogues)
+                rows = ROWS[level](dialogues)
+                texts = rows.pop("text", None)
+                vectors = encoder.encode(dialogues) if texts is None else encoder.encode_utterances(texts)
                 column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
-                table = pa.table({"id": [dialogue.id for dialogue in dialogues], "embedding": column})
                 record = json.dumps({**made_by, "level": found.level, "width": vectors.shape[1]})
-                table = table.replace_schema_metadata({_METADATA: record})
+                table = pa.table({**rows, "embedding": column}).replace_schema_metadata({METADATA: record})
                 write_atomically(file, partial(pq.write_table, table))
             progress.update(len(dialogues))
         return _merge(files, parts, output)
 
 
-@dataclass(frozen=True)
-class StoredVectors:
-    """Vectors of a file that `embed_file` wrote, (N, D), the spec of their encoder, and the ids of the dialogues."""
-
-    model: str
-    ids: list[str]
-    vectors: NDArray[np.float32]
-
-
-def stored_vectors(path: Path, model: str | None = None) -> StoredVectors:
-    """Reads what `embed_file` wrote; an InputError says that it did not, or not by the model, where one is named."""
-    try:
-        table = pq.read_table(path)
-        record = json.loads((table.schema.metadata or {})[_METADATA])
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path}: cannot be read ({error}); give a file that dialemb embed wrote") from None
-    except (KeyError, ValueError):
-        raise InputError(f"{path}: does not say whose vectors it has; write it again by dialemb embed") from None
-    if fingerprint(model or record["model"]) != record["weights"]:
-        raise InputError(
-            f"{path}: got vectors of {record['model']} ({record['weights']}), expected those of "
-            f"{model or 'that model as it is now'}; embed the dialogues again"
-        )
-    vectors = table["embedding"].combine_chunks().flatten().to_numpy().reshape(len(table), record["width"])
-    return StoredVectors(record["model"], table["id"].to_pylist(), vectors)
-
-
-def _found(model: str) -> EncoderSpec:
+def trained_encoder(model: str) -> EncoderSpec:
+    """Looks up an encoder; refuses one that is fitted on what it embeds."""
     found = find_encoder(model)
     if found.kind in BASELINES or found.whitened:
         raise InputError(
@@ -125,7 +99,7 @@ def _shards(dialogues: Iterator[Dialogue], size: int) -> Iterator[list[Dialogue]
 def _is_whole(file: Path) -> bool:
     """Says whether a file is there, is Parquet to its end and was written by `embed_file`."""
     try:
-        return _METADATA in (pq.read_schema(file).metadata or {})
+        return METADATA in (pq.read_schema(file).metadata or {})
     except (OSError, pa.ArrowException):
         return False
 

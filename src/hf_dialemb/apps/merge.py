@@ -15,7 +15,7 @@ from ..hub.card.record import trainings_behind
 from ..hub.forms.adapter import FOLDER, write_adapter
 from ..models.errors import InputError
 from ..models.merged import MergedModel
-from ..runs.files import write_json_atomically
+from ..runs.files import open_to_others, write_json_atomically
 from ..runs.folder import RunFolder
 from ..runs.sentence_files import write_files_of_our_own
 
@@ -32,7 +32,7 @@ def merge(
 ) -> EncoderRun:
     """Adds what several trainings moved to the backbone that they began with: one encoder instead of many.
 
-    Example:
+    Examples:
         >>> run = hf_dialemb.merge("all-MiniLM-L6-v2", {"runs/dse": 1.0, "runs/cse": 1.0}, output_dir="runs/both")
         >>> run.encoder().encode(dialogues)
 
@@ -67,6 +67,7 @@ def merge(
             (run.path / FOLDER).mkdir()
             write_adapter(run.path / FOLDER, model.adapter, backbone)
             tokenizer.save_pretrained(run.path / FOLDER)
+        open_to_others(run.path)
         learnt = sorted({"/".join(filter(None, each)) for path in named for each in sets_behind(path)})
         settings: dict[str, Any] = {"method": "merged", "backbone": backbone, "rank": rank, "max_tokens": max_tokens}
         settings |= {"parts": named, "corpus": learnt, "train_split": "all", "checkpoint_selection": "last", "seed": 0}

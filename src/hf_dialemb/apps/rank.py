@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from ..corpora.own.jsonl import read_jsonl
+from ..corpora.own.reading import read_own
 from ..corpora.show import visible
-from ..corpora.source.parsing import parse_json
 from ..corpora.source.streams import decompressed
 from ..evaluation.tasks.next_utterance import is_ensemble, log_of_mean_probability, members_of
 from ..models.backbones import resolve_backbone
@@ -69,31 +68,26 @@ def read_pool(path: Path) -> Pool:
     return Pool(list(responses.values()), blank, lines - blank - len(responses))
 
 
-def read_contexts(path: Path) -> list[Dialogue]:
-    """Reads dialogues so far."""
-    if path.name.endswith((".jsonl", ".jsonl.gz")):
-        return list(read_jsonl(path))
-    try:
-        record = parse_json(str(path), path.read_bytes(), "write the chat as a list of messages")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); give a .jsonl file of dialogues") from None
-    try:
-        return [Dialogue.from_json({"messages": record} if isinstance(record, list) else record)]
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-
-
 def rank_file(
-    model: str, contexts: Path, pool: Path, *, top: int = 10, index: str | None = None, output: Path | None = None
+    model: str,
+    contexts: Path,
+    pool: Path,
+    *,
+    top: int = 10,
+    index: str | None = None,
+    output: Path | None = None,
+    columns: str | None = None,
+    roles: str | None = None,
 ) -> Iterator[str]:
-    """Ranks the responses of a file after the dialogues of another."""
+    """Ranks the responses of a file after the dialogues of another; see `read_own` for how these are read."""
     if top < 1:
         raise InputError(f"--top: got {top}, expected at least 1")
     if index is not None:
         check_index()
     if output is not None:
         check_writable(output, contexts, pool)
-    dialogues, (responses, blank, repeated) = read_contexts(contexts), read_pool(pool)
+    dialogues = list(read_own(contexts, columns=columns, roles=roles))
+    responses, blank, repeated = read_pool(pool)
     ranker = load_ranker(resolve_backbone(model))
     yield f"{len(responses):,} responses ({blank:,} blank and {repeated:,} repeated lines left out)"
     name = "score" if not is_ensemble(ranker) else "probability" if index is None else "cosine"

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import normalize
 
 from ..corpora.objects import as_dialogues
 from ..corpora.show import visible
-from ..encoders.loading import load_encoder
+from ..encoders.loading import VectorEncoder, load_encoder
+from ..metrics.vectors import unit_vectors
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.frames import data_frame, html_table
@@ -68,7 +68,7 @@ def search(
 ) -> Hits:
     """Finds the dialogues nearest to a query by cosine.
 
-    Example:
+    Examples:
         >>> hf_dialemb.search(encoder, dialogues, "my card was stolen", top=5)
 
     Args:
@@ -92,20 +92,26 @@ def search(
             raise InputError(f"query: got place {query} among {len(found)} dialogues; give one of these, or a text")
         vectors, row = vectors_of.encode(found) if vectors is None else vectors, query % len(found)
         return _hits(found, nearest(vectors, row, top))
+    wanted = query_vector(vectors_of, query)
+    vectors = vectors_of.encode(found) if vectors is None else vectors
+    scores = unit_vectors(vectors) @ unit_vectors(wanted[None])[0]
+    return _hits(found, [(int(row), float(scores[row])) for row in np.argsort(-scores, kind="stable")[:top]])
+
+
+def query_vector(encoder: VectorEncoder, query: Any) -> NDArray[np.float32]:  # noqa: ANN401 - see search
+    """Embeds a text or a dialogue, (D,)."""
     if isinstance(query, str):
         if not query.strip():
             raise InputError("query: got no text, expected some words or a dialogue")
-        wanted = vectors_of.encode_utterances([query])
+        vector: NDArray[np.float32] = encoder.encode_utterances([query])[0]
     else:
-        wanted = vectors_of.encode(as_dialogues([query["messages"] if isinstance(query, Mapping) else query]))
-    vectors = vectors_of.encode(found) if vectors is None else vectors
-    scores = normalize(vectors) @ normalize(wanted)[0]
-    return _hits(found, [(int(row), float(scores[row])) for row in np.argsort(-scores, kind="stable")[:top]])
+        vector = encoder.encode(as_dialogues([query["messages"] if isinstance(query, Mapping) else query]))[0]
+    return vector
 
 
 def nearest(vectors: NDArray[np.float32], index: int, top: int) -> list[tuple[int, float]]:
     """Ranks all other rows of vectors (N, D) by their cosine with one: pairs of a row and its cosine, best first."""
-    units = normalize(vectors)
+    units = unit_vectors(vectors)
     scores = units @ units[index]
     order = [row for row in np.argsort(-scores, kind="stable").tolist() if row != index]
     return [(row, float(scores[row])) for row in order[:top]]
@@ -121,6 +127,10 @@ def _hits(dialogues: Sequence[Dialogue], found: Sequence[tuple[int, float]]) -> 
 
 
 def _hit(dialogue: Dialogue, row: int, score: float) -> Hit:
+    return Hit(row, dialogue.id or f"#{row + 1}", score, dialogue.domains, beginning(dialogue))
+
+
+def beginning(dialogue: Dialogue) -> str:
+    """Returns how a dialogue begins, in a line of at most 100 characters."""
     text = " / ".join(" ".join(turn.content.split()) for turn in dialogue.turns)
-    short = text if len(text) <= 100 else text[:99] + "…"
-    return Hit(row, dialogue.id or f"#{row + 1}", score, dialogue.domains, short)
+    return text if len(text) <= 100 else text[:99] + "…"

@@ -8,22 +8,28 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from threading import current_thread, main_thread
+from typing import Any
 
 from .. import __version__
 from ..models.errors import InputError
+from ..runs.files import check_regular
 from . import flow
 from .parser import Parser, check_split
 
 _COMMANDS = (
-    "demo", "train", "evaluate", "embed", "search", "benchmark", "card", "convert", "corpus", "ensemble", "export",
-    "flow", "merge", "distil", "publish", "rank",
+    "demo", "train", "evaluate", "embed", "search", "topics", "flow", "index", "benchmark", "card", "convert", "corpus",
+    "ensemble", "export", "merge", "distil", "publish", "rank",
 )  # fmt: skip
 """The modules of the commands, in the order of the help; each adds its own."""
 
-_RESUMED = {"train", "ensemble", "embed", "benchmark", "flow"}  # what they have done already they take up again
+_RESUMED = {"train", "ensemble", "embed", "benchmark", "flow", "index"}  # what is done they take up again
+_PATIENCE = 3.0  # seconds that clearing away takes at most
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if " ".join(words[:2]) in flow.COMMANDS:
             words[:2] = [" ".join(words[:2])]
-        _run(words)
+        with _signals(words[0] if words else ""):
+            _run(words)
     except InputError as error:
         return _fail(str(error), 2)
     except KeyboardInterrupt:
@@ -46,10 +53,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _fail(f"{error.filename or 'I/O'}: {error.strerror or error}", 1)
     except Exception as error:
+        if isinstance(error, MemoryError) or "t allocate memory" in str(error) or "out of memory" in str(error):
+            return _fail("there is not enough memory; close other programs, or give fewer or shorter dialogues", 1)
         if type(error).__module__.startswith("safetensors"):  # a full disk or a damaged file, told by the Rust side
             return _fail(f"safetensors: {error}; free space or fetch the checkpoint again", 1)
         raise
     return 0
+
+
+def _stop(_number: int, _: object) -> None:
+    signal.setitimer(signal.ITIMER_REAL, _PATIENCE)  # again then: some libraries swallow what is raised below them
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _signals(command: str) -> Iterator[None]:
+    """Ends a command that is told to end by an exception, so that what was begun is cleared away."""
+    handlers: dict[int, Any] = {}
+    if current_thread() is main_thread():
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            handlers[signal.SIGTERM] = signal.default_int_handler
+        ours = hasattr(signal, "SIGALRM") and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if ours and command not in _RESUMED:
+            handlers |= {signal.SIGINT: _stop, signal.SIGALRM: _stop}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        if signal.SIGINT in handlers:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _run(words: list[str]) -> None:
@@ -57,6 +91,9 @@ def _run(words: list[str]) -> None:
     if rest and options.command not in ("train", "ensemble"):
         raise InputError(f"unknown argument '{rest[0]}'; see 'dialemb {options.command} --help'")
     options.rest = rest
+    for name, value in vars(options).items():
+        if not name.startswith(("output", "query")):  # what is written may well go to a device
+            check_regular(*(value if isinstance(value, list) else [value]))
     check_split(options)
     options.run(options)
     if sys.stdout is not None:
@@ -64,7 +101,9 @@ def _run(words: list[str]) -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"dialemb: error: {' '.join(message.split())}", file=sys.stderr)
+    from ..corpora.show import visible
+
+    print(f"dialemb: error: {visible(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 

@@ -11,7 +11,8 @@ _HELP = """suites: {suites}, or all.
 
 Models are checkpoint folders, Hub ids, or baselines: tfidf, lda, doc2vec, words:FILE (GloVe or word2vec text),
 api:MODEL (an OpenAI-compatible endpoint; OPENAI_BASE_URL and OPENAI_API_KEY). After a model, @ and words parted by
-commas: utterances (the mean of a dialogue's turns), cls (the first token), whitened.
+commas: utterances (the mean of a dialogue's turns), cls (the first token), bfloat16 or int8 (computed
+in fewer bits, which is quicker), whitened.
 
 Of each suite, figures, the paper's own beside them, and the tables go into the folder as SUITE.json, .md and .tex, and
 all of them with pictures into report.html. Each text is embedded once by a model. The same command again goes on where

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..models.errors import InputError
-from .parser import Parser, add_command
+from ..models.errors import told
+from .parser import Parser, add_command, say
 
-_HELP = """Figures come from dialemb benchmark or dialemb evaluate, of the model and of what it is compared with: its
-backbone, or for an ensemble the single ranker. A model that learnt from a file of your own needs that file's licence:
+_HELP = """Figures are optional: without --results the card says that there are none. They come from dialemb benchmark
+or dialemb evaluate, of the model and of what it is compared with: its backbone, or for an ensemble the single ranker.
+A model that learnt from a file of your own needs that file's licence:
 --corpus-licence 'calls.jsonl=permissive:CC BY 4.0' (permissive, share-alike or research).
 
 example: dialemb card --model published/dse-minilm --run runs/dse-minilm --results benchmark/dse.json"""
@@ -20,7 +21,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(commands, "card", "Render the model card of a published folder from what was measured.", _HELP)
     parser.add_argument("--model", type=Path, required=True, help="folder that dialemb export wrote")
     parser.add_argument("--run", dest="training", type=Path, required=True, help="folder of its training")
-    parser.add_argument("--results", type=Path, nargs="+", default=[], help="results files with figures of the model")
+    parser.add_argument("--results", type=Path, nargs="+", default=[], help="files with figures of the model, if any")
     parser.add_argument("--repo-id", help="where it is to be published (default: org/ and the folder's name)")
     parser.add_argument("--corpus-licence", nargs="+", default=[], metavar="NAME=TERMS:LICENCE", help="see below")
     parser.add_argument(
@@ -36,17 +37,15 @@ def _run(options: argparse.Namespace) -> None:
     from ..hub.card.record import make_record
     from ..runs.files import check_writable, write_json_atomically, write_text_atomically
 
-    if not options.results and not options.record:
-        raise InputError("--results: got none, expected figures of the model; measure it with dialemb benchmark")
-    for name in ("output", "repo_id"):
-        if getattr(options, name) and not options.results:
-            raise InputError(f"--{name.replace('_', '-')}: is for a card, which needs figures; give --results too")
     for written in filter(None, (options.output, options.record)):
         check_writable(written, *options.results)
-    record = make_record(options.model, options.training, options.corpus_licence)
-    if options.results:
-        card, written = render_record(record, options.results, options.repo_id), []
-        if options.output is None:
+    with told(f"{options.model}, {options.training} and the results", "write them again, by export, train, benchmark"):
+        record = make_record(options.model, options.training, options.corpus_licence)
+        wanted = options.results or options.output or not options.record
+        card = render_record(record, options.results, options.repo_id) if wanted else ""
+    if card:
+        written = []
+        if options.output is None and options.results:
             name = repository(record, options.repo_id)
             written = write_published_results(figures_of(record, options.results), options.results, name, options.model)
         output = options.output or options.model / "README.md"
@@ -54,4 +53,4 @@ def _run(options: argparse.Namespace) -> None:
         print("\n".join(f"Wrote {path}" for path in (output, *written)))
     if options.record:
         write_json_atomically(options.record, record)
-        print(f"Wrote {options.record}")
+        say(f"Wrote {options.record}")

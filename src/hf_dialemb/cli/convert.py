@@ -34,10 +34,9 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from ..hub.conversion.assembly import Request
-    from ..hub.conversion.convert import convert
+    from ..hub.conversion.convert import Request, convert
 
     request = Request(options.kind, options.input, options.vocab, options.method)
     for line in convert(request, options.output, options.partial):
         say(line)
-    print(f"Wrote {options.output}")
+    say(f"Wrote {options.output}")

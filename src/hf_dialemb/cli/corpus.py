@@ -44,7 +44,7 @@ def _list(options: argparse.Namespace) -> None:
 
     print(catalogue(options.output))
     if options.output:
-        print(f"Wrote {options.output}")
+        say(f"Wrote {options.output}")
 
 
 def _add_check(actions: argparse._SubParsersAction[Parser]) -> None:
@@ -102,7 +102,7 @@ def _convert(options: argparse.Namespace) -> None:
     from ..corpora.own.jsonl import check_target, write_jsonl
 
     check_target(options.output, options.corpus)
-    print(f"Wrote {write_jsonl(_dialogues(options), options.output):,} dialogues to {options.output}")
+    say(f"Wrote {write_jsonl(_dialogues(options), options.output):,} dialogues to {options.output}")
 
 
 def _add_stats(actions: argparse._SubParsersAction[Parser]) -> None:
@@ -155,7 +155,7 @@ def _stats(options: argparse.Namespace) -> None:
     if options.report:
         write_json_atomically(options.report, statistics.to_json())
     for written in filter(None, (options.output, options.plot, options.report)):
-        print(f"Wrote {written}")
+        say(f"Wrote {written}")
 
 
 def _title(options: argparse.Namespace) -> str:
@@ -226,7 +226,7 @@ def _unify(options: argparse.Namespace) -> None:
     stats = unify(options.names, options.data_dir, options.output, terms=options.licence, **more)
     print("\n".join(stats["table"]))
     print(excluded(stats))
-    print(f"Wrote {options.output}")
+    say(f"Wrote {options.output}")
 
 
 def _add_leakage(actions: argparse._SubParsersAction[Parser]) -> None:
@@ -254,7 +254,7 @@ def _leakage(options: argparse.Namespace) -> None:
     report = find_leakage(options.train, options.evaluation, show_progress=True, **more)
     print(report.markdown())
     if options.output:
-        print(f"Wrote {options.output}")
+        say(f"Wrote {options.output}")
 
 
 def _add_benchmark(actions: argparse._SubParsersAction[Parser]) -> None:
@@ -274,4 +274,4 @@ def _benchmark(options: argparse.Namespace) -> None:
 
     result = build_benchmark(options.data_dir, options.output, say)
     print(benchmark_table(result))
-    print(f"Wrote {options.output}")
+    say(f"Wrote {options.output}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command, named
+from .parser import Parser, add_command, named, say
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -32,4 +32,4 @@ def _run(options: argparse.Namespace) -> None:
 
     more = named(options, "data_dir", "exclude", "dimensions", "passes", "seed")
     run = distil(options.teacher, options.corpus, output_dir=options.output, **more)
-    print(f"Wrote {run.path}")
+    say(f"Wrote {run.path}")

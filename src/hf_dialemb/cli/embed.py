@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command, chosen_model, model_option, named, own_options
+from .parser import Parser, add_command, chosen_model, model_option, named, own_options, say
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -21,6 +21,8 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--input", type=Path, required=True, help="your conversations: a file, or a folder of them")
     own_options(parser)
     parser.add_argument("--output", type=Path, required=True, help="Parquet file with the columns id and embedding")
+    levels = ("dialogues", "utterances")
+    parser.add_argument("--level", choices=levels, default=levels[0], help="what has a row (default: dialogues)")
     parser.add_argument("--shard-size", type=int, default=2000, help="dialogues per shard (default: 2000)")
     parser.set_defaults(run=_run)
 
@@ -28,6 +30,6 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 def _run(options: argparse.Namespace) -> None:
     from ..apps.embed import embed_file
 
-    more = named(options, "shard_size", "columns", "roles")
+    more = named(options, "shard_size", "level", "columns", "roles")
     rows = embed_file(chosen_model(options.model), options.input, options.output, **more)
-    print(f"Wrote {rows:,} embeddings to {options.output}")
+    say(f"Wrote {rows:,} embeddings to {options.output}")

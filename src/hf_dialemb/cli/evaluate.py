@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..runs.files import check_not_read
-from .parser import Parser, add_command, chosen_model, model_option, named, split_option
+from .parser import Parser, add_command, chosen_model, corpus_options, model_option, named, own_options, say
 
 _HELP = """tasks: {tasks};
 and those that fine-tune, which takes long: {fine_tuning}
@@ -20,9 +20,9 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     lists = {"tasks": _tasks, "fine_tuning": lambda: _tasks(fine_tunes=True)}
     parser = add_command(commands, "evaluate", "Compare encoders on a labelled corpus.", _HELP, **lists)
     model_option(parser, nargs="+")
-    parser.add_argument("--corpus", required=True, help="a corpus name, or a file, folder or Hub dataset of your own")
-    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    split_option(parser, "test")
+    corpus_options(parser)
+    own_options(parser)
+    parser.add_argument("--vectors", type=Path, help="measure what dialemb embed wrote of the corpus too")
     parser.add_argument("--task", nargs="+", default=[], help="tasks, see below (default: what suits the corpus)")
     parser.add_argument(
         "--output", type=Path, default=Path("results.json"), help="results file (default: results.json)"
@@ -38,11 +38,11 @@ def _run(options: argparse.Namespace) -> None:
 
     for path in filter(None, (options.output, options.plot)):
         check_not_read(path, options.corpus)
-    more = named(options, "data_dir", "split", "output", "plot", "limit")
-    models, seeds = options.model or [chosen_model(None)], range(options.seeds)
+    more = named(options, "data_dir", "split", "output", "plot", "limit", "columns", "roles", "vectors")
+    models, seeds = options.model or ([] if options.vectors else [chosen_model(None)]), range(options.seeds)
     results = evaluate_models(models, options.corpus, tasks=options.task, seeds=seeds, **more)
     print(table_of(results))
-    print(f"Wrote {options.output}" + (f" and {options.plot}" if options.plot else ""))
+    say(f"Wrote {options.output}" + (f" and {options.plot}" if options.plot else ""))
 
 
 def _tasks(fine_tunes: bool = False) -> list[str]:

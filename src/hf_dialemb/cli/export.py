@@ -57,4 +57,4 @@ def _run(options: argparse.Namespace) -> None:
     forms = {"weights": WeightForm.named(options.dtype, options.max_shard_size), **named(options, "onnx", "int8")}
     for line in export(options.model, options.output, measured_on=choice, **forms):
         say(line)
-    print(f"Wrote {options.output}")
+    say(f"Wrote {options.output}")

@@ -20,6 +20,7 @@ from .parser import (
 )
 
 if TYPE_CHECKING:
+    from ..flow.pipeline import FlowSettings
     from ..flow.run import Selection
 
 COMMANDS = ("flow next", "flow compare", "flow measure")
@@ -49,10 +50,13 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--input", dest="named_input", metavar="INPUT", help="the same")
     parser.add_argument("--output", type=Path, default=Path("flow"), help="folder to write (default: flow)")
     model_option(parser)
-    parser.add_argument("--vectors", type=Path, help="vectors of your own (.npy), one for each utterance in order")
+    told = "in place of a model: what dialemb embed --level utterances wrote, or a .npy, a row for each in order"
+    parser.add_argument("--vectors", type=Path, help=told)
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(parser, "all")
     parser.add_argument("--domain", help="only dialogues of this domain alone")
+    by = "topic: find what the dialogues are about first, and write a flow of each topic (default: one of all)"
+    parser.add_argument("--by", choices=("topic", "all"), default="all", help=by)
     parser.add_argument("--clusters", help="how many kinds of utterance, as 12 or user=10,assistant=14")
     parser.add_argument("--threshold", help="or how far apart they may be, as 0.6 or user=0.5,assistant=0.6")
     parser.add_argument("--names", default="nearest", help=_NAMES)
@@ -81,9 +85,28 @@ def _build(options: argparse.Namespace) -> None:
             **named(options, "names", "nodes", "edges", "weights", "seed"),
         )
         model = "" if options.vectors else chosen_model(options.model, "action")
+        if options.by == "topic":
+            return _by_topic(_selection(given[0], options), options, settings, model)
         build_flow(_selection(given[0], options), options.output, settings, say, model, options.vectors)
     except InputError as error:
         raise InputError(re.sub(r"\bfield (clusters|threshold|nodes|edges|seed)\b", r"--\1", str(error))) from None
+
+
+def _by_topic(selection: Selection, options: argparse.Namespace, settings: FlowSettings, model: str) -> None:
+    """Writes the page of topics, and beside it the flow of each that has dialogues enough."""
+    from ..models.errors import InputError
+    from ..runs.files import check_writable
+    from ..topics.topics import FEWEST, FLOWS, PAGE, find_topics
+
+    if options.vectors:
+        raise InputError("got --vectors and --by topic, expected one of them; leave one out")
+    check_writable(options.output / PAGE, selection.corpus)
+    found = find_topics(selection.dialogues(), title=f"Flows of {selection.name} by topic")
+    written = found.save_flows(options.output, model, **vars(settings))
+    found.save(options.output, written)
+    for one in found.found:
+        say(f"{one.size:7,} {one.name}: {options.output / FLOWS / one.id if one.id in written else 'no flow'}")
+    say(f"Wrote {options.output / PAGE}: {len(written)} flows, of the topics of at least {FEWEST} dialogues")
 
 
 def _by_role(option: str, text: str | None, number: type[int] | type[float]) -> Any:  # noqa: ANN401 - of either kind
@@ -170,6 +193,7 @@ def _add_measure(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     parser.add_argument("--model", nargs="+", required=True, help="checkpoint folders, Hub ids, or baselines")
     corpus_options(parser)
+    own_options(parser)
     parser.add_argument("--limit", type=int, help="measure on a fixed random sample of so many dialogues")
     parser.add_argument("--output", type=Path, default=Path("flow.json"), help="results file (default: flow.json)")
     parser.add_argument("--cache", type=Path, help="folder where vectors are kept, such as BENCHMARK/embeddings")
@@ -180,7 +204,7 @@ def _measure(options: argparse.Namespace) -> None:
     from ..evaluation.results.flow_tables import flow_tables
     from ..evaluation.run import evaluate_models
 
-    more = named(options, "data_dir", "split", "output", "limit", "cache")
+    more = named(options, "data_dir", "split", "output", "limit", "cache", "columns", "roles")
     results = evaluate_models(options.model, options.corpus, tasks=["flow-extraction"], **more)
     print(flow_tables(results.results))
-    print(f"Wrote {options.output}")
+    say(f"Wrote {options.output}")

@@ -47,7 +47,7 @@ def _run(options: argparse.Namespace) -> None:
         parts = Search(options.backbone, [*parts], options.choose_by, log, **more).best()
         say("Chosen: " + " ".join(f"{path}={weight:g}" for path, weight in parts.items()))
     run = merge(options.backbone, parts, options.rank, output_dir=options.output, max_tokens=options.max_tokens)
-    print(f"Wrote {run.path}")
+    say(f"Wrote {run.path}")
 
 
 def _weighted(given: str) -> tuple[str, float]:

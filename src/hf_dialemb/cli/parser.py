@@ -45,9 +45,11 @@ def add_command(
 
 
 def say(line: str) -> None:
-    """Prints a line of a command that has more to do than to print."""
+    """Prints a line of a command that has more to do than to print; names in it cannot command the terminal."""
+    from ..corpora.show import visible
+
     try:
-        print(line, flush=True)
+        print("".join(letter if letter in "\n\t" else visible(letter) for letter in line), flush=True)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -57,9 +59,11 @@ def named(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names}
 
 
-def corpus_options(parser: argparse.ArgumentParser, split: str = "test") -> None:
+def corpus_options(parser: argparse.ArgumentParser, split: str = "test", required: bool = True) -> None:
     """Adds the options that name a corpus."""
-    parser.add_argument("--corpus", required=True, help="a corpus name, or a file, folder or Hub dataset of your own")
+    parser.add_argument(
+        "--corpus", required=required, help="a corpus name, or a file, folder or Hub dataset of your own"
+    )
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(parser, split)
 

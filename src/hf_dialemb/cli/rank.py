@@ -7,7 +7,9 @@ from pathlib import Path
 
 from ..models.errors import InputError
 from ..runs.files import check_writable
-from .parser import Parser, add_command, corpus_options, named, say
+from .parser import Parser, add_command, corpus_options, named, own_options, say
+
+_READ = ("columns", "roles")
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -20,7 +22,8 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         "--candidates responses.txt --top 5",
     )
     parser.add_argument("--model", required=True, help="checkpoint folder of a ranker or an ensemble, or a Hub id")
-    parser.add_argument("--context", type=Path, required=True, help="dialogues (.jsonl), or one chat (.json)")
+    parser.add_argument("--context", type=Path, required=True, help="dialogues so far: a file of yours, or a folder")
+    own_options(parser)
     parser.add_argument("--candidates", type=Path, required=True, help="text file with a response on each line")
     parser.add_argument("--top", type=int, default=10, help="responses to keep for each dialogue (default: 10)")
     parser.add_argument("--index", choices=["faiss"], help="find them by vectors; an ensemble gives cosines then")
@@ -33,6 +36,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         "example: dialemb candidates --corpus multiwoz --data-dir data --responses assistant --output test.jsonl",
     )
     corpus_options(parser)
+    own_options(parser)
     parser.add_argument("--num-candidates", type=int, default=20, help="K, the true response among them (default: 20)")
     parser.add_argument(
         "--responses",
@@ -49,11 +53,11 @@ def _rank(options: argparse.Namespace) -> None:
     from ..apps.rank import rank_file
 
     for line in rank_file(
-        options.model, options.context, options.candidates, **named(options, "top", "index", "output")
+        options.model, options.context, options.candidates, **named(options, "top", "index", "output", *_READ)
     ):
         (print if options.output is None else say)(line)
     if options.output:
-        print(f"Wrote {options.output}")
+        say(f"Wrote {options.output}")
 
 
 def _candidates(options: argparse.Namespace) -> None:
@@ -65,11 +69,11 @@ def _candidates(options: argparse.Namespace) -> None:
             option = name.replace("_", "-")
             raise InputError(f"--{option}: got {getattr(options, name)}, expected at least {least}")
     check_writable(options.output, options.corpus)
-    dialogues = load_dialogues(options.corpus, options.data_dir, options.split)
+    dialogues = load_dialogues(options.corpus, options.data_dir, options.split, **named(options, *_READ))
     drawn_from = named(options, "corpus", "split", "seed", "num_candidates", "responses")
     selections = draw_candidates(dialogues, options.num_candidates, options.responses, options.seed)
     write_candidates(options.output, selections, drawn_from)
     print(
         f"{len(dialogues):,} dialogues gave {len(selections):,} contexts with {options.num_candidates} candidates each"
     )
-    print(f"Wrote {options.output}")
+    say(f"Wrote {options.output}")

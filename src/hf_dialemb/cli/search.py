@@ -6,10 +6,14 @@ import argparse
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_text_atomically
-from .parser import Parser, add_command, chosen_model, corpus_options, model_option, named, own_options
+from .parser import Parser, add_command, chosen_model, corpus_options, model_option, named, own_options, say
+
+if TYPE_CHECKING:
+    from ..apps.search import Hits
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -22,8 +26,10 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         "         dialemb search --corpus calls.csv --vectors vectors.parquet --id call-17",
     )
     model_option(parser)
-    corpus_options(parser)
+    corpus_options(parser, required=False)
     own_options(parser)
+    parser.add_argument("--index", type=Path, help="what dialemb index made, in place of a corpus")
+    parser.add_argument("--where", help="of an index: a condition, as \"topic = 'cards' and time > '2026-01-01'\"")
     wanted = parser.add_mutually_exclusive_group(required=True)
     wanted.add_argument("--query", help="what to look for, in words")
     wanted.add_argument("--id", help="the dialogue to start from: its id, or its number as #12")
@@ -34,14 +40,38 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    if options.top < 1:
+        raise InputError(f"--top: got {options.top}, expected at least 1")
+    if (options.corpus is None) == (options.index is None):
+        raise InputError("got --corpus and --index both or neither, expected one of them; name what to search")
+    if options.output:
+        check_writable(options.output, options.corpus or "", options.vectors or "")
+    hits = _in_corpus(options) if options.corpus else _in_index(options)
+    print(hits)
+    if options.output:
+        lines = [json.dumps(asdict(hit), ensure_ascii=False) for hit in hits]
+        write_text_atomically(options.output, "\n".join([*lines, ""]))
+        say(f"Wrote {options.output}")
+
+
+def _in_index(options: argparse.Namespace) -> Hits:
+    from ..apps.dialogue_index import DialogueIndex
+
+    if options.vectors:
+        raise InputError("--vectors: is of a corpus, but got --index, which has its own; leave it out")
+    index = DialogueIndex(options.index, options.model)
+    if options.id is not None:
+        return index.near(options.id, options.top, options.where)
+    return index.search(options.query, options.top, options.where)
+
+
+def _in_corpus(options: argparse.Namespace) -> Hits:
     from ..apps.search import describe, search
     from ..corpora import load_dialogues
     from ..corpora.show import find_dialogue
 
-    if options.top < 1:
-        raise InputError(f"--top: got {options.top}, expected at least 1")
-    if options.output:
-        check_writable(options.output, options.corpus, options.vectors or "")
+    if options.where:
+        raise InputError("--where: is of an index, but got --corpus; make an index with dialemb index")
     more = named(options, "columns", "roles")
     dialogues = load_dialogues(options.corpus, options.data_dir, options.split, **more)
     query = options.query
@@ -51,15 +81,8 @@ def _run(options: argparse.Namespace) -> None:
         print(describe(start))
     model, vectors = options.model, None
     if options.vectors:
-        from ..apps.embed import stored_vectors
+        from ..encoders.stored_vectors import stored_vectors
 
         stored = stored_vectors(options.vectors, model)
-        if stored.ids != [dialogue.id for dialogue in dialogues]:
-            raise InputError(f"--vectors {options.vectors}: is of other dialogues than {options.corpus}; embed these")
-        model, vectors = stored.model, stored.vectors
-    hits = search(chosen_model(model), dialogues, query, options.top, vectors)
-    print(hits)
-    if options.output:
-        lines = [json.dumps(asdict(hit), ensure_ascii=False) for hit in hits]
-        write_text_atomically(options.output, "\n".join([*lines, ""]))
-        print(f"Wrote {options.output}")
+        model, vectors = stored.model, stored.of_dialogues(dialogues, options.corpus)
+    return search(chosen_model(model), dialogues, query, options.top, vectors)

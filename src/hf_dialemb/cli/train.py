@@ -6,10 +6,39 @@ import argparse
 
 from .parser import Parser, add_command, say
 
-_HELP = """Every setting is a line 'field: value' of the YAML file or '--field value' here; the latter wins.
-Fields: those of the run, of the method's config, and of transformers.TrainingArguments; --list-settings prints them.
+_HELP = """A setting is '--field value' here, or a line 'field: value' of the YAML file; the former wins.
 
-methods: {methods}
+what is learnt, from what
+  --method NAME           see below (default: dial2vec)
+  --backbone MODEL        where it starts: a folder, a Hub id, dialogue-minilm (default: all-MiniLM-L6-v2)
+  --corpus FILE ...       your file or folder, a Hub dataset, or a corpus such as sgd/train (default: sample)
+  --columns, --roles      how your table is read: id=call,role=speaker,content=text; Agent=assistant
+  --exclude SET ...       leave out what is in these evaluation sets; none leaves nothing out
+  --max_dialogues N       learn from so many, drawn by the seed
+  --output_dir FOLDER     where the run lies; the same command goes on there
+
+how long, how fast
+  --max_steps N           steps in all; wins over epochs
+  --num_train_epochs N    passes over the data (default: 3)
+  --per_device_train_batch_size N   examples in a step (default: 8)
+  --gradient_accumulation_steps N   batches in a step, where memory is short
+  --learning_rate X       (default: 5e-5)
+  --warmup_steps N        steps until it is reached
+  --bf16 true             half the memory, where the hardware has it
+  --seed N                of all that is drawn
+
+what is kept
+  --dev_split FILE        dialogues that choose a checkpoint
+  --checkpoint_selection SIGNAL   last, contrastive_loss, contrastive_accuracy, uniformity, dev_purity
+  --patience N            stop after so many measurements without gain
+  --save_steps N          steps between checkpoints
+  --average_with_backbone X   share of the old weights in the result, 0 to 1
+  --max_tokens N          where texts are cut
+
+all settings, of every method and of transformers' Trainer: dialemb train --list-settings
+
+methods: dial2vec (dialogues, speakers); dse, dialogue_cse, dialog2flow (utterances); dual_encoder,
+  transformer_dual_encoder, deep_attention_matching (which response fits)
 recipes: {recipes}
 
 example: dialemb train --config dial2vec_minilm --corpus my_dialogues.jsonl --output_dir runs/mine"""
@@ -17,9 +46,7 @@ example: dialemb train --config dial2vec_minilm --corpus my_dialogues.jsonl --ou
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
     """Adds the command."""
-    parser = add_command(
-        commands, "train", "Train an encoder from dialogues.", _HELP, methods=_methods, recipes=_recipes
-    )
+    parser = add_command(commands, "train", "Train an encoder from dialogues.", _HELP, recipes=_recipes)
     parser.add_argument("--config", help="a recipe's name, or a YAML file of settings")
     parser.add_argument("--list-settings", action="store_true", help="print every setting with its default, and stop")
     parser.set_defaults(run=_run)
@@ -32,16 +59,11 @@ def _run(options: argparse.Namespace) -> None:
         print(describe_settings())
         return
     from ..training.arguments import parse
+
+    settings = parse(options.config, options.rest)  # mistakes are told before torch is imported
     from ..training.run import train
 
-    settings = parse(options.config, options.rest)
     train(settings, say if settings.training.process_index == 0 else lambda line: None)
-
-
-def _methods() -> list[str]:
-    from ..models import METHODS, get_method
-
-    return [name for name in METHODS if get_method(name).trained]
 
 
 def _recipes() -> list[str]:

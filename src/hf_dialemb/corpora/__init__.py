@@ -129,21 +129,9 @@ def form_of(corpus: str, columns: str | None = None, roles: str | None = None) -
 def iterate_examples(
     corpus: str, data_dir: str | Path | None = None, split: str = "train", *, skip_invalid: bool = False
 ) -> Iterator[Any]:
-    """Reads one split of a registered corpus of any kind, an item at a time.
+    """Reads one split of a registered corpus of any kind, an item at a time, as `iterate_dialogues` reads dialogues.
 
-    Args:
-        corpus: A name in `CORPORA`.
-        data_dir: As in `iterate_dialogues`.
-        split: As in `iterate_dialogues`.
-        skip_invalid: As in `iterate_dialogues`.
-
-    Returns:
-        What the corpus's kind says: `Dialogue`, `examples.SentencePair`, `examples.RetrievalQuery` or
-        `examples.ResponseSelection`.
-
-    Raises:
-        MissingFilesError: As in `iterate_dialogues`.
-        InputError: As in `iterate_dialogues`.
+    Its kind says what comes: `Dialogue`, `examples.SentencePair`, `RetrievalQuery` or `ResponseSelection`.
     """
     return _read(get_corpus(corpus), data_dir, split, skip_invalid)
 
@@ -151,41 +139,17 @@ def iterate_examples(
 def load_examples(
     corpus: str, data_dir: str | Path | None = None, split: str = "train", *, skip_invalid: bool = False
 ) -> list[Any]:
-    """Loads one split of a registered corpus of any kind; takes, gives and raises what `iterate_examples` does.
-
-    Returns:
-        A list of items.
-    """
+    """Loads what `iterate_examples` reads into a list."""
     return list(iterate_examples(corpus, data_dir, split, skip_invalid=skip_invalid))
 
 
 def single_domain(dialogues: Iterable[Dialogue]) -> list[Dialogue]:
-    """Keeps the dialogues that have exactly one domain label.
-
-    This is how the dial2vec paper makes its development and test sets (section 4.2).
-
-    Args:
-        dialogues: The dialogues.
-
-    Returns:
-        Those with one label, in order.
-    """
+    """Keeps the dialogues of exactly one domain, in order: the dial2vec paper's dev and test sets (section 4.2)."""
     return [dialogue for dialogue in dialogues if len(dialogue.domains) == 1]
 
 
 def find_source(corpus: Corpus, data_dir: str | Path | None = None) -> Source | None:
-    """Finds the files of a corpus.
-
-    Args:
-        corpus: The corpus.
-        data_dir: As in `iterate_dialogues`.
-
-    Returns:
-        The files; None for a corpus that needs none.
-
-    Raises:
-        InputError: There is no such folder, or it does not hold the corpus.
-    """
+    """Finds the files of a corpus; None for one that needs none. An InputError says that they are not in the folder."""
     if not corpus.patterns:
         return None
     given = data_dir or os.environ.get(DATA_VARIABLE)

@@ -24,19 +24,11 @@ HEADER = "candidates"
 def draw_candidates(
     dialogues: Sequence[Dialogue], num_candidates: int, responses: str, seed: int
 ) -> list[ResponseSelection]:
-    """Draws candidates for every response of dialogues, uniformly from their distinct responses.
+    """Draws candidates for every response that has a context, uniformly from the dialogues' distinct responses.
 
-    Args:
-        dialogues: Whose responses are both asked for and drawn from.
-        num_candidates: K, the true response among them; nothing that says the same as it, but for case and blanks, is.
-        responses: Which turns are responses, as in `hf_dialemb.models.config.RankerConfig`.
-        seed: Of the draws, and of the place of the true response.
-
-    Returns:
-        One for each response with a context, in order.
-
-    Raises:
-        InputError: There is no response with a context, or there are fewer different ones than candidates.
+    Of the K candidates one is the true response; nothing that says the same, but for case and blanks, is beside it.
+    Which turns are responses is said as in `RankerConfig`. An InputError says that there are fewer different ones than
+    K.
     """
     items = [(dialogue, place) for dialogue in dialogues for place in response_places(dialogue, responses)]
     forms: dict[str, str] = {}
@@ -62,13 +54,7 @@ def draw_candidates(
 
 
 def write_candidates(path: Path, selections: Iterable[ResponseSelection], drawn_from: dict[str, Any]) -> None:
-    """Writes candidate sets, whole or not at all.
-
-    Args:
-        path: The file.
-        selections: What `draw_candidates` returned.
-        drawn_from: How they were drawn: corpus, split, seed and the like.
-    """
+    """Writes candidate sets and how they were drawn (corpus, split, seed and the like), whole or not at all."""
     records: list[dict[str, Any]] = [{HEADER: drawn_from}]
     for selection in selections:
         context = [{"role": turn.role, "content": turn.content} for turn in selection.context]
@@ -78,16 +64,9 @@ def write_candidates(path: Path, selections: Iterable[ResponseSelection], drawn_
 
 
 def read_candidates(path: str | Path) -> tuple[dict[str, Any], list[ResponseSelection]]:
-    """Reads candidate sets.
+    """Reads candidate sets, and how they were drawn; empty if the file does not say, as its first line may be absent.
 
-    Args:
-        path: A file as `write_candidates` writes it; the first line may be absent.
-
-    Returns:
-        How they were drawn, empty if the file does not say, and the sets.
-
-    Raises:
-        InputError: The file cannot be read, a line is malformed, or there is none.
+    An InputError says that the file cannot be read, that a line is malformed, or that there is none.
     """
     header: dict[str, Any] = {}
     selections = []

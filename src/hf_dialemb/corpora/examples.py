@@ -8,23 +8,12 @@ from ..models.errors import InputError
 
 @dataclass(frozen=True)
 class SentencePair:
-    """Two sentences and how they belong together.
-
-    Attributes:
-        first: A sentence; never blank.
-        second: A sentence; never blank.
-        label: Such as ``"entailment"``; may be empty.
-        score: How similar they are, in the corpus's own range, if it says.
-        id: A name that is unique in the corpus, or empty.
-
-    Raises:
-        InputError: A sentence is blank.
-    """
+    """Two sentences, never blank, and how they belong together."""
 
     first: str
     second: str
-    label: str = ""
-    score: float | None = None
+    label: str = ""  # such as "entailment"
+    score: float | None = None  # how similar they are, in the corpus's own range
     id: str = ""
 
     def __post_init__(self) -> None:
@@ -34,23 +23,12 @@ class SentencePair:
 
 @dataclass(frozen=True)
 class RetrievalQuery:
-    """A sentence with sentences to rank by similarity to it.
-
-    Attributes:
-        text: The query; never blank.
-        relevant: The sentences that should come first; at least one.
-        other: The other candidates; at least one.
-        label: What the query is about; may be empty.
-        id: A name that is unique in the corpus, or empty.
-
-    Raises:
-        InputError: A text is blank, or a list of candidates is empty.
-    """
+    """A sentence with sentences to rank by similarity to it; none is blank, and no list is empty."""
 
     text: str
-    relevant: tuple[str, ...]
+    relevant: tuple[str, ...]  # what should come first
     other: tuple[str, ...]
-    label: str = ""
+    label: str = ""  # what the query is about
     id: str = ""
 
     def __post_init__(self) -> None:
@@ -64,21 +42,11 @@ class RetrievalQuery:
 
 @dataclass(frozen=True)
 class ResponseSelection:
-    """A dialogue so far, with responses to choose from.
-
-    Attributes:
-        context: The turns so far; at least one.
-        responses: The candidates; at least one.
-        correct: Positions in `responses` of those that really followed; empty where the corpus says that none did.
-        id: A name that is unique in the corpus, or empty.
-
-    Raises:
-        InputError: There is no turn or no candidate, a candidate is blank, or a position is outside the list.
-    """
+    """A dialogue so far, with responses to choose from; at least one turn and one candidate, none blank."""
 
     context: tuple[Turn, ...]
     responses: tuple[str, ...]
-    correct: tuple[int, ...]
+    correct: tuple[int, ...]  # positions of those that really followed; none where the corpus says that none did
     id: str = ""
 
     def __post_init__(self) -> None:

@@ -96,28 +96,11 @@ class UnifiedTurn:
 def clean_label(label: str) -> str:
     """Cleans the name of an act, slot, intent or domain, as the paper does.
 
-    Args:
-        label: The name, such as ``"Restaurants_2"``.
-
-    Returns:
-        The noun lemmas of its words of two letters and more, in lower case, such as ``"restaurant"``; empty if nothing
-        is left, and for the names that say nothing ("other", "not sure", "switch frame").
+    What is left are the noun lemmas of its words of two letters and more, in lower case: ``"restaurant"`` of
+    ``"Restaurants_2"``. Names that say nothing ("other", "not sure", "switch frame") give an empty one.
     """
     cleaned = " ".join(_lemma(word.lower()) for word in re.findall("[a-zA-Z]+", label) if len(word) > 1)
     return "" if cleaned in _NO_LABEL else cleaned
-
-
-def normalise_act(act: str) -> str:
-    """Gives a dialogue act its normalised name.
-
-    Args:
-        act: A corpus's name for it, such as ``"REQ_MORE"``.
-
-    Returns:
-        One of the 18 acts, such as ``"request more"``; the cleaned name itself if neither `ACTS` nor `MORE_ACTS` knows
-        it; empty if it is empty, or one of `INTENT_ACTS`.
-    """
-    return _normalised(clean_label(act))
 
 
 def unified_turn(turn: Turn) -> UnifiedTurn:
@@ -153,19 +136,11 @@ def unified_dialogue(dialogue: Dialogue) -> Dialogue:
 
 
 def parse_action(label: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Takes the name of an action apart: the inverse of `action_name`, and of the paper's unsorted names.
+    """Takes the name of an action apart, into acts and slots: the inverse of `action_name`, for unsorted names too.
 
     Nothing but the names of the 18 acts says where the acts end: of two that fit, the longer is taken, so that
-    ``"inform success rate"`` has the act "inform success", and what begins with none of them is slots alone.
-
-    Args:
-        label: The name, such as ``"inform destination, date"``.
-
-    Returns:
-        The acts and the slots, in the label's order.
-
-    Raises:
-        InputError: After an act and a comma comes none of the 18 acts.
+    ``"inform success rate"`` has the act "inform success", and what begins with none of them is slots alone. An
+    InputError says that after an act and a comma comes none of them.
     """
     acts: list[str] = []
     rest = label

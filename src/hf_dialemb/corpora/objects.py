@@ -30,7 +30,7 @@ def as_dialogues(
 ) -> list[Dialogue]:
     """Reads dialogues from whatever holds them.
 
-    Example:
+    Examples:
         >>> as_dialogues([[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]])
 
     Args:

@@ -31,16 +31,10 @@ _LONGEST_SENTENCE = 1000
 def convert_records(
     records: Iterable[tuple[str, Raw]], convert: Callable[..., Item], *, skip_invalid: bool = False
 ) -> Iterator[Item]:
-    """Converts raw records, one by one.
+    """Converts raw records one by one, each a pair of a place, such as ``"train.json: record 3"``, and what is there.
 
-    Args:
-        records: Pairs of a place, such as ``"train.json: record 3"``, and what was found there.
-        convert: Makes the dialogue, or whatever has an ``id``, as `converted` says; raises `InputError` for a malformed
-            record.
-        skip_invalid: Leave malformed records out and log one warning that counts and lists them, instead of raising.
-
-    Raises:
-        InputError: A record is malformed, or its id was used before; the sentence names the place and the field.
+    A record is malformed where ``convert`` raises an `InputError`, or where its id was used before. The sentence names
+    the place; with ``skip_invalid`` one warning counts and lists them instead.
     """
     seen: set[int] = set()  # hashes, since the ids and places of a large corpus take more memory than is due
     skipped: list[str] = []

@@ -72,17 +72,7 @@ CORPORA = {
 
 
 def get_corpus(name: str) -> Corpus:
-    """Looks a corpus up.
-
-    Args:
-        name: A name in `CORPORA`.
-
-    Returns:
-        The corpus.
-
-    Raises:
-        InputError: There is no corpus of that name.
-    """
+    """Looks a corpus up by its name in `CORPORA`; an InputError says that there is none."""
     if name not in CORPORA:
         raise unknown_name("corpus", name, CORPORA)
     module = import_module(f"{__package__}.readers.{CORPORA[name]}")

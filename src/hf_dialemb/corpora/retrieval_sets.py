@@ -34,14 +34,10 @@ _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")  # Chinese has no bla
 
 
 def retrieval_queries(dialogues: Iterable[Dialogue]) -> list[RetrievalQuery]:
-    """Builds queries from turns with intents.
+    """Builds a query for each sentence of turns with intents whose hits are of its own and of other intents.
 
-    Args:
-        dialogues: Dialogues, or utterances; their order does not matter.
-
-    Returns:
-        A query for each sentence whose hits are of its own and of other intents, in alphabetical order; equal scores of
-        BM25 are resolved in that order too.
+    They come in alphabetical order, in which equal scores of BM25 are resolved too; that of the dialogues does not
+    matter.
     """
     import bm25s
 

@@ -39,17 +39,11 @@ def visible(text: str) -> str:
 
 
 def render_dialogue(dialogue: Dialogue, width: int = 100) -> str:
-    """Writes a dialogue as plain text to read.
+    """Writes a dialogue as plain text to read: id, domains, turns, then each turn's speaker, text and labels.
 
-    Args:
-        dialogue: The dialogue.
-        width: Columns of a line, in which a Chinese or Japanese character counts two; the text of a turn has
-            `MIN_TEXT_WIDTH` columns at least.
-
-    Returns:
-        Lines without a final line end: id, domains, turns; then each turn's speaker and text, wrapped below each other,
-        and under it the labels in brackets, such as ``[inform: area=north, price | intent: book_hotel]``. Lines of an
-        utterance stay lines; other white space becomes one space, and `visible` holds for the rest.
+    Texts are wrapped to ``width`` columns, of which a Chinese or Japanese character takes two, but not below
+    `MIN_TEXT_WIDTH`. Labels stand under them in brackets, such as ``[inform: area=north, price | intent: book_hotel]``.
+    Lines of an utterance stay lines; other white space becomes one space, and `visible` holds for the rest.
     """
     turns = len(dialogue.turns)
     speakers = [f"{role} {sum(turn.role == role for turn in dialogue.turns):,}" for role in dialogue.roles]
@@ -69,17 +63,9 @@ def render_dialogue(dialogue: Dialogue, width: int = 100) -> str:
 
 
 def find_dialogue(dialogues: Iterable[Dialogue], id: str) -> Dialogue:
-    """Finds one dialogue; the search stops there.
+    """Finds the dialogue of an id, or of a position such as ``"#12"``, which is never taken for an id.
 
-    Args:
-        dialogues: The dialogues; a stream is read no further than needed, and only ids are kept.
-        id: The dialogue's id, or its position, such as ``"#12"`` for the twelfth: that form is never taken for an id.
-
-    Returns:
-        The first dialogue that has the id or stands at the position.
-
-    Raises:
-        InputError: There is none; the sentence names the nearest ids.
+    A stream is read no further than needed. An InputError says that there is none, and names the nearest ids.
     """
     match = re.fullmatch(r"#(\d{1,18})", id)
     position = int(match[1]) if match else None

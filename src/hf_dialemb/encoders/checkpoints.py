@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from .encoder import DialogueReader, EncoderSpec
+from .fewer_bits import read_in
 from .text_models import TextEncoder, embed_utterances
 
 if TYPE_CHECKING:
@@ -72,7 +73,10 @@ def checkpoint_encoder(found: EncoderSpec, batch_size: int, device: str) -> Chec
 
     register()
     model = load_pretrained(AutoModel, found.path).to(device)
-    return model_encoder(model, load_pretrained(AutoTokenizer, found.path), found.name, found.level, batch_size)
+    tokenizer = load_pretrained(AutoTokenizer, found.path)
+    if found.numbers != "float32":
+        read_in(found.numbers, model.float().encoder, tokenizer)
+    return model_encoder(model, tokenizer, found.name, found.level, batch_size)
 
 
 def model_encoder(model: Any, tokenizer: Any, name: str, level: str, batch_size: int) -> CheckpointEncoder:  # noqa: ANN401

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from ..models.dialogue import Dialogue, Turn
 
+Numbers = Literal["float32", "bfloat16", "int8"]
+"""What a model computes with: float32 as it was published, or fewer bits, which is quicker."""
+
 Kind = Literal["tfidf", "lda", "doc2vec", "words", "api", "static", "dialemb", "sentence-transformers", "transformers"]
 
 
@@ -44,6 +47,7 @@ class EncoderSpec(NamedTuple):
         level: ``"dialogue"`` embeds the whole text at once, ``"utterances"`` averages over turns.
         cls: Whether the first token is the vector, not the mean of all.
         whitened: Whether vectors are whitened by what is encoded.
+        numbers: What the model computes with.
     """
 
     name: str
@@ -52,6 +56,7 @@ class EncoderSpec(NamedTuple):
     level: str = "dialogue"
     cls: bool = False
     whitened: bool = False
+    numbers: Numbers = "float32"
 
 
 def fitted_on_input(encoder: Encoder) -> bool:

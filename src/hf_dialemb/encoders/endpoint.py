@@ -7,9 +7,11 @@ a server was too busy for. Neither the key nor an answer that may quote it gets 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -17,12 +19,8 @@ from numpy.typing import NDArray
 
 from ..models.errors import InputError
 
-if TYPE_CHECKING:
-    import openai
-
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 _OPENAI = "https://api.openai.com/v1"  # where the package turns to without an address
-_LONGEST_REASON = 200
 _WANTED = "embeddings"
 
 
@@ -43,31 +41,37 @@ def check_endpoint(spec: str) -> None:
         )
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise InputError(f"model '{spec}': {KEY} holds blanks or letters that no key has; set it to the key alone")
-    url = endpoint_url()
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
+    try:
+        url = endpoint_url()
+        parts = urlsplit(url)
+        right = (
+            parts.scheme in ("http", "https") and re.fullmatch(r"[\w.:-]+", parts.hostname or "") and parts.port != 0
+        )
+    except ValueError:
+        url, right = "a text that is none", False
+    if not right:
         raise InputError(f"model '{spec}': {URL}: got '{url}', expected a URL such as http://127.0.0.1:8080/v1; set it")
 
 
-def no_json(wanted: str) -> str:
-    """Says in half a sentence that an answer was not in the protocol; ``wanted`` is such as ``"embeddings"``."""
-    return f"got an answer that is no JSON, expected OpenAI's form of {wanted}; check {URL}"
-
-
-def refusal(error: openai.APIError, wanted: str) -> str:
-    """Says in half a sentence, without the key, what went wrong and what to do."""
+@contextmanager
+def answered(spec: str, wanted: str) -> Iterator[None]:
+    """Tells every failure to get and to understand an answer; ``wanted`` is such as ``"embeddings"``."""
     import openai
 
-    if isinstance(error, openai.APIConnectionError):
-        return f"got no answer, expected a server of {wanted}; check {URL} and the network"
-    if not isinstance(error, openai.APIStatusError):
-        return no_json(wanted)
-    status = error.status_code
-    if status in (401, 403):
-        return f"the key was refused (status {status}); set {KEY} to one that is valid there"
-    said = " ".join(str(error.message).split()).replace(os.environ.get(KEY) or "\0", "***")[:_LONGEST_REASON]
-    if status == 429:
-        return f"the server stayed too busy or the quota is used up (status 429: {said}); try again later"
-    return f"got status {status} ({said}); check the model's name and the length of the texts"
+    from .endpoint_client import refusal
+
+    reason = f"got an answer that is no JSON, expected OpenAI's form of {wanted}; check {URL}"
+    try:
+        yield
+        return
+    except openai.OpenAIError as error:
+        reason = refusal(error, wanted, URL, KEY)
+    except InputError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        pass  # whatever a server sends
+    # The original may hold the request with its key.
+    raise InputError(f"model '{spec}': {endpoint_url()}: {reason}") from None
 
 
 class Endpoint:
@@ -79,20 +83,15 @@ class Endpoint:
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embeds N texts, at least one, as ``(N, D)`` float32; the endpoint decides how long they may be."""
-        import openai
+        from .endpoint_client import open_client
 
         parts: list[NDArray[np.float32]] = []
-        with openai.OpenAI() as client:
+        with open_client() as client:
             for start in range(0, len(texts), self.batch_size):
                 batch = list(texts[start : start + self.batch_size])
-                try:
+                with answered(f"api:{self.model}", _WANTED):
                     # Not every server knows base64, which the package would ask for by itself.
                     answer = client.embeddings.create(model=self.model, input=batch, encoding_format="float")
-                except openai.APIError as error:
-                    # The original may hold the request with its key.
-                    raise self._error(refusal(error, _WANTED)) from None
-                except ValueError:
-                    raise self._error(no_json(_WANTED)) from None
                 parts.append(self._vectors(answer, len(batch)))
                 if parts[-1].shape[1] != parts[0].shape[1]:
                     raise self._error("got vectors of different lengths, expected one length; choose another model")
@@ -106,7 +105,7 @@ class Endpoint:
             vectors = np.array([found[place] for place in range(count)], dtype=np.float32)
         except InputError:
             raise
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             vectors = np.zeros(0, dtype=np.float32)
         if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
             raise self._error(f"got no vectors in the answer, expected OpenAI's form of embeddings; check {URL}")

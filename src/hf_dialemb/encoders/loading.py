@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class VectorEncoder:
     """An encoder of dialogues and utterances.
 
-    Example:
+    Examples:
         >>> encoder = hf_dialemb.load_encoder("all-MiniLM-L6-v2")
         >>> encoder.encode([[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]]).shape
         (1, 384)
@@ -76,7 +76,7 @@ def load_encoder(
 ) -> VectorEncoder:
     """Loads an encoder.
 
-    Example:
+    Examples:
         >>> hf_dialemb.load_encoder("runs/mine").encode(dialogues)
 
     Args:

@@ -85,7 +85,7 @@ class RememberingEncoder:
             self._plain.forget()
 
     def _encode_rows(self, dialogues: dict[str, Dialogue]) -> None:
-        from tqdm import tqdm
+        from tqdm.auto import tqdm
 
         # The longest come first: parts are of one length, and what is cut is told in one warning.
         keys = sorted(dialogues, key=lambda key: -sum(len(turn.content) for turn in dialogues[key].turns))

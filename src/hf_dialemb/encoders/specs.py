@@ -4,6 +4,8 @@ A spec is ``MODEL``, or ``MODEL@WORD,WORD`` with words in any order:
 
 - ``dialogue`` (where no level is given) or ``utterances``: what a model of texts reads at once;
 - ``cls``: the first token in place of the mean of tokens, of plain transformers models;
+- ``bfloat16`` or ``int8``: an encoder of texts over a transformer computes in fewer bits, which is quicker, see
+  `hf_dialemb.encoders.fewer_bits`;
 - ``whitened``: vectors whitened by what is encoded, see `hf_dialemb.encoders.whitening`.
 """
 
@@ -24,15 +26,17 @@ from ..runs.folder import RunFolder
 from .baselines import BASELINES
 from .checkpoints import checkpoint_encoder
 from .encoder import Encoder as Encoder
-from .encoder import EncoderSpec, Kind
+from .encoder import EncoderSpec, Kind, Numbers
 from .encoder import fitted_on_input as fitted_on_input
 from .endpoint import Endpoint, check_endpoint, endpoint_url
+from .fewer_bits import check_int8
 from .text_models import TextEmbedder, TextEncoder, load_sentence_transformer, sentence_embedder, transformers_encoder
 from .whitening import InputWhitenedEncoder
 from .word_vectors import StaticVectors, WordVectors, is_static
 
 _LEVELS = ("dialogue", "utterances")
-_WORDS = (*_LEVELS, "cls", "whitened")
+_BITS = ("bfloat16", "int8")
+_WORDS = (*_LEVELS, "cls", *_BITS, "whitened")
 
 _FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "modules.json", "*token*.json", "vocab*", "merges.txt")
 _WEIGHTS = ("*.safetensors", "*.bin", "modules.json")
@@ -63,13 +67,21 @@ def find_encoder(spec: str) -> EncoderSpec:
         raise InputError(f"model '{spec}': got cls for {got}, expected a plain transformers model; leave 'cls' out")
     if level == "utterances" and _reads_whole(kind, path):
         raise InputError(f"model '{spec}': this model reads whole dialogues; leave '@utterances' out")
+    numbers: Numbers = "bfloat16" if "bfloat16" in words else "int8" if "int8" in words else "float32"
+    if numbers != "float32" and (_without_weights(model) or kind == "static" or _reads_whole(kind, path)):
+        raise InputError(
+            f"model '{spec}': got {numbers} for {'a baseline' if _without_weights(model) else 'this model'}, expected "
+            f"a transformer that reads texts; leave '{numbers}' out"
+        )
+    if numbers == "int8":
+        check_int8()
     if kind == "api":
         check_endpoint(spec)
     if kind == "doc2vec" and find_spec("gensim") is None:
         raise InputError(f"model '{spec}': the package gensim is missing; pip install \"hf-dialemb[baselines]\"")
     if kind == "words" and not Path(path).is_file():
         raise InputError(f"model '{spec}': got no file '{path}', expected a text file of word vectors; check the path")
-    return EncoderSpec(spec, kind, path, level, "cls" in words, "whitened" in words)
+    return EncoderSpec(spec, kind, path, level, "cls" in words, "whitened" in words, numbers)
 
 
 def load_encoder(spec: str, *, batch_size: int = 32, device: str | None = None) -> Encoder:
@@ -119,7 +131,7 @@ def _loaded(found: EncoderSpec, batch_size: int, device: str) -> Encoder:
     elif found.kind == "static":
         embed = StaticVectors(Path(found.path))
     else:
-        embed = sentence_embedder(load_sentence_transformer(found.path, device), batch_size)
+        embed = sentence_embedder(load_sentence_transformer(found.path, device, found.numbers), batch_size)
     return TextEncoder(found.name, embed, found.level)
 
 
@@ -132,6 +144,7 @@ def fingerprint(spec: str) -> str:
     """
     found = find_encoder(spec)
     parts = [found.kind, found.level, str(found.cls), *_source(found)]
+    parts += [] if found.numbers == "float32" else [found.numbers]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -148,11 +161,11 @@ def _parted(spec: str) -> tuple[str, list[str]]:
                 f"model '{spec}': got '{word}' after the '@', expected {', '.join(_WORDS[:-1])} or {_WORDS[-1]}, "
                 "parted by commas; correct it"
             )
-    levels = [word for word in words if word in _LEVELS]
-    if len(levels) > 1 or len(set(words)) < len(words):
+    several = any(len(set(words).intersection(group)) > 1 for group in (_LEVELS, _BITS))
+    if several or len(set(words)) < len(words):
         raise InputError(
-            f"model '{spec}': got '{after}' after the '@', expected each word once and one level, dialogue or "
-            "utterances; leave the others out"
+            f"model '{spec}': got '{after}' after the '@', expected each word once, one level, dialogue or "
+            "utterances, and one of bfloat16 and int8; leave the others out"
         )
     return model, words
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ..models.backbones import check_tokenizer, check_weights, read_config, short_reason
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
-from .encoder import EncoderSpec
+from .encoder import EncoderSpec, Numbers
+from .fewer_bits import read_in
 
 if TYPE_CHECKING:
     import torch
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 MAX_TOKENS = 512
 """Where texts are cut for plain transformers models, or earlier at the model's own limit."""
+
+_PART = 1_000  # texts that are tokenised at once
 
 TextEmbedder = Callable[[Sequence[str]], NDArray[np.float32]]
 
@@ -59,15 +62,17 @@ class TextEncoder:
         """Returns one vector per dialogue, ``(N, D)`` float32."""
         texts = dialogue_texts(dialogues, self.marks)
         if self.level == "dialogue":
-            return self.embed(texts)
+            return self.encode_utterances(texts)
         places: dict[str, int] = {}
         turns = [[places.setdefault(turn.content, len(places)) for turn in dialogue.turns] for dialogue in dialogues]
         vectors = self.embed(list(places))
         return np.stack([vectors[rows].mean(axis=0) for rows in turns])
 
     def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Returns one vector per text, ``(N, D)`` float32."""
-        return self.embed(list(texts))
+        """Returns one vector per text, ``(N, D)`` float32; what comes twice is read once."""
+        places: dict[str, int] = {}
+        rows = [places.setdefault(text, len(places)) for text in texts]
+        return self.embed(list(places))[rows]
 
 
 def dialogue_texts(dialogues: Sequence[Dialogue], marks: SpeakerMarks | None = None) -> list[str]:
@@ -91,8 +96,8 @@ def embed_utterances(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase
     return partial(encode_utterances, model, tokenizer, batch_size=batch_size)
 
 
-def load_sentence_transformer(path: str, device: str | None = None) -> Any:  # noqa: ANN401 - a SentenceTransformer
-    """Loads a folder or Hub id with sentence-transformers, in float32, as `load_pretrained` does."""
+def load_sentence_transformer(path: str, device: str | None = None, numbers: Numbers = "float32") -> Any:  # noqa: ANN401
+    """Loads a folder or Hub id with sentence-transformers, as `load_pretrained` does; it may then use fewer bits."""
     from sentence_transformers import SentenceTransformer
     from transformers import AutoModel, PreTrainedModel
 
@@ -108,12 +113,16 @@ def load_sentence_transformer(path: str, device: str | None = None) -> Any:  # n
             _, told = AutoModel.from_pretrained(place, **options)  # tells what is missing; reads nothing
             missing = told["missing_keys"]
         check_weights(model, missing, path)
+        model.encode(["a"], show_progress_bar=False)  # what its parts say of each other
     except InputError:
         raise
     except Exception as error:
         raise InputError(f"'{path}' cannot be read ({short_reason(error)}); fetch or train the model again") from None
     if inner is not None and hasattr(model.tokenizer, "get_vocab"):
         check_tokenizer(model.tokenizer, path)
+    if numbers != "float32" and inner is None:
+        raise InputError(f"'{path}': got {numbers}, but there is no transformer in it; leave '{numbers}' out")
+    read_in(numbers, inner, model.tokenizer)
     return model
 
 
@@ -121,13 +130,65 @@ def sentence_embedder(model: Any, batch_size: int) -> TextEmbedder:  # noqa: ANN
     """Makes an embedder of texts from a loaded SentenceTransformer; it warns when it cuts some at the model's limit."""
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+        limit, found = model.max_seq_length, list(texts)
+        how = Reading(model.tokenizer, limit, batch_size, model.device)
         # Tokenizers of static vectors and of words cannot be called, nor do they cut anything.
-        if model.max_seq_length and callable(model.tokenizer):
-            _lengths(model.tokenizer, texts, model.max_seq_length)
-        vectors = model.encode(list(texts), batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True)
+        if limit and callable(model.tokenizer):
+            found = _within(model.tokenizer, texts, limit)
+            if hasattr(model[0], "auto_model") and not model._can_flatten_inputs():
+                model.eval()
+                prompt = model._resolve_prompt(None, None)
+                return _in_batches(found, partial(model.preprocess, prompt=prompt), run, how)
+            _warn_of_cut(found, len(found), how)
+        vectors = model.encode(found, batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True)
         return np.asarray(vectors, dtype=np.float32)
 
+    def run(batch: dict[str, Any]) -> torch.Tensor:
+        vectors: torch.Tensor = model(batch)["sentence_embedding"]
+        return vectors[:, : model.truncate_dim]
+
     return embed
+
+
+class Reading(NamedTuple):
+    """How texts go through a model: by its tokenizer, cut at so many tokens, in batches of so many rows, and where."""
+
+    tokenizer: Any
+    limit: int
+    batch_size: int
+    device: torch.device
+
+
+def _in_batches(
+    texts: Sequence[str],
+    prepare: Callable[[list[str]], Mapping[str, Any]],
+    run: Callable[[dict[str, Any]], torch.Tensor],
+    how: Reading,
+) -> NDArray[np.float32]:
+    """Embeds texts in batches of like length; ``prepare`` tokenises many at once, (N, L), padded on either side."""
+    import torch
+
+    from ..models.batching import batches, tokens_of_row
+
+    order = np.argsort([-len(text) for text in texts], kind="stable")
+    found, full = [], []
+    for start in range(0, len(order), _PART):
+        features = prepare([texts[row] for row in order[start : start + _PART]])
+        mask = features["attention_mask"]
+        lengths, left = mask.sum(1), bool((mask[:, 0] == 0).any())
+        full += [texts[order[start + row]] for row in (lengths >= how.limit).nonzero().flatten().tolist()]
+        parts = batches(lengths.tolist(), how.batch_size * tokens_of_row(how.device))
+        vectors = []
+        for rows in parts:
+            longest = int(lengths[rows[0]])
+            place = rows, slice(-longest, None) if left else slice(longest)
+            like = {name for name, value in features.items() if getattr(value, "shape", None) == mask.shape}
+            batch = {name: value[place].to(how.device) if name in like else value for name, value in features.items()}
+            with torch.inference_mode():
+                vectors.append(run(batch).float().cpu().numpy())
+        found.append(np.concatenate(vectors)[np.argsort(np.concatenate(parts))])
+    _warn_of_cut(full, len(texts), how)
+    return np.concatenate(found)[np.argsort(order)]
 
 
 def transformers_encoder(found: EncoderSpec, batch_size: int, device: str) -> TextEncoder:
@@ -149,22 +210,20 @@ def transformers_encoder(found: EncoderSpec, batch_size: int, device: str) -> Te
         model = model.get_encoder()
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token  # masked out below, so any token serves
+    read_in(found.numbers, model, tokenizer)
     marks = _marks_of(tokenizer) if found.level == "dialogue" else None
     positions = getattr(model.config, "max_position_embeddings", None) or MAX_TOKENS
     limit = min(MAX_TOKENS, tokenizer.model_max_length, positions)
     pool = _first_token if found.cls else mean_of_tokens
 
+    options = {"truncation": True, "max_length": limit, "padding": True, "return_tensors": "pt"}
+
+    def run(batch: dict[str, Any]) -> torch.Tensor:
+        return pool(model(**batch).last_hidden_state, batch["attention_mask"])
+
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
-        order = np.argsort(-_lengths(tokenizer, texts, limit), kind="stable")
-        result = np.zeros((len(texts), model.config.hidden_size), dtype=np.float32)
-        for start in range(0, len(order), batch_size):
-            rows = order[start : start + batch_size]
-            chosen = [texts[row] for row in rows]
-            batch = tokenizer(chosen, truncation=True, max_length=limit, padding=True, return_tensors="pt").to(device)
-            with torch.inference_mode():
-                hidden = model(**batch).last_hidden_state  # (B, L, D)
-                result[rows] = pool(hidden, batch["attention_mask"]).float().cpu().numpy()
-        return result
+        how = Reading(tokenizer, limit, batch_size, model.device)
+        return _in_batches(_within(tokenizer, texts, limit), partial(tokenizer, **options), run, how)
 
     return TextEncoder(found.name, embed, found.level, marks)
 
@@ -184,11 +243,15 @@ def _marks_of(tokenizer: Any) -> SpeakerMarks | None:  # noqa: ANN401 - any of t
     return None
 
 
-def _lengths(tokenizer: Any, texts: Sequence[str], limit: int) -> NDArray[np.intp]:  # noqa: ANN401
-    """Counts the tokens of texts, and warns of those that are longer than a model reads."""
-    ids = tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]
-    lengths = np.array([len(tokens) for tokens in ids])
-    count = int((lengths > limit).sum())
+def _within(tokenizer: Any, texts: Sequence[str], limit: int) -> list[str]:  # noqa: ANN401
+    from ..models.layout import shortened
+
+    return shortened(texts, tokenizer, limit, "end" if tokenizer.truncation_side == "left" else "start")
+
+
+def _warn_of_cut(full: list[str], total: int, how: Reading) -> None:
+    """Warns of texts that are longer than a model reads, by those that fill it."""
+    ids = how.tokenizer(full, truncation=False, verbose=False)["input_ids"] if full else []
+    count = sum(len(tokens) > how.limit for tokens in ids)
     if count:
-        logger.warning("%d of %d texts are longer than the model's %d tokens and were cut", count, len(lengths), limit)
-    return lengths
+        logger.warning("%d of %d texts are longer than the model's %d tokens and were cut", count, total, how.limit)

@@ -42,7 +42,7 @@ def evaluate_suite(
     cache: Path | None = None,
     limit: int | None = None,
     fine_tune: bool = False,
-    command: str | None = None,
+    so_far: Callable[[Results], None] = lambda results: None,
 ) -> Results:
     """Measures models on a suite, a key of `SUITES`; returns their figures, and those that the paper prints.
 
@@ -55,9 +55,10 @@ def evaluate_suite(
     ``seeds`` are repeats of everything that draws at random. In ``cache`` vectors are kept, so that no text is encoded
     twice by a model whatever the suite. Of more items of a problem than the limit (by default what the suite says) a
     fixed random sample is taken. With ``fine_tune`` models that have weights are fine-tuned too, where the paper does.
-    ``command`` is what the results file shall call the run; the process's own command line by default. An InputError
-    says that the suite or a model is not found, no corpus is at hand, or an output cannot be written, is no results
-    file, or holds figures of other models or seeds, or of another limit.
+    ``so_far`` is called after each task with what is measured.
+
+    An InputError says that the suite or a model is not found, no corpus is at hand, or an output cannot be written, is
+    no results file, or holds figures of other models or seeds, or of another limit.
     """
     started = time.perf_counter()
     check_request(models, seeds, output, limit=limit)
@@ -77,13 +78,14 @@ def evaluate_suite(
         order = [cell for cell in _order(models, problems) if cell in cells]
         config["cells"] = [list((*cell, len(cells[cell]))) for cell in order]
         rows = marked(row for cell in order for row in cells[cell])
-        run = describe_run(command or command_line(), config, seeds, started - spent)
+        run = describe_run(command_line(), config, seeds, started - spent)
         results = Results(run, (*rows, *quoted_beside(rows, [suite])))
         if output is not None:
             write_results(results, output)
             write_text_atomically(output.with_suffix(".md"), paper_table(results.results))
             caption = f"{quoted_figures(suite).paper}: its tasks, measured."
             write_text_atomically(output.with_suffix(".tex"), latex_table(results.results, caption))
+        so_far(results)
     return results
 
 
@@ -96,7 +98,7 @@ def _measure_missing(
     cache: Path | None,
 ) -> Iterator[None]:
     """Fills in the cells that are not there, or tells why it could not; yields after each, and at the end."""
-    from tqdm import tqdm
+    from tqdm.auto import tqdm
 
     with tqdm(total=len(models) * len(problems), unit="cell", file=sys.stderr) as progress:
         for model in models:
@@ -115,7 +117,7 @@ def _measure_missing(
                     except InputError as error:  # one such cell shall not cost the others
                         failures[", ".join(cell)] = str(error)
                     else:
-                        cells[cell] = rows_of(model, corpus, split, figures)
+                        cells[cell] = rows_of(model, corpus, split, figures, part=problem.is_part)
                         _add_seconds(cells, (model, corpus, split, _ENCODING), encoder.seconds - before)
                     yield
                 progress.update()
@@ -221,8 +223,8 @@ def run_benchmark(
 
     It takes and raises what `evaluate_suite` does, and returns the results of the suites that have a corpus at hand.
     The folder gets ``SUITE.json`` with the figures, ``SUITE.md`` and ``SUITE.tex`` with the table, ``embeddings/`` with
-    the vectors, ``pictures/``, and ``report.html``, which needs no other file. ``report`` takes lines that tell how it
-    goes.
+    the vectors, ``pictures/``, and ``report.html``, which needs no other file and is there from the first figure on.
+    ``report`` takes lines that tell how it goes.
     """
     names = list(SUITES) if ALL in suites else list(dict.fromkeys(suites))
     for name in names:
@@ -230,14 +232,24 @@ def run_benchmark(
     check_request(models, seeds, output / REPORT, limit=limit)
     for name in names:
         check_kept(output / f"{name}.json", models, fine_tune, seeds)
-    cache, found = output / "embeddings", []
+    cache = output / "embeddings"
+    found: list[Results] = []
     missing: list[MissingFilesError] = []
+
+    def so_far(results: Results) -> None:
+        config = results.run["config"]
+        done = sum(cell[3] != _ENCODING for cell in config["cells"]) + len(config["not_measured"])
+        goes = f"Suite {names.index(config['suite']) + 1} of {len(names)}, {config['suite']}: {done} of "
+        goes += f"{len(models) * len(config['problems'])} measurements are done."
+        if any(row.metric != "seconds" for one in (*found, results) for row in one.results):
+            write_report([*found, results], [], output / REPORT, goes)
+
     for name in names:
         report(f"Suite {name}")
         try:
             results = evaluate_suite(
                 name, models, data_dir, seeds=seeds, output=output / f"{name}.json", cache=cache, limit=limit,
-                fine_tune=fine_tune,
+                fine_tune=fine_tune, so_far=so_far,
             )  # fmt: skip
         except MissingFilesError as error:
             missing.append(error)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpora import CORPORA
+from ..corpora import CORPORA, load_dialogues
 from ..corpora.audit.histograms import check_drawing
 from ..corpora.objects import as_dialogues
 from ..corpora.own.jsonl import write_jsonl
@@ -24,6 +24,7 @@ from ..encoders import loading
 from ..encoders.embedding_cache import embedding_cache
 from ..encoders.remembering import RememberingEncoder
 from ..encoders.specs import Encoder, find_encoder, fingerprint, has_weights, load_encoder
+from ..encoders.stored_vectors import StoredEncoder, stored_vectors
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_text_atomically
 from ..runs.folder import RunFolder
@@ -50,6 +51,9 @@ def evaluate_models(
     limit: int | None = None,
     command: str | None = None,
     cache: Path | None = None,
+    columns: str | None = None,
+    roles: str | None = None,
+    vectors: Path | None = None,
 ) -> Results:
     """Measures models on a part of a corpus, by keys of `TASKS`; none stand for those that suit the corpus.
 
@@ -57,38 +61,50 @@ def evaluate_models(
     is written anew after each model, and in the end ``plot``, the PNG of the first task whose items have labels. Of
     more items than the limit a fixed random sample is taken; ``seeds`` are repeats of all else that is drawn.
     ``command`` is what the results file calls the run, by default the process's command line. Vectors are kept in
-    ``cache`` for later runs.
+    ``cache`` for later runs. A file of one's own is read as ``columns`` and ``roles`` say. A row more is of ``vectors``
+    of the corpus's dialogues, which ``dialemb embed`` wrote.
     """
-    from tqdm import tqdm
+    from tqdm.auto import tqdm
 
     started = time.perf_counter()
+    if vectors is not None:
+        dialogues = load_dialogues(corpus, data_dir, split, columns=columns, roles=roles)
+        models = [*models, StoredEncoder(stored_vectors(vectors), dialogues, f"corpus {corpus}")]
     specs = models if isinstance(models, str) else [each if isinstance(each, str) else each.name for each in models]
     check_request(specs, seeds, output, plot, limit, [each for each in models if isinstance(each, str)])
     names = list(dict.fromkeys(tasks or default_tasks(corpus)))
     for name in names:
         check_models(models, name)
-    problems = {name: load_problem(name, corpus, data_dir, split, limit) for name in names}
+    problems = {name: load_problem(name, corpus, data_dir, split, limit, columns, roles) for name in names}
     drawn = next((problem for problem in problems.values() if problem.labels), None)
     if plot is not None and drawn is None:
-        got = " and ".join(problems)
-        raise InputError(f"plot: got {got}, whose items have no labels to colour; leave the plot out")
+        raise InputError(
+            f"plot: got {' and '.join(problems)}, whose items have no labels to colour; leave the plot out"
+        )
     weights = {model: fingerprint(model) for model in models if isinstance(model, str)}
+    weights |= {model.name: model.weights for model in models if isinstance(model, StoredEncoder)}
     config = {"models": specs, "weights": weights, "tasks": names, **_shared_config(problems)}
     rows: list[Row] = []
     embeddings: dict[str, NDArray[np.float32]] = {}
     for model, given in zip(tqdm(specs, desc="models", unit="model", file=sys.stderr), models, strict=True):
         encoder = cached_encoder(given, cache)
-        figures = [figure for problem in problems.values() for figure in measure(encoder, problem, seeds)]
-        figures += seconds_of("encoding", encoder.seconds, 3)
-        figures += seconds_of("training", training_report(model).get("seconds", 0), 1)
-        rows += marked(rows_of(model, config["corpus"], split, figures), corpus)
+        found = _measured_rows(place := (model, config["corpus"], split), encoder, problems, seeds)
+        trained = seconds_of("training", training_report(model).get("seconds", 0), 1)
+        found += rows_of(*place, [*seconds_of("encoding", encoder.seconds, 3), *trained])
+        rows += marked(found, corpus)
         if plot is not None and drawn is not None:
             embeddings[model] = encoder.encode(drawn.dialogues)
-        results = Results(describe_run(command or command_line(), config, seeds, started), tuple(rows))
-        _write(results, output)
+        _write(results := Results(describe_run(command or command_line(), config, seeds, started), tuple(rows)), output)
     if plot is not None and drawn is not None:
         scatter(embeddings, drawn.labels, plot, {model: _caption(rows, model) for model in specs})
     return results
+
+
+def _measured_rows(
+    place: tuple[str, str, str], encoder: RememberingEncoder, problems: Mapping[str, Problem], seeds: Sequence[int]
+) -> list[Row]:
+    several = (rows_of(*place, measure(encoder, each, seeds), part=each.is_part) for each in problems.values())
+    return [row for rows in several for row in rows]
 
 
 def cached_encoder(model: str | Encoder, cache: Path | None) -> RememberingEncoder:
@@ -233,7 +249,7 @@ def evaluate(
 ) -> Evaluation:
     """Compares encoders on labelled dialogues; the figures are a table in a notebook.
 
-    Example:
+    Examples:
         >>> results = hf_dialemb.evaluate([encoder, "all-MiniLM-L6-v2"], dialogues, tasks=["domains"])
         >>> results.to_pandas()
 

@@ -30,7 +30,7 @@ def average_linkage(means: NDArray[Any], weights: NDArray[Any], *, progress: boo
 
     A leaf is the mean of unit vectors, ``(L, D)``, and stands for so many of them as its weight says, ``(L,)``.
     """
-    from tqdm import tqdm
+    from tqdm.auto import tqdm
 
     exact = np.asarray(means, dtype=np.float64)
     distances = exact @ exact.T

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from ..corpora.audit.histograms import check_drawing, new_figure
 from ..models.errors import InputError
 from ..runs.files import write_atomically
-from .exports import MAIN, OTHER, colour, dot_of, label_lines, line_of, main_edges
+from .exports import MAIN, OTHER, colour, dot_of, label_lines, line_of
 from .flow import Flow
 from .graph import END, START, State
+from .paths import typical_path
 from .pruning import WeightedGraph
 
 MOST_LEAVES = 60
@@ -145,7 +146,7 @@ def _by_matplotlib(flow: Flow, graph: WeightedGraph) -> Any:  # noqa: ANN401 - m
     axes.set_title(line_of(flow.title), parse_math=False)
     reach = max(1.0, widest / 2) * _WIDTH
     axes.set(xlim=(-reach, reach), ylim=(-(len(layers) - 0.5) * _HEIGHT, 0.5 * _HEIGHT))
-    shares, main = flow.graph.shares, main_edges(graph)
+    shares, main = flow.graph.shares, typical_path(flow).steps
     boxes = {state: _node(axes, flow, state, graph.nodes[state], place) for state, place in places.items()}
     for edge, weight in graph.edges.items():
         _line(axes, boxes, places, edge, weight, f"{shares[edge]:.0%}", MAIN if edge in main else OTHER)

@@ -18,8 +18,8 @@ from ..corpora.show import visible
 from ..models.dialogue import ROLES
 from ..runs.files import write_text_atomically
 from .flow import Cluster, Flow
-from .graph import END, START, State, steps_of
-from .paths import widest_path
+from .graph import END, START, State
+from .paths import typical_path
 from .pruning import WeightedGraph
 
 COLOURS = ("#cfe6f7", "#fdf3d8", "#d9efe6", "#f7ddd0", "#f3e0ec")
@@ -124,19 +124,13 @@ def colour(role: str) -> str:
     return COLOURS[ROLES.index(role)] if role in ROLES else COLOURS[-1]
 
 
-def main_edges(graph: WeightedGraph) -> set[tuple[State, State]]:
-    """Finds the transitions of the main path (see `hf_dialemb.flow.paths.widest_path`); none where there is no path."""
-    path = widest_path(graph)
-    return set(steps_of(path.states)) if path else set()
-
-
 def dot_of(flow: Flow, graph: WeightedGraph) -> str:
     """Writes what is shown of a flow in DOT.
 
     Borders and lines are as wide as states and transitions are frequent; a transition's label is its share of all from
     the same state.
     """
-    numbers, shares, main = _numbers(graph), flow.graph.shares, main_edges(graph)
+    numbers, shares, main = _numbers(graph), flow.graph.shares, typical_path(flow).steps
     lines = [
         "digraph flow {",
         f'  label="{_dot(line_of(flow.title))}"; labelloc=t; rankdir=TB;',
@@ -157,7 +151,7 @@ def dot_of(flow: Flow, graph: WeightedGraph) -> str:
 
 def mermaid_of(flow: Flow, graph: WeightedGraph) -> str:
     """Writes what is shown of a flow in Mermaid, as Markdown pages show it; labels are as in `dot_of`."""
-    numbers, shares, main = _numbers(graph), flow.graph.shares, main_edges(graph)
+    numbers, shares, main = _numbers(graph), flow.graph.shares, typical_path(flow).steps
     lines = ["flowchart TD"]
     for state in graph.nodes:
         text = "<br/>".join(map(_mermaid, label_lines(flow, state)))

@@ -24,7 +24,7 @@ from .graph import END, START
 from .pipeline import CACHE, FlowSettings, find_flow, utterance_vectors
 from .pruning import Pruning, pruned
 from .report import write_main_page, write_report
-from .stored_flow import StoredFlow, write_flow
+from .stored_flow import StoredFlow
 
 if TYPE_CHECKING:
     import networkx
@@ -77,8 +77,7 @@ class ExtractedFlow:
 
     def save(self, folder: str | Path) -> None:
         """Writes all files that ``dialemb flow`` writes; its other commands go on from the folder."""
-        write_flow(self.stored, Path(folder))
-        write_report(self.flow, self.clusterings, self.pruning, Path(folder))
+        write_report(self.stored, self.clusterings, self.pruning, Path(folder))
 
     def __repr__(self) -> str:
         said, states = self.flow.utterances, len(self.flow.clusters)
@@ -104,7 +103,7 @@ def extract_flow(
 ) -> ExtractedFlow:
     """Finds the workflow that dialogues follow (Dialog2Flow), as ``dialemb flow`` does.
 
-    Example:
+    Examples:
         >>> flow = hf_dialemb.extract_flow(dialogues, encoder="all-MiniLM-L6-v2")
         >>> flow.page("flow.html")
 
@@ -129,7 +128,7 @@ def extract_flow(
     facts = {"model": model, "vectors": source, "corpus": title}
     extracted = ExtractedFlow(*find_flow(said, vectors, wanted, facts, folder))
     if folder:
-        write_report(extracted.flow, extracted.clusterings, extracted.pruning, folder)
+        write_report(extracted.stored, extracted.clusterings, extracted.pruning, folder)
     return extracted
 
 

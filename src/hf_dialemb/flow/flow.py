@@ -55,6 +55,7 @@ class Cluster:
     size: int  # how many utterances it has, at least 1
     phrases: tuple[str, ...] = ()  # what is typical of it, the most typical first
     examples: tuple[str, ...] = ()  # some of its utterances, the most typical first, each text once
+    failed: bool = False  # whether most of them say that something failed
 
     @property
     def state(self) -> State:

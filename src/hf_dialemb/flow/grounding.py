@@ -10,7 +10,7 @@ from typing import Any
 from .exports import line_of
 from .flow import Flow
 from .graph import END, START, State
-from .paths import widest_path
+from .paths import typical_path
 from .pruning import WeightedGraph
 
 _EXAMPLES = 3  # so many texts show a model what a step is
@@ -32,7 +32,7 @@ def policy_text(flow: Flow, graph: WeightedGraph) -> str:
         f"Conversations usually take the steps below; {len(flow.trajectories):,} were observed. Find the step that "
         "was taken last, and go on as conversations usually do. Say what the examples say, in your own words. Where "
         "none of the steps fits, answer what was said, then come back to the main path.",
-        *_main_path(flow, graph),
+        *_main_path(flow),
         "## Steps",
         "Conversations begin with:\n\n" + _list(flow, START, following[START]),
     ]
@@ -48,9 +48,10 @@ def policy_text(flow: Flow, graph: WeightedGraph) -> str:
 def state_machine(flow: Flow, graph: WeightedGraph) -> dict[str, Any]:
     """Makes a state machine of what is shown of a flow, as JSON has it.
 
-    ``title``, ``initial`` and ``final``, which are ids, and ``states``: from an id to role, name, examples, and ``on``,
-    what follows with ``target`` and ``probability``, the most likely first, and ``other``, how likely it is that
-    something else does, which is not shown. Probabilities are shares of all that follows, as on the page.
+    ``title``, ``initial`` and ``final``, which are ids, and ``states``: from an id to role, name, examples, ``failed``,
+    whether it says that something failed, and ``on``, what follows with ``target`` and ``probability``, the most likely
+    first, and ``other``, how likely it is that something else does, which is not shown. Probabilities are shares of all
+    that follows, as on the page.
     """
     following = _following(graph)
     return {
@@ -68,6 +69,7 @@ def _machine_state(flow: Flow, state: State, targets: list[State]) -> dict[str, 
         "role": state[0],
         "name": line_of(cluster.name) if cluster else state[1].strip("[]"),
         "examples": list(map(line_of, cluster.examples)) if cluster else [],
+        "failed": cluster is not None and cluster.failed,
         "on": [{"target": target[1], "probability": share} for target, share in shares.most_common()],
         "other": 0.0 if state == END else max(0.0, 1 - sum(shares.values())),
     }
@@ -81,11 +83,9 @@ def _following(graph: WeightedGraph) -> Mapping[State, list[State]]:
     return following
 
 
-def _main_path(flow: Flow, graph: WeightedGraph) -> list[str]:
-    path = widest_path(graph)
-    if path is None:
-        return []
-    return ["## Main path", "\n".join(f"{place}. {_title(flow, state)}" for place, state in enumerate(path.states, 1))]
+def _main_path(flow: Flow) -> list[str]:
+    states = enumerate(typical_path(flow).states, 1)
+    return ["## Main path", "\n".join(f"{place}. {_title(flow, state)}" for place, state in states)]
 
 
 def _list(flow: Flow, source: State, targets: list[State]) -> str:

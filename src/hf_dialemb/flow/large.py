@@ -42,7 +42,7 @@ def grouped_leaves(
     many vectors it stands for, ``(L,)``.
     """
     from scipy.sparse import csr_array
-    from tqdm import tqdm
+    from tqdm.auto import tqdm
 
     regions = _regions(unit, region, seed)
     trees = []

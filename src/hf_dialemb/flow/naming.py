@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .flow import EXAMPLES, Cluster, Flow, Utterances, numbered
+from .outcomes import says_failed
 
 PHRASES = 5  # so many a cluster gets at most
 _LONGEST_PHRASE = 3
@@ -55,8 +56,9 @@ def named(
     middles, clusters = centroids(vectors, numbers), []
     for number, ((role, _), (name, size)) in enumerate(ids.items()):
         nearest = _by_nearness(texts[number], _unit(vectors[members[number]]) @ middles[number])
-        examples = tuple(dict.fromkeys(map(_shortened, nearest[:EXAMPLES])))
-        clusters.append(Cluster(name, role, examples[0], size, phrases[number], examples))
+        examples = tuple(dict.fromkeys(map(shortened, nearest[:EXAMPLES])))
+        failed = 2 * sum(map(says_failed, texts[number])) > size
+        clusters.append(Cluster(name, role, examples[0], size, phrases[number], examples, failed))
     return Flow(title, utterances, numbers, tuple(clusters), dict(settings or {}))
 
 
@@ -81,15 +83,16 @@ def with_names(flow: Flow, names: Sequence[str]) -> Flow:
 
 def phrase_names(flow: Flow) -> Flow:
     """Names clusters for their first one to three phrases, parted by commas; one without phrases keeps its name."""
-    return with_names(flow, [_shortened(", ".join(cluster.phrases[:_NAMING])) for cluster in flow.clusters])
+    return with_names(flow, [shortened(", ".join(cluster.phrases[:_NAMING])) for cluster in flow.clusters])
 
 
 def merged_names(flow: Flow) -> Flow:
     """Makes clusters of one role one where they have the same name, but for case and blanks at the ends.
 
+    What failed is not made one with what did not.
     Phrases and examples of a cluster come from all its parts in turn, those of the largest, whose name it has, first.
     """
-    keys = [(cluster.role, cluster.name.strip().casefold()) for cluster in flow.clusters]
+    keys = [(cluster.role, (cluster.name.strip().casefold(), cluster.failed)) for cluster in flow.clusters]
     ids, labels = numbered([keys[label] for label in flow.labels])
     clusters = []
     for key, (name, size) in ids.items():
@@ -110,13 +113,13 @@ def _by_nearness(texts: Sequence[str], cosines: NDArray[Any]) -> list[str]:
     return sorted(nearest, key=lambda text: (-nearest[text], -counts[text], text))
 
 
-def _shortened(text: str) -> str:
-    """Cuts a long text, between words unless one is very long."""
-    if len(text) <= LONGEST_TEXT:
+def shortened(text: str, most: int = LONGEST_TEXT) -> str:
+    """Cuts a long text to so many characters, between words unless one is very long."""
+    if len(text) <= most:
         return text
-    kept = text[: LONGEST_TEXT - 1]
-    whole = kept if text[LONGEST_TEXT - 1].isspace() else kept.rpartition(" ")[0]
-    return f"{(whole if len(whole) > LONGEST_TEXT // 2 else kept).rstrip()}…"
+    kept = text[: most - 1]
+    whole = kept if text[most - 1].isspace() else kept.rpartition(" ")[0]
+    return f"{(whole if len(whole) > most // 2 else kept).rstrip()}…"
 
 
 def _unit(vectors: NDArray[Any]) -> NDArray[np.float32]:
@@ -141,6 +144,20 @@ def typical_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     it says more. Phrases that begin or end with a word such as "the", of digits alone, or said once in a group of
     several texts, are left out, and so is what repeats a part of another.
     """
+    phrases, counts = counted_phrases(groups)
+    totals = np.asarray(counts.sum(axis=0)).ravel()
+    rarity = np.log1p(totals.sum() / len(groups) / totals)
+    found = []
+    for row, group in enumerate(groups):
+        start, end = counts.indptr[row : row + 2]
+        held_by, often = counts.indices[start:end], counts.data[start:end]
+        several = often >= min(2, len(group))
+        found.append(best_phrases(phrases, held_by[several], often[several], rarity[held_by[several]]))
+    return found
+
+
+def counted_phrases(groups: Sequence[Sequence[str]]) -> tuple[NDArray[Any], Any]:
+    """Finds the P phrases of texts, ``(P,)``, and counts the texts of each group that hold them, sparse ``(G, P)``."""
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -149,21 +166,11 @@ def typical_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     try:
         held = vectorizer.fit_transform(texts)
     except ValueError:  # scikit-learn's way to say that no text holds a word
-        return [()] * len(groups)
-    phrases = vectorizer.get_feature_names_out()
+        return np.empty(0, dtype=object), csr_matrix((len(groups), 0), dtype=np.float32)
     rows = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     columns = [texts[text] for group in groups for text in group]
     members = csr_matrix((np.ones(len(columns), dtype=np.float32), (rows, columns)), shape=(len(groups), len(texts)))
-    counts = (members @ held).tocsr()
-    totals = np.asarray(counts.sum(axis=0)).ravel()
-    rarity = np.log1p(totals.sum() / len(groups) / totals)
-    found = []
-    for row, group in enumerate(groups):
-        start, end = counts.indptr[row : row + 2]
-        held_by, often = counts.indices[start:end], counts.data[start:end]
-        several = often >= min(2, len(group))
-        found.append(_best(phrases, held_by[several], often[several], rarity))
-    return found
+    return vectorizer.get_feature_names_out(), (members @ held).tocsr()
 
 
 def _phrases_of(text: str) -> set[str]:
@@ -195,10 +202,15 @@ def _empty_words() -> frozenset[str]:
     return frozenset(ENGLISH_STOP_WORDS) | {"like"}
 
 
-def _best(phrases: NDArray[Any], columns: NDArray[Any], often: NDArray[Any], rarity: NDArray[Any]) -> tuple[str, ...]:
-    """Chooses the phrases of one group that score best and do not repeat one another."""
+def best_phrases(
+    phrases: NDArray[Any], columns: NDArray[Any], often: NDArray[Any], rarity: NDArray[Any]
+) -> tuple[str, ...]:
+    """Chooses the phrases of one group that score best and do not repeat one another.
+
+    Of the phrases that ``columns`` name it is given how often they are held, and what each of these times is worth.
+    """
     words = np.array([phrase.count(" ") + 1 for phrase in phrases[columns]])
-    scores = often * rarity[columns] * (1 + words) / 2
+    scores = often * rarity * (1 + words) / 2
     order = np.lexsort((phrases[columns], -scores))[:_CANDIDATES]
     candidates = dict(zip(phrases[columns[order]], often[order], strict=True))
     kept: list[str] = []

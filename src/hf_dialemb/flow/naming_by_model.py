@@ -10,11 +10,12 @@ import json
 import logging
 import re
 import sys
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..encoders.endpoint import check_endpoint, endpoint_url, no_json, refusal
+from ..encoders.endpoint import answered, check_endpoint, endpoint_url
 from ..models.errors import InputError
 from ..runs.files import write_json_atomically
 from .flow import Cluster, Flow
@@ -54,33 +55,41 @@ logger = logging.getLogger(__name__)
 def named_by_model(flow: Flow, spec: str, cache: Path | None) -> Flow:
     """Lets a language model name clusters; those of a role that get the same name become one, as in the program.
 
-    A cluster that gets no answer keeps its name, and one warning says how many do. Answers are kept in the folder of
-    the cache, by model and prompt, so that nothing is asked twice.
+    A cluster that gets no answer keeps its name, and one warning says how many do; see `asked_names` for the cache.
     """
-    from tqdm import tqdm
-
-    writer = find_writer(spec)
-    names: list[str] = []
-    reason, failures = "", 0
-    for cluster in tqdm(flow.clusters, desc="name", unit="cluster", file=sys.stderr, leave=False):
-        name = ""
-        if failures < _MOST_FAILURES:  # after so many in a row no other will be answered either
-            try:
-                name, failures = _name(writer, prompt_for(cluster), cache), 0
-                reason = reason or ("" if name else f"model '{spec}': got no name in an answer, expected a few words")
-            except InputError as error:
-                reason, failures = reason or str(error), failures + 1
-        names.append(name)
+    names, reason = asked_names([prompt_for(cluster) for cluster in flow.clusters], spec, cache)
     if reason:
         missing = names.count("")
         logger.warning("%d of %d clusters are named for the utterance in their middle: %s", missing, len(names), reason)
     return merged_names(with_names(flow, names))
 
 
+def asked_names(prompts: Sequence[str], spec: str, cache: Path | None) -> tuple[list[str], str]:
+    """Asks a language model for a name by each prompt; returns names, empty ones for no answer, and the first reason.
+
+    Answers are kept in the folder of the cache, by model and prompt, so that nothing is asked twice.
+    """
+    from tqdm.auto import tqdm
+
+    writer = find_writer(spec)
+    names: list[str] = []
+    reason, failures = "", 0
+    for prompt in tqdm(prompts, desc="name", unit="cluster", file=sys.stderr, leave=False):
+        name = ""
+        if failures < _MOST_FAILURES:  # after so many in a row no other will be answered either
+            try:
+                name, failures = _name(writer, prompt, cache), 0
+                reason = reason or ("" if name else f"model '{spec}': got no name in an answer, expected a few words")
+            except InputError as error:
+                reason, failures = reason or str(error), failures + 1
+        names.append(name)
+    return names, reason
+
+
 def prompt_for(cluster: Cluster) -> str:
     """Writes the prompt that asks for a cluster's name; examples are JSON strings, which no quote of theirs ends."""
-    lines = [_quoted(text[:_LONGEST_UTTERANCE]) for text in cluster.examples[:_UTTERANCES]]
-    return _PROMPT.format(role=_quoted(cluster.role), utterances="\n".join(lines))
+    lines = [quoted(text[:_LONGEST_UTTERANCE]) for text in cluster.examples[:_UTTERANCES]]
+    return _PROMPT.format(role=quoted(cluster.role), utterances="\n".join(lines))
 
 
 def clean_name(answer: str) -> str:
@@ -103,7 +112,7 @@ def _cut(name: str) -> str:
     return (start if blank else name[:LONGEST_NAME]).rstrip(_AROUND)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """Writes a JSON string; what does not print is escaped too, such as line breaks beyond ASCII."""
     quoted = json.dumps(text, ensure_ascii=False)
     return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in quoted)
@@ -152,30 +161,18 @@ class ChatEndpoint:
 
     def __call__(self, prompt: str) -> str:
         """Returns the answer; an `InputError` says that the endpoint refuses, or is not there, or makes no sense."""
-        import openai
-
-        try:
+        with answered(f"{API}{self.model}", _WANTED):
             answer = self._client.chat.completions.create(
                 model=self.model, messages=[{"role": "user", "content": prompt}], temperature=0, max_tokens=_MOST_TOKENS
             )
-        except openai.APIError as error:
-            raise self._error(refusal(error, _WANTED)) from None  # the original may hold the request with its key
-        except ValueError:
-            raise self._error(no_json(_WANTED)) from None
-        try:
             text = answer.choices[0].message.content
-        except (AttributeError, IndexError, TypeError):
-            raise self._error(no_json(_WANTED)) from None
         return text if isinstance(text, str) else ""
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401 - openai's
-        import openai
+        from ..encoders.endpoint_client import open_client
 
-        return openai.OpenAI()
-
-    def _error(self, reason: str) -> InputError:
-        return InputError(f"model '{API}{self.model}': {endpoint_url()}: {reason}")
+        return open_client()
 
 
 class LocalWriter:

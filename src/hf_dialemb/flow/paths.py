@@ -1,30 +1,36 @@
-"""What the paths of dialogues tell: the main one, forks, loops, where dialogues break off, and which are unusual."""
+"""What the paths of dialogues tell: the main one, forks, loops, how dialogues end, and which are unusual."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import log2
+from typing import Literal
 
+from ..models.dialogue import ROLES
 from .flow import Flow
 from .graph import END, START, FlowGraph, State, steps_of
-from .pruning import WeightedGraph
+from .outcomes import says_failed, says_outcome, says_over
 from .smoothing import TransitionModel
 
 LIKELY = 0.2  # a state forks where at least two states follow it so often, as shares of what follows
 LONGEST_LOOP = 3  # so many states a loop has at most
+_SEVERAL = 0.05
+_USUAL = 0.5  # of the times that a state occurs, dialogues end there so often
+
+
+Kind = Literal["failed", "broken off", "finished"]
 
 
 @dataclass(frozen=True)
-class WidestPath:
-    """The main path of a graph."""
+class TypicalPath:
+    """The main path: that of the dialogue which is most like all others."""
 
-    states: tuple[State, ...]  # without start and end
-    weight: float  # the least of its transitions
-    same_role: bool  # whether one role has two states in a row; only where no path does without
+    dialogue: str  # its id
+    states: tuple[State, ...]  # where it comes, each once, in order
+    steps: frozenset[tuple[State, State]]  # all of its transitions, from `START` to `END`
 
 
 @dataclass(frozen=True)
@@ -47,13 +53,12 @@ class Loop:
 
 
 @dataclass(frozen=True)
-class DropOff:
-    """A state at which some dialogues end, though most go on."""
+class End:
+    """Dialogues that end alike."""
 
-    state: State
-    count: int  # how many dialogues end at it
-    share: float  # of how often it occurs, below a half
-    dialogues: tuple[str, ...]  # the ids of these dialogues
+    kind: Kind
+    state: State  # where it was said last that something failed or was done; without that, where they end
+    dialogues: tuple[str, ...]  # their ids
 
 
 @dataclass(frozen=True)
@@ -67,21 +72,28 @@ class RarePath:
     probability: float  # of that transition, in (0, 1]
 
 
-def widest_path(graph: WeightedGraph) -> WidestPath | None:
-    """Finds the path from start to end whose least weight is largest: the program's "happy path"; None without any.
+def typical_path(flow: Flow) -> TypicalPath:
+    """Finds the dialogue that is most like all others, and its path through states that are not rare.
 
-    Of equally wide ones it is the shortest, of equally short ones the first by the names of its states. Transitions
-    between states of one role are left out where there is a path without them.
+    A dialogue is the set of its states and transitions, each the heavier, the fewer dialogues have it, as in TF-IDF:
+    what all say, such as thanks, hardly counts. The one with the highest mean cosine with all is taken, of those that
+    finish (see `ends`) where there are some, of equal ones the first. A state is rare that less than `_SEVERAL` of all
+    dialogues come through.
     """
-    edges = {edge: weight for edge, weight in graph.edges.items() if edge[0] != edge[1]}
-    between = {edge: weight for edge, weight in edges.items() if edge[0][0] != edge[1][0]}
-    for allowed, same_role in ((between, False), (edges, True)):
-        weights = sorted(set(allowed.values()))
-        # The higher the weight, the fewer transitions: up to some weight there is a path, and from there on none.
-        count = bisect_left(weights, True, key=lambda weight: _shortest(allowed, weight) is None)
-        if count:
-            return WidestPath(_shortest(allowed, weights[count - 1]) or (), weights[count - 1], same_role)
-    return None
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    through = Counter(state for trajectory in flow.trajectories for state in set(trajectory))
+    least = _SEVERAL * len(flow.trajectories)
+    paths = [[state for state in trajectory if through[state] >= least] for trajectory in flow.trajectories]
+    features = [{repr(one): 1.0 for one in (*path, *steps_of(path))} for path in paths]
+    weighted = TfidfTransformer(smooth_idf=True).fit_transform(DictVectorizer().fit_transform(features))
+    alike = weighted @ weighted.mean(axis=0).A1
+    finished = {name for end in ends(flow) if end.kind == "finished" for name in end.dialogues}
+    names = flow.utterances.dialogues
+    order = sorted(range(len(paths)), key=lambda row: (names[row] not in finished, -round(float(alike[row]), 9)))
+    best = next((row for row in order if paths[row]), 0)
+    return TypicalPath(names[best], tuple(dict.fromkeys(paths[best])), frozenset(steps_of(flow.trajectories[best])))
 
 
 def forks(graph: FlowGraph, states: Collection[State]) -> list[Fork]:
@@ -116,17 +128,27 @@ def loops(flow: Flow) -> list[Loop]:
     return sorted(found, key=lambda loop: (-loop.laps, len(loop.states), loop.states))
 
 
-def drop_offs(flow: Flow) -> list[DropOff]:
-    """Finds the states at which dialogues end, though they go on after them more than half of the time.
+def ends(flow: Flow) -> list[End]:
+    """Tells how dialogues end, by words of English (see `hf_dialemb.flow.outcomes`); the most frequent end comes first.
 
-    Those at which most end come first.
+    What anybody but the user said last of an outcome decides: it failed, or it is done, and the dialogue is finished.
+    Where nobody said so, it is finished with thanks and goodbyes, or at a state after which most end, or broke off.
     """
-    ended: dict[State, list[str]] = defaultdict(list)
-    for dialogue, trajectory in zip(flow.utterances.dialogues, flow.trajectories, strict=True):
-        ended[trajectory[-1]].append(dialogue)
-    shares = {state: len(dialogues) / flow.graph.states[state] for state, dialogues in ended.items()}
-    found = [DropOff(state, len(ended[state]), share, tuple(ended[state])) for state, share in shares.items()]
-    return sorted((one for one in found if one.share < 0.5), key=lambda one: (-one.count, -one.share, one.state))
+    found: dict[tuple[Kind, State], list[str]] = defaultdict(list)
+    said, shares = flow.utterances, flow.graph.shares
+    for place, (name, trajectory) in enumerate(zip(said.dialogues, flow.trajectories, strict=True)):
+        texts = [said.texts[row] for row in said.rows_of(place)]
+        told = [turn for turn, state in enumerate(trajectory) if state[0] != ROLES[0] and says_outcome(texts[turn])]
+        last = trajectory[told[-1] if told else -1]
+        kind: Kind
+        if told:
+            kind = "failed" if says_failed(texts[told[-1]]) else "finished"
+        else:
+            over = any(map(says_over, texts[-2:])) or shares.get((last, END), 0.0) >= _USUAL
+            kind = "finished" if over else "broken off"
+        found[kind, last].append(name)
+    listed = [End(kind, state, tuple(names)) for (kind, state), names in found.items()]
+    return sorted(listed, key=lambda one: (-len(one.dialogues), one.kind, one.state))
 
 
 def rare_paths(flow: Flow, most: int = 20) -> list[RarePath]:
@@ -148,20 +170,6 @@ def rare_paths(flow: Flow, most: int = 20) -> list[RarePath]:
         bits = -sum(map(log2, probabilities)) / len(path)
         found.append(RarePath(dialogue, bits, path[place], place, probabilities[place]))
     return sorted(found, key=lambda one: (-one.bits, one.dialogue))[:most]
-
-
-def _shortest(weights: Mapping[tuple[State, State], float], least: float) -> tuple[State, ...] | None:
-    """Finds the shortest path from start to end, the first by names of those; None without any."""
-    import networkx
-
-    drawn = networkx.DiGraph([(END, END), *(edge for edge, weight in weights.items() if weight >= least)])
-    left = dict(networkx.single_target_shortest_path_length(drawn, END))
-    if START not in left:
-        return None
-    path = [START]
-    while path[-1] != END:
-        path.append(min(state for state in drawn[path[-1]] if left.get(state) == left[path[-1]] - 1))
-    return tuple(path[1:-1])
 
 
 def _repeated(trajectory: Sequence[State], length: int) -> list[tuple[tuple[State, ...], int]]:

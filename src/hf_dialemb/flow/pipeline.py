@@ -22,8 +22,9 @@ from .clustering import Clustering, check_roles, cluster_by_role
 from .flow import Utterances
 from .naming import centroids, merged_names, named, phrase_names
 from .naming_by_model import find_writer, named_by_model
+from .outcomes import outcomes_apart
 from .pruning import Pruning, Weights, readable
-from .stored_flow import StoredFlow, read_clusters, stored_flow, write_clusters, write_flow
+from .stored_flow import StoredFlow, read_clusters, stored_flow, write_clusters
 
 CACHE = "cache"  # where in a folder vectors, clusters and names are kept between runs
 NEAREST, PHRASES = OWN_NAMES = ("nearest", "phrases")
@@ -82,12 +83,13 @@ def find_flow(
         found = vectors()
         if clusterings is None:
             asked = {name: getattr(settings, name) for name in ("clusters", "threshold", "seed")}
-            clusterings = cluster_by_role(found, said.roles, **asked, progress=True)
+            texts = {role: [said.texts[row] for row in rows] for role, rows in said.rows_by_role().items()}
+            clusterings = outcomes_apart(cluster_by_role(found, said.roles, **asked, progress=True), texts)
             if cache:
                 write_clusters(clusterings, cache, clusters_key)
         labels = {role: clustering.labels for role, clustering in clusterings.items()}
         decided = {
-            "clusters": {role: clustering.choice.count for role, clustering in clusterings.items()},
+            "clusters": {role: int(of_role.max()) + 1 for role, of_role in labels.items()},
             "chosen_by": {role: clustering.choice.kind for role, clustering in clusterings.items()},
             "names": settings.names,
             "seed": settings.seed,
@@ -98,8 +100,6 @@ def find_flow(
         elif settings.names != NEAREST:
             flow = named_by_model(flow, settings.names, cache / "names" if cache else None)
         stored = StoredFlow(flow, centroids(found, flow.labels), key)
-        if folder:
-            write_flow(stored, folder)
     shown = readable(stored.flow.graph, nodes=settings.nodes, edges=settings.edges, weights=settings.weights)
     return stored, clusterings, shown
 

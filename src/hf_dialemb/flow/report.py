@@ -3,42 +3,51 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
 from ..corpora.show import visible
-from ..runs.files import write_json_atomically, write_text_atomically
+from ..runs.files import replaced_together, write_json_atomically, write_text_atomically
 from .clustering import Clustering
 from .drawing import draw_dendrogram, draw_graph
 from .exports import write_flow_files
 from .flow import Flow
 from .grounding import policy_text, state_machine
+from .naming import shortened
 from .page.insights import insights
 from .page.page import write_page
-from .paths import widest_path
+from .paths import typical_path
 from .pipeline import CACHE
 from .pruning import Pruning, WeightedGraph, pruned
+from .stored_flow import StoredFlow, write_flow
 
 PAGE, POLICY, MACHINE = "index.html", "policy.md", "state_machine.json"
 
 
-def write_report(flow: Flow, clusterings: Mapping[str, Clustering], pruning: Pruning, folder: Path) -> list[str]:
-    """Writes all that a flow is looked at and used by; returns lines that say what is shown and what was written."""
+def write_report(
+    stored: StoredFlow, clusterings: Mapping[str, Clustering], pruning: Pruning, folder: Path
+) -> list[str]:
+    """Writes a flow and all that it is looked at and used by; returns lines on what is shown and what was written."""
+    flow, listing = stored.flow, folder / CACHE / "written.json"
     graph = pruned(flow.graph, pruning)
     lines = list(_shown(flow, graph, pruning))
-    write_main_page(flow, clusterings, pruning, folder / PAGE)
-    others = [*write_flow_files(flow, graph, folder)]
-    write_text_atomically(folder / POLICY, policy_text(flow, graph))
-    write_json_atomically(folder / MACHINE, state_machine(flow, graph))
-    others += [folder / POLICY, folder / MACHINE]
-    pictures, sentence = draw_graph(flow, graph, folder)
-    others += [*pictures, *(_dendrograms(clusterings, folder) if find_spec("matplotlib") else ())]
-    _remove_old(folder, [path.name for path in others])
+    with replaced_together(folder, lambda: _written(listing)) as new:
+        write_main_page(flow, clusterings, pruning, new / PAGE)
+        others = [*write_flow_files(flow, graph, new)]
+        write_text_atomically(new / POLICY, policy_text(flow, graph))
+        write_json_atomically(new / MACHINE, state_machine(flow, graph))
+        others += [new / POLICY, new / MACHINE]
+        pictures, sentence = draw_graph(flow, graph, new)
+        others += [*pictures, *(_dendrograms(clusterings, new) if find_spec("matplotlib") else ())]
+        write_flow(stored, new)
+        names = [path.name for path in others]
+        write_json_atomically(listing, [*names, *_written(listing)])
+    write_json_atomically(listing, names)
     if sentence:
         lines.append(f"Pictures: {sentence}.")
-    return [*lines, f"Beside it: {', '.join(path.name for path in others)}", f"Wrote {folder / PAGE}"]
+    return [*lines, f"Beside it: {', '.join(names)}", f"Wrote {folder / PAGE}"]
 
 
 def write_main_page(flow: Flow, clusterings: Mapping[str, Clustering], pruning: Pruning, path: Path) -> None:
@@ -49,17 +58,12 @@ def write_main_page(flow: Flow, clusterings: Mapping[str, Clustering], pruning: 
     write_page(flow, path, pruning, choices=choices, insights=found, facts=facts)
 
 
-def _remove_old(folder: Path, written: Sequence[str]) -> None:
-    """Removes what an earlier run wrote and this one did not; files of others stay."""
-    listing = folder / CACHE / "written.json"
+def _written(listing: Path) -> list[str]:
+    """Names what an earlier run wrote; files of others stay."""
     try:
-        before = json.loads(listing.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        before = []
-    for name in before:
-        if name not in written and Path(name).name == name:
-            (folder / name).unlink(missing_ok=True)
-    write_json_atomically(listing, list(written))
+        return [name for name in json.loads(listing.read_text(encoding="utf-8")) if Path(name).name == name]
+    except (OSError, ValueError, TypeError):
+        return []
 
 
 def _shown(flow: Flow, graph: WeightedGraph, pruning: Pruning) -> Iterator[str]:
@@ -73,15 +77,13 @@ def _shown(flow: Flow, graph: WeightedGraph, pruning: Pruning) -> Iterator[str]:
         f"Shown are {len(graph.states)} of {len(flow.clusters)} states and {len(graph.edges)} transitions "
         f"(--nodes {pruning.nodes:g} --edges {pruning.edges:g} --weights {pruning.weights})"
     )
-    if main := widest_path(graph):
-        yield "Main path:"
-        yield from (f"  {state[0]}: {short(flow.by_state[state].name)}" for state in main.states)
+    yield "Main path:"
+    yield from (f"  {state[0]}: {short(flow.by_state[state].name)}" for state in typical_path(flow).states)
 
 
 def short(name: str, most: int = 90) -> str:
     """Makes of a name what a line of a terminal holds, without what would command the terminal."""
-    name = visible(" ".join(name.split()))
-    return name if len(name) <= most else f"{name[: most - 1].rstrip()}…"
+    return shortened(visible(" ".join(name.split())), most)
 
 
 def _dendrograms(clusterings: Mapping[str, Clustering], folder: Path) -> list[Path]:

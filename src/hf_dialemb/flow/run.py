@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..corpora import load_dialogues
 from ..encoders.embedding_cache import embedding_cache
 from ..encoders.specs import load_encoder
+from ..encoders.stored_vectors import stored_vectors
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import check_writable
@@ -68,11 +69,17 @@ def build_flow(
 
     A run that was stopped, or one with other settings, goes on from the steps that it shares with what is there:
     vectors are kept by text, clusters by vectors and settings, names by clusters. Utterances are embedded by the model,
-    or have ready vectors in a ``.npy``, ``(N, D)``, in order.
+    or have ready vectors: what ``dialemb embed`` wrote of them, or a ``.npy``, ``(N, D)``, in order.
     """
     source = source_of(model) if vectors is None else _digest(vectors)
     dialogues = selection.dialogues()
     said = read_utterances(dialogues)
+    ready = None
+    if vectors is not None and vectors.suffix == ".parquet":
+        stored = stored_vectors(vectors, rows="utterances")
+        model, ready = stored.model, stored.of_utterances(dialogues)
+    elif vectors is not None:
+        model, ready = "", _read_vectors(vectors, len(said))
     for name in (PAGE, UTTERANCES):
         check_writable(output / name, selection.corpus)
     say(f"{len(said.dialogues):,} dialogues with {len(said):,} utterances")
@@ -81,10 +88,10 @@ def build_flow(
         say(f"Of {len(domains)} domains; --domain makes a flow of one of them: {', '.join(domains)}")
 
     def of_utterances() -> NDArray[np.float32]:
-        return encoded(model, said.texts, output / CACHE) if vectors is None else _read_vectors(vectors, len(said))
+        return encoded(model, said.texts, output / CACHE) if ready is None else ready
 
     facts = {
-        "model": model if vectors is None else "",
+        "model": model,
         "vectors": source,
         "corpus": f"{selection.name}, {selection.domain}" if selection.domain else selection.name,
         "split": selection.split,
@@ -92,7 +99,7 @@ def build_flow(
     found = ExtractedFlow(*find_flow(said, of_utterances, settings, facts, output))
     for role, clustering in found.clusterings.items():
         say(f"{role}: {clustering.choice.sentence}")
-    for line in write_report(found.flow, found.clusterings, found.pruning, output):
+    for line in write_report(found.stored, found.clusterings, found.pruning, output):
         say(line)
 
 
@@ -104,7 +111,7 @@ def encoded(model: str, texts: tuple[str, ...], cache: Path) -> NDArray[np.float
 def _digest(path: Path) -> str:
     if not path.is_file():
         kind = "a folder" if path.is_dir() else "no such file"
-        raise InputError(f"--vectors {path}: got {kind}, expected a .npy file; write one by numpy.save")
+        raise InputError(f"--vectors {path}: got {kind}, expected a file of vectors; write one by dialemb embed")
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

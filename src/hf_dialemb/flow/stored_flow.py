@@ -90,7 +90,16 @@ def read_flow(folder: Path) -> StoredFlow:
         if keys != {record["key"]}:
             raise ValueError("its files are of different runs")
         flow = _flow(record, table.to_pydict())
-    except (OSError, ValueError, KeyError, TypeError, ArrowInvalid, SafetensorError) as error:
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        ArrowInvalid,
+        SafetensorError,
+    ) as error:
         raise InputError(f"flow '{folder}': cannot be read ({error}); {_AGAIN}") from None
     return StoredFlow(flow, centroids, record["key"])
 
@@ -100,6 +109,10 @@ def _flow(record: dict[str, Any], columns: dict[str, list[str]]) -> Flow:
         replace(Cluster(**fields), phrases=tuple(fields["phrases"]), examples=tuple(fields["examples"]))
         for fields in record["clusters"]
     )
+    for cluster in clusters:
+        told = (cluster.name, cluster.role, cluster.id, *cluster.phrases, *cluster.examples)
+        if not all(isinstance(each, str) for each in told) or not isinstance(cluster.size, int):
+            raise TypeError(f"cluster {cluster.id}: a field of it is of another type")
     numbers = {cluster.id: number for number, cluster in enumerate(clusters)}
     ids = {name: place for place, name in enumerate(dict.fromkeys(columns["dialogue"]))}
     places = np.array([ids[name] for name in columns["dialogue"]], dtype=np.int32)

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..models.errors import InputError
+from ..runs.files import open_to_others, working_folder
 
 _DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 
@@ -46,7 +46,7 @@ class PublishedFolder:
         """Reads a JSON object; an empty one stands for a file that is absent or holds something else."""
         try:
             found = json.loads((self / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
 
@@ -93,8 +93,8 @@ class PublishedFolder:
 @contextmanager
 def appearing_whole(output: Path) -> Iterator[Path]:
     """Gives a folder to write, which comes to ``output`` if nothing fails, and not at all otherwise."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
-        folder = Path(temporary) / "checkpoint"
+    with working_folder(output) as temporary:
+        folder = temporary / "checkpoint"
         yield folder
+        open_to_others(folder)
         folder.replace(output)

@@ -1,6 +1,7 @@
 """The public names, each with its place, read by the package and by type checkers alike."""
 
 from .batch_encoder import BatchEncoder as BatchEncoder
+from .inputs import to_transcript as to_transcript
 from .langchain_embeddings import LangChainEmbeddings as LangChainEmbeddings
 from .llama_index_embeddings import LlamaIndexEmbedding as LlamaIndexEmbedding
 from .mteb_encoder import DialembEncoder as DialembEncoder
@@ -11,4 +12,3 @@ from .sentence_evaluators import DialogueDomainEvaluator as DialogueDomainEvalua
 from .sentence_evaluators import FewShotEvaluator as FewShotEvaluator
 from .sentence_evaluators import ResponseSelectionEvaluator as ResponseSelectionEvaluator
 from .sentence_evaluators import TaskEvaluator as TaskEvaluator
-from .transcripts import to_transcript as to_transcript

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
@@ -12,9 +13,11 @@ from numpy.typing import NDArray
 from ..corpora.objects import listed
 from ..encoders.baselines import BASELINES
 from ..encoders.specs import Encoder, find_encoder, load_encoder
-from ..models.dialogue import Dialogue, Turn
+from ..models.dialogue import ROLES, Dialogue, Turn
 from ..models.errors import InputError
-from .transcripts import from_transcript
+
+_START = re.compile(rf"({'|'.join(ROLES)}): ")
+_FURTHER = "  "  # what a turn's second and later lines begin with, so that none is taken for another's turn
 
 
 def as_dialogues(items: Iterable[Any], field: str = "dialogues") -> list[Dialogue]:
@@ -123,3 +126,24 @@ class TrainedEncoder:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _encoder=None, _lock=Lock())
+
+
+def to_transcript(dialogue: Dialogue) -> str:
+    """Writes a dialogue as a text that `from_transcript` reads back, word for word, but for its labels.
+
+    A line for each turn, such as ``user: A room, please.``; further lines of a turn are indented.
+    """
+    return "\n".join(f"{turn.role}: " + turn.content.replace("\n", f"\n{_FURTHER}") for turn in dialogue.turns)
+
+
+def from_transcript(text: str) -> Dialogue:
+    """Reads what `to_transcript` wrote; a text of any other form is one turn of the user; blank, an InputError."""
+    turns: list[tuple[str, list[str]]] = []
+    for line in text.strip("\n").split("\n"):
+        if start := _START.match(line):
+            turns.append((start[1], [line[start.end() :]]))
+        elif turns and line.startswith(_FURTHER):
+            turns[-1][1].append(line.removeprefix(_FURTHER))
+        else:
+            return Dialogue((Turn("user", text),))
+    return Dialogue(tuple(Turn(role, "\n".join(lines)) for role, lines in turns))

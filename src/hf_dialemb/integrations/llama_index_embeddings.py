@@ -13,8 +13,7 @@ from typing import Any
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from .inputs import TrainedEncoder, as_dialogues, in_chat_messages
-from .transcripts import to_transcript
+from .inputs import TrainedEncoder, as_dialogues, in_chat_messages, to_transcript
 
 try:
     from llama_index.core.base.embeddings.base import BaseEmbedding

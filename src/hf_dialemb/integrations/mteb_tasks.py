@@ -249,7 +249,7 @@ def last_turns(turns: Sequence[Turn], words: int) -> tuple[Turn, ...]:
 
 
 def _task(task: type[_AtHand], source: CorpusPart, languages: Sequence[str]) -> AbsTask:
-    columns, (corpus, _, split, _) = task.read(source), source
+    columns, corpus, split = task.read(source), source.corpus, source.split
     name = "-".join((source.name.replace("/", "--"), task.__name__, *([] if split == "test" else [split])))
     kind = {**task.kind, "description": f"{task.kind['description']} ({corpus}, {split})."}
     metadata = TaskMetadata(

@@ -24,7 +24,7 @@ from ..encoders.specs import Encoder
 from ..evaluation.results.flow_tables import TASK as FLOWS
 from ..evaluation.results.tables import LOWER_OF_FLOWS
 from ..evaluation.tasks.actions import compare_actions
-from ..evaluation.tasks.domains import N_INIT, evaluate_embeddings
+from ..evaluation.tasks.domains import evaluate_embeddings
 from ..evaluation.tasks.intents import classify_intents
 from ..evaluation.tasks.registry import get_task, load_problem
 from ..evaluation.tasks.task import Measurement, percentage
@@ -126,17 +126,10 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
     that there are too few labels. The primary metric is purity unless `EvaluatorSettings` name another.
     """
 
-    def __init__(
-        self,
-        dialogues: Iterable[Any],
-        labels: Sequence[str],
-        *,
-        n_init: int = N_INIT,
-        **settings: Unpack[EvaluatorSettings],
-    ) -> None:
+    def __init__(self, dialogues: Iterable[Any], labels: Sequence[str], **settings: Unpack[EvaluatorSettings]) -> None:
         settings.setdefault("primary_metric", "purity")
         super().__init__(**settings)
-        self.dialogues, self.labels, self.n_init = as_dialogues(dialogues), list(labels), n_init
+        self.dialogues, self.labels = as_dialogues(dialogues), list(labels)
         check_lengths(self.dialogues, "dialogues", self.labels, "labels")
         counts = Counter(self.labels)
         if len(counts) < 2 or max(counts.values()) < 2:
@@ -147,7 +140,7 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
 
     def measure(self, encoder: Encoder) -> list[Measurement]:
         """Measures an encoder."""
-        return evaluate_embeddings(encoder.encode(self.dialogues), self.labels, seeds=self.seeds, n_init=self.n_init)
+        return evaluate_embeddings(encoder.encode(self.dialogues), self.labels, seeds=self.seeds)
 
 
 class FewShotEvaluator(BenchmarkEvaluator):

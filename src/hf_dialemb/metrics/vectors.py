@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 COSINE_STEPS = 1_000_000_000  # cosines are compared in steps of 1e-9: equal vectors tie, however a product was summed
+BLOCK = 256  # how many vectors are compared with all others at once
 THREADS = os.cpu_count() or 1  # how many rows are sorted at the same time
 
 _SELF = np.iinfo(np.int32).min
@@ -87,7 +88,7 @@ def check_supported(name: str, labels: NDArray[Any], supported: NDArray[Any]) ->
 
 
 def sorted_queries(
-    embeddings: ArrayLike, labels: ArrayLike, block_size: int = 256
+    embeddings: ArrayLike, labels: ArrayLike
 ) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.int32]]]:
     """Sorts the cosines of every dialogue to all others; what average precision, ranks and correlations are made of.
 
@@ -95,16 +96,14 @@ def sorted_queries(
     cosines of the N - 1 others in ascending order, in steps of 1e-9, good until the next one is asked for; and those of
     the others of its label, in ascending order.
     """
-    if block_size < 1:
-        raise ValueError(f"block_size: got {block_size}, expected at least 1; leave it out")
     vectors, codes = labelled_vectors(embeddings, labels, pairs=True)
     units, count = unit_vectors(vectors), len(codes)
     members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    products = np.empty((min(block_size, count), count))
+    products = np.empty((min(BLOCK, count), count))
     scores = np.empty(products.shape, dtype=np.int32)
     with ThreadPoolExecutor(THREADS) as pool:
-        for start in range(0, count, block_size):
-            rows = min(block_size, count - start)
+        for start in range(0, count, BLOCK):
+            rows = min(BLOCK, count - start)
             np.matmul(units[start : start + rows], units.T, out=products[:rows])
             parts = np.array_split(np.arange(rows), THREADS)
             sort = partial(_sort_rows, products, scores, start, codes, members)

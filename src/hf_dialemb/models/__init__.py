@@ -34,15 +34,20 @@ METHODS: dict[str, str | Method] = {
 
 def get_method(name: str) -> Method:
     """Imports a method of `METHODS`; raises InputError where none has this name."""
-    _discover()
-    if name not in METHODS:
-        raise unknown_name("method", name, METHODS)
+    check_method_name(name)
     found = METHODS[name]
     if not isinstance(found, str):
         return found
     module, _, attribute = found.partition(":")
     method: Method = getattr(import_module(module), attribute or "METHOD")
     return method
+
+
+def check_method_name(name: str) -> None:
+    """Raises InputError where no method has this name; imports none."""
+    _discover()
+    if name not in METHODS:
+        raise unknown_name("method", name, METHODS)
 
 
 def method_of(model_type: Any) -> Method | None:  # noqa: ANN401 - a name, a config or a model

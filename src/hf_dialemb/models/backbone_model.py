@@ -1,6 +1,7 @@
 """What every method's model shares, and what those share that wrap a pretrained backbone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
 import torch
@@ -198,10 +199,29 @@ def load_backbone(name: str, dropout: float | None) -> Backbone:
     return Backbone(backbone, tokenizer, _position_limit(backbone.config), tables)
 
 
+@contextmanager
+def quickest_attention(encoder: Any, length: int) -> Iterator[None]:  # noqa: ANN401
+    """Lets sequences of one length be attended to, for a backward pass on a processor, in the way that is quickest.
+
+    Up to 256 tokens that is plain attention, as the fused kernel's backward pass is slow; beyond, it is the kernel.
+    """
+    config, kernel = encoder.config, encoder.config._attn_implementation
+    short = length <= _PLAIN_TOKENS and encoder.device.type == "cpu" and torch.is_grad_enabled()
+    again = any(getattr(module, "gradient_checkpointing", False) for module in encoder.modules())
+    if short and kernel == "sdpa" and not again:  # what is computed again is so outside of here
+        config._attn_implementation = "eager"
+    try:
+        yield
+    finally:
+        config._attn_implementation = kernel
+
+
 def autocast_off(tensor: torch.Tensor) -> torch.autocast:
     """Makes a context in which losses are computed in the precision of their inputs, not in that of the backbone."""
     return torch.autocast(tensor.device.type, enabled=False)
 
+
+_PLAIN_TOKENS = 256
 
 _ROBERTA_KIN = {
     "camembert", "data2vec-text", "ibert", "longformer", "luke", "mpnet", "roberta", "roberta-prelayernorm",

@@ -1,6 +1,7 @@
 """Where a backbone's weights come from: a folder, the Hub, or a package that carries them."""
 
 import json
+import os
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib.util import find_spec
@@ -58,7 +59,7 @@ def weights(name: str) -> Path:
 
     An adapter is added to its backbone first; that is done once, in Hugging Face's cache (``HF_HOME``).
 
-    Example:
+    Examples:
         >>> SentenceTransformer(str(hf_dialemb.weights("dialogue-minilm")))
 
     Raises:
@@ -84,6 +85,9 @@ _PATIENCE = 5  # seconds for the Hub's first answer
 def read_config(folder: str) -> dict[str, Any]:
     """Reads the config.json of a model folder; an InputError says that it is none, or asks for too large a model."""
     file = Path(folder) / "config.json"
+    for each in Path(folder).iterdir():
+        if each.is_file() and not os.access(each, os.R_OK):
+            raise InputError(f"{each}: may not be read by this user; ask its owner to let you (chmod a+r)")
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -129,6 +133,8 @@ def check_tokenizer(tokenizer: Any, path: str) -> None:  # noqa: ANN401
     """Refuses the tokenizer without words that transformers makes up where there are no files of one."""
     if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
         raise InputError(f"'{path}' has no tokenizer files: expected tokenizer.json beside the weights; add it")
+    if not isinstance(limit := tokenizer.model_max_length, int | float) or limit < 1:
+        raise InputError(f"'{path}': model_max_length: got {limit!r}, expected at least 1; fetch the model again")
 
 
 def check_weights(model: Any, missing: Iterable[str], path: str) -> None:  # noqa: ANN401

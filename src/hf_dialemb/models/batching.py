@@ -16,23 +16,42 @@ from .layout import Truncation
 
 logger = logging.getLogger(__name__)
 
+TOKENS = 16
+"""How many a row of a batch stands for: of shorter texts more go through a model at once, of longer ones fewer."""
+
 LayOut = Callable[[list[int], Truncation], dict[str, Tensor]]
 """Makes a batch of some rows, and counts what was dropped."""
+
+
+def batches(lengths: Sequence[int], most: int) -> list[np.ndarray]:
+    """Parts rows of so many tokens into batches, the longest first, each of at most ``most`` tokens with its padding.
+
+    A row that is longer is a batch by itself. What comes out says which rows are in each, (n,) int64.
+    """
+    counts = np.asarray(lengths, dtype=np.int64)
+    order = np.argsort(-counts, kind="stable")
+    found, start = [], 0
+    while start < len(order):
+        size = max(1, most // max(1, int(counts[order[start]])))
+        found.append(order[start : start + size])
+        start += size
+    return found
 
 
 def outputs(
     model: PreTrainedModel, lengths: Sequence[int], lay_out: LayOut, size: int, show_progress: bool, limits: str = ""
 ) -> Iterator[tuple[np.ndarray, Any, dict[str, Tensor]]]:
-    """Runs a model in evaluation mode, so many rows at once, the longest first; warns of what was cut, by ``limits``.
+    """Runs a model in evaluation mode, the longest rows first; warns of what was cut, by ``limits``.
+
+    The lengths are in tokens, or about. As many tokens go through at once as ``size`` rows of `TOKENS` hold.
 
     Yields:
         Which rows went through it together (n,), what came out, and what went in.
     """
-    order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable")
     count, training = Truncation(), model.training
     model.train(False)
-    for start in tqdm(range(0, len(order), size), desc="encode", unit="batch", disable=not show_progress):
-        rows = order[start : start + size]
+    parts = batches(lengths, size * tokens_of_row(model.device))
+    for rows in tqdm(parts, desc="encode", unit="batch", disable=not show_progress):
         batch = {name: value.to(model.device) for name, value in lay_out(rows.tolist(), count).items()}
         with torch.inference_mode():
             output = model(**batch)
@@ -40,6 +59,11 @@ def outputs(
     model.train(training)
     if count.truncated:
         logger.warning("%s%s.", count, limits)
+
+
+def tokens_of_row(device: torch.device) -> int:
+    """Says how many tokens a row of a batch stands for: a processor's cache is small, an accelerator wants more."""
+    return TOKENS if device.type == "cpu" else 32 * TOKENS
 
 
 def embeddings(
@@ -60,16 +84,18 @@ def embeddings(
 def in_parts(work: Callable[..., Any], mask: Tensor, size: int, *tensors: Tensor, again: bool = False) -> Any:  # noqa: ANN401
     """Calls ``work(*tensors)`` on parts of like length, and puts what it returns back into the rows' order.
 
-    It takes ``size`` rows of the tensors, and returns a tensor, or several, of as many. The mask (N, L), padded on the
-    right, is 1 for real tokens; tensors of its shape are cut to the longest of a part. With ``again`` activations are
-    dropped and computed again in the backward pass (gradient caching), so that memory does not grow with N.
+    It takes rows of as many tokens as ``size`` rows of `TOKENS` have, and returns a tensor, or several, of as many
+    rows. The mask (N, L), padded on the right, is 1 for real tokens; tensors of its shape are cut to the longest of a
+    part. With ``again`` a part is of ``size`` rows, whose activations are dropped and computed again in the backward
+    pass (gradient caching), so that memory does not grow with N.
     """
     lengths = mask.sum(-1)
     order = lengths.argsort(descending=True, stable=True)
     if again and torch.is_grad_enabled():
         work = partial(checkpoint, work, use_reentrant=False)
     parts = []
-    for rows in order.split(size):
+    most = size * tokens_of_row(mask.device)
+    for rows in order.split(size) if again else map(torch.from_numpy, batches(lengths.tolist(), most)):
         length = max(1, int(lengths[rows[0]]))
         parts.append(work(*(each[rows, :length] if each.shape == mask.shape else each[rows] for each in tensors)))
     back = order.argsort()

@@ -1,8 +1,7 @@
 """Settings that methods share: of encoders, of dialogues or of utterances, and of rankers of responses."""
 
-from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 from huggingface_hub.dataclasses import strict
 from transformers import AutoConfig, PreTrainedConfig
@@ -10,6 +9,11 @@ from transformers.configuration_utils import SubConfigSpec
 
 from .dialogue import ROLES
 from .errors import InputError, unknown_name
+from .ranges import ABOVE_ZERO as ABOVE_ZERO
+from .ranges import Range as Range
+from .ranges import Ranges as Ranges
+from .ranges import check_range as check_range
+from .ranges import check_ranges as check_ranges
 
 Kind = Literal["dialogues", "utterances", "responses"]
 """What a model reads: whole dialogues, single utterances, or contexts with responses to choose from."""
@@ -22,18 +26,6 @@ _LOADER_KEYS = {
     "auto_map", "model_type", "_name_or_path", "name_or_path", "attn_implementation", "torch_dtype", "num_labels",
     "_attn_implementation", "_commit_hash", "adapter_kwargs",
 }  # fmt: skip
-
-
-class Range(NamedTuple):
-    """What a number may be: ``low <= value <= high``, or ``low < value`` if exclusive."""
-
-    low: float
-    high: float | None = None
-    exclusive: bool = False
-
-
-ABOVE_ZERO = Range(0, exclusive=True)
-Ranges = Mapping[str, Range]
 
 
 @strict
@@ -229,20 +221,3 @@ def own_settings(config_class: type) -> list[str]:
     """Returns the names of a config's settings that a user may set: those of our classes, without the derived ones."""
     base = {field.name for field in fields(PreTrainedConfig)} | _DERIVED
     return [field.name for field in fields(config_class) if field.name not in base]
-
-
-def check_ranges(settings: object, ranges: Ranges) -> None:
-    """Raises InputError unless all settings are in their ranges."""
-    for name, allowed in ranges.items():
-        check_range(name, getattr(settings, name), *allowed)
-
-
-def check_range(name: str, value: float | None, low: float, high: float | None = None, exclusive: bool = False) -> None:
-    """Raises InputError unless ``low <= value <= high`` (``low < value`` if exclusive); None passes."""
-    if value is None:
-        return
-    if not value >= low or (exclusive and value == low) or (high is not None and value > high):  # NaN is no value
-        bound = f"above {low}" if exclusive else f"at least {low}" if high is None else f"between {low} and {high}"
-        raise InputError(
-            f"{name}: got {value}, expected a value {bound}; change it in the config or on the command line"
-        )

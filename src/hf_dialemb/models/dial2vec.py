@@ -5,7 +5,6 @@ speakers' words fit each other.
 """
 
 from collections.abc import Sequence
-from math import ceil
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
-from .backbone_model import autocast_off
+from .backbone_model import autocast_off, quickest_attention
 from .batching import in_parts
 from .config import ABOVE_ZERO, DialogueConfig, Range, Ranges
 from .dialogue import ROLES, Dialogue, Turn
@@ -25,7 +24,7 @@ from .matching import speaker_representations
 from .method import Method
 from .rendered import in_order
 
-_ROWS = 16  # copies of a dialogue differ in length: sorted parts skip most of the padding
+_ROWS = 64  # copies of a dialogue differ in length: sorted parts skip most of the padding
 
 
 @strict
@@ -101,16 +100,16 @@ class Dial2VecModel(DialogueEncoder):
     ) -> DialogueOutput:
         batch, samples, _ = input_ids.shape
         flat = [tensor.flatten(0, 1) for tensor in (input_ids, attention_mask, role_ids, turn_ids)]
-        size = ceil(batch * samples / ceil(batch * samples / _ROWS))
         cosines, present, own, pooled = (
-            found.unflatten(0, (batch, samples)) for found in in_parts(self._represent, flat[1], size, *flat)
+            found.unflatten(0, (batch, samples)) for found in in_parts(self._represent, flat[1], _ROWS, *flat)
         )
         loss = nt_xent(cosines, present[:, 0], self.config.loss_temperature, self.config.loss_scale == "official")
         return DialogueOutput(loss=loss, pooler_output=pooled[:, 0], role_embeddings=own[:, 0], similarities=cosines)
 
     def _represent(self, ids: Tensor, mask: Tensor, roles: Tensor, turns: Tensor) -> tuple[Tensor, ...]:
         """Returns of samples (n, L) the speakers' cosines, presence and vectors, and the samples' embeddings."""
-        hidden = precise(self.encode_tokens(ids, mask, roles, turns).last_hidden_state)
+        with quickest_attention(self.encoder, ids.shape[1]):
+            hidden = precise(self.encode_tokens(ids, mask, roles, turns).last_hidden_state)
         with autocast_off(hidden):
             own, cross, present = speaker_representations(
                 hidden, mask, roles, turns, self.config.num_roles, self.config.window

@@ -1,12 +1,13 @@
 """Turn and Dialogue: the one in-memory form of a conversation, chat messages in and out.
 
 A dialogue on disk is one JSON object: ``{"id": "...", "messages": [{"role": "user", "content": "..."}], "domains":
-["hotel"]}``, where a message may carry ``dialogue_acts`` (names), ``slots`` (``{"name", "value"}`` objects) and
-``intents`` (names).
+["hotel"], "time": "2026-01-31T14:05:00"}``, where a message may carry ``dialogue_acts`` (names), ``slots``
+(``{"name", "value"}`` objects) and ``intents`` (names).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Self
 
 from .errors import InputError
@@ -67,6 +68,7 @@ class Dialogue:
         turns: At least one turn.
         id: A name that is unique in its corpus, or empty.
         domains: Labels of what the dialogue is about; a single-domain dialogue has exactly one.
+        time: When it began, as ISO 8601 writes it, or empty.
 
     Raises:
         InputError: There is no turn.
@@ -75,6 +77,7 @@ class Dialogue:
     turns: tuple[Turn, ...]
     id: str = ""
     domains: tuple[str, ...] = ()
+    time: str = ""
 
     def __post_init__(self) -> None:
         if not self.turns:
@@ -86,7 +89,9 @@ class Dialogue:
         return tuple(dict.fromkeys(turn.role for turn in self.turns))
 
     @classmethod
-    def from_messages(cls, messages: Sequence[Mapping[str, Any]], id: str = "", domains: Sequence[str] = ()) -> Self:
+    def from_messages(
+        cls, messages: Sequence[Mapping[str, Any]], id: str = "", domains: Sequence[str] = (), time: str = ""
+    ) -> Self:
         """Builds a dialogue of mappings: ``role``, ``content``, optionally ``dialogue_acts``, ``slots``, ``intents``.
 
         An InputError names the message and the field that is malformed.
@@ -99,7 +104,7 @@ class Dialogue:
                 turns.append(_turn_from_message(message))
             except InputError as error:
                 raise InputError(f"messages[{index}]: {error}") from None
-        return cls(tuple(turns), id, _names(domains, "domains"))
+        return cls(tuple(turns), id, _names(domains, "domains"), time)
 
     def to_messages(self) -> list[dict[str, str]]:
         """Returns the plain chat messages: what chat templates and sentence-transformers take."""
@@ -118,15 +123,16 @@ class Dialogue:
         identifier = record.get("id")
         if identifier is not None and not isinstance(identifier, str | int):
             raise InputError(f"field id: got {type(identifier).__name__}, expected a string")
-        return cls.from_messages(
-            record["messages"], "" if identifier is None else str(identifier), _names(record.get("domains"), "domains")
-        )
+        name = "" if identifier is None else str(identifier)
+        return cls.from_messages(record["messages"], name, record.get("domains") or (), iso_time(record.get("time")))
 
     def to_json(self) -> dict[str, Any]:
         """Returns the JSON object; labels that are not known are left out."""
         record: dict[str, Any] = {"id": self.id, "messages": [_message_from_turn(turn) for turn in self.turns]}
         if self.domains:
             record["domains"] = list(self.domains)
+        if self.time:
+            record["time"] = self.time
         return record
 
 
@@ -161,6 +167,20 @@ def _message_from_turn(turn: Turn) -> dict[str, Any]:
     slots = [{"name": name, "value": value} for name, value in turn.slots]
     labels = {"dialogue_acts": list(turn.dialogue_acts), "slots": slots, "intents": list(turn.intents)}
     return {"role": turn.role, "content": turn.content, **{name: found for name, found in labels.items() if found}}
+
+
+def iso_time(value: Any) -> str:  # noqa: ANN401
+    """Brings a time to one form: ISO 8601, or seconds since 1970; an InputError says that it is neither."""
+    if value is None or value == "":
+        return ""
+    try:
+        if isinstance(value, int | float):
+            return datetime.fromtimestamp(value, UTC).replace(microsecond=0, tzinfo=None).isoformat()
+        return datetime.fromisoformat(value).isoformat()
+    except (TypeError, ValueError, OverflowError, OSError):
+        raise InputError(
+            f"field time: got {value!r}, expected a time such as 2026-01-31T14:05:00; write it so, or remove it"
+        ) from None
 
 
 def _names(value: Any, field: str) -> tuple[str, ...]:  # noqa: ANN401

@@ -144,11 +144,12 @@ class DialogueCSEModel(UtteranceEncoder):
     def _match(self, ids: Tensor, mask: Tensor, guides: Tensor) -> tuple[Tensor, Tensor]:
         """Encodes candidates in parts of like length, each with its guides (N, C, D): (N, D) and (N, C, D)."""
         size, again = self.config.chunk_size or _ROWS, self.config.chunk_size is not None
-        own, refined = in_parts(self._match_part, mask, size, ids, mask, guides, again=again)
+        words = ids if again else self.get_input_embeddings()(ids)
+        own, refined = in_parts(self._match_part, mask, size, words, mask, guides, again=again)
         return own, refined
 
-    def _match_part(self, ids: Tensor, mask: Tensor, guides: Tensor) -> tuple[Tensor, Tensor]:
-        hidden = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+    def _match_part(self, words: Tensor, mask: Tensor, guides: Tensor) -> tuple[Tensor, Tensor]:
+        hidden = self.states_of(words, mask)
         with autocast_off(hidden):
             hidden = hidden.to(guides.dtype)
             return mean_of_tokens(hidden, mask), matching_guided(hidden, mask, guides)

@@ -219,7 +219,8 @@ def _inputs(
     def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
         return tokenize([dialogues[row] for row in rows], tokenizer, model.config, count)
 
-    return [sum(len(turn.content) for turn in dialogue.turns) for dialogue in dialogues], lay_out
+    texts = (sum(len(turn.content) for turn in dialogue.turns) for dialogue in dialogues)
+    return [min(1 + characters // 4, model.config.max_tokens) for characters in texts], lay_out  # tokens, about
 
 
 def _limits(model: DialogueEncoder) -> str:

@@ -1,6 +1,7 @@
 """The one error that a user's own input can raise: a sentence saying what came, what was expected and what to do."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
@@ -14,3 +15,23 @@ def unknown_name(kind: str, got: str, known: Iterable[str]) -> InputError:
     near = get_close_matches(got, names, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     return InputError(f"Unknown {kind} '{got}'.{hint} Known: {', '.join(names)}.")
+
+
+@contextmanager
+def told(place: object, remedy: str) -> Iterator[None]:
+    """Tells in a sentence what files of another form than ours make Python raise while they are read."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(f"{place}: cannot be read ({reason}); {remedy}") from None

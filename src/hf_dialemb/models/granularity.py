@@ -34,10 +34,9 @@ class Segments:
         vectors: (N, D), of N distinct responses; they are copied and brought to unit length. A vector of zeros has
             cosine 0 with every other.
         num_segments: L, 1 or more.
-        sample_size: S; bounds of large pools are quantiles of the cosines to so many of its responses. With 8192, some
-            99 % of what is drawn lies in the segment that ranking the pool would give.
-        exact: Computes the bounds from the cosines of all pairs, in N² time and linear memory; None does so for up to
-            2 S responses.
+        sample_size: S; bounds of pools of more than 2 S responses are quantiles of the cosines to so many of them. With
+            8192, some 99 % of what is drawn lies in the segment that ranking the pool would give. Those of smaller
+            pools come from the cosines of all pairs, in N² time and linear memory.
         seed: Chooses the sample.
 
     Attributes:
@@ -48,15 +47,7 @@ class Segments:
         InputError: Too few responses, or vectors that are not finite.
     """
 
-    def __init__(
-        self,
-        vectors: np.ndarray,
-        num_segments: int = 5,
-        *,
-        sample_size: int = 8192,
-        exact: bool | None = None,
-        seed: int = 0,
-    ) -> None:
+    def __init__(self, vectors: np.ndarray, num_segments: int = 5, *, sample_size: int = 8192, seed: int = 0) -> None:
         self.num_segments = num_segments
         self.vectors = _unit(np.asarray(vectors))
         count = len(self.vectors)
@@ -66,7 +57,7 @@ class Segments:
                 f"{num_segments} segments; add dialogues or lower num_granularities"
             )
         self.edges = [(count - 1) * level // num_segments for level in range(num_segments + 1)]
-        self.exact = count <= 2 * sample_size if exact is None else exact
+        self.exact = count <= 2 * sample_size
         self.bounds = np.empty((count, num_segments + 1), dtype=np.float32)
         self.bounds[:, 0], self.bounds[:, -1] = np.inf, -np.inf
         if self.exact:

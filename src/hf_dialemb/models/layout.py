@@ -17,6 +17,11 @@ from .markers import escape, special_texts, special_tokens_around, wrapping
 UNLIMITED = 1_000_000
 """Tokens that tokenizers may give where the model cuts by itself."""
 
+_CHARACTERS, _MARGIN = 256, 128
+"""More characters than a token has, and how many tokens beside a cut may be others than in the whole text."""
+
+_TEXTS = 2_000  # that are tokenised at once
+
 
 @dataclass
 class Truncation:
@@ -58,7 +63,7 @@ def tokenize(
     longest. A role that the model has no vector for is refused.
     """
     texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
-    tokens = dict(zip(texts, token_ids(texts, tokenizer), strict=True))
+    tokens = dict(zip(texts, token_ids(texts, tokenizer, config.max_tokens, config.keep), strict=True))
     ending = _ids(tokenizer, config.end_of_utterance or "")
     opening, closing = (_ids(tokenizer, text if config.wrapped else "") for text in wrapping(tokenizer))
     rows = []
@@ -87,15 +92,33 @@ def tokenize_utterances(
 ) -> dict[str, Tensor]:
     """Lays out N utterances as a padded batch, with the tokenizer's own special tokens around each; see `framed`."""
     count.unit = "utterances"
-    return framed(token_ids(utterances, tokenizer), tokenizer, max_tokens, count, keep)
+    return framed(token_ids(utterances, tokenizer, max_tokens, keep), tokenizer, max_tokens, count, keep)
 
 
-def token_ids(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[list[int]]:
-    """Returns the ids of each text without special tokens; what reads like one in it is broken up."""
+def token_ids(
+    texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, most: int = UNLIMITED, keep: str = "start"
+) -> list[list[int]]:
+    """Returns the ids of each text without special tokens; what reads like one in it is broken up.
+
+    Where so many at most will stay, at the ``start`` or the ``end``, a huge text may give no more than these and some.
+    """
     specials = special_texts(tokenizer)
-    escaped = [escape(text, specials) for text in texts]
-    ids: list[list[int]] = tokenizer(escaped, add_special_tokens=False, verbose=False)["input_ids"]
+    escaped = [escape(text, specials) for text in shortened(texts, tokenizer, most, keep)]
+    ids: list[list[int]] = []
+    for start in range(0, len(escaped), _TEXTS):
+        ids += tokenizer(escaped[start : start + _TEXTS], add_special_tokens=False, verbose=False)["input_ids"]
     return ids
+
+
+def shortened(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, most: int, keep: str = "start") -> list[str]:
+    """Cuts huge texts before they are tokenised, which takes 280 bytes a character; ``most`` tokens stay the same."""
+    room, found = _CHARACTERS * (most + _MARGIN), list(texts)
+    for place, text in enumerate(texts):
+        part = text[:room] if keep == "start" else text[-room:]
+        if len(part) < len(text):
+            ids = tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"]
+            found[place] = part if len(ids) >= most + _MARGIN else text  # blanks, words without end
+    return found
 
 
 def framed(

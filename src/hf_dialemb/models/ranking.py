@@ -56,7 +56,7 @@ def encode_contexts(
     def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
         return context_ids([contexts[row] for row in rows], ranker.tokenizer, speakers, limit, count)
 
-    lengths = [sum(len(turn.content) for turn in context) for context in contexts]
+    lengths = [1 + sum(len(turn.content) for turn in context) // 4 for context in contexts]  # tokens, about
     return embeddings(ranker.model, lengths, lay_out, batch_size, show_progress)
 
 
@@ -69,7 +69,7 @@ def encode_responses(
     def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
         return response_ids([responses[row] for row in rows], ranker.tokenizer, marker, limit, count)
 
-    return embeddings(ranker.model, [len(text) for text in responses], lay_out, batch_size, show_progress)
+    return embeddings(ranker.model, [1 + len(text) // 4 for text in responses], lay_out, batch_size, show_progress)
 
 
 def _marks(ranker: LoadedRanker) -> list[int]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError
+from .errors import InputError, told
 
 FOLDER = Path(__file__).parents[1] / "weights"
 RECORD = "weights.json"
@@ -24,8 +24,10 @@ def shipped() -> list[str]:
 
 def shipped_record(name: str) -> dict[str, Any]:
     """Reads the record of an encoder that comes with the package."""
-    record: dict[str, Any] = json.loads((FOLDER / name / RECORD).read_text(encoding="utf-8"))
-    return record
+    with told(FOLDER / name / RECORD, _REINSTALL):
+        record: dict[str, Any] = json.loads((FOLDER / name / RECORD).read_text(encoding="utf-8"))
+        files = {str(file): str(digest) for file, digest in record["files"].items()}
+        return {**record, "files": files, "backbone": record["backbone"]}
 
 
 def shipped_folder(name: str, find: Callable[[str], str]) -> Path:

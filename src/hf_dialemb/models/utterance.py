@@ -18,7 +18,7 @@ from transformers.utils.generic import ModelOutput
 from .backbone_model import BackboneModel
 from .batching import embeddings, in_parts
 from .config import UtteranceConfig
-from .layout import Truncation, tokenize_utterances
+from .layout import Truncation, framed, token_ids
 from .losses import precise
 from .markers import utterance_template
 
@@ -108,12 +108,19 @@ class UtteranceEncoder(BackboneModel):
         caching), so that memory does not grow with the number of utterances.
         """
         size, again = self.config.chunk_size or _ROWS, self.config.chunk_size is not None
-        vectors: Tensor = in_parts(self._embed_part, attention_mask, size, input_ids, attention_mask, again=again)
+        # Words are looked up once: of each part, the table's gradient would be as large as the table.
+        words = input_ids if again else self.get_input_embeddings()(input_ids)
+        vectors: Tensor = in_parts(self._embed_part, attention_mask, size, words, attention_mask, again=again)
         return vectors
 
-    def _embed_part(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        hidden = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-        return self.pool(hidden, attention_mask)
+    def _embed_part(self, words: Tensor, attention_mask: Tensor) -> Tensor:
+        return self.pool(self.states_of(words, attention_mask), attention_mask)
+
+    def states_of(self, words: Tensor, attention_mask: Tensor) -> Tensor:
+        """Runs the backbone over token ids (N, L), or over their vectors (N, at least L, D), by a mask (N, L)."""
+        given = {"input_ids": words} if words.dim() == 2 else {"inputs_embeds": words[:, : attention_mask.shape[1]]}
+        states: Tensor = self.encoder(**given, attention_mask=attention_mask).last_hidden_state
+        return states
 
     def pool(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """Makes embeddings (N, D) of token vectors (N, L, D) and their mask (N, L), as the config says."""
@@ -163,9 +170,11 @@ def encode_utterances(
 ) -> np.ndarray:
     """Embeds N utterances, (N, D) float32; those too long are cut on the right, counted, and warned of."""
     limit = model.config.longest_text
+    ids = token_ids(utterances, tokenizer, limit)
 
     def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
-        return tokenize_utterances([utterances[row] for row in rows], tokenizer, limit, count)
+        count.unit = "utterances"
+        return framed([ids[row] for row in rows], tokenizer, limit, count, "start")
 
-    lengths = [len(text) for text in utterances]
+    lengths = [min(len(row) + 2, limit) for row in ids]
     return embeddings(model, lengths, lay_out, batch_size, limits=f"; it reads {limit} tokens")

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
+from shutil import rmtree
+from socket import gethostname
 from typing import TYPE_CHECKING, Any
 
 from ..models.errors import InputError
@@ -30,6 +36,58 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def working_folder(target: Path) -> Iterator[Path]:
+    """Gives a new folder beside ``target``, which goes in the end, and so do those that killed processes left."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beginning = f".{target.name}.{gethostname()}."
+    for left in target.parent.glob(f"{escape(beginning)}*"):
+        if left.is_dir() and (number := left.name.removeprefix(beginning)).isdecimal() and not _runs(int(number)):
+            rmtree(left, ignore_errors=True)
+    folder = target.with_name(f"{beginning}{os.getpid()}")
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        rmtree(folder, ignore_errors=True)
+
+
+def _runs(process: int) -> bool:
+    if sys.platform == "win32":
+        return True  # unknown: there the call below would end it
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass  # somebody else's
+    return True
+
+
+def open_to_others(folder: Path) -> None:
+    """Lets those read the weights in a folder who may read its other files; safetensors leaves them to their owner."""
+    mode = folder.stat().st_mode & 0o666
+    for file in folder.rglob("*.safetensors"):
+        if not file.is_symlink() and file.stat().st_mode & 0o777 == 0o600:
+            file.chmod(mode)
+
+
+@contextmanager
+def replaced_together(folder: Path, old: Callable[[], Iterable[str]]) -> Iterator[Path]:
+    """Gives a place for files that come into ``folder`` together, and take the place of ``old`` ones, by their names.
+
+    At any moment the files there are of one writing: all the old ones, or some or all of the new. The last one that was
+    written comes last, and goes first.
+    """
+    with working_folder(folder / "files") as place:
+        yield place
+        new = sorted(place.iterdir(), key=lambda file: file.stat().st_mtime_ns)
+        for name in dict.fromkeys([*(file.name for file in reversed(new)), *old()]):
+            (folder / name).unlink(missing_ok=True)
+        for file in new:
+            file.replace(folder / file.name)
 
 
 def kept_vectors(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
@@ -59,13 +117,14 @@ _WEIGHTS = {".safetensors", ".bin", ".onnx", ".pt", ".gguf"}
 
 
 def check_writable(path: Path, *sources: str | Path) -> None:
-    """Makes sure that ``path`` can be written later, and is no file of a model; its folder is created."""
+    """Makes sure that ``path`` can be written later, and is no file of a model; nothing is left there."""
     check_not_read(path, *sources)
     if path.is_file() and (path.name in _OF_MODELS or path.suffix in _WEIGHTS):
         raise InputError(f"output '{path}': is a file of a model, expected another place; choose another name")
     if path.is_dir():
         raise InputError(f"output '{path}': got a folder, expected a file; add a file name")
     probe = path.with_name(f".{path.name}.{os.getpid()}.probe")
+    made = [folder for folder in path.parents if not folder.exists()]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         probe.touch()
@@ -74,13 +133,30 @@ def check_writable(path: Path, *sources: str | Path) -> None:
         raise InputError(
             f"output '{path}': the folder cannot be written ({error.strerror or error}); choose another folder"
         ) from error
+    with suppress(OSError):  # another process has written there
+        for folder in made:
+            folder.rmdir()
+
+
+def check_regular(*names: object) -> None:
+    """Refuses, of words that may name files, pipes and devices, whose reading might never end."""
+    for name in names:
+        try:
+            mode = Path(str(name)).stat().st_mode
+        except (OSError, ValueError):
+            continue
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise InputError(f"{name}: got a pipe or a device, expected a file; save what it gives into one")
+
+
+_READ = (".txt", ".json", ".jsonl", ".csv", ".tsv", ".xlsx")  # what of a folder of conversations is read
 
 
 def check_not_read(path: Path, *sources: str | Path) -> None:
     """Makes sure that writing ``path`` does not cost what is read."""
     read = [Path(source) for source in sources if Path(source).exists()]
     if path.exists() and any(
-        path.samefile(source) or (path.suffix == ".txt" and source.resolve() in path.resolve().parents)
+        path.samefile(source) or (path.suffix in _READ and source.resolve() in path.resolve().parents)
         for source in read
     ):
         raise InputError(f"output '{path}': is what is read, and would be lost; choose another name")

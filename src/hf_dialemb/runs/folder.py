@@ -73,13 +73,13 @@ class RunFolder:
         remedy = "give an ensemble that dialemb ensemble wrote, or let it assemble this one again"
         try:
             return [str(each["run"]) for each in json.loads(self.members_file.read_text(encoding="utf-8"))]
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
             raise InputError(f"{self.members_file}: cannot be read ({error}); {remedy}") from None
 
 
 def check_same(file: Path, now: Mapping[str, Any], what: str) -> None:
     """Refuses to go on in the folder of a file with other settings, or on other data, than the file holds."""
-    before = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    before = read_object(file, RunFolder.REMEDY) if file.exists() else {}
     for name, value in now.items():
         if name in before and before[name] != value:
             raise InputError(
@@ -94,7 +94,7 @@ def read_object(path: Path, remedy: str) -> dict[str, Any]:
         record = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); {remedy}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: got text that is not JSON ({error}); {remedy}") from None
     if not isinstance(record, dict):
         raise InputError(f"{path}: got {type(record).__name__}, expected an object; {remedy}")

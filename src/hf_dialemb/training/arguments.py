@@ -20,9 +20,10 @@ import yaml
 
 from ..models import METHODS, get_method
 from ..models.backbones import MINILM
-from ..models.config import MethodConfig, own_settings
-from ..models.errors import InputError, unknown_name
+from ..models.errors import InputError, told, unknown_name
+from ..runs.files import check_regular
 from .checks import check_method, check_training
+from .early_checks import check_words, unknown_setting
 from .settings import RunArguments, Settings
 
 if TYPE_CHECKING:
@@ -37,8 +38,12 @@ _RECIPES = (_PACKAGE / "recipes", _PACKAGE.parents[1] / "training_scripts" / "re
 
 def parse(config: str | None, overrides: Sequence[str]) -> Settings:
     """Reads the settings of a run."""
+    check_regular(config)
     words = _joined([*_words(config), *overrides])
-    method = get_method(_method_name(words))
+    check_regular(*(word.split("=")[-1] for word in words))
+    name = _method_name(words)
+    check_words(words, name)
+    method = get_method(name)
     run, chosen, training = _parse(_settings_class(method.config_class), words)
     check_training(training)
     method.config_class(**chosen)  # the config's own checks, before any long work
@@ -59,14 +64,17 @@ def _words(config: str | None) -> list[str]:
             hint = str(unknown_name("recipe", config, recipe_names()))
             raise InputError(f"--config: {hint} A YAML file of settings works too.") from None
         raise InputError(f"--config {config}: {error.strerror}; expected a YAML file of settings") from None
+    except ValueError as error:  # not UTF-8, or a NUL in the name
+        raise InputError(f"--config {config!r}: cannot be read ({error}); write a YAML file in UTF-8") from None
     try:
         record = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise InputError(f"--config {config}: not YAML ({' '.join(str(error).split())})") from None
     if not isinstance(record, dict):
         got = "nothing" if record is None else type(record).__name__
         raise InputError(f"--config {config}: got {got}, expected lines of 'field: value'; write some")
-    return as_words(record)
+    with told(f"--config {config}", "write lines of 'field: value'"):  # a list may hold itself
+        return as_words(record)
 
 
 def as_words(settings: Mapping[str, Any]) -> list[str]:
@@ -97,6 +105,8 @@ def _method_name(words: Sequence[str]) -> str:
 
 def _settings_class(config_class: type) -> type:
     """Makes a plain dataclass of a config's own settings, for the parser."""
+    from ..models.config import MethodConfig, own_settings
+
     hints = {}
     for owner in reversed(config_class.__mro__):  # each in its own module, whose names its annotations are in
         if issubclass(owner, MethodConfig):
@@ -121,7 +131,7 @@ def _parse(method_class: type, words: Sequence[str]) -> tuple[RunArguments, dict
     known = {word for action in parser._actions for word in action.option_strings}
     for word in words:
         if word.startswith("--") and word.split("=")[0] not in known:
-            raise unknown_setting(word.split("=")[0], known)
+            raise unknown_setting(word[2:].split("=")[0], {name.removeprefix("--") for name in known})
     # transformers refuses bf16 on a machine without accelerator unless it is told that the CPU is meant.
     parser.set_defaults(use_cpu=not torch.accelerator.is_available())
     parser.set_defaults(**_DEFAULTS)
@@ -153,15 +163,11 @@ def _joined(words: Sequence[str]) -> list[str]:
     return joined
 
 
-def unknown_setting(word: str, known: set[str]) -> InputError:
-    """Makes the error for a misspelt setting, without listing the trainer's hundred fields."""
-    full = str(unknown_name("setting", word.removeprefix("--"), {name.removeprefix("--") for name in known}))
-    return InputError(full.split(" Known: ")[0] + " `dialemb train --list-settings` lists them.")
-
-
 def describe_settings() -> str:
     """Lists every setting with its default and meaning, for ``dialemb train --list-settings``."""
     from transformers import TrainingArguments
+
+    from ..models.config import own_settings
 
     lines = ["# the run", *_described(RunArguments, [item.name for item in dataclasses.fields(RunArguments)])]
     lines.append("# transformers.TrainingArguments")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
-from ..models.config import ABOVE_ZERO, Range, check_range, check_ranges
 from ..models.errors import InputError
+from ..models.ranges import ABOVE_ZERO, Range, check_range, check_ranges
 
 if TYPE_CHECKING:
     from transformers import TrainingArguments
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 SELECTIONS = {"contrastive_loss": False, "contrastive_accuracy": True, "uniformity": False, "dev_purity": True}
 """Signals that can choose a checkpoint, and whether a greater value is better."""
 
-_RANGES = {
+RANGES = {
     "learning_rate": ABOVE_ZERO, "per_device_train_batch_size": Range(1), "num_train_epochs": ABOVE_ZERO,
     "gradient_accumulation_steps": Range(1), "weight_decay": Range(0), "dataloader_num_workers": Range(0),
     "seed": Range(0, 2**32 - 1), "data_seed": Range(0, 2**32 - 1),
@@ -26,10 +25,7 @@ _RANGES = {
 
 def check_training(training: TrainingArguments) -> None:
     """Refuses what cannot be trained with, before any data is read."""
-    for name, value in vars(training).items():
-        if isinstance(value, float) and not math.isfinite(value):
-            raise InputError(f"{name}: got {value}, expected a finite number; change it")
-    check_ranges(training, _RANGES)
+    check_ranges(training, RANGES)
     if training.max_steps == 0:
         raise InputError("max_steps: got 0, expected at least 1, or -1 for as many as the epochs have; change it")
     if training.train_sampling_strategy != "random":  # a step is drawn by training.data.EpochSampler

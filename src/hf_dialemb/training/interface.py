@@ -34,7 +34,7 @@ def train(
 ) -> TrainedRun:
     """Trains an encoder on dialogues; the same call goes on where it was stopped.
 
-    Example:
+    Examples:
         >>> run = hf_dialemb.train("dse", dialogues, output_dir="runs/mine", max_steps=100)
         >>> run.encoder().encode(dialogues)
 

@@ -31,10 +31,11 @@ from transformers import (
 from ..models.backbones import load_pretrained
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
+from ..models.layout import shortened
 from ..models.markers import escape, special_texts
 from ..runs.files import write_json_atomically
 from ..runs.folder import check_same
-from .trainer import COMPLETE, last_complete_checkpoint, restore_finished
+from .trainer import last_complete_checkpoint, mark_complete, restore_finished
 
 if TYPE_CHECKING:
     from .settings import Report, Settings
@@ -69,7 +70,7 @@ def adapted_backbone(settings: Settings, backbone: str, dialogues: Sequence[Dial
         return str(folder)
     started = time.time()
     trainer = _trainer(settings, backbone, texts, folder)
-    checkpoint = last_complete_checkpoint(folder)
+    checkpoint = last_complete_checkpoint(folder, report)
     if checkpoint is None or not restore_finished(trainer, checkpoint):
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     trainer.save_model(str(folder))
@@ -95,7 +96,7 @@ class _Utterances:
         return len(self.texts)
 
     def __getitem__(self, index: int) -> Any:  # noqa: ANN401 - transformers' BatchEncoding
-        text = escape(self.texts[index], self.specials)
+        text = escape(shortened([self.texts[index]], self.tokenizer, self.max_tokens)[0], self.specials)
         return self.tokenizer(text, truncation=True, max_length=self.max_tokens, return_special_tokens_mask=True)
 
 
@@ -114,7 +115,7 @@ class _MarkComplete(TrainerCallback):
 
     def on_save(self, args: TrainingArguments, state: Any, control: Any, **_: Any) -> None:  # noqa: ANN401
         if state.is_world_process_zero:
-            (Path(str(args.output_dir)) / f"checkpoint-{state.global_step}" / COMPLETE).touch()
+            mark_complete(Path(str(args.output_dir)) / f"checkpoint-{state.global_step}")
 
 
 def _trainer(settings: Settings, backbone: str, texts: Sequence[str], folder: Path) -> Trainer:

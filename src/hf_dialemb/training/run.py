@@ -60,7 +60,7 @@ def train(
     dialogues = training_dialogues(run, method, settings.sample_seed, report, dialogues)
     backbone = run.backbone if method.from_scratch else resolve_backbone(str(run.backbone))
     check_not_read(output, *filter(None, [backbone]))
-    checkpoint = _starting_point(settings, output, dialogues, dev)
+    checkpoint = _starting_point(settings, output, dialogues, dev, report)
     if checkpoint is not None and RunFolder(output).complete:
         report(f"Complete already: {output}")
         return output
@@ -175,7 +175,7 @@ def _told(truncation: Truncation, workers: int, resumed: bool) -> str:
 
 
 def _starting_point(
-    settings: Settings, output: Path, dialogues: Sequence[Dialogue], dev: Sequence[Dialogue]
+    settings: Settings, output: Path, dialogues: Sequence[Dialogue], dev: Sequence[Dialogue], report: Report
 ) -> Path | None:
     """Finds the checkpoint to go on from; refuses one of another run. Only the main process writes."""
     from accelerate import PartialState
@@ -194,7 +194,7 @@ def _starting_point(
         if not settings.run.resume and state.is_main_process:
             for begun in folder.checkpoints():
                 shutil.rmtree(begun)
-        checkpoint = last_complete_checkpoint(output)
+        checkpoint = last_complete_checkpoint(output, report)
         if checkpoint is not None:
             check_same(file, fingerprint, "a run")
             check_same(folder.data_file, data, "a run")

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..models import get_method
-from ..models.config import ABOVE_ZERO, Range, check_ranges
 from ..models.errors import InputError
+from ..models.ranges import ABOVE_ZERO, Range, check_ranges
 
 if TYPE_CHECKING:
     from transformers import TrainingArguments
@@ -20,7 +20,7 @@ Report = Callable[[str], None]
 
 Selection = Literal["last", "contrastive_loss", "contrastive_accuracy", "uniformity", "dev_purity"]
 
-_RANGES = {
+RUN_RANGES = {
     "max_dialogues": Range(2), "max_dev_dialogues": Range(2), "min_turns": Range(1), "patience": Range(1),
     "head_learning_rate": ABOVE_ZERO, "language_model_steps": Range(1), "language_model_epochs": ABOVE_ZERO,
     "rank": Range(1), "dropout": Range(0, 1), "average_with_backbone": Range(0, 1),
@@ -106,7 +106,7 @@ class RunArguments:
                 f"method: got {self.method}, whose members are trained; train them one by one, then put them together "
                 "with dialemb ensemble (rankers) or dialemb merge (encoders)"
             )
-        check_ranges(self, _RANGES)
+        check_ranges(self, RUN_RANGES)
         if self.rank is not None and self.checkpoint_selection != "last":
             raise InputError(f"rank: got {self.rank} with checkpoint_selection, expected the last one; leave one out")
         if self.checkpoint_selection != "last" and self.dev_split is None and self.dev_candidates is None:

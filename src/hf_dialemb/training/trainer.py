@@ -25,12 +25,14 @@ from ..models.backbone_model import MethodModel
 from ..models.encoder import encode
 from ..models.errors import InputError
 from ..models.method import Examples
-from ..runs.folder import RunFolder
+from ..models.shipped import sha256
+from ..runs.files import open_to_others, write_json_atomically
+from ..runs.folder import RunFolder, read_object
 from ..runs.sentence_files import write_files_of_our_own
 from .checks import SELECTIONS
 from .data import Collator, EpochSampler, ExampleDataset, make_examples
 from .low_rank import is_limited, limit_rank, load_factors, save_factors, whole_weights
-from .settings import RunArguments
+from .settings import Report, RunArguments
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +44,7 @@ UNIFORMITY_SAMPLE = 2_000
 class DialogueTrainer(Trainer):
     """Trains any method on dialogues; knows none by name.
 
-    Example:
+    Examples:
         >>> model, tokenizer = DSEModel.from_backbone("sentence-transformers/all-MiniLM-L6-v2")
         >>> trainer = DialogueTrainer(model, TrainingArguments("runs/mine", max_steps=100), dialogues, tokenizer)
         >>> trainer.train()
@@ -156,7 +158,7 @@ class DialogueTrainer(Trainer):
         self.accelerator.wait_for_everyone()
         if self.args.should_save:
             folder = str(self.args.output_dir)
-            (Path(folder) / f"checkpoint-{self.state.global_step}" / COMPLETE).touch()
+            mark_complete(Path(folder) / f"checkpoint-{self.state.global_step}")
             rotate_checkpoints(folder, limit, self.state.best_model_checkpoint, use_mtime=True)
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
@@ -166,6 +168,8 @@ class DialogueTrainer(Trainer):
         super()._save(output_dir, whole_weights(model) if limited else state_dict)
         if limited and self.args.should_save:
             save_factors(model, Path(str(output_dir or self.args.output_dir)))
+        if self.args.should_save:
+            open_to_others(Path(str(output_dir or self.args.output_dir)))
         if self.args.should_save and getattr(model, "embeds", True):
             write_files_of_our_own(Path(str(output_dir or self.args.output_dir)), model.config)
 
@@ -174,6 +178,12 @@ class DialogueTrainer(Trainer):
         own = self.accelerator.unwrap_model(self.model)
         if is_limited(own):
             load_factors(own, Path(resume_from_checkpoint))
+
+    def _load_best_model(self) -> None:
+        if self.state.best_model_checkpoint:  # the run's folder may have moved
+            best = Path(str(self.args.output_dir)) / Path(self.state.best_model_checkpoint).name
+            self.state.best_model_checkpoint = str(best)
+        super()._load_best_model()
 
     @torch.no_grad()
     def evaluate(self, *_: Any, metric_key_prefix: str = "eval", **__: Any) -> dict[str, float]:  # noqa: ANN401
@@ -245,22 +255,51 @@ def restore_finished(trainer: Trainer, checkpoint: Path) -> bool:
     chosen = checkpoint
     if trainer.args.load_best_model_at_end and state.best_model_checkpoint:
         chosen = checkpoint.parent / Path(state.best_model_checkpoint).name  # the run's folder may have moved
-        if not chosen.is_dir():
-            raise InputError(
-                f"{chosen}: got no folder, expected the run's best checkpoint; start over (--resume false)"
-            )
         state.best_model_checkpoint = str(chosen)
     trainer._load_from_checkpoint(str(chosen))
     trainer.state = state
     return True
 
 
-def last_complete_checkpoint(output_dir: Path) -> Path | None:
-    """Finds where a killed run can go on, and clears away checkpoints that were being written when it died."""
-    last = None
+def mark_complete(checkpoint: Path) -> None:
+    """Says that all of a checkpoint is written, and what, so that damage is seen before anything goes on from it."""
+    digests = {file.name: sha256(file) for file in sorted(checkpoint.iterdir()) if file.is_file()}
+    write_json_atomically(checkpoint / COMPLETE, digests)
+
+
+def last_complete_checkpoint(output_dir: Path, report: Report = lambda line: None) -> Path | None:
+    """Finds where a killed run can go on, and clears away what is of no use: checkpoints that are not whole.
+
+    That is one which was being written when the run died, was damaged since, or has lost the best one before it.
+    """
+    whole: list[Path] = []
     for folder in RunFolder(output_dir).checkpoints():
-        if (folder / COMPLETE).is_file():
-            last = folder
-        else:
-            shutil.rmtree(folder)
-    return last
+        wrong = _damage(folder, {each.name for each in whole})
+        if not wrong:
+            whole.append(folder)
+            continue
+        if (folder / COMPLETE).exists():
+            report(f"Left out {folder}, which is damaged ({wrong})")
+        shutil.rmtree(folder)
+    return whole[-1] if whole else None
+
+
+def _damage(checkpoint: Path, before: set[str]) -> str:
+    """Says what is wrong with a checkpoint, by the names of the whole ones before it; nothing where it is whole."""
+    try:
+        digests = read_object(checkpoint / COMPLETE, "")
+    except InputError:
+        return f"{COMPLETE} cannot be read"
+    wrong = (name for name, digest in digests.items() if not _is(checkpoint / name, digest))
+    if TRAINER_STATE_NAME not in digests or (name := next(wrong, None)) is not None:
+        return f"{name if TRAINER_STATE_NAME in digests else COMPLETE} is not as it was written"
+    best = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME)).best_model_checkpoint
+    best = Path(best or checkpoint).name  # the run's folder may have moved
+    return "" if best in {checkpoint.name, *before} else f"{best}, the best before it, is lost"
+
+
+def _is(file: Path, digest: object) -> bool:
+    try:
+        return sha256(file) == digest
+    except OSError:
+        return False

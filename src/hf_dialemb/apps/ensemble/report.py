@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from ...corpora.candidates import read_candidates
 from ...evaluation.results.quoted import quoted_figures

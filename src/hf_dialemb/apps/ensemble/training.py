@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from ...corpora import load_examples
 from ...corpora.candidates import draw_candidates, read_candidates, write_candidates
 from ...models.errors import InputError
 from ...models.method import Method
-from ...runs.files import check_writable, write_atomically, write_json_atomically
+from ...runs.files import check_writable, open_to_others, write_atomically, write_json_atomically
 from ...runs.folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolder
 from ...training.candidate_sets import response_vectors, similarity_ranker, weights_digest
 from ...training.dialogues import training_dialogues
@@ -76,6 +76,7 @@ def _alone(output: Path) -> Iterator[None]:
         return
     import fcntl
 
+    output.mkdir(parents=True, exist_ok=True)
     with (output / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -177,3 +178,4 @@ def _save_weights(model: Any, path: Path) -> None:  # noqa: ANN401
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         model.save_pretrained(folder, max_shard_size="1000GB")
         (Path(folder) / "model.safetensors").replace(path)
+        open_to_others(path.parent)

@@ -50,15 +50,10 @@ class EvaluationIndex:
         self._turns: Utterances | None = None
 
     def add(self, name: str, dialogues: Iterable[Dialogue], kind: str = "dialogues") -> None:
-        """Adds an evaluation set.
+        """Adds an evaluation set of ``"dialogues"``, or of ``"utterances"`` if each turn is evaluated by itself.
 
-        Args:
-            name: What it is called in leaks; each set needs its own name.
-            dialogues: What it holds. A dialogue without an id is called by its position, such as ``"#3"``.
-            kind: ``"dialogues"``, or ``"utterances"`` if each turn is evaluated by itself.
-
-        Raises:
-            InputError: The name is taken, or the kind is another.
+        A dialogue without an id is called by its position, such as ``"#3"``. An InputError says that the name is taken,
+        or that the kind is another.
         """
         if name in self.kinds:
             raise InputError(f"evaluation sets: got {name} twice, expected it once; leave one of the two out")

@@ -1,9 +1,11 @@
 """What a corpus holds, counted in one pass that keeps no dialogue."""
 
 from array import array
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from hashlib import blake2b
+from itertools import accumulate
 from typing import Any, Self
 
 from ...models.dialogue import ROLES, Dialogue, Turn
@@ -59,12 +61,9 @@ class Histogram:
 
     def _at(self, rank: int) -> int:
         """The number at a place, from 0, in the order of size."""
-        passed = 0
-        for value in sorted(self.counts):
-            passed += self.counts[value]
-            if passed > rank:
-                return value
-        raise IndexError(rank)
+        values = sorted(self.counts)
+        passed = list(accumulate(self.counts[value] for value in values))
+        return values[bisect_right(passed, rank)]
 
 
 class Statistics:
@@ -207,16 +206,10 @@ class Statistics:
 
 
 def describe(dialogues: Iterable[Dialogue]) -> str:
-    """Counts what a corpus holds.
+    """Counts what a corpus holds, also as a stream, as a plain table with one count per line.
 
-    Args:
-        dialogues: The dialogues, also as a stream; none at all is allowed.
-
-    Returns:
-        A plain table, one count per line: dialogues and turns, the same for the single-domain dialogues, each speaker's
-        turns, and in how many dialogues each label stands (the ten most frequent). Where turns have dialogue acts,
-        slots or intents, in how many turns each stands (the ten most frequent); where dialogues or
-        utterances repeat, how many do. A word is what stands between spaces.
+    Labels are the ten most frequent: domains by dialogues; acts, slots and intents by turns, where there are any. A
+    word is what stands between spaces.
     """
     return Statistics.of(dialogues).to_table()
 

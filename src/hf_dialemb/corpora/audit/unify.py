@@ -7,8 +7,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from itertools import islice
@@ -17,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError, unknown_name
-from ...runs.files import check_writable
+from ...runs.files import check_writable, working_folder
 from .. import CORPORA, MissingFilesError, find_source, get_corpus, iterate_dialogues
 from ..corpus import ALL, SPLITS, TERMS, Corpus
 from ..labels import UnifiedTurn, clean_label, unified_turn
@@ -52,11 +50,10 @@ def unify(
         chosen, left_out = _choose_from_all(data_dir, wanted, terms, skip_invalid)
     else:
         chosen, left_out = _choose_named(names, data_dir, wanted, terms, skip_invalid), {}
-    temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
-    check_writable(temporary)
+    check_writable(output / "README.md")
     held_out = _held_out((corpus for corpus, _ in chosen), data_dir, skip_invalid)
     check_apart([f"{corpus.name}/{SPLITS[0]}" for corpus, present in chosen if SPLITS[0] in present], evaluation)
-    try:
+    with working_folder(output) as temporary:
         index = build_index([*held_out, *evaluation], data_dir, skip_invalid=skip_invalid)
         tallies = []
         for corpus, present in chosen:
@@ -69,8 +66,6 @@ def unify(
         if output.exists():
             output.rmdir()
         temporary.replace(output)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return stats
 
 
@@ -202,7 +197,7 @@ def _write_corpus(
     index: EvaluationIndex,
     show_progress: bool,
 ) -> Tally:
-    from tqdm import tqdm
+    from tqdm.auto import tqdm
 
     tally, cleaning = Tally(corpus), Cleaning()
     paper = folder / "json" / corpus.name

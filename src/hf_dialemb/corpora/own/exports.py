@@ -12,7 +12,7 @@ from typing import Any
 
 from ..source.parsing import parse_json
 from ..source.streams import decompressed
-from .findings import Finding, Notes, Problem, at_least_one, distinct, from_record
+from .findings import Finding, Notes, Problem, at_least_one, began, distinct, from_record
 from .roles import IGNORE, RoleMap, TooManySpeakersError
 
 ENDING = ".json"
@@ -53,8 +53,11 @@ def find_in_record(place: str, record: Any, roles: RoleMap, notes: Notes) -> Fin
     if messages and not kept:
         notes.add("left out a dialogue in which nobody says anything", place)
         return None
-    domains = record.get("domains") if isinstance(record, Mapping) else None
-    return from_record(place, {"id": _id(record), "messages": kept, "domains": domains})
+    known: dict[str, Any] = {"id": _id(record), "messages": kept}
+    if isinstance(record, Mapping):
+        exported = (began(record.get(name)) for name in ("created_at", "create_time", "timestamp"))
+        known |= {"domains": record.get("domains"), "time": record.get("time") or next(filter(None, exported), "")}
+    return from_record(place, known)
 
 
 def messages_of(record: Any) -> list[dict[str, Any]] | None:  # noqa: ANN401 - whatever a file holds

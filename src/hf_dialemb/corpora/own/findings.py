@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...models.dialogue import Dialogue, Turn
+from ...models.dialogue import Dialogue, Turn, iso_time
 from ...models.errors import InputError
 from ..records import convert_records, shortened
 from ..source.streams import decompressed
@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 _LONGEST_MESSAGE = 600
 _QUOTED = re.compile(r"'[^']*'|[0-9][0-9,]*")
+_LONG_AGO = 1e8  # seconds since 1970; a smaller number counts from the start of a recording
 _EXAMPLES = 3  # so many places show where something was noted
 
 
@@ -110,6 +111,23 @@ class Draft:
     domains: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     doubts: tuple[Problem, ...] = ()
+    time: str = ""
+
+
+def began(said: object) -> str:
+    """Reads when a dialogue began, as ISO 8601; empty where that is no time, or seconds of a recording."""
+    try:
+        number = float(said)  # type: ignore[arg-type]
+        return "" if number < _LONG_AGO else iso_time(number / (1000 if number > 1000 * _LONG_AGO else 1))
+    except (TypeError, ValueError):
+        pass
+    try:
+        return iso_time(said)
+    except InputError:
+        import pandas
+
+        moment = pandas.to_datetime(str(said), errors="coerce", format="mixed")
+        return "" if pandas.isna(moment) else str(moment.isoformat())
 
 
 def from_drafts(drafts: Callable[[Notes], Iterable[Draft]], roles: RoleMap, notes: Notes) -> Iterator[Finding]:
@@ -139,7 +157,7 @@ def _from_draft(draft: Draft, roles: RoleMap, notes: Notes) -> Finding | None:
         notes.add("left out a dialogue in which only speakers who are ignored say something", draft.place)
         return None
     turns = tuple(Turn(role, line.content, line.dialogue_acts) for role, line in said)
-    dialogue = Dialogue(turns, draft.id, tuple(dict.fromkeys(draft.domains)))
+    dialogue = Dialogue(turns, draft.id, tuple(dict.fromkeys(draft.domains)), draft.time)
     return Finding(draft.place, dialogue, draft.id, doubts=draft.doubts)
 
 

@@ -1,14 +1,17 @@
 """Your own conversations: which of the forms a file or folder has, and its dialogues."""
 
 import stat
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError
+from ..source.files import files_within
 from . import exports
 from .columns import parse_columns
-from .findings import Finding, Notes, dialogues, told
+from .findings import Finding, Notes, Problem, at_least_one, dialogues, told
 from .hub_dataset import find_in_parquet
 from .jsonl import find_in_jsonl
 from .roles import RoleMap
@@ -24,7 +27,9 @@ _READERS = {
     ENDING: find_in_transcripts,
 }
 ENDINGS = (*_READERS, *TABLES, ".csv.gz", ".tsv.gz")
-"""The endings of the files that are read; a folder is read as one of ``.txt`` files."""
+"""The endings of the files that are read."""
+
+_ALONE = (".parquet", ".gz")  # of a folder they are passed over: vectors may lie there
 
 
 def is_own(corpus: str | Path) -> bool:
@@ -44,8 +49,8 @@ def read_own(
     """Reads the dialogues of a file or folder, one at a time.
 
     The forms are: ``.jsonl`` (see `models.dialogue`), ``.csv`` and ``.tsv`` (see `tables.find_in_table`), each of them
-    packed as ``.gz`` as well; ``.xlsx``; ``.json`` (see `exports`); ``.parquet`` (see `hub_dataset`); ``.txt`` and
-    folders of it (see `transcripts.find_in_transcripts`). Speakers get their roles as `roles` says.
+    packed as ``.gz`` as well; ``.xlsx``; ``.json`` (see `exports`); ``.parquet`` (see `hub_dataset`); ``.txt`` (see
+    `transcripts.find_in_transcripts`); and folders of all but ``.parquet``. Speakers get their roles as `roles` says.
 
     Args:
         path: The file or folder.
@@ -66,15 +71,55 @@ def read_own(
 def find_own(path: str | Path, *, columns: str | None = None, roles: str | None = None) -> Iterator[Finding]:
     """Reads a file or folder as `read_own` does, malformed dialogues too."""
     path = _readable(path)
-    ending, named, wanted, notes = _ending(path), RoleMap.parse(roles), parse_columns(columns), Notes()
-    if wanted and (path.is_dir() or not ending.startswith(TABLES)):
+    named, wanted, notes = RoleMap.parse(roles), parse_columns(columns), Notes()
+    if wanted and not any(_ending(file).startswith(TABLES) for file in files_of(path)):
         raise InputError(f"{path}: got columns, which only {', '.join(TABLES)} files have; leave them out")
-    if ending.startswith(TABLES) and not path.is_dir():
-        found = find_in_table(path, wanted, named, notes)
-    else:
-        find = find_in_transcripts if path.is_dir() else _READERS[ending]
-        found = find(path, named, notes)
+    found = _in_folder(path, wanted, named, notes) if path.is_dir() else _in_file(path, wanted, named, notes)
     return told(found, named, notes, path)
+
+
+def files_of(path: Path) -> Iterator[Path]:
+    """Lists the files that are read of a folder, transcripts first; or the file itself."""
+    found = [file for file in files_within(path) if _ending(file)] if path.is_dir() else [path]
+    yield from (file for file in found if _ending(file) == ENDING)
+    yield from (file for file in found if _ending(file) not in (ENDING, *(_ALONE if path.is_dir() else ())))
+
+
+def _in_file(path: Path, columns: Mapping[str, str], roles: RoleMap, notes: Notes) -> Iterator[Finding]:
+    ending = _ending(path)
+    if ending.startswith(TABLES):
+        return find_in_table(path, columns, roles, notes)
+    return _READERS[ending](path, roles, notes)
+
+
+def _in_folder(folder: Path, columns: Mapping[str, str], roles: RoleMap, notes: Notes) -> Iterator[Finding]:
+    """Reads the transcripts of a folder together, and each other file by itself; ids begin with the file's name."""
+    for file in files_within(folder):
+        if file.name.lower().endswith(_ALONE) and _ending(file) in ("", *_ALONE):
+            notes.add("passed over a file that a folder is not read with; give it by itself", str(file))
+
+    def findings() -> Iterator[Finding]:
+        yield from find_in_transcripts(folder, roles, notes)
+        for file in files_of(folder):
+            if _ending(file) == ENDING:
+                continue
+            inner = file.relative_to(folder)
+            try:  # who is who, each file tells for itself
+                for finding in _in_file(file, columns, replace(roles, spoken=Counter(), notes=set()), notes):
+                    yield _of_folder(finding, inner)
+            except InputError as error:
+                sentence = str(error).removeprefix(f"{file}: ")
+                yield Finding(str(file), problems=(Problem(str(file), sentence),))
+
+    return at_least_one(findings(), folder, f"{', '.join(dict.fromkeys((ENDING, *_READERS, *TABLES)))} files")
+
+
+def _of_folder(finding: Finding, file: Path) -> Finding:
+    dialogue, name = finding.dialogue, f"{file.as_posix()}/{finding.id}"
+    if not isinstance(dialogue, Dialogue):
+        return finding
+    domains = dialogue.domains or tuple(filter(None, (file.parent.name,)))
+    return replace(finding, dialogue=replace(dialogue, id=name if finding.id else "", domains=domains))
 
 
 def _ending(path: Path) -> str:
@@ -84,7 +129,7 @@ def _ending(path: Path) -> str:
 
 
 def _readable(given: str | Path) -> Path:
-    known = f"{', '.join(ENDINGS)} or a folder of {ENDING} files"
+    known = f"{', '.join(ENDINGS)} or a folder of such files"
     try:
         path = Path(given).expanduser()
         if stat.S_ISREG(path.stat().st_mode):

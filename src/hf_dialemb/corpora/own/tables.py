@@ -16,7 +16,7 @@ from ...models.dialogue import ROLES
 from ...models.errors import InputError
 from ..source.parsing import LONGEST_CELL
 from .columns import PAIR, WIDE, Layout, lay_out
-from .findings import Draft, Finding, Line, Notes, Problem, at_least_one, distinct, from_drafts, is_text, text_of
+from .findings import Draft, Finding, Line, Notes, Problem, at_least_one, began, distinct, from_drafts, is_text, text_of
 from .roles import RoleMap
 
 WORKBOOK = ".xlsx"
@@ -190,7 +190,7 @@ def _with_ids(rows: Iterable[Row], layout: Layout) -> Iterator[tuple[str, Row]]:
 
 def _draft(path: Path, identifier: str, rows: Sequence[Row], layout: Layout, notes: Notes) -> Draft | None:
     lines: list[Line] = []
-    problems, domains = [], []
+    problems, domains, time = [], [], ""
     for row in rows:
         place = f"{path}:{row.line}"
         if fault := row.fault or _width_fault(row, layout):
@@ -199,10 +199,11 @@ def _draft(path: Path, identifier: str, rows: Sequence[Row], layout: Layout, not
             notes.add(_NO_ID, place)
         else:
             domains += layout.names(row.cells, "domain")
+            time = time or began(layout.cell(row.cells, "time").strip())
             lines += _lines(place, row, layout, notes)
     if not lines and not problems:
         return None
-    return Draft(f"{path}:{rows[0].line}", identifier, lines, tuple(domains), tuple(problems))
+    return Draft(f"{path}:{rows[0].line}", identifier, lines, tuple(domains), tuple(problems), time=time)
 
 
 def _lines(place: str, row: Row, layout: Layout, notes: Notes) -> Iterator[Line]:

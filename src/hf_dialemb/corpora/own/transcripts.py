@@ -8,13 +8,11 @@ from pathlib import Path
 
 from ...models.errors import InputError
 from ..source.files import files_within
-from .findings import Draft, Finding, Line, Notes, Problem, at_least_one, distinct, from_drafts, is_text, text_of
+from .findings import Draft, Finding, Line, Notes, Problem, distinct, from_drafts, is_text, text_of
 from .roles import RoleMap
 
 ENDING = ".txt"
 """How the names of transcripts end."""
-
-_OTHERS = (".jsonl", ".csv", ".tsv", ".parquet", ".gz")  # conversations as well, perhaps, but not of this form
 
 # With the blank after the colon, neither 10:30 nor https://... begins a turn.
 _TURN = re.compile(r"(?P<speaker>[^\s:][^:]{0,39}):(?:\s+(?P<content>.*))?", re.DOTALL)
@@ -36,29 +34,19 @@ def find_in_transcripts(path: Path, roles: RoleMap, notes: Notes) -> Iterator[Fi
 
     Yields what each file holds, sorted by name, and the files of a folder before its folders.
     """
-    findings = distinct(from_drafts(partial(_drafts, path), roles, notes))
-    if not path.is_dir():
-        yield from findings
-    else:
-        yield from at_least_one(findings, path, f"{ENDING} files; a file of another form is to be given by itself")
+    yield from distinct(from_drafts(partial(_drafts, path), roles, notes))
 
 
 def _drafts(path: Path, notes: Notes) -> Iterator[Draft]:
     if not path.is_dir():
         yield _transcript(path, path.stem, (), notes)
         return
-    for file in _files(path, notes):
+    for file in files_within(path):
+        if not file.name.lower().endswith(ENDING):
+            continue
         inner = file.relative_to(path)
         domains = (inner.parent.name,) if inner.parent.name else ()
         yield _transcript(file, inner.with_suffix("").as_posix(), domains, notes)
-
-
-def _files(folder: Path, notes: Notes) -> Iterator[Path]:
-    for file in files_within(folder):
-        if file.name.lower().endswith(ENDING):
-            yield file
-        elif file.name.lower().endswith(_OTHERS):
-            notes.add(f"passed over a file that is no {ENDING} file; give it by itself", str(file))
 
 
 def _transcript(path: Path, identifier: str, domains: tuple[str, ...], notes: Notes) -> Draft:

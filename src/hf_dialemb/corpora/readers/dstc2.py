@@ -14,13 +14,11 @@ silences only stand beside the greeting or the reply after a query. That leaves 
 8,318 and 22,474 halves of the exchanges. The splits of the same calls differ from those of the transcripts.
 """
 
-from itertools import groupby
-
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import SPLITS, Corpus, Records, Source
 from ..records import Raw, convert_each, each_of, field, flattened, one_of
-from ..source.parsing import json_list, named_by, numbered, out_of_all, text_lines
+from ..source.parsing import grouped, json_list, named_by, numbered, out_of_all, text_lines
 
 _SOURCE, _BABI_SOURCE = "https://github.com/zqwerty/ToDDAPT", "https://github.com/voicy-ai/DialogStateTracking"
 _TRANSCRIPTS = "data.json"
@@ -45,11 +43,8 @@ def _turn(raw: Raw) -> Turn:
 
 @numbered
 def _babi_records(source: Source, split: str) -> Records:
-    lines = text_lines(source, _BABI_FILES[split][0])
-    for filled, block in groupby(lines, lambda line: bool(line[1].strip())):
-        if filled:
-            placed = list(block)
-            yield placed[0][0], [line for _, line in placed]
+    blocks = grouped(text_lines(source, _BABI_FILES[split][0]), lambda line: bool(line[1].strip()))
+    return ((place, lines) for place, lines in blocks if lines[0].strip())
 
 
 def _babi_dialogue(identifier: str, lines: list[str]) -> Dialogue:

@@ -136,7 +136,8 @@ class Source:
                 targets: dict[str, str] = {}
                 for member in archive:
                     # What is no regular file gets a name that no pattern matches, to keep the positions.
-                    listed.append(self._normal(member.name) if member.isreg() else "")
+                    plain = member.isreg() and not member.issparse()  # holes need not end
+                    listed.append(self._normal(member.name) if plain else "")
                     if member.issym() or member.islnk():
                         self._tar_links.add(self._normal(member.name))
                     if member.issym():
@@ -163,7 +164,7 @@ class Source:
 
 
 def files_within(folder: Path) -> Iterator[Path]:
-    """Lists the files of a folder, those behind links too.
+    """Lists the files of a folder, those behind links too; a folder that several links lead to is entered once.
 
     Yields the path of each, the files of a folder before its folders, both sorted by name; none that is hidden.
     """
@@ -171,8 +172,10 @@ def files_within(folder: Path) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
         raise InputError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions")
 
+    entered: set[Path] = set()
     for parent, folders, files in os.walk(folder, onerror=refuse, followlinks=True):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and not _leads_back(parent, name))
+        named = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = [name for name in named if not _was_entered(Path(parent, name).absolute(), entered)]
         for name in sorted(files):
             file = Path(parent, name)
             if not name.startswith(".") and file.is_file():
@@ -184,10 +187,15 @@ def is_archive(path: Path) -> bool:
     return path.name.endswith((*ARCHIVE_SUFFIXES, _GZIP)) and path.is_file()
 
 
-def _leads_back(parent: str, name: str) -> bool:
-    """Says whether a folder is a link to one on the way to it, which would have no end."""
-    folder = Path(parent, name).absolute()
-    return folder.is_symlink() and folder.resolve() in {each.resolve() for each in folder.parents}
+def _was_entered(folder: Path, entered: set[Path]) -> bool:
+    """Says whether a folder is a link to one on the way to it, or that a link led to before, and takes note of it."""
+    if not folder.is_symlink():
+        return False
+    target = folder.resolve()
+    if target in entered or target in {each.resolve() for each in folder.parents}:
+        return True
+    entered.add(target)
+    return False
 
 
 def _matches(name: str, pattern: str) -> bool:

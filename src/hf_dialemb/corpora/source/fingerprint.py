@@ -5,8 +5,8 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from .. import OWN, REGISTERED, find_source, form_of, get_corpus
-from ..own.transcripts import ENDING
-from .files import Source, files_within
+from ..own.reading import files_of
+from .files import Source
 
 
 def data_hash(corpus: str, data_dir: str | Path | None = None) -> str | None:
@@ -14,7 +14,7 @@ def data_hash(corpus: str, data_dir: str | Path | None = None) -> str | None:
     form = form_of(corpus)
     if form == OWN:
         path = Path(corpus).expanduser()
-        return _hash_transcripts(path) if path.is_dir() else _hash_file(path)
+        return _hash_folder(path) if path.is_dir() else _hash_file(path)
     source = find_source(get_corpus(corpus), data_dir) if form == REGISTERED else None
     if source is None:
         return None
@@ -32,12 +32,11 @@ def _hash_source(path: Path, patterns: tuple[str, ...]) -> str:
     return digest.hexdigest()
 
 
-def _hash_transcripts(folder: Path) -> str:
+def _hash_folder(folder: Path) -> str:
     digest = hashlib.sha256()
-    for file in files_within(folder):
-        if file.name.lower().endswith(ENDING):
-            inner = file.relative_to(folder).as_posix()  # the dialogue's id, and its label
-            digest.update(f"{inner}\0{_hash_file(file)}\n".encode(errors="surrogateescape"))
+    for file in files_of(folder):
+        inner = file.relative_to(folder).as_posix()  # the dialogue's id, and its label
+        digest.update(f"{inner}\0{_hash_file(file)}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 

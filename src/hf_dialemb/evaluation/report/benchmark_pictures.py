@@ -17,7 +17,6 @@ from ..suites import load_suite
 from ..tasks.sampling import fixed_sample
 from ..tasks.task import Problem
 from .page import Picture
-from .pictures.bar_charts import bars
 from .pictures.maps import PathPoint, alignment_uniformity_path, measured_point, scatter
 from .pictures.projections import umap_or_pca
 from .pictures.trees import dendrogram
@@ -40,7 +39,7 @@ def draw_pictures(
 ) -> list[Picture]:
     """Draws all pictures of a benchmark, as PNGs in a folder; other arguments are those of `evaluate_suite`.
 
-    Of each suite its figures as bars. Of the first corpus at hand that has domains: a map of its dialogues by each
+    Of the first corpus at hand that has domains: a map of its dialogues by each
     model, and the path of alignment and uniformity through the saved steps of models that keep any. Of utterances with
     actions: the cells of the largest actions on the sphere and a tree of all, by each model. A picture that cannot be
     drawn, for example of a model without vectors, is left out with a warning.
@@ -48,8 +47,6 @@ def draw_pictures(
     pictures: list[Picture | None] = []
     for one in results:
         suite = str(one.run["config"]["suite"])
-        path, caption = folder / f"{suite}-figures.png", "Whiskers: 95 % intervals. Hatched: quoted."
-        pictures.append(_drawn(f"{suite}: figures", caption, path, bars, one.results, path, suite))
         if suite in MAPPED:
             problem = _problem(suite, data_dir, limit)
             if problem is not None:

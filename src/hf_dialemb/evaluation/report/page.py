@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ...models.errors import InputError
 from ...runs.files import write_text_atomically
-from ..results.learnt import NOTE
 from ..results.rows import Place, Results, Row, place_of
-from ..results.tables import as_papers_print, column_of, measured_of, printed_cells, printed_figure
+from ..results.tables import (
+    as_papers_print,
+    column_of,
+    mark_notes,
+    marks_of,
+    measured_of,
+    printed_cells,
+    printed_figure,
+)
+from .opening import called, opening
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -51,7 +59,7 @@ class Cell(NamedTuple):
     interval: str
     repeats: int
     source: int | None
-    learnt: bool
+    marks: str
 
 
 class Line(NamedTuple):
@@ -62,11 +70,12 @@ class Line(NamedTuple):
     cells: list[Cell | None]
 
 
-def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: Path) -> None:
-    """Writes a report: one HTML file that needs no other file and no network, a table for each run and pictures below.
+def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: Path, going_on: str = "") -> None:
+    """Writes a report: one HTML file that needs no other file and no network: the result, pictures, all figures.
 
     Tables can be sorted and filtered; the page's address keeps the view, such as
-    ``report.html#sort=tfidf&direction=descending&corpus=sgd``.
+    ``report.html#sort=tfidf&direction=descending&corpus=sgd``. While a run goes on the page says how far it is,
+    ``going_on``, and loads itself again.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -79,7 +88,8 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["breakable"] = _breakable
+    environment.filters |= {"breakable": _breakable, "called": lambda name, kind: called(kind, name)}
+    sentence, standings, headlines = opening(results)
     page = environment.get_template("report.html.jinja").render(
         title=TITLE,
         sections=sections,
@@ -87,8 +97,11 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
         tasks=_distinct(line.row.task for line in lines),
         models=_distinct(heading.name for heading in headings),
         quoted=any(heading.quoted for heading in headings),
-        learnt=any(cell is not None and cell.learnt for line in lines for cell in line.cells),
-        note=NOTE,
+        notes=[note for note in mark_notes(row for one in results for row in one.results) if note],
+        sentence=sentence,
+        standings=standings,
+        headlines=headlines,
+        going_on=going_on,
         pictures=[(picture, base64.b64encode(picture.path.read_bytes()).decode("ascii")) for picture in pictures],
     )
     write_text_atomically(path, page)
@@ -149,7 +162,7 @@ def _line(rows: Sequence[Row | None], sources: Sequence[str]) -> Line:
             interval=", ".join(printed_figure(column, end) for end in row.interval or ()),
             repeats=row.n,
             source=sources.index(row.quoted_from) + 1 if row.quoted_from else None,
-            learnt=row.learnt,
+            marks=marks_of(row),
         )
         for row, text in zip(rows, printed_cells(column, rows, measured_of(rows), missing=""), strict=True)
     ]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from .rows import Row
-from .tables import column_of, learnt_note, measured_of, printed_cells, table_lines
+from .tables import column_of, mark_notes, measured_of, printed_cells, table_lines
 
 TASK = "flow-extraction"
 HEADINGS = {
@@ -66,7 +66,7 @@ def _table(rows: Sequence[Row]) -> str:
     arrow = " ↓" if next(iter(domains.values())).lower_is_better else ""
     heads = [name or f"Mean{arrow}" for name in names]
     lines = table_lines(["Model"], heads, ([model, *each] for model, *each in zip(models, *columns, strict=True)))
-    return "\n".join([*lines, *learnt_note(rows)]) + "\n"
+    return "\n".join([*lines, *mark_notes(rows)]) + "\n"
 
 
 def _domain(row: Row) -> str:

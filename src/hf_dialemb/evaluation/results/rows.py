@@ -24,7 +24,7 @@ from ..tasks.task import Measurement
 SCHEMA = 1  # the version of the file format
 
 _PACKAGES = ("hf-dialemb", "torch", "transformers", "sentence-transformers", "scikit-learn", "scipy", "numpy")
-_OPTIONAL = {"interval", "learnt"}  # files of earlier versions lack it
+_OPTIONAL = {"interval", "learnt", "part"}  # files of earlier versions lack it
 _RUN_FIELDS = ("command", "config", "seeds", "versions", "commit", "hardware", "seconds")
 
 
@@ -45,7 +45,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "n": (lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number"),
     "interval": (_is_interval, "two finite numbers or null"),
     "quoted_from": (lambda value: value is None or isinstance(value, str), "a string or null"),
-    "learnt": (lambda value: isinstance(value, bool), "true or false"),
+    **dict.fromkeys(("learnt", "part"), (lambda value: isinstance(value, bool), "true or false")),
 }
 """What each field of a row may hold, and how that is called."""
 
@@ -70,6 +70,7 @@ class Row:
     interval: tuple[float, float] | None = None
     quoted_from: str | None = None  # None for a figure of this run, else where it is printed ("paper, table, row")
     learnt: bool = False  # whether the model learnt from the dialogues that it was measured on
+    part: bool = False  # whether only a sample of the split was measured
 
     def __post_init__(self) -> None:
         for name, (is_right, expected) in _CHECKS.items():
@@ -88,10 +89,15 @@ class Results:
 
 
 def rows_of(
-    model: str, corpus: str, split: str, measurements: Iterable[Measurement], quoted_from: str | None = None
+    model: str,
+    corpus: str,
+    split: str,
+    measurements: Iterable[Measurement],
+    quoted_from: str | None = None,
+    part: bool = False,
 ) -> list[Row]:
     """Makes rows of what was measured of a model on a corpus: the one place where a measurement becomes a row."""
-    of: dict[str, Any] = {"model": model, "corpus": corpus, "split": split, "quoted_from": quoted_from}
+    of: dict[str, Any] = {"model": model, "corpus": corpus, "split": split, "quoted_from": quoted_from, "part": part}
     return [Row(**of, **each._asdict()) for each in measurements]
 
 
@@ -116,7 +122,7 @@ def read_results(path: Path | str) -> Results:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); give a results file") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: got text that is not JSON ({error}), expected a results file") from error
     if not isinstance(record, dict) or record.get("schema") != SCHEMA:
         got = record.get("schema") if isinstance(record, dict) else type(record).__name__

@@ -11,6 +11,8 @@ from .rows import Place, Row, place_of
 
 WIDEST = 12  # figures that stand side by side; of more, each has a row of its own and each model a column
 HEAD = ("Corpus", "Task", "Metric", "Setting")  # what stands before the models where each figure has a row
+PART = "‡"  # what stands behind a figure of a sample
+PART_NOTE = f"{PART} Of a sample of the corpus: not comparable with what papers print, which is of all."
 PRINTED_DECIMALS = 2  # what the papers print of percentages
 
 
@@ -68,6 +70,7 @@ _TEX = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
     "±": r"$\pm$",
     "—": "--",
     LEARNT: r"\textdagger{}",
+    PART: r"\ddag{}",
 }
 
 
@@ -120,7 +123,7 @@ def paper_table(rows: Iterable[Row]) -> str:
     rows = list(rows)
     models, lines, sources = _paper_grid(rows)
     notes = ["", f"The paper's figures are quoted from {sources}."] if sources else []
-    return "\n".join([*table_lines(HEAD, models, lines), *learnt_note(rows), *notes]) + "\n"
+    return "\n".join([*table_lines(HEAD, models, lines), *mark_notes(rows), *notes]) + "\n"
 
 
 def latex_table(rows: Iterable[Row], caption: str) -> str:
@@ -131,7 +134,7 @@ def latex_table(rows: Iterable[Row], caption: str) -> str:
     rows = list(rows)
     names, figures, sources = _paper_grid(rows)
     quoted = f" Columns in italics are quoted from {sources}." if sources else ""
-    quoted += "".join(f" {note}" for note in learnt_note(rows) if note)
+    quoted += "".join(f" {note}" for note in mark_notes(rows) if note)
     models = [rf"\textit{{{_tex(name)}}}" if name.startswith("paper: ") else _tex(name) for name in names]
     lines = [
         r"\begin{table}",
@@ -154,9 +157,15 @@ def measured_of(rows: Iterable[Row | None]) -> list[Row]:
     return [row for row in rows if row is not None and row.quoted_from is None]
 
 
-def learnt_note(rows: Iterable[Row]) -> list[str]:
-    """Returns the lines below a table that say what the mark behind a figure means; none where none is marked."""
-    return ["", NOTE] if any(row.learnt for row in rows) else []
+def marks_of(row: Row) -> str:
+    """Returns the marks behind a figure, which `mark_notes` explains."""
+    return LEARNT * row.learnt + PART * row.part
+
+
+def mark_notes(rows: Iterable[Row]) -> list[str]:
+    """Returns the lines below a table that say what the marks behind figures mean; none where none is marked."""
+    found = "".join(map(marks_of, rows))
+    return [line for mark, note in ((LEARNT, NOTE), (PART, PART_NOTE)) if mark in found for line in ("", note)]
 
 
 def _table(rows: Sequence[Row]) -> str:
@@ -177,7 +186,7 @@ def _table(rows: Sequence[Row]) -> str:
         shown = ([column.header, *each] for column, each in zip(columns, cells, strict=True))
         lines = table_lines(["Figure"], list(models), shown)
     notes = [f"[{number}] Quoted from {source}.  " for number, source in enumerate(sources, 1)]
-    return "\n".join([*lines, *learnt_note(rows), *([""] if notes else []), *notes]) + "\n"
+    return "\n".join([*lines, *mark_notes(rows), *([""] if notes else []), *notes]) + "\n"
 
 
 def column_of(row: Row) -> Column:
@@ -210,9 +219,9 @@ def printed_cells(
 
 
 def printed(row: Row, column: Column, bold: bool = False) -> str:
-    """Prints a figure with its deviation where there is one, and a mark where the model learnt from the dialogues."""
+    """Prints a figure with its deviation where there is one, and its marks."""
     figure = printed_figure(column, row.mean)
-    shown = (f"**{figure}**" if bold else figure) + (LEARNT if row.learnt else "")
+    shown = (f"**{figure}**" if bold else figure) + marks_of(row)
     return shown if row.std is None else f"{shown} ± {printed_figure(column, row.std)}"
 
 

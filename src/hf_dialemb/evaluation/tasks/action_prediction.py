@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...corpora import get_corpus
 from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
@@ -51,12 +50,7 @@ class Parts(NamedTuple):
 
 def load_acts(part: CorpusPart) -> Problem:
     """Loads a corpus whose assistant's turns have dialogue acts."""
-    part.check_of_catalogue("train split examples are drawn from")
-    if part.split in ("train", "all") or "train" not in get_corpus(part.corpus).splits:
-        raise InputError(
-            f"corpus {part.corpus}: got split {part.split}, expected one beside train, which examples are drawn from; "
-            "choose dev or test, or another corpus"
-        )
+    part.check_splits("train")
     drawn_from, measured_on = part.dialogues("train"), part.dialogues()
     parts = {}
     for setting in ("", OFFICIAL):

@@ -39,7 +39,8 @@ def load_actions(part: CorpusPart) -> Problem:
     first = [dialogue.turns[0] for dialogue in loaded]
     pairs = [(turn.content, turn.intents[0]) for turn in first if turn.intents] if ready else draw_actions(loaded)
     totals = running_totals(Counter(action for _, action in pairs))
-    pairs = [pair for pair in pairs if part.limit is None or totals[pair[1]] <= part.limit]  # whole actions
+    kept = [pair for pair in pairs if part.limit is None or totals[pair[1]] <= part.limit]  # whole actions
+    pairs, part.is_cut = kept, len(kept) < len(pairs)
     labels = [label for _, label in pairs]
     if len(set(labels)) < 2:
         raise part.error(

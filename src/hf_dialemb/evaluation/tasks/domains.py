@@ -51,19 +51,19 @@ def load_domains(part: CorpusPart) -> Problem:
     config = {"dialogues": len(dialogues), "labels": len(counts), "labels_of_one_dialogue": alone, "n_init": N_INIT}
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
-        return evaluate_embeddings(encoder.encode(dialogues), labels, seeds=seeds, n_init=N_INIT)
+        return evaluate_embeddings(encoder.encode(dialogues), labels, seeds=seeds)
 
     return Problem(config, measure, dialogues, labels)
 
 
 def evaluate_embeddings(
-    embeddings: NDArray[Any], labels: Sequence[str], *, seeds: Iterable[int] = range(10), n_init: int = 10
+    embeddings: NDArray[Any], labels: Sequence[str], *, seeds: Iterable[int] = range(10)
 ) -> list[Measurement]:
     """Runs every task of the benchmark on vectors ``(N, D)``, clustered as they are, normalised for everything else.
 
     It measures domain categorization (purity, nmi, ari), semantic relatedness (spearman over ``pairs`` as in the paper
     and ``per-query`` as in its program), dialogue retrieval (map, mrr), alignment and uniformity. ``seeds`` are repeats
-    of k-means, each of ``n_init`` random starts, and of drawing pairs. A ValueError says that the labels, one for each
+    of k-means, each of `N_INIT` random starts, and of drawing pairs. A ValueError says that the labels, one for each
     vector, are all equal or all different, or that anything does not fit.
     """
     from ...metrics.alignment_uniformity.functional import alignment_uniformity
@@ -74,7 +74,7 @@ def evaluate_embeddings(
     pairs = pair_relatedness(embeddings, labels, draws)
     queries = pair_scores(embeddings, labels)
     geometry = alignment_uniformity(embeddings, labels)
-    clusters = cluster_purity(embeddings, labels, draws, n_init=n_init)
+    clusters = cluster_purity(embeddings, labels, draws, n_init=N_INIT)
     if queries.skipped:
         logger.warning("%d of %d dialogues have a label of their own: no query", queries.skipped, len(labels))
     undefined = pairs["undefined"], queries.undefined
@@ -92,11 +92,11 @@ def evaluate_embeddings(
     return found
 
 
-def pair_scores(embeddings: ArrayLike, labels: ArrayLike, block_size: int = 256) -> PairScores:
+def pair_scores(embeddings: ArrayLike, labels: ArrayLike) -> PairScores:
     """Ranks all other dialogues for each dialogue by cosine; those of its label are relevant.
 
     The figures are those of the metrics of retrieval and relatedness, to the bit, but products and sorting, which take
-    nearly all of the time, are done once. Memory is ``O(block_size * N)``.
+    nearly all of the time, are done once. Memory is ``O(N)``.
     """
     from ...metrics.ranks import average_precision, reciprocal_rank
     from ...metrics.semantic_relatedness.functional import binary_spearman
@@ -104,8 +104,7 @@ def pair_scores(embeddings: ArrayLike, labels: ArrayLike, block_size: int = 256)
 
     scores = (average_precision, reciprocal_rank, binary_spearman)
     found = [
-        [score(ordered, positives) for score in scores]
-        for _, ordered, positives in sorted_queries(embeddings, labels, block_size)
+        [score(ordered, positives) for score in scores] for _, ordered, positives in sorted_queries(embeddings, labels)
     ]
     precision, reciprocal, correlation = zip(*found, strict=True)
     undefined = sum(value is None for value in correlation)

@@ -70,7 +70,9 @@ def load_flows(part: CorpusPart) -> Problem:
             f"got {max(map(len, flows.values()), default=0)} dialogues in the largest domain, expected at least "
             f"{FEWEST_DIALOGUES} of that domain alone that have dialogue acts or slots; annotate turns or add dialogues"
         )
-    kept = {name: _capped(flow) for name, flow in _limited(large, part.limit).items()}
+    limited = _limited(large, part.limit)
+    part.is_cut = limited != large
+    kept = {name: _capped(flow) for name, flow in limited.items()}
     texts = sorted({turn.text for flow in kept.values() for turns in flow for turn in turns})
     sizes = {"domains": {name: _sizes(flow) for name, flow in kept.items()}, "smaller_domains": len(flows) - len(large)}
     limits = {"fewest_dialogues": FEWEST_DIALOGUES, "most_utterances": MOST_UTTERANCES}

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...corpora import get_corpus
 from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue
-from ...models.errors import InputError
-from .sampling import SHOTS, draw_examples
+from .sampling import SHOTS, draw_examples, few_of_each
 from .task import CorpusPart, Measurement, Problem, percentage
 
 NAME = "intent-classification"
@@ -23,7 +21,7 @@ OUT_OF_SCOPE = "oos"  # the intent of utterances that belong to none; for this t
 def load_intents(part: CorpusPart) -> Problem:
     """Loads the utterances of a corpus that have an intent: first the examples, then what is to be classified."""
     train, loaded = load_utterances(part)
-    examples, queries = in_scope(train), part.sample(in_scope(loaded))
+    examples, queries = few_of_each(in_scope(train), intent, part.limit), part.sample(in_scope(loaded))
     dialogues = [*examples, *queries]
     labels = [intent(dialogue) for dialogue in dialogues]
     if len(set(labels)) < 2:
@@ -80,13 +78,7 @@ def by_prototypes(
 
 def load_utterances(part: CorpusPart) -> tuple[list[Dialogue], list[Dialogue]]:
     """Loads the examples of a corpus of utterances, and what is to be classified."""
-    corpus, _, split, _ = part
-    if "train" not in get_corpus(corpus).splits:
-        raise InputError(
-            f"corpus {corpus}: got no split train to draw examples from, expected one; choose another task or corpus"
-        )
-    if split in ("train", "all"):
-        raise InputError(f"corpus {corpus}: got split {split}, which examples are drawn from; choose dev or test")
+    part.check_splits("train")
     return part.dialogues("train"), part.dialogues()
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...corpora import get_corpus
 from .intents import OUT_OF_SCOPE, in_scope, intent, load_utterances, out_of_scope
-from .sampling import SHOTS, draw_examples
+from .sampling import SHOTS, draw_examples, few_of_each
 from .task import CorpusPart, Measurement, Problem, percentage
 
 THRESHOLDS = {"mean-std": -1.0, "mean": 0.0}  # how many standard deviations are added to the mean similarity
@@ -42,7 +42,8 @@ def load_out_of_scope(part: CorpusPart) -> Problem:
     separate = "dev" in get_corpus(part.corpus).splits and part.split != "dev"
     reference = in_scope(part.dialogues("dev")) if separate else []
     tested = part.sample([each for each in loaded if each.turns[0].intents])
-    groups = (in_scope(train), out_of_scope(train), reference, tested)
+    examples, strangers = (few_of_each(of(train), intent, part.limit) for of in (in_scope, out_of_scope))
+    groups = (examples, strangers, part.sample(reference), tested)
     if not groups[1] or not out_of_scope(tested) or not in_scope(tested):
         raise part.error(
             f"got {len(groups[1])} utterances out of scope to train on and {len(out_of_scope(tested))} of "

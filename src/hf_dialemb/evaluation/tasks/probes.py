@@ -6,6 +6,9 @@ many weights as a single ranker does, and is to be compared with another ensembl
 
 Each of the W numbers of a vector is shifted and scaled, to mean 0 and deviation 1 / sqrt(W) over train. The layer stays
 a linear one on the vectors themselves, but a learning rate then means the same whatever their scale and their width.
+
+`run_probes` measures the members of ensembles side by side on all contexts. As tasks, probes are of any encoder, an
+ensemble as well, by its vector of a context, and of a fixed sample, so that those that take their time can be compared.
 """
 
 from __future__ import annotations
@@ -13,15 +16,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError
-from .context_labels import PARTS, TARGETS, TRAIN, Contexts, assistant_contexts, context_labels
+from .context_labels import ACTS, DEV, PARTS, TARGETS, TEST, TRAIN, WORDS, Contexts, assistant_contexts, context_labels
 from .linear_layer import LayerSettings, Outcome, VectorSource, fit, outcome
+from .sampling import fixed_sample
+from .task import CorpusPart, Measurement, Problem
 
 if TYPE_CHECKING:
     import torch
@@ -30,6 +37,9 @@ if TYPE_CHECKING:
 
 Rankers = Mapping[str, Sequence["LoadedRanker"]]  # systems by name: the members of each, one or several
 SETTINGS = LayerSettings(learning_rate=0.05, batch_size=64, epochs=60, patience=10)  # ours, as the paper names none
+VOCABULARY = 1_261  # how many words are known, with the marks of a ranker's tokenizer; the paper's number for MultiWOZ
+CONTEXTS = {TRAIN: 2_500, DEV: 500, TEST: 1_000}  # contexts of each part: a fixed random sample, unless there are fewer
+REPEATS = 3  # trainings of the layer: the first so many seeds
 
 _CONSTANT = 1e-6  # smaller deviations are a rounding
 
@@ -150,3 +160,32 @@ def _vectors(
         if id(member) not in known:
             known[id(member)] = {part: encode_contexts(member, contexts[part].turns) for part in PARTS}
     return {part: np.concatenate([known[id(member)][part] for member in members], axis=1) for part in PARTS}
+
+
+def load_probe(part: CorpusPart, target: str) -> Problem:
+    """Loads contexts and what is to be told of them: the words of the last turn, or the acts of the next."""
+    from ...models.words import word_tokenizer
+
+    part.check_splits(TRAIN, DEV)
+    dialogues = {each: part.dialogues(name) for each, name in zip(PARTS, (TRAIN, DEV, part.split), strict=True)}
+    contexts = {}
+    for each, most in CONTEXTS.items():
+        found = assistant_contexts(dialogues[each])
+        kept = [row for row, acts in enumerate(found.acts) if acts or target == WORDS]  # acts: of turns that have some
+        contexts[each] = found.at(part.sample(fixed_sample(kept, most)))
+    labels = context_labels(target, contexts, word_tokenizer(dialogues[TRAIN], VOCABULARY))
+    config = {"target": target, "vocabulary": VOCABULARY, "repeats": REPEATS, "layer": asdict(SETTINGS)}
+
+    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Measurement]:
+        import torch
+
+        vectors = encoder.encode([Dialogue(turns) for each in PARTS for turns in contexts[each].turns])
+        ends = np.cumsum([len(contexts[each].turns) for each in PARTS])[:-1]
+        source = FrozenVectors(dict(zip(PARTS, np.split(vectors, ends), strict=True)), torch.device("cpu"))
+        fitted = [fit(source, labels, SETTINGS, seed=seed) for seed in list(seeds)[:REPEATS]]
+        return outcome(encoder.name, f"{target}-probe", {}, fitted).measurements
+
+    return Problem({**config, **labels.describe()}, measure)
+
+
+load_words, load_acts = (partial(load_probe, target=target) for target in (WORDS, ACTS))

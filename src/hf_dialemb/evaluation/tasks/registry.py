@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ...corpora.source import fingerprint
 from ...models.errors import InputError, unknown_name
@@ -33,9 +34,9 @@ _ALL = (
     Task("next-utterance-retrieval", "which of 20 responses follows a dialogue so far, for rankers of responses too",
          "next_utterance.load_selections", "Mehri and Eskenazi (2019), section 4", (_DIALOGUES, _RESPONSES)),
     Task("bag-of-words-probe", "what a linear layer reads from the vector of a dialogue so far: its last turn's words",
-         "context_probes.load_words", "Mehri and Eskenazi (2019), section 5.2"),
+         "probes.load_words", "Mehri and Eskenazi (2019), section 5.2"),
     Task("dialogue-act-probe", "what a linear layer reads from the vector of a dialogue so far: the next turn's acts",
-         "context_probes.load_acts", "Mehri and Eskenazi (2019), section 5.2"),
+         "probes.load_acts", "Mehri and Eskenazi (2019), section 5.2"),
     Task("semantic-retrieval", "does a sentence find others of its intent among those that share words with it",
          "semantic_retrieval.load_rankings", "DialogueCSE, section 5.1.2", (_RETRIEVAL, _DIALOGUES, _UTTERANCES)),
     Task("dialogue-sts", "are sentences as similar as people say",
@@ -82,14 +83,24 @@ def default_tasks(corpus: str) -> tuple[str, ...]:
     return _OF_CORPUS.get(corpus) or _OF_KIND[CorpusPart(corpus).kind]
 
 
-def load_problem(name: str, corpus: str, data_dir: str | Path | None, split: str, limit: int | None) -> Problem:
+def load_problem(
+    name: str,
+    corpus: str,
+    data_dir: str | Path | None,
+    split: str,
+    limit: int | None,
+    columns: str | None = None,
+    roles: str | None = None,
+) -> Problem:
     """Loads what a task asks of encoders on a part of a corpus, which its configuration names."""
-    task, part = get_task(name), CorpusPart(corpus, data_dir, split, limit)
+    task, part = get_task(name), CorpusPart(corpus, data_dir, split, limit, columns, roles)
     if part.kind not in task.kinds:
         raise InputError(
             f"task {name}: got corpus {corpus}, which holds {part.kind}, expected {' or '.join(task.kinds)}; "
             f"choose another corpus, or the task {' or '.join(default_tasks(corpus))}"
         )
     problem = task.load(part)
-    whole = {"corpus": part.name, "split": split, "limit": limit, **problem.config}
+    how: dict[str, Any] = {name: said for name, said in (("columns", columns), ("roles", roles)) if said}
+    how |= {"part": True} if part.is_cut else {}
+    whole = {"corpus": part.name, "split": split, "limit": limit, **how, **problem.config}
     return replace(problem, config={**whole, "data_sha256": fingerprint.data_hash(corpus, data_dir)})

@@ -27,7 +27,6 @@ from ...encoders.encoder import Encoder
 from ...metrics.response_selection.functional import selection_scores
 from ...models.dialogue import plain
 from . import contexts
-from .sampling import fixed_sample
 from .task import CorpusPart, Measurement, Problem, percentage
 from .texts import TextVectors, first_words, last_words
 
@@ -49,7 +48,7 @@ def load_pairs(part: CorpusPart) -> Problem:
         if turn.role != response.role
     ]
     distinct = list(dict.fromkeys(said))
-    pairs = fixed_sample(distinct, PAIRS if part.limit is None else part.limit)
+    pairs = part.sample(distinct, PAIRS)
     if len(pairs) < BLOCK:
         raise part.error(
             f"got {len(pairs)} pairs of an utterance and a response, expected at least {BLOCK}; choose another corpus "
@@ -122,7 +121,7 @@ def selections_of(part: CorpusPart) -> tuple[Callable[[int], list[ResponseSelect
         return lambda seed: selections, {"contexts": len(selections), **sizes}
     dialogues = part.dialogues()
     found = contexts.responses_of(dialogues)
-    responses = fixed_sample(found, CONTEXTS if part.limit is None else part.limit)
+    responses = part.sample(found, CONTEXTS)
     others = contexts.others_of(responses)
 
     def draw(seed: int) -> list[ResponseSelection]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ...models.errors import InputError
 
 SHOTS = (1, 5)  # how many labelled examples each label gets, as in the papers of DSE and Dialog2Flow
+POOL = 2 * max(SHOTS)  # so many of each label examples are drawn from under a limit
 
 Item = TypeVar("Item")
 
@@ -22,6 +23,16 @@ def fixed_sample(items: Sequence[Item], limit: int | None) -> list[Item]:
     if limit is None or limit >= len(items):
         return list(items)
     return [items[row] for row in np.sort(np.random.default_rng(0).choice(len(items), limit, replace=False))]
+
+
+def few_of_each(items: Sequence[Item], label: Callable[[Item], str], limit: int | None) -> list[Item]:
+    """Keeps, under a limit, `POOL` examples of each label, always the same ones: so few are then embedded."""
+    if limit is None:
+        return list(items)
+    rows: dict[str, list[int]] = {}
+    for row in np.random.default_rng(0).permutation(len(items)).tolist():
+        rows.setdefault(label(items[row]), []).append(row)
+    return [items[row] for row in sorted(row for found in rows.values() for row in found[:POOL])]
 
 
 def running_totals(sizes: Mapping[str, int]) -> dict[str, int]:

@@ -50,14 +50,23 @@ class Problem:
     dialogues: Sequence[Dialogue] = ()
     labels: Sequence[str] = ()
 
+    @property
+    def is_part(self) -> bool:
+        """Whether not all that the split holds is measured."""
+        return bool(self.config.get("part"))
 
-class CorpusPart(NamedTuple):
+
+@dataclass
+class CorpusPart:
     """A part of a corpus, by name or of one's own, and at most so many of its items, always the same; None for all."""
 
     corpus: str
     data_dir: str | Path | None = None
     split: str = "test"
     limit: int | None = None
+    columns: str | None = None
+    roles: str | None = None
+    is_cut: bool = False  # whether the limit left something out
 
     @property
     def name(self) -> str:
@@ -72,26 +81,37 @@ class CorpusPart(NamedTuple):
 
     def dialogues(self, split: str | None = None) -> list[Dialogue]:
         """Loads the dialogues or utterances, or those of another split."""
-        return corpora.load_dialogues(self.corpus, self.data_dir, split or self.split)
+        part = self.corpus, self.data_dir, split or self.split
+        return corpora.load_dialogues(*part, columns=self.columns, roles=self.roles)
 
     def examples(self) -> list[Any]:
         """Loads the items of a corpus of another kind."""
         return corpora.load_examples(self.corpus, self.data_dir, self.split)
 
-    def sample(self, items: Sequence[Item]) -> list[Item]:
-        """Keeps as many items as the limit says, always the same ones."""
-        return fixed_sample(items, self.limit)
+    def sample(self, items: Sequence[Item], otherwise: int | None = None) -> list[Item]:
+        """Keeps as many items as the limit says, or without one ``otherwise``, always the same ones."""
+        kept = fixed_sample(items, otherwise if self.limit is None else self.limit)
+        self.is_cut |= len(kept) < len(items)
+        return kept
 
     def error(self, sentence: str) -> InputError:
         """Says of which part of which corpus something is wrong."""
         return InputError(f"corpus {self.corpus}, split {self.split}: {sentence}")
 
-    def check_of_catalogue(self, use: str) -> None:
-        """Refuses what is one's own or the Hub's, which has no other splits; ``use`` says what for."""
+    def check_splits(self, *learnt: str) -> None:
+        """Refuses the splits that a task learns from, and what lacks them, as one's own files and the Hub's do."""
+        names = " and ".join(learnt)
         if corpora.form_of(self.corpus) != corpora.REGISTERED:
             raise InputError(
                 f"corpus {self.corpus}: got one's own or the Hub's, expected one of the catalogue (dialemb corpus "
-                f"list), whose {use}; choose one"
+                f"list), whose {names} the task learns from; choose one"
+            )
+        missing = [name for name in learnt if name not in corpora.get_corpus(self.corpus).splits]
+        if missing or self.split in (*learnt, "all"):
+            got = f"no split {missing[0]}" if missing else f"split {self.split}, which the task learns from"
+            raise InputError(
+                f"corpus {self.corpus}: got {got}, expected {names} and another to measure on; choose another split or "
+                "corpus"
             )
 
 

@@ -1,4 +1,4 @@
-"""What the page tells beside the map: where dialogues break off, go round, fork, and which are unusual."""
+"""What the page tells beside the map: how dialogues end, where they go round, fork, and which are unusual."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from ..exports import line_of
 from ..flow import Flow
 from ..graph import END, START, State
-from ..paths import DropOff, Fork, Loop, RarePath, drop_offs, forks, loops, rare_paths
+from ..naming import shortened
+from ..paths import End, Fork, Loop, RarePath, ends, forks, loops, rare_paths
 from .page import Row, Section
 
 MOST_ROWS = 20  # so many things of one kind are told
@@ -18,7 +19,7 @@ Names = Mapping[State, str]
 """What states are called."""
 
 _KINDS = (
-    ("Drop-offs", "Dialogues that end at a state after which most go on: people may have given up there."),
+    ("How dialogues end", "Where it was said last that something failed or was done, or where they break off."),
     ("Loops", "States that dialogues go through again and again: people may not get what they ask for."),
     ("Forks", "States after which several others are likely: what is said there may be unclear, or deserve a choice."),
     ("Unusual dialogues", "Dialogues whose steps are rare among all others, the most unusual first."),
@@ -34,7 +35,7 @@ def insights(flow: Flow, shown: Collection[State] | None = None) -> tuple[Sectio
     names = {START: "Start", END: "End"} | {cluster.state: _named(cluster.name) for cluster in flow.clusters}
     states = [state for state in (names if shown is None else shown) if state not in (START, END)]
     rows = (
-        [_drop_off(names, one) for one in drop_offs(flow)[:MOST_ROWS]],
+        _ends(names, ends(flow)),
         [_loop(names, one) for one in loops(flow)[:MOST_ROWS]],
         [_fork(names, one) for one in forks(flow.graph, states)[:MOST_ROWS]],
         [_rare_path(names, one) for one in rare_paths(flow, MOST_ROWS)],
@@ -42,10 +43,18 @@ def insights(flow: Flow, shown: Collection[State] | None = None) -> tuple[Sectio
     return tuple(Section(*words, tuple(told)) for words, told in zip(_KINDS, rows, strict=True))
 
 
-def _drop_off(names: Names, one: DropOff) -> Row:
-    end = f"{_counted(one.count, 'dialogue')} {'ends' if one.count == 1 else 'end'} here"
-    text = f"{names[one.state]}: {end}, {_percent(one.share)} of the times it occurs"
-    return Row(text, one.dialogues, (one.state,))
+def _ends(names: Names, found: Sequence[End]) -> list[Row]:
+    """Tells of each way to end how many dialogues have it, and where; those that failed come first."""
+    rows, count = [], sum(len(end.dialogues) for end in found)
+    for kind, word in (("failed", "at"), ("broken off", "at"), ("finished", "after")):
+        ways = [end for end in found if end.kind == kind]
+        dialogues = tuple(name for end in ways for name in end.dialogues)
+        told = f"{kind.capitalize()}: {_counted(len(dialogues), 'dialogue')}, {_percent(len(dialogues) / count)}"
+        rows += [Row(told, dialogues)] if ways else []
+        for end in ways[: MOST_ROWS // 3]:
+            told = f"{kind.capitalize()} {word} {names[end.state]}: {_counted(len(end.dialogues), 'dialogue')}"
+            rows.append(Row(told, end.dialogues, (end.state,)))
+    return rows
 
 
 def _loop(names: Names, one: Loop) -> Row:
@@ -66,8 +75,7 @@ def _rare_path(names: Names, one: RarePath) -> Row:
 
 
 def _named(name: str) -> str:
-    line = line_of(name)
-    return _isolated(line if len(line) <= LONGEST_NAME else line[: LONGEST_NAME - 1].rstrip() + "…")
+    return _isolated(shortened(line_of(name), LONGEST_NAME))
 
 
 def _isolated(text: str) -> str:

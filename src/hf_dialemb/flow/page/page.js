@@ -13,7 +13,7 @@ const page = (() => {
     colour: flow.comparison ? "difference" : "count",
   };
   const by = (id) => document.getElementById(id);
-  const self = { flow, view: first, graph: null, main: [], show, point, focusPanel };
+  const self = { flow, view: first, graph: null, show, point, focusPanel };
   const picture = new Picture(by("graph"), by("minimap"), flow, choose);
   let touched = false;
   self.picture = picture;
@@ -106,7 +106,6 @@ const page = (() => {
   function layAnew(atFirst) {
     self.graph = prune(flow, self.view);
     picture.draw(self.graph);
-    self.main = widestPath(flow, self.graph);
     if (atFirst || !touched) fit();
     drawPath(self, by("path"));
   }
@@ -123,8 +122,8 @@ const page = (() => {
   }
 
   function colour() {
-    const keys = new Set(self.main.slice(1).map((number, index) => `${self.main[index]}>${number}`));
-    picture.mark("main", new Set(self.view.main ? self.main : []), self.view.main ? keys : new Set());
+    const { states, steps } = self.view.main ? flow.main : { states: [], steps: [] };
+    picture.mark("main", new Set(states), new Set(steps));
     picture.colour(self.view.colour === "difference" ? difference : null);
   }
 

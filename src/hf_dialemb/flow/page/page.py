@@ -25,6 +25,8 @@ from ..comparison import Comparison
 from ..exports import line_of
 from ..flow import Flow
 from ..graph import END, START, State, steps_of
+from ..naming import shortened
+from ..paths import typical_path
 from ..pruning import Pruning
 
 TEMPLATE = "page.html.jinja"
@@ -145,9 +147,9 @@ def _record(
     numbers = {cluster.state: number for number, cluster in enumerate(flow.clusters)}
     numbers |= {START: len(numbers), END: len(numbers) + 1}
     texts: dict[str, int] = {}
+    second, main = frozenset(comparison.second if comparison else ()), typical_path(flow)
     named = [dialogue for section in insights for row in section.rows for dialogue in row.dialogues[:NAMED]]
-    kept = kept_dialogues(flow, named)
-    second = frozenset(comparison.second if comparison else ())
+    kept = kept_dialogues(flow, [main.dialogue, *named])
     roles = {cluster.role for cluster in flow.clusters}
     return {
         "title": flow.title,
@@ -161,6 +163,11 @@ def _record(
         "states": _states(flow, texts),
         "edges": [[numbers[source], numbers[target], count] for (source, target), count in flow.graph.edges.items()],
         "dialogues": [_dialogue(flow, place, texts, second) for place in kept],
+        "main": {
+            "dialogue": main.dialogue,
+            "states": [numbers[state] for state in main.states],
+            "steps": [f"{numbers[source]}>{numbers[target]}" for source, target in sorted(main.steps)],
+        },
         "pruning": asdict(pruning),
         "insights": [_section(section, numbers) for section in insights],
         "comparison": _comparison(comparison, numbers) if comparison else None,
@@ -210,7 +217,7 @@ def _number(texts: dict[str, int], text: str) -> int:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+    return shortened(text, LONGEST_TEXT)
 
 
 def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:

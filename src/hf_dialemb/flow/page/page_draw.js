@@ -38,7 +38,13 @@ function cut(text, width) {
     if (textWidth(letters.slice(0, middle).join("") + "…") <= width) low = middle;
     else high = middle - 1;
   }
-  return letters.slice(0, low).join("").trimEnd() + "…";
+  return whole(text, letters.slice(0, low).join("")) + "…";
+}
+
+// What was cut off a text, without the word that the cut goes through, unless that is all there is.
+function whole(text, kept) {
+  const found = /\s/.test(text[kept.length]) ? kept : kept.replace(/\s+\S*$/, "");
+  return found.trimEnd();
 }
 
 // A name in at most two lines.

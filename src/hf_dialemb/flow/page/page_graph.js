@@ -103,22 +103,6 @@ function roleOf(flow, number) {
   return number < flow.start ? flow.states[number].role : "";
 }
 
-// The path from start to end whose least weight is the largest, of those the shortest, of those the first by names: the
-// same as `widest_path` in paths.py. Speakers take turns on it where they can.
-function widestPath(flow, graph) {
-  const moves = graph.edges.filter((edge) => edge.source !== edge.target);
-  const turns = moves.filter((edge) => roleOf(flow, edge.source) !== roleOf(flow, edge.target));
-  for (const edges of [turns, moves]) {
-    const width = widthToEnd(flow, edges);
-    if (width > 0)
-      return shortestPath(
-        flow,
-        edges.filter((edge) => edge.weight >= width),
-      );
-  }
-  return [];
-}
-
 function grouped(edges, end) {
   const groups = new Map();
   for (const edge of edges) {
@@ -126,49 +110,4 @@ function grouped(edges, end) {
     groups.get(edge[end]).push(edge);
   }
   return groups;
-}
-
-// Dijkstra's algorithm with the least weight in place of the length.
-function widthToEnd(flow, edges) {
-  const leaving = grouped(edges, "source");
-  const open = new Map([[flow.start, Infinity]]);
-  const done = new Set();
-  while (open.size) {
-    let source = -1;
-    let width = 0;
-    for (const [number, found] of open) if (found > width) [source, width] = [number, found];
-    if (source === flow.end) return width;
-    open.delete(source);
-    done.add(source);
-    for (const { target, weight } of leaving.get(source) || []) {
-      if (!done.has(target)) open.set(target, Math.max(open.get(target) || 0, Math.min(width, weight)));
-    }
-  }
-  return 0;
-}
-
-function shortestPath(flow, edges) {
-  const entering = grouped(edges, "target");
-  const leaving = grouped(edges, "source");
-  const steps = new Map([[flow.end, 0]]);
-  const waiting = [flow.end];
-  for (const target of waiting) {
-    for (const { source } of entering.get(target) || []) {
-      if (steps.has(source)) continue;
-      steps.set(source, steps.get(target) + 1);
-      waiting.push(source);
-    }
-  }
-  const id = (number) => (number === flow.end ? "" : flow.states[number].id);
-  const earlier = (one, other) => compare(roleOf(flow, one), roleOf(flow, other)) || compare(id(one), id(other));
-  const path = [flow.start];
-  while (path.at(-1) !== flow.end) {
-    const nearer = leaving.get(path.at(-1)).map((edge) => edge.target);
-    path.push(nearer.filter((number) => steps.get(number) === steps.get(path.at(-1)) - 1).sort(earlier)[0]);
-  }
-  return path;
-}
-
-function compare(one, other) {
-  return one < other ? -1 : one > other ? 1 : 0;
 }

@@ -114,7 +114,7 @@ function drawLegend(page, place) {
 }
 
 function drawPath(page, place) {
-  const inner = page.main.filter((number) => number < page.flow.start);
+  const { states, dialogue } = page.flow.main;
   const row = (number) => {
     const role = roleOf(page.flow, number);
     return make(
@@ -124,8 +124,8 @@ function drawPath(page, place) {
       stateLink(page, number),
     );
   };
-  place.replaceChildren(...inner.map(row));
-  if (!inner.length) place.append(make("p", { class: "hint" }, "No path leads from start to end."));
+  place.replaceChildren(...states.map(row));
+  if (page.flow.byDialogue.has(dialogue)) place.append(make("p", { class: "hint" }, "As in ", dialogueChip(page, dialogue)));
 }
 
 function drawControls(page) {

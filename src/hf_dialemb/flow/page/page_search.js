@@ -116,5 +116,5 @@ function listenToSearch(page) {
 
 function cutText(text, most) {
   const letters = [...text];
-  return letters.length > most ? `${letters.slice(0, most).join("")}…` : text;
+  return letters.length > most ? `${whole(text, letters.slice(0, most).join(""))}…` : text;
 }

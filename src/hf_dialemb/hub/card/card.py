@@ -1,6 +1,7 @@
 """The card of a published model, rendered from files: nothing in it is written by hand.
 
-It needs the data and licences of the training and the figures of what the model began as; without them there is none.
+It needs the data and licences of the training; figures stand beside those of what the model began as, and
+without any it says that there are none.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ...corpora import CORPORA, get_corpus
 from ...corpora.own.reading import is_own
-from ...evaluation.results.tables import learnt_note
+from ...evaluation.results.tables import mark_notes
 from ...models import get_method
 from ...models.errors import InputError
 from ...training.arguments import parse
@@ -57,7 +58,7 @@ def render_record(record: Mapping[str, Any], results: Sequence[Path], repo_id: s
         reference=record["reference"],
         is_ensemble=record["model"]["method"] == ENSEMBLE,
         measured=found,
-        learnt_note="\n\n".join(filter(None, learnt_note(figure.row for figure in found.figures))),
+        mark_notes="\n\n".join(filter(None, mark_notes(figure.row for figure in found.figures))),
         corpora=corpora,
         research=research,
         stated_none=list(dict.fromkeys(corpus["name"] for corpus in corpora if corpus["terms"] == "research")),

@@ -85,9 +85,9 @@ def count(figures: Sequence[Figure], verdict: str) -> int:
 
 
 def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Measured:
-    """Finds a model's figures."""
+    """Finds a model's figures; without a file it has none."""
     if not files:
-        raise InputError(f"--results: got no file, expected figures of {record['name']}; {remedy(record)}")
+        return Measured([], {}, None, [])
     reference: str | None = record["reference"]
     results_files.check_same_data(map(results_files.read_results, files))
     figures: dict[str, dict[Place, Figure]] = {}
@@ -115,7 +115,7 @@ def measured(record: Mapping[str, Any], files: Sequence[Path], suite: str) -> Me
         if suite in figures and name not in ("", suite)
     }
     shown = {place: figure for name in figures if name not in others for place, figure in figures[name].items()}
-    return Measured(list(shown.values()), others, None if called is None else without_place(called), runs)
+    return Measured(list(shown.values()), others, None if called is None else without_places(called), runs)
 
 
 def is_measured_in(record: Mapping[str, Any], file: Path) -> bool:
@@ -148,12 +148,7 @@ def command_of(run: Mapping[str, Any]) -> str:
         words = shlex.split(str(run["command"]))
     except ValueError:
         words = str(run["command"]).split()
-    return shlex.join(map(without_place, words))
-
-
-def without_place(word: str) -> str:
-    """Leaves of an absolute path its last name."""
-    return Path(word).name if word.startswith(("/", "~")) else word
+    return shlex.join(without_places(words))
 
 
 def remedy(record: Mapping[str, Any]) -> str:
@@ -234,7 +229,7 @@ def write_published_results(measured: Measured, sources: Sequence[Path], name: s
     for file, run, figures in measured.runs:
         own = [replace(figure.row, model=name) for figure in figures]
         others = [figure.reference for figure in figures if figure.reference is not None]
-        rows = (*own, *(replace(row, model=without_place(row.model)) for row in others))
+        rows = (*own, *(replace(row, model=without_places(row.model)) for row in others))
         names = (file, *(f"{file.removesuffix('.json')}-{number}.json" for number in range(2, 1000)))
         path = next(place / name for name in names if place / name not in written)
         # Neither where the run lay on a machine, nor what it says of other models.

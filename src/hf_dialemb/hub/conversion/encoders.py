@@ -17,7 +17,7 @@ from ...models import get_method, method_of
 from ...models.backbone_model import BackboneModel, position_offset
 from ...models.backbones import load_pretrained
 from ...models.errors import InputError, unknown_name
-from .assembly import Conversion, Request, fit_vocabulary
+from .convert import Conversion, Request, fit_vocabulary
 from .foreign_folder import SentenceLayout, local_folder, read_layout, read_weights
 from .placing import Reasons, Report, Rule, place
 

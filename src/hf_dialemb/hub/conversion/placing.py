@@ -74,7 +74,6 @@ TRANSPOSED = Change("transposed", lambda tensor: (tensor.transpose(0, -1),))
 IN_THREE = Change("a third: query, key, value", lambda tensor: tensor.chunk(3))
 TRANSPOSED_IN_THREE = Change("transposed, a third: query, key, value", lambda tensor: tensor.transpose(0, -1).chunk(3))
 REVERSED = Change("rows reversed", lambda tensor: (tensor.flip(0),))
-AS_ROW = Change("as a row", lambda tensor: (tensor.unsqueeze(0),))
 
 
 @dataclass(frozen=True)

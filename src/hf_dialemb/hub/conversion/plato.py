@@ -21,7 +21,7 @@ from transformers import BertConfig
 
 from ...models.dial2vec import Dial2VecConfig, Dial2VecModel
 from ...models.errors import InputError
-from .assembly import Conversion, Request, fit_vocabulary, heads_of, vocabulary_in, wordpiece
+from .convert import Conversion, Request, fit_vocabulary, heads_of, vocabulary_in, wordpiece
 from .paddle_files import is_paddle, read_paddle
 from .placing import AS_IT_IS, IN_THREE, REVERSED, TRANSPOSED, TRANSPOSED_IN_THREE, Report, Rule, place, size_of
 from .torch_files import read_module, read_tensors
@@ -177,7 +177,8 @@ def _read_archive(path: Path) -> tuple[Mapping[str, Any], str | None]:
     try:
         with tarfile.open(path, "r:*") as archive:
             for member in archive:
-                stream = archive.extractfile(member) if member.isfile() else None
+                plain = member.isfile() and not member.issparse()  # the holes of a sparse file need not end
+                stream = archive.extractfile(member) if plain else None
                 name = member.name.rpartition("/")[2]
                 if stream is not None and name == "vocab.txt":
                     text = stream.read(2**24).decode("utf-8")

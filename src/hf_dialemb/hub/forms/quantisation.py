@@ -93,15 +93,14 @@ def write_int8(
 def _cosines(encoders: Mapping[str, OnnxEncoder], utterances: bool) -> np.ndarray:
     """Compares both graphs on dialogues that the package generates, or on their utterances."""
     from ...corpora import load_dialogues
+    from ...evaluation.tasks.texts import row_cosines
 
     conversations = [dialogue.to_messages() for dialogue in load_dialogues("sample", None, "dev")]
     if utterances:
         texts = dict.fromkeys(message["content"] for messages in conversations for message in messages)
         conversations = [[{"role": "user", "content": text}] for text in texts]
     one, other = (encoder.encode_messages(conversations[:_PROBES]) for encoder in encoders.values())
-    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
-    cosines: np.ndarray = (one * other).sum(axis=1) / np.maximum(lengths, np.finfo(np.float32).tiny)
-    return cosines
+    return row_cosines(one, other)
 
 
 def _figures(

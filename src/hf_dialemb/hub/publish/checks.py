@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from ...models import method_of
+from ...models import method_of, register
+from ...models.backbones import load_pretrained
 from ...models.errors import InputError
 from ...runs.folder import RunFolder
 from ..published_folder import PublishedFolder
@@ -145,12 +146,31 @@ def _check_model(folder: Path, _name: str) -> Iterator[str]:
     elif not published.holds(published.MODULES) or ("auto_map" not in config and _is_ours(folder, config)):
         yield f"this is a training's checkpoint or another form that strangers cannot load; {export}"
     else:
-        yield from _weights(published, export)
+        problems = [*_weights(published, export)]
         if not published.holds(published.TOKENIZER) and not published.holds(published.TOKENIZER_CONFIG):
-            yield f"the tokenizer is missing; {export}"
-        for module in _missing_code(folder, config):
-            yield f"{module} is missing, but the model's code needs it; {export}"
-    yield from _card(folder, f"write it with 'dialemb card --model {folder} --run RUN --results FILE'")
+            problems.append(f"the tokenizer is missing; {export}")
+        missing = _missing_code(folder, config)
+        problems += [f"{module} is missing, but the model's code needs it; {export}" for module in missing]
+        yield from problems or _loaded(folder, config)
+    yield from _card(
+        folder,
+        f"write one with 'dialemb card --model {folder} --run RUN' (figures are "
+        "optional: --results FILE), or by hand; a few lines on what it is, learnt from and may be used for are enough",
+    )
+
+
+def _loaded(folder: Path, config: dict[str, Any]) -> Iterator[str]:
+    """Loads a model as those who get it will: what is missing, not finite or damaged shows there."""
+    from transformers import AutoModel, AutoTokenizer
+
+    register()
+    if isinstance(config.get("auto_map"), dict) and method_of(str(config.get("model_type"))) is None:
+        return  # code of others, which is not run here
+    try:
+        load_pretrained(AutoModel, str(folder))
+        load_pretrained(AutoTokenizer, str(folder))
+    except InputError as error:
+        yield str(error)
 
 
 def _is_ours(folder: Path, config: dict[str, Any]) -> bool:
@@ -162,7 +182,10 @@ def _weights(published: PublishedFolder, export: str) -> Iterator[str]:
     from safetensors import SafetensorError, safe_open
 
     files = sorted(published.path.glob("*.safetensors"))
-    listed = set(published.record(published.SHARDS).get("weight_map", {}).values())
+    index = published.record(published.SHARDS).get("weight_map")
+    listed = set(map(str, index.values())) if isinstance(index, dict) else set()
+    if published.holds(published.SHARDS) and not listed:
+        yield f"{published.SHARDS}: got no file names by tensor; {export}"
     if not files:
         yield f"{published.WEIGHTS} is missing; {export}"
     for name in sorted(listed - {file.name for file in files}):
@@ -180,9 +203,12 @@ def _weights(published: PublishedFolder, export: str) -> Iterator[str]:
 
 def _missing_code(folder: Path, config: dict[str, Any]) -> list[str]:
     """Modules that the config or a module names but that are not beside it."""
-    names = {str(reference).split("--")[-1].split(".")[0] for reference in config.get("auto_map", {}).values()}
+    references = config.get("auto_map")
+    parts = references.values() if isinstance(references, dict) else ()
+    names = {str(reference).split("--")[-1].split(".")[0] for reference in parts}
     for file in folder.glob("*.py"):
-        names |= set(re.findall(r"^\s*from \.(\w+) import", file.read_text(encoding="utf-8"), re.MULTILINE))
+        text = file.read_text(encoding="utf-8", errors="replace")
+        names |= set(re.findall(r"^\s*from \.(\w+) import", text, re.MULTILINE))
     return sorted(f"{name}.py" for name in names if not (folder / f"{name}.py").is_file())
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..vectors import finite_vectors, labelled_vectors, unit_vectors
+from ..vectors import BLOCK, finite_vectors, labelled_vectors, unit_vectors
 
 
 def alignment_uniformity(
-    embeddings: ArrayLike, labels: ArrayLike | None = None, include_self: bool = False, block_size: int = 256
+    embeddings: ArrayLike, labels: ArrayLike | None = None, include_self: bool = False
 ) -> dict[str, float]:
     """Computes `alignment`, where labels are known, and `uniformity`, with their arguments; all under their names."""
     scores = {} if labels is None else alignment(embeddings, labels, include_self)
-    return {**scores, "uniformity": uniformity(embeddings, block_size)}
+    return {**scores, "uniformity": uniformity(embeddings)}
 
 
 def alignment(embeddings: ArrayLike, labels: ArrayLike, include_self: bool = False) -> dict[str, float]:
@@ -43,20 +43,18 @@ def alignment(embeddings: ArrayLike, labels: ArrayLike, include_self: bool = Fal
     return {"adjusted_alignment": near - far, "alignment": near, "separation": far}
 
 
-def uniformity(embeddings: ArrayLike, block_size: int = 256) -> float:
+def uniformity(embeddings: ArrayLike) -> float:
     """Computes ``log E exp(-2 |x - y|^2)`` over pairs of distinct dialogues (equation 9), in ``[-8, 0]``.
 
     Takes finite vectors ``(N, D)``, N >= 2 (else a ValueError), and L2-normalises them; a zero vector stays zero, and
-    constant ones give 0, the worst. So many as a block has are compared at once; memory is ``O(block_size * N)``.
+    constant ones give 0, the worst. Memory is ``O(N)``.
     """
-    if block_size < 1:
-        raise ValueError(f"block_size: got {block_size}, expected at least 1")
     vectors = unit_vectors(finite_vectors(embeddings))
     squares = np.einsum("nd,nd->n", vectors, vectors)
     total = 0.0
-    for start in range(0, len(vectors), block_size):
+    for start in range(0, len(vectors), BLOCK):
         # Each pair is needed once: a block meets only itself and what comes after it.
-        stop = min(start + block_size, len(vectors))
+        stop = min(start + BLOCK, len(vectors))
         kernel = vectors[start:stop] @ vectors[start:].T
         kernel *= 2
         kernel -= squares[start:stop, None]

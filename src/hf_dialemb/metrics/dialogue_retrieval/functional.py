@@ -11,7 +11,7 @@ from ..ranks import average_precision, reciprocal_rank
 from ..vectors import sorted_queries
 
 
-def retrieval_scores(embeddings: ArrayLike, labels: ArrayLike, block_size: int = 256) -> dict[str, Any]:
+def retrieval_scores(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, Any]:
     """Computes mean average precision and mean reciprocal rank with every dialogue as a query against all others.
 
     A dialogue whose label nobody else carries is skipped and counted. Ties never depend on the order of the input (see
@@ -19,13 +19,12 @@ def retrieval_scores(embeddings: ArrayLike, labels: ArrayLike, block_size: int =
     the share of relevant dialogues.
 
     Takes finite vectors ``(N, D)`` and labels ``(N,)``, strings or integers, two or more distinct ones, one of them
-    twice; else a ValueError. So many as a block has are compared with all others at once: memory is ``O(block_size *
-    N)``, time that of sorting N rows of N.
+    twice; else a ValueError. Memory is ``O(N)``, time that of sorting N rows of N.
 
     Returns ``{"map": mean in (0, 1], "mrr": mean in (0, 1], "queries": used, "skipped": label of one member}``.
     """
     precision, reciprocal, queries = 0.0, 0.0, 0
-    for _, ordered, positives in sorted_queries(embeddings, labels, block_size):
+    for _, ordered, positives in sorted_queries(embeddings, labels):
         precision += average_precision(ordered, positives)
         reciprocal += reciprocal_rank(ordered, positives)
         queries += 1

@@ -15,9 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..vectors import COSINE_STEPS, labelled_vectors, sorted_queries, unit_vectors
 
 
-def relatedness_scores(
-    embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10), block_size: int = 256
-) -> dict[str, float]:
+def relatedness_scores(embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10)) -> dict[str, float]:
     """Computes both forms, whose arguments it takes.
 
     Returns what `query_relatedness` does, and over the draws of pairs ``pair_spearman``, the mean,
@@ -27,14 +25,14 @@ def relatedness_scores(
     pairs = pair_relatedness(embeddings, labels, seeds)
     draws = pairs["spearman"]
     return {
-        **query_relatedness(embeddings, labels, block_size),
+        **query_relatedness(embeddings, labels),
         "pair_spearman": float(np.mean(draws)),
         "pair_spearman_std": float(np.std(draws, ddof=1)) if len(draws) > 1 else 0.0,
         "pair_undefined": pairs["undefined"],
     }
 
 
-def query_relatedness(embeddings: ArrayLike, labels: ArrayLike, block_size: int = 256) -> dict[str, Any]:
+def query_relatedness(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, Any]:
     """Averages over dialogues Spearman's correlation of their cosines with sharing their label, in ``[-1, 1]``.
 
     The form of dial2vec's program. A dialogue whose label nobody else carries is ``skipped`` and counted (the program
@@ -43,7 +41,7 @@ def query_relatedness(embeddings: ArrayLike, labels: ArrayLike, block_size: int 
     `hf_dialemb.metrics.dialogue_retrieval.functional.retrieval_scores` takes, in the same time and memory.
     """
     total, queries, undefined = 0.0, 0, 0
-    for _, ordered, positives in sorted_queries(embeddings, labels, block_size):
+    for _, ordered, positives in sorted_queries(embeddings, labels):
         correlation = binary_spearman(ordered, positives)
         queries += 1
         undefined += correlation is None

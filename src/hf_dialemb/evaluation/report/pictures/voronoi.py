@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....corpora.audit.histograms import check_drawing, new_figure
+from ....metrics.vectors import unit_vectors
 from ....models.errors import InputError
 from ...tasks.sampling import fixed_sample
 from .drawing import COLOURS, DARK_GREY, legend, note, save, shortened, style, title
@@ -22,7 +23,7 @@ MAX_POINTS = 2000  # items that are drawn; of more, a fixed random sample
 
 _CELL_COLOURS = (*COLOURS, "#882255", "#8c6d46", "#4b2ca3", "#3f9fa0")  # neighbours in one colour would look like one
 _PIXELS = 800  # across a hemisphere
-_ARC_STEPS = 48
+_ARC_SHARES = np.linspace(0, 1, 48)
 _TINT = 0.72  # how much white is in the colour of a cell
 _FEWEST_CELLS = 4  # that divide a sphere
 
@@ -68,7 +69,7 @@ def spherical_voronoi(
 
 def _edges(centroids: Sphere) -> list[Sphere]:
     """Finds the borders of the cells, each as points ``(S, 3)`` along a great circle."""
-    from scipy.spatial import QhullError, SphericalVoronoi
+    from scipy.spatial import QhullError, SphericalVoronoi, geometric_slerp
 
     try:
         cells = SphericalVoronoi(centroids, radius=1.0, threshold=1e-6)
@@ -79,16 +80,7 @@ def _edges(centroids: Sphere) -> list[Sphere]:
             "sphere; leave labels out or choose another model"
         ) from error
     pairs = {tuple(sorted(pair)) for region in cells.regions for pair in pairwise([*region, region[0]])}
-    return [arc for arc in (_arc(*cells.vertices[list(pair)]) for pair in sorted(pairs)) if len(arc)]
-
-
-def _arc(start: Sphere, end: Sphere) -> Sphere:
-    angle = float(np.arccos(np.clip(start @ end, -1, 1)))
-    if np.sin(angle) < 1e-9:  # one point twice
-        return np.empty((0, 3))
-    share = np.linspace(0, 1, _ARC_STEPS)[:, None]
-    arc: Sphere = (np.sin((1 - share) * angle) * start + np.sin(share * angle) * end) / np.sin(angle)
-    return arc
+    return [geometric_slerp(*unit_vectors(cells.vertices[list(pair)]), _ARC_SHARES) for pair in sorted(pairs)]
 
 
 def _view(points: Sphere) -> Sphere:

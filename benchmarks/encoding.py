@@ -1,0 +1,168 @@
+"""Measures encoding beside sentence-transformers' own ``encode``, in pairs, with the same weights and texts.
+
+The texts are utterances of SGD's test split, each once, and whole dialogues as one text. The peer is taken as it comes,
+at the best of a few batch sizes. Each side has a process of its own, so that its peak memory is its own, and the sides
+take turns. A ratio is the peer's seconds divided by ours in the same round; its median and its spread are told.
+
+    python benchmarks/encoding.py --output encoding.json             # SGD from HF_DIALEMB_DATA; some minutes
+    python benchmarks/encoding.py --model dialogue-minilm --word @int8
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from contextlib import redirect_stdout
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from hardware import describe_machine
+
+PEER = "sentence-transformers"
+MODELS = ("all-MiniLM-L6-v2", "dialogue-minilm")
+WORDS = ("", "@bfloat16", "@int8")
+STATIC = "dialogue-static"
+BATCHES = (8, 16, 32, 64, 128)
+TIMES = {STATIC: 40}
+"""How often a side reads the same in a round, where once is too short to time."""
+
+
+def texts(utterances: int, dialogues: int) -> dict[str, list[Any]]:
+    """Draws what is read: dialogues, and as many utterances of others, none of them twice."""
+    import hf_dialemb
+
+    found = hf_dialemb.load_dialogues("sgd", split="test")
+    order = np.random.default_rng(0).permutation(len(found))
+    said = dict.fromkeys(turn.content for row in order[dialogues:] for turn in found[row].turns)
+    return {"utterances": list(said)[:utterances], "dialogues": [found[row] for row in order[:dialogues]]}
+
+
+class Work:
+    """One side in a process of its own: ``read`` encodes one kind of input, and tells seconds and peak memory."""
+
+    def __init__(self, model: str, peer: bool, inputs: dict[str, list[Any]]) -> None:
+        import hf_dialemb
+        from hf_dialemb.encoders.text_models import dialogue_texts
+        from hf_dialemb.models.backbones import resolve_backbone
+
+        self.inputs, self.times = inputs, TIMES.get(model, 1)
+        if not peer:
+            encoder = hf_dialemb.load_encoder(model)
+            self.encode = {"utterances": encoder.encode_utterances, "dialogues": encoder.encode}
+            return
+        from sentence_transformers import SentenceTransformer
+
+        self.inputs = {**inputs, "dialogues": dialogue_texts(inputs["dialogues"])}
+        self.peer = SentenceTransformer(resolve_backbone(model), device="cpu")
+        self.encode = {name: self._best(name) for name in inputs}
+
+    def _best(self, name: str) -> Any:
+        part, found = self.inputs[name][: len(self.inputs[name]) // 4], {}
+        for size in BATCHES:
+            started = time.perf_counter()
+            self.peer.encode(part, batch_size=size)
+            found[size] = time.perf_counter() - started
+        best = min(found, key=lambda size: found[size])
+        return lambda given: self.peer.encode(given, batch_size=best)
+
+    def read(self, name: str) -> dict[str, Any]:
+        """Encodes the inputs of one kind."""
+        started = time.perf_counter()
+        for _ in range(self.times):
+            vectors = self.encode[name](self.inputs[name])
+        seconds = (time.perf_counter() - started) / self.times
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        return {"seconds": seconds, "peak_mib": peak, "vectors": np.asarray(vectors, dtype=np.float64).tolist()}
+
+
+def work(settings: dict[str, Any]) -> None:
+    """Serves lines of standard input, the name of what to read each, until it ends."""
+    answers = sys.stdout
+    with redirect_stdout(sys.stderr):
+        side = Work(settings["model"], settings["peer"], texts(settings["utterances"], settings["dialogues"]))
+        for name in side.inputs:
+            side.encode[name](side.inputs[name][:40])
+        print("ready", file=answers, flush=True)
+        for line in sys.stdin:
+            print(json.dumps(side.read(line.strip())), file=answers, flush=True)
+
+
+class Side:
+    """A worker process, spoken to in lines."""
+
+    def __init__(self, **settings: Any) -> None:
+        command = [sys.executable, __file__, "--work", json.dumps(settings)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._line() == "ready\n", "the worker told what was wrong"
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def read(self, name: str) -> dict[str, Any]:
+        """Lets the worker encode, and waits for its answer."""
+        assert self.process.stdin is not None
+        print(name, file=self.process.stdin, flush=True)
+        answer: dict[str, Any] = json.loads(self._line())
+        return answer
+
+    def close(self) -> None:
+        """Ends the worker."""
+        self.process.communicate()
+
+
+def measure(model: str, words: list[str], options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Lets the peer and ours take turns over one model."""
+    counts = {"utterances": options.utterances, "dialogues": options.dialogues}
+    sides = {PEER: Side(model=model, peer=True, **counts)}
+    sides |= {word: Side(model=word if word == STATIC else model + word, peer=False, **counts) for word in words}
+    rows = []
+    for name, count in counts.items():
+        rounds = [{side: worker.read(name) for side, worker in sides.items()} for _ in range(options.rounds)]
+        vectors = {side: np.array(answer["vectors"]) for side, answer in rounds[0].items()}
+        for side in sides:
+            ratios = [each[PEER]["seconds"] / each[side]["seconds"] for each in rounds]
+            seconds = median(each[side]["seconds"] for each in rounds)
+            row = {"model": model, "side": side or "@float32", "reads": name, "per_second": count / seconds}
+            row |= {"ratio": median(ratios), "lowest": min(ratios), "highest": max(ratios)}
+            row["peak_mib"] = max(each[side]["peak_mib"] for each in rounds)
+            if side != STATIC:
+                unit = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in (vectors[side], vectors[PEER])]
+                row["least_cosine"] = float((unit[0] * unit[1]).sum(1).min())
+            print(json.dumps(row), file=sys.stderr)
+            rows.append(row)
+    for worker in sides.values():
+        worker.close()
+    return rows
+
+
+def main() -> None:
+    """Measures, and prints or writes the rows."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", nargs="+", default=MODELS, help="whose weights (default: both over MiniLM)")
+    parser.add_argument("--word", nargs="+", default=[*WORDS, STATIC], help="our sides, as @int8 (default: all)")
+    parser.add_argument("--utterances", type=int, default=400)
+    parser.add_argument("--dialogues", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
+    parser.add_argument("--work", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.work:
+        work(json.loads(options.work))
+        return
+    rows = [row for model in options.model for row in measure(model, list(options.word), options)]
+    threads = int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))
+    figures = {"machine": {**describe_machine(), "threads": threads}, "rows": rows}
+    if options.output:
+        options.output.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

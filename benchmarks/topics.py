@@ -1,0 +1,127 @@
+"""Topics of test splits that chose nothing, beside BERTopic over all-MiniLM-L6-v2.
+
+Dialogues of one domain each, at most 600 of a corpus, are clustered without labels; purity and NMI are those at the
+number of topics that was found. BERTopic leaves outliers: they count as one more topic, or are given to the nearest.
+With ``--split dev`` other settings of ours are tried too; those of the package were chosen on such splits.
+
+    HF_DIALEMB_DATA=corpora python benchmarks/topics.py --output docs/results/topics.json   # half an hour
+
+Vectors are kept in a folder beside the output. BERTopic comes with the extra ``topics``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from hardware import describe_machine
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
+from sklearn.preprocessing import normalize
+
+import hf_dialemb
+from hf_dialemb.corpora import single_domain
+from hf_dialemb.models.backbones import MINILM
+from hf_dialemb.models.dialogue import Dialogue
+from hf_dialemb.runs.files import kept_vectors, write_json_atomically
+from hf_dialemb.runs.hardware import quick_reading
+from hf_dialemb.topics import clustering
+
+CORPORA = ("sgd", "multiwoz", "self_dialogue", "star")
+OURS = "dialogue-minilm"
+MOST = 600
+TRIED = [(neighbours, resolution) for neighbours in (8, 10, 12, 15, 20) for resolution in (0.8, 1.0, 1.2, 1.5)]
+
+
+def drawn(corpus: str, split: str) -> list[Dialogue]:
+    """Reads the dialogues of one domain, or `MOST` of them that a seed draws."""
+    found = single_domain(hf_dialemb.load_dialogues(corpus, split=split, skip_invalid=True))
+    return [found[row] for row in np.sort(np.random.default_rng(0).permutation(len(found))[:MOST])]
+
+
+def encoded(model: str, dialogues: list[Dialogue]) -> np.ndarray:
+    """Encodes dialogues, in bfloat16 where the processor multiplies it."""
+    with quick_reading():
+        return np.ascontiguousarray(hf_dialemb.load_encoder(model).encode(dialogues), dtype=np.float32)
+
+
+def by_bertopic(dialogues: list[Dialogue], vectors: np.ndarray) -> np.ndarray:
+    """Runs BERTopic with its own settings, and a seed; -1 are outliers."""
+    from bertopic import BERTopic
+    from umap import UMAP
+
+    reduced = UMAP(n_neighbors=15, n_components=5, min_dist=0.0, metric="cosine", random_state=0)
+    texts = ["\n".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
+    return np.array(BERTopic(umap_model=reduced).fit_transform(texts, vectors)[0])
+
+
+def with_nearest(labels: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Gives outliers to the topic whose mean is nearest."""
+    unit = normalize(vectors)
+    means = normalize(np.stack([unit[labels == number].mean(axis=0) for number in range(labels.max() + 1)]))
+    return np.where(labels < 0, (unit @ means.T).argmax(axis=1), labels)
+
+
+def figures(name: str, corpus: str, truth: list[str], labels: np.ndarray) -> dict[str, object]:
+    """Makes a row: how many topics were found, and how well they fit the true ones, in percent."""
+    pure = contingency_matrix(truth, labels).max(axis=0).sum() / len(truth)
+    scores = {"purity": 100 * pure, "nmi": 100 * normalized_mutual_info_score(truth, labels)}
+    found = len(set(labels[labels >= 0].tolist()))
+    return {"name": name, "corpus": corpus, "dialogues": len(truth), "true": len(set(truth)), "found": found, **scores}
+
+
+def measured(corpus: str, split: str, cache: Path) -> list[dict[str, object]]:
+    """Measures a corpus: ours, BERTopic with its outliers, and with each of them given to a topic."""
+    dialogues = drawn(corpus, split)
+    truth = [dialogue.domains[0] for dialogue in dialogues]
+    ours, minilm = (
+        kept_vectors(cache / f"{corpus}-{split}-{model}.safetensors", partial(encoded, model, dialogues))
+        for model in (OURS, MINILM.rpartition("/")[2])
+    )
+    unit, rows = normalize(ours), []
+    if split == "dev":
+        chosen = clustering.NEIGHBOURS, clustering.RESOLUTION
+        for clustering.NEIGHBOURS, clustering.RESOLUTION in TRIED:
+            name = f"{clustering.NEIGHBOURS} neighbours, resolution {clustering.RESOLUTION}"
+            rows.append(figures(name, corpus, truth, clustering.find_clusters(unit)))
+        clustering.NEIGHBOURS, clustering.RESOLUTION = chosen
+    rows.append(figures("dialemb topics", corpus, truth, clustering.find_clusters(unit)))
+    rows.append(figures("dialemb topics over MiniLM", corpus, truth, clustering.find_clusters(normalize(minilm))))
+    labels = by_bertopic(dialogues, minilm)
+    rows.append(figures("BERTopic over MiniLM", corpus, truth, labels))
+    rows.append(figures("BERTopic, outliers to the nearest", corpus, truth, with_nearest(labels, minilm)))
+    return rows
+
+
+def table(rows: list[dict[str, object]]) -> list[str]:
+    """Makes a line for each way, with three figures of each corpus."""
+    corpora = list(dict.fromkeys(row["corpus"] for row in rows))
+    true = {row["corpus"]: f"{row['corpus']} ({row['true']} of {row['dialogues']})" for row in rows}
+    head = "".join(f" {true[corpus]}: found | purity | NMI |" for corpus in corpora)
+    lines = [f"| |{head}", f"| :-- |{' --: |' * 3 * len(corpora)}"]
+    for name in dict.fromkeys(row["name"] for row in rows):
+        mine = {row["corpus"]: row for row in rows if row["name"] == name}
+        cells = (f" {mine[each]['found']} | {mine[each]['purity']:.1f} | {mine[each]['nmi']:.1f} |" for each in corpora)
+        lines.append(f"| {name} |{''.join(cells)}")
+    return lines
+
+
+def main() -> None:
+    """Measures the corpora, and writes figures and their table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--split", choices=("dev", "test"), default="test", help="which part (default: test)")
+    parser.add_argument("--corpus", nargs="+", default=CORPORA, help="which corpora (default: all four)")
+    parser.add_argument("--output", type=Path, required=True, help="the results file")
+    parser.add_argument("--cache", type=Path, help="where vectors are kept (default: a folder beside the output)")
+    options = parser.parse_args()
+    cache = options.cache or options.output.with_suffix("")
+    rows = [row for corpus in options.corpus for row in measured(corpus, options.split, cache)]
+    record = {"split": options.split, "hardware": describe_machine(), "rows": rows, "table": table(rows)}
+    write_json_atomically(options.output, record)
+    print("\n".join(record["table"]))
+
+
+if __name__ == "__main__":
+    main()

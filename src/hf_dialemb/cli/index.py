@@ -1,0 +1,50 @@
+"""The command ``dialemb index``: conversations in a vector database that grows."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..models.errors import InputError
+from .parser import Parser, add_command, chosen_model, model_option, own_options
+
+
+def add(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "index",
+        "Keep conversations in a LanceDB table to be searched. Run again with a new export, it embeds only what is not "
+        "there.",
+        "example: dialemb index calls.csv --output calls.lance\n"
+        '         dialemb search --index calls.lance --query "card was stolen" --where "time > \'2026-01-01\'"',
+    )
+    parser.add_argument("input", nargs="?", help="your conversations to add: a file, or a folder of them")
+    own_options(parser)
+    parser.add_argument("--output", type=Path, required=True, help="the index, a folder whose name ends in .lance")
+    model_option(parser)
+    told = "what has a row: dialogues, speakers or utterances (default: dialogues)"
+    parser.add_argument("--level", choices=("dialogues", "speakers", "utterances"), help=told)
+    parser.add_argument("--labels", type=Path, help="a CSV with the columns id and topic: what dialogues are about")
+    parser.add_argument("--delete", nargs="+", metavar="ID", help="dialogues to delete")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from ..apps.dialogue_index import DialogueIndex, read_topics
+    from ..corpora.own.reading import read_own
+
+    if not (options.input or options.labels or options.delete):
+        raise InputError("input: got nothing to do, expected conversations, --labels or --delete; name a file")
+    topics = read_topics(options.labels) if options.labels else {}
+    dialogues = read_own(options.input, columns=options.columns, roles=options.roles) if options.input else None
+    made = options.output.exists() or dialogues is None
+    model = options.model if made else chosen_model(options.model)
+    index = DialogueIndex(options.output, model, options.level)
+    if options.delete:
+        print(f"Deleted {index.delete(options.delete):,} dialogues")
+    if dialogues is not None:
+        print(f"Embedded {index.add(dialogues):,} dialogues that are new or changed")
+    if topics:
+        print(f"Named the topic of {index.label(topics):,} dialogues")
+    print(f"{options.output}: {len(index):,} rows")

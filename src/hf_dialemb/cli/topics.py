@@ -1,0 +1,56 @@
+"""The command ``dialemb topics``: what conversations are about, as a page to look at."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .parser import Parser, add_command, chosen_model, model_option, named, own_options, say, split_option
+
+
+def add(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "topics",
+        "Find what conversations are about, without labels: topics with names and counts, on a page to look at.",
+        "example: dialemb topics calls.csv\nthen open topics/index.html",
+    )
+    parser.add_argument("input", help="your conversations: a file, or a folder of them; or a corpus name")
+    model_option(parser)
+    parser.add_argument("--vectors", type=Path, help="what dialemb embed wrote of them, in place of embedding")
+    parser.add_argument("--topics", type=int, help="how many topics there are (default: it is found)")
+    parser.add_argument(
+        "--names", default="phrases", help="phrases, api:MODEL, or a language model's folder or id (default: phrases)"
+    )
+    parser.add_argument("--flows", action="store_true", help="write the flow of each larger topic too")
+    parser.add_argument("--output", type=Path, default=Path("topics"), help="folder to write (default: topics)")
+    own_options(parser)
+    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+    split_option(parser, "all")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from ..corpora import load_dialogues
+    from ..runs.files import check_writable
+    from ..topics.topics import PAGE, find_topics
+
+    dialogues = load_dialogues(options.input, options.data_dir, options.split, **named(options, "columns", "roles"))
+    check_writable(options.output / PAGE, options.input, options.vectors or "")
+    model, vectors = options.model, None
+    if options.vectors:
+        from ..encoders.stored_vectors import stored_vectors
+
+        stored = stored_vectors(options.vectors, model)
+        model, vectors = stored.model, stored.of_dialogues(dialogues, options.input)
+    more = {**named(options, "topics", "names"), "title": f"Topics of {Path(options.input).name}"}
+    if options.names != "phrases":
+        more["cache"] = options.output / "cache" / "names"
+    found = find_topics(dialogues, chosen_model(model), vectors=vectors, **more)
+    for one in found.found:
+        say(f"{one.size:7,} {one.name}")
+    found.save(options.output)
+    if options.flows:  # which takes longer
+        found.page(options.output / PAGE, found.save_flows(options.output))
+    say(f"Wrote {options.output / PAGE}: {len(dialogues):,} dialogues, {len(found.found)} topics")

@@ -1,0 +1,106 @@
+"""Vectors in the Parquet files of ``dialemb embed``, in place of embedding again: whose they are, and what of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ..models.dialogue import Dialogue
+from ..models.errors import InputError
+from .embedding_cache import dialogue_key
+from .specs import fingerprint
+
+METADATA = b"hf_dialemb"
+
+
+def _dialogues(dialogues: Sequence[Dialogue]) -> dict[str, list[Any]]:
+    return {"id": [dialogue.id for dialogue in dialogues]}
+
+
+def _utterances(dialogues: Sequence[Dialogue]) -> dict[str, list[Any]]:
+    turns = [(dialogue.id, place, turn.content) for dialogue in dialogues for place, turn in enumerate(dialogue.turns)]
+    return {name: [turn[at] for turn in turns] for at, name in enumerate(("id", "turn", "text"))}
+
+
+ROWS: dict[str, Callable[[Sequence[Dialogue]], dict[str, list[Any]]]] = {
+    "dialogues": _dialogues,
+    "utterances": _utterances,
+}
+"""What has a row, and the columns beside the vectors; ``text`` is embedded and not written."""
+
+
+@dataclass(frozen=True)
+class StoredVectors:
+    """Vectors of a file, (N, D), the spec and the weights of their encoder, and of which turns of which dialogues."""
+
+    path: Path
+    model: str
+    weights: str
+    ids: list[str]
+    turns: list[int]  # of utterances; else empty
+    vectors: NDArray[np.float32]
+
+    def of_dialogues(self, dialogues: Sequence[Dialogue], place: str) -> NDArray[np.float32]:
+        """Returns the vectors, which are of these dialogues, from ``place``; an InputError says they are of others."""
+        if self.ids != [dialogue.id for dialogue in dialogues]:
+            raise InputError(f"--vectors {self.path}: is of other dialogues than {place}; embed these")
+        return self.vectors
+
+    def of_utterances(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        """Returns the vectors of the utterances of these dialogues, in order; an InputError says they are of others."""
+        rows = _utterances(dialogues)
+        wanted, found = list(zip(rows["id"], rows["turn"], strict=True)), list(zip(self.ids, self.turns, strict=True))
+        if wanted == found:
+            return self.vectors
+        places = {each: row for row, each in enumerate(found)}
+        if len(places) < len(found) or not places.keys() >= set(wanted):
+            raise InputError(f"--vectors {self.path}: is of other dialogues; embed these with --level utterances")
+        return self.vectors[[places[each] for each in wanted]]
+
+
+def stored_vectors(path: Path, model: str | None = None, rows: str = "dialogues") -> StoredVectors:
+    """Reads what ``dialemb embed`` wrote; an InputError says that it did not, or of other rows, or by another model."""
+    try:
+        table = pq.read_table(path)
+        record = json.loads((table.schema.metadata or {})[METADATA])
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path}: cannot be read ({error}); give a file that dialemb embed wrote") from None
+    except (KeyError, ValueError):
+        raise InputError(f"{path}: does not say whose vectors it has; write it again by dialemb embed") from None
+    if (got := record.get("rows", "dialogues")) != rows:
+        raise InputError(f"{path}: got vectors of {got}, expected those of {rows}; embed with --level {rows}")
+    if fingerprint(model or record["model"]) != record["weights"]:
+        raise InputError(
+            f"{path}: got vectors of {record['model']} ({record['weights']}), expected those of "
+            f"{model or 'that model as it is now'}; embed the dialogues again"
+        )
+    vectors = table["embedding"].combine_chunks().flatten().to_numpy().reshape(len(table), record["width"])
+    turns = table["turn"].to_pylist() if rows == "utterances" else []
+    return StoredVectors(path, record["model"], record["weights"], table["id"].to_pylist(), turns, vectors)
+
+
+class StoredEncoder:
+    """Stored vectors as an encoder of the dialogues that they are of."""
+
+    def __init__(self, stored: StoredVectors, dialogues: Sequence[Dialogue], place: str) -> None:
+        vectors = stored.of_dialogues(dialogues, place)
+        self.name, self.weights, self._path = stored.model, stored.weights, stored.path
+        self._rows = dict(zip(map(dialogue_key, dialogues), vectors, strict=True))
+
+    def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        """Returns the vectors of dialogues, (N, D); an InputError says that one of them has none."""
+        keys = list(map(dialogue_key, dialogues))
+        if not self._rows.keys() >= set(keys):
+            raise InputError(
+                f"--vectors {self._path}: holds whole dialogues, but this task embeds parts of them; leave --vectors "
+                "out and name the model, or choose --task domains"
+            )
+        return np.stack([self._rows[key] for key in keys])

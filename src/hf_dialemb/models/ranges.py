@@ -1,0 +1,35 @@
+"""What numbers may be; imports nothing heavy, so that a wrong one is told at once."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from .errors import InputError
+
+
+class Range(NamedTuple):
+    """What a number may be: ``low <= value <= high``, or ``low < value`` if exclusive."""
+
+    low: float
+    high: float | None = None
+    exclusive: bool = False
+
+
+ABOVE_ZERO = Range(0, exclusive=True)
+Ranges = Mapping[str, Range]
+
+
+def check_ranges(settings: object, ranges: Ranges) -> None:
+    """Raises InputError unless all settings are in their ranges."""
+    for name, allowed in ranges.items():
+        check_range(name, getattr(settings, name), *allowed)
+
+
+def check_range(name: str, value: float | None, low: float, high: float | None = None, exclusive: bool = False) -> None:
+    """Raises InputError unless ``low <= value <= high`` (``low < value`` if exclusive); None passes."""
+    if value is None:
+        return
+    if not value >= low or (exclusive and value == low) or (high is not None and value > high):  # NaN is no value
+        bound = f"above {low}" if exclusive else f"at least {low}" if high is None else f"between {low} and {high}"
+        raise InputError(
+            f"{name}: got {value}, expected a value {bound}; change it in the config or on the command line"
+        )

@@ -1,0 +1,1 @@
+"""Topics: whole dialogues clustered without labels, named, counted, and their page."""

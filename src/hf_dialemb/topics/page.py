@@ -1,0 +1,67 @@
+"""The page of topics: one HTML file, to be opened without a network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..models.dialogue import ROLES
+from ..runs.files import write_text_atomically
+from .found import Clustered
+
+MOST_CHARACTERS = 30_000_000  # so much text a page has; dialogues beyond it are there without what is said
+_TEMPLATE = "topics.html.jinja"
+
+
+def write_page(found: Clustered, path: Path, flows: Collection[str] = ()) -> None:
+    """Writes the page, whole or not at all; topics whose ids are in ``flows`` link to ``flows/ID/index.html``."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    folder = Path(__file__).parent
+    loader = FileSystemLoader([folder, folder.parent / "flow" / "page"])  # whose style it shares
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    script = "".join((folder / name).read_text(encoding="utf-8") for name in ("tree.js", "topics.js"))
+    text = json.dumps(_record(found, flows), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    page = environment.get_template(_TEMPLATE).render(
+        title=found.title,
+        counts=f"{len(found.corpus):,} dialogues · {len(found.found):,} topics",
+        # Nothing in it ends the element, or begins a comment.
+        data=Markup(re.sub("[<>&\u2028\u2029\ud800-\udfff]", lambda hit: f"\\u{ord(hit[0]):04x}", text)),
+        script=Markup(script),
+        # The browser runs this script alone, whatever is said in a dialogue.
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+    write_text_atomically(path, page.encode("utf-8", "replace").decode("utf-8"))
+
+
+def _record(found: Clustered, flows: Collection[str]) -> dict[str, Any]:
+    roles = [role for role in ROLES if any(role in dialogue.roles for dialogue in found.corpus)]
+    numbers = {role: number for number, role in enumerate(roles)}
+    left, texts = MOST_CHARACTERS, []
+    for dialogue in found.corpus:
+        left -= sum(len(turn.content) for turn in dialogue.turns)
+        texts.append([[numbers[turn.role], turn.content] for turn in dialogue.turns] if left >= 0 else [])
+    return {
+        "roles": roles,
+        "unit": found.unit,
+        "periods": found.periods,
+        "topics": [
+            {**vars(one), "said": [[role, one.said[role]] for role in roles], "flow": one.id in flows}
+            for one in found.found
+        ],
+        "tree": [[int(one), int(other), round(far, 4)] for one, other, far in found.tree[:, :3].tolist()],
+        "ids": found.names_of_dialogues(),
+        "times": [dialogue.time for dialogue in found.corpus] if found.periods else [],
+        "labels": found.labels.tolist(),
+        "near": np.round(found.similarity * 1000).astype(int).tolist(),
+        "places": np.round(found.places * 10_000).astype(int).ravel().tolist(),
+        "texts": texts,
+    }

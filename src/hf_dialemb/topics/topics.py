@@ -1,0 +1,244 @@
+"""The topics of dialogues, found without labels: what ``dialemb topics`` does, from Python."""
+
+from __future__ import annotations
+
+import csv
+import io
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import normalize
+
+from ..corpora.objects import as_dialogues
+from ..encoders.loading import load_encoder
+from ..flow.average_linkage import average_linkage
+from ..flow.exports import as_cell
+from ..flow.extract import extract_flow
+from ..flow.naming_by_model import find_writer
+from ..models.backbones import default_encoder
+from ..models.dialogue import ROLES, Dialogue
+from ..models.errors import InputError
+from ..runs.files import write_atomically, write_json_atomically, write_text_atomically
+from ..runs.frames import data_frame
+from .clustering import find_clusters, placed
+from .found import Clustered, Topic
+from .naming import names_by_model, names_of, telling_phrases, text_of
+from .page import write_page
+from .periods import counted_periods
+
+PAGE, FLOWS = "index.html", "flows"
+PHRASES = "phrases"
+EXAMPLES = 5  # so many typical dialogues of a topic are named
+FEWEST = 10  # a topic with fewer dialogues gets no flow of its own
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FoundTopics(Clustered):
+    """The topics of N dialogues, as tables and files."""
+
+    @property
+    def topics(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
+        """A row for each topic: id, name, size, share, phrases, and ids of typical dialogues."""
+        return data_frame(self._topic_records())
+
+    @property
+    def dialogues(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
+        """A row for each dialogue: id, topic, name, similarity (cosine with the mean of its topic), time."""
+        return data_frame(self._dialogue_records())
+
+    @property
+    def over_time(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
+        """A row for each period and a column for each topic, of counts; empty where no dialogue has a time."""
+        counts = [{one.id: one.periods[row] for one in self.found} for row in range(len(self.periods))]
+        return data_frame([{"period": begins, **of_one} for begins, of_one in zip(self.periods, counts, strict=True)])
+
+    def page(self, path: str | Path, flows: Sequence[str] = ()) -> None:
+        """Writes the page to look at: one HTML file; it links to flows of the topics with these ids beside it."""
+        write_page(self, Path(path), frozenset(flows))
+
+    def save(self, folder: str | Path, flows: Sequence[str] = ()) -> None:
+        """Writes the page, ``topics.csv``, ``dialogues.csv`` and ``.parquet``, and ``topics.json``."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        place, topics, dialogues = Path(folder), self._topic_records(), self._dialogue_records()
+        write_text_atomically(place / "topics.csv", _csv(topics))
+        write_text_atomically(place / "dialogues.csv", _csv(dialogues))
+        write_atomically(place / "dialogues.parquet", partial(pq.write_table, pa.Table.from_pylist(dialogues)))
+        pairs = zip(topics, self.found, strict=True)
+        told = [{**record, "said": one.said, "periods": one.periods} for record, one in pairs]
+        record = {"title": self.title, "dialogues": len(self.corpus), "unit": self.unit, "periods": self.periods}
+        write_json_atomically(place / "topics.json", {**record, "topics": told})
+        self.page(place / PAGE, flows)
+
+    def save_flows(self, folder: str | Path, model: str = "", **settings: Any) -> list[str]:  # noqa: ANN401
+        """Writes a flow of each topic of at least `FEWEST` dialogues; returns their ids.
+
+        ``settings`` are those of `hf_dialemb.flow.extract.extract_flow`.
+        """
+        encoder, written = model or default_encoder("action"), []
+        loaded = load_encoder(encoder)
+        for number, one in enumerate(self.found):
+            if one.size >= FEWEST:
+                members = [self.corpus[row] for row in np.flatnonzero(self.labels == number)]
+                output = Path(folder) / FLOWS / one.id
+                extract_flow(members, loaded, output=output, title=one.name, model=encoder, **settings)
+                written.append(one.id)
+        return written
+
+    def __repr__(self) -> str:
+        return f"{self.title}: {len(self.corpus):,} dialogues, {len(self.found):,} topics"
+
+    def _repr_html_(self) -> str:
+        cells = ((one.id, one.name, f"{one.size:,}", ", ".join(one.phrases)) for one in self.found)
+        rows = "".join(f"<tr><td>{'</td><td>'.join(map(escape, each))}</td></tr>" for each in cells)
+        head = "<tr><th>topic</th><th>name</th><th>dialogues</th><th>phrases</th></tr>"
+        return f"<p>{escape(repr(self))}</p><table>{head}{rows}</table>"
+
+    def _topic_records(self) -> list[dict[str, Any]]:
+        names = self.names_of_dialogues()
+        fields = ("id", "name", "size", "phrases")
+        return [
+            {
+                **{field: getattr(one, field) for field in fields},
+                "share": one.size / len(self.corpus),
+                "examples": tuple(names[row] for row in one.examples),
+            }
+            for one in self.found
+        ]
+
+    def _dialogue_records(self) -> list[dict[str, Any]]:
+        rows = zip(self.names_of_dialogues(), self.labels.tolist(), self.similarity, self.corpus, strict=True)
+        return [
+            {
+                "id": name,
+                "topic": self.found[label].id,
+                "name": self.found[label].name,
+                "similarity": round(float(similarity), 4),
+                "time": dialogue.time,
+            }
+            for name, label, similarity, dialogue in rows
+        ]
+
+
+def find_topics(
+    dialogues: Any,  # noqa: ANN401 - see as_dialogues
+    encoder: Any = None,  # noqa: ANN401 - see load_encoder
+    *,
+    topics: int | None = None,
+    names: str = PHRASES,
+    vectors: NDArray[np.float32] | None = None,
+    title: str = "Topics",
+    cache: str | Path | None = None,
+    seed: int = 0,
+) -> FoundTopics:
+    """Finds what dialogues are about, without labels: clusters of whole dialogues, named and counted.
+
+    Example:
+        >>> topics = hf_dialemb.find_topics(dialogues)
+        >>> topics.page("topics.html")
+
+    Args:
+        dialogues: In the forms of `hf_dialemb.corpora.objects.as_dialogues`.
+        encoder: What `load_encoder` takes; by default the best that is at hand.
+        topics: How many there are; by default it is found.
+        names: ``phrases``; or a language model: ``api:MODEL``, a folder or a Hub id.
+        vectors: The dialogues' vectors, ``(N, D)``, if they are there already; then no encoder is needed.
+        title: What the page is called.
+        cache: A folder where answers of the language model are kept.
+        seed: Of what is drawn at random.
+
+    Raises:
+        InputError: There is no dialogue, a setting is wrong, or vectors do not fit.
+    """
+    corpus = tuple(as_dialogues(dialogues))
+    if topics is not None and not 1 <= topics <= len(corpus):
+        raise InputError(f"topics: got {topics}, expected 1 to {len(corpus)}, the dialogues; correct it")
+    if names != PHRASES:
+        find_writer(names)  # says what is wrong before anything is computed
+    if vectors is None:
+        vectors = load_encoder(encoder or default_encoder()).encode(list(corpus))
+    if np.ndim(vectors) != 2 or len(vectors) != len(corpus) or not np.isfinite(vectors).all():
+        raise InputError(
+            f"vectors: got shape {np.shape(vectors)}, expected finite numbers, a row for each of {len(corpus)} "
+            "dialogues; embed these again"
+        )
+    units = normalize(np.asarray(vectors, dtype=np.float32))
+    labels = find_clusters(units, topics, seed)
+    count = int(labels.max()) + 1
+    means = np.stack([units[labels == number].mean(axis=0) for number in range(count)])
+    similarity = np.einsum("nd,nd->n", units, normalize(means)[labels])
+    tree = average_linkage(means, np.bincount(labels))
+    periods, unit, counts = counted_periods([dialogue.time for dialogue in corpus], labels, count)
+    found = _described(corpus, labels, similarity, counts, names, Path(cache) if cache else None)
+    places = placed(units, seed)
+    return FoundTopics(title, found, corpus, labels, similarity, tree, places, tuple(periods), unit)
+
+
+def _described(
+    corpus: Sequence[Dialogue],
+    labels: NDArray[np.int32],
+    similarity: NDArray[np.float32],
+    counts: NDArray[np.int64],
+    names: str,
+    cache: Path | None,
+) -> tuple[Topic, ...]:
+    members = [np.flatnonzero(labels == number) for number in range(len(counts))]
+    typical = [rows[np.argsort(-np.round(similarity[rows], 6), kind="stable")][:EXAMPLES].tolist() for rows in members]
+    phrases = _phrases(corpus, members)
+    given = _names(corpus, phrases, typical, names, cache)
+    roles = [role for role in ROLES if any(role in dialogue.roles for dialogue in corpus)]
+    said = {role: _phrases(corpus, members, role) for role in roles}
+    return tuple(
+        Topic(
+            f"topic-{number + 1}",
+            given[number],
+            len(rows),
+            phrases[number],
+            {role: of_role[number] for role, of_role in said.items()},
+            tuple(typical[number]),
+            tuple(counts[number].tolist()),
+        )
+        for number, rows in enumerate(members)
+    )
+
+
+def _phrases(corpus: Sequence[Dialogue], members: Sequence[NDArray[np.intp]], role: str = "") -> list[tuple[str, ...]]:
+    return telling_phrases([[text_of(corpus[row], role) for row in rows] for rows in members])
+
+
+def _names(
+    corpus: Sequence[Dialogue],
+    phrases: Sequence[tuple[str, ...]],
+    typical: Sequence[Sequence[int]],
+    names: str,
+    cache: Path | None,
+) -> list[str]:
+    if names == PHRASES:
+        return names_of(phrases)
+    pairs = zip(phrases, typical, strict=True)
+    told = [(of_one, [corpus[row] for row in rows]) for of_one, rows in pairs]
+    found, reason = names_by_model(told, names, cache)
+    if reason:
+        logger.warning("some topics are named by their phrases: %s", reason)
+    return found
+
+
+def _csv(records: Sequence[dict[str, Any]]) -> str:
+    """Writes a table; no cell is one that a spreadsheet would compute."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    for record in records:
+        told = {key: "; ".join(value) if isinstance(value, tuple) else value for key, value in record.items()}
+        writer.writerow({key: as_cell(value) if isinstance(value, str) else value for key, value in told.items()})
+    return stream.getvalue()

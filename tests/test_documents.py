@@ -1,0 +1,106 @@
+"""The documents: every code block of the README and of the tutorials runs, in order, a page in a folder of its own."""
+
+import contextlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = ["README.md", *(f"docs/tutorials/{name}.md" for name in ("analyst", "engineer", "researcher"))]
+BLOCK = re.compile(r"^(?:<!-- not run: (?P<reason>.+?) -->\n+)?```(?P<kind>\w*)\n(?P<code>.*?)^```$", re.M | re.S)
+# Where a page would train or embed for minutes: by page, what it says and what is run.
+SHORTER = {
+    "README.md": {
+        "max_steps=100)": "max_steps=2, per_device_train_batch_size=8)",
+        "none --output_dir": "none --max_steps 2 --per_device_train_batch_size 8 --bf16 false --output_dir",
+        "labelled, tasks=": "labelled, seeds=range(2), tasks=",
+        "labelled.jsonl --output": "labelled.jsonl --seeds 2 --task domains --output",
+    },
+    "docs/tutorials/analyst.md": {'split="test"):': 'split="test")[:48]:'},
+    "docs/tutorials/researcher.md": {
+        "--seeds 3": "--seeds 2 --limit 40",
+        "range(3)": "range(2), limit=40",
+        "_steps 10": "_steps 2",
+    },
+}  # fmt: skip
+
+
+def blocks(page):
+    """The code blocks of a page: why each is not run or None, its kind, its text."""
+    found = [match.groups() for match in BLOCK.finditer((ROOT / page).read_text(encoding="utf-8"))]
+    return [(reason, kind, code) for reason, kind, code in found if kind in ("python", "bash")]
+
+
+def make_files():
+    """What the README takes for granted: conversations as a table and as JSON, and labelled ones."""
+    import csv
+
+    import hf_dialemb
+    from hf_dialemb.corpora import write_jsonl
+
+    found = hf_dialemb.load_dialogues("star_small", split="test")[:24]
+    write_jsonl(found, "labelled.jsonl")
+    write_jsonl(found, "calls.jsonl")
+    with Path("calls.csv").open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["id", "role", "content"])
+        rows.writerows([each.id, turn.role, turn.content] for each in found for turn in each.turns)
+
+
+def run_page(page):
+    """Runs a page in this process: Python in one namespace, commands through the command line's own function."""
+    from hf_dialemb.cli import main
+
+    if page == "README.md":
+        make_files()
+    names = {"__name__": "__main__"}
+    for reason, kind, code in blocks(page):
+        if reason:
+            continue
+        for said, shorter in SHORTER.get(page, {}).items():
+            code = code.replace(said, shorter)
+        if kind == "python":
+            exec(compile(code, page, "exec"), names)
+            continue
+        for line in code.replace("\\\n", " ").splitlines():
+            if words := shlex.split(line, comments=True):
+                assert words[0] == "dialemb", (
+                    f"{page}: got the command {words[0]}; mark its block <!-- not run: why -->"
+                )
+                code = main(words[1:])
+                assert code == 0, f"{page}: {line}: exit status {code}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_of_a_page_runs(page, tmp_path):
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, __file__, page]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_blocks_are_left_out_for_a_reason(page):
+    found = blocks(page)
+    left_out = [reason for reason, _, _ in found if reason]
+    assert len(found) - len(left_out) >= 3
+    assert len(left_out) <= 1
+    opened = re.search(r"^(Vectors that know|After this page you )", (ROOT / page).read_text(encoding="utf-8"), re.M)
+    assert opened, "a page begins with what its reader can do afterwards"
+
+
+def test_the_readme_is_short():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 160
+    assert len(text.split()) <= 1300
+
+
+if __name__ == "__main__":
+    with contextlib.redirect_stderr(sys.stdout):
+        run_page(sys.argv[1])

@@ -1,0 +1,119 @@
+"""Encoding and training fast: batches by tokens, fewer bits for each number, and the same figures all the same."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from training_runs import train, values_of
+
+import hf_dialemb
+from hf_dialemb.encoders import fewer_bits
+from hf_dialemb.encoders.specs import find_encoder, fingerprint, load_encoder
+from hf_dialemb.evaluation.tasks.registry import load_problem
+from hf_dialemb.models import backbone_model, batching
+from hf_dialemb.models.batching import batches
+from hf_dialemb.models.errors import InputError
+
+MODELS = ("all-MiniLM-L6-v2", "dialogue-minilm")
+
+
+@pytest.mark.parametrize("most", [1, 7, 64, 10_000])
+def test_a_batch_holds_at_most_so_many_tokens_with_its_padding_and_every_row_is_in_one(most):
+    lengths = np.random.default_rng(0).integers(0, 40, size=300)
+    parts = batches(lengths.tolist(), most)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(300))
+    assert all(len(rows) == 1 or len(rows) * lengths[rows].max() <= most for rows in parts)
+    assert (np.diff(lengths[np.concatenate(parts)]) <= 0).all()
+    assert batches([], most) == []
+
+
+@pytest.fixture(scope="module")
+def texts(sample_dialogues):
+    said = [turn.content for dialogue in sample_dialogues[:12] for turn in dialogue.turns]
+    return [*said, "", "word " * 600, *said[:5]]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_vectors_do_not_depend_on_what_else_is_encoded_or_on_the_batch(model, texts):
+    encoder = load_encoder(model, batch_size=4)
+    together = encoder.encode_utterances(texts)
+    assert np.array_equal(together[:5], together[-5:])  # what comes twice is read once
+    for place in range(0, len(texts), 7):
+        assert np.allclose(encoder.encode_utterances([texts[place]])[0], together[place], atol=1e-5)
+    assert np.allclose(load_encoder(model, batch_size=500).encode_utterances(texts), together, atol=1e-5)
+
+
+def cosines(one, other):
+    return (one * other).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_bfloat16_gives_nearly_the_vectors_of_float32(model, texts, sample_dialogues):
+    plain, quick = load_encoder(model), load_encoder(f"{model}@bfloat16")
+    assert cosines(plain.encode_utterances(texts), quick.encode_utterances(texts)).min() > 0.999
+    assert cosines(plain.encode(sample_dialogues), quick.encode(sample_dialogues)).min() > 0.999
+    assert quick.encode(sample_dialogues).dtype == np.float32
+    assert fingerprint(model) != fingerprint(f"{model}@bfloat16") != fingerprint(f"{model}@bfloat16,utterances")
+
+
+REFUSED = {
+    "tfidf@int8": "got int8 for a baseline",
+    "dialogue-static@bfloat16": "got bfloat16 for this model, expected a transformer that reads texts; leave 'bfloat1",
+    "dialogue-minilm@int8,bfloat16": "one of bfloat16 and int8",
+}
+
+
+@pytest.mark.parametrize("spec", REFUSED)
+def test_fewer_bits_are_refused_where_there_is_no_transformer(spec):
+    with pytest.raises(InputError, match=REFUSED[spec]):
+        find_encoder(spec)
+
+
+def test_what_has_no_integers_of_8_bits_says_so(monkeypatch, tiny_checkpoint):
+    with pytest.raises(InputError, match="this model, expected a transformer that reads texts"):
+        find_encoder(f"{tiny_checkpoint}@bfloat16")
+    with pytest.raises(InputError, match="int8: got the device cuda, expected cpu; choose bfloat16 there"):
+        fewer_bits.check_int8("cuda")
+    monkeypatch.setattr(fewer_bits, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r'openvino is missing; pip install "hf-dialemb\[int8\]"'):
+        hf_dialemb.load_encoder("dialogue-minilm@int8")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not find_spec("nncf"), reason="nncf is not installed")
+@pytest.mark.parametrize("corpus", ["sgd", "multiwoz"])
+def test_int8_finds_dialogues_on_the_same_topic_nearly_as_well(corpus, data_dir):
+    problem = load_problem("domains", corpus, data_dir, "dev", 300)
+    found = {}
+    for word in ("", "@int8"):
+        rows = problem.measure(load_encoder(f"dialogue-minilm{word}"), [0])
+        found[word] = next(row.mean for row in rows if row.metric == "map")
+    assert found["@int8"] > found[""] - 0.5
+
+
+QUICK = {
+    "dse": {"max_tokens": 32},
+    "dialogue_cse": {"max_tokens": 32, "num_negatives": 2},
+    "dialog2flow": {"max_tokens": 32, "contrast": "hard"},
+    "dial2vec": {"max_tokens": 128, "num_negatives": 2},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", QUICK)
+def test_parts_and_the_way_to_attend_change_no_loss_curve(method, tiny_bert, tmp_path, monkeypatch):
+    """Nor do words that are looked up once, as against batches whose parts are computed again (chunk_size)."""
+
+    def curve(name, **more):
+        settings = {"method": method, "backbone": tiny_bert, "dropout": 0.0, "max_steps": 20, "learning_rate": 1e-3}
+        settings |= {"logging_steps": 1, "save_strategy": "no", "max_dialogues": 40, **QUICK[method], **more}
+        train(tmp_path / name, **settings)
+        return values_of(tmp_path / name, "loss")
+
+    quick = curve("quick", bf16=True)
+    monkeypatch.setattr(batching, "TOKENS", 10**6)
+    monkeypatch.setattr(backbone_model, "_PLAIN_TOKENS", 0)
+    whole = curve("whole", bf16=True, **({} if method == "dial2vec" else {"chunk_size": 1000}))
+    assert len(quick) == 20
+    assert quick == pytest.approx(whole, rel=1e-3)
+    assert quick[-1] < quick[0]

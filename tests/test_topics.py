@@ -1,0 +1,209 @@
+"""Topics of whole dialogues: planted ones are found in any order, files and page hold what was said as text."""
+
+import csv
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from browser import BROWSER, Browser
+from endpoint_server import says
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
+
+import hf_dialemb
+from hf_dialemb.cli import main
+from hf_dialemb.corpora import single_domain, write_jsonl
+from hf_dialemb.models.dialogue import Dialogue, Turn
+from hf_dialemb.topics.clustering import find_clusters, placed
+from hf_dialemb.topics.naming import names_of, telling_phrases
+from hf_dialemb.topics.periods import counted_periods
+
+SAID = {
+    "card": ("my card was stolen", "shall I block the card"),
+    "train": ("a train ticket to rome", "which day do you leave"),
+    "hotel": ("I need a hotel room", "how many nights in the hotel"),
+}
+HOSTILE = ["</script><script>hacked = 1</script>", '<img src=x onerror="hacked = 1">', "<!-- <script> \u2028 & &amp;"]
+
+
+def made(each=20):
+    """Dialogues of three topics in turn, with days, and a name or none."""
+    return [
+        Dialogue(
+            (Turn("user", f"{user}, please {number}"), Turn("assistant", f"{assistant}?")),
+            f"{topic}-{number}" if topic != "hotel" else "",
+            (topic,),
+            f"2026-01-{number % 28 + 1:02d}T10:00:00" if topic != "train" else "",
+        )
+        for number in range(each)
+        for topic, (user, assistant) in SAID.items()
+    ]
+
+
+def vectors_of(dialogues, spread=0.1):
+    centres = dict(zip(SAID, np.eye(8, dtype=np.float32), strict=False))
+    noise = np.random.default_rng(0).normal(0, spread, (len(dialogues), 8)).astype(np.float32)
+    return np.stack([centres[dialogue.domains[0]] for dialogue in dialogues]) + noise
+
+
+@pytest.fixture(scope="module")
+def found():
+    dialogues = made()
+    return hf_dialemb.find_topics(dialogues, vectors=vectors_of(dialogues), title="Calls")
+
+
+def test_planted_topics_are_found_named_and_counted(found):
+    assert repr(found) == "Calls: 60 dialogues, 3 topics"
+    assert normalized_mutual_info_score([dialogue.domains[0] for dialogue in found.corpus], found.labels) == 1
+    for one in found.found:
+        topic = found.corpus[one.examples[0]].domains[0]
+        assert topic in one.name
+        assert any(topic in phrase for phrase in one.said["user"])
+        assert sum(one.periods) == (0 if topic == "train" else 20)
+    assert found.topics["size"].tolist() == [20, 20, 20]
+    assert found.dialogues["id"].tolist()[:3] == ["card-0", "train-0", "#3"]
+    assert found.over_time.drop(columns="period").to_numpy().sum() == 40
+    assert (found.similarity <= 1.0001).all()
+    assert "<td>topic-1</td>" in found._repr_html_()
+
+
+def test_the_order_of_dialogues_does_not_matter():
+    dialogues = made(40)
+    unit = vectors_of(dialogues, 0.5)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    order = np.random.default_rng(1).permutation(len(unit))
+    labels = find_clusters(unit)
+    assert labels.max() >= 1
+    assert find_clusters(unit[order]).tolist() == labels[order].tolist()
+    assert (np.diff(np.bincount(labels)) <= 0).all()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_few_dialogues_have_topics_and_places(count):
+    dialogues = made(2)[:count]
+    topics = hf_dialemb.find_topics(dialogues, vectors=vectors_of(dialogues))
+    assert sum(one.size for one in topics.found) == count
+    assert ((topics.places >= 0) & (topics.places <= 1)).all()
+    assert placed(np.ones((count, 4), dtype=np.float32)).shape == (count, 2)
+
+
+def test_names_are_whole_phrases_that_tell_topics_apart():
+    assert telling_phrases([["a red apple", "a red car"], ["a blue car", "a blue sea"]]) == [("red",), ("blue",)]
+    assert telling_phrases([["", ""]]) == [()]
+    long = ["word " * 9 + "end", "another phrase of some words"]
+    assert names_of([long, [], ["tea"], ["tea"]]) == [long[0], "topic 2", "tea", "tea (2)"]
+
+
+def test_periods_are_the_finest_that_can_be_read_and_have_no_gap():
+    labels = np.array([0, 1, 1, 0], dtype=np.int32)
+    for times, unit, first, count in (
+        (["2026-01-01T10:05:00", "2026-01-01T12:00:00", "", ""], "hour", "2026-01-01T10", 3),
+        (["2026-01-01T00:00:00+02:00", "2026-01-05", "", "2026-01-05"], "day", "2025-12-31", 6),
+        (["2020-01-01", "2024-12-31", "", ""], "month", "2020-01", 60),
+        (["1900-01-01", "2024-12-31", "", ""], "year", "1900", 125),
+    ):
+        periods, found, counts = counted_periods(times, labels, 2)
+        assert (periods[0], len(periods), found) == (first, count, unit)
+        assert counts.sum() == sum(map(bool, times))
+    assert counted_periods([""], labels[:1], 1)[:2] == ([], "")
+
+
+def test_the_command_writes_page_tables_and_flows(tmp_path, capsys):
+    write_jsonl(made(), calls := tmp_path / "calls.jsonl")
+    words = ["topics", str(calls), "--model", "dialogue-static", "--output", str(tmp_path / "out")]
+    assert main([*words, "--topics", "3"]) == 0
+    assert "60 dialogues, 3 topics" in capsys.readouterr().out
+    rows = list(csv.DictReader((tmp_path / "out/dialogues.csv").open(encoding="utf-8")))
+    assert [row["topic"] for row in rows] == pq.read_table(tmp_path / "out/dialogues.parquet")["topic"].to_pylist()
+    record = json.loads((tmp_path / "out/topics.json").read_text(encoding="utf-8"))
+    assert [one["size"] for one in record["topics"]] == [20, 20, 20]
+    vectors = str(tmp_path / "vectors.parquet")
+    assert main(["embed", "--model", "dialogue-static", "--input", str(calls), "--output", vectors]) == 0
+    before = (tmp_path / "out/dialogues.csv").read_bytes()
+    stored = ["topics", str(calls), "--vectors", vectors, "--output", str(tmp_path / "out")]
+    assert main([*stored, "--topics", "3"]) == 0
+    assert (tmp_path / "out/dialogues.csv").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_the_command_writes_a_flow_of_each_topic(tmp_path, capsys):
+    write_jsonl(made(), calls := tmp_path / "calls.jsonl")
+    words = ["flow", str(calls), "--model", "tfidf", "--by", "topic", "--output", str(tmp_path / "out")]
+    assert main(words) == 0
+    assert "topics of at least 10 dialogues" in capsys.readouterr().out
+    record = json.loads((tmp_path / "out/topics.json").read_text(encoding="utf-8"))
+    flows = sorted(path.parent.name for path in (tmp_path / "out/flows").glob("*/index.html"))
+    assert flows == sorted(one["id"] for one in record["topics"] if one["size"] >= 10)
+    assert len(flows) > 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--topics", "0"], "topics: got 0, expected 1 to 60"),
+        (["--names", "no/such-model-anywhere"], "no/such-model-anywhere"),
+        (["--vectors", "calls.jsonl"], "give a file that dialemb embed wrote"),
+        (["--model", "no-such-folder"], "no-such-folder"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(tmp_path, capsys, monkeypatch, words, told):
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(made(), tmp_path / "calls.jsonl")
+    assert main(["topics", "calls.jsonl", *words]) == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "topics/index.html").exists()
+
+
+def test_a_language_model_names_topics_and_phrases_stand_in(server, caplog):
+    dialogues = made(5)
+    server.answers[:] = [(200, says("Card loss")), (200, says("Card loss")), (200, says("..."))]
+    topics = hf_dialemb.find_topics(dialogues, vectors=vectors_of(dialogues), topics=3, names="api:small")
+    assert [one.name for one in topics.found[:2]] == ["Card loss", "Card loss (2)"]
+    assert topics.found[2].name == names_of([topics.found[2].phrases])[0]
+    assert "got no name in an answer" in caplog.text
+    first = dialogues[topics.found[0].examples[0]].turns[0].content
+    assert first in server.requests[0][2]["messages"][0]["content"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no chromium or chrome is on PATH")
+def test_the_page_shows_text_as_text_and_is_walked_through(tmp_path):
+    dialogues = made()
+    dialogues[0] = Dialogue(tuple(Turn("user", text) for text in HOSTILE), HOSTILE[0], ("card",))
+    topics = hf_dialemb.find_topics(dialogues, vectors=vectors_of(dialogues), title=HOSTILE[0])
+    topics.page(tmp_path / "index.html", ["topic-1"])
+    with Browser(tmp_path / "profile") as page:
+        page.size(390, 800)
+        page.open((tmp_path / "index.html").as_uri())
+        page.until("typeof page === 'object' && page.sized")
+        assert page.all("h1") == [HOSTILE[0]]
+        assert [int(text.split()[0]) for text in page.all("#panel .figure")] == [20, 20, 20]
+        assert page.run("document.documentElement.scrollWidth") == 390
+        page.run("page.show({list: 'tree'})")
+        assert (len(page.all(".leaf")), len(page.all(".knot"))) == (3, 2)
+        page.run("document.querySelector('.knot[aria-expanded=true]').click()")
+        assert len(page.all(".leaf")) < 3
+        page.run("document.querySelector('.knot[aria-expanded=false]').focus()")
+        for opened in ("true", "false"):  # by keyboard: the focus stays at the dot
+            page.press("Enter")
+            assert page.all(".knot:focus", "one.getAttribute('aria-expanded')") == [opened]
+        page.run("page.show({topic: 'topic-1'})")
+        assert page.all("#panel a", "one.getAttribute('href')") == ["flows/topic-1/index.html"]
+        page.run("page.show({dialogue: page.data.ids[0]})")
+        assert page.all("#panel .said") == HOSTILE
+        page.run("page.find('BLOCK the card')")
+        page.until("page.hits !== null")
+        assert page.run("page.hits.size") == 19
+        assert page.all("img") == []
+        assert page.run("typeof hacked") == "undefined"
+        assert page.problems == []
+
+
+@pytest.mark.slow
+def test_topics_of_a_real_corpus_are_its_domains(data_dir):
+    dialogues = single_domain(hf_dialemb.load_dialogues("multiwoz", data_dir, "dev"))
+    topics = hf_dialemb.find_topics(dialogues, "dialogue-static")
+    truth = [dialogue.domains[0] for dialogue in dialogues]
+    assert contingency_matrix(truth, topics.labels).max(axis=0).sum() > 0.9 * len(truth)
+    assert normalized_mutual_info_score(truth, topics.labels) > 0.8
