@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -rfEs --numprocesses 2 --dist loadfile
 
-.PHONY: demo test test-all setup setup-all check unit slow types docs oldest wheel checkpoints results clean
+.PHONY: demo test test-all setup setup-all check unit slow types docs oldest wheel bench checkpoints results clean
 
 demo: setup
 	$(BIN)/dialemb demo --output demo
@@ -75,6 +75,10 @@ wheel: setup
 	cd / && $(CURDIR)/.venv-wheel/bin/dialemb demo --output $(CURDIR)/build/wheel-demo --max-steps 3
 	cd / && HF_HUB_OFFLINE=1 $(CURDIR)/.venv-wheel/bin/python $(CURDIR)/tests/interface_block.py
 	rm -rf .venv-wheel build/wheel-demo
+
+# Each part beside what people would use instead, and which ratios fell behind the committed ones. Half an hour.
+bench: setup
+	$(BIN)/python benchmarks/bench.py --folder runs/bench --output runs/bench/bench.json --compare docs/results/bench.json
 
 # The encoders that come with the package, and their figures. Run again, it goes on where it was stopped; hours on two
 # cores that multiply bfloat16.
