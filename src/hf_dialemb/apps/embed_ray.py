@@ -23,11 +23,14 @@ class _Actor:
         self.encode = encode
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        table = self.encode([Dialogue.from_json(json.loads(line)) for line in row["dialogues"]])
+        try:
+            table = self.encode([Dialogue.from_json(json.loads(line)) for line in row["dialogues"]])
+        except InputError as error:
+            return {"name": row["name"], "table": b"", "error": str(error)}
         stream = pa.BufferOutputStream()
         with pa.ipc.new_stream(stream, table.schema) as writer:
             writer.write_table(table)
-        return {"name": row["name"], "table": stream.getvalue().to_pybytes()}
+        return {"name": row["name"], "table": stream.getvalue().to_pybytes(), "error": ""}
 
 
 def encode_on_cluster(
@@ -43,6 +46,7 @@ def encode_on_cluster(
         import ray.data
     except ImportError:
         raise InputError('--engine ray: the package ray is missing; pip install "hf-dialemb[ray]"') from None
+    ray.data.DataContext.get_current().enable_progress_bars = False
     started = not ray.is_initialized()
     if started:
         ray.init(log_to_driver=False)
@@ -54,6 +58,8 @@ def encode_on_cluster(
                 _Actor, fn_constructor_args=[encode], compute=ray.data.ActorPoolStrategy(), num_gpus=gpus
             )
             for row in dataset.iter_rows():
+                if row["error"]:
+                    raise InputError(row["error"])
                 yield row["name"], pa.ipc.open_stream(row["table"]).read_all()
     finally:
         if started:
