@@ -56,9 +56,7 @@ def test_rows_are_those_of_one_machine_when_a_worker_and_a_machine_are_lost_and_
             cluster.remove_node(cluster.second, allow_graceful=False)
         write(*arguments)
 
-    monkeypatch.setattr(
-        embed_ray, "encode_on_cluster", lambda encode, shards: encode_all(killed_once(encode), shards)
-    )
+    monkeypatch.setattr(embed_ray, "encode_on_cluster", lambda encode, shards: encode_all(killed_once(encode), shards))
     monkeypatch.setattr(module, "write_atomically", lose_a_machine_and_write)
     for level in ("dialogues", "utterances"):
         embed_file("dialogue-static", source, tmp_path / "ray.parquet", 8, level=level, engine="ray")

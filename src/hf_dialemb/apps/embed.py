@@ -29,6 +29,7 @@ from ..encoders.stored_vectors import METADATA, ROWS
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_atomically, write_json_atomically
+from .embed_ray import Encode, check_ray, encode_on_cluster
 
 
 def embed_file(
@@ -63,10 +64,9 @@ def embed_file(
     made_by: dict[str, str | int] = {"model": model, "weights": fingerprint(model), "rows": level}
     encode = ShardEncoder(made_by, found.level)
     if engine == "ray":
-        from .embed_ray import encode_on_cluster as encode_all
+        check_ray()
     else:
-        encode_all = _encode_here
-        encode.encoder  # noqa: B018 - is loaded before a folder is made
+        encode.encoder  # noqa: B018 - told before a folder is made, if it does not load
     parts = output.with_name(f"{output.name}.parts")
     digest, lines = _digest(source)
     request = {**made_by, "input": digest, "shard_size": shard_size, "columns": columns or "", "roles": roles or ""}
@@ -78,11 +78,12 @@ def embed_file(
             for number, dialogues in enumerate(_shards(reading(), shard_size)):
                 file = parts / f"part-{number:06d}.parquet"
                 files[file] = len(dialogues)
-                if not _is_whole(file):
-                    yield file.name, dialogues
-                else:
+                if _is_whole(file):
                     progress.update(len(dialogues))
+                else:
+                    yield file.name, dialogues
 
+        encode_all = encode_on_cluster if engine == "ray" else _encode_here
         for name, table in encode_all(encode, missing()):
             write_atomically(parts / name, partial(pq.write_table, table))
             progress.update(files[parts / name])
@@ -114,9 +115,7 @@ class ShardEncoder:
         return pa.table({**rows, "embedding": column}).replace_schema_metadata({METADATA: record})
 
 
-def _encode_here(
-    encode: ShardEncoder, shards: Iterable[tuple[str, list[Dialogue]]]
-) -> Iterator[tuple[str, pa.Table]]:
+def _encode_here(encode: Encode, shards: Iterable[tuple[str, list[Dialogue]]]) -> Iterator[tuple[str, pa.Table]]:
     return ((name, encode(dialogues)) for name, dialogues in shards)
 
 

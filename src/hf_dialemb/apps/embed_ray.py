@@ -1,6 +1,6 @@
-"""Embedding on a cluster: Ray Data gives shards of dialogues to actors that hold the model, as many as there is room for.
+"""Embedding on a cluster: Ray Data gives shards of dialogues to actors that hold the model.
 
-What a worker or a machine that is lost had in hand is done again by others; machines that join are put to use.
+There are as many as the cluster has room for. What a lost worker or machine had in hand is done again by others.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import pyarrow as pa
@@ -33,19 +34,21 @@ class _Actor:
         return {"name": row["name"], "table": stream.getvalue().to_pybytes(), "error": ""}
 
 
-def encode_on_cluster(
-    encode: Encode, shards: Iterable[tuple[str, list[Dialogue]]]
-) -> Iterator[tuple[str, pa.Table]]:
+def check_ray() -> None:
+    """Makes sure that Ray is installed."""
+    if find_spec("ray") is None:
+        raise InputError('--engine ray: the package ray is missing; pip install "hf-dialemb[ray]"')
+
+
+def encode_on_cluster(encode: Encode, shards: Iterable[tuple[str, list[Dialogue]]]) -> Iterator[tuple[str, pa.Table]]:
     """Encodes named shards on the cluster that ``RAY_ADDRESS`` names, or else on this machine, and yields their tables.
 
     They come in the order in which they are ready. Dialogues wait in Ray's store, which goes to disk where it is full.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-        import ray.data
-    except ImportError:
-        raise InputError('--engine ray: the package ray is missing; pip install "hf-dialemb[ray]"') from None
+    import ray
+    import ray.data
+
     ray.data.DataContext.get_current().enable_progress_bars = False
     started = not ray.is_initialized()
     if started:
