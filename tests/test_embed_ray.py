@@ -7,7 +7,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from hf_dialemb.apps import embed as module
-from hf_dialemb.apps import embed_ray
 from hf_dialemb.apps.embed import embed_file
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.models.errors import InputError
@@ -48,7 +47,7 @@ def test_rows_are_those_of_one_machine_when_a_worker_and_a_machine_are_lost_and_
 
         return encode_or_die
 
-    fatal, lost, write, encode_all = sample_dialogues[8].id, [], module.write_atomically, embed_ray.encode_on_cluster
+    fatal, lost, write, encode_all = sample_dialogues[8].id, [], module.write_atomically, module.encode_on_cluster
 
     def lose_a_machine_and_write(*arguments):
         if not lost:
@@ -56,7 +55,7 @@ def test_rows_are_those_of_one_machine_when_a_worker_and_a_machine_are_lost_and_
             cluster.remove_node(cluster.second, allow_graceful=False)
         write(*arguments)
 
-    monkeypatch.setattr(embed_ray, "encode_on_cluster", lambda encode, shards: encode_all(killed_once(encode), shards))
+    monkeypatch.setattr(module, "encode_on_cluster", lambda encode, shards: encode_all(killed_once(encode), shards))
     monkeypatch.setattr(module, "write_atomically", lose_a_machine_and_write)
     for level in ("dialogues", "utterances"):
         embed_file("dialogue-static", source, tmp_path / "ray.parquet", 8, level=level, engine="ray")
