@@ -166,10 +166,13 @@ def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_pa
     assert counts == [(4, 4), (8, 4), (11, 3)]
 
 
-def test_the_engine_ray_says_that_ray_is_missing(source, refused, monkeypatch):
-    monkeypatch.setattr(embed_ray, "find_spec", lambda name: None)
-    words = ("embed", "--model", "dialogue-static", "--engine", "ray", "--input", source)
-    assert 'ray is missing; pip install "hf-dialemb[ray]"' in refused(*words, "--output", source.with_name("o.parquet"))
+def test_the_engine_ray_says_that_ray_or_its_cluster_is_missing(source, refused, monkeypatch):
+    words = ("embed", "--model", "dialogue-static", "--input", source, "--output", source.with_name("o.parquet"))
+    for there, sentence in ((None, 'ray is missing; pip install "hf-dialemb[ray]"'), (True, "no cluster answers")):
+        monkeypatch.setattr(embed_ray, "find_spec", lambda name, there=there: there)
+        for address in ("127.0.0.1:1", "nowhere", "127.0.0.1:99999"):
+            monkeypatch.setenv("RAY_ADDRESS", address)
+            assert sentence in refused(*words, "--engine", "ray")
     assert [*source.parent.iterdir()] == [source]
 
 

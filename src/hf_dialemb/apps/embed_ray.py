@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -35,9 +36,18 @@ class _Actor:
 
 
 def check_ray() -> None:
-    """Makes sure that Ray is installed."""
+    """Makes sure that Ray is installed, and that the cluster answers: Ray itself would wait for minutes."""
     if find_spec("ray") is None:
         raise InputError('--engine ray: the package ray is missing; pip install "hf-dialemb[ray]"')
+    address = os.environ.get("RAY_ADDRESS", "auto")
+    if address not in ("auto", "local"):
+        host, _, port = address.removeprefix("ray://").rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=10).close()
+        except (OSError, ValueError, OverflowError) as error:
+            raise InputError(
+                f"RAY_ADDRESS: got {address}, where no cluster answers ({error}); start one there, or correct it"
+            ) from None
 
 
 def encode_on_cluster(encode: Encode, shards: Iterable[tuple[str, list[Dialogue]]]) -> Iterator[tuple[str, pa.Table]]:
