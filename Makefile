@@ -141,6 +141,7 @@ results: setup
 	cp runs/unified/stats.json docs/results/unified.json
 	$(BIN)/dialemb corpus leakage --train all --evaluation all --output docs/results/leakage.json
 	$(BIN)/python benchmarks/corpora.py --output docs/results/corpora.json
+	$(BIN)/python benchmarks/corpus_scale.py --output docs/results/corpus_scale.json
 	$(BIN)/python benchmarks/startup.py --output docs/results/startup.json
 	$(BIN)/python benchmarks/dial2vec_step.py --official-slice 1 --steps 2 --output docs/results/dial2vec_step.json
 	$(BIN)/python benchmarks/utterance_step.py --output docs/results/utterance_step.json

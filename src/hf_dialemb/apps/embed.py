@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 
@@ -22,12 +23,13 @@ from ..corpora.own.reading import read_own
 from ..corpora.source.files import files_within
 from ..encoders.baselines import BASELINES
 from ..encoders.encoder import EncoderSpec
-from ..encoders.loading import load_encoder
+from ..encoders.loading import VectorEncoder, load_encoder
 from ..encoders.specs import find_encoder, fingerprint
 from ..encoders.stored_vectors import METADATA, ROWS
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_atomically, write_json_atomically
+from .embed_ray import Encode, check_ray, encode_on_cluster
 
 
 def embed_file(
@@ -39,12 +41,14 @@ def embed_file(
     level: str = "dialogues",
     columns: str | None = None,
     roles: str | None = None,
+    engine: str = "local",
 ) -> int:
     """Embeds a file or folder of dialogues into one Parquet file with the columns ``id`` and ``embedding``.
 
     At the level ``utterances`` each has a row, whose ``turn`` is its place in the dialogue, from 0 on. Shards lie in
-    ``<output>.parts`` until all are there; a killed run goes on after its last whole shard. The file's metadata say
-    model, fingerprint of its weights, rows, level and width; see `hf_dialemb.encoders.stored_vectors`.
+    ``<output>.parts`` until all are there; a killed run goes on with those that are missing. The file's metadata say
+    model, fingerprint of its weights, rows, level and width; see `hf_dialemb.encoders.stored_vectors`. The engine
+    ``ray`` encodes shards on the machines of a cluster; see `hf_dialemb.apps.embed_ray`.
     """
     if shard_size < 1:
         raise InputError(f"--shard-size: got {shard_size}, expected at least 1")
@@ -57,27 +61,62 @@ def embed_file(
     found = trained_encoder(model)
     reading = partial(read_own, source, columns=columns, roles=roles)
     reading()  # says what is wrong before weights are loaded
-    encoder = load_encoder(model)
+    made_by: dict[str, str | int] = {"model": model, "weights": fingerprint(model), "rows": level}
+    encode = ShardEncoder(made_by, found.level)
+    if engine == "ray":
+        check_ray()
+    else:
+        encode.encoder  # noqa: B018 - told before a folder is made, if it does not load
     parts = output.with_name(f"{output.name}.parts")
     digest, lines = _digest(source)
-    made_by: dict[str, str | int] = {"model": model, "weights": fingerprint(model), "rows": level}
     request = {**made_by, "input": digest, "shard_size": shard_size, "columns": columns or "", "roles": roles or ""}
-    files = []
+    files: dict[Path, int] = {}  # with their numbers of dialogues
     with _locked(parts), tqdm(desc="embed", unit="dialogue", total=lines) as progress:
         _claim(parts, request)
-        for number, dialogues in enumerate(_shards(reading(), shard_size)):
-            file = parts / f"part-{number:06d}.parquet"
-            files.append(file)
-            if not _is_whole(file):
-                rows = ROWS[level](dialogues)
-                texts = rows.pop("text", None)
-                vectors = encoder.encode(dialogues) if texts is None else encoder.encode_utterances(texts)
-                column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
-                record = json.dumps({**made_by, "level": found.level, "width": vectors.shape[1]})
-                table = pa.table({**rows, "embedding": column}).replace_schema_metadata({METADATA: record})
-                write_atomically(file, partial(pq.write_table, table))
-            progress.update(len(dialogues))
-        return _merge(files, parts, output)
+
+        def missing() -> Iterator[tuple[str, list[Dialogue]]]:
+            for number, dialogues in enumerate(_shards(reading(), shard_size)):
+                file = parts / f"part-{number:06d}.parquet"
+                files[file] = len(dialogues)
+                if _is_whole(file):
+                    progress.update(len(dialogues))
+                else:
+                    yield file.name, dialogues
+
+        encode_all = encode_on_cluster if engine == "ray" else _encode_here
+        for name, table in encode_all(encode, missing()):
+            write_atomically(parts / name, partial(pq.write_table, table))
+            progress.update(files[parts / name])
+        return _merge(list(files), parts, output)
+
+
+@dataclass
+class ShardEncoder:
+    """Makes tables of shards; the weights are loaded at the first one, on whatever machine that is."""
+
+    made_by: dict[str, str | int]
+    level: str
+
+    @cached_property
+    def encoder(self) -> VectorEncoder:
+        """The encoder; an InputError says that its weights are others here."""
+        model = str(self.made_by["model"])
+        if (got := fingerprint(model)) != self.made_by["weights"]:
+            raise InputError(f"model '{model}': got weights {got}, expected {self.made_by['weights']}; put them there")
+        return load_encoder(model)
+
+    def __call__(self, dialogues: list[Dialogue]) -> pa.Table:
+        """Encodes a shard: the columns of its rows, and their vectors."""
+        rows = ROWS[str(self.made_by["rows"])](dialogues)
+        texts = rows.pop("text", None)
+        vectors = self.encoder.encode(dialogues) if texts is None else self.encoder.encode_utterances(texts)
+        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
+        record = json.dumps({**self.made_by, "level": self.level, "width": vectors.shape[1]})
+        return pa.table({**rows, "embedding": column}).replace_schema_metadata({METADATA: record})
+
+
+def _encode_here(encode: Encode, shards: Iterable[tuple[str, list[Dialogue]]]) -> Iterator[tuple[str, pa.Table]]:
+    return ((name, encode(dialogues)) for name, dialogues in shards)
 
 
 def trained_encoder(model: str) -> EncoderSpec:

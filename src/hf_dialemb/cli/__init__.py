@@ -19,6 +19,7 @@ from typing import Any
 from .. import __version__
 from ..models.errors import InputError
 from ..runs.files import check_regular
+from ..runs.hardware import let_waiting_threads_sleep
 from . import flow
 from .parser import Parser, check_split
 
@@ -34,6 +35,7 @@ _PATIENCE = 3.0  # seconds that clearing away takes at most
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command."""
+    let_waiting_threads_sleep()
     words = list(sys.argv[1:] if arguments is None else arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a corpus holds characters that a terminal may not

@@ -24,12 +24,14 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     levels = ("dialogues", "utterances")
     parser.add_argument("--level", choices=levels, default=levels[0], help="what has a row (default: dialogues)")
     parser.add_argument("--shard-size", type=int, default=2000, help="dialogues per shard (default: 2000)")
+    told = "where: on this machine, or on those of a Ray cluster (RAY_ADDRESS; default: local)"
+    parser.add_argument("--engine", choices=("local", "ray"), default="local", help=told)
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> None:
     from ..apps.embed import embed_file
 
-    more = named(options, "shard_size", "level", "columns", "roles")
+    more = named(options, "shard_size", "level", "columns", "roles", "engine")
     rows = embed_file(chosen_model(options.model), options.input, options.output, **more)
     say(f"Wrote {rows:,} embeddings to {options.output}")

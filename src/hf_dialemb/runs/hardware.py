@@ -1,4 +1,4 @@
-"""What machine a program runs on, in one line for reports."""
+"""What machine a program runs on, in one line for reports, and how it is used."""
 
 import contextlib
 import os
@@ -20,6 +20,14 @@ def describe_hardware(gpu: bool) -> str:
     except OSError:
         pass  # not Linux
     return f"{model}, {os.cpu_count()} cores"
+
+
+def let_waiting_threads_sleep() -> None:
+    """Lets threads that wait for one another sleep: spinning takes the cores from who works, where they are shared.
+
+    It is for the start of a program, as torch's threads read it when torch is imported; results stay bit for bit.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def multiplies_bfloat16() -> bool:
