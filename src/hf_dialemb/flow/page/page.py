@@ -86,12 +86,14 @@ def write_page(
     choices: Mapping[str, Choice] | None = None,
     insights: Sequence[Section] = (),
     facts: Sequence[tuple[str, str]] = (),
+    back: str = "",
 ) -> None:
     """Writes the page: one HTML file, whole or not at all, that needs no other file and no network.
 
     Its address keeps the view, such as ``index.html#state=user-3&nodes=0.05&weights=prob-out``. Sliders change what the
     pruning shows at first. ``choices`` say how the number of clusters of each role was decided, ``insights`` what to
     tell of the dialogues beside the map, and ``facts`` are names and values for the account of how the page was made.
+    ``back`` is the address of a page of topics.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -107,6 +109,7 @@ def write_page(
     page = environment.get_template(TEMPLATE).render(
         title=flow.title or "Dialogue flow",
         counts=_counts(record["counts"]),
+        back=back,
         compared=comparison is not None,
         data=Markup(_json(record)),
         scripts=[Markup(script) for script in scripts],
