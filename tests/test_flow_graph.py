@@ -214,6 +214,12 @@ ENDS = {
     "booked": ("finished", ("book it", "Sorry, it is fully booked.", "another?", "Your table is booked.", "bye")),
     "failed": ("failed", ("book it", "I have booked a room.", "a taxi too", "I could n't find a taxi.", "thanks, bye")),
     "asked": ("finished", ("how far?", "two miles", "Thank you, that's all")),
+    "went on": (
+        "finished",
+        ("a park?", "Sorry, there are no parks.", "a pool?", "The Lido is in Mill Lane.", "thanks"),
+    ),
+    "no parking": ("finished", ("a room", "It is booked.", "with parking?", "No, sorry, there is none.", "ok, bye")),
+    "full": ("failed", ("a room", "Sorry, no room is available. Anything else?", "no", "Glad to help you.")),
     "left": ("broken off", ("sorry, I can't log in", "Is the request submitted?")),
 }
 

@@ -12,7 +12,7 @@ from typing import Literal
 from ..models.dialogue import ROLES
 from .flow import Flow
 from .graph import END, START, FlowGraph, State, steps_of
-from .outcomes import says_failed, says_outcome, says_over
+from .outcomes import says_done, says_failed, says_over, says_something, says_tried
 from .smoothing import TransitionModel
 
 LIKELY = 0.2  # a state forks where at least two states follow it so often, as shares of what follows
@@ -132,13 +132,23 @@ def ends(flow: Flow) -> list[End]:
     """Tells how dialogues end, by words of English (see `hf_dialemb.flow.outcomes`); the most frequent end comes first.
 
     What anybody but the user said last of an outcome decides: it failed, or it is done, and the dialogue is finished.
-    Where nobody said so, it is finished with thanks and goodbyes, or at a state after which most end, or broke off.
+    A failure is passed over where something else is told afterwards; and where something is only not there, as parking
+    at a hotel, also where something else is told with it or was done before. Where nothing decides, a dialogue is
+    finished with thanks and goodbyes, or at a state after which most end, or broke off.
     """
     found: dict[tuple[Kind, State], list[str]] = defaultdict(list)
     said, shares = flow.utterances, flow.graph.shares
     for place, (name, trajectory) in enumerate(zip(said.dialogues, flow.trajectories, strict=True)):
         texts = [said.texts[row] for row in said.rows_of(place)]
-        told = [turn for turn, state in enumerate(trajectory) if state[0] != ROLES[0] and says_outcome(texts[turn])]
+        others = [turn for turn, state in enumerate(trajectory) if state[0] != ROLES[0]]
+        latest = max((turn for turn in others if says_something(texts[turn])), default=-1)
+        done = next((turn for turn in others if says_done(texts[turn])), len(texts))
+        told = [
+            turn
+            for turn in others
+            if says_done(texts[turn])
+            or (says_failed(texts[turn]) and (turn >= latest if says_tried(texts[turn]) else latest < turn < done))
+        ]
         last = trajectory[told[-1] if told else -1]
         kind: Kind
         if told:
