@@ -93,6 +93,9 @@ def test_few_dialogues_have_topics_and_places(count):
 def test_names_are_whole_phrases_that_tell_topics_apart():
     assert telling_phrases([["a red apple", "a red car"], ["a blue car", "a blue sea"]]) == [("red",), ("blue",)]
     assert telling_phrases([["", ""]]) == [()]
+    cards, pets = ["lost my credit card", "my credit card", "credit card ____"], ["a dog"]
+    assert telling_phrases([cards, pets]) == [("credit card",), ("dog",)]
+    assert names_of([["want to fly", "airlines", "airline", "flight"]]) == ["airlines, flight, want to fly"]
     long = ["word " * 9 + "end", "another phrase of some words"]
     assert names_of([long, [], ["tea"], ["tea"]]) == [long[0], "topic 2", "tea", "tea (2)"]
 
