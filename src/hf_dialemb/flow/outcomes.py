@@ -81,6 +81,11 @@ def says_over(text: str) -> bool:
     return _OVER.search(text) is not None
 
 
+def says_only_over(text: str) -> bool:
+    """Says whether a text thanks or takes leave, and hardly does anything else."""
+    return says_over(text) and len(_OVER.sub("", text).split()) < _FEWEST_WORDS
+
+
 def outcomes_apart(clusterings: Mapping[str, Clustering], texts: Mapping[str, Sequence[str]]) -> dict[str, Clustering]:
     """Splits clusters in which some utterances say that something failed and others do not; by role.
 

@@ -12,7 +12,7 @@ from typing import Literal
 from ..models.dialogue import ROLES
 from .flow import Flow
 from .graph import END, START, FlowGraph, State, steps_of
-from .outcomes import says_done, says_failed, says_over, says_something, says_tried
+from .outcomes import says_done, says_failed, says_only_over, says_over, says_something, says_tried
 from .smoothing import TransitionModel
 
 LIKELY = 0.2  # a state forks where at least two states follow it so often, as shares of what follows
@@ -78,7 +78,7 @@ def typical_path(flow: Flow) -> TypicalPath:
     A dialogue is the set of its states and transitions, each the heavier, the fewer dialogues have it, as in TF-IDF:
     what all say, such as thanks, hardly counts. The one with the highest mean cosine with all is taken, of those that
     finish (see `ends`) where there are some, of equal ones the first. A state is rare that less than `_SEVERAL` of all
-    dialogues come through.
+    dialogues come through. Thanks and goodbyes are told at the end alone.
     """
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.feature_extraction.text import TfidfTransformer
@@ -93,7 +93,10 @@ def typical_path(flow: Flow) -> TypicalPath:
     names = flow.utterances.dialogues
     order = sorted(range(len(paths)), key=lambda row: (names[row] not in finished, -round(float(alike[row]), 9)))
     best = next((row for row in order if paths[row]), 0)
-    return TypicalPath(names[best], tuple(dict.fromkeys(paths[best])), frozenset(steps_of(flow.trajectories[best])))
+    path = paths[best]
+    last = max((turn for turn, state in enumerate(path) if not says_only_over(flow.by_state[state].name)), default=-1)
+    told = [state for turn, state in enumerate(path) if turn > last or not says_only_over(flow.by_state[state].name)]
+    return TypicalPath(names[best], tuple(dict.fromkeys(told)), frozenset(steps_of(flow.trajectories[best])))
 
 
 def forks(graph: FlowGraph, states: Collection[State]) -> list[Fork]:

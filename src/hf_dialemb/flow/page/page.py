@@ -230,6 +230,9 @@ def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
     pairs = np.unique(np.stack([flow.labels, flow.utterances.places]), axis=1)
     through = np.bincount(pairs[0], minlength=len(flow.clusters)).tolist()
     most = _texts_per_state(len(flow.clusters))
+    places = flow.utterances.places
+    firsts, lengths = np.searchsorted(places, places), np.bincount(places)[places]
+    when = np.bincount(flow.labels, (np.arange(len(places)) - firsts) / lengths) / np.bincount(flow.labels)
     return [
         {
             "id": cluster.id,
@@ -237,6 +240,7 @@ def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
             "name": _cut(line_of(cluster.name)),
             "size": flow.graph.states.get(cluster.state, 0),
             "through": through[label],
+            "when": round(float(when[label]), 3),  # in [0, 1) from the beginning of dialogues to their end
             "distinct": len(counts[label]),
             "phrases": list(cluster.phrases),
             "examples": [_number(texts, text) for text in cluster.examples],
