@@ -150,9 +150,11 @@ const page = (() => {
       const name = (shorts[number] ??= short(topics[number].name));
       const half = (halves[number] ??= pen.measureText(name).width / 2 + 4);
       const x = Math.max(half, Math.min(width - half, middles[number][0] * self.scale + self.x));
-      const y = middles[number][1] * self.scale + self.y;
-      if (y < 0 || y > height || Math.abs(x - middles[number][0] * self.scale - self.x) > half) continue;
-      if (taken.some((box) => Math.abs(box[0] - x) < box[2] + half && Math.abs(box[1] - y) < 18)) continue;
+      const middle = middles[number][1] * self.scale + self.y;
+      if (middle < 0 || middle > height || Math.abs(x - middles[number][0] * self.scale - self.x) > half) continue;
+      const free = (y) => !taken.some((box) => Math.abs(box[0] - x) < box[2] + half && Math.abs(box[1] - y) < 18);
+      const y = [middle, middle + 19, middle - 19].find(free); // on its points, or below or above them
+      if (y === undefined) continue;
       taken.push([x, y, half]);
       pen.strokeText(name, x, y);
       pen.fillText(name, x, y);
