@@ -1,9 +1,9 @@
-"""Takes the picture of the page of topics, and measures how long its frames take while the map is dragged and zoomed.
+"""Takes pictures of the pages of topics and of a flow, and measures how long frames take while the map is zoomed.
 
-The dialogues are those of STAR that come with the package, or of another corpus.
+The dialogues are those of STAR that come with the package, or of another corpus; the flow is of one topic or domain.
 
-    python benchmarks/topics_page.py --output docs/results/topics_page.png
-    HF_DIALEMB_DATA=corpora python benchmarks/topics_page.py --corpus sgd/train --output page.png   # 10,000 and more
+    python benchmarks/topics_page.py --output docs/results
+    HF_DIALEMB_DATA=corpora python benchmarks/topics_page.py --corpus sgd/train --domain "" --output .  # 10,000
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 import hf_dialemb
+
+_SIZE, _PIXELS = {"width": 700, "height": 760}, 2  # small, as the README shows it at half its width
+_NODES, _EDGES = 0.3, 0.5  # what of the flow is shown
 
 _FRAMES = """async () => {
   const spent = [];
@@ -34,26 +37,35 @@ _FRAMES = """async () => {
 
 
 def main() -> None:
-    """Writes the page beside the picture's folder for a moment, and prints the milliseconds of a frame."""
+    """Writes the pages for a moment, prints the milliseconds of a frame, and leaves the pictures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", default="star_small", help="a corpus and perhaps a split, as sgd/train")
-    parser.add_argument("--model", default="dialogue-static")
-    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--domain", default="doctor_schedule", help="that of the flow; none for no flow")
+    parser.add_argument("--output", type=Path, required=True, help="folder for topics_page.png and flow_page.png")
     options = parser.parse_args()
     name, _, split = options.corpus.partition("/")
     dialogues = hf_dialemb.load_dialogues(name, split=split or "all", skip_invalid=True)
-    topics = hf_dialemb.find_topics(dialogues, options.model, title=f"Conversations of {name}")
+    topics = hf_dialemb.find_topics(dialogues, "dialogue-static", title="What conversations are about")
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as tool:
-        topics.page(Path(folder) / "index.html")
-        page = tool.chromium.launch(executable_path=browser, args=["--no-sandbox"]).new_page(
-            viewport={"width": 1400, "height": 900}
-        )
-        page.goto((Path(folder) / "index.html").as_uri() + "#list=tree")
+        chromium = tool.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        page = chromium.new_page(viewport=_SIZE, device_scale_factor=_PIXELS)
+        topics.page(file := Path(folder) / "topics.html")
+        page.goto(f"{file.as_uri()}#list=tree")
         page.wait_for_function("page.sized")
         print(topics, json.dumps(page.evaluate(_FRAMES)))
         page.wait_for_timeout(300)
-        page.screenshot(path=options.output)
+        page.screenshot(path=options.output / "topics_page.png")
+        if options.domain:
+            of_domain = [dialogue for dialogue in dialogues if dialogue.domains == (options.domain,)]
+            flow = hf_dialemb.extract_flow(of_domain, "action-minilm", title="How they go", nodes=_NODES, edges=_EDGES)
+            flow.page(file := Path(folder) / "flow.html")
+            page.goto(file.as_uri())
+            page.wait_for_function("page.picture?.layout")
+            page.keyboard.press("0")  # everything in view
+            page.wait_for_timeout(300)
+            page.screenshot(path=options.output / "flow_page.png")
+            print(flow)
 
 
 if __name__ == "__main__":

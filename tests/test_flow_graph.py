@@ -189,6 +189,9 @@ def test_the_main_path_is_that_of_the_most_typical_dialogue():
     assert (named(flow, found.states), found.dialogue) == ("aAbBzZ", "d1")
     assert found.steps == set(steps_of(flow.trajectories[0]))
     assert typical_path(flow_of("aA")).dialogue == "d1"
+    texts = ("hello", "hi", "ok, thank you.", "your name?", "Maria", "Bye!")
+    polite = flow_of_turns({"d1": [("user", text, text) for text in texts]})
+    assert named(polite, typical_path(polite).states) == "".join(texts).replace("ok, thank you.", "")
 
 
 def test_states_fork_where_two_are_likely():
@@ -214,6 +217,12 @@ ENDS = {
     "booked": ("finished", ("book it", "Sorry, it is fully booked.", "another?", "Your table is booked.", "bye")),
     "failed": ("failed", ("book it", "I have booked a room.", "a taxi too", "I could n't find a taxi.", "thanks, bye")),
     "asked": ("finished", ("how far?", "two miles", "Thank you, that's all")),
+    "went on": (
+        "finished",
+        ("a park?", "Sorry, there are no parks.", "a pool?", "The Lido is in Mill Lane.", "thanks"),
+    ),
+    "no parking": ("finished", ("a room", "It is booked.", "with parking?", "No, sorry, there is none.", "ok, bye")),
+    "full": ("failed", ("a room", "Sorry, no room is available. Anything else?", "no", "Glad to help you.")),
     "left": ("broken off", ("sorry, I can't log in", "Is the request submitted?")),
 }
 

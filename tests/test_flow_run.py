@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from hf_dialemb.cli import main
+from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
 from hf_dialemb.flow import pipeline, report
 from hf_dialemb.flow import run as run_module
@@ -167,6 +168,18 @@ def test_numbers_thresholds_and_names_are_as_asked_for(calls, model, tmp_path, c
     run(calls, *model, "--nodes", "0.999", "--edges", "1")  # which leaves nothing
     assert "lower the thresholds, here or on the page" in capsys.readouterr().out
     assert json.loads((tmp_path / "flow" / "state_machine.json").read_text())
+
+
+def test_dialogues_about_several_things_are_told(calls, model, tmp_path, capsys, sample_dialogues):
+    told = "This is one flow of dialogues about several things; --by topic makes a flow of each topic"
+    run(calls, *model)
+    assert f"{told}\nWrote" in capsys.readouterr().out
+    write_jsonl(sample_dialogues[:20], labelled := tmp_path / "labelled.jsonl")
+    run(labelled, *model)
+    assert f"{told}, --domain NAME of one domain: banking, cinema," in capsys.readouterr().out
+    run(labelled, "--domain", "hotel", *model)
+    run(transcripts(tmp_path / "same", sample_dialogues[:1] * 20), *model)
+    assert told not in capsys.readouterr().out
 
 
 def npy(array, save=np.save):

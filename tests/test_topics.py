@@ -2,6 +2,8 @@
 
 import csv
 import json
+import re
+import shutil
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -91,6 +93,9 @@ def test_few_dialogues_have_topics_and_places(count):
 def test_names_are_whole_phrases_that_tell_topics_apart():
     assert telling_phrases([["a red apple", "a red car"], ["a blue car", "a blue sea"]]) == [("red",), ("blue",)]
     assert telling_phrases([["", ""]]) == [()]
+    cards, pets = ["lost my credit card", "my credit card", "credit card ____"], ["a dog"]
+    assert telling_phrases([cards, pets]) == [("credit card",), ("dog",)]
+    assert names_of([["want to fly", "airlines", "airline", "flight"]]) == ["airlines, flight, want to fly"]
     long = ["word " * 9 + "end", "another phrase of some words"]
     assert names_of([long, [], ["tea"], ["tea"]]) == [long[0], "topic 2", "tea", "tea (2)"]
 
@@ -136,6 +141,18 @@ def test_the_command_writes_a_flow_of_each_topic(tmp_path, capsys):
     flows = sorted(path.parent.name for path in (tmp_path / "out/flows").glob("*/index.html"))
     assert flows == sorted(one["id"] for one in record["topics"] if one["size"] >= 10)
     assert len(flows) > 1
+    for name in flows:
+        back = re.search(r'href="([^#"]*)">← All topics', (tmp_path / f"out/flows/{name}/index.html").read_text())
+        assert (tmp_path / "out/flows" / name / back[1]).resolve() == tmp_path / "out/index.html"
+    shutil.copytree(tmp_path / "out/flows/topic-1", tmp_path / "out/flows/topic-9")
+    shutil.copytree(tmp_path / "out/flows/topic-1", tmp_path / "out", dirs_exist_ok=True)
+    for other in ("topic-8", "mine"):
+        (tmp_path / "out/flows" / other).mkdir()
+    assert main(words) == 0
+    assert sorted(path.name for path in (tmp_path / "out/flows").iterdir()) == ["mine", *flows, "topic-8"]
+    assert not (tmp_path / "out/flow.json").exists()
+    assert main(["flow", "next", "--flow", str(tmp_path / "out"), "--input", str(calls)]) == 2
+    assert "choose one of" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

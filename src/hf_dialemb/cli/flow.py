@@ -94,6 +94,7 @@ def _build(options: argparse.Namespace) -> None:
 
 def _by_topic(selection: Selection, options: argparse.Namespace, settings: FlowSettings, model: str) -> None:
     """Writes the page of topics, and beside it the flow of each that has dialogues enough."""
+    from ..flow.report import remove_report
     from ..models.errors import InputError
     from ..runs.files import check_writable
     from ..topics.topics import FEWEST, FLOWS, PAGE, find_topics
@@ -103,6 +104,7 @@ def _by_topic(selection: Selection, options: argparse.Namespace, settings: FlowS
     check_writable(options.output / PAGE, selection.corpus)
     found = find_topics(selection.dialogues(), title=f"Flows of {selection.name} by topic")
     written = found.save_flows(options.output, model, **vars(settings))
+    remove_report(options.output)  # of a run without --by topic
     found.save(options.output, written)
     for one in found.found:
         say(f"{one.size:7,} {one.name}: {options.output / FLOWS / one.id if one.id in written else 'no flow'}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -23,7 +24,7 @@ from .flow import Flow, read_utterances
 from .graph import END, START
 from .pipeline import CACHE, FlowSettings, find_flow, utterance_vectors
 from .pruning import Pruning, pruned
-from .report import write_main_page, write_report
+from .report import PAGE, write_main_page, write_report
 from .stored_flow import StoredFlow
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def extract_flow(
     output: str | Path | None = None,
     title: str = "Dialogue flow",
     model: str = "",
+    overview: str | Path | None = None,
     **settings: Any,  # noqa: ANN401 - fields of `FlowSettings`
 ) -> ExtractedFlow:
     """Finds the workflow that dialogues follow (Dialog2Flow), as ``dialemb flow`` does.
@@ -111,16 +113,17 @@ def extract_flow(
     encoder is what `hf_dialemb.encoders.loading.load_encoder` takes. ``output`` is a folder to write everything to;
     steps that it has of another run are not done again. ``model`` is the spec by which the command line finds the
     encoder, so that ``dialemb flow next`` and ``compare`` can go on from the saved flow with new utterances, and
-    vectors are kept in ``output``. ``settings`` are ``clusters``, ``threshold``, ``names``, ``nodes``, ``edges``,
-    ``weights`` and ``seed``; see `hf_dialemb.flow.pipeline.FlowSettings`. An InputError says that there is no dialogue,
-    a setting is wrong, or the encoder gives no vectors.
+    vectors are kept in ``output``. ``overview`` is the folder of a page of topics: that of a flow links back to it, and
+    the vectors of all flows are kept there. ``settings`` are ``clusters``, ``threshold``, ``names``, ``nodes``,
+    ``edges``, ``weights`` and ``seed``; see `hf_dialemb.flow.pipeline.FlowSettings`. An InputError says that there is
+    no dialogue, a setting is wrong, or the encoder gives no vectors.
     """
     wanted, encoder = FlowSettings(**settings), load_encoder(encoder)
     said, model = read_utterances(as_dialogues(dialogues)), model or encoder.spec
     folder = Path(output) if output is not None else None
     vectors: Callable[[], NDArray[np.float32]]
     if model:
-        source, kept = source_of(model), embedding_cache(folder / CACHE, model) if folder else None
+        source, kept = source_of(model), embedding_cache(Path(overview or folder) / CACHE, model) if folder else None
         vectors = partial(utterance_vectors, encoder, said.texts, kept)
     else:
         made = np.ascontiguousarray(utterance_vectors(encoder, said.texts))
@@ -128,7 +131,8 @@ def extract_flow(
     facts = {"model": model, "vectors": source, "corpus": title}
     extracted = ExtractedFlow(*find_flow(said, vectors, wanted, facts, folder))
     if folder:
-        write_report(extracted.stored, extracted.clusterings, extracted.pruning, folder)
+        back = Path(os.path.relpath(Path(overview) / PAGE, folder)).as_posix() if overview else ""
+        write_report(extracted.stored, extracted.clusterings, extracted.pruning, folder, back)
     return extracted
 
 

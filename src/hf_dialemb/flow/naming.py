@@ -215,10 +215,17 @@ def best_phrases(
     candidates = dict(zip(phrases[columns[order]], often[order], strict=True))
     kept: list[str] = []
     for phrase, count in candidates.items():
-        longer = any(_within(phrase, other) and often >= _SAME * count for other, often in candidates.items())
+        longer = any(_goes_on(phrase, other) and often >= _SAME * count for other, often in candidates.items())
         if not longer and not any(_within(phrase, other) or _within(other, phrase) for other in kept):
             kept.append(phrase)
     return tuple(kept[:PHRASES])
+
+
+def _goes_on(phrase: str, other: str) -> bool:
+    """Says whether a phrase is cut out of another, or ends in the middle of it: "lost my credit" of "credit card"."""
+    last, (first, *more) = phrase.rpartition(" ")[2], other.split()
+    goes_on = phrase != last == first and bool(more) and (more[0] == "of" or more[0] not in _empty_words())
+    return goes_on or _within(phrase, other)
 
 
 def _within(phrase: str, other: str) -> bool:

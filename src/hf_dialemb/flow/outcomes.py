@@ -15,12 +15,17 @@ import numpy as np
 
 from .clustering import Clustering
 
+_UNABLE = (
+    r"unable|unsuccessful\w*|fail(?:s|ed|ure)?|declined|rejected|denied|(?:went|gone) wrong"
+    r"|not (?:be )?(?:able|success\w*|possible|confirmed|booked|made|reserved|scheduled)"
+    r"|(?<!you )(?:can ?not|ca ?n['’]t|could ?n['’]t|could not)"
+)
+_TRIED = re.compile(rf"\b(?:{_UNABLE})\b", re.IGNORECASE)
 _FAILED = re.compile(
-    r"\b(?:unfortunately|regret\w*|apologi[sz]e|sorry(?! to hear| for| about)|unable|unsuccessful\w*|fail(?:s|ed|ure)?"
-    r"|unavailable|declined|rejected|denied|(?:fully|already|completely) booked|(?:booked|sold) (?:out|up|solid)"
-    r"|can ?not|ca ?n['’]t|could ?n['’]t|could not|no longer"
-    r"|(?:no|not|none|nothing|\w*n['’]t)(?: [\w'’]+){0,4}? (?:availab\w+|success\w+|pos+ible|able|any\w*|find|found"
-    r"|made|match\w*|meets?|works?|serves?|go through))\b",
+    rf"\b(?:{_UNABLE}|unfortunately|regret\w*|apologi[sz]e|sorry(?! to hear| for| about|.*\b(?:understand|catch)\b)"
+    r"|unavailable|(?:fully|already|completely) booked|(?:booked|sold) (?:out|up|solid)|no longer"
+    r"|(?<!you )(?:no|not|none|nothing|\w*n['’]t)(?: [\w'’]+){0,4}? (?:availab\w+|success\w+|pos+ible|able|any\w*|find"
+    r"|found|made|match\w*|meets?|works?|serves?|go through))\b",
     re.IGNORECASE,
 )
 _DONE = re.compile(
@@ -31,28 +36,54 @@ _DONE = re.compile(
 )
 _OVER = re.compile(
     r"\b(?:thank\w*|thx|bye|goodbye|cheers|appreciate|take care|you['’ ]+re welcome|welcome|see you|all i need\w*"
+    r"|anything else|(?:glad|happy) (?:i|to (?:be|have|help|assist|serve))\b|pleasure|let me know"
     r"|(?:that['’ ]+s|that is|that will be|that would be) (?:all|it|everything)"
-    r"|(?:have|enjoy) (?:a|the|your) (?:\w+ ){0,4}(?:day|one|time|evening|night|weekend|trip|ride|meal|stay))\b",
+    r"|(?:have|enjoy) (?:a|the|your) (?:\w+ ){0,4}"
+    r"(?:day|one|time|afternoon|evening|night|weekend|trip|ride|meal|stay))\b",
     re.IGNORECASE,
 )
-_QUESTION = re.compile(r"[^.!?]*\?")
+_BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
+_FEWEST_WORDS = 4  # of a sentence that tells something
 
 
 @lru_cache(1 << 16)
 def says_failed(text: str) -> bool:
-    """Says whether a text tells that something did not work, or is not there."""
-    return _FAILED.search(text) is not None
+    """Says whether a text tells that something did not work, or is not there, and no other sentence that it is done."""
+    return _FAILED.search(text) is not None and not says_done(text)
+
+
+def says_tried(text: str) -> bool:
+    """Says whether a text tells that something was tried and did not work, not only that something is not there."""
+    return says_failed(text) and _TRIED.search(text) is not None
 
 
 @lru_cache(1 << 16)
-def says_outcome(text: str) -> bool:
-    """Says whether a text tells that something failed, or was done, outside of questions."""
-    return says_failed(text) or _DONE.search(_QUESTION.sub("", text)) is not None
+def says_done(text: str) -> bool:
+    """Says whether a text tells that something was done, outside of questions."""
+    return any(_DONE.search(sentence) for sentence in _statements(text))
+
+
+def _statements(text: str) -> list[str]:
+    """Lists the sentences that ask nothing, and do not say that something failed."""
+    sentences = (sentence.strip() for sentence in _BETWEEN_SENTENCES.split(text))
+    return [sentence for sentence in sentences if not sentence.endswith("?") and not _FAILED.search(sentence)]
+
+
+@lru_cache(1 << 16)
+def says_something(text: str) -> bool:
+    """Says whether a text tells something else than that something failed, outside of questions, thanks and leave."""
+    told = (sentence for sentence in _statements(text) if not says_over(sentence))
+    return any(len(sentence.split()) >= _FEWEST_WORDS for sentence in told)
 
 
 def says_over(text: str) -> bool:
     """Says whether a text thanks or takes leave."""
     return _OVER.search(text) is not None
+
+
+def says_only_over(text: str) -> bool:
+    """Says whether a text thanks or takes leave, and hardly does anything else."""
+    return says_over(text) and len(_OVER.sub("", text).split()) < _FEWEST_WORDS
 
 
 def outcomes_apart(clusterings: Mapping[str, Clustering], texts: Mapping[str, Sequence[str]]) -> dict[str, Clustering]:

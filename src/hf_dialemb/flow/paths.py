@@ -12,7 +12,7 @@ from typing import Literal
 from ..models.dialogue import ROLES
 from .flow import Flow
 from .graph import END, START, FlowGraph, State, steps_of
-from .outcomes import says_failed, says_outcome, says_over
+from .outcomes import says_done, says_failed, says_only_over, says_over, says_something, says_tried
 from .smoothing import TransitionModel
 
 LIKELY = 0.2  # a state forks where at least two states follow it so often, as shares of what follows
@@ -78,7 +78,7 @@ def typical_path(flow: Flow) -> TypicalPath:
     A dialogue is the set of its states and transitions, each the heavier, the fewer dialogues have it, as in TF-IDF:
     what all say, such as thanks, hardly counts. The one with the highest mean cosine with all is taken, of those that
     finish (see `ends`) where there are some, of equal ones the first. A state is rare that less than `_SEVERAL` of all
-    dialogues come through.
+    dialogues come through. Thanks and goodbyes are told at the end alone.
     """
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.feature_extraction.text import TfidfTransformer
@@ -93,7 +93,10 @@ def typical_path(flow: Flow) -> TypicalPath:
     names = flow.utterances.dialogues
     order = sorted(range(len(paths)), key=lambda row: (names[row] not in finished, -round(float(alike[row]), 9)))
     best = next((row for row in order if paths[row]), 0)
-    return TypicalPath(names[best], tuple(dict.fromkeys(paths[best])), frozenset(steps_of(flow.trajectories[best])))
+    path = paths[best]
+    last = max((turn for turn, state in enumerate(path) if not says_only_over(flow.by_state[state].name)), default=-1)
+    told = [state for turn, state in enumerate(path) if turn > last or not says_only_over(flow.by_state[state].name)]
+    return TypicalPath(names[best], tuple(dict.fromkeys(told)), frozenset(steps_of(flow.trajectories[best])))
 
 
 def forks(graph: FlowGraph, states: Collection[State]) -> list[Fork]:
@@ -132,13 +135,23 @@ def ends(flow: Flow) -> list[End]:
     """Tells how dialogues end, by words of English (see `hf_dialemb.flow.outcomes`); the most frequent end comes first.
 
     What anybody but the user said last of an outcome decides: it failed, or it is done, and the dialogue is finished.
-    Where nobody said so, it is finished with thanks and goodbyes, or at a state after which most end, or broke off.
+    A failure is passed over where something else is told afterwards; and where something is only not there, as parking
+    at a hotel, also where something else is told with it or was done before. Where nothing decides, a dialogue is
+    finished with thanks and goodbyes, or at a state after which most end, or broke off.
     """
     found: dict[tuple[Kind, State], list[str]] = defaultdict(list)
     said, shares = flow.utterances, flow.graph.shares
     for place, (name, trajectory) in enumerate(zip(said.dialogues, flow.trajectories, strict=True)):
         texts = [said.texts[row] for row in said.rows_of(place)]
-        told = [turn for turn, state in enumerate(trajectory) if state[0] != ROLES[0] and says_outcome(texts[turn])]
+        others = [turn for turn, state in enumerate(trajectory) if state[0] != ROLES[0]]
+        latest = max((turn for turn in others if says_something(texts[turn])), default=-1)
+        done = next((turn for turn in others if says_done(texts[turn])), len(texts))
+        told = [
+            turn
+            for turn in others
+            if says_done(texts[turn])
+            or (says_failed(texts[turn]) and (turn >= latest if says_tried(texts[turn]) else latest < turn < done))
+        ]
         last = trajectory[told[-1] if told else -1]
         kind: Kind
         if told:

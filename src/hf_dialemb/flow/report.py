@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import rmtree
 
 from ..corpora.show import visible
 from ..runs.files import replaced_together, write_json_atomically, write_text_atomically
@@ -21,20 +23,23 @@ from .page.page import write_page
 from .paths import typical_path
 from .pipeline import CACHE
 from .pruning import Pruning, WeightedGraph, pruned
-from .stored_flow import StoredFlow, write_flow
+from .stored_flow import CENTROIDS, FLOW, UTTERANCES, StoredFlow, write_flow
 
 PAGE, POLICY, MACHINE = "index.html", "policy.md", "state_machine.json"
 
 
 def write_report(
-    stored: StoredFlow, clusterings: Mapping[str, Clustering], pruning: Pruning, folder: Path
+    stored: StoredFlow, clusterings: Mapping[str, Clustering], pruning: Pruning, folder: Path, back: str = ""
 ) -> list[str]:
-    """Writes a flow and all that it is looked at and used by; returns lines on what is shown and what was written."""
+    """Writes a flow and all that it is looked at and used by; returns lines on what is shown and what was written.
+
+    The page links ``back`` to another, by an address relative to the folder.
+    """
     flow, listing = stored.flow, folder / CACHE / "written.json"
     graph = pruned(flow.graph, pruning)
     lines = list(_shown(flow, graph, pruning))
     with replaced_together(folder, lambda: _written(listing)) as new:
-        write_main_page(flow, clusterings, pruning, new / PAGE)
+        write_main_page(flow, clusterings, pruning, new / PAGE, back)
         others = [*write_flow_files(flow, graph, new)]
         write_text_atomically(new / POLICY, policy_text(flow, graph))
         write_json_atomically(new / MACHINE, state_machine(flow, graph))
@@ -50,12 +55,28 @@ def write_report(
     return [*lines, f"Beside it: {', '.join(names)}", f"Wrote {folder / PAGE}"]
 
 
-def write_main_page(flow: Flow, clusterings: Mapping[str, Clustering], pruning: Pruning, path: Path) -> None:
+def write_main_page(
+    flow: Flow, clusterings: Mapping[str, Clustering], pruning: Pruning, path: Path, back: str = ""
+) -> None:
     """Writes the page of a flow, with what was found in it and how."""
     choices = {role: clustering.choice for role, clustering in clusterings.items()}
     found = insights(flow, pruned(flow.graph, pruning).states)
     facts = [("Made by", f"hf_dialemb {version('hf-dialemb')}")]
-    write_page(flow, path, pruning, choices=choices, insights=found, facts=facts)
+    write_page(flow, path, pruning, choices=choices, insights=found, facts=facts, back=back)
+
+
+def remove_report(folder: Path, *, cache: bool = False) -> None:
+    """Removes a flow that `write_report` wrote, perhaps with what is kept for the next run; files of others stay."""
+    listing = folder / CACHE / "written.json"
+    if not listing.is_file():
+        return
+    for name in (FLOW, PAGE, UTTERANCES, CENTROIDS, *_written(listing)):
+        (folder / name).unlink(missing_ok=True)
+    listing.unlink()
+    if cache:
+        rmtree(folder / CACHE)
+        with suppress(OSError):  # files of others lie there
+            folder.rmdir()
 
 
 def _written(listing: Path) -> list[str]:

@@ -80,7 +80,8 @@ def read_flow(folder: Path) -> StoredFlow:
     from safetensors import SafetensorError, safe_open
 
     if not (folder / FLOW).is_file():
-        raise InputError(f"flow '{folder}': got no {FLOW} in it, expected the output of dialemb flow; {_AGAIN}")
+        remedy = f"choose one of {folder / 'flows'}" if (folder / "flows").is_dir() else _AGAIN
+        raise InputError(f"flow '{folder}': got no {FLOW} in it, expected the output of dialemb flow; {remedy}")
     try:
         record = json.loads((folder / FLOW).read_text(encoding="utf-8"))
         table = pq.read_table(folder / UTTERANCES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,11 @@ from ..flow.naming_by_model import LONGEST_NAME, asked_names, quoted
 from ..models.dialogue import Dialogue
 
 _NAMING = 3  # so many phrases make a name
+_CLAUSES = re.compile(
+    r"\b(?:to|is|was|are|be|that|how|what|which|when|where|who|want|need|know|yes|hi|hello|looking)\b"
+)
+"""Words of questions, wishes and statements, which are no names."""
+_ENDING = 3  # so many letters an ending has
 _RARE = 2.0
 _BEGINNING = 600  # so many characters of a dialogue a language model reads
 _SHOWN = 5  # so many dialogues of a topic
@@ -46,7 +52,9 @@ def telling_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     phrases, counts = counted_phrases(groups)
     sizes = np.array([len(group) for group in groups], dtype=np.float64)
     totals = np.asarray(counts.sum(axis=0)).ravel()
-    worded = np.array([len(phrase) > 1 and not any(map(str.isdigit, phrase)) for phrase in phrases], dtype=bool)
+    worded = np.array(
+        [len(phrase) > 1 and re.fullmatch(r"\D*[^\W\d_]\D*", phrase) is not None for phrase in phrases], bool
+    )
     found = []
     for row, size in enumerate(sizes):
         start, end = counts.indptr[row : row + 2]
@@ -60,14 +68,23 @@ def telling_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
 
 
 def names_of(phrases: Sequence[Sequence[str]]) -> list[str]:
-    """Makes names of whole phrases, up to `LONGEST_NAME` characters; all are different."""
+    """Makes names of whole phrases, up to `LONGEST_NAME` characters, those of `_CLAUSES` last; all are different."""
     names = []
-    for number, found in enumerate(phrases, 1):
-        name = found[0] if found else f"topic {number}"
-        for phrase in found[1:_NAMING]:
-            name = f"{name}, {phrase}" if len(f"{name}, {phrase}") <= LONGEST_NAME else name
-        names.append(name)
+    for number, of_topic in enumerate(phrases, 1):
+        found = sorted(of_topic, key=lambda phrase: _CLAUSES.search(phrase) is not None)
+        kept: list[str] = []
+        for phrase in found:
+            new = not any(_one_word(phrase, other) for other in kept)
+            if not kept or (new and len(kept) < _NAMING and len(", ".join([*kept, phrase])) <= LONGEST_NAME):
+                kept.append(phrase)
+        names.append(", ".join(kept) or f"topic {number}")
     return _different(names)
+
+
+def _one_word(phrase: str, other: str) -> bool:
+    """Says whether two phrases differ in their ending alone, as "movie" and "movies"."""
+    short, long = sorted((phrase, other), key=len)
+    return long.startswith(short[:-1] if len(short) > _ENDING else short) and len(long) - len(short) <= _ENDING
 
 
 def names_by_model(

@@ -150,9 +150,11 @@ const page = (() => {
       const name = (shorts[number] ??= short(topics[number].name));
       const half = (halves[number] ??= pen.measureText(name).width / 2 + 4);
       const x = Math.max(half, Math.min(width - half, middles[number][0] * self.scale + self.x));
-      const y = middles[number][1] * self.scale + self.y;
-      if (y < 0 || y > height || Math.abs(x - middles[number][0] * self.scale - self.x) > half) continue;
-      if (taken.some((box) => Math.abs(box[0] - x) < box[2] + half && Math.abs(box[1] - y) < 18)) continue;
+      const middle = middles[number][1] * self.scale + self.y;
+      if (middle < 0 || middle > height || Math.abs(x - middles[number][0] * self.scale - self.x) > half) continue;
+      const free = (y) => !taken.some((box) => Math.abs(box[0] - x) < box[2] + half && Math.abs(box[1] - y) < 18);
+      const y = [middle, middle + 19, middle - 19].find(free); // on its points, or below or above them
+      if (y === undefined) continue;
       taken.push([x, y, half]);
       pen.strokeText(name, x, y);
       pen.fillText(name, x, y);
@@ -293,6 +295,10 @@ const page = (() => {
     return [list, more];
   }
 
+  const flowOf = (topic, told) => (topic.flow ? [make("a", { class: "flow", href: `flows/${topic.id}/index.html` }, told)] : []);
+
+  const topicRow = (number) => [topicButton(number), ...flowOf(topics[number], "How these dialogues go →")];
+
   function topicButton(number) {
     const topic = topics[number];
     return make("button", { type: "button", class: "topic", share: `${(100 * topic.size) / most}%`, click: () => show({ topic: topic.id }) },
@@ -339,7 +345,7 @@ const page = (() => {
     return [make("h2", {}, counted(topics.length, "topic")), make("p", { class: "soft" }, "Each point is a dialogue; near ones are alike. Choose a topic or a point."),
       data.tree.length ? make("div", { class: "ways", role: "group", "aria-label": "Order of topics" }, way("", "Largest first"), way("tree", "Tree")) : "",
       ...(asTree ? [make("p", { class: "soft" }, "Topics that are joined near their names are most alike. A dot folds or opens its branch."), drawnTree(branches, folded, branchRow, knot)]
-        : listOf([...topics.keys()], topicButton, 60)), ...curve(all)];
+        : listOf([...topics.keys()], topicRow, 60)), ...curve(all)];
   }
 
   // What stands for a branch: its topic, or the largest of its topics.
@@ -371,8 +377,7 @@ const page = (() => {
   function topicPanel(number) {
     const topic = topics[number];
     const parts = [back({ list: self.view.list }, "← All topics"), make("h2", {}, topic.name),
-      make("p", { class: "soft" }, `${counted(topic.size, "dialogue")}, ${Math.round((100 * topic.size) / count)} % of all`)];
-    if (topic.flow) parts.push(make("p", {}, make("a", { href: `flows/${topic.id}/index.html` }, "How these dialogues go")));
+      make("p", { class: "soft" }, `${counted(topic.size, "dialogue")}, ${Math.round((100 * topic.size) / count)} % of all`), ...flowOf(topic, "How these dialogues go →")];
     parts.push(make("h3", {}, "Tells it from the others"), chips(topic.phrases));
     for (const [role, said] of topic.said)
       if (said.length) parts.push(make("h3", {}, `The ${role} says`), chips(said));

@@ -22,6 +22,7 @@ from ..flow.average_linkage import average_linkage
 from ..flow.exports import as_cell
 from ..flow.extract import extract_flow
 from ..flow.naming_by_model import find_writer
+from ..flow.report import remove_report
 from ..models.backbones import default_encoder
 from ..models.dialogue import ROLES, Dialogue
 from ..models.errors import InputError
@@ -83,6 +84,7 @@ class FoundTopics(Clustered):
     def save_flows(self, folder: str | Path, model: str = "", **settings: Any) -> list[str]:  # noqa: ANN401
         """Writes a flow of each topic of at least `FEWEST` dialogues; returns their ids.
 
+        Flows that an earlier call wrote, of topics that are no longer there, are removed.
         ``settings`` are those of `hf_dialemb.flow.extract.extract_flow`.
         """
         encoder, written = model or default_encoder("action"), []
@@ -91,8 +93,11 @@ class FoundTopics(Clustered):
             if one.size >= FEWEST:
                 members = [self.corpus[row] for row in np.flatnonzero(self.labels == number)]
                 output = Path(folder) / FLOWS / one.id
-                extract_flow(members, loaded, output=output, title=one.name, model=encoder, **settings)
+                extract_flow(members, loaded, output=output, title=one.name, model=encoder, overview=folder, **settings)
                 written.append(one.id)
+        for old in Path(folder, FLOWS).glob("topic-*"):
+            if old.name not in written:
+                remove_report(old, cache=True)
         return written
 
     def __repr__(self) -> str:

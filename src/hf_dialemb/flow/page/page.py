@@ -86,12 +86,14 @@ def write_page(
     choices: Mapping[str, Choice] | None = None,
     insights: Sequence[Section] = (),
     facts: Sequence[tuple[str, str]] = (),
+    back: str = "",
 ) -> None:
     """Writes the page: one HTML file, whole or not at all, that needs no other file and no network.
 
     Its address keeps the view, such as ``index.html#state=user-3&nodes=0.05&weights=prob-out``. Sliders change what the
     pruning shows at first. ``choices`` say how the number of clusters of each role was decided, ``insights`` what to
     tell of the dialogues beside the map, and ``facts`` are names and values for the account of how the page was made.
+    ``back`` is the address of a page of topics.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -107,6 +109,7 @@ def write_page(
     page = environment.get_template(TEMPLATE).render(
         title=flow.title or "Dialogue flow",
         counts=_counts(record["counts"]),
+        back=back,
         compared=comparison is not None,
         data=Markup(_json(record)),
         scripts=[Markup(script) for script in scripts],
@@ -227,6 +230,9 @@ def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
     pairs = np.unique(np.stack([flow.labels, flow.utterances.places]), axis=1)
     through = np.bincount(pairs[0], minlength=len(flow.clusters)).tolist()
     most = _texts_per_state(len(flow.clusters))
+    places = flow.utterances.places
+    firsts, lengths = np.searchsorted(places, places), np.bincount(places)[places]
+    when = np.bincount(flow.labels, (np.arange(len(places)) - firsts) / lengths) / np.bincount(flow.labels)
     return [
         {
             "id": cluster.id,
@@ -234,6 +240,7 @@ def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
             "name": _cut(line_of(cluster.name)),
             "size": flow.graph.states.get(cluster.state, 0),
             "through": through[label],
+            "when": round(float(when[label]), 3),  # in [0, 1) from the beginning of dialogues to their end
             "distinct": len(counts[label]),
             "phrases": list(cluster.phrases),
             "examples": [_number(texts, text) for text in cluster.examples],

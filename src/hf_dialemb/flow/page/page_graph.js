@@ -8,6 +8,8 @@ function readFlow(record) {
   flow.numbers.set("start", flow.start).set("end", flow.end);
   flow.edges = record.edges.map(([source, target, count]) => ({ source, target, count, key: `${source}>${target}` }));
   flow.byKey = new Map(flow.edges.map((edge) => [edge.key, edge]));
+  // Mostly the target is said earlier in a dialogue than the source.
+  for (const edge of flow.edges) edge.late = flow.states[edge.target]?.when < flow.states[edge.source]?.when;
   const out = new Map();
   for (const edge of flow.edges) out.set(edge.source, (out.get(edge.source) || 0) + edge.count);
   // What a person reads: of all times that the source occurs, how often the target comes next.

@@ -73,7 +73,9 @@ function splitRows(numbers, ranks, widest) {
 }
 
 function backbone(edges, end) {
-  const heavy = [...edges].sort((one, other) => other.count - one.count || one.source - other.source);
+  const heavy = [...edges].sort(
+    (one, other) => one.late - other.late || other.count - one.count || one.source - other.source,
+  );
   const into = new Set();
   const before = new Map();
   const after = new Map();
