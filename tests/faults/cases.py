@@ -57,7 +57,7 @@ def draw(count: int, seed: int) -> list[str]:
     generator, drawn = random.Random(seed), {}
     for _ in range(20 * count):
         name = generator.choice([*COMMANDS])
-        kind = generator.choice(["file", "file", "field", "field", "field", "output", "signal", "servers", *MORE])
+        kind = generator.choice(["file", "file", "field", "field", "field", "output", "signal", *MORE])
         place, fault = (
             import_module(kind).draw(name, generator) if kind in MORE else _drawn(name, kind, generator)
         ) or ("", "")

@@ -17,7 +17,7 @@ from healthy import COMMANDS, LONG
 
 PASSWORD = "aSecretWordInTheAddress"
 MODELS = {"bert", "dse", "sentence", "bert@utterances", "published/dse", "rankers/baseline", "dse=0.5"}
-EMBEDDED = {"evaluate", "embed", "search", "search: query", "flow", "topics"}
+EMBEDDED = {"evaluate", "embed", "search: query", "flow", "topics"}
 NAMED = {"flow", "topics"}
 LATE = 1.0  # seconds that stand for all patience in the child
 JSON, LENGTH = b"Content-Type: application/json\r\n", b"Content-Length: %d\r\n\r\n%s"
@@ -107,9 +107,9 @@ def _address() -> str:
         hub_server.TOKEN = os.environ["HF_TOKEN"]
         hub = _Odd.hub = hub_server.LocalHub()
         server = hub_server._Server(("127.0.0.1", 0), _Odd)
-        hub.address = f"127.0.0.1:{server.server_address[1]}"
+        hub.address = f"http://127.0.0.1:{server.server_address[1]}"
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        _running.append(hub.address)
+        _running.append(hub.address.removeprefix("http://"))
     return _running[0]
 
 
@@ -121,10 +121,12 @@ def _option(name: str) -> tuple[str, str] | None:
 
 def draw(name: str, draw: random.Random) -> tuple[str, str] | None:
     """Chooses a server that the command can ask, how often it answers rightly, and how then."""
-    places = ["hub"] * bool(_option(name) or name in ("publish", "train"))
+    places = ["hub"] * bool((_option(name) and name not in ("card", "search")) or name in ("publish", "train"))
     places += ["endpoint"] * (name in EMBEDDED) + ["names"] * (name in NAMED)
-    answer = draw.choice([*ANSWERS, *UNENDING])
-    return (draw.choice(places), f"{answer} after {draw.randrange(6)}") if places and name not in LONG else None
+    if not places or name in LONG:
+        return None
+    place, answer = draw.choice(places), draw.choice([*ANSWERS, *UNENDING])
+    return place, f"{answer} after {draw.randrange(14 if place == 'hub' else 3)}"
 
 
 def words(name: str, place: str, fault: str) -> list[str]:
@@ -156,7 +158,7 @@ def inside(place: str, fault: str) -> None:
 
     from hf_dialemb.encoders import endpoint_client
     from hf_dialemb.hub.publish import errors
-    from hf_dialemb.models import backbones
+    from hf_dialemb.models import backbones, hub_client
 
     os.environ.pop("HF_HUB_OFFLINE")
     os.environ.update(OPENAI_BASE_URL=f"http://me:{PASSWORD}@{_address()}/v1", NO_PROXY="127.0.0.1")
@@ -165,6 +167,7 @@ def inside(place: str, fault: str) -> None:
     constants.HF_HUB_OFFLINE, constants.HF_HUB_DISABLE_XET = False, True
     constants.HF_HUB_ETAG_TIMEOUT = constants.HF_HUB_DOWNLOAD_TIMEOUT = LATE
     endpoint_client.SILENCE, endpoint_client.IN_ALL, backbones._PATIENCE = LATE, 3 * LATE, LATE
-    errors._CONNECT_WITHIN, errors._ANSWER_WITHIN = LATE, LATE
+    hub_client.SILENCE = LATE
+    errors._ANSWER_WITHIN = LATE
     sleep = time.sleep
     time.sleep = lambda seconds: sleep(min(seconds, 0.02))
