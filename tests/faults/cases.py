@@ -8,10 +8,14 @@ import random
 import shutil
 import zlib
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import yaml
 from healthy import COMMANDS, LONG, inputs
+
+MORE = ("servers", "rights", "weights", "twice")
+"""Kinds of faults in modules of their own, so called."""
 
 DAMAGES = {
     "empty": lambda content, draw: b"",
@@ -53,8 +57,10 @@ def draw(count: int, seed: int) -> list[str]:
     generator, drawn = random.Random(seed), {}
     for _ in range(20 * count):
         name = generator.choice([*COMMANDS])
-        kind = generator.choice(["file", "file", "field", "field", "field", "output", "signal"])
-        place, fault = _drawn(name, kind, generator) or ("", "")
+        kind = generator.choice(["file", "file", "field", "field", "field", "output", "signal", *MORE])
+        place, fault = (
+            import_module(kind).draw(name, generator) if kind in MORE else _drawn(name, kind, generator)
+        ) or ("", "")
         if place and len(drawn) < count:
             drawn[f"{name} | {kind} | {place} | {fault}"] = None
     return [*drawn]

@@ -33,6 +33,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--part", default="0/1", help="the first of two numbers says which of so many parts")
     parser.add_argument("--case", action="append", default=[], help="this case alone")
+    parser.add_argument("--kind", default="", help="cases of this kind alone")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     started, held, fallen = time.time(), Counter(), {}
@@ -40,6 +41,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="faults") as root:
         server = Server(Path(root))
         chosen = options.case or [*FOUND, *cases.draw(options.cases, options.seed)][part::parts]
+        chosen = [case for case in chosen if options.kind in ("", case.split(" | ")[1])]
         chosen = [case for case in chosen if not any(fnmatchcase(case, pattern) for pattern in KNOWN)]
         print(f"{time.time() - started:.1f} s until the first case")
         for case in chosen:

@@ -1,5 +1,6 @@
 """A process that has imported everything, and forks a child for each command: what it did, and whether that holds."""
 
+import base64
 import contextlib
 import hashlib
 import json
@@ -13,7 +14,9 @@ import subprocess
 import sys
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -24,7 +27,9 @@ import pyarrow.parquet as parquet
 import torch
 from safetensors.torch import load_file
 
-SECRETS = ("hf_aSecretWordOfTheHub", "sk-aSecretWordOfAnEndpoint")
+SECRETS = ("hf_aSecretWordOfTheHub", "sk-aSecretWordOfAnEndpoint", "aSecretWordOfACloud", "aSecretWordInTheAddress")
+FORMS = {form for secret in SECRETS for form in (secret, secret[::-1])}
+FORMS |= {base64.b64encode(b"\0" * by + secret.encode()).decode()[2 * by : -4] for secret in SECRETS for by in range(3)}
 PATIENCE = 30
 MEGABYTE = 1 << 20
 LIBRARIES = (
@@ -53,7 +58,7 @@ class Server:
         self.made.mkdir()
         self._patience = 300
         os.environ.update(HF_HUB_OFFLINE="1", HF_TOKEN=SECRETS[0], OPENAI_API_KEY=SECRETS[1], HF_HOME=str(root / "hub"))
-        os.environ.update(TOKENIZERS_PARALLELISM="false", MPLBACKEND="agg")
+        os.environ.update(TOKENIZERS_PARALLELISM="false", MPLBACKEND="agg", AWS_SECRET_ACCESS_KEY=SECRETS[2])
         for name in LIBRARIES:
             import_module(name)
         sys.modules["torch"].set_num_threads(1)
@@ -112,12 +117,31 @@ class Server:
         os.chdir(self.work)
         if kind in ("file", "field"):
             cases.apply(kind, place, fault)
-        words, self.before = cases.words_of(name, kind, fault), _digests(Path())
+        module = import_module(kind) if kind in cases.MORE else None
+        words = module.words(name, place, fault) if module else cases.words_of(name, kind, fault)
+        self.before = _digests(Path())
         os.chdir(self.made)
-        return self._again(words, fault if kind == "output" else "", stop)
+        begin = partial(module.inside, place, fault) if hasattr(module, "inside") else None
+        return self._again(words, fault if kind == "output" else "", stop, begin)
 
-    def _again(self, words: list[str], fault: str = "", stop: tuple[int, float] | None = None) -> Ended:
-        ended = self._fork(lambda: _command(words), self.work, fault, stop)
+    def twice(self, name: str, delay: float) -> list[Ended]:
+        """Runs a command twice in one folder, the second so many seconds after the first."""
+        self._fresh(name)
+        words = healthy.COMMANDS[name].split()
+
+        def run(seconds: float) -> Ended:
+            time.sleep(seconds)
+            return self._fork(lambda: _command(words), self.work)
+
+        with ThreadPoolExecutor(2) as pool:
+            both = [*pool.map(run, (0.0, delay))]
+        os.chdir(self.work)
+        both[1].written = _digests(Path())
+        os.chdir(self.made)
+        return both
+
+    def _again(self, words: list[str], fault: str = "", stop: tuple[int, float] | None = None, begin=None) -> Ended:
+        ended = self._fork(lambda: _command(words, begin), self.work, fault, stop)
         os.chdir(self.work)
         ended.written = _digests(Path())
         os.chdir(self.made)
@@ -151,9 +175,11 @@ class Server:
         usual = None if name in healthy.LONG else self.healthy(name)
         if kind == "signal":
             return self._judge_stopped(name, getattr(signal, place), float(fault) * usual.seconds, usual)
+        if kind == "twice":
+            return import_module(kind).judge(self, name, fault)
         ended = self.run(name, kind, place, fault)
         more = {path for path in ended.written if self.before.get(path) != ended.written[path]}
-        wrong = _told_wrong(ended)
+        wrong = told_wrong(ended)
         if usual and ended.memory > 2 * usual.memory:
             wrong.append(f"took {ended.memory:.0f} MB in place of {usual.memory:.0f}")
         if lost := [path for path in self.before if path not in ended.written and "begun/checkpoint-" not in path]:
@@ -163,9 +189,12 @@ class Server:
         wrong += [f"half a file: {path}" for path in sorted(more) if not self._may_stay(path)]
         if "ran" in ended.written:
             wrong.append("code of a checkpoint ran")
-        if ended.status == 0 and usual and kind != "output":
+        if any(form.encode() in (self.work / path).read_bytes() for path in more if (self.work / path).is_file()
+               for form in FORMS):  # fmt: skip
+            wrong.append("wrote a secret")
+        if ended.status == 0 and usual and kind not in ("output", "servers"):
             said = place.split("/")[0] in DATA or place.endswith(".jinja")  # a template may be any
-            wrong += self._other(ended, usual, same=kind == "file" and not said)
+            wrong += self.other(ended, usual, same=kind == "rights" or (kind == "file" and not said))
         return "; ".join(wrong[:3])
 
     def _judge_stopped(self, name: str, number: int, after: float, usual: Ended) -> str:
@@ -177,11 +206,11 @@ class Server:
             wrong.append("a traceback")
         new = [path for path, digest in ended.written.items() if self.before.get(path) != digest]
         wrong += [f"half a file: {path}" for path in new if not self._may_stay(path)]
-        if name in ANEW and not self._other(ended, usual, same=True):
+        if name in ANEW and not self.other(ended, usual, same=True):
             return "; ".join(wrong)  # it was through already
         again = self._again(words)
-        return "; ".join(wrong + _told_wrong(again) + ([] if again.status == 0 else ["the rerun failed"])
-                         + self._other(again, usual, same=True))  # fmt: skip
+        return "; ".join(wrong + told_wrong(again) + ([] if again.status == 0 else ["the rerun failed"])
+                         + self.other(again, usual, same=True))  # fmt: skip
 
     def _may_stay(self, path: str) -> bool:
         """A run without its report is not finished: whoever goes on with it writes its files again."""
@@ -189,7 +218,8 @@ class Server:
         begun = path.startswith(("out/begun", "out/run")) and not (file.parent / "training_report.json").exists()
         return begun or "/." in path or _is_whole(file)  # a killed command's own folder, which the next one clears
 
-    def _other(self, ended: Ended, usual: Ended, same: bool) -> list[str]:
+    def other(self, ended: Ended, usual: Ended, same: bool) -> list[str]:
+        """What a command that went well wrote in another way than usual."""
         made = {path for path in usual.written if path.startswith("out/") and not re.search(NOT_KEPT, path)}
         gone = made - ended.written.keys()
         if gone and (same or gone == made):
@@ -242,12 +272,14 @@ def _as_child(action, folder: Path, fault: str, writers: list[int]) -> None:
         os._exit(status)
 
 
-def _command(words: list[str]) -> int:
+def _command(words: list[str], begin=None) -> int:
     from hf_dialemb.cli import main
     from hf_dialemb.models import shipped
 
     shipped.FOLDER = Path("weights")
     subprocess.run = _forked
+    if begin:
+        begin()
     return main(words)
 
 
@@ -274,7 +306,8 @@ def _forked(words: list[str], **options):
     return subprocess.CompletedProcess(words, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), "", "")
 
 
-def _told_wrong(ended: Ended) -> list[str]:
+def told_wrong(ended: Ended) -> list[str]:
+    """What an ended command should not have said, or not so."""
     lines = ended.err.replace("\r", "\n").splitlines()
     said, wrong = [line for line in lines if line.startswith("dialemb: error: ") or line.startswith("usage:")], []
     if "Traceback" in ended.err or ended.status not in (0, 1, 2):
@@ -285,7 +318,7 @@ def _told_wrong(ended: Ended) -> list[str]:
         wrong.append(f"not printable: {said[0]!r}"[:300])
     if ended.seconds > PATIENCE:
         wrong.append("took too long")
-    if any(each in ended.out + ended.err for secret in SECRETS for each in (secret, secret[::-1])):
+    if any(form in ended.out + ended.err for form in FORMS):
         wrong.append("told a secret")
     return wrong
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from tqdm.auto import tqdm
 from ..encoders.loading import EncoderRun, load_encoder
 from ..evaluation.results.learnt import sets_behind
 from ..hub.card.record import trainings_behind, without_places
+from ..hub.published_folder import appearing_whole
 from ..metrics.vectors import unit_vectors
 from ..models import get_method
 from ..models.dialogue import Dialogue
@@ -107,16 +107,14 @@ def _write(
     report: dict[str, Any],
 ) -> None:
     """Writes the run's folder, whole or not at all."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
-        run = RunFolder(Path(temporary) / "run")
+    with appearing_whole(output) as folder:
+        run = RunFolder(folder)
         write_static(run.path, table, tokenizer)
         learnt = {"/".join(filter(None, each)) for each in sets_behind(teacher)} | set(corpora)
         told = {"method": "distilled", "backbone": teacher, "corpus": sorted(learnt), "train_split": "all", **settings}
         write_json_atomically(run.settings_file, without_places({**told, "checkpoint_selection": "last"}))
         behind = trainings_behind(Path(teacher)) if RunFolder(Path(teacher)).complete else []
         write_json_atomically(run.report_file, {**report, "trainings": behind, "unrecorded": []})
-        run.path.replace(output)
 
 
 def sample_texts(dialogues: Sequence[Dialogue], seed: int) -> list[str]:

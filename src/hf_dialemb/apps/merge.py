@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,9 +12,10 @@ from ..encoders.loading import EncoderRun
 from ..evaluation.results.learnt import sets_behind
 from ..hub.card.record import trainings_behind
 from ..hub.forms.adapter import FOLDER, write_adapter
+from ..hub.published_folder import appearing_whole
 from ..models.errors import InputError
 from ..models.merged import MergedModel
-from ..runs.files import open_to_others, write_json_atomically
+from ..runs.files import write_json_atomically
 from ..runs.folder import RunFolder
 from ..runs.sentence_files import write_files_of_our_own
 
@@ -57,9 +57,8 @@ def merge(
         raise InputError(f"output_dir: {output} exists already; choose a new folder or remove it")
     named = {os.fspath(path): weight for path, weight in parts.items()}
     model, tokenizer = MergedModel.from_parts(backbone, named, rank, max_tokens=max_tokens)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
-        run = RunFolder(Path(temporary) / "run")
+    with appearing_whole(output) as folder:
+        run = RunFolder(folder)
         model.save_pretrained(run.path)
         tokenizer.save_pretrained(run.path)
         write_files_of_our_own(run.path, model.config)
@@ -67,7 +66,6 @@ def merge(
             (run.path / FOLDER).mkdir()
             write_adapter(run.path / FOLDER, model.adapter, backbone)
             tokenizer.save_pretrained(run.path / FOLDER)
-        open_to_others(run.path)
         learnt = sorted({"/".join(filter(None, each)) for path in named for each in sets_behind(path)})
         settings: dict[str, Any] = {"method": "merged", "backbone": backbone, "rank": rank, "max_tokens": max_tokens}
         settings |= {"parts": named, "corpus": learnt, "train_split": "all", "checkpoint_selection": "last", "seed": 0}
@@ -79,5 +77,4 @@ def merge(
             "unrecorded": [Path(path).name for path in named if Path(path) not in recorded],
         }
         write_json_atomically(run.report_file, report)
-        run.path.replace(output)
     return EncoderRun(output)

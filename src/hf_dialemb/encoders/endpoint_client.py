@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from threading import Timer
 from typing import Any
 
 import openai
 
+from ..models.hub_client import masked
+
 SILENCE, IN_ALL = 25.0, 60.0  # seconds that a server may be silent, and that an answer may take
 LARGEST = 32_000_000  # bytes of an answer
 _LONGEST_REASON = 200
-_PART = 8  # so many letters of a key in a row are never told
 
 
 class GivenUpError(openai.OpenAIError):  # type: ignore[misc, unused-ignore]  # of an extra that may be absent
@@ -62,23 +62,7 @@ def open_client() -> openai.OpenAI:
 def readable(text: str, key: str) -> str:
     """Makes of what a server said a line of what prints, without the key: whole, in part, reversed or in base64."""
     line = " ".join("".join(letter for letter in text[:4_000] if letter.isprintable() or letter.isspace()).split())
-    forms = [key, key[::-1]]
-    for before in range(3):  # base64 has three ways to write the same bytes
-        coded = base64.b64encode(b"\0" * before + key.encode()).decode()
-        forms += [coded[2 * before : -4], coded[2 * before : -4].translate(str.maketrans("+/", "-_"))]
-    hidden, low = [False] * len(line), line.lower()
-    for form in filter(None, forms):
-        size = min(_PART, len(form))
-        for start in range(len(form) - size + 1):
-            place = low.find(part := form[start : start + size].lower())
-            while place >= 0:
-                hidden[place : place + size] = [True] * size
-                place = low.find(part, place + 1)
-    shown = [
-        letter if not hidden[place] else "" if place and hidden[place - 1] else "***"
-        for place, letter in enumerate(line)
-    ]
-    return "".join(shown)[:_LONGEST_REASON]
+    return masked(line, key)[:_LONGEST_REASON]
 
 
 def refusal(error: openai.OpenAIError, wanted: str, url: str, key: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import InputError
+from .hub_client import bound_hub_client
 from .shipped import sha256, shipped, shipped_folder
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -168,6 +169,7 @@ def _why_unreachable(name: str) -> str | None:
     from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url
     from huggingface_hub.errors import HfHubHTTPError
 
+    bound_hub_client()
     if not constants.is_offline_mode():
         try:
             get_hf_file_metadata(hf_hub_url(name, "config.json"), timeout=_PATIENCE)

@@ -66,6 +66,28 @@ def _runs(process: int) -> bool:
     return True
 
 
+@contextmanager
+def locked(folder: Path, remedy: str) -> Iterator[None]:
+    """Keeps other runs out of a folder, which is made, and goes again where nothing came into it."""
+    from filelock import FileLock, Timeout
+
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / ".lock", blocking=False):
+            try:
+                yield
+            finally:
+                with suppress(OSError):
+                    (folder / ".lock").unlink()
+    except Timeout:
+        raise InputError(f"{folder}: another run writes there now; wait for it, or {remedy}") from None
+    finally:
+        with suppress(OSError):
+            for each in made:
+                each.rmdir()
+
+
 def open_to_others(folder: Path) -> None:
     """Lets those read the weights in a folder who may read its other files; safetensors leaves them to their owner."""
     mode = folder.stat().st_mode & 0o666

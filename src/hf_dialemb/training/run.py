@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from ..models.errors import InputError
 from ..models.layout import Truncation
 from ..models.method import Examples, Method
 from ..models.shipped import sha256
-from ..runs.files import check_not_read, check_writable, write_json_atomically
+from ..runs.files import check_not_read, check_writable, locked, write_json_atomically
 from ..runs.folder import RunFolder, check_same
 from ..runs.hardware import describe_hardware
 from .candidate_sets import given_examples, weights_digest
@@ -52,8 +53,23 @@ def train(
     Raises:
         InputError: The data, the backbone or the output folder cannot be used.
     """
-    run, output, started = settings.run, Path(str(settings.training.output_dir)), time.time()
+    from accelerate import PartialState
+
+    output = Path(str(settings.training.output_dir))
     check_writable(RunFolder(output).settings_file)
+    alone = locked(output, "choose another --output_dir") if PartialState().is_main_process else nullcontext()
+    with alone:
+        return _train(settings, output, report, dialogues, dev)
+
+
+def _train(
+    settings: Settings,
+    output: Path,
+    report: Report,
+    dialogues: Sequence[Dialogue] | None,
+    dev: Sequence[Dialogue] | None,
+) -> Path:
+    run, started = settings.run, time.time()
     meter = requested_energy()
     method = get_method(run.method)
     dev = [] if run.dev_candidates is not None else dev_dialogues(run, method, report, dev)

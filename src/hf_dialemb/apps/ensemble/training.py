@@ -20,7 +20,7 @@ from ...corpora import load_examples
 from ...corpora.candidates import draw_candidates, read_candidates, write_candidates
 from ...models.errors import InputError
 from ...models.method import Method
-from ...runs.files import check_writable, open_to_others, write_atomically, write_json_atomically
+from ...runs.files import check_writable, open_to_others, working_folder, write_atomically, write_json_atomically
 from ...runs.folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolder
 from ...training.candidate_sets import response_vectors, similarity_ranker, weights_digest
 from ...training.dialogues import training_dialogues
@@ -173,9 +173,7 @@ def assemble(folder: Path, members: Sequence[Path], report: Callable[[str], None
 
 
 def _save_weights(model: Any, path: Path) -> None:  # noqa: ANN401
-    import tempfile
-
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+    with working_folder(path.parent / "weights") as folder:
         model.save_pretrained(folder, max_shard_size="1000GB")
-        (Path(folder) / "model.safetensors").replace(path)
+        (folder / "model.safetensors").replace(path)
         open_to_others(path.parent)

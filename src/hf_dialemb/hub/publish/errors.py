@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...models.errors import InputError
+from ...models.hub_client import bounded_client, masked
 
 LONGEST_PAUSE = 60  # seconds; whoever asks for a longer pause is told of and not waited for
 
-_CONNECT_WITHIN, _ANSWER_WITHIN = 30.0, 600.0  # seconds until a connection counts as lost; large commits take minutes
+_ANSWER_WITHIN = 600.0  # seconds until a connection counts as lost; large commits take minutes
 _PASSING = (408, 429, 500, 502, 503, 504)
 _MEANINGS = {
     400: "refuses what was sent",
@@ -47,8 +48,8 @@ def asked_pause(response: Any) -> int | None:  # noqa: ANN401 - a response of wh
 
 
 @contextmanager
-def bounded_client() -> Iterator[None]:
-    """Lets the Hub's client wait neither for silence nor for pauses without bound."""
+def patient_client() -> Iterator[None]:
+    """Lets the Hub's client wait longer, but neither for silence nor for pauses without bound."""
     from huggingface_hub import set_client_factory
     from huggingface_hub.utils._http import default_client_factory
 
@@ -58,9 +59,9 @@ def bounded_client() -> Iterator[None]:
             raise PauseError(seconds)
 
     def make() -> Any:  # noqa: ANN401
-        client = default_client_factory()
-        client.timeout = type(client.timeout)(_ANSWER_WITHIN, connect=_CONNECT_WITHIN)
-        client.event_hooks = {**client.event_hooks, "response": [refuse_long_pauses]}
+        client = bounded_client(_ANSWER_WITHIN)
+        hooks = client.event_hooks
+        client.event_hooks = {**hooks, "response": [refuse_long_pauses, *hooks["response"]]}
         return client
 
     set_client_factory(make)
@@ -148,4 +149,4 @@ def _without_login(text: str) -> str:
 
     token = get_token()
     text = " ".join(text.split())
-    return text.replace(token, "***") if token else text
+    return masked(text, token) if token else text

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from ...metrics.space import as_space
 from ...models.errors import InputError, unknown_name
 from .checks import KINDS, PublishedFile, card_of, check, files_of
-from .errors import GivenUpError, bounded_client, explained, pause_after
+from .errors import GivenUpError, explained, patient_client, pause_after
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -71,7 +71,7 @@ def _published(given: Path, folder: Path, target: Target, dry_run: bool, verify:
     if dry_run:
         yield f"Nothing stands in the way of {target.kind} {repo_id}, branch {target.branch}; nothing was sent"
         return
-    with explained(repo_id), bounded_client():
+    with explained(repo_id), patient_client():
         before, commit, removed = _send(folder, files, target)
         for path in removed:
             yield f"Removed: {path}, which is not in the folder"

@@ -1,0 +1,82 @@
+"""The Hub's client with bounds: whatever a server does, it ends, and what the server says holds no login."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import time
+from collections.abc import Iterator
+from typing import Any
+
+SILENCE = 10.0  # seconds that a server may be silent, where the Hub's client has no bound of its own
+_MOST = 100_000_000  # bytes of an answer that does not say how long it is; files do
+_SLOWEST = 500  # bytes a second
+_PART = 8  # so many letters of a key in a row are never told
+
+
+def bounded_client(silence: float | None = None) -> Any:  # noqa: ANN401 - of whichever HTTP library is there
+    """Makes what the Hub's client asks by."""
+    from huggingface_hub.utils._http import default_client_factory
+
+    def wait(request: Any) -> None:  # noqa: ANN401 - many requests ask for no bound by themselves
+        bounds = request.extensions.get("timeout", {})
+        request.extensions["timeout"] = {name: bound or silence or SILENCE for name, bound in bounds.items()}
+
+    client = default_client_factory()
+    client.event_hooks = {"request": [*client.event_hooks["request"], wait], "response": [_bound]}
+    return client
+
+
+def bound_hub_client() -> None:
+    """Lets the Hub's client ask by `bounded_client`, unless somebody has given it another way."""
+    from huggingface_hub.utils import _http
+
+    if _http._GLOBAL_CLIENT_FACTORY is _http.default_client_factory:
+        _http.set_client_factory(bounded_client)
+
+
+def _bound(response: Any) -> None:  # noqa: ANN401
+    """Bounds an answer's length and slowness; takes the login out of what failed."""
+    from huggingface_hub import get_token
+
+    inner, said = response.stream, response.headers.get("Content-Length")
+
+    class Bounded(type(inner).__mro__[1]):  # type: ignore[misc]  # the library's streams, by whichever name
+        def __iter__(self) -> Iterator[bytes]:
+            started, size = time.monotonic(), 0
+            for part in inner:
+                size += len(part)
+                passed = time.monotonic() - started
+                if (said is None and size > _MOST) or (passed > SILENCE and size < _SLOWEST * passed):
+                    raise ConnectionError(errno.EIO, "the Hub's answer does not come to an end")
+                yield part
+
+        def close(self) -> None:
+            inner.close()
+
+    response.stream = Bounded()
+    if response.status_code >= 400 and (token := get_token()):
+        response._content = masked(response.read().decode(errors="replace"), token).encode()
+        for name, value in response.headers.multi_items():
+            response.headers[name] = masked(value, token)
+
+
+def masked(text: str, key: str) -> str:
+    """Takes a key out of a text: whole, in part, reversed or in base64."""
+    forms = [key, key[::-1]]
+    for before in range(3):  # base64 has three ways to write the same bytes
+        coded = base64.b64encode(b"\0" * before + key.encode()).decode()
+        forms += [coded[2 * before : -4], coded[2 * before : -4].translate(str.maketrans("+/", "-_"))]
+    hidden, low = [False] * len(text), text.lower()
+    for form in filter(None, forms):
+        size = min(_PART, len(form))
+        for start in range(len(form) - size + 1):
+            place = low.find(part := form[start : start + size].lower())
+            while place >= 0:
+                hidden[place : place + size] = [True] * size
+                place = low.find(part, place + 1)
+    shown = [
+        letter if not hidden[place] else "" if place and hidden[place - 1] else "***"
+        for place, letter in enumerate(text)
+    ]
+    return "".join(shown)
