@@ -2,7 +2,7 @@
 # environment. make test-all adds what takes longer: kills, browsers, oldest libraries, the wheel, whole corpora.
 PYTHON ?= python3
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest -rfEs --numprocesses 2 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -rfEs --numprocesses 2 --dist loadfile --max-worker-restart 0
 
 .PHONY: demo test test-all setup setup-all check unit slow types docs oldest wheel bench checkpoints results clean
 
