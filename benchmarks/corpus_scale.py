@@ -98,8 +98,9 @@ def draw(rows: list[dict[str, float]], path: Path) -> None:
     sizes = [row["dialogues"] for row in rows]
     for place, (name, title) in enumerate((("per_processor_second", PACE), ("mib", MEMORY))):
         axes = figure.add_subplot(1, 2, place + 1)
-        axes.plot(sizes, [row[name] for row in rows], marker="o")
-        axes.set(title=title, xlabel="dialogues", xscale="log", ylim=(0, None))
+        values = [row[name] for row in rows]
+        axes.plot(sizes, values, marker="o")
+        axes.set(title=title, xlabel="dialogues", xscale="log", ylim=(0, 1.1 * max(values)))
         axes.grid(alpha=0.3)
     figure.savefig(path, dpi=120)
 
