@@ -168,12 +168,8 @@ def _turn_from_message(message: Any) -> Turn:  # noqa: ANN401
 
 def _message_from_turn(turn: Turn) -> dict[str, Any]:
     slots = [{"name": name, "value": value} for name, value in turn.slots]
-    labels = {
-        "name": turn.name,
-        "dialogue_acts": list(turn.dialogue_acts),
-        "slots": slots,
-        "intents": list(turn.intents),
-    }
+    more = {"name": turn.name, "dialogue_acts": list(turn.dialogue_acts), "slots": slots}
+    labels = {**more, "intents": list(turn.intents)}
     return {"role": turn.role, "content": turn.content, **{name: found for name, found in labels.items() if found}}
 
 
