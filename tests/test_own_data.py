@@ -77,6 +77,20 @@ def test_columns_by_name_by_number_and_by_usual_names_beside_others(tmp_path):
         assert read_file(tmp_path / "d.csv", end.join(rows)) == [dialogue("Hi", "Ho", id="1")]
 
 
+def test_speakers_keep_their_own_names(tmp_path):
+    rows = "id,role,content,agent_name\n7,customer,Hi,Maria\n7,agent,Hello,Maria\n"
+    for name, content, told in (
+        ("d.csv", rows, ["", "Maria"]),
+        ("d.txt", "Customer: Hi\nMaria Lopez: Hello\n", ["", "Maria Lopez"]),
+        ("d.jsonl", '{"messages": [{"role": "user", "content": "Hi", "name": "Ann"}]}\n', ["Ann"]),
+    ):
+        found = read_file(tmp_path / name, content.encode())
+        write_jsonl(found, tmp_path / "again.jsonl")
+        for dialogues in (found, list(read_own(tmp_path / "again.jsonl"))):
+            assert [turn.name for turn in dialogues[0].turns] == told
+            assert [turn.role for turn in dialogues[0].turns] == ["user", "assistant"][: len(told)]
+
+
 def test_reading_is_lazy(tmp_path):
     line = '{"id": "1", "messages": [{"role": "user", "content": "Hi"}]}\n'
     for name, content in (("d.csv", "id,role,content\n1,user,Hi\n2,user,Ho\n2,user\n"), ("d.jsonl", line + "broken")):

@@ -30,6 +30,7 @@ class Utterances:
     roles: tuple[str, ...]  # who speaks
     texts: tuple[str, ...]
     actions: tuple[str, ...]  # what each utterance does, as annotated; empty where that is not known
+    names: tuple[str, ...] = ()  # what its speaker is called; empty where that is not known, none where it never is
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -101,7 +102,7 @@ def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
 
     ids: dict[str, None] = {}
     places: list[int] = []
-    roles, texts, actions = [], [], []
+    roles, texts, actions, names = [], [], [], []
     for number, dialogue in enumerate(dialogues, 1):
         name = dialogue.id or f"dialogue {number}"
         if name in ids:
@@ -112,9 +113,11 @@ def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
             roles.append(turn.role)
             texts.append(" ".join(turn.content.split()))
             actions.append(unified_turn(turn).action)
+            names.append(turn.name)
     if not ids:
         raise InputError("got no dialogue, expected at least one; look at the input")
-    return Utterances(tuple(ids), np.array(places, dtype=np.int32), tuple(roles), tuple(texts), tuple(actions))
+    said = (tuple(roles), tuple(texts), tuple(actions), tuple(names) if any(names) else ())
+    return Utterances(tuple(ids), np.array(places, dtype=np.int32), *said)
 
 
 def numbered(groups: Sequence[Group]) -> tuple[dict[Group, tuple[str, int]], NDArray[np.int32]]:
@@ -135,5 +138,6 @@ def numbered(groups: Sequence[Group]) -> tuple[dict[Group, tuple[str, int]], NDA
 def restricted_to(utterances: Utterances, rows: NDArray[np.intp]) -> Utterances:
     """Keeps some utterances, in order, and the dialogues that they are of."""
     places, renumbered = np.unique(utterances.places[rows], return_inverse=True)
-    kept = (tuple(column[row] for row in rows) for column in (utterances.roles, utterances.texts, utterances.actions))
+    columns = (utterances.roles, utterances.texts, utterances.actions, utterances.names)
+    kept = (tuple(column[row] for row in rows if column) for column in columns)
     return Utterances(tuple(utterances.dialogues[place] for place in places), renumbered.astype(np.int32), *kept)

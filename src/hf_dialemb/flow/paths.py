@@ -94,9 +94,11 @@ def typical_path(flow: Flow) -> TypicalPath:
     order = sorted(range(len(paths)), key=lambda row: (names[row] not in finished, -round(float(alike[row]), 9)))
     best = next((row for row in order if paths[row]), 0)
     path = paths[best]
-    last = max((turn for turn, state in enumerate(path) if not says_only_over(flow.by_state[state].name)), default=-1)
-    told = [state for turn, state in enumerate(path) if turn > last or not says_only_over(flow.by_state[state].name)]
-    return TypicalPath(names[best], tuple(dict.fromkeys(told)), frozenset(steps_of(flow.trajectories[best])))
+    ending = {state for state in path if says_only_over(flow.by_state[state].name)}
+    last = max((turn for turn, state in enumerate(path) if state not in ending), default=-1)
+    said = dict.fromkeys(state for state in path[: last + 1] if state not in ending)
+    told = (*said, *reversed(dict.fromkeys(reversed(path[last + 1 :]))))  # of a goodbye, the last
+    return TypicalPath(names[best], told, frozenset(steps_of(flow.trajectories[best])))
 
 
 def forks(graph: FlowGraph, states: Collection[State]) -> list[Fork]:

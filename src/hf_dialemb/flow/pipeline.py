@@ -76,7 +76,7 @@ def find_flow(
     cache = folder / CACHE if folder else None
     choice = facts["vectors"], settings.clusters, settings.threshold, settings.seed
     clusters_key = _key("clusters", said.dialogues, said.places.tolist(), said.roles, said.texts, said.actions, *choice)
-    key = _key("names", clusters_key, settings.names, facts)
+    key = _key("names", clusters_key, settings.names, facts, said.names)
     clusterings = read_clusters(cache, clusters_key) if cache else None
     stored = stored_flow(folder, key) if folder and settings.names in OWN_NAMES else None
     if clusterings is None or stored is None:

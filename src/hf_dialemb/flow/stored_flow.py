@@ -49,6 +49,7 @@ def write_flow(stored: StoredFlow, folder: Path) -> None:
             "text": list(said.texts),
             "action": list(said.actions),
             "cluster": [flow.clusters[label].id for label in flow.labels],
+            **({"name": list(said.names)} if said.names else {}),
         }
     ).replace_schema_metadata({"key": stored.key})
     write_atomically(folder / UTTERANCES, lambda path: pq.write_table(table, path))
@@ -117,7 +118,8 @@ def _flow(record: dict[str, Any], columns: dict[str, list[str]]) -> Flow:
     numbers = {cluster.id: number for number, cluster in enumerate(clusters)}
     ids = {name: place for place, name in enumerate(dict.fromkeys(columns["dialogue"]))}
     places = np.array([ids[name] for name in columns["dialogue"]], dtype=np.int32)
-    said = Utterances(tuple(ids), places, *(tuple(columns[name]) for name in ("role", "text", "action")))
+    roles, texts, actions = (tuple(columns[name]) for name in ("role", "text", "action"))
+    said = Utterances(tuple(ids), places, roles, texts, actions, tuple(columns.get("name", ())))
     labels = np.array([numbers[cluster] for cluster in columns["cluster"]], dtype=np.int32)
     return Flow(record["title"], said, labels, clusters, record["settings"])
 

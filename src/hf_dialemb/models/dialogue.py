@@ -1,12 +1,12 @@
 """Turn and Dialogue: the one in-memory form of a conversation, chat messages in and out.
 
 A dialogue on disk is one JSON object: ``{"id": "...", "messages": [{"role": "user", "content": "..."}], "domains":
-["hotel"], "time": "2026-01-31T14:05:00"}``, where a message may carry ``dialogue_acts`` (names), ``slots``
-(``{"name", "value"}`` objects) and ``intents`` (names).
+["hotel"], "time": "2026-01-31T14:05:00"}``, where a message may carry the speaker's own ``name``,
+``dialogue_acts`` (names), ``slots`` (``{"name", "value"}`` objects) and ``intents`` (names).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -26,6 +26,7 @@ class Turn:
         dialogue_acts: What the turn does, such as ``("inform", "request")``.
         slots: What the turn speaks of, as ``(name, value)`` pairs; the value may be empty.
         intents: What the speaker wants, such as ``("book_hotel",)``.
+        name: What the speaker is called, to be shown; it makes no turns different.
 
     Raises:
         InputError: The role is unknown or the content is not text.
@@ -36,6 +37,7 @@ class Turn:
     dialogue_acts: tuple[str, ...] = ()
     slots: tuple[tuple[str, str], ...] = ()
     intents: tuple[str, ...] = ()
+    name: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
@@ -148,9 +150,9 @@ def response_places(dialogue: Dialogue, responses: str) -> Iterator[int]:
 def _turn_from_message(message: Any) -> Turn:  # noqa: ANN401
     if not isinstance(message, Mapping):
         raise InputError(f"got {type(message).__name__}, expected an object with 'role' and 'content'")
-    for field in ("role", "content"):
-        if message.get(field) is None:
-            raise InputError(f"field {field} is missing; give every message a 'role' and a 'content'")
+    for needed in ("role", "content"):
+        if message.get(needed) is None:
+            raise InputError(f"field {needed} is missing; give every message a 'role' and a 'content'")
     slots = message.get("slots") or ()
     if isinstance(slots, str) or not isinstance(slots, Sequence):
         raise InputError(f"field slots: got {type(slots).__name__}, expected a list of objects with 'name' and 'value'")
@@ -160,12 +162,14 @@ def _turn_from_message(message: Any) -> Turn:  # noqa: ANN401
             raise InputError(f"field slots: got {slot!r}, expected an object with 'name' and 'value'")
         pairs.append((slot["name"], str(slot.get("value") or "")))
     acts = _names(message.get("dialogue_acts"), "dialogue_acts")
-    return Turn(message["role"], message["content"], acts, tuple(pairs), _names(message.get("intents"), "intents"))
+    intents, name = _names(message.get("intents"), "intents"), message.get("name")
+    return Turn(message["role"], message["content"], acts, tuple(pairs), intents, name if isinstance(name, str) else "")
 
 
 def _message_from_turn(turn: Turn) -> dict[str, Any]:
     slots = [{"name": name, "value": value} for name, value in turn.slots]
-    labels = {"dialogue_acts": list(turn.dialogue_acts), "slots": slots, "intents": list(turn.intents)}
+    more = {"name": turn.name, "dialogue_acts": list(turn.dialogue_acts), "slots": slots}
+    labels = {**more, "intents": list(turn.intents)}
     return {"role": turn.role, "content": turn.content, **{name: found for name, found in labels.items() if found}}
 
 

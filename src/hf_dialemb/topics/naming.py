@@ -52,9 +52,7 @@ def telling_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     phrases, counts = counted_phrases(groups)
     sizes = np.array([len(group) for group in groups], dtype=np.float64)
     totals = np.asarray(counts.sum(axis=0)).ravel()
-    worded = np.array(
-        [len(phrase) > 1 and re.fullmatch(r"\D*[^\W\d_]\D*", phrase) is not None for phrase in phrases], bool
-    )
+    worded = np.array([len(phrase) > 1 and bool(re.fullmatch(r"\D*[^\W\d_]\D*", phrase)) for phrase in phrases], bool)
     found = []
     for row, size in enumerate(sizes):
         start, end = counts.indptr[row : row + 2]

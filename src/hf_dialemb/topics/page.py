@@ -48,7 +48,8 @@ def _record(found: Clustered, flows: Collection[str]) -> dict[str, Any]:
     left, texts = MOST_CHARACTERS, []
     for dialogue in found.corpus:
         left -= sum(len(turn.content) for turn in dialogue.turns)
-        texts.append([[numbers[turn.role], turn.content] for turn in dialogue.turns] if left >= 0 else [])
+        turns = dialogue.turns if left >= 0 else ()
+        texts.append([[numbers[turn.role], turn.content, *filter(None, [turn.name])] for turn in turns])
     return {
         "roles": roles,
         "unit": found.unit,

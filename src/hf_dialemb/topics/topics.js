@@ -392,12 +392,12 @@ const page = (() => {
     const rows = self.hits ? [...self.hits.keys()] : members[number];
     const place = rows.indexOf(row);
     const step = (by) => {
-      const button = make("button", { type: "button", click: () => show({ ...self.view, dialogue: ids[rows[place + by]] }) }, by < 0 ? "← Before" : "Next →");
+      const button = make("button", { type: "button", click: () => show({ ...self.view, dialogue: ids[rows[place + by]] }) }, by < 0 ? "← Previous" : "Next →");
       button.disabled = place < 0 || rows[place + by] === undefined;
       return button;
     };
-    const turns = texts[row].map(([role, said]) => make("li", { class: `role-${role}` },
-      make("div", { class: "turn" }, make("span", { class: "who" }, roles[role]), make("span", { class: "said" }, marked(said)))));
+    const turns = texts[row].map(([role, said, name]) => make("li", { class: `role-${role}` },
+      make("div", { class: "turn" }, make("span", { class: "who" }, name ? `${name} (${roles[role]})` : roles[role]), make("span", { class: "said" }, marked(said)))));
     return [back(self.hits ? {} : { list: self.view.list, topic: topics[number].id }, self.hits ? "← All found" : `← ${short(topics[number].name)}`),
       make("h2", {}, ids[row]), make("p", { class: "soft" }, `${topics[number].name} · cosine ${(data.near[row] / 1000).toFixed(2)}${data.times[row] ? ` · ${data.times[row].replace("T", " ")}` : ""}`),
       make("div", { class: "bar" }, step(-1), make("span", { class: "soft" }, `${figures.format(place + 1)} of ${figures.format(rows.length)}`), step(1)),

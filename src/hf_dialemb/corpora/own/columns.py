@@ -14,6 +14,7 @@ COLUMNS = {
     "content": ("content", "text", "utterance", "message"),
     "domain": ("domain", "domains", "topic", "topics", "label"),
     "dialogue_act": ("dialogue_act", "dialogue_acts", "dialog_act"),
+    "name": ("speaker_name", "agent_name", "author_name", "sender_name"),
     "time": ("timestamp", "time", "created_at", "date_time", "date"),
 }
 """What a table may tell of a turn, and the names by which a header says so; the first three it must tell."""
@@ -141,7 +142,7 @@ def _usual(place: str, header: Sequence[str], columns: Mapping[str, str]) -> dic
         usual = set(map(_plain, COLUMNS[field]))
         places = [at for at, cell in enumerate(header) if _plain(cell) in usual]
         if places:
-            found[field] = places[0] if field == "time" else _only(place, header, field, places)
+            found[field] = places[0] if field in ("time", "name") else _only(place, header, field, places)
     return found
 
 

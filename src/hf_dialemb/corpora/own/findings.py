@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...models.dialogue import Dialogue, Turn, iso_time
+from ...models.dialogue import ROLES, Dialogue, Turn, iso_time
 from ...models.errors import InputError
 from ..records import convert_records, shortened
 from ..source.streams import decompressed
-from .roles import IGNORE, REST, RoleMap, TooManySpeakersError
+from .roles import IGNORE, REST, WELL_KNOWN, RoleMap, TooManySpeakersError
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +64,13 @@ class Line:
     speaker: str
     content: str
     dialogue_acts: tuple[str, ...] = ()
+    name: str = ""  # what the speaker is called, where that is told beside
+
+    @property
+    def called(self) -> str:
+        """What the speaker is called, unless that says no more than the role."""
+        name = (self.name or self.speaker).strip()
+        return "" if name.casefold() in WELL_KNOWN else name
 
 
 def from_record(place: str, record: Any) -> Finding:  # noqa: ANN401 - whatever the file holds
@@ -156,7 +163,11 @@ def _from_draft(draft: Draft, roles: RoleMap, notes: Notes) -> Finding | None:
     if not said:
         notes.add("left out a dialogue in which only speakers who are ignored say something", draft.place)
         return None
-    turns = tuple(Turn(role, line.content, line.dialogue_acts) for role, line in said)
+    users = {line.called for role, line in said if role != ROLES[1]}
+    # What both sides are called, as in a column agent_name, is the assistant's name.
+    both = users & {line.called for role, line in said if role == ROLES[1]}
+    named = [(role, line, "" if role != ROLES[1] and line.called in both else line.called) for role, line in said]
+    turns = tuple(Turn(role, line.content, line.dialogue_acts, name=name) for role, line, name in named)
     dialogue = Dialogue(turns, draft.id, tuple(dict.fromkeys(draft.domains)), draft.time)
     return Finding(draft.place, dialogue, draft.id, doubts=draft.doubts)
 

@@ -220,7 +220,7 @@ def _lines(place: str, row: Row, layout: Layout, notes: Notes) -> Iterator[Line]
     elif not speaker.strip():
         notes.add(_NO_SPEAKER, place)
     else:
-        yield Line(place, speaker, text, acts)
+        yield Line(place, speaker, text, acts, layout.cell(row.cells, "name"))
 
 
 def _pair(path: Path, row: Row, layout: Layout) -> Finding:

@@ -257,6 +257,7 @@ def _dialogue(flow: Flow, place: int, texts: dict[str, int], second: Collection[
         "id": name,
         "states": flow.labels[rows.start : rows.stop].tolist(),
         "texts": [_number(texts, flow.utterances.texts[row]) for row in rows],
+        **({"names": flow.utterances.names[rows.start : rows.stop]} if flow.utterances.names else {}),
         **({"set": int(name in second)} if second else {}),
     }
 

@@ -65,7 +65,7 @@ function stateLink(page, number) {
   return make(
     "button",
     { type: "button", class: "link", title: nameOf(page.flow, number), click: open },
-    nameOf(page.flow, number),
+    cutText(nameOf(page.flow, number), 60), // no more than the style would cut, within a word
   );
 }
 

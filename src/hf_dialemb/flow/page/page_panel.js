@@ -250,6 +250,8 @@ function turnRow(page, dialogue, index, turn) {
   const { flow } = page;
   const state = flow.states[dialogue.states[index]];
   const shown = page.picture.nodes.has(dialogue.states[index]);
+  const name = dialogue.names?.[index];
+  const speaker = name ? `${isolated(name)} (${state.role})` : state.role;
   const button = make(
     "button",
     {
@@ -259,7 +261,7 @@ function turnRow(page, dialogue, index, turn) {
       click: () => page.show({ turn: String(index + 1) }),
     },
     make("span", { class: "said" }, flow.texts[dialogue.texts[index]]),
-    make("span", { class: "who" }, `${index + 1} · ${state.role} · ${isolated(state.name)}${shown ? "" : " (not on the map)"}`),
+    make("span", { class: "who" }, `${index + 1} · ${speaker} · ${isolated(state.name)}${shown ? "" : " (not on the map)"}`),
   );
   if (index + 1 === turn) button.setAttribute("aria-current", "step");
   return make("li", {}, button);
