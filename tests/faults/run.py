@@ -1,6 +1,7 @@
 """Runs cases of faults: ``python tests/faults/run.py --cases 3000 --seed 0 --output docs/results/faults.json``."""
 
 import argparse
+import contextlib
 import json
 import sys
 import tempfile
@@ -34,7 +35,7 @@ def main() -> int:
     parser.add_argument("--part", default="0/1", help="the first of two numbers says which of so many parts")
     parser.add_argument("--case", action="append", default=[], help="this case alone")
     parser.add_argument("--kind", default="", help="cases of this kind alone")
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=Path, help="a file of figures; an interrupt ends with those so far")
     options = parser.parse_args()
     started, held, fallen = time.time(), Counter(), {}
     part, parts = map(int, options.part.split("/"))
@@ -44,21 +45,24 @@ def main() -> int:
         chosen = [case for case in chosen if options.kind in ("", case.split(" | ")[1])]
         chosen = [case for case in chosen if not any(fnmatchcase(case, pattern) for pattern in KNOWN)]
         print(f"{time.time() - started:.1f} s until the first case")
-        for case in chosen:
-            if wrong := server.judge(case):
-                fallen[case] = wrong
-                print(f"FELL {case}\n     {wrong}", flush=True)
-            else:
-                held[tuple(case.split(" | ")[:2])] += 1
+        with contextlib.suppress(KeyboardInterrupt):
+            for case in chosen:
+                if wrong := server.judge(case):
+                    fallen[case] = wrong
+                    print(f"FELL {case}\n     {wrong}", flush=True)
+                else:
+                    held[tuple(case.split(" | ")[:2])] += 1
+    count = held.total() + len(fallen)
     counts = {}
-    for (name, kind), count in sorted(held.items()):
-        counts.setdefault(name, {})[kind] = count
-    for name, kinds in counts.items():
-        print(f"{name}: " + ", ".join(f"{kind} {count}" for kind, count in kinds.items()))
-    print(f"{len(chosen):,} cases of seed {options.seed}: {held.total():,} held, {len(fallen):,} fell; "
+    for (name, kind), number in sorted(held.items()):
+        counts.setdefault(name, {})[kind] = number
+    for name, found in counts.items():
+        print(f"{name}: " + ", ".join(f"{kind} {number}" for kind, number in found.items()))
+    print(f"{count:,} cases of seed {options.seed}: {held.total():,} held, {len(fallen):,} fell; "
           f"{time.time() - started:.0f} s")  # fmt: skip
     if options.output:
-        record = {"seed": options.seed, "cases": len(chosen), "held": counts, "fell": fallen}
+        kinds = Counter(case[1] for case in held.elements())
+        record = {"seed": options.seed, "cases": count, "kinds": kinds, "held": counts, "fell": fallen}
         options.output.write_text(json.dumps(record, indent=1) + "\n")
     return int(bool(fallen))
 

@@ -335,10 +335,10 @@ def _content(file: Path) -> bytes:
         return repr(parquet.read_table(file).to_pydict()).encode()
     if file.suffix == ".safetensors" and _is_whole(file):
         return repr({name: value.tolist() for name, value in sorted(load_file(file).items())}).encode()
+    if file.name in ("results.json", "results.md"):
+        return b""  # how long it took is in it
     if file.suffix != ".json":
         return file.read_bytes()
-    if file.name == "results.json":
-        return b""  # how long it took is in it
     # And the padding, which Trainer notes in the config once it has trained a step.
     return re.sub(rb'"[0-9a-f]{16,64}"|"pad_token_id": 0,\s*', b"", file.read_bytes())
 

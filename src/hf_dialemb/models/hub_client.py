@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import errno
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from threading import Timer
 from typing import Any
 
 SILENCE = 10.0  # seconds that a server may be silent, where the Hub's client has no bound of its own
@@ -24,7 +25,37 @@ def bounded_client(silence: float | None = None) -> Any:  # noqa: ANN401 - of wh
 
     client = default_client_factory()
     client.event_hooks = {"request": [*client.event_hooks["request"], wait], "response": [_bound]}
+    if silence is None:  # who publishes tries again by himself
+        client.send = _once(client)  # type: ignore[method-assign, unused-ignore]
     return client
+
+
+def _once(client: Any) -> Callable[..., Any]:  # noqa: ANN401
+    """Lets a server fall silent, or not come to an answer, once; the Hub's client would ask again and again."""
+    from huggingface_hub import constants
+
+    send, lost = client.send, list[bool]()
+
+    def stop() -> None:
+        lost.append(True)
+        client.close()  # the connection breaks off at the next byte
+
+    def ask(*words: Any, **options: Any) -> Any:  # noqa: ANN401
+        timer = Timer(3 * SILENCE, stop)
+        timer.daemon = True
+        timer.start()
+        try:
+            if not lost:
+                return send(*words, **options)
+        except Exception as error:
+            if not lost and all(kind.__name__ != "TimeoutException" for kind in type(error).__mro__):
+                raise
+            lost.append(True)
+        finally:
+            timer.cancel()
+        raise ConnectionError(errno.EIO, "the Hub gives no answer; try again later", constants.ENDPOINT)
+
+    return ask
 
 
 def bound_hub_client() -> None:
