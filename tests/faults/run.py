@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -37,6 +38,7 @@ def main() -> int:
     parser.add_argument("--kind", default="", help="cases of this kind alone")
     parser.add_argument("--output", type=Path, help="a file of figures; an interrupt ends with those so far")
     options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background takes away
     started, held, fallen = time.time(), Counter(), {}
     part, parts = map(int, options.part.split("/"))
     with tempfile.TemporaryDirectory(prefix="faults") as root:
@@ -61,10 +63,20 @@ def main() -> int:
     print(f"{count:,} cases of seed {options.seed}: {held.total():,} held, {len(fallen):,} fell; "
           f"{time.time() - started:.0f} s")  # fmt: skip
     if options.output:
-        kinds = Counter(case[1] for case in held.elements())
-        record = {"seed": options.seed, "cases": count, "kinds": kinds, "held": counts, "fell": fallen}
+        record = {"seed": options.seed, "cases": count, "held": counts, "fell": fallen}
+        record["table"] = table(
+            Counter(kind for _, kind in held.elements()), Counter(case.split(" | ")[1] for case in fallen)
+        )
         options.output.write_text(json.dumps(record, indent=1) + "\n")
     return int(bool(fallen))
+
+
+def table(held: Counter, fell: Counter) -> list[str]:
+    """The lines of a table of the kinds of faults."""
+    rows = {kind: (held[kind] + fell[kind], fell[kind]) for kind in sorted(held | fell)}
+    rows["all"] = (held.total() + fell.total(), fell.total())
+    lines = [f"| {kind} | {cases:,} | {fallen:,} |" for kind, (cases, fallen) in rows.items()]
+    return ["| Kind | Cases | Fell |", "| :-- | --: | --: |", *lines]
 
 
 if __name__ == "__main__":
