@@ -16,7 +16,7 @@ TOKEN = "hf_aSecretWordOfTheHub"
 @pytest.fixture
 def hub(monkeypatch):
     """A function that takes what OPENAI_BASE_URL names for the Hub."""
-    for name, value in (("SILENCE", 0.3), ("_MOST", 100_000)):
+    for name, value in (("SILENCE", 0.3), ("_MOST", 100_000), ("_lost", [-99.0])):
         monkeypatch.setattr(hub_client, name, value)
     monkeypatch.setattr(backbones, "_PATIENCE", 0.3)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
@@ -39,6 +39,7 @@ def test_whatever_a_server_does_it_ends(hub, kind, monkeypatch):
         with pytest.raises(InputError, match="within reach"):
             backbones.resolve_backbone(f"org/{kind.replace(' ', '-')}")
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(hub_client, "_lost", [-99.0])
         with pytest.raises(Exception, match=r"no answer|come to an end|Expecting|[Rr]edirect|closed|disconnect"):
             get_session().get(f"{place}/v1/embeddings", timeout=None).raise_for_status().json()
 

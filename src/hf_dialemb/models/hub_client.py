@@ -12,7 +12,9 @@ from typing import Any
 SILENCE = 10.0  # seconds that a server may be silent, where the Hub's client has no bound of its own
 _MOST = 100_000_000  # bytes of an answer that does not say how long it is; files do
 _SLOWEST = 500  # bytes a second
+_PAUSE = 60.0  # seconds for which a lost server is not asked again
 _PART = 8  # so many letters of a key in a row are never told
+_lost = [-_PAUSE]  # when a server was
 
 
 def bounded_client(silence: float | None = None) -> Any:  # noqa: ANN401 - of whichever HTTP library is there
@@ -26,31 +28,29 @@ def bounded_client(silence: float | None = None) -> Any:  # noqa: ANN401 - of wh
     client = default_client_factory()
     client.event_hooks = {"request": [*client.event_hooks["request"], wait], "response": [_bound]}
     if silence is None:  # who publishes tries again by himself
-        client.send = _once(client)  # type: ignore[method-assign, unused-ignore]
+        client.send = _once(client.send)  # type: ignore[method-assign, unused-ignore]
     return client
 
 
-def _once(client: Any) -> Callable[..., Any]:  # noqa: ANN401
-    """Lets a server fall silent, or not come to an answer, once; the Hub's client would ask again and again."""
-    from huggingface_hub import constants
-
-    send, lost = client.send, list[bool]()
+def _once(send: Callable[..., Any]) -> Callable[..., Any]:
+    """Lets a server fall silent, or come to no answer, once in a while; the Hub's client would ask again and again."""
+    from huggingface_hub import close_session, constants
 
     def stop() -> None:
-        lost.append(True)
-        client.close()  # the connection breaks off at the next byte
+        _lost.append(time.monotonic())
+        close_session()  # the connection breaks off at the next byte
 
     def ask(*words: Any, **options: Any) -> Any:  # noqa: ANN401
-        timer = Timer(3 * SILENCE, stop)
+        timer, started = Timer(3 * SILENCE, stop), time.monotonic()
         timer.daemon = True
         timer.start()
         try:
-            if not lost:
+            if started - _lost[-1] > _PAUSE:
                 return send(*words, **options)
         except Exception as error:
-            if not lost and all(kind.__name__ != "TimeoutException" for kind in type(error).__mro__):
+            if _lost[-1] < started and all(kind.__name__ != "TimeoutException" for kind in type(error).__mro__):
                 raise
-            lost.append(True)
+            _lost.append(time.monotonic())
         finally:
             timer.cancel()
         raise ConnectionError(errno.EIO, "the Hub gives no answer; try again later", constants.ENDPOINT)
