@@ -263,8 +263,11 @@ def _as_child(action, folder: Path, fault: str, writers: list[int]) -> None:
             os.dup2(writer, 1)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         status = action()
-    except BaseException:
-        traceback.print_exc()
+    except BaseException as error:
+        early = isinstance(error, KeyboardInterrupt) and "/hf_dialemb/" not in traceback.format_exc()
+        status = 130 if early else 99
+        if not early:
+            traceback.print_exc()
     finally:
         with contextlib.suppress(OSError):
             sys.stdout.flush()
