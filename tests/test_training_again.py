@@ -21,6 +21,7 @@ from hf_dialemb.models.dse import DSEModel
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation
 from hf_dialemb.models.utterance import mean_of_tokens
+from hf_dialemb.runs.files import locked
 from hf_dialemb.runs.folder import RunFolder
 from hf_dialemb.training import data
 from hf_dialemb.training.arguments import parse
@@ -223,6 +224,14 @@ def test_a_run_that_starts_over_is_not_complete_by_the_report_of_the_one_before(
         runs.train(learning_rate=0.02, resume=False)
     assert runs.run.settings()["learning_rate"] == 0.02
     assert not runs.run.complete
+
+
+def test_a_second_run_in_one_folder_is_refused_and_a_refused_one_leaves_none(runs):
+    with locked(runs.run.path, "wait"), pytest.raises(InputError, match="run: another run writes there now"):
+        runs.train()
+    with pytest.raises(InputError, match="corpus"):
+        runs.train(corpus="nothing")
+    assert not runs.run.path.exists()
 
 
 def test_checkpoints_of_another_program_stay(runs):

@@ -1,7 +1,9 @@
 """Runs cases of faults: ``python tests/faults/run.py --cases 3000 --seed 0 --output docs/results/faults.json``."""
 
 import argparse
+import contextlib
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -18,6 +20,14 @@ FOUND: tuple[str, ...] = (
     'embed: plain | field | bert/tokenizer_config.json | ["model_max_length"] = -1',
     "train: resumed | file | out/begun/checkpoint-3/rng_state.pth | cut",
     "corpus unify | signal | SIGKILL | 0.958",
+    "export | file | dse/tokenizer_config.json | removed",
+    "export | weights | dse | template",
+    "distil | servers | hub | redirect to none after 5",
+    "convert | servers | hub | stream after 0",
+    "embed: sentence | servers | hub | stream slowly after 5",
+    "search: query | servers | hub | status 503 after 4",
+    "merge | servers | hub | hang after 8",
+    "publish | servers | hub | hang after 3",
     'distil | field | bert/tokenizer.json | ["model", "vocab", "m"] = true',
 )
 """Cases that fell once; they are run every time."""
@@ -34,8 +44,9 @@ def main() -> int:
     parser.add_argument("--part", default="0/1", help="the first of two numbers says which of so many parts")
     parser.add_argument("--case", action="append", default=[], help="this case alone")
     parser.add_argument("--kind", default="", help="cases of this kind alone")
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=Path, help="a file of figures; an interrupt ends with those so far")
     options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background takes away
     started, held, fallen = time.time(), Counter(), {}
     part, parts = map(int, options.part.split("/"))
     with tempfile.TemporaryDirectory(prefix="faults") as root:
@@ -44,23 +55,40 @@ def main() -> int:
         chosen = [case for case in chosen if options.kind in ("", case.split(" | ")[1])]
         chosen = [case for case in chosen if not any(fnmatchcase(case, pattern) for pattern in KNOWN)]
         print(f"{time.time() - started:.1f} s until the first case")
-        for case in chosen:
-            if wrong := server.judge(case):
-                fallen[case] = wrong
-                print(f"FELL {case}\n     {wrong}", flush=True)
-            else:
-                held[tuple(case.split(" | ")[:2])] += 1
+        with contextlib.suppress(KeyboardInterrupt):
+            for case in chosen:
+                try:
+                    wrong = server.judge(case)
+                except Exception as error:
+                    wrong = f"the suite itself: {error!r}"
+                if wrong:
+                    fallen[case] = wrong
+                    print(f"FELL {case}\n     {wrong}", flush=True)
+                else:
+                    held[tuple(case.split(" | ")[:2])] += 1
+    count = held.total() + len(fallen)
     counts = {}
-    for (name, kind), count in sorted(held.items()):
-        counts.setdefault(name, {})[kind] = count
-    for name, kinds in counts.items():
-        print(f"{name}: " + ", ".join(f"{kind} {count}" for kind, count in kinds.items()))
-    print(f"{len(chosen):,} cases of seed {options.seed}: {held.total():,} held, {len(fallen):,} fell; "
+    for (name, kind), number in sorted(held.items()):
+        counts.setdefault(name, {})[kind] = number
+    for name, found in counts.items():
+        print(f"{name}: " + ", ".join(f"{kind} {number}" for kind, number in found.items()))
+    print(f"{count:,} cases of seed {options.seed}: {held.total():,} held, {len(fallen):,} fell; "
           f"{time.time() - started:.0f} s")  # fmt: skip
     if options.output:
-        record = {"seed": options.seed, "cases": len(chosen), "held": counts, "fell": fallen}
+        record = {"seed": options.seed, "cases": count, "held": counts, "fell": fallen}
+        record["table"] = table(
+            Counter(kind for _, kind in held.elements()), Counter(case.split(" | ")[1] for case in fallen)
+        )
         options.output.write_text(json.dumps(record, indent=1) + "\n")
     return int(bool(fallen))
+
+
+def table(held: Counter, fell: Counter) -> list[str]:
+    """The lines of a table of the kinds of faults."""
+    rows = {kind: (held[kind] + fell[kind], fell[kind]) for kind in sorted(held | fell)}
+    rows["all"] = (held.total() + fell.total(), fell.total())
+    lines = [f"| {kind} | {cases:,} | {fallen:,} |" for kind, (cases, fallen) in rows.items()]
+    return ["| Kind | Cases | Fell |", "| :-- | --: | --: |", *lines]
 
 
 if __name__ == "__main__":

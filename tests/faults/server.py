@@ -263,8 +263,11 @@ def _as_child(action, folder: Path, fault: str, writers: list[int]) -> None:
             os.dup2(writer, 1)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         status = action()
-    except BaseException:
-        traceback.print_exc()
+    except BaseException as error:
+        early = isinstance(error, KeyboardInterrupt) and "/hf_dialemb/" not in traceback.format_exc()
+        status = 130 if early else 99
+        if not early:
+            traceback.print_exc()
     finally:
         with contextlib.suppress(OSError):
             sys.stdout.flush()
@@ -335,10 +338,10 @@ def _content(file: Path) -> bytes:
         return repr(parquet.read_table(file).to_pydict()).encode()
     if file.suffix == ".safetensors" and _is_whole(file):
         return repr({name: value.tolist() for name, value in sorted(load_file(file).items())}).encode()
+    if file.name in ("results.json", "results.md"):
+        return b""  # how long it took is in it
     if file.suffix != ".json":
         return file.read_bytes()
-    if file.name == "results.json":
-        return b""  # how long it took is in it
     # And the padding, which Trainer notes in the config once it has trained a step.
     return re.sub(rb'"[0-9a-f]{16,64}"|"pad_token_id": 0,\s*', b"", file.read_bytes())
 

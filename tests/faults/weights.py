@@ -88,7 +88,7 @@ def words(name: str, place: str, fault: str) -> list[str]:
         return COMMANDS[name].split()
     change, at = fault.rsplit(" ", 1)
     tensors = load_file(place)
-    chosen = sorted(tensors)[int(float(at) * len(tensors))]
+    chosen = sorted(tensors)[int(float(at) * 0.99 * len(tensors))]
     value = tensors.pop(chosen)
     if CHANGES[change] is not None:
         tensors[chosen] = CHANGES[change](

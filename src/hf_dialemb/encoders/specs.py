@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import cast
 
 from ..models import method_of
-from ..models.backbones import read_config, resolve_backbone
+from ..models.backbones import read_config, reading, resolve_backbone
 from ..models.errors import InputError
 from ..models.shipped import sha256
 from ..runs.folder import RunFolder
@@ -193,12 +193,14 @@ def _kind_and_path(model: str) -> tuple[Kind, str]:
     if Path(path).is_dir():  # old folders of sentence-transformers have no config at their root
         config = read_config(path) if (Path(path) / "config.json").is_file() else {}
     else:
-        config, _ = PretrainedConfig.get_config_dict(path)
+        with reading(path):
+            config, _ = PretrainedConfig.get_config_dict(path)
     model_type = str(config.get("model_type") or "")
     if model_type and method_of(model_type) is not None:
         return "dialemb", path
-    if is_sentence_transformer_model(path):
-        return "sentence-transformers", path
+    with reading(path):
+        if is_sentence_transformer_model(path):
+            return "sentence-transformers", path
     if not model_type and RunFolder(Path(path)).settings_file.is_file():
         raise InputError(
             f"model '{model}': got the folder of an unfinished training, expected a trained model; train again with "
@@ -226,7 +228,8 @@ def _reads_whole(kind: Kind, path: str) -> bool:
         return kind in BASELINES
     from transformers import PretrainedConfig
 
-    method = method_of(PretrainedConfig.get_config_dict(path)[0]["model_type"])
+    with reading(path):
+        method = method_of(PretrainedConfig.get_config_dict(path)[0]["model_type"])
     return method is not None and method.kind != "utterances"
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.backbones import check_tokenizer, check_weights, read_config, short_reason
+from ..models.backbones import check_tokenizer, check_weights, read_config, reading
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
 from .encoder import EncoderSpec, Numbers
@@ -103,7 +103,7 @@ def load_sentence_transformer(path: str, device: str | None = None, numbers: Num
 
     for file in Path(path).glob("**/config.json"):
         read_config(str(file.parent))
-    try:
+    with reading(path):
         model = SentenceTransformer(path, device=device, trust_remote_code=False).float()
         inner: Any = getattr(model[0], "auto_model", None)
         missing: set[str] = set()
@@ -114,10 +114,6 @@ def load_sentence_transformer(path: str, device: str | None = None, numbers: Num
             missing = told["missing_keys"]
         check_weights(model, missing, path)
         model.encode(["a"], show_progress_bar=False)  # what its parts say of each other
-    except InputError:
-        raise
-    except Exception as error:
-        raise InputError(f"'{path}' cannot be read ({short_reason(error)}); fetch or train the model again") from None
     if inner is not None and hasattr(model.tokenizer, "get_vocab"):
         check_tokenizer(model.tokenizer, path)
     if numbers != "float32" and inner is None:

@@ -202,11 +202,14 @@ class LocalWriter:
         """Returns the answer; an `InputError` says that the model cannot be read, or not take the prompt."""
         import torch
 
+        from ..models.backbones import reading
+
         tokenizer, model = self._loaded
         chat = tokenizer.chat_template is not None
         if chat:
             messages = [{"role": "user", "content": prompt}]
-            prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+            with reading(self.path):
+                prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         inputs = tokenizer(prompt, return_tensors="pt", add_special_tokens=not chat).to(model.device)
         inputs.pop("token_type_ids", None)  # some tokenizers make them; a model that only continues text takes none
         padding = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id

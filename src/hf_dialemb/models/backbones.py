@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -107,6 +108,17 @@ def read_config(folder: str) -> dict[str, Any]:
     return config
 
 
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Tells in a sentence what a damaged model, or an odd server, makes the libraries raise while it is read."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:  # a damaged file shows as many kinds of error, most from below transformers
+        raise InputError(f"'{path}' cannot be read ({short_reason(error)}); fetch or train the model again") from None
+
+
 def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatever the folder holds
     """Loads what `resolve_backbone` found with one of transformers' Auto classes; runs no code that lies beside it.
 
@@ -115,16 +127,12 @@ def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatev
     """
     if (Path(path) / "config.json").is_file():
         read_config(path)
-    try:
+    with reading(path):
         if auto_class.__name__ in ("AutoConfig", "AutoTokenizer"):
             loaded = auto_class.from_pretrained(path, trust_remote_code=False)
         else:
             loaded, told = auto_class.from_pretrained(path, trust_remote_code=False, output_loading_info=True)
             check_weights(loaded, told["missing_keys"], path)
-    except InputError:
-        raise
-    except Exception as error:  # a damaged file shows as many kinds of error, most from below transformers
-        raise InputError(f"'{path}' cannot be read ({short_reason(error)}); fetch or train the model again") from None
     if auto_class.__name__ == "AutoTokenizer":
         check_tokenizer(loaded, path)
     return loaded

@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 import errno
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from threading import Timer
 from typing import Any
 
 SILENCE = 10.0  # seconds that a server may be silent, where the Hub's client has no bound of its own
 _MOST = 100_000_000  # bytes of an answer that does not say how long it is; files do
 _SLOWEST = 500  # bytes a second
+_PAUSE = 60.0  # seconds for which a lost server is not asked again
 _PART = 8  # so many letters of a key in a row are never told
+_lost = [-_PAUSE]  # when a server was
 
 
 def bounded_client(silence: float | None = None) -> Any:  # noqa: ANN401 - of whichever HTTP library is there
@@ -24,7 +27,35 @@ def bounded_client(silence: float | None = None) -> Any:  # noqa: ANN401 - of wh
 
     client = default_client_factory()
     client.event_hooks = {"request": [*client.event_hooks["request"], wait], "response": [_bound]}
+    if silence is None:  # who publishes tries again by himself
+        client.send = _once(client.send)  # type: ignore[method-assign, unused-ignore]
     return client
+
+
+def _once(send: Callable[..., Any]) -> Callable[..., Any]:
+    """Lets a server fall silent, or come to no answer, once in a while; the Hub's client would ask again and again."""
+    from huggingface_hub import close_session, constants
+
+    def stop() -> None:
+        _lost.append(time.monotonic())
+        close_session()  # the connection breaks off at the next byte
+
+    def ask(*words: Any, **options: Any) -> Any:  # noqa: ANN401
+        timer, started = Timer(3 * SILENCE, stop), time.monotonic()
+        timer.daemon = True
+        timer.start()
+        try:
+            if started - _lost[-1] > _PAUSE:
+                return send(*words, **options)
+        except Exception as error:
+            if _lost[-1] < started and all(kind.__name__ != "TimeoutException" for kind in type(error).__mro__):
+                raise
+            _lost.append(time.monotonic())
+        finally:
+            timer.cancel()
+        raise ConnectionError(errno.EIO, "the Hub gives no answer; try again later", constants.ENDPOINT)
+
+    return ask
 
 
 def bound_hub_client() -> None:

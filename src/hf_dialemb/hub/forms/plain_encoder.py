@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from transformers import AutoModel, PreTrainedTokenizerBase
 
 from ...models import method_of
+from ...models.backbones import reading
 from ...models.config import UtteranceConfig, own_settings
 from ...models.layout import Truncation, tokenize_utterances
 from ...models.markers import special_texts
@@ -98,7 +99,8 @@ def verify(
     folder: Path, model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, tolerance: float = TOLERANCE
 ) -> Iterator[str]:
     """Loads a published folder in a fresh process without this package, and compares embeddings."""
-    probes = _probes(tokenizer, model.config.longest_text)
+    with reading(str(tokenizer.name_or_path)):  # its template, which may be any
+        probes = _probes(tokenizer, model.config.longest_text)
     [(environment, program)] = WAYS.items()
     loaded = run_afresh(environment, program, folder, probes)
     for way, inputs in probes.items():
