@@ -44,7 +44,11 @@ def main() -> int:
     parser.add_argument("--part", default="0/1", help="the first of two numbers says which of so many parts")
     parser.add_argument("--case", action="append", default=[], help="this case alone")
     parser.add_argument("--kind", default="", help="cases of this kind alone")
-    parser.add_argument("--output", type=Path, help="a file of figures; an interrupt ends with those so far")
+    parser.add_argument(
+        "--output",
+        type=lambda path: Path(path).absolute(),
+        help="a file of figures; an interrupt ends with those so far",
+    )
     options = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background takes away
     started, held, fallen = time.time(), Counter(), {}
