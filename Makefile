@@ -43,7 +43,8 @@ unit: setup
 
 # Then what make test skipped for want of libraries.
 slow: setup-all
-	$(PYTEST) -m slow
+	$(PYTEST) -m slow --ignore tests/test_documents.py
+	$(PYTEST) -m slow --dist load tests/test_documents.py
 	$(PYTEST) -m "not slow" $(addprefix tests/test_, baselines.py endpoint.py flow_naming.py index.py integrations_mteb.py \
 	  tools_chains.py topics.py training_checks.py)
 
@@ -76,9 +77,9 @@ wheel: setup
 	cd / && HF_HUB_OFFLINE=1 $(CURDIR)/.venv-wheel/bin/python $(CURDIR)/tests/interface_block.py
 	rm -rf .venv-wheel build/wheel-demo
 
-# Each part beside what people would use instead, and which ratios fell behind the committed ones. Half an hour.
+# Each part beside what people would use instead. Half an hour.
 bench: setup
-	$(BIN)/python benchmarks/bench.py --folder runs/bench --output runs/bench/bench.json --compare docs/results/bench.json
+	$(BIN)/python benchmarks/bench.py --folder runs/bench --output runs/bench/bench.json
 
 # The encoders that come with the package, and their figures. Run again, it goes on where it was stopped; hours on two
 # cores that multiply bfloat16.

@@ -12,6 +12,7 @@ from typing import Any
 SILENCE = 10.0  # seconds that a server may be silent, where the Hub's client has no bound of its own
 _MOST = 100_000_000  # bytes of an answer that does not say how long it is; files do
 _SLOWEST = 500  # bytes a second
+_READ = ("GET", "HEAD")  # what is sent may take its time
 _PAUSE = 60.0  # seconds for which a lost server is not asked again
 _PART = 8  # so many letters of a key in a row are never told
 _lost = [-_PAUSE]  # when a server was
@@ -23,7 +24,8 @@ def bounded_client(silence: float | None = None) -> Any:  # noqa: ANN401 - of wh
 
     def wait(request: Any) -> None:  # noqa: ANN401 - many requests ask for no bound by themselves
         bounds = request.extensions.get("timeout", {})
-        request.extensions["timeout"] = {name: bound or silence or SILENCE for name, bound in bounds.items()}
+        if silence or request.method in _READ:
+            request.extensions["timeout"] = {name: bound or silence or SILENCE for name, bound in bounds.items()}
 
     client = default_client_factory()
     client.event_hooks = {"request": [*client.event_hooks["request"], wait], "response": [_bound]}
@@ -40,13 +42,15 @@ def _once(send: Callable[..., Any]) -> Callable[..., Any]:
         _lost.append(time.monotonic())
         close_session()  # the connection breaks off at the next byte
 
-    def ask(*words: Any, **options: Any) -> Any:  # noqa: ANN401
+    def ask(request: Any, **options: Any) -> Any:  # noqa: ANN401
+        if request.method not in _READ:
+            return send(request, **options)
         timer, started = Timer(3 * SILENCE, stop), time.monotonic()
         timer.daemon = True
         timer.start()
         try:
             if started - _lost[-1] > _PAUSE:
-                return send(*words, **options)
+                return send(request, **options)
         except Exception as error:
             if _lost[-1] < started and all(kind.__name__ != "TimeoutException" for kind in type(error).__mro__):
                 raise
