@@ -4,6 +4,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -rfEs --numprocesses 2 --dist loadfile --max-worker-restart 0
 
+# Some Linux kernels end a large process with SIGSEGV where it returns from waiting for a child, when they cannot keep its
+# restartable sequences up to date; nothing here uses those.
+export GLIBC_TUNABLES := glibc.pthread.rseq=0
+
 .PHONY: demo test test-all setup setup-all check unit slow types docs oldest wheel bench checkpoints results clean
 
 demo: setup
