@@ -41,14 +41,9 @@ check: setup
 unit: setup
 	$(PYTEST) -m "not slow"
 
-# Workers that live for long die now and then of a signal where they wait for a child, so sessions are short. Then what make
-# test skipped for want of libraries.
+# Then what make test skipped for want of libraries.
 slow: setup-all
-	$(PYTEST) -m slow $(filter-out tests/test_documents.py,$(wildcard tests/test_[a-d]*.py))
-	$(PYTEST) -m slow $(wildcard tests/test_[e-l]*.py)
-	$(PYTEST) -m slow $(wildcard tests/test_[m-s]*.py)
-	$(PYTEST) -m slow $(wildcard tests/test_[t-z]*.py) tests/faults
-	$(PYTEST) -m slow --dist load tests/test_documents.py
+	$(PYTEST) -m slow
 	$(PYTEST) -m "not slow" $(addprefix tests/test_, baselines.py endpoint.py flow_naming.py index.py integrations_mteb.py \
 	  tools_chains.py topics.py training_checks.py)
 
@@ -81,7 +76,7 @@ wheel: setup
 	cd / && HF_HUB_OFFLINE=1 $(CURDIR)/.venv-wheel/bin/python $(CURDIR)/tests/interface_block.py
 	rm -rf .venv-wheel build/wheel-demo
 
-# Each part beside what people would use instead. Half an hour.
+# Each part beside what people would use instead.
 bench: setup
 	$(BIN)/python benchmarks/bench.py --folder runs/bench --output runs/bench/bench.json
 

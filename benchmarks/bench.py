@@ -5,7 +5,7 @@ program whose figures are there is not run again. A ratio is the peer's seconds 
 floor is what the machine can do: the rate of large matrix products, measured here. "Of the floor" is the share of it
 that our arithmetic reaches, at 2 operations for a weight of the layers and a token, three times that in training.
 
-    python benchmarks/bench.py --output docs/results/bench.json       # SGD from HF_DIALEMB_DATA; under 30 minutes
+    python benchmarks/bench.py --output docs/results/bench.json       # SGD from HF_DIALEMB_DATA
     python benchmarks/bench.py --compare docs/results/bench.json      # exit code 1 where a ratio fell by a fifth
 """
 

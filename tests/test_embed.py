@@ -24,6 +24,7 @@ from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.encoder import encode
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.utterance import encode_utterances
+from hf_dialemb.runs.files import locked
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def test_killed_and_run_again_it_goes_on_and_ends_in_the_same_file(tiny_checkpoi
         return merge(files, *places)
 
     monkeypatch.setattr(module, "_merge", look_and_merge)
-    with module._locked(parts), pytest.raises(InputError, match="another run writes there now"):
+    with locked(parts, "wait"), pytest.raises(InputError, match="another run writes there now"):
         embed_file(str(tiny_checkpoint), source, output, shard_size=3)
     assert embed_file(str(tiny_checkpoint), source, output, shard_size=3) == 11
     assert len(seen) == 4

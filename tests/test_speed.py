@@ -111,6 +111,27 @@ def test_int8_finds_dialogues_on_the_same_topic_nearly_as_well(corpus, data_dir)
     assert found["@int8"] > found[""] - 0.5
 
 
+GRAPHS_COME_AND_GO = """
+import gc, signal, subprocess, sys
+import hf_dialemb
+signal.signal(signal.SIGCHLD, lambda *_: None)
+encoders = [hf_dialemb.load_encoder(sys.argv[1] + "@int8") for _ in range(2)]
+while encoders:
+    del encoders[0]
+    gc.collect()
+subprocess.run([sys.executable, "-c", ""], check=True)
+print("goes on")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not find_spec("nncf"), reason="nncf is not installed")
+def test_a_process_outlives_the_graphs_of_int8_whatever_signals_come(tiny_bert, tmp_path):
+    words = [sys.executable, "-X", "faulthandler", "-c", GRAPHS_COME_AND_GO, tiny_bert]
+    run = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "HF_HOME": str(tmp_path)})
+    assert (run.returncode, run.stdout.splitlines()[-1:]) == (0, ["goes on"]), run.stderr[-2000:]
+
+
 QUICK = {
     "dse": {"max_tokens": 32},
     "dialogue_cse": {"max_tokens": 32, "num_negatives": 2},

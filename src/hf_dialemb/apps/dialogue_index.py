@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from ..corpora.objects import as_dialogues
@@ -28,6 +27,7 @@ from ..encoders.specs import fingerprint
 from ..encoders.stored_vectors import METADATA
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
+from ..runs.files import locked
 from .embed import trained_encoder
 from .search import Hit, Hits, beginning, query_vector
 
@@ -207,14 +207,10 @@ class DialogueIndex:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        self.path.mkdir(parents=True, exist_ok=True)
-        try:
-            with FileLock(self.path / ".lock", blocking=False):
-                if self._table is not None:
-                    self._table.checkout_latest()
-                yield
-        except Timeout:
-            raise InputError(f"index {self.path}: another run writes to it now; wait for it") from None
+        with locked(self.path, "make another index"):
+            if self._table is not None:
+                self._table.checkout_latest()
+            yield
 
     def _digests(self) -> dict[str, str]:
         if self._table is None:

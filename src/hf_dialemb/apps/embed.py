@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from filelock import FileLock, Timeout
 from tqdm.auto import tqdm
 
 from ..corpora.own.reading import read_own
@@ -28,7 +27,7 @@ from ..encoders.specs import find_encoder, fingerprint
 from ..encoders.stored_vectors import METADATA, ROWS
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from ..runs.files import check_writable, write_atomically, write_json_atomically
+from ..runs.files import check_writable, locked, write_atomically, write_json_atomically
 from .embed_ray import Encode, check_ray, encode_on_cluster
 
 
@@ -71,7 +70,7 @@ def embed_file(
     digest, lines = _digest(source)
     request = {**made_by, "input": digest, "shard_size": shard_size, "columns": columns or "", "roles": roles or ""}
     files: dict[Path, int] = {}  # with their numbers of dialogues
-    with _locked(parts), tqdm(desc="embed", unit="dialogue", total=lines) as progress:
+    with locked(parts, "choose another --output"), tqdm(desc="embed", unit="dialogue", total=lines) as progress:
         _claim(parts, request)
 
         def missing() -> Iterator[tuple[str, list[Dialogue]]]:
@@ -87,7 +86,10 @@ def embed_file(
         for name, table in encode_all(encode, missing()):
             write_atomically(parts / name, partial(pq.write_table, table))
             progress.update(files[parts / name])
-        return _merge(list(files), parts, output)
+        rows = _merge(list(files), parts, output)
+    with contextlib.suppress(OSError):  # what others put there stays
+        parts.rmdir()
+    return rows
 
 
 @dataclass
@@ -143,17 +145,6 @@ def _is_whole(file: Path) -> bool:
         return False
 
 
-@contextlib.contextmanager
-def _locked(parts: Path) -> Iterator[None]:
-    """Makes the folder of shards, and keeps other runs out of it."""
-    parts.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(parts / "lock", blocking=False):
-            yield
-    except Timeout:
-        raise InputError(f"{parts}: another run writes there now; wait for it, or choose another --output") from None
-
-
 def _claim(parts: Path, owner: dict[str, str | int]) -> None:
     """Checks that the shards that are there are of this very request."""
     file = parts / "request.json"
@@ -184,9 +175,6 @@ def _merge(files: list[Path], parts: Path, output: Path) -> int:
     temporary.replace(output)
     for file in (*files, parts / "request.json"):  # shards before what says whose they are
         file.unlink()
-    with contextlib.suppress(OSError):  # what others put there stays
-        (parts / "lock").unlink()
-        parts.rmdir()
     return rows
 
 

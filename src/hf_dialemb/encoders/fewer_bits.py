@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import logging
 import os
-import tempfile
+import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +19,7 @@ from unittest.mock import patch
 import numpy as np
 
 from ..models.errors import InputError
+from ..runs.files import working_folder
 from ..runs.hardware import multiplies_bfloat16
 from .encoder import Numbers
 
@@ -73,7 +77,8 @@ class _Int8:
         import torch
 
         threads = {"INFERENCE_NUM_THREADS": torch.get_num_threads(), "NUM_STREAMS": 1}  # besides: bfloat16 where it is
-        self.graph = openvino.Core().compile_model(file, "CPU", threads)
+        with _same_signal_stack():
+            self.graph = openvino.Core().compile_model(file, "CPU", threads)
 
     def __call__(self, input_ids: Tensor, attention_mask: Tensor, **_: object) -> BaseModelOutput:
         import torch
@@ -81,6 +86,28 @@ class _Int8:
 
         found = self.graph([input_ids.numpy(), attention_mask.numpy()])
         return BaseModelOutput(last_hidden_state=torch.from_numpy(np.array(found[0])))
+
+
+class _SignalStack(ctypes.Structure):
+    _fields_ = (("place", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t))
+
+
+@contextmanager
+def _same_signal_stack() -> Iterator[None]:
+    """Leaves the thread the stack that it has for signals.
+
+    OpenVINO gives it another, which may be freed when several graphs have gone. The next signal that Python handles
+    would then end the process, such as that of a child's end where a DataLoader has workers.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    library, before = ctypes.CDLL(None), _SignalStack()
+    library.sigaltstack(None, ctypes.byref(before))
+    try:
+        yield
+    finally:
+        library.sigaltstack(ctypes.byref(before), None)
 
 
 def _graph(model: Any, tokenizer: Any) -> Path:  # noqa: ANN401
@@ -93,7 +120,8 @@ def _graph(model: Any, tokenizer: Any) -> Path:  # noqa: ANN401
     file = Path(HF_HOME) / "hf_dialemb" / f"int8-{digest.hexdigest()[:16]}" / "model.xml"
     if not file.is_file():
         logger.warning("Making integers of 8 bits of the model's numbers, once; that takes half a minute")
-        with patch.dict(os.environ, CI="true"):  # else the libraries tell their makers that they are used
+        # By this variable the libraries do not tell their makers that they are used.
+        with patch.dict(os.environ, CI="true"), _same_signal_stack():
             _write(model, tokenizer, file)
     return file
 
@@ -120,9 +148,8 @@ def _write(model: Any, tokenizer: Any, file: Path) -> None:  # noqa: ANN401
     nncf.set_log_level(logging.ERROR)
     found = [{name: value.numpy() for name, value in each.items()} for each in inputs]
     graph = nncf.quantize(graph, nncf.Dataset(found), model_type=nncf.ModelType.TRANSFORMER, subset_size=len(found))
-    file.parent.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=file.parent.parent) as temporary:
-        new = Path(temporary) / file.parent.name
+    with working_folder(file.parent) as temporary:
+        new = temporary / file.parent.name
         openvino.save_model(graph, new / file.name)
         if not file.parent.exists():  # by another process, meanwhile
             new.replace(file.parent)

@@ -16,6 +16,7 @@ from ..corpora import load_dialogues
 from ..encoders.embedding_cache import embedding_cache
 from ..encoders.specs import load_encoder
 from ..encoders.stored_vectors import stored_vectors
+from ..metrics.vectors import unit_vectors
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import check_writable
@@ -116,7 +117,7 @@ def _mixed(dialogues: list[Dialogue]) -> Iterator[str]:
         return
     some = random.Random(0).sample(dialogues, min(len(dialogues), 1_000))
     vectors = load_encoder("dialogue-static").encode(some)
-    mean = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-9)).mean(axis=0)
+    mean = unit_vectors(vectors).mean(axis=0)
     if len(some) >= _ENOUGH and mean @ mean < _ALIKE:
         yield several
 

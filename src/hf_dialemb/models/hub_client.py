@@ -25,7 +25,10 @@ def bounded_client(silence: float | None = None) -> Any:  # noqa: ANN401 - of wh
     def wait(request: Any) -> None:  # noqa: ANN401 - many requests ask for no bound by themselves
         bounds = request.extensions.get("timeout", {})
         if silence or request.method in _READ:
-            request.extensions["timeout"] = {name: bound or silence or SILENCE for name, bound in bounds.items()}
+            longest = {"connect": SILENCE}  # whatever is sent afterwards
+            request.extensions["timeout"] = {
+                name: bound or longest.get(name, silence or SILENCE) for name, bound in bounds.items()
+            }
 
     client = default_client_factory()
     client.event_hooks = {"request": [*client.event_hooks["request"], wait], "response": [_bound]}
