@@ -33,7 +33,7 @@ PLACES = ("package imported", "package absent, trust_remote_code")
 FORMS = {
     "dial2vec": (
         custom_encoder.WAYS,
-        [f"{library}, {place}" for library in LIBRARIES for place in PLACES],
+        [f"{library}, {place}" for place in PLACES for library in LIBRARIES],
         {"dial2vec.py", "encoder.py", "matching.py"},
         {"AutoConfig": "dial2vec.Dial2VecConfig", "AutoModel": "dial2vec.Dial2VecModel"},
     ),

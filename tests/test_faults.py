@@ -27,6 +27,7 @@ from hf_dialemb.models import layout
 from hf_dialemb.models.dial2vec import Dial2VecModel
 from hf_dialemb.models.layout import token_ids
 from hf_dialemb.models.ranking import LoadedRanker
+from hf_dialemb.runs.files import write_json_atomically
 
 
 def change_weights(folder, change):
@@ -187,6 +188,16 @@ def test_what_a_killed_process_left_is_cleared_and_weights_are_for_those_who_may
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "model.safetensors")
     said = refused("export", "--model", healthy / "dse", "--output", tmp_path / "export")
     assert "model.safetensors: may not be read by this user" in said
+
+
+def test_what_killed_processes_left_of_a_file_goes_when_it_is_written(tmp_path):
+    gone, running, other = (
+        tmp_path / f".out.json.{gethostname()}.{end}.tmp" for end in (2**22 + 1, os.getppid(), "mine")
+    )
+    for path in (gone, running, other):
+        path.touch()
+    write_json_atomically(tmp_path / "out.json", {})
+    assert sorted(tmp_path.iterdir()) == sorted([running, other, tmp_path / "out.json"])
 
 
 @pytest.mark.slow

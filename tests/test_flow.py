@@ -154,6 +154,7 @@ def test_dialogues_in_memory_have_a_graph_states_and_a_page(taxis, tmp_path):
     assert "where to?" in (tmp_path / "page.html").read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
     assert "Taxi &lt;calls&gt;: 9 dialogues, 33 utterances, 5 states" in found._repr_html_()
+    assert "data:image/png;base64,iVBOR" in found._repr_html_()
     assert repr(found) == "Taxi <calls>: 9 dialogues, 33 utterances, 5 states"
 
 

@@ -7,6 +7,7 @@ import pickle
 import re
 import subprocess
 import sys
+from datetime import datetime
 
 import datasets
 import joblib
@@ -135,6 +136,7 @@ def test_mistakes_are_told_in_one_sentence(model, dialogues, sentence):
 
 BOT = [{"role": "Bot", "content": "Hi"}, {"role": "user", "content": "Ho"}]
 HO = Dialogue((Turn("user", "Ho"),))
+WHEN = datetime(2026, 1, 2, 3, 4, 5)
 
 
 def rows(**columns):
@@ -142,10 +144,10 @@ def rows(**columns):
 
 
 def test_round_trip_through_a_dataset_and_parquet(tmp_path, sample_dialogues):
-    dialogues = [HO, *sample_dialogues]
+    dialogues = [Dialogue((Turn("user", "Ho", name="Kim"),), time="2026-01-02T03:04:05"), *sample_dialogues]
     dataset = to_dataset(dialogues)
-    message = {"role": "user", "content": "Ho", "dialogue_acts": [], "slots": [], "intents": []}
-    assert dataset[0] == {"id": "", "messages": [message], "domains": []}
+    message = {"role": "user", "content": "Ho", "name": "Kim", "dialogue_acts": [], "slots": [], "intents": []}
+    assert dataset[0] == {"id": "", "messages": [message], "domains": [], "time": "2026-01-02T03:04:05"}
     path = tmp_path / "d.parquet"
     dataset.to_parquet(path)
     loaded = datasets.Dataset.from_parquet(str(path), cache_dir=str(tmp_path / "cache"))
@@ -169,9 +171,12 @@ def test_missing_columns_and_none_are_fine_and_mistakes_are_told():
 def test_parquet_with_other_columns_and_fields(tmp_path):
     path = tmp_path / "d.parquet"
     messages = [[{"role": "Bot", "content": "Hi", "time": 3}], [{"role": "user", "content": "Ho", "time": 4}]]
-    expected = [Dialogue((Turn("assistant", "Hi"),), "5"), Dialogue((Turn("user", "Ho"),), "6")]
+    turns = [(Turn("assistant", "Hi"),), (Turn("user", "Ho"),)]
+    expected = [Dialogue(*each, time="2026-01-02T03:04:05") for each in zip(turns, "56", strict=True)]
     for name in ("messages", "conversation"):
-        pa.parquet.write_table(pa.table({"score": [0.5, 1.0], name: messages, "id": [5, 6]}), path, row_group_size=1)
+        pa.parquet.write_table(
+            pa.table({"score": [0.5, 1.0], name: messages, "id": [5, 6], "time": [WHEN] * 2}), path, row_group_size=1
+        )
         assert list(read_own(path, roles="Bot=assistant")) == expected
         assert list(read_own(path)) == expected
     for columns, sentence in (

@@ -73,10 +73,13 @@ def test_an_adapter_is_its_backbone_and_the_difference(tiny_bert, tmp_path, cach
     assert "dse x 1" in (folder / "README.md").read_text()
     found = hf_dialemb.load_encoder("small").encode_utterances(TEXTS)
     assert np.allclose(found, merged.encoder().encode_utterances(TEXTS), atol=1e-5)
-    made = next(cache.iterdir()) / "model.safetensors"
+    made = next(cache.glob("small-*")) / "model.safetensors"
     stamp = made.stat().st_mtime_ns
     assert hf_dialemb.weights("small") == made.parent
     assert made.stat().st_mtime_ns == stamp  # merged once
+    made.parent.rename(made.parent.with_name(f".{made.parent.name}"))  # where a process that is killed leaves it
+    assert hf_dialemb.weights("small") == made.parent
+    assert [path.name for path in cache.iterdir() if path.is_dir()] == [made.parent.name]
 
     shutil.rmtree(cache)
     with (tmp_path / "backbone" / "model.safetensors").open("ab") as weights:

@@ -68,6 +68,7 @@ def test_planted_topics_are_found_named_and_counted(found):
     assert found.over_time.drop(columns="period").to_numpy().sum() == 40
     assert (found.similarity <= 1.0001).all()
     assert "<td>topic-1</td>" in found._repr_html_()
+    assert found._repr_html_().count("<circle") == 60
 
 
 def test_the_order_of_dialogues_does_not_matter():
@@ -153,6 +154,9 @@ def test_the_command_writes_a_flow_of_each_topic(tmp_path, capsys):
     assert not (tmp_path / "out/flow.json").exists()
     assert main(["flow", "next", "--flow", str(tmp_path / "out"), "--input", str(calls)]) == 2
     assert "choose one of" in capsys.readouterr().err
+    assert main([word for word in words if word not in ("--by", "topic")]) == 0
+    assert sorted(path.name for path in (tmp_path / "out/flows").iterdir()) == ["mine", "topic-8"]
+    assert not list((tmp_path / "out").glob("topics.*")) + list((tmp_path / "out").glob("dialogues.*"))
 
 
 @pytest.mark.parametrize(

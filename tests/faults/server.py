@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import gc
 import hashlib
 import json
 import os
@@ -69,15 +70,18 @@ class Server:
         for name in (self.made / "imported").read_text().split():
             with contextlib.suppress(Exception):
                 import_module(name)
+        sys.modules["transformers.conversion_mapping"].get_checkpoint_conversion_mapping("bert")
+        sys.modules["lemminflect"].getLemma("went", "VERB")  # as slow at first, and never again
+        gc.collect()
+        gc.freeze()  # or each child would copy all that its collector looks at
         os.chdir(self.made)
 
     def _build(self) -> int:
         from hf_dialemb.cli import main
 
         healthy.build(main)
-        names = [
-            name for name in sys.modules if re.match(r"hf_dialemb\.|transformers\.models\.(bert|auto)\.|sklearn", name)
-        ]
+        kept = r"hf_dialemb\.|transformers\.|sklearn|networkx|PIL\.|lemm"
+        names = [name for name in sys.modules if re.match(kept, name)]
         Path("imported").write_text("\n".join(names))
         return 0
 
@@ -94,18 +98,22 @@ class Server:
             for reader, writer in pipes:
                 os.close(writer)
                 waiting.register(reader, selectors.EVENT_READ)
-            while waiting.get_map():
+            killed = 0  # twice, where a process that the child started and left keeps its output open
+            while waiting.get_map() and killed < 2:
                 passed = time.monotonic() - started
-                if (stop and passed >= stop[1]) or passed > self._patience:
+                until = stop[1] if stop else self._patience * (1 + killed)
+                if passed >= until:
                     with contextlib.suppress(ProcessLookupError):
                         os.killpg(child, stop[0] if stop else signal.SIGKILL)
-                    stop = None
-                for key, _ in waiting.select(max(0.0, (stop[1] if stop else self._patience) - passed)):
+                    killed, stop = killed + (stop is None), None
+                for key, _ in waiting.select(max(0.0, until - passed)):
                     read = os.read(key.fd, MEGABYTE)
                     texts[key.fd] += read
                     if not read:
                         waiting.unregister(key.fd)
                         os.close(key.fd)
+            for reader in [*waiting.get_map()]:
+                os.close(reader)
         _, status, usage = os.wait4(child, 0)
         out, err = (text.decode("utf-8", "replace") for text in texts.values())
         code = os.waitstatus_to_exitcode(status)
@@ -337,7 +345,11 @@ def _content(file: Path) -> bytes:
     if file.suffix == ".parquet" and _is_whole(file):
         return repr(parquet.read_table(file).to_pydict()).encode()
     if file.suffix == ".safetensors" and _is_whole(file):
-        return repr({name: value.tolist() for name, value in sorted(load_file(file).items())}).encode()
+        values = sorted(load_file(file).items())
+        return b"".join(
+            repr((name, value.dtype, value.shape)).encode() + value.reshape(-1).view(torch.uint8).numpy().tobytes()
+            for name, value in values
+        )
     if file.name in ("results.json", "results.md"):
         return b""  # how long it took is in it
     if file.suffix != ".json":

@@ -53,4 +53,4 @@ def _run(options: argparse.Namespace) -> None:
     found.save(options.output)
     if options.flows:  # which takes longer
         found.page(options.output / PAGE, found.save_flows(options.output))
-    say(f"Wrote {options.output / PAGE}: {len(dialogues):,} dialogues, {len(found.found)} topics")
+    say(f"Wrote {options.output / PAGE}: {found.counts}")

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models.errors import InputError
+from ..runs.frames import counted
 from .average_linkage import Merges, average_linkage, cut, number_below
 from .large import MOST_EXACT, grouped_leaves
 
@@ -242,4 +243,4 @@ def _curve(merges: Merges) -> Curve:
 
 
 def _clusters(count: int) -> str:
-    return f"{count} cluster{'s' if count > 1 else ''}"
+    return counted(count, "cluster")

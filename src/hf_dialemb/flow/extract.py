@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from ..corpora.objects import as_dialogues
 from ..encoders.embedding_cache import embedding_cache
 from ..encoders.loading import load_encoder
 from ..encoders.specs import find_encoder, fingerprint
-from ..runs.frames import data_frame
+from ..runs.frames import counted, data_frame, notebook_view
 from .clustering import Clustering
+from .drawing import draw_graph
 from .flow import Flow, read_utterances
 from .graph import END, START
 from .pipeline import CACHE, FlowSettings, find_flow, utterance_vectors
@@ -81,16 +83,21 @@ class ExtractedFlow:
         write_report(self.stored, self.clusterings, self.pruning, Path(folder))
 
     def __repr__(self) -> str:
-        said, states = self.flow.utterances, len(self.flow.clusters)
-        return f"{self.flow.title}: {len(said.dialogues):,} dialogues, {len(said):,} utterances, {states:,} states"
+        said = self.flow.utterances
+        counts = ((len(said.dialogues), "dialogue"), (len(said), "utterance"), (len(self.flow.clusters), "state"))
+        return f"{self.flow.title}: {', '.join(counted(*each) for each in counts)}"
 
     def _repr_html_(self) -> str:
         found = sorted(self.flow.clusters, key=lambda one: -one.size)
-        cells = ((one.id, one.name, f"{one.size:,}") for one in found[:_ROWS])
-        rows = "".join(f"<tr><td>{'</td><td>'.join(map(escape, each))}</td></tr>" for each in cells)
+        rows = ((one.id, one.name, f"{one.size:,}") for one in found[:_ROWS])
         rest = f", the {_ROWS} most frequent of which are below" if len(found) > _ROWS else ""
-        head = "<tr><th>state</th><th>name</th><th>utterances</th></tr>"
-        return f"<p>{escape(repr(self))}{rest}</p><table>{head}{rows}</table>"
+        with TemporaryDirectory() as folder:
+            pictures, _ = draw_graph(self.flow, pruned(self.flow.graph, self.pruning), Path(folder))
+            drawn = [base64.b64encode(path.read_bytes()).decode() for path in pictures if path.suffix == ".png"]
+        picture = "".join(
+            f'<img alt="the flow" style="max-width: 100%" src="data:image/png;base64,{one}">' for one in drawn
+        )
+        return notebook_view(f"{self!r}{rest}", picture, ("state", "name", "utterances"), rows)
 
 
 def extract_flow(

@@ -180,7 +180,7 @@ def iso_time(value: Any) -> str:  # noqa: ANN401
     try:
         if isinstance(value, int | float):
             return datetime.fromtimestamp(value, UTC).replace(microsecond=0, tzinfo=None).isoformat()
-        return datetime.fromisoformat(value).isoformat()
+        return (value if isinstance(value, datetime) else datetime.fromisoformat(value)).isoformat()
     except (TypeError, ValueError, OverflowError, OSError):
         raise InputError(
             f"field time: got {value!r}, expected a time such as 2026-01-31T14:05:00; write it so, or remove it"

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,6 +50,7 @@ def sha256(file: Path) -> str:
 def _merged(name: str, folder: Path, record: dict[str, Any], find: Callable[[str], str]) -> Path:
     """Adds an adapter to its backbone, unless that was done before."""
     from huggingface_hub.constants import HF_HOME
+    from huggingface_hub.utils import WeakFileLock
 
     digest = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:16]
     made = Path(HF_HOME) / "hf_dialemb" / f"{name}-{digest}"
@@ -61,14 +61,18 @@ def _merged(name: str, folder: Path, record: dict[str, Any], find: Callable[[str
         raise InputError(
             f"{name}: got other weights of {record['backbone']} than it was made for; fetch that model again"
         )
+    new = made.with_name(f".{made.name}")  # one name for all, so that what a killed process left is replaced
     try:
         made.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=made.parent) as temporary:
-            new = Path(temporary) / name
-            shutil.copytree(folder, new, ignore=shutil.ignore_patterns("adapter_*", RECORD))
-            _add(backbone, folder / "adapter_model.safetensors", new / "model.safetensors")
-            if not made.exists():  # by another process, meanwhile
-                new.replace(made)
+        with WeakFileLock(f"{new}.lock"):
+            if not (made / "model.safetensors").is_file():  # by another process, meanwhile
+                shutil.rmtree(new, ignore_errors=True)
+                shutil.copytree(folder, new, ignore=shutil.ignore_patterns("adapter_*", RECORD))
+                try:
+                    _add(backbone, folder / "adapter_model.safetensors", new / "model.safetensors")
+                    new.replace(made)
+                finally:
+                    shutil.rmtree(new, ignore_errors=True)
     except OSError as error:
         raise InputError(
             f"{name}: its weights cannot be written to {made.parent} ({error.strerror or error}); free space, or set "

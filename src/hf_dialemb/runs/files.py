@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Lets ``write`` make a file beside ``path`` and then puts it in place in one step."""
+    """Lets ``write`` make a file beside ``path`` and then puts it in place in one step.
+
+    What killed processes left of the same file goes.
+    """
     if path.exists() and not path.is_file() and not path.is_dir():
         write(path)
         return
     path = path.resolve() if path.is_symlink() else path
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _beside(path, ".tmp")
     try:
         temporary.touch()
         mode = temporary.stat().st_mode  # safetensors would leave a file that only its owner can read
@@ -42,16 +45,22 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
 def working_folder(target: Path) -> Iterator[Path]:
     """Gives a new folder beside ``target``, which goes in the end, and so do those that killed processes left."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    beginning = f".{target.name}.{gethostname()}."
-    for left in target.parent.glob(f"{escape(beginning)}*"):
-        if left.is_dir() and (number := left.name.removeprefix(beginning)).isdecimal() and not _runs(int(number)):
-            rmtree(left, ignore_errors=True)
-    folder = target.with_name(f"{beginning}{os.getpid()}")
+    folder = _beside(target)
     folder.mkdir()
     try:
         yield folder
     finally:
         rmtree(folder, ignore_errors=True)
+
+
+def _beside(target: Path, ending: str = "") -> Path:
+    """Names this process's own file or folder beside ``target``, and removes those of processes that are gone."""
+    beginning = f".{target.name}.{gethostname()}."
+    for left in target.parent.glob(f"{escape(beginning)}*{ending}"):
+        number = left.name.removeprefix(beginning).removesuffix(ending)
+        if number.isdecimal() and not _runs(int(number)):
+            rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
+    return target.with_name(f"{beginning}{os.getpid()}{ending}")
 
 
 def _runs(process: int) -> bool:

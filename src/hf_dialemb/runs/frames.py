@@ -1,8 +1,8 @@
-"""Tables for people in Python: data frames, and HTML for notebooks."""
+"""What people see in Python and in lines: data frames, HTML for notebooks, counts."""
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..models.errors import InputError
@@ -15,6 +15,16 @@ def data_frame(records: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401 - a
     except ImportError:
         raise InputError("pandas is not installed; pip install pandas") from None
     return pandas.DataFrame(list(records))
+
+
+def notebook_view(sentence: str, picture: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Renders a sentence, a picture (HTML) and a table for a notebook."""
+    lines = [
+        f"<tr>{''.join(f'<{kind}>{html.escape(str(cell))}</{kind}>' for cell in row)}</tr>"
+        for kind, table in (("th", [head]), ("td", rows))
+        for row in table
+    ]
+    return f"<p>{html.escape(sentence)}</p>{picture}<table>{''.join(lines)}</table>"
 
 
 def html_table(markdown: str) -> str:
@@ -33,6 +43,11 @@ def html_table(markdown: str) -> str:
         if line:
             parts.append(f"<p>{_cell(line)}</p>")
     return "\n".join(parts)
+
+
+def counted(count: int, word: str) -> str:
+    """Writes a number and what it counts, as "1 topic" and "2,000 topics"."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def _cell(text: str) -> str:

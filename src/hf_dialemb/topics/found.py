@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models.dialogue import Dialogue
+from ..runs.frames import counted
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Clustered:
     places: NDArray[np.float32]  # on the map, (N, 2) in [0, 1]
     periods: tuple[str, ...]  # the beginnings of the periods that dialogues are counted in; empty without times
     unit: str  # hour, day, week, month or year
+
+    @property
+    def counts(self) -> str:
+        """How many dialogues and topics there are, in words."""
+        return f"{counted(len(self.corpus), 'dialogue')}, {counted(len(self.found), 'topic')}"
 
     def names_of_dialogues(self) -> list[str]:
         """The ids of the dialogues, or their numbers as ``#12``."""

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..runs.files import write_text_atomically
 from .found import Clustered
 
 MOST_CHARACTERS = 30_000_000  # so much text a page has; dialogues beyond it are there without what is said
+MOST_DOTS = 2_000  # of a picture in a notebook
 _TEMPLATE = "topics.html.jinja"
 
 
@@ -32,7 +34,7 @@ def write_page(found: Clustered, path: Path, flows: Collection[str] = ()) -> Non
     text = json.dumps(_record(found, flows), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     page = environment.get_template(_TEMPLATE).render(
         title=found.title,
-        counts=f"{len(found.corpus):,} dialogues · {len(found.found):,} topics",
+        counts=found.counts.replace(", ", " · "),
         # Nothing in it ends the element, or begins a comment.
         data=Markup(re.sub("[<>&\u2028\u2029\ud800-\udfff]", lambda hit: f"\\u{ord(hit[0]):04x}", text)),
         script=Markup(script),
@@ -40,6 +42,18 @@ def write_page(found: Clustered, path: Path, flows: Collection[str] = ()) -> Non
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
     write_text_atomically(path, page.encode("utf-8", "replace").decode("utf-8"))
+
+
+def picture_of(found: Clustered) -> str:
+    """Draws the map for a notebook, as SVG in HTML: a dot for each dialogue, up to `MOST_DOTS` of them."""
+    drawn = np.sort(np.random.default_rng(0).permutation(len(found.corpus))[:MOST_DOTS])
+    dots = []
+    for row in drawn:
+        (across, down), label = found.places[row] * 300 + 5, int(found.labels[row])
+        colour = f"hsl({(label * 137.5 + 210) % 360:.0f} 65% {(45, 60, 35)[label % 3]}%)"
+        name = escape(found.found[label].name)
+        dots.append(f'<circle cx="{across:.0f}" cy="{down:.0f}" r="2.5" fill="{colour}"><title>{name}</title></circle>')
+    return f'<svg width="465" viewBox="0 0 310 310" role="img" aria-label="Map of topics">{"".join(dots)}</svg>'
 
 
 def _record(found: Clustered, flows: Collection[str]) -> dict[str, Any]:

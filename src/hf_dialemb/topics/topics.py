@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +27,15 @@ from ..models.backbones import default_encoder
 from ..models.dialogue import ROLES, Dialogue
 from ..models.errors import InputError
 from ..runs.files import write_atomically, write_json_atomically, write_text_atomically
-from ..runs.frames import data_frame
+from ..runs.frames import data_frame, notebook_view
 from .clustering import find_clusters, placed
 from .found import Clustered, Topic
 from .naming import names_by_model, names_of, telling_phrases, text_of
-from .page import write_page
+from .page import picture_of, write_page
 from .periods import counted_periods
 
-PAGE, FLOWS = "index.html", "flows"
+PAGE, FLOWS, RECORD = "index.html", "flows", "topics.json"
+TABLES = ("topics.csv", "dialogues.csv", "dialogues.parquet")
 PHRASES = "phrases"
 EXAMPLES = 5  # so many typical dialogues of a topic are named
 FEWEST = 10  # a topic with fewer dialogues gets no flow of its own
@@ -72,13 +73,13 @@ class FoundTopics(Clustered):
         import pyarrow.parquet as pq
 
         place, topics, dialogues = Path(folder), self._topic_records(), self._dialogue_records()
-        write_text_atomically(place / "topics.csv", _csv(topics))
-        write_text_atomically(place / "dialogues.csv", _csv(dialogues))
-        write_atomically(place / "dialogues.parquet", partial(pq.write_table, pa.Table.from_pylist(dialogues)))
+        write_text_atomically(place / TABLES[0], _csv(topics))
+        write_text_atomically(place / TABLES[1], _csv(dialogues))
+        write_atomically(place / TABLES[2], partial(pq.write_table, pa.Table.from_pylist(dialogues)))
         pairs = zip(topics, self.found, strict=True)
         told = [{**record, "said": one.said, "periods": one.periods} for record, one in pairs]
         record = {"title": self.title, "dialogues": len(self.corpus), "unit": self.unit, "periods": self.periods}
-        write_json_atomically(place / "topics.json", {**record, "topics": told})
+        write_json_atomically(place / RECORD, {**record, "topics": told})
         self.page(place / PAGE, flows)
 
     def save_flows(self, folder: str | Path, model: str = "", **settings: Any) -> list[str]:  # noqa: ANN401
@@ -95,19 +96,15 @@ class FoundTopics(Clustered):
                 output = Path(folder) / FLOWS / one.id
                 extract_flow(members, loaded, output=output, title=one.name, model=encoder, overview=folder, **settings)
                 written.append(one.id)
-        for old in Path(folder, FLOWS).glob("topic-*"):
-            if old.name not in written:
-                remove_report(old, cache=True)
+        _remove_flows(Path(folder), written)
         return written
 
     def __repr__(self) -> str:
-        return f"{self.title}: {len(self.corpus):,} dialogues, {len(self.found):,} topics"
+        return f"{self.title}: {self.counts}"
 
     def _repr_html_(self) -> str:
-        cells = ((one.id, one.name, f"{one.size:,}", ", ".join(one.phrases)) for one in self.found)
-        rows = "".join(f"<tr><td>{'</td><td>'.join(map(escape, each))}</td></tr>" for each in cells)
-        head = "<tr><th>topic</th><th>name</th><th>dialogues</th><th>phrases</th></tr>"
-        return f"<p>{escape(repr(self))}</p><table>{head}{rows}</table>"
+        rows = ((one.id, one.name, f"{one.size:,}", ", ".join(one.phrases)) for one in self.found)
+        return notebook_view(repr(self), picture_of(self), ("topic", "name", "dialogues", "phrases"), rows)
 
     def _topic_records(self) -> list[dict[str, Any]]:
         names = self.names_of_dialogues()
@@ -187,6 +184,22 @@ def find_topics(
     found = _described(corpus, labels, similarity, counts, names, Path(cache) if cache else None)
     places = placed(units, seed)
     return FoundTopics(title, found, corpus, labels, similarity, tree, places, tuple(periods), unit)
+
+
+def remove_topics(folder: Path) -> None:
+    """Removes what `FoundTopics.save` wrote beside its page, and the flows of topics; files of others stay."""
+    if (folder / RECORD).is_file():
+        _remove_flows(folder, ())
+        for name in (*TABLES, RECORD):
+            (folder / name).unlink(missing_ok=True)
+
+
+def _remove_flows(folder: Path, but: Collection[str]) -> None:
+    for old in (folder / FLOWS).glob("topic-*"):
+        if old.name not in but:
+            remove_report(old, cache=True)
+    with suppress(OSError):  # there is none, or there are some
+        (folder / FLOWS).rmdir()
 
 
 def _described(

@@ -1,7 +1,7 @@
-"""Dialogues to and from a Hugging Face dataset: columns ``id``, ``messages``, ``domains``, with explicit features.
+"""Dialogues to and from a Hugging Face dataset: columns ``id``, ``messages``, ``domains``, ``time``.
 
 A dataset on the Hub and a ``.parquet`` file are read alike: the column ``messages`` (or ``conversation``) holds chat
-messages; ``id``, ``domains`` and the messages' labels may be missing, and other columns do not matter.
+messages; ``id``, ``domains``, ``time`` and the messages' labels may be missing, and other columns do not matter.
 """
 
 from __future__ import annotations
@@ -34,22 +34,24 @@ def dialogue_features() -> Features:
     message = {
         "role": string,
         "content": string,
+        "name": string,
         "dialogue_acts": List(string),
         "slots": List({"name": string, "value": string}),
         "intents": List(string),
     }
-    return Features({"id": string, "messages": List(message), "domains": List(string)})
+    return Features({"id": string, "messages": List(message), "domains": List(string), "time": string})
 
 
 def to_dataset(dialogues: Iterable[Dialogue]) -> Dataset:
     """Makes a dataset of dialogues."""
     from datasets import Dataset
 
-    columns: dict[str, list[Any]] = {"id": [], "messages": [], "domains": []}
+    columns: dict[str, list[Any]] = {name: [] for name in ("id", "messages", "domains", "time")}
     for dialogue in dialogues:
         columns["id"].append(dialogue.id)
         columns["messages"].append([_message(turn) for turn in dialogue.turns])
         columns["domains"].append(list(dialogue.domains))
+        columns["time"].append(dialogue.time)
     return Dataset.from_dict(columns, features=dialogue_features())
 
 
@@ -89,7 +91,7 @@ def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
         with ParquetFile(path) as file:
             present: list[str] = file.schema_arrow.names
             messages = _messages_column(str(path), present)
-            columns = [messages, *(name for name in ("id", "domains") if name in present)]
+            columns = [messages, *(name for name in ("id", "domains", "time") if name in present)]
             for batch in file.iter_batches(_BATCH, columns=columns):
                 yield from (_record(row, messages) for row in batch.to_pylist())
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -164,13 +166,14 @@ def _messages_column(place: str, present: Sequence[str]) -> str:
 
 
 def _record(row: Mapping[str, Any], messages: str) -> dict[str, Any]:
-    return {"id": row.get("id"), "messages": row.get(messages), "domains": row.get("domains")}
+    return {"messages": row.get(messages), **{name: row.get(name) for name in ("id", "domains", "time")}}
 
 
 def _message(turn: Any) -> dict[str, Any]:  # noqa: ANN401
     return {
         "role": turn.role,
         "content": turn.content,
+        "name": turn.name,
         "dialogue_acts": list(turn.dialogue_acts),
         "slots": [{"name": name, "value": value} for name, value in turn.slots],
         "intents": list(turn.intents),

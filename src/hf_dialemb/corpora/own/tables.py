@@ -14,6 +14,7 @@ from typing import Any
 
 from ...models.dialogue import ROLES
 from ...models.errors import InputError
+from ...runs.frames import counted
 from ..source.parsing import LONGEST_CELL
 from .columns import PAIR, WIDE, Layout, lay_out
 from .findings import Draft, Finding, Line, Notes, Problem, at_least_one, began, distinct, from_drafts, is_text, text_of
@@ -154,7 +155,7 @@ def _order(path: Path, rows: Iterator[Row], layout: Layout, notes: Notes) -> lis
     swapped = np.unique(rank[later][1:][(np.diff(moments[later]) < 0) & (np.diff(rank[later]) == 0)]).size
     for count, done in ((apart, "whose rows stood apart put together"), (swapped, "sorted by time")):
         if count:
-            notes.add(f"{count:,} dialogue{'' if count == 1 else 's'} {done}", str(path))
+            notes.add(f"{counted(count, 'dialogue')} {done}", str(path))
     return None if order == list(range(len(order))) else order
 
 

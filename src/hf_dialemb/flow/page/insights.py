@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from ...runs.frames import counted
 from ..exports import line_of
 from ..flow import Flow
 from ..graph import END, START, State
@@ -49,17 +50,17 @@ def _ends(names: Names, found: Sequence[End]) -> list[Row]:
     for kind, word in (("failed", "at"), ("broken off", "at"), ("finished", "after")):
         ways = [end for end in found if end.kind == kind]
         dialogues = tuple(name for end in ways for name in end.dialogues)
-        told = f"{kind.capitalize()}: {_counted(len(dialogues), 'dialogue')}, {_percent(len(dialogues) / count)}"
+        told = f"{kind.capitalize()}: {counted(len(dialogues), 'dialogue')}, {_percent(len(dialogues) / count)}"
         rows += [Row(told, dialogues)] if ways else []
         for end in ways[: MOST_ROWS // 3]:
-            told = f"{kind.capitalize()} {word} {names[end.state]}: {_counted(len(end.dialogues), 'dialogue')}"
+            told = f"{kind.capitalize()} {word} {names[end.state]}: {counted(len(end.dialogues), 'dialogue')}"
             rows.append(Row(told, end.dialogues, (end.state,)))
     return rows
 
 
 def _loop(names: Names, one: Loop) -> Row:
     round_trip = _chain(names, (*one.states, one.states[0]))
-    text = f"{round_trip}: {_counted(one.laps, 'time')} in {_counted(len(one.dialogues), 'dialogue')}"
+    text = f"{round_trip}: {counted(one.laps, 'time')} in {counted(len(one.dialogues), 'dialogue')}"
     return Row(text, one.dialogues, one.states)
 
 
@@ -85,10 +86,6 @@ def _isolated(text: str) -> str:
 
 def _chain(names: Names, states: Sequence[State]) -> str:
     return " → ".join(names[state] for state in states)
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def _percent(share: float) -> str:

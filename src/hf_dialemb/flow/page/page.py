@@ -20,6 +20,7 @@ import numpy as np
 
 from ...models.dialogue import ROLES
 from ...runs.files import write_text_atomically
+from ...runs.frames import counted
 from ..clustering import Choice
 from ..comparison import Comparison
 from ..exports import line_of
@@ -120,8 +121,7 @@ def write_page(
 
 
 def _counts(counts: Mapping[str, int]) -> str:
-    parts = ((counts["dialogues"], "dialogue"), (counts["utterances"], "utterance"), (counts["states"], "state"))
-    return " · ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in parts)
+    return " · ".join(counted(counts[f"{word}s"], word) for word in ("dialogue", "utterance", "state"))
 
 
 def _json(record: Mapping[str, Any]) -> str:

@@ -29,27 +29,20 @@ _PROBES = [
     messages(("user", "Good morning.")),
 ]
 
-_LOAD_MODEL = """
+_PROGRAM = """
 import torch
 from transformers import AutoModel, AutoTokenizer
 model = AutoModel.from_pretrained(path, **OPTIONS).eval()
 tokenizer = AutoTokenizer.from_pretrained(path, **OPTIONS)
 batch = tokenizer.apply_chat_template(probes, return_dict=True, return_tensors="pt", padding=True, truncation=True)
 with torch.inference_mode():
-    np.savez(output, vectors=model(**batch).pooler_output.float().numpy())
-"""
-
-_LOAD_SENTENCE_TRANSFORMER = """
+    vectors = {"AutoModel": model(**batch).pooler_output.float().numpy()}
 from sentence_transformers import SentenceTransformer
-np.savez(output, vectors=SentenceTransformer(path, device="cpu", **OPTIONS).encode(probes))
+vectors["SentenceTransformer"] = SentenceTransformer(path, device="cpu", **OPTIONS).encode(probes)
+np.savez(output, **vectors)
 """
 
-WAYS = {
-    f"{library}, {where}": beginning + program
-    for library, program in (("AutoModel", _LOAD_MODEL), ("SentenceTransformer", _LOAD_SENTENCE_TRANSFORMER))
-    for where, beginning in ENVIRONMENTS.items()
-}
-"""Every way that a stranger may load such a checkpoint, as a program for a fresh process."""
+WAYS = {where: beginning + _PROGRAM for where, beginning in ENVIRONMENTS.items()}  # in which strangers may load it
 
 
 def write(model: PreTrainedModel, tokenizer: Any, folder: Path, weights: WeightForm = AS_TRAINED) -> None:  # noqa: ANN401
@@ -90,4 +83,5 @@ def verify(folder: Path, model: DialogueEncoder, tokenizer: Any, tolerance: floa
         probes.append([{**turn, "content": f"{place}. {turn['content']}"} for place, turn in enumerate(turns)])
     expected = encode(model, tokenizer, [Dialogue.from_messages(probe) for probe in probes])
     for way, program in WAYS.items():
-        yield compare(way, run_afresh(way, program, folder, probes)["vectors"], expected, tolerance)
+        for name, vectors in run_afresh(way, program, folder, probes).items():
+            yield compare(f"{name}, {way}", vectors, expected, tolerance)
