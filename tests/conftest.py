@@ -8,6 +8,8 @@ from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# On models this small a second thread gains nothing and loses much on busy cores, in other threads and processes too.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
@@ -15,8 +17,6 @@ import torch
 
 from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.models.dialogue import Dialogue
-
-torch.set_num_threads(1)  # on models this small a second thread gains nothing, and loses much on busy cores
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # From the bottom to the top; each imports itself and what is below.
 RANKS = "models, runs metrics, corpora, encoders, flow, topics, training evaluation, hub integrations, apps, cli"
 RANK = {part: rank for rank, parts in enumerate(RANKS.split(", ")) for part in parts.split()}
-MODEL_LIBRARIES = {"torch", "transformers", "tokenizers", "huggingface_hub", "numpy", "tqdm", "safetensors"}
+MODEL_LIBRARIES = {"torch", "transformers", "tokenizers", "huggingface_hub", "numpy", "tqdm", "safetensors", "filelock"}
 
 
 def name_of(file: Path) -> str:

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import json
+import os
 import signal
 import sys
 import tempfile
@@ -11,6 +12,7 @@ from collections import Counter
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+os.environ["OMP_NUM_THREADS"] = "1"
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import cases

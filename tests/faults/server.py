@@ -62,7 +62,6 @@ class Server:
         os.environ.update(TOKENIZERS_PARALLELISM="false", MPLBACKEND="agg", AWS_SECRET_ACCESS_KEY=SECRETS[2])
         for name in LIBRARIES:
             import_module(name)
-        sys.modules["torch"].set_num_threads(1)
         sys.modules["matplotlib.figure"].Figure.draw = lambda figure, renderer: None  # pictures are blank, and quick
         ended = self._fork(self._build, self.made)
         assert ended.status == 0, ended.err[-3000:]

@@ -49,8 +49,8 @@ def sha256(file: Path) -> str:
 
 def _merged(name: str, folder: Path, record: dict[str, Any], find: Callable[[str], str]) -> Path:
     """Adds an adapter to its backbone, unless that was done before."""
+    from filelock import FileLock
     from huggingface_hub.constants import HF_HOME
-    from huggingface_hub.utils import WeakFileLock
 
     digest = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:16]
     made = Path(HF_HOME) / "hf_dialemb" / f"{name}-{digest}"
@@ -64,7 +64,7 @@ def _merged(name: str, folder: Path, record: dict[str, Any], find: Callable[[str
     new = made.with_name(f".{made.name}")  # one name for all, so that what a killed process left is replaced
     try:
         made.parent.mkdir(parents=True, exist_ok=True)
-        with WeakFileLock(f"{new}.lock"):
+        with FileLock(f"{new}.lock"):
             if not (made / "model.safetensors").is_file():  # by another process, meanwhile
                 shutil.rmtree(new, ignore_errors=True)
                 shutil.copytree(folder, new, ignore=shutil.ignore_patterns("adapter_*", RECORD))
