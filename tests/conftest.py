@@ -19,6 +19,11 @@ from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.models.dialogue import Dialogue
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    torch.set_num_threads(1)  # again, as numba, which some libraries bring, takes all
+
+
 @pytest.fixture(scope="session")
 def sample_dialogues() -> list[Dialogue]:
     return load_dialogues("sample", None, "dev")
