@@ -31,6 +31,9 @@ FOUND: tuple[str, ...] = (
     "merge | servers | hub | hang after 8",
     "publish | servers | hub | hang after 3",
     'distil | field | bert/tokenizer.json | ["model", "vocab", "m"] = true',
+    "export | signal | SIGINT | 0.261",
+    "publish | file | published/dse/tokenizer_config.json | deep",
+    "train: resumed | rights | out/begun/training_args.bin | no rights",
 )
 """Cases that fell once; they are run every time."""
 

@@ -27,4 +27,4 @@ def test_every_command_has_healthy_arguments():
 
 @pytest.mark.slow
 def test_the_faults_are_told():
-    run(200, 2)
+    run(3_000, 2)

@@ -150,7 +150,7 @@ def _claim(parts: Path, owner: dict[str, str | int]) -> None:
     file = parts / "request.json"
     try:
         before = dict(json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         before = {}
     if before:
         changed = [name for name in owner if before.get(name) != owner[name]]

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ..models.dialogue import Dialogue
-from ..models.errors import InputError
+from ..models.errors import InputError, told
 from .embedding_cache import dialogue_key
 from .specs import fingerprint
 
@@ -73,18 +73,21 @@ def stored_vectors(path: Path, model: str | None = None, rows: str = "dialogues"
         record = json.loads((table.schema.metadata or {})[METADATA])
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{path}: cannot be read ({error}); give a file that dialemb embed wrote") from None
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, RecursionError):
         raise InputError(f"{path}: does not say whose vectors it has; write it again by dialemb embed") from None
-    if (got := record.get("rows", "dialogues")) != rows:
-        raise InputError(f"{path}: got vectors of {got}, expected those of {rows}; embed with --level {rows}")
-    if fingerprint(model or record["model"]) != record["weights"]:
-        raise InputError(
-            f"{path}: got vectors of {record['model']} ({record['weights']}), expected those of "
-            f"{model or 'that model as it is now'}; embed the dialogues again"
-        )
-    vectors = table["embedding"].combine_chunks().flatten().to_numpy().reshape(len(table), record["width"])
-    turns = table["turn"].to_pylist() if rows == "utterances" else []
-    return StoredVectors(path, record["model"], record["weights"], table["id"].to_pylist(), turns, vectors)
+    with told(path, "write it again by dialemb embed"):
+        if (got := record.get("rows", "dialogues")) != rows:
+            raise InputError(f"{path}: got vectors of {got}, expected those of {rows}; embed with --level {rows}")
+        if fingerprint(model or record["model"]) != record["weights"]:
+            raise InputError(
+                f"{path}: got vectors of {record['model']} ({record['weights']}), expected those of "
+                f"{model or 'that model as it is now'}; embed the dialogues again"
+            )
+        vectors = table["embedding"].combine_chunks().flatten().to_numpy().reshape(len(table), record["width"])
+        if not np.isfinite(vectors).all():
+            raise InputError(f"{path}: got vectors that are not finite; write it again by dialemb embed")
+        turns = table["turn"].to_pylist() if rows == "utterances" else []
+        return StoredVectors(path, record["model"], record["weights"], table["id"].to_pylist(), turns, vectors)
 
 
 class StoredEncoder:

@@ -125,7 +125,7 @@ def _name(writer: ChatEndpoint | LocalWriter, prompt: str, cache: Path | None) -
     path = cache / f"{hashlib.sha256(json.dumps([writer.identity, prompt]).encode()).hexdigest()[:32]}.json"
     try:
         return str(json.loads(path.read_text(encoding="utf-8"))["name"])
-    except (OSError, ValueError, KeyError, TypeError):  # not there, or damaged: asked anew
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # not there, or damaged: asked anew
         name = clean_name(writer(prompt))
     if name:
         write_json_atomically(path, {"model": writer.identity, "prompt": prompt, "name": name})

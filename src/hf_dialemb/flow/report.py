@@ -83,7 +83,7 @@ def _written(listing: Path) -> list[str]:
     """Names what an earlier run wrote; files of others stay."""
     try:
         return [name for name in json.loads(listing.read_text(encoding="utf-8")) if Path(name).name == name]
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return []
 
 

@@ -153,7 +153,7 @@ def _joined(words: Sequence[str]) -> list[str]:
         if word.startswith("{"):
             try:
                 json.loads(word)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 setting = joined[-1] if joined else "settings"
                 raise InputError(f"{setting}: got {word}, expected JSON ({error}); correct it") from None
         if re.fullmatch(r"-[\d.][\d.e+-]*", word) and joined and joined[-1].startswith("--"):

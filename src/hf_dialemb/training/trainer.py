@@ -2,8 +2,10 @@
 
 import logging
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
-from errno import ENOSPC
+from errno import EACCES, ENOSPC
 from pathlib import Path
 from typing import Any, cast
 
@@ -148,11 +150,8 @@ class DialogueTrainer(Trainer):
         # run can be killed, one whole checkpoint is there.
         limit, self.args.save_total_limit = self.args.save_total_limit, None
         try:
-            super()._save_checkpoint(model, trial)
-        except RuntimeError as error:
-            if "PytorchStreamWriter" in str(error) or "inline_container" in str(error):  # torch's way to say: disk full
-                raise OSError(ENOSPC, "the checkpoint cannot be written; free space and run again") from error
-            raise
+            with _as_system_error():
+                super()._save_checkpoint(model, trial)
         finally:
             self.args.save_total_limit = limit
         self.accelerator.wait_for_everyone()
@@ -165,7 +164,8 @@ class DialogueTrainer(Trainer):
         """Saves as Trainer does, and what lets sentence-transformers load the folder right."""
         model = self.accelerator.unwrap_model(self.model)
         limited = is_limited(model)
-        super()._save(output_dir, whole_weights(model) if limited else state_dict)
+        with _as_system_error():
+            super()._save(output_dir, whole_weights(model) if limited else state_dict)
         if limited and self.args.should_save:
             save_factors(model, Path(str(output_dir or self.args.output_dir)))
         if self.args.should_save:
@@ -303,3 +303,16 @@ def _is(file: Path, digest: object) -> bool:
         return sha256(file) == digest
     except OSError:
         return False
+
+
+@contextmanager
+def _as_system_error() -> Iterator[None]:
+    """Raises what torch says of a file that cannot be written as the system's own error."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "PytorchStreamWriter" not in str(error) and "inline_container" not in str(error):
+            raise
+        if "Permission denied" in str(error):
+            raise PermissionError(EACCES, "a file there cannot be written; change its rights and run again") from error
+        raise OSError(ENOSPC, "the checkpoint cannot be written; free space and run again") from error

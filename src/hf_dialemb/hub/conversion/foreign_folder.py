@@ -51,7 +51,7 @@ def _shards(index: Path) -> list[str]:
         names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
         if any(Path(name).name != name for name in names):
             raise ValueError("a shard lies in another folder")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"'{index}' cannot be read ({error}); fetch the model again") from None
     return names
 
@@ -120,7 +120,7 @@ def _json(path: Path, kind: type, default: Any = None) -> Any:  # noqa: ANN401
         return default
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"'{path}' cannot be read ({error}); fetch the model again") from None
     if not isinstance(found, kind):
         raise InputError(f"'{path}': got {type(found).__name__}, expected {kind.__name__}; fetch the model again")

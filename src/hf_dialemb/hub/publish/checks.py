@@ -106,7 +106,7 @@ def _contents(file: PublishedFile, kind: str) -> Iterator[str]:
         return  # what people said may name any path
     try:
         place, path = next(machine_paths_in(file.file), ("", ""))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         yield f"cannot be read ({error}); write it again"
         return
     if path and file.file.suffix == ".onnx":
