@@ -79,7 +79,14 @@ def backbone(folder: Path, layers: int) -> int:
 def trained(method: str, size: int, dialogues: list[Any], folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Measures steps of a method, on the GPU in bfloat16."""
     spent, tokens = {}, Tokens()
-    settings = {"per_device_train_batch_size": size, "save_strategy": "no", "disable_tqdm": True, "exclude": ["none"]}
+    recipe = f"{method}_single_minilm" if method == "dialog2flow" else f"{method}_minilm"
+    settings = {
+        "recipe": recipe,
+        "per_device_train_batch_size": size,
+        "save_strategy": "no",
+        "disable_tqdm": True,
+        "exclude": ["none"],
+    }
     settings |= {"bf16": options.device == "cuda", "use_cpu": options.device == "cpu"}
     for steps in (SHORT, SHORT, LONG) if options.device == "cuda" else (1, 3):  # the first warms
         output, started = folder / "run", time.perf_counter()

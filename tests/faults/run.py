@@ -34,6 +34,9 @@ FOUND: tuple[str, ...] = (
     "export | signal | SIGINT | 0.261",
     "publish | file | published/dse/tokenizer_config.json | deep",
     "train: resumed | rights | out/begun/training_args.bin | no rights",
+    "train: resumed | file | out/begun/training_data.json | object",
+    "train: resumed | file | out/begun/training_data.json | removed",
+    "embed: sentence | weights | sentence/model.safetensors | huge 0.58",
 )
 """Cases that fell once; they are run every time."""
 

@@ -42,9 +42,9 @@ class VectorEncoder:
         """Embeds N dialogues, (N, D) float32: lists of messages, `Dialogue` objects, a ``datasets.Dataset``, or a path.
 
         Raises:
-            InputError: There is none, or one is malformed; the sentence says where.
+            InputError: There is none, or one is malformed; the sentence says where. Or vectors are not finite.
         """
-        return np.asarray(self.inner.encode(as_dialogues(dialogues)), dtype=np.float32)
+        return self._finite(self.inner.encode(as_dialogues(dialogues)))
 
     def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embeds N utterances, each by itself, (N, D) float32; refuses what is no list of strings."""
@@ -59,8 +59,14 @@ class VectorEncoder:
         if not texts:
             raise InputError("texts: got none, expected at least one string; give some")
         if hasattr(self.inner, "encode_utterances"):
-            return np.asarray(self.inner.encode_utterances(texts), dtype=np.float32)
-        return np.asarray(self.inner.encode([Dialogue((Turn("user", text),)) for text in texts]), dtype=np.float32)
+            return self._finite(self.inner.encode_utterances(texts))
+        return self._finite(self.inner.encode([Dialogue((Turn("user", text),)) for text in texts]))
+
+    def _finite(self, given: Any) -> NDArray[np.float32]:  # noqa: ANN401 - whatever NumPy makes an array of
+        vectors = np.asarray(given, dtype=np.float32)
+        if not np.isfinite(vectors).all():
+            raise InputError(f"{self.name}: gives vectors that are not finite; its weights are damaged, get it again")
+        return vectors
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - what tasks ask of some encoders, such as speakers' vectors
         if name.startswith("__") or name == "inner":

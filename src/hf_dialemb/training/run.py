@@ -24,7 +24,7 @@ from ..models.layout import Truncation
 from ..models.method import Examples, Method
 from ..models.shipped import sha256
 from ..runs.files import check_not_read, check_writable, locked, write_json_atomically
-from ..runs.folder import RunFolder, check_same
+from ..runs.folder import RunFolder, check_same, field_of, read_object
 from ..runs.hardware import describe_hardware
 from .candidate_sets import given_examples, weights_digest
 from .checks import SELECTIONS
@@ -214,6 +214,8 @@ def _starting_point(
         if checkpoint is not None:
             check_same(file, fingerprint, "a run")
             check_same(folder.data_file, data, "a run")
+            again = "start over with --resume false"
+            field_of(read_object(folder.data_file, again), "sha256", str(folder.data_file), again)
         elif state.is_main_process:
             folder.report_file.unlink(missing_ok=True)  # of the run before
             write_json_atomically(folder.data_file, data)
