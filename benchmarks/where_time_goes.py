@@ -36,7 +36,7 @@ KINDS = {
     "copies, casts": ("copy", "cat", "stack", "fill", "zero"),
 }
 """What is told, and what the names of torch's operators have within; the first that fits."""
-REST, OUTSIDE = "other operators", "outside torch: tokenising, Python, files"
+REST, OUTSIDE = "other operators, autograd", "outside torch: tokenising, Python, files"
 STEPS = 8
 RECIPES = {
     "dse": "dse_minilm",
@@ -54,9 +54,9 @@ def shares(work: Callable[[], object]) -> dict[str, float]:
         seconds = time.perf_counter() - started
     spent: Counter[str] = Counter()
     for event in found.key_averages():
-        if event.key.startswith("aten::"):
-            kind = next((kind for kind, names in KINDS.items() if any(name in event.key for name in names)), REST)
-            spent[kind] += event.self_cpu_time_total / 1e6
+        kind = next((kind for kind, names in KINDS.items() if any(name in event.key for name in names)), REST)
+        own = event.key.startswith(("aten::", "torch::", "autograd::")) or "Backward" in event.key
+        spent[kind if event.key.startswith("aten::") else REST] += own * event.self_cpu_time_total / 1e6
     return {**{kind: spent[kind] / seconds for kind in (*KINDS, REST)}, OUTSIDE: 1 - spent.total() / seconds}
 
 
