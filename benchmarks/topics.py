@@ -83,8 +83,9 @@ def measured(corpus: str, split: str, cache: Path) -> list[dict[str, object]]:
     unit, rows = normalize(ours), []
     if split == "dev":
         chosen = clustering.NEIGHBOURS, clustering.RESOLUTION
-        for clustering.NEIGHBOURS, clustering.RESOLUTION in TRIED:
-            name = f"{clustering.NEIGHBOURS} neighbours, resolution {clustering.RESOLUTION}"
+        for neighbours, clustering.RESOLUTION in TRIED:
+            clustering.NEIGHBOURS = (neighbours,)
+            name = f"{neighbours} neighbours, resolution {clustering.RESOLUTION}"
             rows.append(figures(name, corpus, truth, clustering.find_clusters(unit)))
         clustering.NEIGHBOURS, clustering.RESOLUTION = chosen
     rows.append(figures("dialemb topics", corpus, truth, clustering.find_clusters(unit)))

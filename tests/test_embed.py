@@ -205,7 +205,7 @@ def test_lines_are_short_and_start_with_the_dialogue_itself_and_no_turn_breaks_o
     assert not any(line.split()[1] == start.id for line in lines)
     assert max(map(len, [first, *lines])) < 200
     first = describe(Dialogue((Turn("user", "my\n\naddress"), Turn("assistant", "ok\x1b[31m")), "a"))
-    assert first.split(" ", 7)[-1].startswith("a [] my address / ok")
+    assert first.split(" ", 7)[-1].startswith("a my address / ok")
     assert first.isprintable()
 
 

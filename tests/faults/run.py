@@ -37,6 +37,9 @@ FOUND: tuple[str, ...] = (
     "train: resumed | file | out/begun/training_data.json | object",
     "train: resumed | file | out/begun/training_data.json | removed",
     "embed: sentence | weights | sentence/model.safetensors | huge 0.58",
+    "flow | weights | dse/model.safetensors | huge 0.78",
+    "convert | file | bert/config.json | nul",
+    "train: resumed | rights | out/begun/tokenizer.json | no rights",
 )
 """Cases that fell once; they are run every time."""
 

@@ -29,7 +29,8 @@ class Hit:
     text: str  # how it begins
 
     def __str__(self) -> str:
-        return visible(f"{self.score:6.3f} {self.id} [{', '.join(self.domains)}] {self.text}")
+        labels = f" [{', '.join(self.domains)}]" if self.domains else ""
+        return visible(f"{self.score:6.3f} {self.id}{labels} {self.text}")
 
 
 class Hits(Sequence[Hit]):

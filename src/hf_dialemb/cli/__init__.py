@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ from threading import current_thread, main_thread
 from typing import Any
 
 from .. import __version__
-from ..models.errors import InputError
+from ..models.errors import InputError, nearest
 from ..runs.files import check_regular
 from ..runs.hardware import let_waiting_threads_sleep
 from . import flow
@@ -35,11 +36,11 @@ _PATIENCE = 3.0  # seconds that clearing away takes at most
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command."""
-    let_waiting_threads_sleep()
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a corpus holds characters that a terminal may not
     try:
+        let_waiting_threads_sleep()
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a corpus holds characters that a terminal may not
         if " ".join(words[:2]) in flow.COMMANDS:
             words[:2] = [" ".join(words[:2])]
         with _signals(words[0] if words else ""):
@@ -55,12 +56,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _fail(f"{error.filename or 'I/O'}: {error.strerror or error}", 1)
     except Exception as error:
-        if isinstance(error, MemoryError) or "t allocate memory" in str(error) or "out of memory" in str(error):
-            return _fail("there is not enough memory; close other programs, or give fewer or shorter dialogues", 1)
-        if type(error).__module__.startswith("safetensors"):  # a full disk or a damaged file, told by the Rust side
-            return _fail(f"safetensors: {error}; free space or fetch the checkpoint again", 1)
-        raise
+        if not (sentence := _of_libraries(error)):
+            raise
+        return _fail(sentence, 1)
     return 0
+
+
+def _of_libraries(error: Exception) -> str:
+    """Says what errors of libraries mean that are no mistakes of ours; nothing for others."""
+    text = str(error)
+    if isinstance(error, MemoryError) or "t allocate memory" in text or "out of memory" in text:
+        return "there is not enough memory; close other programs, or give fewer or shorter dialogues"
+    if found := re.search(r"\(os error (\d+)\)", text):  # told by a library in Rust
+        return f"I/O: {os.strerror(int(found[1]))}; free space or change the rights, and run again"
+    if type(error).__module__.startswith("safetensors"):
+        return f"safetensors: {error}; free space or fetch the checkpoint again"
+    return ""
 
 
 def _stop(_number: int, _: object) -> None:
@@ -91,7 +102,10 @@ def _signals(command: str) -> Iterator[None]:
 def _run(words: list[str]) -> None:
     options, rest = _parser().parse_known_args(words)
     if rest and options.command not in ("train", "ensemble"):
-        raise InputError(f"unknown argument '{rest[0]}'; see 'dialemb {options.command} --help'")
+        known = (f"--{name.replace('_', '-')}" for name in vars(options))
+        raise InputError(
+            f"unknown argument '{rest[0]}'; see 'dialemb {options.command} --help'.{nearest(rest[0], known)}"
+        )
     options.rest = rest
     for name, value in vars(options).items():
         if not name.startswith(("output", "query")):  # what is written may well go to a device

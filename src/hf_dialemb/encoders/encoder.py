@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..models.dialogue import Dialogue, Turn
+from ..models.errors import InputError
 
 Numbers = Literal["float32", "bfloat16", "int8"]
 """What a model computes with: float32 as it was published, or fewer bits, which is quicker."""
@@ -62,3 +63,11 @@ class EncoderSpec(NamedTuple):
 def fitted_on_input(encoder: Encoder) -> bool:
     """Says whether vectors depend on what else is encoded in the same call, as an attribute of this name tells."""
     return bool(getattr(encoder, "fitted_on_input", False))
+
+
+def finite(vectors: ArrayLike, name: str) -> NDArray[np.float32]:
+    """Makes an array of an encoder's vectors; an InputError says that they are not finite."""
+    found = np.asarray(vectors, dtype=np.float32)
+    if not np.isfinite(found).all():
+        raise InputError(f"model '{name}': got NaN or infinity, expected a vector of finite numbers; get it again")
+    return found

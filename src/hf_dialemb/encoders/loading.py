@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,9 @@ from ..corpora.objects import as_dialogues
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
 from ..runs.folder import RunFolder
+from ..runs.hardware import let_waiting_threads_sleep
 from . import specs
+from .encoder import finite
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -44,7 +47,7 @@ class VectorEncoder:
         Raises:
             InputError: There is none, or one is malformed; the sentence says where. Or vectors are not finite.
         """
-        return self._finite(self.inner.encode(as_dialogues(dialogues)))
+        return finite(self.inner.encode(as_dialogues(dialogues)), self.name)
 
     def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embeds N utterances, each by itself, (N, D) float32; refuses what is no list of strings."""
@@ -59,14 +62,8 @@ class VectorEncoder:
         if not texts:
             raise InputError("texts: got none, expected at least one string; give some")
         if hasattr(self.inner, "encode_utterances"):
-            return self._finite(self.inner.encode_utterances(texts))
-        return self._finite(self.inner.encode([Dialogue((Turn("user", text),)) for text in texts]))
-
-    def _finite(self, given: Any) -> NDArray[np.float32]:  # noqa: ANN401 - whatever NumPy makes an array of
-        vectors = np.asarray(given, dtype=np.float32)
-        if not np.isfinite(vectors).all():
-            raise InputError(f"{self.name}: gives vectors that are not finite; its weights are damaged, get it again")
-        return vectors
+            return finite(self.inner.encode_utterances(texts), self.name)
+        return finite(self.inner.encode([Dialogue((Turn("user", text),)) for text in texts]), self.name)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - what tasks ask of some encoders, such as speakers' vectors
         if name.startswith("__") or name == "inner":
@@ -98,6 +95,8 @@ def load_encoder(
     """
     if isinstance(model, VectorEncoder):
         return model
+    if "torch" not in sys.modules:
+        let_waiting_threads_sleep()
     if isinstance(model, str | os.PathLike):
         spec = str(os.fspath(model))
         return VectorEncoder(spec, specs.load_encoder(spec, batch_size=batch_size, device=device), spec)

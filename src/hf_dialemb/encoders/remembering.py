@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..models.dialogue import Dialogue
 from .embedding_cache import EmbeddingCache, Kept, dialogue_key, list_key
-from .encoder import Encoder, fitted_on_input
+from .encoder import Encoder, finite, fitted_on_input
 from .whitening import InputWhitenedEncoder
 
 Result = TypeVar("Result")
@@ -115,4 +115,5 @@ class RememberingEncoder:
 
     def _encode(self, dialogues: Sequence[Dialogue]) -> Kept:
         before = self._seconds
-        return Kept(self.timed(lambda: self.encoder.encode(dialogues)), self._seconds - before)
+        vectors = finite(self.timed(lambda: self.encoder.encode(dialogues)), self.name)
+        return Kept(vectors, self._seconds - before)

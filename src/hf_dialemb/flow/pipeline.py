@@ -114,11 +114,10 @@ def utterance_vectors(
     distinct = {text: place for place, text in enumerate(sorted(set(texts)))}
     by_dialogue = _OfOneTurn(encoder) if hasattr(encoder, "encode_utterances") else encoder
     found = RememberingEncoder(by_dialogue, cache).encode([Dialogue((Turn("user", text),)) for text in distinct])
-    if found.ndim != 2 or not np.isfinite(found).all():
-        got = "NaN or infinity" if found.ndim == 2 else f"vectors of shape {found.shape[1:]}"
+    if found.ndim != 2:
         raise InputError(
-            f"model '{by_dialogue.name}': got {got}, expected a vector of finite numbers for each utterance; look at "
-            "the encoder, or choose another"
+            f"model '{by_dialogue.name}': got vectors of shape {found.shape[1:]}, expected a vector for each utterance; "
+            "look at the encoder, or choose another"
         )
     return found[[distinct[text] for text in texts]]
 

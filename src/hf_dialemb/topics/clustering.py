@@ -10,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-NEIGHBOURS = 12
+NEIGHBOURS = (12, 10, 8, 6, 5)
+"""So many are joined; of fewer dialogues than `FEW` each number is tried, of others the first is taken."""
+FEW = 500
 RESOLUTION = 1.0  # Louvain's: more of it, more topics
 _MOST_AT_ONCE = 3_000  # so many dialogues the map is made of; others lie beside those that they are nearest to
 _SAME = 1e-6  # vectors that differ by less are one
@@ -41,11 +43,25 @@ def find_clusters(vectors: NDArray[np.float32], topics: int | None = None, seed:
 
 
 def _communities(vectors: NDArray[np.float32], seed: int) -> NDArray[np.intp]:
+    """Finds groups; where there are few dialogues, so that many neighbours join topics, those that lie best apart."""
+    from sklearn.metrics import silhouette_score
+
+    tried = NEIGHBOURS if len(vectors) < FEW else NEIGHBOURS[:1]
+    found = [_communities_by(neighbours, vectors, seed) for neighbours in tried]
+
+    def apart(labels: NDArray[np.intp]) -> float:
+        defined = 1 < len(np.unique(labels)) < len(labels)
+        return float(silhouette_score(vectors, labels, metric="cosine")) if defined else -1.0
+
+    return found[0] if len(found) == 1 else max(found, key=apart)
+
+
+def _communities_by(neighbours: int, vectors: NDArray[np.float32], seed: int) -> NDArray[np.intp]:
     import networkx
     from sklearn.neighbors import kneighbors_graph
 
     count = len(vectors)
-    neighbours = min(NEIGHBOURS, count)
+    neighbours = min(neighbours, count)
     near = kneighbors_graph(vectors, neighbours, include_self=True)
     joined = near.maximum(near.T).tocoo()
     shared = np.asarray((near @ near.T).tocsr()[joined.row, joined.col]).ravel()

@@ -3,11 +3,12 @@
 import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from ...models.dialogue import Dialogue
-from ...models.errors import InputError
+from ...models.errors import InputError, nearest
 from ..source.files import files_within
 from . import exports
 from .columns import parse_columns
@@ -137,7 +138,11 @@ def _readable(given: str | Path) -> Path:
         else:
             next(path.iterdir(), None)  # which only a folder lets one do
     except OSError as error:
-        raise InputError(f"{given}: cannot be read ({error.strerror or error}); give {known}") from None
+        remedy = f"; give {known}"
+        with suppress(OSError):
+            beside = [each.name for each in Path(given).expanduser().parent.iterdir()]
+            remedy = nearest(Path(given).name, beside) or remedy
+        raise InputError(f"{given}: cannot be read ({error.strerror or error}){remedy}") from None
     except (ValueError, RuntimeError) as error:  # a NUL in the name; nobody's home
         raise InputError(f"{str(given)!r}: cannot be read ({error}); give {known}") from None
     if not path.is_dir() and not _ending(path):

@@ -78,11 +78,12 @@ class RoleMap:
                     f"roles: got {pair.strip()!r}, expected NAME=ROLE, as in 'Agent=assistant,Customer=user'; a role "
                     f"may be {IGNORE}, and {REST} stands for all other names"
                 )
-            if role.lower() not in (*ROLES, IGNORE):
+            role = WELL_KNOWN.get(role.lower(), role.lower())  # an agent is an assistant
+            if role not in (*ROLES, IGNORE):
                 raise unknown_name("role", role, (*ROLES, IGNORE))
             if _key(name) in given:
                 raise InputError(f"roles: got the name {name!r} twice, expected it once; leave one of the two out")
-            given[_key(name)] = role.lower()
+            given[_key(name)] = role
         return cls(given)
 
     def count(self, names: Iterable[str]) -> None:
@@ -149,7 +150,8 @@ class RoleMap:
         several = any(len(counts) > 1 for counts in self.guessed.values())
         if several or len(said) > 2 * _OFTEN:
             return f"roles: guessed {told}; if that is wrong, say who is who, as in --roles 'Ann=assistant,*=user'"
-        words = ",".join([*(f"{name}={role}" for name, role in self.given.items()), *said])
+        given = (f"{name}={role}" for name, role in self.given.items() if name in {*self.met, REST})
+        words = ",".join([*given, *said])
         return f"roles: guessed {told}; to confirm or change it, say --roles '{words}'"
 
 

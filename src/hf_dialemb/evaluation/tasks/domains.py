@@ -37,7 +37,8 @@ def load_domains(part: CorpusPart) -> Problem:
     found = single_domain(part.dialogues())
     if not found:
         raise part.error(
-            "no dialogue of it has exactly one domain label; give the dialogues a 'domains' list of one name"
+            "no dialogue of it has exactly one domain label; give the dialogues a 'domains' list of one name, or name "
+            "the column of a table that holds it, as in --columns domain=category"
         )
     dialogues = part.sample(found)
     labels = [dialogue.domains[0] for dialogue in dialogues]

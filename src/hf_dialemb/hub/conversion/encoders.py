@@ -5,7 +5,6 @@ Such are DSE (``aws-ai/dse-*``), Dialog2Flow (``sergioburdisso/dialog2flow-*``) 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from ...models import get_method, method_of
 from ...models.backbone_model import BackboneModel, position_offset
 from ...models.backbones import load_pretrained
 from ...models.errors import InputError, unknown_name
+from ...runs.folder import read_object
 from .convert import Conversion, Request, fit_vocabulary
 from .foreign_folder import SentenceLayout, local_folder, read_layout, read_weights
 from .placing import Reasons, Report, Rule, place
@@ -91,8 +91,7 @@ def _read(request: Request, layout: SentenceLayout) -> Conversion:
 
 
 def _backbone_config(folder: Path) -> Any:  # noqa: ANN401 - of any family
-    raw = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    if "auto_map" in raw:
+    if "auto_map" in read_object(folder / "config.json", "get the model again"):
         raise InputError(f"'{folder}' needs code of its own (auto_map in config.json), which is not run here")
     config = load_pretrained(AutoConfig, str(folder))
     if method_of(config) is not None:
