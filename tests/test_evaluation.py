@@ -11,7 +11,9 @@ import pytest
 from made_up_results import RUN, row
 from talks import dialogue
 
+import hf_dialemb
 from hf_dialemb import corpora
+from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.source import fingerprint
 from hf_dialemb.evaluation import evaluate_embeddings, evaluate_models, evaluate_suite, markdown_table
 from hf_dialemb.evaluation.report.page import write_report
@@ -259,7 +261,7 @@ def test_tables_mark_what_was_learnt_and_make_the_best_of_the_others_bold(tmp_pa
         assert "**95" not in table
         assert table.count(NOTE) == 1
     assert NOTE not in markdown_table(others) + paper_table(others) + latex_table(others, "C")
-    for words in (r"95.00\textdagger{} $\pm$ 1.00", r"\textbf{80.00}", r"\textdagger{} The model learnt"):
+    for words in (r"95.00\textdagger{} $\pm$ 1.00", r"\textbf{80.00}", r"\textdagger{} The model was trained"):
         assert words in latex_table(rows, "C")
     write_report([Results(RUN, tuple(rows))], [], tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
@@ -276,6 +278,21 @@ def test_evaluation_marks_the_model_that_learnt_from_the_corpus_and_no_other(tin
         results = evaluate_models([str(model), "tfidf"], "sample", None, "test", tasks=["domains"], seeds=[0])
         marks = {(row.model, row.metric): row.learnt for row in results.results}
         assert (marks[str(model), "map"], marks["tfidf", "map"], marks[str(model), "seconds"]) == (learnt, False, False)
+
+
+@pytest.mark.slow
+def test_texts_that_a_model_learnt_are_marked_whatever_file_has_them(tiny_bert, tmp_path):
+    dialogues = corpora.load_dialogues("sample", None, "test")
+    write_jsonl([replace(dialogue, domains=()) for dialogue in dialogues], tmp_path / "calls.jsonl")
+    write_jsonl(dialogues[5:], tmp_path / "labelled.jsonl")
+    write_jsonl(corpora.load_dialogues("sample", None, "dev"), tmp_path / "other.jsonl")
+    settings = {"backbone": tiny_bert, "max_steps": 1, "exclude": ["none"], "output_dir": tmp_path / "run"}
+    run = hf_dialemb.train("dse", tmp_path / "calls.jsonl", **settings)
+    for name, learnt in (("labelled", True), ("other", False)):
+        file = str(tmp_path / f"{name}.jsonl")
+        results = evaluate_models([str(run.path), "tfidf"], file, None, "all", tasks=["domains"], seeds=[0])
+        marks = {(row.model, row.metric): row.learnt for row in results.results}
+        assert (marks[str(run.path), "map"], marks["tfidf", "map"]) == (learnt, False)
 
 
 def test_a_suite_marks_what_an_earlier_version_measured_without_marks(tiny_checkpoint, tmp_path, monkeypatch):

@@ -178,8 +178,9 @@ def test_other_data_under_the_same_name_are_another_run(runs):
     runs.run.data_file.write_text(json.dumps(json.loads(runs.run.data_file.read_text()) | {"num_processes": 2}))
     with pytest.raises(InputError, match=r"another num_processes \(2 there, 1 now\)"):
         runs.train(**BY_LOSS)
-    runs.run.data_file.unlink()  # of an older version
-    runs.train(**BY_LOSS)
+    runs.run.data_file.unlink()  # then nothing says what it learnt from
+    with pytest.raises(InputError, match="start over with --resume false"):
+        runs.train(**BY_LOSS)
 
 
 @pytest.mark.slow

@@ -70,8 +70,8 @@ def corpus_options(parser: argparse.ArgumentParser, split: str = "test", require
 
 def model_option(parser: argparse._ActionsContainer, **options: Any) -> None:  # noqa: ANN401 - of add_argument
     """Adds the option that names a model, which may be left out; see `chosen_model`."""
-    told = "checkpoint folder, Hub id, or dialogue-minilm and the like, which come with the package (default: the best "
-    parser.add_argument("--model", help=told + "of those that is at hand)", **options)
+    told = "a checkpoint folder, a Hub id, or an encoder that comes with the package, such as dialogue-minilm "
+    parser.add_argument("--model", help=told + "(default: the best one available)", **options)
 
 
 def chosen_model(given: str | None, of: str = "dialogue") -> str:

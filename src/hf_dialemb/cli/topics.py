@@ -54,3 +54,5 @@ def _run(options: argparse.Namespace) -> None:
     if options.flows:  # which takes longer
         found.page(options.output / PAGE, found.save_flows(options.output))
     say(f"Wrote {options.output / PAGE}: {found.counts}")
+    if options.topics is None:
+        say("More or fewer topics: --topics NUMBER")

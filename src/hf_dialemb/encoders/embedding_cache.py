@@ -39,6 +39,11 @@ def dialogue_key(dialogue: Dialogue) -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
+def text_key(dialogue: Dialogue) -> str:
+    """Names what is said in a dialogue, 16 digits; who says it makes no difference."""
+    return hashlib.sha256(json.dumps([turn.content for turn in dialogue.turns]).encode()).hexdigest()[:16]
+
+
 def list_key(keys: Iterable[str]) -> str:
     """Names a list of dialogues by the keys of them all, 64 digits; their order counts."""
     return hashlib.sha256("".join(keys).encode()).hexdigest()

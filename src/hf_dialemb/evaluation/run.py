@@ -91,7 +91,7 @@ def evaluate_models(
         found = _measured_rows(place := (model, config["corpus"], split), encoder, problems, seeds)
         trained = seconds_of("training", training_report(model).get("seconds", 0), 1)
         found += rows_of(*place, [*seconds_of("encoding", encoder.seconds, 3), *trained])
-        rows += marked(found, corpus)
+        rows += marked(found, corpus, dialogues=drawn.dialogues if drawn is not None else ())
         if plot is not None and drawn is not None:
             embeddings[model] = encoder.encode(drawn.dialogues)
         _write(results := Results(describe_run(command or command_line(), config, seeds, started), tuple(rows)), output)

@@ -116,8 +116,8 @@ def utterance_vectors(
     found = RememberingEncoder(by_dialogue, cache).encode([Dialogue((Turn("user", text),)) for text in distinct])
     if found.ndim != 2:
         raise InputError(
-            f"model '{by_dialogue.name}': got vectors of shape {found.shape[1:]}, expected a vector for each utterance; "
-            "look at the encoder, or choose another"
+            f"model '{by_dialogue.name}': got vectors of shape {found.shape[1:]}, expected a vector for each "
+            "utterance; look at the encoder, or choose another"
         )
     return found[[distinct[text] for text in texts]]
 

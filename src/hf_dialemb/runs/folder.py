@@ -37,6 +37,8 @@ class RunFolder:
     """What decides the final weights, as `training.arguments.Settings.fingerprint` returns it."""
     data_file = _File("training_data.json")
     """Digests of the dialogues, which a resumed run must share."""
+    texts_file = _File("training_texts.json")
+    """What was said in the dialogues, as short digests: a model's figures on the same texts are marked."""
     report_file = _File("training_report.json")
     """What the run did; there only when it is complete."""
     failure_file = _File("training_failure.json")

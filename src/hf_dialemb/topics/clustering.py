@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 NEIGHBOURS = (12, 10, 8, 6, 5)
 """So many are joined; of fewer dialogues than `FEW` each number is tried, of others the first is taken."""
-FEW = 500
+FEW = 300
 RESOLUTION = 1.0  # Louvain's: more of it, more topics
 _MOST_AT_ONCE = 3_000  # so many dialogues the map is made of; others lie beside those that they are nearest to
 _SAME = 1e-6  # vectors that differ by less are one

@@ -164,7 +164,7 @@ def find_topics(
     """
     corpus = tuple(as_dialogues(dialogues))
     if topics is not None and not 1 <= topics <= len(corpus):
-        raise InputError(f"topics: got {topics}, expected 1 to {len(corpus)}, the dialogues; correct it")
+        raise InputError(f"topics: got {topics}, expected 1 to {len(corpus)}, the number of dialogues; change it")
     if names != PHRASES:
         find_writer(names)  # says what is wrong before anything is computed
     if vectors is None:

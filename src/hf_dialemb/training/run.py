@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase, set_seed
 
+from ..encoders.embedding_cache import text_key
 from ..models import get_method
 from ..models.backbone_model import MethodModel
 from ..models.backbones import resolve_backbone
@@ -219,6 +220,7 @@ def _starting_point(
         elif state.is_main_process:
             folder.report_file.unlink(missing_ok=True)  # of the run before
             write_json_atomically(folder.data_file, data)
+            write_json_atomically(folder.texts_file, {"texts": sorted({text_key(dialogue) for dialogue in dialogues})})
             write_json_atomically(file, fingerprint | _saving(settings))
     return checkpoint
 

@@ -5,7 +5,7 @@ A set may be in training though it is called a test set: by ``star/all``, or whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,15 @@ from typing import Any
 from ...corpora import CORPORA, get_corpus
 from ...corpora.corpus import ALL
 from ...corpora.own.reading import is_own
+from ...encoders.embedding_cache import text_key
+from ...models.dialogue import Dialogue
 from ...models.shipped import shipped, shipped_record
-from ...runs.folder import RunFolder
+from ...runs.folder import RunFolder, read_object
 from .rows import Row
 
 LEARNT = "†"  # what stands behind a figure of dialogues that the model learnt from
 
-NOTE = f"{LEARNT} The model learnt from these dialogues: no figure of unseen ones, and not compared."
+NOTE = f"{LEARNT} The model was trained on these dialogues, so it is left out of the comparison."
 
 Set = tuple[str, str]  # a corpus, or a dataset on the Hub, and a split; for a file of one's own its path and nothing
 
@@ -42,17 +44,31 @@ def sets_behind(model: str) -> frozenset[Set]:
     The folder is that of a training, of one of its checkpoints or of an ensemble (then the sets are those of all its
     members), and perhaps followed by what `load_encoder` takes behind an ``@``. What comes with the package says it.
     """
-    folder = Path(model)
-    if "@" in model and not folder.is_dir():
-        folder = Path(model.rpartition("@")[0])
+    folder = _folder_of(model)
     if not folder.is_dir() and str(folder) in shipped():
         return learnt_sets({"corpus": shipped_record(str(folder))["corpora"]})
-    runs = [folder.parent if folder.name.startswith("checkpoint-") else folder]
-    if members := RunFolder(folder).members():
-        # A member may be a checkpoint, whose settings lie beside it.
-        runs = [folder.parent / Path(member).parts[0] for member in members]
-    found = [RunFolder(run).settings() for run in runs if RunFolder(run).settings_file.is_file()]
+    found = [run.settings() for run in _runs_of(folder) if run.settings_file.is_file()]
     return frozenset().union(*map(learnt_sets, found))
+
+
+def has_read(model: str, dialogues: Sequence[Dialogue]) -> bool:
+    """Says whether a trained model learnt from the texts of at least half of the dialogues, whatever file had them."""
+    files = [run.texts_file for run in _runs_of(_folder_of(model)) if run.texts_file.is_file()]
+    if not files or not dialogues:
+        return False
+    read = {text for file in files for text in read_object(file, RunFolder.REMEDY).get("texts", ())}
+    return 2 * sum(text_key(dialogue) in read for dialogue in dialogues) >= len(dialogues)
+
+
+def _folder_of(model: str) -> Path:
+    return Path(model.rpartition("@")[0] if "@" in model and not Path(model).is_dir() else model)
+
+
+def _runs_of(folder: Path) -> list[RunFolder]:
+    """Finds the runs that a model is of; a member of an ensemble may be a checkpoint, whose settings lie beside it."""
+    if members := RunFolder(folder).members():
+        return [RunFolder(folder.parent / Path(member).parts[0]) for member in members]
+    return [RunFolder(folder.parent if folder.name.startswith("checkpoint-") else folder)]
 
 
 def is_learnt(corpus: str, split: str, sets: frozenset[Set]) -> bool:
@@ -64,17 +80,25 @@ def is_learnt(corpus: str, split: str, sets: frozenset[Set]) -> bool:
     return any(name == corpus and (of == split or ALL in (of, split)) for name, of in sets)
 
 
-def marked(rows: Iterable[Row], corpus: str | None = None, sets: frozenset[Set] | None = None) -> list[Row]:
+def marked(
+    rows: Iterable[Row],
+    corpus: str | None = None,
+    sets: frozenset[Set] | None = None,
+    dialogues: Sequence[Dialogue] = (),
+) -> list[Row]:
     """Marks figures of what a model learnt from; times are none, and what is marked stays so.
 
-    ``corpus`` is what was measured, where the rows call it by another name; without ``sets`` models' folders are asked.
+    ``corpus`` is what was measured, where the rows call it by another name, and ``dialogues`` are those of it; without
+    ``sets`` models' folders are asked.
     """
     rows = list(rows)
-    behind = {model: sets_behind(model) if sets is None else sets for model in {row.model for row in rows}}
+    models = {row.model for row in rows}
+    behind = {model: sets_behind(model) if sets is None else sets for model in models}
+    read = {model for model in models if has_read(model, dialogues)}
     return [
         row
         if row.learnt or row.metric == "seconds"
-        else replace(row, learnt=is_learnt(corpus or row.corpus, row.split, behind[row.model]))
+        else replace(row, learnt=row.model in read or is_learnt(corpus or row.corpus, row.split, behind[row.model]))
         for row in rows
     ]
 
