@@ -222,6 +222,8 @@ def main() -> int:
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     parser.add_argument("--compare", type=Path, help="figures that ratios must not fall behind")
     options = parser.parse_args()
+    if options.output:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
     floor = {"float32": product_rate("float32"), "bfloat16": product_rate("bfloat16")}
     with tempfile.TemporaryDirectory() as made:
         folder = options.folder or Path(made)

@@ -5,7 +5,7 @@ a longer run less those of a shorter one, divided by the steps between. "Of the 
 of bfloat16 products that the layers reach, at 2 operations for a weight and a token, three times that in training.
 
     python benchmarks/gpu.py --output docs/results/gpu.json             # SGD from HF_DIALEMB_DATA; ten minutes
-    python benchmarks/gpu.py --device cpu --corpus sample --layers 2    # a smoke run
+    python benchmarks/gpu.py --device cpu --corpus sample --layers 4    # a smoke run
 """
 
 from __future__ import annotations
