@@ -39,6 +39,8 @@ FOUND: tuple[str, ...] = (
     "embed: sentence | weights | sentence/model.safetensors | huge 0.58",
     "flow | weights | dse/model.safetensors | huge 0.78",
     "convert | file | bert/config.json | nul",
+    "convert | weights | bert/model.safetensors | infinite 0.94",
+    "train: resumed | file | out/begun/training_texts.json | nul",
     "train: resumed | rights | out/begun/tokenizer.json | no rights",
 )
 """Cases that fell once; they are run every time."""

@@ -220,8 +220,9 @@ def _starting_point(
         elif state.is_main_process:
             folder.report_file.unlink(missing_ok=True)  # of the run before
             write_json_atomically(folder.data_file, data)
-            write_json_atomically(folder.texts_file, {"texts": sorted({text_key(dialogue) for dialogue in dialogues})})
             write_json_atomically(file, fingerprint | _saving(settings))
+        if state.is_main_process:
+            write_json_atomically(folder.texts_file, {"texts": sorted({text_key(dialogue) for dialogue in dialogues})})
     return checkpoint
 
 

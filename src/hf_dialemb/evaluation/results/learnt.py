@@ -15,6 +15,7 @@ from ...corpora.corpus import ALL
 from ...corpora.own.reading import is_own
 from ...encoders.embedding_cache import text_key
 from ...models.dialogue import Dialogue
+from ...models.errors import told
 from ...models.shipped import shipped, shipped_record
 from ...runs.folder import RunFolder, read_object
 from .rows import Row
@@ -56,7 +57,10 @@ def has_read(model: str, dialogues: Sequence[Dialogue]) -> bool:
     files = [run.texts_file for run in _runs_of(_folder_of(model)) if run.texts_file.is_file()]
     if not files or not dialogues:
         return False
-    read = {text for file in files for text in read_object(file, RunFolder.REMEDY).get("texts", ())}
+    read: set[str] = set()
+    for file in files:
+        with told(file, RunFolder.REMEDY):
+            read.update(map(str, read_object(file, RunFolder.REMEDY)["texts"]))
     return 2 * sum(text_key(dialogue) in read for dialogue in dialogues) >= len(dialogues)
 
 

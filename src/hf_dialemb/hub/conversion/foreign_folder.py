@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from torch import Tensor
+from torch import Tensor, isfinite
 
 from ...models.backbones import resolve_backbone
 from ...models.errors import InputError
@@ -39,10 +39,13 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     """Reads tensors by name: all shards of safetensors, or of ``.bin`` files through torch's reader of tensors."""
     for name in _FILES:
         index = folder / f"{name}.index.json"
-        if (folder / name).is_file():
-            return _read(folder / name)
-        if index.is_file():
-            return {key: value for shard in _shards(index) for key, value in _read(folder / shard).items()}
+        if (folder / name).is_file() or index.is_file():
+            shards = [name] if (folder / name).is_file() else _shards(index)
+            found = {key: value for shard in shards for key, value in _read(folder / shard).items()}
+            lost = next((key for key, value in found.items() if not isfinite(value).all()), None)
+            if lost is not None:
+                raise InputError(f"'{folder}': {lost} holds numbers that are not finite; fetch the model again")
+            return found
     raise InputError(f"'{folder}' has no weights: expected {' or '.join(_FILES)}, whole or in shards")
 
 
