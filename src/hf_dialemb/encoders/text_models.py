@@ -163,11 +163,14 @@ def _in_batches(
 ) -> NDArray[np.float32]:
     """Embeds texts in batches of like length; ``prepare`` tokenises many at once, (N, L), padded on either side."""
     import torch
+    from tqdm.auto import tqdm
 
     from ..models.batching import batches, tokens_of_row
 
     order = np.argsort([-len(text) for text in texts], kind="stable")
     found, full = [], []
+    # For a terminal, and what takes longer than seconds.
+    progress = tqdm(total=len(texts), desc="encode", unit="text", disable=None, delay=3, leave=False)
     for start in range(0, len(order), _PART):
         features = prepare([texts[row] for row in order[start : start + _PART]])
         mask = features["attention_mask"]
@@ -182,7 +185,9 @@ def _in_batches(
             batch = {name: value[place].to(how.device) if name in like else value for name, value in features.items()}
             with torch.inference_mode():
                 vectors.append(run(batch).float().cpu().numpy())
+            progress.update(len(rows))
         found.append(np.concatenate(vectors)[np.argsort(np.concatenate(parts))])
+    progress.close()
     _warn_of_cut(full, len(texts), how)
     return np.concatenate(found)[np.argsort(order)]
 

@@ -51,7 +51,9 @@ def outputs(
     count, training = Truncation(), model.training
     model.train(False)
     parts = batches(lengths, size * tokens_of_row(model.device))
-    for rows in tqdm(parts, desc="encode", unit="batch", disable=not show_progress):
+    # Otherwise a terminal shows what takes longer than seconds, and nothing else does.
+    shown = {"disable": False} if show_progress else {"disable": None, "delay": 3, "leave": False}
+    for rows in tqdm(parts, desc="encode", unit="batch", **shown):
         batch = {name: value.to(model.device) for name, value in lay_out(rows.tolist(), count).items()}
         with torch.inference_mode():
             output = model(**batch)

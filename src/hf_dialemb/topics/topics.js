@@ -145,7 +145,8 @@ const page = (() => {
     pen.strokeStyle = ink.raised;
     pen.fillStyle = ink.ink;
     const taken = [];
-    const order = topic === undefined ? topics.keys() : [topic, ...topics.keys()];
+    const others = [...topics.keys()].filter((number) => number !== topic);
+    const order = topic === undefined ? others : [topic, ...others];
     for (const number of order) {
       const name = (shorts[number] ??= short(topics[number].name));
       const half = (halves[number] ??= pen.measureText(name).width / 2 + 4);
