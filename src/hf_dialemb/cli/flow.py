@@ -72,7 +72,6 @@ def _build(options: argparse.Namespace) -> None:
     from ..flow.pipeline import FlowSettings
     from ..flow.run import build_flow
     from ..models.errors import InputError
-    from ..topics.topics import remove_topics
 
     given = [name for name in (options.input, options.named_input) if name]
     if len(given) != 1:
@@ -89,6 +88,8 @@ def _build(options: argparse.Namespace) -> None:
         if options.by == "topic":
             return _by_topic(_selection(given[0], options), options, settings, model)
         build_flow(_selection(given[0], options), options.output, settings, say, model, options.vectors)
+        from ..topics.topics import remove_topics  # slow to import: after what is wrong was told
+
         remove_topics(options.output)  # of a run by topic
     except InputError as error:
         raise InputError(re.sub(r"\bfield (clusters|threshold|nodes|edges|seed)\b", r"--\1", str(error))) from None
