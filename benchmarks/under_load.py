@@ -1,7 +1,8 @@
 """Measures training and encoding on all cores while another process keeps one of them busy, beside the idle machine.
 
-Each way of waiting is a process of its own: torch's default, threads that sleep instead of spinning where they wait for
-one another (``OMP_WAIT_POLICY=passive``), and one thread less. The load is a loop that this program starts and ends.
+Each way of waiting is a process of its own: torch's default, where threads that wait for one another spin for long;
+ours, where they spin for short and then sleep; sleeping at once (``OMP_WAIT_POLICY=passive``); and one thread less. The
+load is a loop that this program starts and ends.
 The rate that is kept is the idle seconds of torch's default divided by the seconds under load.
 
     python benchmarks/under_load.py --output under_load.json    # a few minutes on all cores
@@ -21,11 +22,13 @@ from typing import Any
 
 from hardware import describe_machine
 
+from hf_dialemb.runs.hardware import SPINS
+
 BUSY = "while True: sum(range(1000))"
 WAYS: dict[str, dict[str, str]] = {
     "as it comes": {},
+    "ours": {"GOMP_SPINCOUNT": str(SPINS)},
     "passive": {"OMP_WAIT_POLICY": "passive"},
-    "no spinning": {"GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"},
     "one thread less": {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 2) - 1))},
 }
 

@@ -62,18 +62,19 @@ def test_bfloat16_gives_nearly_the_vectors_of_float32(model, texts, sample_dialo
 
 
 @pytest.mark.slow
-def test_waiting_threads_sleep_unless_told_otherwise_and_vectors_stay_the_same(sample_dialogues, tmp_path):
+def test_waiting_threads_soon_sleep_unless_told_otherwise_and_vectors_stay_the_same(sample_dialogues, tmp_path):
     write_jsonl(sample_dialogues[:2], tmp_path / "some.jsonl")
     request = ("embed", "--model", "all-MiniLM-L6-v2", "--input", tmp_path / "some.jsonl", "--output")
-    usual = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
-    usual |= {"OMP_NUM_THREADS": "2", "OMP_DISPLAY_ENV": "TRUE"}
+    names = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+    usual = {name: value for name, value in os.environ.items() if name not in names}
+    usual |= {"OMP_NUM_THREADS": "2", "OMP_DISPLAY_ENV": "VERBOSE"}
     tables = []
-    for policy, told in (("PASSIVE", {}), ("ACTIVE", {"OMP_WAIT_POLICY": "ACTIVE"})):
-        words = [sys.executable, "-m", "hf_dialemb.cli", *map(str, request), str(tmp_path / f"{policy}.parquet")]
+    for spins, told in (("4000", {}), ("0", {"OMP_WAIT_POLICY": "PASSIVE"}), ("7", {"GOMP_SPINCOUNT": "7"})):
+        words = [sys.executable, "-m", "hf_dialemb.cli", *map(str, request), str(tmp_path / f"{spins}.parquet")]
         run = subprocess.run(words, check=True, capture_output=True, text=True, env=usual | told)
-        assert f"OMP_WAIT_POLICY = '{policy}'" in run.stderr
-        tables.append(pq.read_table(tmp_path / f"{policy}.parquet"))
-    assert tables[0].equals(tables[1])
+        assert f"GOMP_SPINCOUNT = '{spins}'" in run.stderr
+        tables.append(pq.read_table(tmp_path / f"{spins}.parquet"))
+    assert all(table.equals(tables[0]) for table in tables)
 
 
 REFUSED = {

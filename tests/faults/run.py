@@ -42,6 +42,7 @@ FOUND: tuple[str, ...] = (
     "convert | weights | bert/model.safetensors | infinite 0.94",
     "train: resumed | file | out/begun/training_texts.json | nul",
     "train: resumed | rights | out/begun/tokenizer.json | no rights",
+    'convert | field | bert/config.json | ["type_vocab_size"] = 1152921504606846976',
 )
 """Cases that fell once; they are run every time."""
 

@@ -58,13 +58,13 @@ def check_int8(device: str = "cpu") -> None:
 
 
 def _in_bfloat16(model: Any) -> None:  # noqa: ANN401
-    import torch
-
-    forward = model.forward
+    """Keeps weights and states in bfloat16; what is made of the last states is made in float32."""
+    forward = model.bfloat16().forward
 
     def quick(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        with torch.autocast(model.device.type, torch.bfloat16):
-            return forward(*args, **kwargs)
+        output = forward(*args, **kwargs)
+        output.last_hidden_state = output.last_hidden_state.float()
+        return output
 
     model.forward = quick
 

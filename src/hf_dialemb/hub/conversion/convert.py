@@ -17,6 +17,7 @@ from transformers import BertTokenizer, PreTrainedTokenizerBase
 
 from ...models import register
 from ...models.backbone_model import BackboneModel
+from ...models.backbones import reading
 from ...models.errors import InputError, unknown_name
 from ...runs.files import write_json_atomically
 from ..published_folder import appearing_whole
@@ -71,7 +72,8 @@ def convert(request: Request, output: Path, partial: bool = False) -> Iterator[s
     read: Callable[[Request], Conversion] = getattr(import_module(f"{__package__}.{module}"), name)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # what stays untrained is the same every time
-        conversion = read(request)
+        with reading(request.source):
+            conversion = read(request)
     report = conversion.report
     yield from report.lines()
     wrong = [(keys, name) for keys, name in ((report.missing, "missing"), (report.unexpected, "unexpected")) if keys]
