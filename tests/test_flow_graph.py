@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 from flow_words import flow_of, flow_of_turns, graph, named, random_words, state_of
 
+from hf_dialemb.flow.clustering import cluster
 from hf_dialemb.flow.graph import END, START, edge_f1, official_size, renamed, steps_of, transition_graph, without_noise
+from hf_dialemb.flow.outcomes import outcomes_apart
+from hf_dialemb.flow.page.page import write_page
 from hf_dialemb.flow.paths import Loop, ends, forks, loops, rare_paths, typical_path
 from hf_dialemb.flow.pruning import PAPER, STATES, TRANSITIONS, Pruning, WeightedGraph, pruned, readable
 from hf_dialemb.models.errors import InputError
@@ -223,6 +226,7 @@ ENDS = {
     ),
     "no parking": ("finished", ("a room", "It is booked.", "with parking?", "No, sorry, there is none.", "ok, bye")),
     "full": ("failed", ("a room", "Sorry, no room is available. Anything else?", "no", "Glad to help you.")),
+    "not done": ("failed", ("book it", "the reservation is not done, ask me any other thing", "bye")),
     "left": ("broken off", ("sorry, I can't log in", "Is the request submitted?")),
 }
 
@@ -243,6 +247,36 @@ def test_ends_tell_what_failed_from_what_is_done_and_what_breaks_off():
     found = {name: end for end in ends(flow) for name in end.dialogues}
     assert {name: found[name].kind for name in ENDS} == {name: kind for name, (kind, _) in ENDS.items()}
     assert flow.by_state[found["failed"].state].name == "3"
+
+
+def test_the_page_takes_a_state_that_new_conversations_never_reach(tmp_path):
+    flow = flow_of("aA", "aB")
+    never = replace(flow.clusters[0], id="user-9", name="never said")
+    flow = replace(flow, clusters=(*flow.clusters, never))
+    write_page(flow, tmp_path / "index.html", readable(flow.graph, **UNGIVEN))
+    assert '"never said","size":0,"through":0,"when":0.0' in (tmp_path / "index.html").read_text()
+
+
+SAID = {
+    "user": ("yes please", "no, in the bedroom", "no thanks, that's all", "I can't log in", "sounds good"),
+    "assistant": (
+        "Your table is booked.",
+        "Shall I book it?",
+        "Sorry, it is fully booked.",
+        "It is confirmed.",
+        "2 pm?",
+    ),
+}
+
+
+@pytest.mark.parametrize(("role", "expected"), [("user", [0, 1, 0, 2, 0]), ("assistant", [0, 1, 2, 0, 1])])
+def test_a_cluster_never_holds_opposite_outcomes_unless_its_number_was_asked_for(role, expected):
+    chosen = cluster(np.ones((5, 2)))
+    asked = cluster(np.ones((5, 2)), clusters=1)
+    found = outcomes_apart({role: chosen}, SAID)[role]
+    assert found.labels.tolist() == expected
+    assert found.choice.sentence.endswith("2 more: what failed, was done or was refused is kept apart.")
+    assert outcomes_apart({role: asked}, SAID)[role] is asked
 
 
 def test_the_rarest_path_is_the_one_that_no_other_takes():

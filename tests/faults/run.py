@@ -43,6 +43,11 @@ FOUND: tuple[str, ...] = (
     "train: resumed | file | out/begun/training_texts.json | nul",
     "train: resumed | rights | out/begun/tokenizer.json | no rights",
     'convert | field | bert/config.json | ["type_vocab_size"] = 1152921504606846976',
+    'convert | field | bert/config.json | ["num_attention_heads"] = 0',
+    'rank | field | rankers/baseline/config.json | ["marker_ids", 1] = -1',
+    'flow compare | field | flow/flow.json | ["settings"] = 0',
+    "flow compare | file | flow/centroids.safetensors | flipped",
+    'embed: shipped | field | weights/table/weights.json | ["backbone"] = true',
 )
 """Cases that fell once; they are run every time."""
 

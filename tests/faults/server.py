@@ -217,8 +217,8 @@ class Server:
         if name in ANEW and not self.other(ended, usual, same=True):
             return "; ".join(wrong)  # it was through already
         again = self._again(words)
-        return "; ".join(wrong + told_wrong(again) + ([] if again.status == 0 else ["the rerun failed"])
-                         + self.other(again, usual, same=True))  # fmt: skip
+        failed = [f"the rerun failed: {again.err[-300:]}"] if again.status else []
+        return "; ".join(wrong + told_wrong(again) + failed + self.other(again, usual, same=True))
 
     def _may_stay(self, path: str) -> bool:
         """A run without its report is not finished: whoever goes on with it writes its files again."""

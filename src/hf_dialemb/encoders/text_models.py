@@ -148,7 +148,7 @@ def sentence_embedder(model: Any, batch_size: int) -> TextEmbedder:  # noqa: ANN
 
 
 class Reading(NamedTuple):
-    """How texts go through a model: by its tokenizer, up to a limit, in batches of at most so many tokens, and where."""
+    """How texts go through a model: by its tokenizer, up to a limit, in batches of so many tokens, and where."""
 
     tokenizer: Any
     limit: int

@@ -98,7 +98,7 @@ def assigned(stored: StoredFlow, folder: Path, said: Utterances) -> NDArray[np.i
         raise InputError(
             f"flow '{folder}': its model '{model}' has no vectors of new texts; make the flow by an encoder"
         )
-    if fingerprint(model) != stored.flow.settings["vectors"]:
+    if fingerprint(model) != stored.flow.settings.get("vectors"):
         raise InputError(
             f"flow '{folder}': its model '{model}' is not what the flow was made by; run dialemb flow again"
         )

@@ -13,11 +13,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..models.dialogue import ROLES
 from .clustering import Clustering
 
 _UNABLE = (
     r"unable|unsuccessful\w*|fail(?:s|ed|ure)?|declined|rejected|denied|(?:went|gone) wrong"
-    r"|not (?:be )?(?:able|success\w*|possible|confirmed|booked|made|reserved|scheduled)"
+    r"|not (?:be )?(?:able|success\w*|possible|confirmed|booked|made|done|reserved|scheduled)"
     r"|(?<!you )(?:can ?not|ca ?n['’]t|could ?n['’]t|could not)"
 )
 _TRIED = re.compile(rf"\b(?:{_UNABLE})\b", re.IGNORECASE)
@@ -42,6 +43,7 @@ _OVER = re.compile(
     r"(?:day|one|time|afternoon|evening|night|weekend|trip|ride|meal|stay))\b",
     re.IGNORECASE,
 )
+_NO = re.compile(r"(?:no|nope|nah)\b", re.IGNORECASE)
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _FEWEST_WORDS = 4  # of a sentence that tells something
 
@@ -86,18 +88,28 @@ def says_only_over(text: str) -> bool:
     return says_over(text) and len(_OVER.sub("", text).split()) < _FEWEST_WORDS
 
 
-def outcomes_apart(clusterings: Mapping[str, Clustering], texts: Mapping[str, Sequence[str]]) -> dict[str, Clustering]:
-    """Splits clusters in which some utterances say that something failed and others do not; by role.
+def _kind(role: str, text: str) -> str:
+    """Says what an utterance tells: that something failed, of users that they refuse, of others that it is done."""
+    if says_failed(text):
+        return "failed"
+    if role == ROLES[0]:
+        return "refused" if _NO.match(text) and not says_over(text) else ""
+    return "done" if says_done(text) else ""
 
-    A role whose number of clusters or distance was asked for keeps its clusters.
+
+def outcomes_apart(clusterings: Mapping[str, Clustering], texts: Mapping[str, Sequence[str]]) -> dict[str, Clustering]:
+    """Splits clusters in which utterances say different things of how it went; by role.
+
+    What failed is kept apart from what did not; of users also what is refused, of others what is done. A role whose
+    number of clusters or distance was asked for keeps its clusters.
     """
     found = {}
     for role, one in clusterings.items():
-        numbers: dict[tuple[int, bool], int] = {}
-        kinds = zip(one.labels.tolist(), map(says_failed, texts[role]), strict=True)
+        numbers: dict[tuple[int, str], int] = {}
+        kinds = zip(one.labels.tolist(), (_kind(role, text) for text in texts[role]), strict=True)
         labels = np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], dtype=np.int32)
         if more := len(numbers) - one.choice.count if one.choice.kind == "chosen" else 0:
-            told = f"{one.choice.sentence} {more} more: what failed is kept apart from what did not."
-            one = replace(one, labels=labels, choice=replace(one.choice, sentence=told))
+            sentence = f"{one.choice.sentence} {more} more: what failed, was done or was refused is kept apart."
+            one = replace(one, labels=labels, choice=replace(one.choice, sentence=sentence))
         found[role] = one
     return found

@@ -91,6 +91,8 @@ def read_flow(folder: Path) -> StoredFlow:
             keys = {(tensors.metadata() or {}).get("key"), (table.schema.metadata or {}).get(b"key", b"").decode()}
         if keys != {record["key"]}:
             raise ValueError("its files are of different runs")
+        if not (np.abs(centroids) < 2).all():  # they have unit length
+            raise ValueError("its centroids are damaged")
         flow = _flow(record, table.to_pydict())
     except (
         OSError,
@@ -121,7 +123,7 @@ def _flow(record: dict[str, Any], columns: dict[str, list[str]]) -> Flow:
     roles, texts, actions = (tuple(columns[name]) for name in ("role", "text", "action"))
     said = Utterances(tuple(ids), places, roles, texts, actions, tuple(columns.get("name", ())))
     labels = np.array([numbers[cluster] for cluster in columns["cluster"]], dtype=np.int32)
-    return Flow(record["title"], said, labels, clusters, record["settings"])
+    return Flow(record["title"], said, labels, clusters, dict(record["settings"]))
 
 
 def write_clusters(clusterings: Mapping[str, Clustering], folder: Path, key: str) -> None:

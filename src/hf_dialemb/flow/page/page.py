@@ -232,7 +232,8 @@ def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
     most = _texts_per_state(len(flow.clusters))
     places = flow.utterances.places
     firsts, lengths = np.searchsorted(places, places), np.bincount(places)[places]
-    when = np.bincount(flow.labels, (np.arange(len(places)) - firsts) / lengths) / np.bincount(flow.labels)
+    passed = np.bincount(flow.labels, (np.arange(len(places)) - firsts) / lengths, len(flow.clusters))
+    when = passed / np.maximum(1, np.bincount(flow.labels, minlength=len(flow.clusters)))  # a state may have lost all
     return [
         {
             "id": cluster.id,
