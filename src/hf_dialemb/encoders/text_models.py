@@ -124,11 +124,10 @@ def load_sentence_transformer(path: str, device: str | None = None, numbers: Num
 
 def sentence_embedder(model: Any, batch_size: int) -> TextEmbedder:  # noqa: ANN401
     """Makes an embedder of texts from a loaded SentenceTransformer; it warns when it cuts some at the model's limit."""
-    from ..models.batching import tokens_of_row
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
         limit, found = model.max_seq_length, list(texts)
-        how = Reading(model.tokenizer, limit, batch_size * tokens_of_row(model.device, model.dtype), model.device)
+        how = Reading(model.tokenizer, limit, batch_size, model.device)
         # Tokenizers of static vectors and of words cannot be called, nor do they cut anything.
         if limit and callable(model.tokenizer):
             found = _within(model.tokenizer, texts, limit)
@@ -148,11 +147,11 @@ def sentence_embedder(model: Any, batch_size: int) -> TextEmbedder:  # noqa: ANN
 
 
 class Reading(NamedTuple):
-    """How texts go through a model: by its tokenizer, up to a limit, in batches of so many tokens, and where."""
+    """How texts go through a model: by its tokenizer, cut at so many tokens, in batches of so many rows, and where."""
 
     tokenizer: Any
     limit: int
-    most: int
+    batch_size: int
     device: torch.device
 
 
@@ -166,7 +165,7 @@ def _in_batches(
     import torch
     from tqdm.auto import tqdm
 
-    from ..models.batching import batches
+    from ..models.batching import batches, tokens_of_row
 
     order = np.argsort([-len(text) for text in texts], kind="stable")
     found, full = [], []
@@ -177,7 +176,7 @@ def _in_batches(
         mask = features["attention_mask"]
         lengths, left = mask.sum(1), bool((mask[:, 0] == 0).any())
         full += [texts[order[start + row]] for row in (lengths >= how.limit).nonzero().flatten().tolist()]
-        parts = batches(lengths.tolist(), how.most)
+        parts = batches(lengths.tolist(), how.batch_size * tokens_of_row(how.device))
         vectors = []
         for rows in parts:
             longest = int(lengths[rows[0]])
@@ -204,7 +203,6 @@ def transformers_encoder(found: EncoderSpec, batch_size: int, device: str) -> Te
     from transformers import AutoModel, AutoTokenizer
 
     from ..models.backbones import has_decoder, load_pretrained
-    from ..models.batching import tokens_of_row
     from ..models.utterance import mean_of_tokens
 
     tokenizer = load_pretrained(AutoTokenizer, found.path)
@@ -225,7 +223,7 @@ def transformers_encoder(found: EncoderSpec, batch_size: int, device: str) -> Te
         return pool(model(**batch).last_hidden_state, batch["attention_mask"])
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
-        how = Reading(tokenizer, limit, batch_size * tokens_of_row(model.device, model.dtype), model.device)
+        how = Reading(tokenizer, limit, batch_size, model.device)
         return _in_batches(_within(tokenizer, texts, limit), partial(tokenizer, **options), run, how)
 
     return TextEncoder(found.name, embed, found.level, marks)

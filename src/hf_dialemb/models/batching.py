@@ -50,7 +50,7 @@ def outputs(
     """
     count, training = Truncation(), model.training
     model.train(False)
-    parts = batches(lengths, size * tokens_of_row(model.device, model.dtype))
+    parts = batches(lengths, size * tokens_of_row(model.device))
     # Otherwise a terminal shows what takes longer than seconds, and nothing else does.
     shown = {"disable": False} if show_progress else {"disable": None, "delay": 3, "leave": False}
     for rows in tqdm(parts, desc="encode", unit="batch", **shown):
@@ -63,13 +63,9 @@ def outputs(
         logger.warning("%s%s.", count, limits)
 
 
-def tokens_of_row(device: torch.device, dtype: torch.dtype = torch.float32) -> int:
-    """Says how many tokens a row of a batch stands for.
-
-    A processor's cache is small, and in bfloat16 it brings the weights into another order for each batch; an
-    accelerator wants more.
-    """
-    return (4 if dtype == torch.bfloat16 else 1) * TOKENS if device.type == "cpu" else 32 * TOKENS
+def tokens_of_row(device: torch.device) -> int:
+    """Says how many tokens a row of a batch stands for: a processor's cache is small, an accelerator wants more."""
+    return TOKENS if device.type == "cpu" else 32 * TOKENS
 
 
 def embeddings(
