@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from checkpoints import dual_encoder, save
 from made_up_corpora import FILES
 from talks import dialogue
@@ -31,7 +32,7 @@ from hf_dialemb.training.candidate_sets import response_vectors
 from hf_dialemb.training.dialogues import dev_dialogues, training_dialogues
 from hf_dialemb.training.early_checks import check_words
 from hf_dialemb.training.energy import COUNTRY, EnergyCallback, requested_energy
-from hf_dialemb.training.run import _dev_examples
+from hf_dialemb.training.run import _check_finite, _dev_examples
 
 BASE = ["--use_cpu", "true", "--output_dir", "run", "--corpus", "missing.jsonl"]
 
@@ -145,6 +146,9 @@ def test_a_training_that_goes_astray_says_so_and_saves_nothing(tiny_bert, tmp_pa
     with pytest.raises(InputError, match=r"the training went astray: .* start over \(--resume false\) with a lower"):
         train(tmp_path / "run", backbone=tiny_bert, corpus=tmp_path / "calls.jsonl", **steps, **leap)
     assert not (tmp_path / "run" / "model.safetensors").exists()
+    with pytest.raises(InputError, match="the last step's gradient holds numbers that are not finite"):
+        _check_finite(torch.nn.Linear(2, 2), [{"grad_norm": 1.0}, {"grad_norm": float("inf")}, {"train_loss": 2.0}])
+    _check_finite(torch.nn.Linear(2, 2), [{"grad_norm": float("inf")}, {"grad_norm": 1.0}])
 
 
 @pytest.mark.parametrize("model_class", [T5EncoderModel, T5ForConditionalGeneration])

@@ -48,6 +48,7 @@ FOUND: tuple[str, ...] = (
     'flow compare | field | flow/flow.json | ["settings"] = 0',
     "flow compare | file | flow/centroids.safetensors | flipped",
     'embed: shipped | field | weights/table/weights.json | ["backbone"] = true',
+    "train | weights | bert/model.safetensors | huge 0.24",
 )
 """Cases that fell once; they are run every time."""
 

@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import json
+import math
 import shutil
 import time
 from collections.abc import Sequence
@@ -93,7 +94,7 @@ def _train(
     # Without the wrapper of mixed precision, the centre is the same whether or not the run was resumed at its end.
     model = trainer.accelerator.unwrap_model(trainer.model, keep_fp32_wrapper=False)
     merge_factors(model)
-    _check_finite(model)
+    _check_finite(model, trainer.state.log_history)
     if trainer.is_world_process_zero():
         if run.average_with_backbone:
             _average(model, method, str(backbone), settings)
@@ -111,12 +112,15 @@ def _train(
     return output
 
 
-def _check_finite(model: torch.nn.Module) -> None:
+def _check_finite(model: torch.nn.Module, log: Sequence[dict[str, float]]) -> None:
     lost = next((name for name, parameter in model.named_parameters() if not torch.isfinite(parameter).all()), None)
+    norms = [each["grad_norm"] for each in log if "grad_norm" in each]
+    if lost is None and norms and not math.isfinite(norms[-1]):  # clipping made nothing of such a step
+        lost = "the last step's gradient"
     if lost is not None:
         raise InputError(
             f"the training went astray: {lost} holds numbers that are not finite; start over (--resume false) with a "
-            "lower learning_rate or a higher loss_temperature"
+            "lower learning_rate or a higher loss_temperature, or another backbone"
         )
 
 
@@ -175,7 +179,7 @@ def _report(
         **facts,
         "truncation": _told(truncation, trainer.args.dataloader_num_workers, facts["resumed_from"] is not None),
         "checkpoint": Path(state.best_model_checkpoint or "last").name,
-        "log": state.log_history,
+        "log": [{name: _as_json(value) for name, value in each.items()} for each in state.log_history],
     }
     write_json_atomically(RunFolder(output).report_file, record)
     report(f"Trained {state.global_step:,} steps on {len(dialogues):,} dialogues in {record['seconds']:.0f} s")
@@ -269,6 +273,11 @@ def _select_by_signal(settings: Settings) -> None:
     args.load_best_model_at_end = True
     args.metric_for_best_model = run.checkpoint_selection
     args.greater_is_better = SELECTIONS[run.checkpoint_selection]
+
+
+def _as_json(value: Any) -> Any:  # noqa: ANN401 - whatever Trainer logs
+    """JSON has no infinity, which is the gradient of a step that mixed precision skips."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @torch.no_grad()
