@@ -15,7 +15,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from ...corpora import ALL, CORPORA
+from ...corpora import CORPORA
+from ...corpora.corpus import ALL
 from ...models.errors import InputError
 from ...runs.files import write_text_atomically
 from ...runs.hardware import describe_hardware

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import corpora
+from ...corpora.corpus import ALL
 from ...corpora.own.reading import is_own
 from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue
@@ -70,7 +71,7 @@ class CorpusPart:
 
     def __post_init__(self) -> None:
         if self.is_own:
-            self.split = corpora.ALL  # a file has no splits
+            self.split = ALL  # a file has no splits
 
     @property
     def is_own(self) -> bool:
