@@ -1,8 +1,10 @@
 """The rules of the source tree: who may import whom, how large things are, and what an import costs."""
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import networkx
@@ -103,6 +105,16 @@ def test_files_and_functions_are_short_and_named_for_something(file):
     assert [each.name for each in functions if each.end_lineno - each.lineno >= 60] == []
     parts = file.relative_to(SOURCE).with_suffix("").parts
     assert not {"utils", "util", "common", "helpers", "helper", "misc"} & set(parts)
+
+
+def test_every_extra_that_is_named_is_there():
+    root = Path(__file__).parents[1]
+    told = [root / "README.md", *SOURCE.rglob("*.py"), *root.glob("docs/**/*.md"), *root.glob("examples/**/*.[pm][yd]")]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found = "".join(file.read_text(encoding="utf-8") for file in told)
+    lists = re.findall(r"(?:hf-dialemb|[\" ]\.)\[([a-z0-9,-]+)\]", found)
+    names = {name for each in lists for name in each.split(",")}
+    assert {"plot", "minilm", "usearch", "space"} <= names <= project["optional-dependencies"].keys()
 
 
 def failure(program: str, *words: str) -> str:

@@ -91,7 +91,9 @@ def test_blocks_are_left_out_for_a_reason(page):
     left_out = [reason for reason, _, _ in found if reason]
     assert len(found) - len(left_out) >= 3
     assert len(left_out) <= 1
-    opened = re.search(r"^(Vectors that know|After this page you )", (ROOT / page).read_text(encoding="utf-8"), re.M)
+    opened = re.search(
+        r"^(Turn conversations into vectors|After this page you )", (ROOT / page).read_text(encoding="utf-8"), re.M
+    )
     assert opened, "a page begins with what its reader can do afterwards"
 
 

@@ -168,6 +168,16 @@ def test_a_limit_is_a_sample_and_not_the_first_and_a_missing_matplotlib_is_told(
         measured(plot=tmp_path / "map.png")
 
 
+def test_a_file_of_ones_own_has_no_split_and_what_is_left_out_is_told(tmp_path, caplog):
+    labels = [("hotel",), ("hotel",), ("taxi",), ("taxi",), (), (), ("hotel", "taxi")]
+    said = [dialogue(f"number {n}", domains=domains, id=str(n)) for n, domains in enumerate(labels)]
+    write_jsonl(said, tmp_path / "calls.jsonl")
+    results = evaluate_models(["tfidf"], str(tmp_path / "calls.jsonl"), None, "test", seeds=[0])
+    assert markdown_table(results.results).startswith("**calls.jsonl**\n")
+    assert {each.split for each in results.results} == {"all"}
+    assert "calls.jsonl: left out 3 of 7 dialogues: 2 have no label, 1 have several" in caplog.messages
+
+
 def test_the_caption_of_a_picture_is_of_what_it_shows():
     purity = {"task": "domain-categorization", "metric": "purity"}
     rows = [row("tfidf", 95.0, **purity), row("tfidf", 90.0), row("tfidf", 60.0, setting="second speaker", **purity)]

@@ -124,6 +124,14 @@ def test_what_was_done_is_told_once_with_a_count_and_examples(tmp_path):
     assert [dialogue.roles for dialogue in found] == [("user", "assistant")] * 2 + [("user",)] * 3
 
 
+def test_a_check_names_every_column_that_was_taken_once(tmp_path, capsys, caplog):
+    write(tmp_path, {"d.csv": "ticket_id,sent_at,sender,body,label\n7,10,Customer,Hi,a\n7,11,Ann,Ho,a\n"})
+    assert main(["corpus", "check", str(tmp_path / "d.csv")]) == 0
+    taken = "columns: read as --columns 'id=ticket_id,role=sender,content=body,domain=label,time=sent_at'"
+    assert capsys.readouterr().out.count(taken) == 1
+    assert not caplog.messages
+
+
 def test_who_speaks_in_many_conversations_is_the_desk(tmp_path):
     calls = [("Zoe", "Ann"), ("Ann", "Yan"), ("Xi", "Ann"), ("Wu", "Ann"), ("Ann", "Vic")]
     write(tmp_path, {f"{number}.txt": f"{one}: Hi\n{other}: Ho\n" for number, (one, other) in enumerate(calls)})

@@ -176,7 +176,7 @@ def test_candidates_are_drawn_among_what_the_assistant_says(tmp_path):
     assert default_tasks(corpus) == ("domains",)
     users = [Dialogue((Turn("user", f"a {n}"), Turn("speaker_3", f"b {n}")), str(n)) for n in range(25)]
     assert load_selections(CorpusPart(written(tmp_path, users))).config["responses"] == "any"
-    with pytest.raises(InputError, match=r"corpus .*mine\.jsonl, split test: candidates: got 10 different responses"):
+    with pytest.raises(InputError, match=r"corpus .*mine\.jsonl: candidates: got 10 different responses"):
         load_selections(CorpusPart(written(tmp_path, chats(5))))
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from ..models.errors import told
 from .parser import Parser, add_command, say
 
-_HELP = """Figures are optional: without --results the card says that there are none. They come from dialemb benchmark
-or dialemb evaluate, of the model and of what it is compared with: its backbone, or for an ensemble the single ranker.
-A model that learnt from a file of your own needs that file's licence:
+_HELP = """Figures are optional: without --results the card says that it has none. They come from dialemb benchmark or
+dialemb evaluate, for the model and for its backbone (for an ensemble: the single ranker) to compare with.
+If the model learnt from your own file, give that file's licence:
 --corpus-licence 'calls.jsonl=permissive:CC BY 4.0' (permissive, share-alike or research).
 
 example: dialemb card --model published/dse-minilm --run runs/dse-minilm --results benchmark/dse.json"""
@@ -18,16 +18,16 @@ example: dialemb card --model published/dse-minilm --run runs/dse-minilm --resul
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
     """Adds the command."""
-    parser = add_command(commands, "card", "Render the model card of a published folder from what was measured.", _HELP)
+    parser = add_command(commands, "card", "Write the model card of an exported folder from its results.", _HELP)
     parser.add_argument("--model", type=Path, required=True, help="folder that dialemb export wrote")
-    parser.add_argument("--run", dest="training", type=Path, required=True, help="folder of its training")
-    parser.add_argument("--results", type=Path, nargs="+", default=[], help="files with figures of the model, if any")
-    parser.add_argument("--repo-id", help="where it is to be published (default: org/ and the folder's name)")
+    parser.add_argument("--run", dest="training", type=Path, required=True, help="folder of the training")
+    parser.add_argument("--results", type=Path, nargs="+", default=[], help="results files of the model, if any")
+    parser.add_argument("--repo-id", help="where you will publish it (default: org/ and the folder's name)")
     parser.add_argument("--corpus-licence", nargs="+", default=[], metavar="NAME=TERMS:LICENCE", help="see below")
     parser.add_argument(
         "--output", type=Path, help="file to write (default: README.md of the folder, with its figures in results/)"
     )
-    parser.add_argument("--record", type=Path, help="keep in this file what the card needs of the two folders")
+    parser.add_argument("--record", type=Path, help="keep what the card needs from both folders in this file")
     parser.set_defaults(run=_run)
 
 

@@ -13,15 +13,15 @@ _HELP = """kinds:
   transformers           folder or Hub id: aws-ai/dse-*, sergioburdisso/dialog2flow-*, TODBERT/*, any encoder
   sentence-transformers  folder or Hub id: a transformer and the mean of its tokens
 
-Pickles are read for their tensors alone: nothing that a file asks for is imported or called. What became of every key
-is printed and lies beside the weights, in conversion.json.
+Only tensors are read from pickles: nothing that a file asks for is imported or called. The command prints what became
+of every key, and writes it to conversion.json beside the weights.
 
 example: dialemb convert --from plato --input model.tar.gz --vocab vocab.txt --output plato"""
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
     """Adds the command."""
-    parser = add_command(commands, "convert", "Turn an official checkpoint into one of this package's own.", _HELP)
+    parser = add_command(commands, "convert", "Turn an official checkpoint into one that this package loads.", _HELP)
     parser.add_argument("--from", dest="kind", required=True, metavar="KIND", help="see below")
     parser.add_argument("--input", required=True, help="file, folder or Hub id")
     parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")

@@ -35,7 +35,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 def _add_list(actions: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(actions, "list", "List the corpora that can be read.", "example: dialemb corpus list")
-    parser.add_argument("--output", type=Path, help="write the table here too (JSON)")
+    parser.add_argument("--output", type=Path, help="also write the table here (JSON)")
     parser.set_defaults(run=_list)
 
 
@@ -51,7 +51,7 @@ def _add_check(actions: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         actions,
         "check",
-        "List every problem of a file of conversations with its line, and how to mend it.",
+        "List every problem in a file of conversations, its line, and how to fix it.",
         "example: dialemb corpus check calls.csv --columns id=call,role=speaker,content=text --roles Agent=assistant",
     )
     parser.add_argument("file", help="a file of conversations, a folder of transcripts, or a corpus name")
@@ -78,7 +78,7 @@ def _check(options: argparse.Namespace) -> None:
             say(f"{options.file}: {alike[0].severity}: {more:,} more problems like: {alike[0].message}")
     found = f"{options.file}: errors: {counts['error']:,}, warnings: {counts['warning']:,}"
     if counts["error"]:
-        raise InputError(f"{found}; they are listed above, each with what mends it")
+        raise InputError(f"{found}; they are listed above, each with how to fix it")
     print(found)
 
 
@@ -86,14 +86,14 @@ def _add_convert(actions: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         actions,
         "convert",
-        "Write conversations in any form that is read as JSONL, one a line, with roles in place of names.",
+        "Convert conversations from any form into JSONL, one per line, with roles instead of names.",
         "example: dialemb corpus convert calls.xlsx --output calls.jsonl",
     )
     parser.add_argument("corpus", help="a file of conversations, a folder of transcripts, or a corpus name")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(parser, "all")
     own_options(parser)
-    parser.add_argument("--skip-invalid", action="store_true", help="count, list and leave out malformed dialogues")
+    parser.add_argument("--skip-invalid", action="store_true", help="leave out malformed dialogues and list them")
     parser.add_argument("--output", type=Path, required=True, help="the file to write, .jsonl or .jsonl.gz")
     parser.set_defaults(run=_convert)
 
@@ -109,15 +109,15 @@ def _add_stats(actions: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         actions,
         "stats",
-        "Print what a corpus holds, draw it, and write it as JSONL.",
+        "Count what is in a corpus; draw it, or write it as JSONL.",
         "example: dialemb corpus stats --corpus sgd --data-dir data --plot sgd.png --output sgd_test.jsonl",
     )
     corpus_options(parser)
     own_options(parser)
-    parser.add_argument("--skip-invalid", action="store_true", help="count, list and leave out malformed dialogues")
+    parser.add_argument("--skip-invalid", action="store_true", help="leave out malformed dialogues and list them")
     parser.add_argument("--plot", type=Path, help="draw histograms of lengths and labels into this PNG")
     parser.add_argument("--report", type=Path, help="write all counts here (JSON)")
-    parser.add_argument("--output", type=Path, help="write the dialogues here, one JSON object a line (.gz: packed)")
+    parser.add_argument("--output", type=Path, help="write the dialogues here, one JSON object per line (.gz: packed)")
     parser.set_defaults(run=_stats)
 
 
@@ -174,13 +174,13 @@ def _add_show(actions: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         actions,
         "show",
-        "Print one dialogue, readably.",
+        "Print one dialogue.",
         "example: dialemb corpus show --corpus sgd --data-dir data --split test --id test/1_00000",
     )
     corpus_options(parser)
     own_options(parser)
     parser.add_argument("--id", required=True, help="the dialogue's id, or its number as #12")
-    parser.add_argument("--skip-invalid", action="store_true", help="count, list and leave out malformed dialogues")
+    parser.add_argument("--skip-invalid", action="store_true", help="leave out malformed dialogues and list them")
     parser.set_defaults(run=_show)
 
 
@@ -194,27 +194,27 @@ def _add_unify(actions: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         actions,
         "unify",
-        "Bring corpora into one form with normalised acts, slots and domains: Parquet, JSON, counts, a dataset card.",
+        "Convert corpora into one form with normalised acts, slots and domains: Parquet, JSON, counts, a dataset card.",
         "example: dialemb corpus unify sgd multiwoz --data-dir data --output unified\n"
         "         dialemb corpus unify all --licence research --data-dir data --output unified",
     )
-    parser.add_argument("names", nargs="+", help="corpora, or all: every labelled one at hand whose licence allows it")
+    parser.add_argument("names", nargs="+", help="corpora, or all: every labelled one you have whose licence allows it")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
     parser.add_argument(
         "--licence",
         default="share-alike",
         choices=("permissive", "share-alike", "research"),
-        help="the least free licence that a part may have (default: share-alike)",
+        help="the strictest licence that a part may have (default: share-alike)",
     )
     parser.add_argument(
         "--evaluation",
         nargs="*",
         default=[],
         metavar="CORPUS/SPLIT",
-        help="more sets that training shall not hold; the dev and test splits of the parts are always among them",
+        help="more sets to keep out of training, besides the dev and test splits of the parts",
     )
-    parser.add_argument("--skip-invalid", action="store_true", help="count, list and leave out malformed dialogues")
+    parser.add_argument("--skip-invalid", action="store_true", help="leave out malformed dialogues and list them")
     parser.set_defaults(run=_unify)
 
 
@@ -242,7 +242,7 @@ def _add_leakage(actions: argparse._SubParsersAction[Parser]) -> None:
         "--evaluation", nargs="+", required=True, metavar="CORPUS/SPLIT", help="sets to evaluate on, or all"
     )
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    parser.add_argument("--skip-invalid", action="store_true", help="count, list and leave out malformed dialogues")
+    parser.add_argument("--skip-invalid", action="store_true", help="leave out malformed dialogues and list them")
     parser.add_argument("--output", type=Path, help="write the report here (JSON)")
     parser.set_defaults(run=_leakage)
 

@@ -13,7 +13,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "demo",
-        "Train an encoder on a slice of STAR that comes with the package, measure, export, search, draw the flow.",
+        "Train an encoder on a part of STAR that comes with the package; measure, export, search and draw a flow.",
         "example: dialemb demo --output demo",
     )
     parser.add_argument("--output", type=Path, default=Path("demo"), help="folder for everything the demo writes")

@@ -13,17 +13,17 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "distil",
-        "Distil an encoder of texts into a table of word vectors: hundreds of times as fast, 8 MB. No label is read.",
+        "Distil an encoder of texts into a table of word vectors: hundreds of times faster, 8 MB, no labels needed.",
         "example: dialemb distil --teacher runs/merged --corpus sgd/train multiwoz/train --output runs/static",
     )
     parser.add_argument("--teacher", required=True, help="folder or Hub id of an encoder of texts")
-    parser.add_argument("--corpus", nargs="+", required=True, help="what it reads: names, as sgd/train, or files")
+    parser.add_argument("--corpus", nargs="+", required=True, help="what to learn from: sgd/train, files, ...")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    parser.add_argument("--exclude", nargs="+", metavar="SET", help="evaluation sets, as sgd/test, to stay apart from")
+    parser.add_argument("--exclude", nargs="+", metavar="SET", help="evaluation sets to keep out, such as sgd/test")
     parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
     parser.add_argument("--dimensions", type=int, default=256, help="width of the vectors (default: 256)")
     parser.add_argument("--passes", type=int, default=12, help="how often it sees each text (default: 12)")
-    parser.add_argument("--seed", type=int, default=0, help="draws the texts and their order (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="for drawing texts and their order (default: 0)")
     parser.set_defaults(run=_run)
 
 

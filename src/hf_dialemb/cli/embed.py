@@ -13,8 +13,8 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "embed",
-        "Embed conversations into a Parquet file, a vector for each; run again, it goes on where it was stopped. A "
-        "vector is of the whole text; with --model MODEL@utterances it is the mean of the utterances' vectors.",
+        "Turn conversations into vectors, one for each, in a Parquet file. If it stops, run it again and it goes on. A "
+        "vector covers the whole text; with --model MODEL@utterances it is the mean of the utterances' vectors.",
         "example: dialemb embed --input calls.csv --output vectors.parquet",
     )
     model_option(parser)
@@ -22,9 +22,9 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     own_options(parser)
     parser.add_argument("--output", type=Path, required=True, help="Parquet file with the columns id and embedding")
     levels = ("dialogues", "utterances")
-    parser.add_argument("--level", choices=levels, default=levels[0], help="what has a row (default: dialogues)")
+    parser.add_argument("--level", choices=levels, default=levels[0], help="what each row holds (default: dialogues)")
     parser.add_argument("--shard-size", type=int, default=2000, help="dialogues per shard (default: 2000)")
-    told = "where: on this machine, or on those of a Ray cluster (RAY_ADDRESS; default: local)"
+    told = "where: on this machine, or on a Ray cluster (RAY_ADDRESS; default: local)"
     parser.add_argument("--engine", choices=("local", "ray"), default="local", help=told)
     parser.set_defaults(run=_run)
 

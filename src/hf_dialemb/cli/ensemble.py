@@ -7,10 +7,9 @@ from pathlib import Path
 
 from .parser import Parser, add_command, named, say
 
-_HELP = """It trains a baseline, L models on negatives of one granularity each, and L - 1 further baselines of other
-seeds, assembles the ensembles (of granularities, of the baseline's best checkpoints, of seeds), and measures all of
-them on the same candidates. The same command again goes on where it was stopped. Settings of the runs may follow as
---field value.
+_HELP = """This trains a baseline, L models on negatives of one granularity each, and L - 1 more baselines with other
+seeds. It builds three ensembles (of granularities, of the baseline's best checkpoints, of seeds) and measures all of
+them on the same candidates. If it stops, give the same command again. Add settings of the runs as --field value.
 
 example: dialemb ensemble --config dual_encoder_multiwoz --corpus multiwoz --data-dir data --output runs/mgt-multiwoz
 example: dialemb ensemble --config dual_encoder_multiwoz --corpus train.jsonl --dev dev.jsonl --test test.jsonl
@@ -24,28 +23,28 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument(
         "--corpus",
         required=True,
-        help="a corpus by name, whose dev split chooses checkpoints and whose test split measures (what is learnt from "
-        "is the recipe's); or a file of your own to learn from, with --dev and --test",
+        help="a public corpus: its dev split chooses checkpoints, its test split measures (the recipe says what to "
+        "learn from); or your own file to learn from, with --dev and --test",
     )
-    parser.add_argument("--dev", help="file of your own dialogues that chooses checkpoints")
-    parser.add_argument("--test", help="file of your own dialogues that measures")
+    parser.add_argument("--dev", help="your own dialogues to choose checkpoints by")
+    parser.add_argument("--test", help="your own dialogues to measure on")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     parser.add_argument("--output", type=Path, required=True, help="folder for all runs, candidates and results")
-    parser.add_argument("--size", type=int, default=5, help="L, granularities and members (default: 5)")
-    parser.add_argument("--candidates", type=int, help="to be ranked for each context (default: as in training)")
+    parser.add_argument("--size", type=int, default=5, help="how many granularities and members (default: 5)")
+    parser.add_argument("--candidates", type=int, help="how many to rank for each context (default: as in training)")
     parser.add_argument(
-        "--similarity", help="folder of the ranker that tells how similar responses are (default: the baseline)"
+        "--similarity", help="folder of the ranker that says how similar responses are (default: the baseline)"
     )
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time (default: 1)")
-    parser.add_argument("--launch", default="", help="further words for accelerate launch, in quotes")
-    parser.add_argument("--skip-analyses", action="store_true", help="train and rank alone: no probes, no fine-tuning")
+    parser.add_argument("--launch", default="", help="more options for accelerate launch, in quotes")
+    parser.add_argument("--skip-analyses", action="store_true", help="only train and rank: no probes, no fine-tuning")
     parser.add_argument(
         "--analysis-dialogues",
         type=int,
-        help="training dialogues that probes and fine-tuning learn from, drawn by the seed (default: all)",
+        help="how many training dialogues probes and fine-tuning learn from, drawn at random (default: all)",
     )
     parser.add_argument(
-        "--test-dialogues", type=int, help="dialogues of the test split that measure, drawn once (default: all)"
+        "--test-dialogues", type=int, help="how many test dialogues to measure on, drawn once (default: all)"
     )
     parser.set_defaults(run=_run)
 

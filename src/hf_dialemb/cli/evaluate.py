@@ -9,10 +9,10 @@ from ..runs.files import check_not_read
 from .parser import Parser, add_command, chosen_model, corpus_options, model_option, named, own_options, say
 
 _HELP = """tasks: {tasks};
-and those that fine-tune, which takes long: {fine_tuning}
+and tasks that fine-tune, which takes long: {fine_tuning}
 
 example: dialemb evaluate --model runs/dial2vec-minilm all-MiniLM-L6-v2@utterances tfidf --corpus sgd --data-dir data
-For whole papers and several at once see dialemb benchmark."""
+To repeat whole papers, or several at once, see dialemb benchmark."""
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -22,14 +22,14 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     model_option(parser, nargs="+")
     corpus_options(parser)
     own_options(parser)
-    parser.add_argument("--vectors", type=Path, help="measure what dialemb embed wrote of the corpus too")
-    parser.add_argument("--task", nargs="+", default=[], help="tasks, see below (default: what suits the corpus)")
+    parser.add_argument("--vectors", type=Path, help="also measure vectors of the corpus that dialemb embed wrote")
+    parser.add_argument("--task", nargs="+", default=[], help="tasks, see below (default: those that suit the corpus)")
     parser.add_argument(
         "--output", type=Path, default=Path("results.json"), help="results file (default: results.json)"
     )
-    parser.add_argument("--plot", type=Path, help="draw a map of its items into this PNG")
-    parser.add_argument("--limit", type=int, help="measure on a fixed random sample of so many items")
-    parser.add_argument("--seeds", type=int, default=10, help="repeats of all that draws at random (default: 10)")
+    parser.add_argument("--plot", type=Path, help="draw a map of the items into this PNG")
+    parser.add_argument("--limit", type=int, help="measure on a fixed random sample of this many items")
+    parser.add_argument("--seeds", type=int, default=10, help="repeats with other random seeds (default: 10)")
     parser.set_defaults(run=_run)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from ..models.errors import InputError
 from .parser import Parser, add_command, named, say, split_option
 
-_HELP = """The weights are verified as they are written: AutoModel and sentence-transformers load the folder in fresh
-processes, and every embedding is compared. ONNX graphs lie beside them in the folder onnx.
+_HELP = """AutoModel and sentence-transformers load the written folder in fresh processes, and every embedding is
+compared. ONNX graphs go into the folder onnx.
 
 example: dialemb export --model runs/dial2vec-minilm --output published/dial2vec-minilm
 example: dialemb export --model runs/dse-minilm --output published/dse --int8 --corpus clinc150 --data-dir data"""
@@ -20,22 +20,22 @@ _TASK_OPTIONS = ("corpus", "data_dir", "split", "task", "limit", "seeds")
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
     """Adds the command."""
     parser = add_command(
-        commands, "export", "Turn a trained checkpoint into the form that strangers load, and check it.", _HELP
+        commands, "export", "Turn a trained checkpoint into a form that other libraries load, and check it.", _HELP
     )
-    parser.add_argument("--model", required=True, help="checkpoint folder of the training")
+    parser.add_argument("--model", required=True, help="folder of the training, or one of its checkpoints")
     parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
     parser.add_argument("--dtype", choices=("bf16", "fp16", "fp32"), help="precision of the weights (default: fp32 for "
-                        "encoders of utterances, that of the checkpoint for all else)")  # fmt: skip
-    parser.add_argument("--max-shard-size", help="largest file of weights, such as 1GB; more is written in several")
-    parser.add_argument("--onnx", action="store_true", help="write an ONNX graph in float32 too")
-    parser.add_argument("--int8", action="store_true", help="write one of 8-bit integers beside it, and what it loses")
-    group = parser.add_argument_group("what the loss of --int8 is measured on, beside probe texts")
-    group.add_argument("--corpus", help="a corpus name, or a file, folder or Hub dataset of your own")
+                        "encoders of utterances, otherwise as in the checkpoint)")  # fmt: skip
+    parser.add_argument("--max-shard-size", help="largest file of weights, such as 1GB; larger weights are split")
+    parser.add_argument("--onnx", action="store_true", help="also write an ONNX graph in float32")
+    parser.add_argument("--int8", action="store_true", help="also write an 8-bit graph, and say what it loses")
+    group = parser.add_argument_group("what to measure the loss of --int8 on, besides probe texts")
+    group.add_argument("--corpus", help="your own file, folder or Hub dataset, or the name of a public corpus")
     group.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(group, "test", default="")
     group.add_argument("--task", nargs="+", help="tasks, see dialemb evaluate (default: what suits the corpus)")
     group.add_argument("--limit", type=int, help="measure on a fixed random sample of so many items")
-    group.add_argument("--seeds", type=int, help="repeats of everything that draws at random (default: 10)")
+    group.add_argument("--seeds", type=int, help="repeats with other random seeds (default: 10)")
     parser.set_defaults(run=_run)
 
 

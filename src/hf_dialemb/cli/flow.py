@@ -41,29 +41,29 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "flow",
-        "Find the workflow that conversations follow, and write a page to look at. Run again with other settings, it "
-        "goes on from what is there.",
+        "Find the workflow that conversations follow, and write a web page of it. Run it again with other settings, "
+        "and it reuses what is there.",
         "example: dialemb flow transcripts/\nthen open flow/index.html\n"
         "see also: dialemb flow next, dialemb flow compare, dialemb flow measure",
     )
-    parser.add_argument("input", nargs="?", help="folder of .txt transcripts, .jsonl, .csv, .parquet, or a corpus name")
+    parser.add_argument("input", nargs="?", help="your conversations: a file, or a folder of them; or a corpus name")
     parser.add_argument("--input", dest="named_input", metavar="INPUT", help="the same")
     parser.add_argument("--output", type=Path, default=Path("flow"), help="folder to write (default: flow)")
     model_option(parser)
-    told = "in place of a model: what dialemb embed --level utterances wrote, or a .npy, a row for each in order"
+    told = "instead of a model: vectors from dialemb embed --level utterances, or a .npy with one row each, in order"
     parser.add_argument("--vectors", type=Path, help=told)
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(parser, "all")
-    parser.add_argument("--domain", help="only dialogues of this domain alone")
-    by = "topic: find what the dialogues are about first, and write a flow of each topic (default: one of all)"
+    parser.add_argument("--domain", help="only dialogues with this domain and no other")
+    by = "topic: find topics first, and write a flow for each (default: one flow for all)"
     parser.add_argument("--by", choices=("topic", "all"), default="all", help=by)
-    parser.add_argument("--clusters", help="how many kinds of utterance, as 12 or user=10,assistant=14")
-    parser.add_argument("--threshold", help="or how far apart they may be, as 0.6 or user=0.5,assistant=0.6")
+    parser.add_argument("--clusters", help="number of states, such as 12 or user=10,assistant=14")
+    parser.add_argument("--threshold", help="or how unlike they may be, such as 0.6 or user=0.5,assistant=0.6")
     parser.add_argument("--names", default="nearest", help=_NAMES)
-    parser.add_argument("--nodes", type=float, help="leave out states rarer than this share of the most frequent")
+    parser.add_argument("--nodes", type=float, help="leave out states rarer than this share of the most frequent one")
     parser.add_argument("--edges", type=float, help="leave out transitions that weigh less than this")
     parser.add_argument("--weights", help="what transitions weigh: max, max-out or prob-out (default: max-out)")
-    parser.add_argument("--seed", type=int, default=0, help="of what is drawn at random for large sets (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="for random draws in large sets (default: 0)")
     own_options(parser)
     parser.set_defaults(run=_build)
 
@@ -144,13 +144,13 @@ def _add_next(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "flow next",
-        "Say where in a flow dialogues stand that are not over, and what is likely to come next.",
+        "Say where unfinished dialogues stand in a flow, and what is likely to come next.",
         "example: dialemb flow next --flow flow/ --input call.txt",
     )
     parser.add_argument("--flow", type=Path, required=True, help="what dialemb flow wrote")
-    parser.add_argument("--input", required=True, help="the dialogues so far: .txt, .jsonl or another form of your own")
+    parser.add_argument("--input", required=True, help="the dialogues so far: your file or folder")
     parser.add_argument("--top", type=int, default=5, help="how many actions to list (default: 5)")
-    parser.add_argument("--output", type=Path, help="write them here too, a dialogue on each line (JSONL)")
+    parser.add_argument("--output", type=Path, help="also write them here, one dialogue per line (JSONL)")
     own_options(parser)
     parser.set_defaults(run=_next)
 
@@ -167,7 +167,7 @@ def _add_compare(commands: argparse._SubParsersAction[Parser]) -> None:
         commands,
         "flow compare",
         "Compare two sets of dialogues by the states of a flow: before and after, good and bad. Dialogues that the "
-        "flow was made of are compared with the rest of them, others with all of them.",
+        "flow was made from are compared with the rest of it, others with all of it.",
         "example: dialemb flow compare --flow flow/ --input after/ --output comparison/",
     )
     parser.add_argument("--flow", type=Path, required=True, help="what dialemb flow wrote")
@@ -175,7 +175,7 @@ def _add_compare(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--output", type=Path, default=Path("comparison"), help="folder to write (default: comparison)")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(parser, "all")
-    parser.add_argument("--domain", help="only dialogues of this domain alone")
+    parser.add_argument("--domain", help="only dialogues with this domain and no other")
     own_options(parser)
     parser.set_defaults(run=_compare)
 
@@ -191,8 +191,8 @@ def _add_measure(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "flow measure",
-        "Compare encoders by the flows that they find in annotated dialogues: the layout of Dialog2Flow's Table 6, "
-        "and what the size of a graph does not tell.",
+        "Compare encoders by the flows they find in annotated dialogues: Dialog2Flow's Table 6, and what the size of "
+        "a graph does not show.",
         "example: dialemb flow measure --model runs/dialog2flow-single-minilm all-MiniLM-L6-v2 --corpus sgd "
         "--data-dir data",
     )
@@ -201,7 +201,7 @@ def _add_measure(commands: argparse._SubParsersAction[Parser]) -> None:
     own_options(parser)
     parser.add_argument("--limit", type=int, help="measure on a fixed random sample of so many dialogues")
     parser.add_argument("--output", type=Path, default=Path("flow.json"), help="results file (default: flow.json)")
-    parser.add_argument("--cache", type=Path, help="folder where vectors are kept, such as BENCHMARK/embeddings")
+    parser.add_argument("--cache", type=Path, help="folder to keep vectors in, such as BENCHMARK/embeddings")
     parser.set_defaults(run=_measure)
 
 

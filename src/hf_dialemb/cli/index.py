@@ -14,18 +14,18 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "index",
-        "Keep conversations in a LanceDB table to be searched. Run again with a new export, it embeds only what is not "
-        "there.",
+        "Keep conversations in a LanceDB table that you can search. Run it again with a new export, and it embeds only "
+        "what is new.",
         "example: dialemb index calls.csv --output calls.lance\n"
         '         dialemb search --index calls.lance --query "card was stolen" --where "time > \'2026-01-01\'"',
     )
-    parser.add_argument("input", nargs="?", help="your conversations to add: a file, or a folder of them")
+    parser.add_argument("input", nargs="?", help="conversations to add: a file, or a folder of them")
     own_options(parser)
     parser.add_argument("--output", type=Path, required=True, help="the index, a folder whose name ends in .lance")
     model_option(parser)
-    told = "what has a row: dialogues, speakers or utterances (default: dialogues)"
+    told = "one row for each of: dialogues, speakers or utterances (default: dialogues)"
     parser.add_argument("--level", choices=("dialogues", "speakers", "utterances"), help=told)
-    parser.add_argument("--labels", type=Path, help="a CSV with the columns id and topic: what dialogues are about")
+    parser.add_argument("--labels", type=Path, help="a CSV with the columns id and topic")
     parser.add_argument("--delete", nargs="+", metavar="ID", help="dialogues to delete")
     parser.set_defaults(run=_run)
 

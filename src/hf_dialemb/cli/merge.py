@@ -8,8 +8,8 @@ from pathlib import Path
 from ..models.errors import InputError
 from .parser import Parser, add_command, named, say
 
-_HELP = """What each training moved, times its weight, is added to the backbone. The result is a run folder like any
-other. With --rank a LoRA adapter lies beside the merged weights.
+_HELP = """This adds to the backbone what each training changed, times its weight. The result is a run folder like any
+other. With --rank it also holds a LoRA adapter.
 
 example: dialemb merge --backbone all-MiniLM-L6-v2 --model runs/dse=1 runs/dialogue-cse=1 --output runs/both
 example: dialemb merge --backbone all-MiniLM-L6-v2 --model runs/dse runs/dialogue-cse runs/flow --output runs/best
@@ -19,13 +19,13 @@ example: dialemb merge --backbone all-MiniLM-L6-v2 --model runs/dse runs/dialogu
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
     """Adds the command."""
     parser = add_command(commands, "merge", "Merge trainings of one backbone into one encoder.", _HELP)
-    parser.add_argument("--backbone", required=True, help="folder or Hub id of what all of them began with")
+    parser.add_argument("--backbone", required=True, help="folder or Hub id of the model that all of them started from")
     parser.add_argument("--model", nargs="+", required=True, help="each as FOLDER=WEIGHT, or FOLDER for a weight of 1")
-    parser.add_argument("--rank", type=int, help="cut what is added to so many singular values, as a LoRA adapter")
+    parser.add_argument("--rank", type=int, help="keep only this many singular values of the change, as a LoRA adapter")
     parser.add_argument("--choose-by", nargs="+", help="choose weights on these sets, such as sgd/dev (by labels) or "
-                        "speakers:sgd/dev (without); each try is kept in OUTPUT-search.json")  # fmt: skip
+                        "speakers:sgd/dev (without labels); OUTPUT-search.json keeps each try")  # fmt: skip
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    parser.add_argument("--limit", type=int, default=300, help="at most so many dialogues of each set (default: 300)")
+    parser.add_argument("--limit", type=int, default=300, help="most dialogues to use of each set (default: 300)")
     parser.add_argument("--max-tokens", type=int, default=512, help="where texts are cut (default: 512)")
     parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
     parser.set_defaults(run=_run)

@@ -62,7 +62,7 @@ def named(options: argparse.Namespace, *names: str) -> dict[str, Any]:
 def corpus_options(parser: argparse.ArgumentParser, split: str = "test", required: bool = True) -> None:
     """Adds the options that name a corpus."""
     parser.add_argument(
-        "--corpus", required=required, help="a corpus name, or a file, folder or Hub dataset of your own"
+        "--corpus", required=required, help="your own file, folder or Hub dataset, or the name of a public corpus"
     )
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(parser, split)
@@ -70,7 +70,7 @@ def corpus_options(parser: argparse.ArgumentParser, split: str = "test", require
 
 def model_option(parser: argparse._ActionsContainer, **options: Any) -> None:  # noqa: ANN401 - of add_argument
     """Adds the option that names a model, which may be left out; see `chosen_model`."""
-    told = "a checkpoint folder, a Hub id, or an encoder that comes with the package, such as dialogue-minilm "
+    told = "a checkpoint folder, a Hub id, or an encoder from the package, such as dialogue-minilm "
     parser.add_argument("--model", help=told + "(default: the best one available)", **options)
 
 
@@ -87,7 +87,7 @@ def chosen_model(given: str | None, of: str = "dialogue") -> str:
 
 def split_option(parser: argparse._ActionsContainer, split: str, default: str | None = None) -> None:
     """Adds the option that names a split."""
-    told = f"of a corpus by name or on the Hub: train, dev, test or all (default: {split})"
+    told = f"for public corpora and Hub datasets: train, dev, test or all (default: {split})"
     parser.add_argument("--split", action=_Split, default=split if default is None else default, help=told)
 
 
@@ -114,5 +114,5 @@ def check_split(options: argparse.Namespace) -> None:
 
 def own_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that say how a file of one's own is to be read."""
-    parser.add_argument("--columns", help="your table: which column is what, as id=call,role=speaker,content=text")
-    parser.add_argument("--roles", help="your speakers: who is who, as Agent=assistant,Customer=user")
+    parser.add_argument("--columns", help="for tables: which column is what, such as id=call,role=speaker,content=text")
+    parser.add_argument("--roles", help="who is who, such as Agent=assistant,Customer=user")

@@ -17,17 +17,17 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "rank",
-        "Rank a pool of responses after dialogues: what would be said next?",
+        "Rank a pool of responses: which one should come next in a dialogue?",
         "example: dialemb rank --model runs/mgt-multiwoz/multi-granularity --context calls.jsonl "
         "--candidates responses.txt --top 5",
     )
     parser.add_argument("--model", required=True, help="checkpoint folder of a ranker or an ensemble, or a Hub id")
-    parser.add_argument("--context", type=Path, required=True, help="dialogues so far: a file of yours, or a folder")
+    parser.add_argument("--context", type=Path, required=True, help="the dialogues so far: your file or folder")
     own_options(parser)
-    parser.add_argument("--candidates", type=Path, required=True, help="text file with a response on each line")
-    parser.add_argument("--top", type=int, default=10, help="responses to keep for each dialogue (default: 10)")
-    parser.add_argument("--index", choices=["faiss"], help="find them by vectors; an ensemble gives cosines then")
-    parser.add_argument("--output", type=Path, help="write them here too, a dialogue on each line (JSONL)")
+    parser.add_argument("--candidates", type=Path, required=True, help="text file with one response per line")
+    parser.add_argument("--top", type=int, default=10, help="responses to show for each dialogue (default: 10)")
+    parser.add_argument("--index", choices=["faiss"], help="search by vectors; an ensemble then gives cosines")
+    parser.add_argument("--output", type=Path, help="also write them here, one dialogue per line (JSONL)")
     parser.set_defaults(run=_rank)
     parser = add_command(
         commands,
@@ -42,9 +42,9 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         "--responses",
         default="any",
         choices=["assistant", "any", "last"],
-        help="which turns are responses: the assistant's, all but the first, or the last alone (default: any)",
+        help="which turns are responses: the assistant's, all but the first, or only the last (default: any)",
     )
-    parser.add_argument("--seed", type=int, default=13, help="of the draws (default: 13)")
+    parser.add_argument("--seed", type=int, default=13, help="for random draws (default: 13)")
     parser.add_argument("--output", type=Path, required=True, help="file to write (JSONL)")
     parser.set_defaults(run=_candidates)
 

@@ -28,14 +28,14 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     model_option(parser)
     corpus_options(parser, required=False)
     own_options(parser)
-    parser.add_argument("--index", type=Path, help="what dialemb index made, in place of a corpus")
-    parser.add_argument("--where", help="of an index: a condition, as \"topic = 'cards' and time > '2026-01-01'\"")
+    parser.add_argument("--index", type=Path, help="an index made by dialemb index, instead of a corpus")
+    parser.add_argument("--where", help="with --index: a condition such as \"topic = 'cards' and time > '2026-01-01'\"")
     wanted = parser.add_mutually_exclusive_group(required=True)
     wanted.add_argument("--query", help="what to look for, in words")
     wanted.add_argument("--id", help="the dialogue to start from: its id, or its number as #12")
-    parser.add_argument("--vectors", type=Path, help="what dialemb embed wrote of them, in place of embedding")
+    parser.add_argument("--vectors", type=Path, help="vectors written by dialemb embed, instead of embedding again")
     parser.add_argument("--top", type=int, default=5, help="how many to show (default: 5)")
-    parser.add_argument("--output", type=Path, help="write what is found here too, a JSON object a line")
+    parser.add_argument("--output", type=Path, help="also write what is found here, one JSON object per line")
     parser.set_defaults(run=_run)
 
 

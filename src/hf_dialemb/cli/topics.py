@@ -13,17 +13,17 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "topics",
-        "Find what conversations are about, without labels: topics with names and counts, on a page to look at.",
+        "Find what conversations are about, without labels: topics with names and counts, on a web page.",
         "example: dialemb topics calls.csv\nthen open topics/index.html",
     )
     parser.add_argument("input", help="your conversations: a file, or a folder of them; or a corpus name")
     model_option(parser)
-    parser.add_argument("--vectors", type=Path, help="what dialemb embed wrote of them, in place of embedding")
-    parser.add_argument("--topics", type=int, help="how many topics there are (default: it is found)")
+    parser.add_argument("--vectors", type=Path, help="vectors written by dialemb embed, instead of embedding again")
+    parser.add_argument("--topics", type=int, help="number of topics (default: found from the data)")
     parser.add_argument(
         "--names", default="phrases", help="phrases, api:MODEL, or a language model's folder or id (default: phrases)"
     )
-    parser.add_argument("--flows", action="store_true", help="write the flow of each larger topic too")
+    parser.add_argument("--flows", action="store_true", help="also write a flow for each larger topic")
     parser.add_argument("--output", type=Path, default=Path("topics"), help="folder to write (default: topics)")
     own_options(parser)
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")

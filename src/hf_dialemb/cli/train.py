@@ -8,29 +8,29 @@ from .parser import Parser, add_command, say
 
 _HELP = """A setting is '--field value' here, or a line 'field: value' of the YAML file; the former wins.
 
-what is learnt, from what
+what to learn, from what
   --method NAME           see below (default: dial2vec)
   --backbone MODEL        where it starts: a folder, a Hub id, dialogue-minilm (default: all-MiniLM-L6-v2)
   --corpus FILE ...       your file or folder, a Hub dataset, or a corpus such as sgd/train (default: sample)
-  --columns, --roles      how your table is read: id=call,role=speaker,content=text; Agent=assistant
+  --columns, --roles      how to read your table: id=call,role=speaker,content=text; Agent=assistant
   --exclude SET ...       leave out what is in these evaluation sets; none leaves nothing out
-  --max_dialogues N       learn from so many, drawn by the seed
-  --output_dir FOLDER     where the run lies; the same command goes on there
+  --max_dialogues N       learn from only this many, drawn at random
+  --output_dir FOLDER     folder of the run; the same command resumes there
 
 how long, how fast
-  --max_steps N           steps in all; wins over epochs
+  --max_steps N           total steps; overrides epochs
   --num_train_epochs N    passes over the data (default: 3)
   --per_device_train_batch_size N   examples in a step (default: 8)
-  --gradient_accumulation_steps N   batches in a step, where memory is short
+  --gradient_accumulation_steps N   batches in a step, if memory is short
   --learning_rate X       (default: 5e-5)
-  --warmup_steps N        steps until it is reached
-  --bf16 true             half the memory, where the hardware has it
-  --seed N                of all that is drawn
+  --warmup_steps N        steps to reach it
+  --bf16 true             half the memory, if the hardware supports it
+  --seed N                for everything drawn at random
 
-what is kept
-  --dev_split FILE        dialogues that choose a checkpoint
+what to keep
+  --dev_split FILE        dialogues to choose a checkpoint by
   --checkpoint_selection SIGNAL   last, contrastive_loss, contrastive_accuracy, uniformity, dev_purity
-  --patience N            stop after so many measurements without gain
+  --patience N            stop after this many measurements without gain
   --save_steps N          steps between checkpoints
   --average_with_backbone X   share of the old weights in the result, 0 to 1
   --max_tokens N          where texts are cut
@@ -48,7 +48,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     """Adds the command."""
     parser = add_command(commands, "train", "Train an encoder from dialogues.", _HELP, recipes=_recipes)
     parser.add_argument("--config", help="a recipe's name, or a YAML file of settings")
-    parser.add_argument("--list-settings", action="store_true", help="print every setting with its default, and stop")
+    parser.add_argument("--list-settings", action="store_true", help="print every setting with its default")
     parser.set_defaults(run=_run)
 
 

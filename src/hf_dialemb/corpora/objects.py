@@ -10,7 +10,7 @@ from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from . import CORPORA, load_dialogues
 from .own.exports import find_in_record
-from .own.findings import Notes, tell
+from .own.findings import Notes, log, noted
 from .own.reading import is_own
 from .own.roles import RoleMap
 
@@ -61,7 +61,7 @@ def as_dialogues(
     who, notes = RoleMap.parse(roles), Notes()
     found = (_dialogue(item, place, who, notes) for place, item in enumerate(items))
     dialogues = [dialogue for dialogue in found if dialogue is not None]
-    tell(who, notes, "dialogues")
+    log(noted(who, notes, "dialogues"))
     if not dialogues:
         raise InputError(f"dialogues: got none, expected {_EXPECTED}; give at least one")
     return dialogues

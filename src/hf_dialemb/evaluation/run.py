@@ -88,7 +88,7 @@ def evaluate_models(
     embeddings: dict[str, NDArray[np.float32]] = {}
     for model, given in zip(tqdm(specs, desc="models", unit="model", file=sys.stderr), models, strict=True):
         encoder = cached_encoder(given, cache)
-        found = _measured_rows(place := (model, config["corpus"], split), encoder, problems, seeds)
+        found = _measured_rows(place := (model, config["corpus"], config["split"]), encoder, problems, seeds)
         trained = seconds_of("training", training_report(model).get("seconds", 0), 1)
         found += rows_of(*place, [*seconds_of("encoding", encoder.seconds, 3), *trained])
         rows += marked(found, corpus, dialogues=drawn.dialogues if drawn is not None else ())

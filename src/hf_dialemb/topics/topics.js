@@ -131,11 +131,12 @@ const page = (() => {
       }
     }
     pen.putImageData(picture, 0, 0);
-    drawNames(ratio, width, height, topic);
+    drawNames(ratio, width, height, topic, pixels);
     drawRing();
   }
 
-  function drawNames(ratio, width, height, topic) {
+  // Each name stands where it hides the fewest points, near the middle of its own, whose colour underlines it.
+  function drawNames(ratio, width, height, topic, pixels) {
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.font = `600 13px system-ui, sans-serif`;
     pen.textAlign = "center";
@@ -143,31 +144,42 @@ const page = (() => {
     pen.lineJoin = "round";
     pen.lineWidth = 4;
     pen.strokeStyle = ink.raised;
-    pen.fillStyle = ink.ink;
     const taken = [];
     const others = [...topics.keys()].filter((number) => number !== topic);
     const order = topic === undefined ? others : [topic, ...others];
     for (const number of order) {
-      const name = (shorts[number] ??= short(topics[number].name));
+      const name = (shorts[number] ??= short(topics[number].name, width < 500 ? 12 : 26));
       const half = (halves[number] ??= pen.measureText(name).width / 2 + 4);
       const x = Math.max(half, Math.min(width - half, middles[number][0] * self.scale + self.x));
       const middle = middles[number][1] * self.scale + self.y;
       if (middle < 0 || middle > height || Math.abs(x - middles[number][0] * self.scale - self.x) > half) continue;
-      const free = (y) => !taken.some((box) => Math.abs(box[0] - x) < box[2] + half && Math.abs(box[1] - y) < 18);
-      const y = [middle, middle + 19, middle - 19].find(free); // on its points, or below or above them
-      if (y === undefined) continue;
+      const hidden = (y) => {
+        let found = Math.abs(y - middle) / 20;
+        for (let down = -8; down < 10; down += 4)
+          for (let along = -half; along < half; along += 4)
+            if (pixels[Math.round((y + down) * ratio) * canvas.width + Math.round((x + along) * ratio)]) found++;
+        return found;
+      };
+      const free = (y) => y > 9 && y < height - 11 && !taken.some((box) => Math.abs(box[0] - x) < box[2] + half && Math.abs(box[1] - y) < 20);
+      const ways = [0, 20, -20, 40, -40, 60, -60].map((down) => middle + down).filter(free);
+      if (!ways.length) continue;
+      const costs = ways.map(hidden);
+      const y = ways[costs.indexOf(Math.min(...costs))];
       taken.push([x, y, half]);
       pen.strokeText(name, x, y);
+      pen.fillStyle = colours[number];
+      pen.fillRect(x - half + 4, y + 8, 2 * half - 8, 2);
+      pen.fillStyle = ink.ink;
       pen.fillText(name, x, y);
     }
   }
 
   // The first phrases of a name, as many as are short; a phrase is never cut.
-  function short(name) {
+  function short(name, most = 26) {
     const parts = name.split(", ");
     let found = parts[0];
     for (const part of parts.slice(1)) {
-      if (found.length + part.length > 26) break;
+      if (found.length + part.length > most) break;
       found += `, ${part}`;
     }
     return found;

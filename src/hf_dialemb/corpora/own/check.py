@@ -49,7 +49,7 @@ def check(
             # A row may be of two dialogues.
             yield from (problem for problem in finding.problems if problem not in before)
             before = finding.problems
-            yield from finding.doubts
+            yield from (*finding.doubts, *finding.told)
             if isinstance(finding.dialogue, Dialogue):
                 said = _warnings(finding, places, conversations)
                 yield from (Problem(finding.place, sentence, "warning") for sentence in said)

@@ -113,8 +113,9 @@ def lay_out(place: str, cells: Sequence[str], columns: Mapping[str, str], notes:
                     f"{place}: got no column for {field} (found: {', '.join(header[:20])}); {_HOW}; "
                     "or, where a row has what both sides said, --columns id=NAME,user=NAME,assistant=NAME"
                 )
-        if {*exported} - {"time"} or (form is WIDE and not columns):
-            told = ",".join(f"{field}={header[found[field]]}" for field in needed)
+        if exported or (form is WIDE and not columns):
+            taken = [*needed, *(field for field in COLUMNS if field in found and field not in _REQUIRED)]
+            told = ",".join(f"{field}={header[found[field]]}" for field in taken)
             notes.add(f"columns: read as --columns '{told}'", place)
     return Layout(found, len(cells), form)
 

@@ -54,6 +54,7 @@ class Finding:
     id: str = ""  # as far as it is known
     problems: tuple[Problem, ...] = ()  # all that is wrong with it
     doubts: tuple[Problem, ...] = ()  # what can be read but may be a mistake
+    told: tuple[Problem, ...] = ()  # at the last one: what was noted and guessed in the whole file
 
 
 @dataclass(frozen=True)
@@ -202,25 +203,33 @@ def told(findings: Iterable[Finding], roles: RoleMap, notes: Notes, path: str | 
             yield last
         last = finding
     if last is not None:
-        yield replace(last, doubts=(*last.doubts, *tell(roles, notes, str(path))))
+        yield replace(last, told=tuple(noted(roles, notes, str(path))))
 
 
-def tell(roles: RoleMap, notes: Notes, place: str) -> list[Problem]:
-    """Logs what was noted and guessed, and which given names no speaker has; returns it too."""
+def noted(roles: RoleMap, notes: Notes, place: str) -> list[Problem]:
+    """Returns what was noted and guessed, and which given names no speaker has."""
     missing = [name for name in roles.given if name not in {*roles.met, REST}]
     said = [f"roles: got the name {name!r}, which no speaker has; correct it" for name in missing]
     problems = [Problem(place, sentence, "warning") for sentence in (*said, roles.guess()) if sentence]
-    problems += [Problem(place, sentence, "note") for sentence in notes.sentences()]
+    return problems + [Problem(place, sentence, "note") for sentence in notes.sentences()]
+
+
+def log(problems: Iterable[Problem]) -> None:
+    """Logs what was noted and guessed."""
     for problem in problems:
         logger.warning("%s", problem)
-    return problems
 
 
 def dialogues(findings: Iterable[Finding], path: str | Path, *, skip_invalid: bool) -> Iterator[Dialogue]:
-    """Takes the dialogues out of findings."""
+    """Takes the dialogues out of findings, and logs what was noted and guessed."""
+
+    def records() -> Iterator[tuple[str, Finding]]:
+        for finding in findings:
+            log(finding.told)
+            yield finding.problems[0].place if finding.problems else finding.place, finding
+
     empty = True
-    records = ((finding.problems[0].place if finding.problems else finding.place, finding) for finding in findings)
-    for dialogue in convert_records(records, _dialogue, skip_invalid=skip_invalid):
+    for dialogue in convert_records(records(), _dialogue, skip_invalid=skip_invalid):
         empty = False
         yield dialogue
     if empty:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from .rows import Row
+from .rows import Row, part_named
 from .tables import column_of, mark_notes, measured_of, printed_cells, table_lines
 
 TASK = "flow-extraction"
@@ -48,7 +48,7 @@ def flow_tables(rows: Iterable[Row]) -> str:
     order = list(HEADINGS)
     found = sorted(groups.items(), key=lambda item: (*item[0][:2], order.index(item[0][2])))
     return "\n".join(
-        f"**{corpus}, {split}: {HEADINGS[metric]}**\n\n{_table(of)}" for (corpus, split, metric), of in found
+        f"**{part_named(corpus, split)}: {HEADINGS[metric]}**\n\n{_table(of)}" for (corpus, split, metric), of in found
     )
 
 

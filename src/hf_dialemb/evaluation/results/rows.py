@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...corpora import CORPORA
+from ...corpora.corpus import ALL
 from ...models.errors import InputError
 from ...runs.files import write_text_atomically
 from ...runs.hardware import describe_hardware
@@ -102,6 +103,11 @@ def rows_of(
 
 
 Place = tuple[str, str, str, str, str]  # what a figure is of: corpus, split, task, metric and setting
+
+
+def part_named(corpus: str, split: str) -> str:
+    """Says which part of which corpus figures are of; all of a file of one's own is called by its name alone."""
+    return corpus if split == ALL and corpus not in CORPORA else f"{corpus}, {split}"
 
 
 def place_of(row: Row) -> Place:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from .learnt import LEARNT, NOTE
-from .rows import Place, Row, place_of
+from .rows import Place, Row, part_named, place_of
 
 WIDEST = 12  # figures that stand side by side; of more, each has a row of its own and each model a column
 HEAD = ("Corpus", "Task", "Metric", "Setting")  # what stands before the models where each figure has a row
@@ -84,7 +84,7 @@ def markdown_table(rows: Iterable[Row]) -> str:
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.corpus, row.split), []).append(row)
-    return "\n".join(f"**{corpus}, {split}**\n\n{_table(group)}" for (corpus, split), group in groups.items())
+    return "\n".join(f"**{part_named(*part)}**\n\n{_table(group)}" for part, group in groups.items())
 
 
 def _paper_grid(rows: Iterable[Row]) -> tuple[list[str], list[list[str]], str]:
@@ -105,7 +105,7 @@ def _paper_grid(rows: Iterable[Row]) -> tuple[list[str], list[list[str]], str]:
         corpus, split, *words = place
         figures = [found.get(place) for found in models.values()]
         cells = printed_cells(column, figures, measured_of(figures), missing="—")
-        lines.append([f"{corpus}, {split}", *words, *cells])
+        lines.append([part_named(corpus, split), *words, *cells])
     return list(models), lines, "; ".join(sources)
 
 

@@ -34,12 +34,17 @@ class PairScores(NamedTuple):
 
 def load_domains(part: CorpusPart) -> Problem:
     """Loads the single-domain dialogues of a corpus."""
-    found = single_domain(part.dialogues())
+    given = part.dialogues()
+    found = single_domain(given)
     if not found:
         raise part.error(
             "no dialogue of it has exactly one domain label; give the dialogues a 'domains' list of one name, or name "
             "the column of a table that holds it, as in --columns domain=category"
         )
+    if left_out := len(given) - len(found):
+        unlabelled = sum(not dialogue.domains for dialogue in given)
+        facts = part.name, left_out, len(given), unlabelled, left_out - unlabelled
+        logger.warning("%s: left out %d of %d dialogues: %d have no label, %d have several", *facts)
     dialogues = part.sample(found)
     labels = [dialogue.domains[0] for dialogue in dialogues]
     counts = Counter(labels)

@@ -102,5 +102,5 @@ def load_problem(
     problem = task.load(part)
     how: dict[str, Any] = {name: said for name, said in (("columns", columns), ("roles", roles)) if said}
     how |= {"part": True} if part.is_cut else {}
-    whole = {"corpus": part.name, "split": split, "limit": limit, **how, **problem.config}
+    whole = {"corpus": part.name, "split": part.split, "limit": limit, **how, **problem.config}
     return replace(problem, config={**whole, "data_sha256": fingerprint.data_hash(corpus, data_dir)})

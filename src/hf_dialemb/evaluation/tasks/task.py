@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import corpora
+from ...corpora.corpus import ALL
 from ...corpora.own.reading import is_own
 from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue
@@ -68,11 +69,19 @@ class CorpusPart:
     roles: str | None = None
     is_cut: bool = False  # whether the limit left something out
 
+    def __post_init__(self) -> None:
+        if self.is_own:
+            self.split = ALL  # a file has no splits
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a file or folder of one's own."""
+        return self.corpus not in corpora.CORPORA and is_own(self.corpus)
+
     @property
     def name(self) -> str:
         """What a results file calls the corpus: its name, of one's own files without their folder."""
-        own = self.corpus not in corpora.CORPORA and is_own(self.corpus)
-        return Path(self.corpus).name if own else str(self.corpus)
+        return Path(self.corpus).name if self.is_own else str(self.corpus)
 
     @property
     def kind(self) -> str:
@@ -96,7 +105,8 @@ class CorpusPart:
 
     def error(self, sentence: str) -> InputError:
         """Says of which part of which corpus something is wrong."""
-        return InputError(f"corpus {self.corpus}, split {self.split}: {sentence}")
+        split = "" if self.is_own else f", split {self.split}"
+        return InputError(f"corpus {self.corpus}{split}: {sentence}")
 
     def check_splits(self, *learnt: str) -> None:
         """Refuses the splits that a task learns from, and what lacks them, as one's own files and the Hub's do."""

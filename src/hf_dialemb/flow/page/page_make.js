@@ -69,13 +69,8 @@ function stateLink(page, number) {
   );
 }
 
-function foldable(title, count, open, ...children) {
-  return make(
-    "details",
-    { open },
-    make("summary", {}, title, make("span", { class: "soft" }, ` ${count}`)),
-    ...children,
-  );
+function foldable(title, open, ...children) {
+  return make("details", { open }, make("summary", {}, title), ...children);
 }
 
 // The states of a dialogue, with start and end around them: turn 1 is at place 1.

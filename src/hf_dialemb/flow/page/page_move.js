@@ -136,7 +136,7 @@ Picture.prototype.reveal = function (number) {
 // A small picture of the whole, there while a part of it is out of view; a click goes there.
 Picture.prototype.drawMinimap = function () {
   const { left, width, height, places } = this.layout;
-  const scale = Math.min(120 / width, 140 / height);
+  const scale = Math.min(200 / width, 140 / height);
   this.minimap.replaceChildren();
   for (const [name, value] of [
     ["viewBox", `${left - 20} -20 ${width + 40} ${height + 40}`],

@@ -7,8 +7,8 @@ function overviewPanel(page) {
   return [
     make("h2", { tabindex: -1 }, first ? "What the dialogues show" : flow.title),
     ...flow.insights.filter((section) => section.rows.length).map((section) => insightSection(page, section, section === first)),
-    foldable("How to read the map", "", !first, readingHelp(page)),
-    foldable("Keys", "", false, keysHelp()),
+    foldable("How to read the map", !first, readingHelp(page)),
+    foldable("Keys", false, keysHelp()),
     sampleNote(flow),
   ];
 }
@@ -34,7 +34,6 @@ function insightSection(page, section, open) {
     );
   return foldable(
     section.title,
-    figure(section.rows.length),
     open,
     make("p", { class: "hint" }, section.explanation),
     ...listOf(section.rows, row, { most: 6 }),
@@ -48,13 +47,13 @@ function restOf(page, found) {
 
 function readingHelp(page) {
   const lines = [
-    "Each box is a state: utterances of one speaker that do the same. The thicker its border, the more it has.",
+    "Each box is a state: things that one speaker says to the same end. The thicker its border, the more often.",
     "An arrow leads to what comes next. The thicker it is, the more often that happens; its percentage is of all " +
       "times that something follows the state.",
     "Click a box to read what is said there, an arrow to read which utterances follow each other, the id of a " +
       "dialogue to walk through it.",
-    "The sliders take rare states and transitions out, and then what no path from start to end leads through. " +
-      "Counts and percentages never change by that.",
+    "Move a slider to the right for a smaller map: rare states and transitions go, and with them all that no longer " +
+      "lies on a path from start to end. Counts and percentages stay the same.",
   ];
   return make(
     "ul",
@@ -131,17 +130,15 @@ function drawPath(page, place) {
 function drawControls(page) {
   const { flow, graph, view } = page;
   const by = (id) => document.getElementById(id);
-  for (const [name, word] of [
-    ["nodes", "up to"],
-    ["edges", "below"],
-  ]) {
-    by(`${name}-value`).textContent = view[name] ? `${word} ${Number((100 * view[name]).toPrecision(2))} %` : "none";
+  const shown = { nodes: [graph.states, flow.states], edges: [graph.edges, flow.edges] };
+  const left = { nodes: "said at most PART as often as the most frequent one", edges: "below PART of" };
+  for (const name of ["nodes", "edges"]) {
+    const part = `${Number((100 * view[name]).toPrecision(2))} %`;
+    by(`${name}-value`).textContent = `Left out: ${view[name] ? left[name].replace("PART", part) : "none"}`;
+    by(`${name}-shown`).textContent = shown[name].map((list) => figure(list.length)).join(" of ");
     by(name).setAttribute("aria-valuetext", by(`${name}-value`).textContent);
     if (document.activeElement !== by(name)) by(name).value = 100 * Math.sqrt(view[name]);
   }
-  by("nodes-shown").textContent = `${figure(graph.states.length)} of ${counted(flow.states.length, "state")} shown`;
-  by("edges-shown").textContent =
-    `${figure(graph.edges.length)} of ${counted(flow.edges.length, "transition")} shown`;
   for (const button of by("presets").children) {
     button.setAttribute("aria-pressed", String(thresholdOf(flow, Number(button.dataset.most)) === view.nodes));
   }

@@ -14,7 +14,7 @@ from ...corpora.corpus import ALL
 from ...evaluation.results import rows as results_files
 from ...evaluation.results.flow_tables import is_in_short
 from ...evaluation.results.learnt import Set, learnt_sets, marked
-from ...evaluation.results.rows import Place, Results, Row, place_of
+from ...evaluation.results.rows import Place, Results, Row, part_named, place_of
 from ...evaluation.results.tables import Column, as_papers_print, column_of, printed, printed_figure
 from ...models.errors import InputError
 from ..published_folder import PublishedFolder
@@ -131,7 +131,7 @@ def evaluation_results(figures: Sequence[Figure]) -> list[EvalResult]:
             task_type=row.task,
             task_name=row.task.replace("-", " "),
             dataset_type=row.corpus,
-            dataset_name=f"{row.corpus}, {row.split}",
+            dataset_name=part_named(row.corpus, row.split),
             dataset_split=row.split,
             metric_type=row.metric,
             metric_name=f"{row.metric} ({row.setting})" if row.setting else row.metric,
