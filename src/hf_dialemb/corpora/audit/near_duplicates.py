@@ -54,6 +54,7 @@ LEAST_SHARED = 40
 _DIALOGUE_LENGTH, _UTTERANCE_LENGTH = 8, 3  # characters in a shingle
 _PERMUTATIONS, _SEED = 64, 1
 _BANDS = (16, 4)  # the most rows of a band that find 99.9 % of the pairs at the threshold
+_REMEMBERED = 200_000  # texts that were looked up: some 20 MiB
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 # Chinese, Japanese, Korean: one such character says about as much as two letters, and so counts as two.
@@ -198,7 +199,7 @@ class _Table:
 class Utterances:
     """The utterances of evaluation sets, to look equal and nearly equal ones up.
 
-    What was looked up once is known by the hash of its text from then on.
+    What was looked up lately is known by the hash of its text.
     """
 
     def __init__(self) -> None:
@@ -234,6 +235,8 @@ class Utterances:
         """
         key = content_hash(text)
         if key not in self._found:
+            if len(self._found) >= _REMEMBERED:  # what is common soon comes again
+                self._found.clear()
             self._found[key] = self._look_up(text, self._rows.get(key))
         return self._found[key]
 
