@@ -66,7 +66,6 @@ def test_rows_are_those_of_one_machine_when_a_worker_and_a_machine_are_lost_and_
     write_jsonl(sample_dialogues, source)
     for level in ("dialogues", "utterances"):
         embed_file("dialogue-static", source, tmp_path / f"{level}.parquet", 8, level=level)
-
     lost, write, killed = [], module.write_atomically, kill_a_worker(module, sample_dialogues[8].id)
 
     def lose_a_machine_and_write(*arguments):
