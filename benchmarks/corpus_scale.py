@@ -215,12 +215,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         for name, figures in figures_of(options, found, Path(place)):
             print(figures, flush=True)
+            figures["machine"] = describe_machine()
             if name == "rows":
                 rows[figures["command"], figures["count"]] = figures
                 record[name] = [rows[key] for key in sorted(rows)]
             else:
                 record[name] = figures
-            record.update(model=MODEL, machine=describe_machine(), table=table(record))
+            record.update(model=MODEL, table=table(record))
             write_json_atomically(options.output, record)  # each time: the last size takes long
     draw(record["rows"], options.output.with_suffix(".png"))
     print("\n".join(record["table"]))
