@@ -1,16 +1,19 @@
-"""Measures `dialemb embed` over ten thousand dialogues and more, and `dialemb flow`: pace, and the most memory taken.
+"""Measures `embed`, `corpus leakage`, `corpus unify` and `flow` over large corpora: pace, and the most memory taken.
 
-Dialogues are those of SGD, again and again; in all but the first round a seed drops a tenth of the words. The run over
-the corpus of middle size is killed half-way and given again; its rows are compared with those of a whole run.
-The flow is of so many dialogues as have the utterances asked for.
+Dialogues are those of SGD, again and again; in all but the first round a seed drops a tenth of the words. The embedding
+of the corpus of middle size is killed half-way and given again; its rows are compared with those of a whole run. Leaks
+are looked for of the test sets of SGD and CLINC150; to be unified, the dialogues are laid out as SGD's train split,
+beside its test split. The flow is of so many dialogues as have the utterances asked for. Figures that the output has of
+other sizes and commands stay.
 
-    HF_DIALEMB_DATA=corpora python benchmarks/corpus_scale.py --output docs/results/corpus_scale.json   # 40 minutes
-    HF_DIALEMB_DATA=corpora python benchmarks/corpus_scale.py --dialogues 10000 30000 --utterances 100000   # minutes
+    HF_DIALEMB_DATA=corpora python benchmarks/corpus_scale.py --output docs/results/corpus_scale.json   # hours
+    HF_DIALEMB_DATA=corpora python benchmarks/corpus_scale.py --of embed leakage --dialogues 10000 30000   # minutes
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import subprocess
 import sys
@@ -20,6 +23,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate, count, islice
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 from hardware import describe_machine
@@ -32,6 +36,8 @@ from hf_dialemb.runs.files import write_json_atomically
 
 MODEL = "dialogue-static"
 SHARD = 2000
+COMMANDS = ("embed", "leakage", "unify")
+EVALUATION = ("sgd/test", "clinc150/test")
 PACE, MEMORY = "dialogues a second of processor time", "peak memory, MiB"
 PROGRAM = """
 import re, sys, time
@@ -109,59 +115,116 @@ def flow_of(dialogues: list[Dialogue], utterances: int, place: Path) -> dict[str
     }
 
 
+def unifying(data: Path, training: Iterator[Dialogue], test: list[Dialogue]) -> list[str | Path]:
+    """Lays dialogues out as SGD does, and gives the words that unify them."""
+    for split, dialogues in (("train", training), ("test", iter(test))):
+        folder = data / "sgd" / split
+        folder.mkdir(parents=True)
+        for number in count(1):
+            records = list(map(as_in_sgd, islice(dialogues, SHARD)))
+            if not records:
+                break
+            (folder / f"dialogues_{number:03d}.json").write_text(json.dumps(records), encoding="utf-8")
+    return ["corpus", "unify", "sgd", "--data-dir", data, "--output", data / "unified"]
+
+
+def as_in_sgd(dialogue: Dialogue) -> dict[str, object]:
+    """A dialogue as an object of SGD's files, all labels in one frame."""
+    turns = []
+    for turn in dialogue.turns:
+        actions = [{"act": act, "slot": "", "values": []} for act in turn.dialogue_acts]
+        actions += [{"act": actions[0]["act"], "slot": name, "values": [value]} for name, value in turn.slots]
+        frame = {"actions": actions, "state": {"active_intent": next(iter(turn.intents), "NONE")}}
+        speaker = "USER" if turn.role == "user" else "SYSTEM"
+        turns.append({"speaker": speaker, "utterance": turn.content, "frames": [frame]})
+    return {"dialogue_id": dialogue.id, "services": list(dialogue.domains), "turns": turns}
+
+
 def draw(rows: list[dict[str, float]], path: Path) -> None:
     """Draws the pace and the memory, a panel each."""
     figure = new_figure(8, 3)
-    sizes = [row["count"] for row in rows]
     for place, (name, title) in enumerate((("per_processor_second", PACE), ("mib", MEMORY))):
         axes = figure.add_subplot(1, 2, place + 1)
-        values = [row[name] for row in rows]
-        axes.plot(sizes, values, marker="o")
-        axes.set(title=title, xlabel="dialogues", xscale="log", ylim=(0, 1.1 * max(values)))
+        for command in COMMANDS:
+            points = [(row["count"], row[name]) for row in rows if row["command"] == command]
+            if points:
+                axes.plot(*zip(*points, strict=True), marker="o", label=command)
+        axes.set(title=title, xlabel="dialogues", xscale="log", ylim=(0, 1.1 * max(row[name] for row in rows)))
         axes.grid(alpha=0.3)
+    axes.legend()
     figure.savefig(path, dpi=120)
+
+
+def table(record: dict[str, Any]) -> list[str]:
+    """The lines of the page."""
+    lines = [f"| | dialogues | dialogues a second | {PACE} | {MEMORY} |", "| :-- | --: | --: | --: | --: |"]
+    for row in record["rows"]:
+        figures = (row[name] for name in ("count", "per_second", "per_processor_second", "mib"))
+        lines.append(f"| {row['command']} | {' | '.join(f'{figure:,.0f}' for figure in figures)} |")
+    if kill := record["killed"]:
+        told = "the same rows" if kill["same_rows"] else "OTHER ROWS"
+        when = f"{kill['kept']} of {kill['shards']} shards of {kill['dialogues']:,} dialogues"
+        lines += ["", f"`dialemb embed` killed with {when} written, and run again: {told}."]
+    if flow := record["flow"]:
+        told = f"{flow['count']:,} utterances of {flow['dialogues']:,} dialogues: {flow['seconds'] / 60:.1f} minutes"
+        lines += ["", f"`dialemb flow` over {told}, {flow['mib']:,.0f} MiB at most."]
+    return lines
+
+
+def figures_of(options: argparse.Namespace, found: list[Dialogue], place: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Measures what was asked for; yields where in the record it belongs, and the figures."""
+    test = [dialogue for dialogue in found if dialogue.id.startswith("test/")]
+    source, whole, resumed = (place / name for name in ("dialogues.jsonl", "whole.parquet", "resumed.parquet"))
+    leakage = ["corpus", "leakage", "--train", source, "--evaluation", *EVALUATION]
+    leakage += ["--data-dir", options.data_dir] if options.data_dir else []
+    for size in options.dialogues:
+        if {"embed", "leakage"} & set(options.of):
+            write_jsonl(islice(endless(found), size), source)
+        if "embed" in options.of:
+            yield "rows", {"command": "embed", **measured(embedding(source, whole), size)}
+            if size == options.dialogues[len(options.dialogues) // 2]:
+                yield "killed", killed_and_resumed(source, resumed, whole, size)
+                resumed.unlink()
+        if "leakage" in options.of:
+            yield "rows", {"command": "leakage", **measured(leakage, size)}
+        if "unify" in options.of:
+            with tempfile.TemporaryDirectory(dir=place) as data:
+                words = unifying(Path(data), islice(endless(found), size), test)
+                yield "rows", {"command": "unify", **measured(words, size)}
+    for file in (source, whole):
+        file.unlink(missing_ok=True)
+    if "flow" in options.of:
+        yield "flow", flow_of(found, options.utterances, place)
 
 
 def main() -> None:
     """Measures the sizes, and writes figures, their table and the picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--of", nargs="+", choices=(*COMMANDS, "flow"), default=[*COMMANDS, "flow"])
     parser.add_argument("--dialogues", type=int, nargs="+", default=[10_000, 100_000, 1_000_000], help="ascending")
-    parser.add_argument("--utterances", type=int, default=1_000_000, help="how many the flow is of; 0 for none")
-    parser.add_argument("--data-dir", help="where SGD lies; by default what HF_DIALEMB_DATA names")
+    parser.add_argument("--utterances", type=int, default=1_000_000, help="how many the flow is of")
+    parser.add_argument("--data-dir", help="where the corpora lie; by default what HF_DIALEMB_DATA names")
     parser.add_argument("--output", type=Path, default=Path("corpus_scale.json"))
     options = parser.parse_args()
     check_drawing()
     found = hf_dialemb.load_dialogues("sgd", data_dir=options.data_dir, split="all")
-    rows = []
+    record: dict[str, Any] = {"rows": [], "killed": None, "flow": None}
+    if options.output.is_file():
+        record = json.loads(options.output.read_text(encoding="utf-8"))
+    rows = {(row["command"], row["count"]): row for row in record["rows"]}
     with tempfile.TemporaryDirectory() as place:
-        source, whole, resumed = (
-            Path(place) / name for name in ("dialogues.jsonl", "whole.parquet", "resumed.parquet")
-        )
-        for size in options.dialogues:
-            write_jsonl(islice(endless(found), size), source)
-            rows.append(measured(embedding(source, whole), size))
-            print(rows[-1], flush=True)
-            if size == options.dialogues[len(options.dialogues) // 2]:
-                kill = killed_and_resumed(source, resumed, whole, size)
-                resumed.unlink()
-        for file in (source, whole):
-            file.unlink()
-        flow = flow_of(found, options.utterances, Path(place)) if options.utterances else None
-    lines = [f"| dialogues | dialogues a second | {PACE} | {MEMORY} |", "| --: | --: | --: | --: |"]
-    for row in rows:
-        figures = (row[name] for name in ("count", "per_second", "per_processor_second", "mib"))
-        lines.append(f"| {' | '.join(f'{figure:,.0f}' for figure in figures)} |")
-    told = "the same rows" if kill["same_rows"] else "OTHER ROWS"
-    when = f"{kill['kept']} of {kill['shards']} shards of {kill['dialogues']:,} dialogues"
-    lines += ["", f"Killed with {when} written, and run again: {told}."]
-    if flow:
-        told = f"{flow['count']:,} utterances of {flow['dialogues']:,} dialogues: {flow['seconds'] / 60:.1f} minutes"
-        lines += ["", f"`dialemb flow` over {told}, {flow['mib']:,.0f} MiB at most."]
-    machine = describe_machine()
-    record = {"model": MODEL, "machine": machine, "rows": rows, "killed": kill, "flow": flow, "table": lines}
-    write_json_atomically(options.output, record)
-    draw(rows, options.output.with_suffix(".png"))
-    print("\n".join(lines))
+        for name, figures in figures_of(options, found, Path(place)):
+            print(figures, flush=True)
+            figures["machine"] = describe_machine()
+            if name == "rows":
+                rows[figures["command"], figures["count"]] = figures
+                record[name] = [rows[key] for key in sorted(rows)]
+            else:
+                record[name] = figures
+            record.update(model=MODEL, table=table(record))
+            write_json_atomically(options.output, record)  # each time: the last size takes long
+    draw(record["rows"], options.output.with_suffix(".png"))
+    print("\n".join(record["table"]))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from checkpoints import save_dse
 from exports import save
 
 from hf_dialemb.apps import embed as module
-from hf_dialemb.apps import embed_ray
 from hf_dialemb.apps.embed import embed_file
 from hf_dialemb.apps.search import describe, nearest, search
 from hf_dialemb.cli import main
@@ -24,6 +23,7 @@ from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.encoder import encode
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.utterance import encode_utterances
+from hf_dialemb.runs import shards
 from hf_dialemb.runs.files import locked
 
 
@@ -168,12 +168,15 @@ def test_the_input_is_never_in_memory_as_a_whole(tiny_checkpoint, source, tmp_pa
 
 
 def test_the_engine_ray_says_that_ray_or_its_cluster_is_missing(source, refused, monkeypatch):
-    words = ("embed", "--model", "dialogue-static", "--input", source, "--output", source.with_name("o.parquet"))
+    embed = ("embed", "--model", "dialogue-static", "--input", source, "--output", source.with_name("o.parquet"))
+    leakage = ("corpus", "leakage", "--train", source, "--evaluation", "sample/test")
+    unify = ("corpus", "unify", "sgd", "--output", source.with_name("unified"))
     for there, sentence in ((None, 'ray is missing; pip install "hf-dialemb[ray]"'), (True, "no cluster answers")):
-        monkeypatch.setattr(embed_ray, "find_spec", lambda name, there=there: there)
+        monkeypatch.setattr(shards, "find_spec", lambda name, there=there: there)
         for address in ("127.0.0.1:1", "nowhere", "127.0.0.1:99999"):
             monkeypatch.setenv("RAY_ADDRESS", address)
-            assert sentence in refused(*words, "--engine", "ray")
+            for words in (embed, leakage, unify):
+                assert sentence in refused(*words, "--engine", "ray")
     assert [*source.parent.iterdir()] == [source]
 
 

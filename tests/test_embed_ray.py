@@ -1,14 +1,17 @@
-"""Embedding on a cluster of Ray: machines are processes here, and are lost on the way."""
+"""Shards on a cluster of Ray: machines are processes here, and they or their workers are lost on the way."""
 
 import os
 import signal
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
+from test_unify import register
 
 from hf_dialemb.apps import embed as module
 from hf_dialemb.apps.embed import embed_file
-from hf_dialemb.corpora import write_jsonl
+from hf_dialemb.corpora import registry, write_jsonl
+from hf_dialemb.corpora.audit import leakage, unify
 from hf_dialemb.models.errors import InputError
 
 ray = pytest.importorskip("ray", reason="ray is not installed")
@@ -29,25 +32,41 @@ def cluster():
     cluster.shutdown()
 
 
+@pytest.fixture
+def kill_a_worker(tmp_path, monkeypatch):
+    """A function that has the worker killed, once, that gets a dialogue; it returns the file that is there then."""
+
+    def prepare(module, fatal):
+        killed, through = tmp_path / f"{fatal.replace('/', '-')}.killed", module.through
+
+        def killed_once(work):
+            def work_or_die(shard):
+                dialogues = shard if isinstance(shard, list) else shard[-1]
+                if fatal in [dialogue.id for dialogue in dialogues] and not killed.exists():
+                    killed.touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return work(shard)
+
+            return work_or_die
+
+        def through_or_die(work, shards, engine, **options):
+            return through(killed_once(work) if engine == "ray" else work, shards, engine, **options)
+
+        monkeypatch.setattr(module, "through", through_or_die)
+        return killed
+
+    return prepare
+
+
 @pytest.mark.slow
 def test_rows_are_those_of_one_machine_when_a_worker_and_a_machine_are_lost_and_one_joins(
-    cluster, tmp_path, sample_dialogues, monkeypatch
+    cluster, kill_a_worker, tmp_path, sample_dialogues, monkeypatch
 ):
-    source, killed = tmp_path / "dialogues.jsonl", tmp_path / "killed"
+    source = tmp_path / "dialogues.jsonl"
     write_jsonl(sample_dialogues, source)
     for level in ("dialogues", "utterances"):
         embed_file("dialogue-static", source, tmp_path / f"{level}.parquet", 8, level=level)
-
-    def killed_once(encode):
-        def encode_or_die(dialogues):
-            if dialogues[0].id == fatal and not killed.exists():
-                killed.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
-            return encode(dialogues)
-
-        return encode_or_die
-
-    fatal, lost, write, encode_all = sample_dialogues[8].id, [], module.write_atomically, module.encode_on_cluster
+    lost, write, killed = [], module.write_atomically, kill_a_worker(module, sample_dialogues[8].id)
 
     def lose_a_machine_and_write(*arguments):
         if not lost:
@@ -55,7 +74,6 @@ def test_rows_are_those_of_one_machine_when_a_worker_and_a_machine_are_lost_and_
             cluster.remove_node(cluster.second, allow_graceful=False)
         write(*arguments)
 
-    monkeypatch.setattr(module, "encode_on_cluster", lambda encode, shards: encode_all(killed_once(encode), shards))
     monkeypatch.setattr(module, "write_atomically", lose_a_machine_and_write)
     for level in ("dialogues", "utterances"):
         embed_file("dialogue-static", source, tmp_path / "ray.parquet", 8, level=level, engine="ray")
@@ -68,3 +86,55 @@ def test_rows_are_those_of_one_machine_when_a_worker_and_a_machine_are_lost_and_
     with pytest.raises(InputError, match="got weights 190f0c1d9671a8de, expected another; put them there"):
         embed_file("dialogue-static", source, tmp_path / "other.parquet", engine="ray")
     assert not (tmp_path / "other.parquet").exists()
+
+
+def files_of(folder):
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.fixture
+def made_up(tmp_path, monkeypatch, sample_dialogues):
+    """A folder of two corpora in which something leaks, some of it without an id, cut into shards of five dialogues."""
+    monkeypatch.setattr(leakage, "_SHARD", 5)
+    monkeypatch.setattr(unify, "_ROWS", 5)
+    held_out = sample_dialogues[:6]
+    nameless = [replace(each, id="") for each in sample_dialogues[3:20]]
+    for name in list(registry.CORPORA):
+        monkeypatch.delitem(registry.CORPORA, name)
+    register(monkeypatch, tmp_path, "one", {"train": [*sample_dialogues[6:], *nameless], "dev": held_out})
+    register(monkeypatch, tmp_path, "two", {"train": nameless[::-1], "test": sample_dialogues[8:10]})
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_leaks_are_those_of_one_machine_when_a_worker_is_lost(cluster, made_up, kill_a_worker, sample_dialogues):
+    sets = ["one/train", "two/train"], ["one/dev", "two/test"], made_up
+    found = leakage.find_leakage(*sets, output=made_up / "here.json")
+    assert [each.removed_dialogues > 0 for each in found.cleaning.values()] == [True, True]
+    assert any(example.training_id.startswith("#") for row in found.rows for example in row.examples)
+    killed = kill_a_worker(leakage, sample_dialogues[12].id)
+    leakage.find_leakage(*sets, output=made_up / "there.json", engine="ray")
+    assert killed.exists()
+    assert (made_up / "there.json").read_bytes() == (made_up / "here.json").read_bytes()
+
+
+@pytest.mark.slow
+def test_unified_corpora_are_those_of_one_machine_when_a_worker_is_lost(
+    cluster, made_up, kill_a_worker, sample_dialogues
+):
+    stats = unify.unify(["one", "two"], made_up, made_up / "here", show_progress=False)
+    assert all(each["excluded"]["dialogues"] for each in stats["corpora"].values())
+    killed = kill_a_worker(unify, sample_dialogues[12].id)
+    unify.unify(["one", "two"], made_up, made_up / "there", show_progress=False, engine="ray")
+    assert killed.exists()
+    assert files_of(made_up / "there") == files_of(made_up / "here") != {}
+
+
+@pytest.mark.slow
+def test_published_corpora_give_the_same_on_a_cluster(cluster, data_dir, tmp_path):
+    for engine in ("local", "ray"):
+        output, options = tmp_path / engine, {"engine": engine, "evaluation": ["snips/test"]}
+        unify.unify(["kvret", "woz2"], data_dir, output, terms="research", show_progress=False, **options)
+        sets = ["banking77", "woz2"], ["banking77/test", "snips/test", "kvret/test"], data_dir
+        leakage.find_leakage(*sets, output=output / "leakage.json", engine=engine)
+    assert files_of(tmp_path / "local") == files_of(tmp_path / "ray") != {}

@@ -226,7 +226,7 @@ def test_near_dialogues_are_those_of_a_comparison_of_all_pairs():
     assert len(found) - 50 > sum(map(bool, found.values())) > 50
 
 
-def test_near_utterances_are_those_of_a_comparison_of_all_pairs():
+def test_near_utterances_are_those_of_a_comparison_of_all_pairs(monkeypatch):
     generator = random.Random(3)
     texts = [" ".join(words(generator, generator.randint(2, 9))) for _ in range(300)]
     copies = [edited(generator, [generator.choice(texts)], generator.randint(0, 2))[0] for _ in range(600)]
@@ -240,7 +240,8 @@ def test_near_utterances_are_those_of_a_comparison_of_all_pairs():
         best = max(len(own & other) / len(own | other) for other in shingles)
         similarities.append(best if best >= near.UTTERANCE_THRESHOLD else 0.0)
     assert 50 < sum(0 < each < 1 for each in similarities) < 500
-    for _ in range(2):  # as it was remembered, too
+    for remembered in (1000, 1000, 7):  # as it was remembered, and half forgotten, too
+        monkeypatch.setattr(near, "_REMEMBERED", remembered)
         found = [utterances.find(comparable(text)) for text in training]
         assert [matches[0].similarity if matches else 0.0 for matches in found] == similarities
     utterances.add("other", "o", comparable(texts[1]))  # the same text in a set that comes after a look-up

@@ -8,10 +8,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,7 +27,7 @@ from ..encoders.stored_vectors import METADATA, ROWS
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import check_writable, locked, write_atomically, write_json_atomically
-from .embed_ray import Encode, check_ray, encode_on_cluster
+from ..runs.shards import LOCAL, check_engine, in_shards, through
 
 
 def embed_file(
@@ -40,14 +39,14 @@ def embed_file(
     level: str = "dialogues",
     columns: str | None = None,
     roles: str | None = None,
-    engine: str = "local",
+    engine: str = LOCAL,
 ) -> int:
     """Embeds a file or folder of dialogues into one Parquet file with the columns ``id`` and ``embedding``.
 
     At the level ``utterances`` each has a row, whose ``turn`` is its place in the dialogue, from 0 on. Shards lie in
     ``<output>.parts`` until all are there; a killed run goes on with those that are missing. The file's metadata say
     model, fingerprint of its weights, rows, level and width; see `hf_dialemb.encoders.stored_vectors`. The engine
-    ``ray`` encodes shards on the machines of a cluster; see `hf_dialemb.apps.embed_ray`.
+    ``ray`` encodes shards on the machines of a cluster; see `hf_dialemb.runs.shards`.
     """
     if shard_size < 1:
         raise InputError(f"--shard-size: got {shard_size}, expected at least 1")
@@ -62,9 +61,8 @@ def embed_file(
     reading()  # says what is wrong before weights are loaded
     made_by: dict[str, str | int] = {"model": model, "weights": fingerprint(model), "rows": level}
     encode = ShardEncoder(made_by, found.level)
-    if engine == "ray":
-        check_ray()
-    else:
+    check_engine(engine)
+    if engine == LOCAL:
         encode.encoder  # noqa: B018 - told before a folder is made, if it does not load
     parts = output.with_name(f"{output.name}.parts")
     digest, lines = _digest(source)
@@ -75,7 +73,7 @@ def embed_file(
         _claim(parts, request)
 
         def missing() -> Iterator[tuple[str, list[Dialogue]]]:
-            for number, dialogues in enumerate(_shards(reading(), shard_size)):
+            for number, dialogues in enumerate(in_shards(reading(), shard_size)):
                 file = parts / f"part-{number:06d}.parquet"
                 files[file] = len(dialogues)
                 if _is_whole(file):
@@ -83,8 +81,7 @@ def embed_file(
                 else:
                     yield file.name, dialogues
 
-        encode_all = encode_on_cluster if engine == "ray" else _encode_here
-        for name, table in encode_all(encode, missing()):
+        for name, table in through(encode, missing(), engine, in_order=False, gpu=True):
             write_atomically(parts / name, partial(pq.write_table, table))
             progress.update(files[parts / name])
         rows = _merge(list(files), parts, output)
@@ -118,10 +115,6 @@ class ShardEncoder:
         return pa.table({**rows, "embedding": column}).replace_schema_metadata({METADATA: record})
 
 
-def _encode_here(encode: Encode, shards: Iterable[tuple[str, list[Dialogue]]]) -> Iterator[tuple[str, pa.Table]]:
-    return ((name, encode(dialogues)) for name, dialogues in shards)
-
-
 def trained_encoder(model: str) -> EncoderSpec:
     """Looks up an encoder; refuses one that is fitted on what it embeds."""
     found = find_encoder(model)
@@ -131,11 +124,6 @@ def trained_encoder(model: str) -> EncoderSpec:
             "name a checkpoint or a Hub id"
         )
     return found
-
-
-def _shards(dialogues: Iterator[Dialogue], size: int) -> Iterator[list[Dialogue]]:
-    while shard := list(islice(dialogues, size)):
-        yield shard
 
 
 def _is_whole(file: Path) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_json_atomically
-from .parser import Parser, add_command, corpus_options, named, own_options, say, split_option
+from .parser import Parser, add_command, corpus_options, engine_option, named, own_options, say, split_option
 
 if TYPE_CHECKING:
     from ..corpora.audit.statistics import Statistics
@@ -215,6 +215,7 @@ def _add_unify(actions: argparse._SubParsersAction[Parser]) -> None:
         help="more sets to keep out of training, besides the dev and test splits of the parts",
     )
     parser.add_argument("--skip-invalid", action="store_true", help="leave out malformed dialogues and list them")
+    engine_option(parser)
     parser.set_defaults(run=_unify)
 
 
@@ -222,7 +223,7 @@ def _unify(options: argparse.Namespace) -> None:
     from ..corpora.audit.dataset_card import excluded
     from ..corpora.audit.unify import unify
 
-    more = named(options, "skip_invalid", "evaluation")
+    more = named(options, "skip_invalid", "evaluation", "engine")
     stats = unify(options.names, options.data_dir, options.output, terms=options.licence, **more)
     print("\n".join(stats["table"]))
     print(excluded(stats))
@@ -244,13 +245,14 @@ def _add_leakage(actions: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     parser.add_argument("--skip-invalid", action="store_true", help="leave out malformed dialogues and list them")
     parser.add_argument("--output", type=Path, help="write the report here (JSON)")
+    engine_option(parser)
     parser.set_defaults(run=_leakage)
 
 
 def _leakage(options: argparse.Namespace) -> None:
     from ..corpora.audit.leakage import find_leakage
 
-    more = named(options, "data_dir", "skip_invalid", "output")
+    more = named(options, "data_dir", "skip_invalid", "output", "engine")
     report = find_leakage(options.train, options.evaluation, show_progress=True, **more)
     print(report.markdown())
     if options.output:

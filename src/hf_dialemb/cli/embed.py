@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command, chosen_model, model_option, named, own_options, say
+from .parser import Parser, add_command, chosen_model, engine_option, model_option, named, own_options, say
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -24,8 +24,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     levels = ("dialogues", "utterances")
     parser.add_argument("--level", choices=levels, default=levels[0], help="what each row holds (default: dialogues)")
     parser.add_argument("--shard-size", type=int, default=2000, help="dialogues per shard (default: 2000)")
-    told = "where: on this machine, or on a Ray cluster (RAY_ADDRESS; default: local)"
-    parser.add_argument("--engine", choices=("local", "ray"), default="local", help=told)
+    engine_option(parser)
     parser.set_defaults(run=_run)
 
 

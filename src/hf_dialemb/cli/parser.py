@@ -112,6 +112,14 @@ def check_split(options: argparse.Namespace) -> None:
             raise InputError(f"--split: got '{given}', but {corpus} has no splits and is read whole; leave it out")
 
 
+def engine_option(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that says where the work is done."""
+    from ..runs.shards import ENGINES
+
+    told = "where: on this machine, or on those of a Ray cluster (RAY_ADDRESS; default: local)"
+    parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0], help=told)
+
+
 def own_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that say how a file of one's own is to be read."""
     parser.add_argument("--columns", help="for tables: which column is what, such as id=call,role=speaker,content=text")

@@ -9,12 +9,12 @@ What counts is decided by what an evaluation set holds (how things are compared:
   dialogue of which no turn is left is removed. The sentences of pairs, the queries and their relevant sentences count
   as utterances too.
 
-Of the data to train on, nothing stays in memory but a hash of each distinct turn, and that only where evaluation sets
-of utterances are given.
+Data to train on are read a thousand dialogues at a time, and nothing of them stays in memory but counts and examples.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError, unknown_name
 from ...runs.files import check_writable, write_json_atomically
+from ...runs.shards import LOCAL, check_engine, in_shards, through
 from .. import get_corpus, iterate_dialogues, iterate_examples
 from ..corpus import ALL, KINDS, SPLITS
 from ..examples import ResponseSelection, RetrievalQuery, SentencePair
@@ -30,6 +31,10 @@ from ..registry import CORPORA
 from ..source.at_hand import sets_at_hand
 from .leakage_report import DIALOGUE, TURN, UTTERANCE, Cleaning, Leak, LeakageReport, Row
 from .near_duplicates import Dialogues, Match, Utterances, comparable
+
+_SHARD = 1000  # dialogues that are looked up together
+_Shard = tuple[str, int, list[Dialogue]]  # of which training set, the position of the first, and they
+_Rows = dict[tuple[str, str], Row]  # by evaluation set and level
 
 
 class EvaluationIndex:
@@ -142,19 +147,42 @@ class EvaluationIndex:
         return left if left and not self._dialogue_matches(left) else None
 
 
-def leakage_table(training: Iterable[tuple[str, Iterable[Dialogue]]], index: EvaluationIndex) -> LeakageReport:
+def leakage_table(
+    training: Iterable[tuple[str, Iterable[Dialogue]]],
+    index: EvaluationIndex,
+    engine: str = LOCAL,
+    *,
+    show_progress: bool = False,
+) -> LeakageReport:
     """Counts what of the evaluation sets stands in training sets, before and after cleaning."""
-    rows: list[Row] = []
-    cleanings = {}
-    for name, dialogues in training:
-        cleanings[name] = Cleaning()
-        rows += _count(name, dialogues, index, cleanings[name])
-    return LeakageReport(tuple(rows), cleanings)
+    from tqdm.auto import tqdm
+
+    rows: dict[str, _Rows] = {}
+    cleanings: dict[str, Cleaning] = {}
+
+    def shards() -> Iterator[tuple[str, _Shard]]:
+        for name, dialogues in training:
+            rows[name], cleanings[name] = _count(index, (name, 1, []))
+            for number, shard in enumerate(in_shards(dialogues, _SHARD)):
+                yield name, (name, 1 + number * _SHARD, shard)
+
+    with tqdm(desc="leakage", unit=" dialogues", disable=not show_progress) as progress:
+        for name, (more, cleaning) in through(partial(_count, index), shards(), engine):
+            progress.set_postfix_str(name, refresh=False)
+            progress.update(cleaning.dialogues)
+            cleanings[name].add(cleaning)
+            for pair, row in more.items():
+                rows[name][pair].add(row)
+    told = (row for name, found in rows.items() for row in _told(found, cleanings[name], index))
+    return LeakageReport(tuple(told), cleanings)
 
 
-def _count(name: str, dialogues: Iterable[Dialogue], index: EvaluationIndex, cleaning: Cleaning) -> list[Row]:
+def _count(index: EvaluationIndex, shard: _Shard) -> tuple[_Rows, Cleaning]:
+    """Counts what stands in a part of a training set; how it is cut changes nothing of the sum."""
+    name, first, dialogues = shard
     rows = {(each, level): Row(name, each, level) for each in index.kinds for level in (DIALOGUE, UTTERANCE, TURN)}
-    for number, dialogue in enumerate(dialogues, start=1):
+    cleaning = Cleaning()
+    for number, dialogue in enumerate(dialogues, start=first):
         leaks = index.leaks(dialogue)
         for leak in leaks:
             rows[leak.evaluation, leak.level].count(dialogue.id or f"#{number}", leak)
@@ -163,6 +191,11 @@ def _count(name: str, dialogues: Iterable[Dialogue], index: EvaluationIndex, cle
         if left is not None:
             for leak in leaks if left is dialogue else index.leaks(left):
                 rows[leak.evaluation, leak.level].after += 1
+    return rows, cleaning
+
+
+def _told(rows: _Rows, cleaning: Cleaning, index: EvaluationIndex) -> list[Row]:
+    """The rows of a training set that a report has, one for each evaluation set."""
     only_utterances = index.with_turns and cleaning.turns == cleaning.dialogues
     levels = {"utterances": UTTERANCE, "dialogues": TURN if only_utterances else DIALOGUE}
     found = [rows[each, levels[kind]] for each, kind in index.kinds.items()]
@@ -196,10 +229,10 @@ def find_leakage(
     skip_invalid: bool = False,
     show_progress: bool = False,
     output: Path | None = None,
+    engine: str = LOCAL,
 ) -> LeakageReport:
-    """Finds what of evaluation sets stands in training sets."""
-    from tqdm.auto import tqdm
-
+    """Finds what of evaluation sets stands in training sets; the engine says where, see `hf_dialemb.runs.shards`."""
+    check_engine(engine)
     training, evaluation = _expand(training, evaluation, data_dir, skip_invalid)
     sets = {name: _parse(name, SPLITS[0]) for name in training}
     check_apart(sets, evaluation)
@@ -211,7 +244,7 @@ def find_leakage(
         (name, iterate_dialogues(corpus, data_dir, split, skip_invalid=skip_invalid))
         for name, (corpus, split) in sets.items()
     )
-    report = leakage_table(((name, tqdm(stream, name, disable=not show_progress)) for name, stream in streams), index)
+    report = leakage_table(streams, index, engine, show_progress=show_progress)
     if output:
         write_json_atomically(output, report.to_json())
     return report

@@ -45,6 +45,11 @@ class Cleaning:
         self.removed_dialogues += left is None
         self.removed_turns += len(dialogue.turns) - (len(left.turns) if left else 0)
 
+    def add(self, other: "Cleaning") -> None:
+        """Adds what was done to more of the training data."""
+        for name, count in asdict(other).items():
+            setattr(self, name, getattr(self, name) + count)
+
 
 @dataclass(frozen=True)
 class Example:
@@ -75,7 +80,17 @@ class Row:
         """Counts a leak of the training dialogue of that id."""
         self.exact += leak.exact
         self.near += not leak.exact
-        self.examples.append(Example(identifier, leak))
+        self._show([Example(identifier, leak)])
+
+    def add(self, other: "Row") -> None:
+        """Adds what was counted of dialogues that come later in the same training set."""
+        self.exact += other.exact
+        self.near += other.near
+        self.after += other.after
+        self._show(other.examples)
+
+    def _show(self, examples: Iterable[Example]) -> None:
+        self.examples += examples
         self.examples.sort(key=lambda example: (example.leak.exact, example.training_id, example.leak.turn or 0))
         del self.examples[EXAMPLES:]
 

@@ -21,23 +21,21 @@ union asked for, about ten times as many are found in STAR and MuLDoGO, and only
 
 An utterance nearly equals another (`Utterances`) when the Jaccard similarity of their shingles is 0.8 or more. Above
 that, pairs differ in a letter, a filler or a number ("what kind(s) of hobbies do you have"); around 0.7 they begin to
-be different requests ("the calories in a cookie", "in a taco"). Candidates come from MinHash, and each is verified.
+be different requests ("the calories in a cookie", "in a taco"). Candidates are those of
+similar length that share some of the rarest shingles, and each is verified: this result is exact, too.
 """
-
-from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
-from zlib import crc32
+from itertools import chain
+from math import ceil, log
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from datasketch import MinHash
 
 DIALOGUE_THRESHOLD = 0.65
 """The share of the smaller dialogue's own shingles from which on two dialogues are near duplicates."""
@@ -52,8 +50,8 @@ LEAST_SHARED = 40
 """How many own shingles near duplicates share at least: below that, a dialogue is one phrase among small talk."""
 
 _DIALOGUE_LENGTH, _UTTERANCE_LENGTH = 8, 3  # characters in a shingle
-_PERMUTATIONS, _SEED = 64, 1
-_BANDS = (16, 4)  # the most rows of a band that find 99.9 % of the pairs at the threshold
+_SHARED_RARE = 4  # rare shingles that a candidate shares: with fewer, many more are to be verified
+_REMEMBERED = 200_000  # texts that were looked up: some 20 MiB
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 # Chinese, Japanese, Korean: one such character says about as much as two letters, and so counts as two.
@@ -198,18 +196,14 @@ class _Table:
 class Utterances:
     """The utterances of evaluation sets, to look equal and nearly equal ones up.
 
-    What was looked up once is known by the hash of its text from then on.
+    What was looked up lately is known by the hash of its text.
     """
 
     def __init__(self) -> None:
-        from datasketch import MinHash, MinHashLSH
-
-        self._empty = MinHash(num_perm=_PERMUTATIONS, seed=_SEED, hashfunc=_hash)
-        self._near = MinHashLSH(num_perm=_PERMUTATIONS, params=_BANDS)
         self._places: list[dict[str, str]] = []  # of each distinct text, from the evaluation set to the id there
         self._texts: list[str] = []
         self._rows: dict[int, int] = {}
-        self._known: set[str] = set()
+        self._rare: _RareShingles | None = None
         self._found: dict[int, tuple[Match, ...]] = {}
 
     def add(self, evaluation: str, identifier: str, text: str) -> None:
@@ -217,11 +211,9 @@ class Utterances:
         key = content_hash(text)
         row = self._rows.setdefault(key, len(self._texts))
         if row == len(self._texts):
-            shingles = utterance_shingles(text)
-            self._known |= shingles
             self._texts.append(text)
             self._places.append({})
-            self._near.insert(row, self._signature(shingles))
+            self._rare = None
         self._found.clear()
         places = self._places[row]
         places[evaluation] = min(identifier, places.get(evaluation, identifier))
@@ -234,16 +226,16 @@ class Utterances:
         """
         key = content_hash(text)
         if key not in self._found:
+            if len(self._found) >= _REMEMBERED:  # what is common soon comes again
+                self._found.clear()
             self._found[key] = self._look_up(text, self._rows.get(key))
         return self._found[key]
 
     def _look_up(self, text: str, equal: int | None) -> tuple[Match, ...]:
         best: dict[str, tuple[float, str]] = {}
         shingles = utterance_shingles(text)
-        known = sum(map(self._known.__contains__, shingles))
-        # The intersection with any one text is at most what is known, and the union at least all that is here.
-        rows = self._near.query(self._signature(shingles)) if known >= UTTERANCE_THRESHOLD * len(shingles) else []
-        for row in rows:
+        self._rare = self._rare or _RareShingles(self._texts)
+        for row in self._rare.candidates(shingles):
             others = utterance_shingles(self._texts[row])
             shared = len(shingles & others)
             similarity = shared / (len(shingles) + len(others) - shared)
@@ -256,11 +248,38 @@ class Utterances:
             matches |= {name: Match(name, identifier, True, 1.0) for name, identifier in places.items()}
         return tuple(matches[name] for name in sorted(matches))
 
-    def _signature(self, shingles: set[str]) -> MinHash:
-        signature = self._empty.copy()
-        signature.update_batch(shingles)
-        return signature
+
+class _RareShingles:
+    """Which texts have a shingle among their rarest, by bands of length; near ones are at most one band apart.
+
+    Two near texts have at least the threshold's share of either's shingles in common. So many of its rarest are looked
+    at of each that both have `_SHARED_RARE` of them, or all in common where that is less.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._counts = Counter(chain.from_iterable(map(utterance_shingles, texts)))
+        self._rows: dict[tuple[int, str], list[int]] = {}
+        for row, text in enumerate(texts):
+            shingles = utterance_shingles(text)
+            for shingle in self._rarest(shingles):
+                self._rows.setdefault((_band(shingles), shingle), []).append(row)
+
+    def candidates(self, shingles: set[str]) -> list[int]:
+        """Finds the rows of all texts that may be near, and of few others."""
+        band, rarest = _band(shingles), self._rarest(shingles)
+        places = ((each, shingle) for each in (band - 1, band, band + 1) for shingle in rarest)
+        counts = Counter(chain.from_iterable(self._rows[place] for place in places if place in self._rows))
+        least = min(_SHARED_RARE, _in_common(shingles))
+        return [row for row, count in counts.items() if count >= least]
+
+    def _rarest(self, shingles: set[str]) -> list[str]:
+        rare = sorted(shingles, key=lambda shingle: (self._counts.get(shingle, 0), shingle))
+        return rare[: len(shingles) - _in_common(shingles) + _SHARED_RARE]
 
 
-def _hash(shingle: str) -> int:
-    return crc32(shingle.encode("utf-8", "surrogatepass"))
+def _in_common(shingles: set[str]) -> int:
+    return ceil(UTTERANCE_THRESHOLD * len(shingles))
+
+
+def _band(shingles: set[str]) -> int:
+    return int(log(len(shingles), 1 / UTTERANCE_THRESHOLD))

@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from itertools import islice
+from functools import partial
+from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError, unknown_name
 from ...runs.files import check_writable, working_folder
+from ...runs.shards import LOCAL, check_engine, in_shards, through
 from .. import CORPORA, MissingFilesError, find_source, get_corpus, iterate_dialogues
 from ..corpus import ALL, SPLITS, TERMS, Corpus
 from ..labels import UnifiedTurn, clean_label, unified_turn
@@ -26,7 +29,7 @@ from .leakage_report import Cleaning
 if TYPE_CHECKING:
     from datasets import Features
 
-_ROWS = 1000  # dialogues of one row group, the most that are in memory
+_ROWS = 1000  # dialogues that are cleaned together, and of one row group: the most of each in memory
 _LOOKED_AT = 200  # dialogues of a split that tell whether a corpus has acts or slots
 
 
@@ -40,8 +43,10 @@ def unify(
     skip_invalid: bool = False,
     evaluation: Sequence[str] = (),
     show_progress: bool = True,
+    engine: str = LOCAL,
 ) -> dict[str, Any]:
-    """Writes corpora in the unified form."""
+    """Writes corpora in the unified form; the engine says where leaks are found, see `hf_dialemb.runs.shards`."""
+    check_engine(engine)
     output = Path(output).expanduser().resolve()
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
         raise InputError(f"output '{output}': exists and is no empty folder; choose another one or remove it")
@@ -55,12 +60,18 @@ def unify(
     check_apart([f"{corpus.name}/{SPLITS[0]}" for corpus, present in chosen if SPLITS[0] in present], evaluation)
     with working_folder(output) as temporary:
         index = build_index([*held_out, *evaluation], data_dir, skip_invalid=skip_invalid)
+        read = partial(iterate_dialogues, data_dir=data_dir, skip_invalid=skip_invalid)
+        training = ((each.name, read(each.name, split=SPLITS[0])) for each, present in chosen if SPLITS[0] in present)
+        shards = ((name, shard) for name, dialogues in training for shard in in_shards(dialogues, _ROWS))
+        cleaned = groupby(through(partial(_clean, index), shards, engine), key=itemgetter(0))
         tallies = []
         for corpus, present in chosen:
-            read = (
-                (each, iterate_dialogues(corpus.name, data_dir, each, skip_invalid=skip_invalid)) for each in present
+            cleaning = Cleaning()
+            parts = (
+                (each, _left(next(cleaned)[1], cleaning) if each == SPLITS[0] else read(corpus.name, split=each))
+                for each in present
             )
-            tallies.append(_write_corpus(corpus, read, temporary, index, show_progress))
+            tallies.append(_write_corpus(corpus, parts, temporary, cleaning, show_progress))
         stats = {"terms": terms, **statistics(tallies), "left_out": left_out, "evaluation": [*held_out, *evaluation]}
         _describe(stats, temporary)
         if output.exists():
@@ -190,16 +201,27 @@ def _look(corpus: Corpus, data_dir: str | Path | None, wanted: Sequence[str], sk
     return present
 
 
+def _clean(index: EvaluationIndex, dialogues: list[Dialogue]) -> tuple[list[Dialogue], Cleaning]:
+    cleaning = Cleaning()
+    return list(index.clean(dialogues, cleaning)), cleaning
+
+
+def _left(shards: Iterable[tuple[str, tuple[list[Dialogue], Cleaning]]], cleaning: Cleaning) -> Iterator[Dialogue]:
+    for _, (dialogues, counted) in shards:
+        cleaning.add(counted)
+        yield from dialogues
+
+
 def _write_corpus(
     corpus: Corpus,
     parts: Iterable[tuple[str, Iterable[Dialogue]]],
     folder: Path,
-    index: EvaluationIndex,
+    cleaning: Cleaning,
     show_progress: bool,
 ) -> Tally:
     from tqdm.auto import tqdm
 
-    tally, cleaning = Tally(corpus), Cleaning()
+    tally = Tally(corpus)
     paper = folder / "json" / corpus.name
     paper.mkdir(parents=True)
     with (paper / "data.json").open("w", encoding="utf-8") as stream:
@@ -220,8 +242,7 @@ def _write_corpus(
 
         for split, dialogues in parts:
             bar = tqdm(dialogues, desc=f"{corpus.name} {split}", unit=" dialogues", disable=not show_progress)
-            kept = enumerate(index.clean(bar, cleaning) if split == SPLITS[0] else bar)
-            named = ((dialogue.id or f"{split}/{number}", dialogue) for number, dialogue in kept)
+            named = ((dialogue.id or f"{split}/{number}", dialogue) for number, dialogue in enumerate(bar))
             _write_rows(folder / split / f"{corpus.name}.parquet", (row(split, *each) for each in named))
         stream.write(f'}}, "stats": {json.dumps(tally.stats)}}}\n')
     tally.counts.update(excluded_dialogues=cleaning.removed_dialogues, excluded_turns=cleaning.removed_turns)
