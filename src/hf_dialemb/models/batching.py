@@ -64,8 +64,13 @@ def outputs(
 
 
 def tokens_of_row(device: torch.device) -> int:
-    """Says how many tokens a row of a batch stands for: a processor's cache is small, an accelerator wants more."""
-    return TOKENS if device.type == "cpu" else 32 * TOKENS
+    """Says how many tokens a row of a batch stands for.
+
+    A processor's cache is small; its matrix units (AMX), and an accelerator, want more at once.
+    """
+    if device.type != "cpu":
+        return 32 * TOKENS
+    return (3 if torch.is_autocast_enabled("cpu") and torch.cpu._is_amx_tile_supported() else 1) * TOKENS
 
 
 def embeddings(
