@@ -34,7 +34,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     group.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(group, "test", default="")
     group.add_argument("--task", nargs="+", help="tasks, see dialemb evaluate (default: what suits the corpus)")
-    group.add_argument("--limit", type=int, help="measure on a fixed random sample of so many items")
+    group.add_argument("--limit", type=int, help="measure on a fixed random sample of this many items")
     group.add_argument("--seeds", type=int, help="repeats with other random seeds (default: 10)")
     parser.set_defaults(run=_run)
 
