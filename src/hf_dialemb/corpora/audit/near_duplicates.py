@@ -21,8 +21,8 @@ union asked for, about ten times as many are found in STAR and MuLDoGO, and only
 
 An utterance nearly equals another (`Utterances`) when the Jaccard similarity of their shingles is 0.8 or more. Above
 that, pairs differ in a letter, a filler or a number ("what kind(s) of hobbies do you have"); around 0.7 they begin to
-be different requests ("the calories in a cookie", "in a taco"). Candidates are those of
-similar length that share some of the rarest shingles, and each is verified: this result is exact, too.
+be different requests ("the calories in a cookie", "in a taco"). Candidates are those of similar length that share some
+of the rarest shingles, and each is verified: this result is exact, too.
 """
 
 import re

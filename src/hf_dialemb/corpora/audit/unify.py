@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,7 +62,8 @@ def unify(
         index = build_index([*held_out, *evaluation], data_dir, skip_invalid=skip_invalid)
         read = partial(iterate_dialogues, data_dir=data_dir, skip_invalid=skip_invalid)
         training = ((each.name, read(each.name, split=SPLITS[0])) for each, present in chosen if SPLITS[0] in present)
-        shards = ((name, shard) for name, dialogues in training for shard in in_shards(dialogues, _ROWS))
+        # One that is empty goes first, so that a corpus without dialogues has its place among the others.
+        shards = ((name, shard) for name, dialogues in training for shard in chain([[]], in_shards(dialogues, _ROWS)))
         cleaned = groupby(through(partial(_clean, index), shards, engine), key=itemgetter(0))
         tallies = []
         for corpus, present in chosen:
