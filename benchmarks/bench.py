@@ -32,6 +32,7 @@ PROGRAMS: dict[str, list[str]] = {
     "startup": [],
     "encoding": ["--model", "dialogue-minilm", "--rounds", "3"],
     "utterance_step": ["--only", "dse", "dialog2flow", "--steps", "3"],
+    "lstm_step": [],
     "dial2vec_step": ["--steps", "1", "--dialogues", "2", "--official-slice", "1"],
     "under_load": [],
     "flow": [],
@@ -132,6 +133,14 @@ def dial2vec_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
         yield row(f"train dial2vec, {name.removeprefix('ours ')}", "the released program's step", ratios, **memory)
 
 
+def lstm_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
+    """The ranker of two LSTMs beside plain ways through torch."""
+    ours = figures["seconds"]["ours"]
+    for peer in ("packed sequences", "padded to the longest"):
+        ratios = [theirs / own for theirs, own in zip(figures["seconds"][peer], ours, strict=True)]
+        yield row("train a ranker of two LSTMs", f"torch, {peer}", ratios)
+
+
 def load_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """What is kept beside a busy process; torch's default is the peer."""
     for kind in ("encoding", "training"):
@@ -176,6 +185,7 @@ ROWS = {
     "startup": startup_rows,
     "encoding": encoding_rows,
     "utterance_step": utterance_rows,
+    "lstm_step": lstm_rows,
     "dial2vec_step": dial2vec_rows,
     "under_load": load_rows,
     "flow": flow_rows,
