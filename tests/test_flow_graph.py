@@ -258,7 +258,7 @@ def test_the_page_takes_a_state_that_new_conversations_never_reach(tmp_path):
 
 
 SAID = {
-    "user": ("yes please", "no, in the bedroom", "no thanks, that's all", "I can't log in", "sounds good"),
+    "user": ("yes please", "no, in the bedroom", "no problem", "I can't log in", "sounds good"),
     "assistant": (
         "Your table is booked.",
         "Shall I book it?",
@@ -273,10 +273,12 @@ SAID = {
 def test_a_cluster_never_holds_opposite_outcomes_unless_its_number_was_asked_for(role, expected):
     chosen = cluster(np.ones((5, 2)))
     asked = cluster(np.ones((5, 2)), clusters=1)
+    answers = {"user": ("yes", "yes please", "no thank you", "fine", "yes, that's right")}
     found = outcomes_apart({role: chosen}, SAID)[role]
     assert found.labels.tolist() == expected
     assert found.choice.sentence.endswith("2 more: what failed, was done or was refused is kept apart.")
     assert outcomes_apart({role: asked}, SAID)[role] is asked
+    assert outcomes_apart({"user": chosen}, answers)["user"].labels.tolist() == [0, 0, 1, 0, 0]
 
 
 def test_the_rarest_path_is_the_one_that_no_other_takes():

@@ -49,6 +49,7 @@ FOUND: tuple[str, ...] = (
     "flow compare | file | flow/centroids.safetensors | flipped",
     'embed: shipped | field | weights/table/weights.json | ["backbone"] = true',
     "train | weights | bert/model.safetensors | huge 0.24",
+    'train | field | bert/config.json | ["num_attention_heads"] = -1',
 )
 """Cases that fell once; they are run every time."""
 

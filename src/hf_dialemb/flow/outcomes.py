@@ -43,7 +43,8 @@ _OVER = re.compile(
     r"(?:day|one|time|afternoon|evening|night|weekend|trip|ride|meal|stay))\b",
     re.IGNORECASE,
 )
-_NO = re.compile(r"(?:no|nope|nah)\b", re.IGNORECASE)
+_NO = re.compile(r"(?:no|nope|nah)\b(?! problem| worries)", re.IGNORECASE)
+_YES = re.compile(r"(?:yes|yeah|yep|yup|sure|correct|right)\b", re.IGNORECASE)
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _FEWEST_WORDS = 4  # of a sentence that tells something
 
@@ -97,16 +98,30 @@ def _kind(role: str, text: str) -> str:
     return "done" if says_done(text) else ""
 
 
+def _rarer_answers(labels: Sequence[int], texts: Sequence[str]) -> dict[int, re.Pattern[str]]:
+    """Finds the clusters in which both yes and no are said, and the rarer of the two in each."""
+    counts: dict[int, list[int]] = {}
+    for label, text in zip(labels, texts, strict=True):
+        of = counts.setdefault(label, [0, 0])
+        of[0] += _YES.match(text) is not None
+        of[1] += _NO.match(text) is not None
+    return {label: _YES if yes < no else _NO for label, (yes, no) in counts.items() if yes and no}
+
+
 def outcomes_apart(clusterings: Mapping[str, Clustering], texts: Mapping[str, Sequence[str]]) -> dict[str, Clustering]:
     """Splits clusters in which utterances say different things of how it went; by role.
 
-    What failed is kept apart from what did not; of users also what is refused, of others what is done. A role whose
-    number of clusters or distance was asked for keeps its clusters.
+    What failed is kept apart from what did not; of users also what is refused, and the rarer of yes and no, of others
+    what is done. A role whose number of clusters or distance was asked for keeps its clusters.
     """
     found = {}
     for role, one in clusterings.items():
         numbers: dict[tuple[int, str], int] = {}
-        kinds = zip(one.labels.tolist(), (_kind(role, text) for text in texts[role]), strict=True)
+        rarer = _rarer_answers(one.labels.tolist(), texts[role]) if role == ROLES[0] else {}
+        kinds = (
+            (label, _kind(role, text) or ("rarer" if label in rarer and rarer[label].match(text) else ""))
+            for label, text in zip(one.labels.tolist(), texts[role], strict=True)
+        )
         labels = np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], dtype=np.int32)
         if more := len(numbers) - one.choice.count if one.choice.kind == "chosen" else 0:
             sentence = f"{one.choice.sentence} {more} more: what failed, was done or was refused is kept apart."

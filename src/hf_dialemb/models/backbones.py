@@ -81,7 +81,12 @@ def default_encoder(of: str = "dialogue") -> str:
     return f"{of}-minilm" if there else "dialogue-static"
 
 
-_MOST_LAYERS = 1_000
+_LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
+_SIZES = (
+    "hidden_size", "d_model", "dim", "n_embd", "intermediate_size", "d_ff", "hidden_dim", "vocab_size",
+    "num_attention_heads", "num_heads", "n_heads", "n_head",
+)  # fmt: skip
+_MOST_LAYERS, _LARGEST = 1_000, 2**31
 _PATIENCE = 5  # seconds for the Hub's first answer
 
 
@@ -102,10 +107,10 @@ def read_config(folder: str) -> dict[str, Any]:
         )
     inner = config.get("encoder_config")
     for settings in (config, inner if isinstance(inner, dict) else {}):
-        for name in ("num_hidden_layers", "num_layers", "n_layer", "n_layers"):
-            if isinstance(settings.get(name), int | float) and settings[name] > _MOST_LAYERS:
-                got = f"{settings[name]:,}"
-                raise InputError(f"{file}: got {name} {got}, expected at most {_MOST_LAYERS:,}; fetch the model again")
+        for name in (*_LAYERS, *_SIZES):
+            value, most = settings.get(name), _MOST_LAYERS if name in _LAYERS else _LARGEST
+            if isinstance(value, int | float) and not 1 <= value <= most:
+                raise InputError(f"{file}: got {name} {value:,}, expected 1 to {most:,}; fetch the model again")
     return config
 
 
