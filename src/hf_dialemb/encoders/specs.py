@@ -30,6 +30,7 @@ from .encoder import EncoderSpec, Kind, Numbers
 from .encoder import fitted_on_input as fitted_on_input
 from .endpoint import Endpoint, check_endpoint, endpoint_url
 from .fewer_bits import check_int8
+from .sentence_layout import plain_layout
 from .text_models import TextEmbedder, TextEncoder, load_sentence_transformer, sentence_embedder, transformers_encoder
 from .whitening import InputWhitenedEncoder
 from .word_vectors import StaticVectors, WordVectors, is_static
@@ -134,6 +135,8 @@ def _loaded(found: EncoderSpec, batch_size: int, device: str) -> Encoder:
     elif found.kind == "static":
         embed = StaticVectors(Path(found.path))
     else:
+        if layout := plain_layout(found.path):
+            return transformers_encoder(found, batch_size, device, layout)
         embed = sentence_embedder(load_sentence_transformer(found.path, device, found.numbers), batch_size)
     return TextEncoder(found.name, embed, found.level)
 
@@ -189,7 +192,6 @@ def _kind_and_path(model: str) -> tuple[Kind, str]:
     path = model if Path(model).is_dir() else _hub_path(model)
     if is_static(path):
         return "static", path
-    from sentence_transformers.util import is_sentence_transformer_model
     from transformers import PretrainedConfig
 
     _check_finished(model)
@@ -202,7 +204,7 @@ def _kind_and_path(model: str) -> tuple[Kind, str]:
     if model_type and method_of(model_type) is not None:
         return "dialemb", path
     with reading(path):
-        if is_sentence_transformer_model(path):
+        if _of_sentence_transformers(path):
             return "sentence-transformers", path
     if not model_type and RunFolder(Path(path)).settings_file.is_file():
         raise InputError(
@@ -212,6 +214,14 @@ def _kind_and_path(model: str) -> tuple[Kind, str]:
     if not model_type:
         raise InputError(f"model '{model}': got no model in it, expected config.json or modules.json; check the path")
     return "transformers", path
+
+
+def _of_sentence_transformers(path: str) -> bool:
+    if (Path(path) / "modules.json").is_file():
+        return True
+    from sentence_transformers.util import is_sentence_transformer_model
+
+    return bool(is_sentence_transformer_model(path))
 
 
 def _check_finished(model: str) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
     from ..models.utterance import UtteranceEncoder
+    from .sentence_layout import SentenceLayout
 
 logger = logging.getLogger(__name__)
 
@@ -192,12 +193,14 @@ def _in_batches(
     return np.concatenate(found)[np.argsort(order)]
 
 
-def transformers_encoder(found: EncoderSpec, batch_size: int, device: str) -> TextEncoder:
+def transformers_encoder(
+    found: EncoderSpec, batch_size: int, device: str, layout: SentenceLayout | None = None
+) -> TextEncoder:
     """Loads any model that `AutoModel` loads; of an encoder-decoder, such as T5 or Blenderbot, the encoder.
 
     A text's vector is the mean of the last layer's tokens, or the first of them, as the spec has it. Where the
     vocabulary holds a pair of `MARKS`, as TOD-BERT's does, they stand before the turns of whole dialogues. Longer
-    texts than the model's limit, or than `MAX_TOKENS`, are cut with a warning.
+    texts than the model's limit, or than `MAX_TOKENS`, are cut with a warning. Or a layout says how vectors are made.
     """
     import torch
     from transformers import AutoModel, AutoTokenizer
@@ -212,15 +215,17 @@ def transformers_encoder(found: EncoderSpec, batch_size: int, device: str) -> Te
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token  # masked out below, so any token serves
     read_in(found.numbers, model, tokenizer)
-    marks = _marks_of(tokenizer) if found.level == "dialogue" else None
+    marks = _marks_of(tokenizer) if found.level == "dialogue" and layout is None else None
     positions = getattr(model.config, "max_position_embeddings", None) or MAX_TOKENS
-    limit = min(MAX_TOKENS, tokenizer.model_max_length, positions)
+    longest = MAX_TOKENS if layout is None else layout.max_tokens or positions
+    limit = min(longest, tokenizer.model_max_length, positions)
     pool = _first_token if found.cls else mean_of_tokens
 
     options = {"truncation": True, "max_length": limit, "padding": True, "return_tensors": "pt"}
 
     def run(batch: dict[str, Any]) -> torch.Tensor:
-        return pool(model(**batch).last_hidden_state, batch["attention_mask"])
+        vectors = pool(model(**batch).last_hidden_state, batch["attention_mask"])
+        return torch.nn.functional.normalize(vectors) if layout and layout.normalized else vectors
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
         how = Reading(tokenizer, limit, batch_size, model.device)

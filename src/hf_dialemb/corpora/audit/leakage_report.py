@@ -109,8 +109,8 @@ class LeakageReport:
         shared = [row for row in found if row.level == TURN]
         after = sum(row.after for row in leaks)
         parts = [
-            f"{len(self.rows):,} pairs of a training and an evaluation set were compared. In {len(leaks):,} of them "
-            f"something leaks; a second search, in what is left without it, finds {after:,}.",
+            f"Pairs of a training and an evaluation set compared: {len(self.rows):,}; with leaks: {len(leaks):,}. "
+            f"A second search, in what is left without them, finds {after:,}.",
             *_table(("training", "evaluation", "compared", "in training", "exact", "near", "after cleaning"), leaks),
         ]
         if shared:

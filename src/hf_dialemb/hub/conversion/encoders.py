@@ -12,13 +12,14 @@ from typing import Any
 
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
+from ...encoders.sentence_layout import SentenceLayout, read_layout
 from ...models import get_method, method_of
 from ...models.backbone_model import BackboneModel, position_offset
 from ...models.backbones import load_pretrained
 from ...models.errors import InputError, unknown_name
 from ...runs.folder import read_object
 from .convert import Conversion, Request, fit_vocabulary
-from .foreign_folder import SentenceLayout, local_folder, read_layout, read_weights
+from .foreign_folder import local_folder, read_weights
 from .placing import Reasons, Report, Rule, place
 
 METHODS = ("dse", "dialog2flow", "dialogue_cse", "dial2vec")  # methods whose checkpoint such an encoder can become
@@ -51,6 +52,11 @@ def read_sentence_transformers(request: Request) -> Conversion:
 def _read(request: Request, layout: SentenceLayout) -> Conversion:
     if request.vocabulary is not None:
         raise InputError(f"--vocab: --from {request.kind} takes the tokenizer beside the weights; leave it out")
+    if layout.normalized:
+        raise InputError(
+            f"'{layout.transformer}': Normalize, which makes every embedding of length 1, follows the pooling, and no "
+            "checkpoint of this package has such a module; cosines do not need it: take it out of modules.json"
+        )
     name = request.method or "dse"
     if name not in METHODS:
         raise unknown_name("method of an encoder", name, METHODS)

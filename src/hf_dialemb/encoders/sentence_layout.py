@@ -1,0 +1,85 @@
+"""How a folder of sentence-transformers reads, by its files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..models.backbones import read_config
+from ..models.errors import InputError
+
+_UNLIMITED = 10**6  # tokenizers without a limit say a number far beyond
+
+
+class SentenceLayout(NamedTuple):
+    """What a folder of sentence-transformers says of a transformer whose tokens' mean is the vector."""
+
+    transformer: Path  # where its weights and tokenizer lie
+    max_tokens: int | None = None  # the longest sequence, if files say it
+    lower_case: bool = False  # whether texts are lower-cased first
+    normalized: bool = False  # whether vectors are brought to unit length
+
+
+def read_layout(folder: Path) -> SentenceLayout:
+    """Reads ``modules.json`` and what it names; an InputError says that there is more to a vector."""
+    modules = _json(folder / "modules.json", list)
+    names = [str(module["type"]).rpartition(".")[2] for module in modules]
+    if names[:2] != ["Transformer", "Pooling"]:
+        raise InputError(f"'{folder}': got the modules {', '.join(names)}, expected Transformer and Pooling")
+    for name in names[2:]:
+        if name != "Normalize":
+            raise InputError(
+                f"'{folder}': {name}, which maps embeddings to others, follows the pooling, and no checkpoint of this "
+                "package has such a module; choose another"
+            )
+    transformer, pooling = (folder / str(module["path"]) for module in modules[:2])
+    _check_pooling(_json(pooling / "config.json", dict), folder)
+    prompt = _json(folder / "config_sentence_transformers.json", dict, {}).get("default_prompt_name")
+    if prompt is not None:
+        raise InputError(f"'{folder}': the prompt '{prompt}' is put before every text; no checkpoint of ours does so")
+    settings = _json(transformer / "sentence_bert_config.json", dict, {})
+    tokenizer = _json(transformer / "tokenizer_config.json", dict, {})  # holds the limit in files of today
+    limit = settings.get("max_seq_length") or tokenizer.get("model_max_length") or _UNLIMITED
+    longest = int(limit) if limit < _UNLIMITED else None
+    return SentenceLayout(transformer, longest, bool(settings.get("do_lower_case")), "Normalize" in names)
+
+
+def plain_layout(path: str) -> SentenceLayout | None:
+    """Reads the layout of a folder whose vectors transformers alone can make, which is imported in half the time."""
+    folder = Path(path)
+    try:
+        layout = read_layout(folder) if (folder / "modules.json").is_file() else None
+    except (
+        InputError,
+        LookupError,
+        TypeError,
+    ):  # what it is, or what is wrong with it, is sentence-transformers' affair
+        return None
+    if layout is None or layout.transformer != folder or layout.lower_case or not (folder / "config.json").is_file():
+        return None
+    return None if read_config(path).get("is_encoder_decoder") else layout
+
+
+def _check_pooling(pooling: dict[str, Any], folder: Path) -> None:
+    modes = [key.removeprefix("pooling_mode_") for key, on in pooling.items() if key.startswith("pooling_mode_") and on]
+    if "pooling_mode" in pooling:
+        mode = pooling["pooling_mode"]
+        modes = list(mode) if isinstance(mode, list | tuple) else [str(mode)]
+    if modes not in (["mean_tokens"], ["mean"]):
+        raise InputError(
+            f"'{folder}': got the pooling {', '.join(modes) or 'none'}, expected the mean of tokens, the only one that "
+            "utterance encoders of this package have"
+        )
+
+
+def _json(path: Path, kind: type, default: Any = None) -> Any:  # noqa: ANN401
+    if default is not None and not path.is_file():
+        return default
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"'{path}' cannot be read ({error}); fetch the model again") from None
+    if not isinstance(found, kind):
+        raise InputError(f"'{path}': got {type(found).__name__}, expected {kind.__name__}; fetch the model again")
+    return found
