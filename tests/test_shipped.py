@@ -124,10 +124,12 @@ def test_commands_choose_one_where_none_is_named(capsys, monkeypatch, cache):
 
 
 @pytest.mark.slow
-def test_tables_embed_and_search_without_torch(static):
+def test_tables_need_no_torch_and_pooled_transformers_no_sentence_transformers(static):
     program = """import sys, hf_dialemb; from hf_dialemb.cli import main
 assert hf_dialemb.load_encoder(sys.argv[1]).encode_utterances(['hello']).shape == (1, 8)
-assert main('search --model dialogue-static --corpus sample --id #3'.split()) == 0 and 'torch' not in sys.modules"""
+assert main('search --model dialogue-static --corpus sample --id #3'.split()) == 0 and 'torch' not in sys.modules
+hf_dialemb.load_encoder('dialogue-minilm').encode_utterances(['hello'])
+assert 'sentence_transformers' not in sys.modules"""
     subprocess.run([sys.executable, "-c", program, str(static)], check=True)
 
 
