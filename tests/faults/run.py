@@ -45,6 +45,7 @@ FOUND: tuple[str, ...] = (
     'convert | field | bert/config.json | ["type_vocab_size"] = 1152921504606846976',
     'convert | field | bert/config.json | ["num_attention_heads"] = 0',
     'rank | field | rankers/baseline/config.json | ["marker_ids", 1] = -1',
+    'rank | field | rankers/baseline/config.json | ["marker_ids"] = []',
     'flow compare | field | flow/flow.json | ["settings"] = 0',
     "flow compare | file | flow/centroids.safetensors | flipped",
     'embed: shipped | field | weights/table/weights.json | ["backbone"] = true',

@@ -42,11 +42,12 @@ def load_ranker(path: str) -> LoadedRanker:
 
 def loaded_ranker(model: Ranker, tokenizer: PreTrainedTokenizerBase) -> LoadedRanker:
     """Puts a ranker and its tokenizer together with their method; an InputError says that its marks are no tokens."""
-    for mark in getattr(model.config, "marker_ids", None) or ():
-        if not 0 <= mark < len(tokenizer):
-            raise InputError(
-                f"marker_ids: got {mark}, expected tokens' ids, below {len(tokenizer)}; fetch or train the model again"
-            )
+    marks = getattr(model.config, "marker_ids", None) or []
+    if (model.embeds and len(marks) < 2) or not all(0 <= mark < len(tokenizer) for mark in marks):
+        raise InputError(
+            f"marker_ids: got {marks}, expected those of a token for each speaker and of one for responses, below "
+            f"{len(tokenizer)}; fetch or train the model again"
+        )
     method: Method = import_module(type(model).__module__).METHOD
     return LoadedRanker(model.train(False), tokenizer, method)
 
