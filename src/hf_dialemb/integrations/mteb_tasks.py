@@ -210,12 +210,12 @@ def dialogue_tasks(
 ) -> list[AbsTask]:
     """Makes the tasks of MTEB that a corpus, by name or a file of one's own, has the data for: keys of `TASKS`, or all.
 
-    They are named by corpus and task, and by the split if there is one that is not test; their revision is a digest of
-    their data, so that MTEB never takes old results of other data for theirs. The corpus lies in ``data_dir``, or in the folder that
-    ``HF_DIALEMB_DATA`` names. Of more dialogues, contexts or utterances than the limit a fixed random sample is taken;
-    None means all, of contexts drawn from dialogues `hf_dialemb.evaluation.tasks.response_selection.CONTEXTS`. MTEB
-    files results under ``languages``. An InputError says that the corpus is not at hand, lacks labels, of domains one
-    for each dialogue, or does not suit a task.
+    They are named by corpus and task, and by the split if there is one that is not test; their revision is a digest
+    of their data, so that MTEB never takes old results of other data for theirs. The corpus lies in ``data_dir``,
+    or in the folder that ``HF_DIALEMB_DATA`` names. Of more dialogues, contexts or utterances than the limit a
+    fixed random sample is taken; None means all, of contexts drawn from dialogues
+    `hf_dialemb.evaluation.tasks.response_selection.CONTEXTS`. MTEB files results under ``languages``. An InputError
+    says that the corpus is not at hand, lacks labels, of domains one for each dialogue, or does not suit a task.
     """
     source = CorpusPart(corpus, data_dir, split, limit)
     suitable = OF_KIND.get(source.kind, ())
@@ -250,9 +250,8 @@ def last_turns(turns: Sequence[Turn], words: int) -> tuple[Turn, ...]:
 
 def _task(task: type[_AtHand], source: CorpusPart, languages: Sequence[str]) -> AbsTask:
     columns, corpus, split = task.read(source), source.corpus, source.split
-    name = "-".join(
-        (source.name.replace("/", "--"), task.__name__, *([] if source.is_own or split == "test" else [split]))
-    )
+    told = () if source.is_own or split == "test" else (split,)
+    name = "-".join((source.name.replace("/", "--"), task.__name__, *told))
     kind = {**task.kind, "description": f"{task.kind['description']} ({corpus}, {split})."}
     metadata = TaskMetadata(
         name=name,
