@@ -276,7 +276,7 @@ def test_a_cluster_never_holds_opposite_outcomes_unless_its_number_was_asked_for
     answers = {"user": ("yes", "yes please", "no thank you", "fine", "yes, that's right")}
     found = outcomes_apart({role: chosen}, SAID)[role]
     assert found.labels.tolist() == expected
-    assert found.choice.sentence.endswith("2 more: what failed, was done or was refused is kept apart.")
+    assert found.choice.sentence.endswith("2 more: what failed, was done or was refused has its own.")
     assert outcomes_apart({role: asked}, SAID)[role] is asked
     assert outcomes_apart({"user": chosen}, answers)["user"].labels.tolist() == [0, 0, 1, 0, 0]
 

@@ -124,7 +124,7 @@ def outcomes_apart(clusterings: Mapping[str, Clustering], texts: Mapping[str, Se
         )
         labels = np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], dtype=np.int32)
         if more := len(numbers) - one.choice.count if one.choice.kind == "chosen" else 0:
-            sentence = f"{one.choice.sentence} {more} more: what failed, was done or was refused is kept apart."
+            sentence = f"{one.choice.sentence} {more} more: what failed, was done or was refused has its own."
             one = replace(one, labels=labels, choice=replace(one.choice, sentence=sentence))
         found[role] = one
     return found

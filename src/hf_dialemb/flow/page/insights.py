@@ -20,7 +20,10 @@ Names = Mapping[State, str]
 """What states are called."""
 
 _KINDS = (
-    ("How dialogues end", "Where it was said last that something failed or was done, or where they break off."),
+    (
+        "How dialogues end",
+        "What was said last of success or failure, or else where the conversation stops.",
+    ),
     ("Loops", "States that dialogues go through again and again: people may not get what they ask for."),
     ("Forks", "States after which several others are likely: what is said there may be unclear, or deserve a choice."),
     ("Unusual dialogues", "Dialogues whose steps are rare among all others, the most unusual first."),
@@ -50,11 +53,11 @@ def _ends(names: Names, found: Sequence[End]) -> list[Row]:
     for kind, word in (("failed", "at"), ("broken off", "at"), ("finished", "after")):
         ways = [end for end in found if end.kind == kind]
         dialogues = tuple(name for end in ways for name in end.dialogues)
-        told = f"{kind.capitalize()}: {counted(len(dialogues), 'dialogue')}, {_percent(len(dialogues) / count)}"
-        rows += [Row(told, dialogues)] if ways else []
+        share = f"{counted(len(dialogues), 'dialogue')}, {_percent(len(dialogues) / count)}"
+        rows += [Row(f"{kind.capitalize()}: {share}", dialogues)] if len(ways) > 1 else []
         for end in ways[: MOST_ROWS // 3]:
-            told = f"{kind.capitalize()} {word} {names[end.state]}: {counted(len(end.dialogues), 'dialogue')}"
-            rows.append(Row(told, end.dialogues, (end.state,)))
+            told = share if len(ways) == 1 else counted(len(end.dialogues), "dialogue")
+            rows.append(Row(f"{kind.capitalize()} {word} {names[end.state]}: {told}", end.dialogues, (end.state,)))
     return rows
 
 
