@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
-from ..corpora.own.reading import find_own, read_own
+from ..corpora.own.reading import read_own
 from ..corpora.source.files import files_within
 from ..encoders.baselines import BASELINES
 from ..encoders.encoder import EncoderSpec
@@ -66,10 +66,9 @@ def embed_file(
         encode.encoder  # noqa: B018 - told before a folder is made, if it does not load
     parts = output.with_name(f"{output.name}.parts")
     digest, lines = _digest(source)
-    total = lines or sum(not finding.problems for finding in find_own(source, columns=columns, roles=roles))
     request = {**made_by, "input": digest, "shard_size": shard_size, "columns": columns or "", "roles": roles or ""}
     files: dict[Path, int] = {}  # with their numbers of dialogues
-    with locked(parts, "choose another --output"), tqdm(desc="embed", unit="dialogue", total=total) as progress:
+    with locked(parts, "choose another --output"), tqdm(desc="embed", unit="dialogue", total=lines) as progress:
         _claim(parts, request)
 
         def missing() -> Iterator[tuple[str, list[Dialogue]]]:

@@ -48,15 +48,14 @@ def read_layout(folder: Path) -> SentenceLayout:
 def plain_layout(path: str) -> SentenceLayout | None:
     """Reads the layout of a folder whose vectors transformers alone can make, which is imported in half the time."""
     folder = Path(path)
-    try:
-        layout = read_layout(folder) if (folder / "modules.json").is_file() else None
-    except (
-        InputError,
-        LookupError,
-        TypeError,
-    ):  # what it is, or what is wrong with it, is sentence-transformers' affair
+    if not (folder / "modules.json").is_file() or not (folder / "config.json").is_file():
         return None
-    if layout is None or layout.transformer != folder or layout.lower_case or not (folder / "config.json").is_file():
+    try:
+        layout, settings = read_layout(folder), _json(folder / "sentence_bert_config.json", dict, {})
+    except (InputError, LookupError, TypeError, ValueError):
+        return None  # what it is, or what is wrong with it, is for sentence-transformers to say
+    other_ways = any(value and name.endswith(("_args", "_kwargs")) for name, value in settings.items())
+    if layout.transformer != folder or layout.lower_case or other_ways:
         return None
     return None if read_config(path).get("is_encoder_decoder") else layout
 

@@ -26,7 +26,9 @@ def shipped_record(name: str) -> dict[str, Any]:
     with told(FOLDER / name / RECORD, _REINSTALL):
         record: dict[str, Any] = json.loads((FOLDER / name / RECORD).read_text(encoding="utf-8"))
         files = {str(file): str(digest) for file, digest in record["files"].items()}
-        if record["backbone"] is not None and not isinstance(record["backbone"] + record["backbone_sha256"], str):
+        if record["backbone"] is not None and not all(
+            isinstance(record[name], str) for name in ("backbone", "backbone_sha256")
+        ):
             raise TypeError("its backbone is no name")
         return {**record, "files": files}
 

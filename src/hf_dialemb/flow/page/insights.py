@@ -20,10 +20,7 @@ Names = Mapping[State, str]
 """What states are called."""
 
 _KINDS = (
-    (
-        "How dialogues end",
-        "What was said last of success or failure, or else where the conversation stops.",
-    ),
+    ("How dialogues end", "What was said last of success or failure, or else where the conversation stops."),
     ("Loops", "States that dialogues go through again and again: people may not get what they ask for."),
     ("Forks", "States after which several others are likely: what is said there may be unclear, or deserve a choice."),
     ("Unusual dialogues", "Dialogues whose steps are rare among all others, the most unusual first."),
