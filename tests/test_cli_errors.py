@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
+from hf_dialemb.models.errors import InputError
 
 GOOD = {"messages": [{"role": "user", "content": "a room"}, {"role": "assistant", "content": "for whom?"}]}
 
@@ -135,9 +136,16 @@ def test_an_interrupted_command_says_whether_it_will_go_on(monkeypatch, capsys, 
     def interrupted(options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"hf_dialemb.cli.{place}", interrupted)
-    assert main([*words]) == 130
-    assert capsys.readouterr().err == f"dialemb: error: interrupted; run the same command again {end}\n"
+    def fallen_over(options):  # torch does, where the interrupt comes between two of its modes
+        try:
+            interrupted(options)
+        finally:
+            raise failure("trying to pop from empty mode stack")
+
+    for failure in (None, RuntimeError, InputError):
+        monkeypatch.setattr(f"hf_dialemb.cli.{place}", fallen_over if failure else interrupted)
+        assert main([*words]) == 130
+        assert capsys.readouterr().err == f"dialemb: error: interrupted; run the same command again {end}\n"
 
 
 @pytest.fixture

@@ -195,6 +195,10 @@ def test_the_main_path_is_that_of_the_most_typical_dialogue():
     texts = ("hello", "hi", "ok, thank you.", "your name?", "Maria", "Bye!", "Thanks", "Bye!")
     polite = flow_of_turns({"d1": [("user", text, text) for text in texts]})
     assert named(polite, typical_path(polite).states) == "hellohiyour name?MariaThanksBye!"
+    assert typical_path(polite).texts == ("hello", "hi", "your name?", "Maria", "Thanks", "Bye!")
+    # What is about two things is less typical than what is about the one that they share.
+    mixed = flow_of(*["aAbBcCzZ"] * 3, *["aAdDeEzZ"] * 3, *["aAfFzZ"] * 3, "aAzZ")
+    assert named(mixed, typical_path(mixed).states) == "aAzZ"
 
 
 def test_states_fork_where_two_are_likely():

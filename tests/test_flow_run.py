@@ -74,7 +74,7 @@ def test_a_folder_of_transcripts_becomes_a_page(model, flow, made, calls, capsys
     run(calls, *model)
     printed = capsys.readouterr().out
     assert printed.startswith("20 dialogues with")
-    assert "Main path:" in printed
+    assert "Main path, as in " in printed
     assert printed.endswith(f"Wrote {flow / 'index.html'}\n")
     stored = read_flow(flow)
     assert stored.flow.utterances.dialogues == tuple(path.stem for path in sorted(calls.iterdir()))
@@ -285,7 +285,7 @@ def test_what_is_said_cannot_command_the_terminal(model, tmp_path, capsys):
 def test_small_odd_and_very_long_input_gives_a_page(model, tmp_path, lines, capsys):
     (tmp_path / "one.txt").write_text("\n".join(lines))
     run(tmp_path / "one.txt", *model)
-    assert "Main path:" in capsys.readouterr().out
+    assert "Main path, as in " in capsys.readouterr().out
     assert json.loads((tmp_path / "flow" / "graph.json").read_text())["states"]
     assert "<script>alert(1)" not in (tmp_path / "flow" / "index.html").read_text()
 

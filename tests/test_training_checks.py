@@ -109,6 +109,7 @@ main(["train", "--help"])
 def test_a_wrong_file_of_settings_is_refused_in_one_sentence(tmp_path):
     for text, sentence in (
         ("- a\n- b", "expected lines of 'field: value'"),
+        ("{}", "got nothing, expected lines of 'field: value'; write some"),
         ("\n", "got nothing, expected lines of 'field: value'; write some"),
         ("a: [", "not YAML"),
         (None, r"Unknown recipe 'dial2vec_minlm'\. Did you mean 'dial2vec_minilm'\?"),

@@ -51,6 +51,9 @@ FOUND: tuple[str, ...] = (
     'embed: shipped | field | weights/table/weights.json | ["backbone"] = true',
     "train | weights | bert/model.safetensors | huge 0.24",
     'train | field | bert/config.json | ["num_attention_heads"] = -1',
+    'search: query | field | published/dse/sentence_bert_config.json | ["max_seq_length"] = -1',
+    "train | file | recipe.yaml | object",
+    "export | signal | SIGINT | 0.219",
 )
 """Cases that fell once; they are run every time."""
 

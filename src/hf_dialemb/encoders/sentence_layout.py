@@ -41,6 +41,10 @@ def read_layout(folder: Path) -> SentenceLayout:
     settings = _json(transformer / "sentence_bert_config.json", dict, {})
     tokenizer = _json(transformer / "tokenizer_config.json", dict, {})  # holds the limit in files of today
     limit = settings.get("max_seq_length") or tokenizer.get("model_max_length") or _UNLIMITED
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or limit < 1:
+        raise InputError(
+            f"'{folder}': got {limit!r} as the longest sequence, expected 1 or more; fetch the model again"
+        )
     longest = int(limit) if limit < _UNLIMITED else None
     return SentenceLayout(transformer, longest, bool(settings.get("do_lower_case")), "Normalize" in names)
 

@@ -18,6 +18,7 @@ from .smoothing import TransitionModel
 LIKELY = 0.2  # a state forks where at least two states follow it so often, as shares of what follows
 LONGEST_LOOP = 3  # so many states a loop has at most
 _SEVERAL = 0.05
+_OTHERS = 0.3  # so much weighs what others say in the main path; chosen on dev splits, by the domains of the dialogue
 _USUAL = 0.5  # of the times that a state occurs, dialogues end there so often
 
 
@@ -30,6 +31,7 @@ class TypicalPath:
 
     dialogue: str  # its id
     states: tuple[State, ...]  # where it comes, each once, in order
+    texts: tuple[str, ...]  # what it says there
     steps: frozenset[tuple[State, State]]  # all of its transitions, from `START` to `END`
 
 
@@ -75,30 +77,34 @@ class RarePath:
 def typical_path(flow: Flow) -> TypicalPath:
     """Finds the dialogue that is most like all others, and its path through states that are not rare.
 
-    A dialogue is the set of its states and transitions, each the heavier, the fewer dialogues have it, as in TF-IDF:
-    what all say, such as thanks, hardly counts. The one with the highest mean cosine with all is taken, of those that
-    finish (see `ends`) where there are some, of equal ones the first. A state is rare that less than `_SEVERAL` of all
-    dialogues come through. Thanks and goodbyes are told at the end alone.
+    Two shares make a dialogue typical: that of dialogues which come through one of its states, and that of all visits
+    to states which are to states of its own. Their weighted harmonic mean (F-measure) decides, in which the first
+    weighs more: a dialogue about two things has states of both, and few others share them. Of the dialogues that finish
+    (see `ends`), where there are some, the first with the highest mean is taken. Not shown are states that a single
+    dialogue, or less than `_SEVERAL` of all, come through. Thanks and goodbyes are told at the end alone.
     """
-    from sklearn.feature_extraction import DictVectorizer
-    from sklearn.feature_extraction.text import TfidfTransformer
-
     through = Counter(state for trajectory in flow.trajectories for state in set(trajectory))
-    least = _SEVERAL * len(flow.trajectories)
-    paths = [[state for state in trajectory if through[state] >= least] for trajectory in flow.trajectories]
-    features = [{repr(one): 1.0 for one in (*path, *steps_of(path))} for path in paths]
-    weighted = TfidfTransformer(smooth_idf=True).fit_transform(DictVectorizer().fit_transform(features))
-    alike = weighted @ weighted.mean(axis=0).A1
     finished = {name for end in ends(flow) if end.kind == "finished" for name in end.dialogues}
     names = flow.utterances.dialogues
-    order = sorted(range(len(paths)), key=lambda row: (names[row] not in finished, -round(float(alike[row]), 9)))
-    best = next((row for row in order if paths[row]), 0)
-    path = paths[best]
-    ending = {state for state in path if says_only_over(flow.by_state[state].name)}
-    last = max((turn for turn, state in enumerate(path) if state not in ending), default=-1)
-    said = dict.fromkeys(state for state in path[: last + 1] if state not in ending)
-    told = (*said, *reversed(dict.fromkeys(reversed(path[last + 1 :]))))  # of a goodbye, the last
-    return TypicalPath(names[best], told, frozenset(steps_of(flow.trajectories[best])))
+
+    def typical(row: int) -> tuple[bool, float]:
+        states = set(flow.trajectories[row])
+        visits = sum(through[state] for state in states)
+        shared, covered = visits / (len(states) * len(names)), visits / through.total()
+        weighted = _OTHERS**2 * shared + covered
+        return names[row] in finished, round((1 + _OTHERS**2) * shared * covered / weighted, 9)
+
+    best = max(range(len(names)), key=typical)
+    least = max(min(2, len(names)), _SEVERAL * len(names))
+    trajectory, rows = flow.trajectories[best], flow.utterances.rows_of(best)
+    turns = [turn for turn, state in enumerate(trajectory) if through[state] >= least]
+    ending = {turn for turn in turns if says_only_over(flow.by_state[trajectory[turn]].name)}
+    last = max((turn for turn in turns if turn not in ending), default=-1)
+    first = {trajectory[turn]: turn for turn in reversed(turns) if turn <= last and turn not in ending}
+    closing = {trajectory[turn]: turn for turn in turns if turn > last}  # of a goodbye, the last
+    told = sorted((*first.values(), *closing.values()))
+    states, texts = tuple(trajectory[turn] for turn in told), tuple(flow.utterances.texts[rows[turn]] for turn in told)
+    return TypicalPath(names[best], states, texts, frozenset(steps_of(trajectory)))
 
 
 def forks(graph: FlowGraph, states: Collection[State]) -> list[Fork]:

@@ -98,8 +98,9 @@ def _shown(flow: Flow, graph: WeightedGraph, pruning: Pruning) -> Iterator[str]:
         f"Shown are {len(graph.states)} of {len(flow.clusters)} states and {len(graph.edges)} transitions "
         f"(--nodes {pruning.nodes:g} --edges {pruning.edges:g} --weights {pruning.weights})"
     )
-    yield "Main path:"
-    yield from (f"  {state[0]}: {short(flow.by_state[state].name)}" for state in typical_path(flow).states)
+    main = typical_path(flow)
+    yield f"Main path, as in {short(main.dialogue)}:"
+    yield from (f"  {state[0]}: {short(text)}" for state, text in zip(main.states, main.texts, strict=True))
 
 
 def short(name: str, most: int = 90) -> str:

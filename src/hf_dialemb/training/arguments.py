@@ -70,8 +70,8 @@ def _words(config: str | None) -> list[str]:
         record = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise InputError(f"--config {config}: not YAML ({' '.join(str(error).split())})") from None
-    if not isinstance(record, dict):
-        got = "nothing" if record is None else type(record).__name__
+    if not record or not isinstance(record, dict):
+        got = type(record).__name__ if record else "nothing"
         raise InputError(f"--config {config}: got {got}, expected lines of 'field: value'; write some")
     with told(f"--config {config}", "write lines of 'field: value'"):  # a list may hold itself
         return as_words(record)

@@ -169,6 +169,7 @@ def _record(
         "main": {
             "dialogue": main.dialogue,
             "states": [numbers[state] for state in main.states],
+            "texts": [_number(texts, text) for text in main.texts],
             "steps": [f"{numbers[source]}>{numbers[target]}" for source, target in sorted(main.steps)],
         },
         "pruning": asdict(pruning),

@@ -60,12 +60,12 @@ function idOf(flow, number) {
   return number === flow.end ? "end" : flow.states[number].id;
 }
 
-function stateLink(page, number) {
+function stateLink(page, number, label = nameOf(page.flow, number)) {
   const open = () => page.show({ state: idOf(page.flow, number) });
   return make(
     "button",
     { type: "button", class: "link", title: nameOf(page.flow, number), click: open },
-    cutText(nameOf(page.flow, number), 60), // no more than the style would cut, within a word
+    cutText(label, 60), // no more than the style would cut, within a word
   );
 }
 

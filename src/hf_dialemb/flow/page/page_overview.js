@@ -113,18 +113,18 @@ function drawLegend(page, place) {
 }
 
 function drawPath(page, place) {
-  const { states, dialogue } = page.flow.main;
-  const row = (number) => {
+  const { states, texts, dialogue } = page.flow.main;
+  const row = (number, place) => {
     const role = roleOf(page.flow, number);
     return make(
       "li",
       {},
       make("i", { class: `swatch ${roleClass(page.flow, role)}`, role: "img", "aria-label": role, title: role }),
-      stateLink(page, number),
+      stateLink(page, number, page.flow.texts[texts[place]]),
     );
   };
   place.replaceChildren(...states.map(row));
-  if (page.flow.byDialogue.has(dialogue)) place.append(make("p", { class: "hint" }, "As in ", dialogueChip(page, dialogue)));
+  if (page.flow.byDialogue.has(dialogue)) place.append(make("p", { class: "hint" }, "In the words of ", dialogueChip(page, dialogue)));
 }
 
 function drawControls(page) {
