@@ -181,6 +181,9 @@ def test_other_data_under_the_same_name_are_another_run(runs):
     runs.run.data_file.unlink()  # then nothing says what it learnt from
     with pytest.raises(InputError, match="start over with --resume false"):
         runs.train(**BY_LOSS)
+    runs.run.settings_file.write_text("{}")  # nor how
+    with pytest.raises(InputError, match="field method: got nothing, expected a value; start over"):
+        runs.train(**BY_LOSS)
 
 
 @pytest.mark.slow

@@ -54,6 +54,7 @@ FOUND: tuple[str, ...] = (
     'search: query | field | published/dse/sentence_bert_config.json | ["max_seq_length"] = -1',
     "train | file | recipe.yaml | object",
     "export | signal | SIGINT | 0.219",
+    "train: resumed | file | out/begun/training_settings.json | object",
 )
 """Cases that fell once; they are run every time."""
 

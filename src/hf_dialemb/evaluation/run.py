@@ -33,7 +33,7 @@ from .report.pictures.maps import scatter
 from .results.learnt import marked
 from .results.quoted import quoted_beside
 from .results.rows import Results, Row, describe_run, place_of, rows_of, write_results
-from .results.tables import markdown_table, paper_table
+from .results.tables import markdown_table, meanings, paper_table
 from .tasks.registry import default_tasks, get_task, load_problem
 from .tasks.task import Measurement, Problem
 
@@ -197,14 +197,15 @@ def _write(results: Results, output: Path | None) -> None:
 
 
 def table_of(results: Results) -> str:
-    """Renders figures, and below them those of them that papers print too, beside the papers'."""
+    """Renders figures, what they mean, and below them those that papers print too, beside the papers'."""
     rows = results.results
+    table = "\n".join(part for part in (markdown_table(rows), meanings(rows)) if part)
     quoted = quoted_beside(rows)
     if not quoted:
-        return markdown_table(rows)
+        return table
     places = {place_of(row) for row in quoted}
     beside = paper_table((*(row for row in rows if place_of(row) in places), *quoted))
-    return f"{markdown_table(rows)}\n**Beside what papers print**\n\n{beside}"
+    return f"{table}\n**Beside what papers print**\n\n{beside}"
 
 
 def _caption(rows: Sequence[Row], model: str) -> str:

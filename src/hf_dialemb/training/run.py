@@ -217,10 +217,10 @@ def _starting_point(
                 shutil.rmtree(begun)
         checkpoint = last_complete_checkpoint(output, report)
         if checkpoint is not None:
-            check_same(file, fingerprint, "a run")
-            check_same(folder.data_file, data, "a run")
             again = "start over with --resume false"
-            field_of(read_object(folder.data_file, again), "sha256", str(folder.data_file), again)
+            for path, now, name in ((file, fingerprint, "method"), (folder.data_file, data, "sha256")):
+                check_same(path, now, "a run")
+                field_of(read_object(path, again), name, str(path), again)
         elif state.is_main_process:
             folder.report_file.unlink(missing_ok=True)  # of the run before
             write_json_atomically(folder.data_file, data)

@@ -63,6 +63,16 @@ _OF_FLOWS = {  # each domain is a setting of its own; lower is better
 
 LOWER_OF_FLOWS = tuple(_OF_FLOWS)  # the figures of flows, of all of which the least is the best
 
+_MEANINGS = {
+    "domain-categorization": "Purity, NMI, ARI: how well clusters of the vectors agree with the labels",
+    "semantic-relatedness": "Spearman: whether dialogues with the same label have vectors that are alike",
+    "dialogue-retrieval": "MAP, MRR: whether a dialogue finds those with its label first",
+    "alignment-uniformity": "Alignment, uniformity: how close dialogues with the same label lie, how evenly all spread",
+    "intent-classification": "Accuracy: intents recognised from one or five examples of each",
+    "action-similarity": "F1, accuracy: actions recognised from one or five examples of each. "
+    "nDCG: whether an utterance finds those with its action first. Within, between: mean cosines",
+}
+
 _TEX = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -85,6 +95,14 @@ def markdown_table(rows: Iterable[Row]) -> str:
     for row in rows:
         groups.setdefault((row.corpus, row.split), []).append(row)
     return "\n".join(f"**{part_named(*part)}**\n\n{_table(group)}" for part, group in groups.items())
+
+
+def meanings(rows: Iterable[Row]) -> str:
+    """Says in a line for each task what its figures tell; empty where no task is known."""
+    lines = [_MEANINGS[task] for task in dict.fromkeys(row.task for row in rows) if task in _MEANINGS]
+    return (
+        "\n".join([*(f"- {line}." for line in lines), "- ↓: lower is better. In bold: the best.", ""]) if lines else ""
+    )
 
 
 def _paper_grid(rows: Iterable[Row]) -> tuple[list[str], list[list[str]], str]:
