@@ -264,7 +264,7 @@ def test_the_page_tells_settings_in_words(tmp_path):
 def test_insights_are_told_in_sentences_in_which_names_turn_no_direction(tmp_path):
     told = {section.title: [row.text for row in section.rows] for section in insights(flow_of_turns(ORDER))}
     assert told["Loops"] == ["\u2068place\u2069 → \u2068place\u2069: 1 time in 1 dialogue"]
-    assert told["How dialogues end"][0] == "Failed at \u2068bye\u2069: 1 dialogue, 25 %"
+    assert told["How dialogues end"][0] == 'Failed at "\u2068bye\u2069": 1 dialogue, 25 %'
     assert "Start: \u2068greet\u2069 75 %, \u2068complain\u2069 25 %" in told["Forks"]
     assert told["Unusual dialogues"][0].startswith("\u2068d4\u2069: its rarest step is")
     flow = flow_of_turns({"d\u202e1": [("user", "pay\u202eme\n\x1b[31m", "pay")], "d2": [("user", "שלום", "שלום")]})

@@ -283,6 +283,7 @@ def test_a_cluster_never_holds_opposite_outcomes_unless_its_number_was_asked_for
     assert f"{max(expected)} more: greetings and what failed, was done or refused" in found.choice.sentence
     assert outcomes_apart({role: asked}, SAID)[role] is asked
     assert outcomes_apart({"user": chosen}, answers)["user"].labels.tolist() == [0, 0, 1, 0, 0]
+    assert outcomes_apart({role: chosen}, {role: ("Yes, it has.", "No", "2 pm", "yes", "No.")})[role].labels[1] == 1
 
 
 def test_the_rarest_path_is_the_one_that_no_other_takes():

@@ -112,13 +112,14 @@ def _rarer_answers(labels: Sequence[int], texts: Sequence[str]) -> dict[int, re.
 def outcomes_apart(clusterings: Mapping[str, Clustering], texts: Mapping[str, Sequence[str]]) -> dict[str, Clustering]:
     """Splits clusters in which utterances say different things of how it went; by role.
 
-    What failed is kept apart from what did not; of users also what is refused, and the rarer of yes and no, of others
-    what is done, and greetings. A role whose number of clusters or distance was asked for keeps its clusters.
+    What failed is kept apart from what did not, and the rarer of yes and no from the other; of users also what is
+    refused, of others what is done, and greetings. A role whose number of clusters or distance was asked for keeps its
+    clusters.
     """
     found = {}
     for role, one in clusterings.items():
         numbers: dict[tuple[int, str], int] = {}
-        rarer = _rarer_answers(one.labels.tolist(), texts[role]) if role == ROLES[0] else {}
+        rarer = _rarer_answers(one.labels.tolist(), texts[role])
         kinds = (
             (label, _kind(role, text) or ("rarer" if label in rarer and rarer[label].match(text) else ""))
             for label, text in zip(one.labels.tolist(), texts[role], strict=True)

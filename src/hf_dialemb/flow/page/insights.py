@@ -54,7 +54,7 @@ def _ends(names: Names, found: Sequence[End]) -> list[Row]:
         rows += [Row(f"{kind.capitalize()}: {share}", dialogues)] if len(ways) > 1 else []
         for end in ways[: MOST_ROWS // 3]:
             told = share if len(ways) == 1 else counted(len(end.dialogues), "dialogue")
-            rows.append(Row(f"{kind.capitalize()} {word} {names[end.state]}: {told}", end.dialogues, (end.state,)))
+            rows.append(Row(f'{kind.capitalize()} {word} "{names[end.state]}": {told}', end.dialogues, (end.state,)))
     return rows
 
 
