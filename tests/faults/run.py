@@ -55,6 +55,8 @@ FOUND: tuple[str, ...] = (
     "train | file | recipe.yaml | object",
     "export | signal | SIGINT | 0.219",
     "train: resumed | file | out/begun/training_settings.json | object",
+    'rank | field | rankers/baseline/tokenizer.json | ["added_tokens", 1, "content"] = "x"',
+    "train: resumed | signal | SIGINT | 0.384",
 )
 """Cases that fell once; they are run every time."""
 

@@ -41,7 +41,12 @@ def load_ranker(path: str) -> LoadedRanker:
 
 
 def loaded_ranker(model: Ranker, tokenizer: PreTrainedTokenizerBase) -> LoadedRanker:
-    """Puts a ranker and its tokenizer together with their method; an InputError says that its marks are no tokens."""
+    """Puts a ranker and its tokenizer together with their method; an InputError says that they do not fit."""
+    known = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) > known:
+        raise InputError(
+            f"the tokenizer: got {len(tokenizer)} tokens, but the weights have {known}; fetch the model again"
+        )
     marks = getattr(model.config, "marker_ids", None) or []
     if (model.embeds and len(marks) < 2) or not all(0 <= mark < len(tokenizer) for mark in marks):
         raise InputError(
