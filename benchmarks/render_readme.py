@@ -1,4 +1,4 @@
-"""Writes the tables of README.md and docs/ from the results files: python benchmarks/render_readme.py [--check].
+"""Writes the tables of both README.md and docs/ from the results files: python benchmarks/render_readme.py [--check].
 
 A block between ``<!-- results: FILE -->`` and ``<!-- end -->`` is replaced by the table of that results file;
 ``<!-- results: FILE models=A,B tasks=T,U -->`` shows these models and tasks alone, and the paper's rows;
@@ -66,7 +66,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a table is out of date")
     check = parser.parse_args().check
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+    for page in (ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         before = page.read_text(encoding="utf-8")
         after = render(before)
         if check and after != before:

@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +67,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
-    inputs, encoder = texts(400, 40), hf_dialemb.load_encoder("dialogue-minilm")
-    encoder.encode_utterances(inputs["utterances"][:64])
-    found: dict[str, dict[str, float]] = {
-        "encode utterances": shares(lambda: encoder.encode_utterances(inputs["utterances"])),
-        "encode dialogues": shares(lambda: encoder.encode(inputs["dialogues"])),
-    }
+    inputs, found = texts(400, 40), {}
+    for numbers, told in (("", "float32"), ("@bfloat16", "bfloat16")):
+        encoder = hf_dialemb.load_encoder(f"dialogue-minilm{numbers}")
+        encoder.encode_utterances(inputs["utterances"][:64])
+        found[f"encode utterances, {told}"] = shares(partial(encoder.encode_utterances, inputs["utterances"]))
+        found[f"encode dialogues, {told}"] = shares(partial(encoder.encode, inputs["dialogues"]))
     dialogues = hf_dialemb.load_dialogues("sgd", split="dev")
     settings: dict[str, Any] = {"exclude": ["none"], "disable_tqdm": True, "save_strategy": "no"}
     for method in RECIPES:
