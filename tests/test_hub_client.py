@@ -32,7 +32,7 @@ def hub(monkeypatch):
     close_session()
 
 
-@pytest.mark.parametrize("kind", ["hang", "redirect", "cut", "trickled headers", "endless", "slow"])
+@pytest.mark.parametrize("kind", ["hang", "redirect", "cut", "trickled headers", "endless", "slow", "bomb"])
 def test_whatever_a_server_does_it_ends(hub, kind, monkeypatch):
     with raw_server(monkeypatch, kind):
         place = hub()

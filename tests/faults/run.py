@@ -57,6 +57,8 @@ FOUND: tuple[str, ...] = (
     "train: resumed | file | out/begun/training_settings.json | object",
     'rank | field | rankers/baseline/tokenizer.json | ["added_tokens", 1, "content"] = "x"',
     "train: resumed | signal | SIGINT | 0.384",
+    "merge | servers | hub | bomb after 0",
+    "publish | servers | hub | bomb after 7",
 )
 """Cases that fell once; they are run every time."""
 

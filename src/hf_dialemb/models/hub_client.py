@@ -10,7 +10,8 @@ from threading import Timer
 from typing import Any
 
 SILENCE = 10.0  # seconds that a server may be silent, where the Hub's client has no bound of its own
-_MOST = 100_000_000  # bytes of an answer that does not say how long it is; files do
+_MOST = 2**26  # bytes of an answer that does not say how long it is; files do
+_ENDLESS = "the Hub's answer does not come to an end"
 _SLOWEST = 500  # bytes a second
 _READ = ("GET", "HEAD")  # what is sent may take its time
 _PAUSE = 60.0  # seconds for which a lost server is not asked again
@@ -86,17 +87,34 @@ def _bound(response: Any) -> None:  # noqa: ANN401
                 size += len(part)
                 passed = time.monotonic() - started
                 if (said is None and size > _MOST) or (passed > SILENCE and size < _SLOWEST * passed):
-                    raise ConnectionError(errno.EIO, "the Hub's answer does not come to an end")
+                    raise ConnectionError(errno.EIO, _ENDLESS)
                 yield part
 
         def close(self) -> None:
             inner.close()
 
     response.stream = Bounded()
+    if response.headers.get("Content-Encoding"):
+        _bound_decoded(response)
     if response.status_code >= 400 and (token := get_token()):
         response._content = masked(response.read().decode(errors="replace"), token).encode()
         for name, value in response.headers.multi_items():
             response.headers[name] = masked(value, token)
+
+
+def _bound_decoded(response: Any) -> None:  # noqa: ANN401
+    """Bounds what an answer comes to: a few compressed bytes may be gigabytes."""
+    decoded = response.iter_bytes
+
+    def bounded(chunk_size: int | None = None) -> Iterator[bytes]:
+        size = 0
+        for part in decoded(chunk_size):
+            size += len(part)
+            if size > _MOST:
+                raise ConnectionError(errno.EIO, _ENDLESS)
+            yield part
+
+    response.iter_bytes = bounded
 
 
 def masked(text: str, key: str) -> str:

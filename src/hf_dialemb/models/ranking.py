@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import torch
@@ -42,7 +43,7 @@ def load_ranker(path: str) -> LoadedRanker:
 
 def loaded_ranker(model: Ranker, tokenizer: PreTrainedTokenizerBase) -> LoadedRanker:
     """Puts a ranker and its tokenizer together with their method; an InputError says that they do not fit."""
-    known = model.get_input_embeddings().num_embeddings
+    known: Any = model.get_input_embeddings().num_embeddings
     if len(tokenizer) > known:
         raise InputError(
             f"the tokenizer: got {len(tokenizer)} tokens, but the weights have {known}; fetch the model again"
