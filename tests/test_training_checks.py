@@ -175,8 +175,9 @@ def test_a_tokenizer_without_padding_pads_with_its_last_token(tiny_bert, tmp_pat
     assert together[:1] == pytest.approx(alone, rel=1e-5, abs=1e-6)
     tokenizer.eos_token = None
     tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(InputError, match="has no padding token"):
-        Dial2VecModel.from_backbone(str(tmp_path))
+    for load in (Dial2VecModel.from_backbone, load_encoder):
+        with pytest.raises(InputError, match="has no padding token"):
+            load(str(tmp_path))
 
 
 def test_content_that_is_no_text_is_refused_by_the_template(tiny_checkpoint):

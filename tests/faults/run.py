@@ -58,6 +58,7 @@ FOUND: tuple[str, ...] = (
     'rank | field | rankers/baseline/tokenizer.json | ["added_tokens", 1, "content"] = "x"',
     "train: resumed | signal | SIGINT | 0.384",
     "merge | servers | hub | bomb after 0",
+    'distil | field | bert/tokenizer_config.json | ["pad_token"] = null',
     "publish | servers | hub | bomb after 7",
 )
 """Cases that fell once; they are run every time."""

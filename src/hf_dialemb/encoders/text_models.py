@@ -212,8 +212,6 @@ def transformers_encoder(
     model = load_pretrained(AutoModel, found.path).to(device=device, dtype=torch.float32).eval()
     if has_decoder(model):
         model = model.get_encoder()
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token  # masked out below, so any token serves
     read_in(found.numbers, model, tokenizer)
     marks = _marks_of(tokenizer) if found.level == "dialogue" and layout is None else None
     positions = getattr(model.config, "max_position_embeddings", None) or MAX_TOKENS

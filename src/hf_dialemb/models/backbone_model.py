@@ -173,10 +173,6 @@ def load_backbone(name: str, dropout: float | None) -> Backbone:
     tokenizer = load_pretrained(AutoTokenizer, name)
     if not tokenizer.is_fast:
         raise InputError(f"The tokenizer of '{name}' is {type(tokenizer).__name__}: expected a fast tokenizer")
-    if tokenizer.pad_token is None:
-        if tokenizer.eos_token is None:
-            raise InputError(f"'{name}' has no padding token: expected one in its tokenizer; add it")
-        tokenizer.pad_token = tokenizer.eos_token  # never attended to, so any token serves
     # Learning takes float32 weights, whatever they were published in; bf16 and fp16 are settings of the training.
     backbone, tables = load_pretrained(AutoModel, name).float(), {}
     if isinstance(backbone, BackboneModel):

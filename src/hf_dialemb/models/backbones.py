@@ -145,11 +145,15 @@ def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatev
 
 
 def check_tokenizer(tokenizer: Any, path: str) -> None:  # noqa: ANN401
-    """Refuses the tokenizer without words that transformers makes up where there are no files of one."""
+    """Refuses a tokenizer without words, which transformers makes up where there are no files, and sees to padding."""
     if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
         raise InputError(f"'{path}' has no tokenizer files: expected tokenizer.json beside the weights; add it")
     if not isinstance(limit := tokenizer.model_max_length, int | float) or limit < 1:
         raise InputError(f"'{path}': model_max_length: got {limit!r}, expected at least 1; fetch the model again")
+    if tokenizer.pad_token is None:
+        if tokenizer.eos_token is None:
+            raise InputError(f"'{path}' has no padding token: expected one in its tokenizer; add it")
+        tokenizer.pad_token = tokenizer.eos_token  # never attended to, so any token serves
 
 
 def check_weights(model: Any, missing: Iterable[str], path: str) -> None:  # noqa: ANN401

@@ -93,8 +93,6 @@ def load_backbone(spec: str) -> Backbone:
         model = model.encoder
     if has_decoder(model):
         model = model.get_encoder()
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token  # masked out, so any token serves
     return Backbone(model.float().to("cuda" if torch.cuda.is_available() else "cpu"), tokenizer)
 
 
