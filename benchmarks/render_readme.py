@@ -1,4 +1,6 @@
-"""Writes the tables of both README.md and docs/ from the results files: python benchmarks/render_readme.py [--check].
+"""Writes the tables of README.md, benchmarks/README.md and docs/ from the results files.
+
+    python benchmarks/render_readme.py [--check]
 
 A block between ``<!-- results: FILE -->`` and ``<!-- end -->`` is replaced by the table of that results file;
 ``<!-- results: FILE models=A,B tasks=T,U -->`` shows these models and tasks alone, and the paper's rows;

@@ -142,7 +142,7 @@ def test_an_interrupted_command_says_whether_it_will_go_on(monkeypatch, capsys, 
         finally:
             raise failure("trying to pop from empty mode stack")
 
-    for failure in (None, RuntimeError, InputError):
+    for failure in (None, RuntimeError, InputError, BrokenPipeError, OSError):
         monkeypatch.setattr(f"hf_dialemb.cli.{place}", fallen_over if failure else interrupted)
         assert main([*words]) == 130
         assert capsys.readouterr().err == f"dialemb: error: interrupted; run the same command again {end}\n"

@@ -186,7 +186,7 @@ def test_where_the_thresholds_would_leave_nothing_lower_ones_are_taken():
 
 
 def test_the_main_path_is_that_of_the_most_typical_dialogue():
-    # All end in z: what only greets is no task, and what is rare is left out, though it is there.
+    # What is rare is left out, though it is there.
     flow = flow_of(*["aAbBzZ"] * 5, *["aAbCzZ"] * 2, "zZ", "zZ", "aAbBxzZ", *["aAbBzZ"] * 11)
     found = typical_path(flow)
     assert (named(flow, found.states), found.dialogue) == ("aAbBzZ", "d1")
@@ -195,10 +195,23 @@ def test_the_main_path_is_that_of_the_most_typical_dialogue():
     texts = ("hello", "hi", "ok, thank you.", "your name?", "Maria", "Bye!", "Thanks", "Bye!")
     polite = flow_of_turns({"d1": [("user", text, text) for text in texts]})
     assert named(polite, typical_path(polite).states) == "hellohiyour name?MariaThanksBye!"
-    assert typical_path(polite).texts == ("hello", "hi", "your name?", "Maria", "Thanks", "Bye!")
-    # What is about two things is less typical than what is about the one that they share.
-    mixed = flow_of(*["aAbBcCzZ"] * 3, *["aAdDeEzZ"] * 3, *["aAfFzZ"] * 3, "aAzZ")
-    assert named(mixed, typical_path(mixed).states) == "aAzZ"
+    # Its own words are told: of a state the first, of a goodbye the last.
+    said = [("greet", "hello"), ("ask", "where?"), ("greet", "hello again"), ("ask", "where now?")]
+    left = [("Bye!", "bye for now"), ("Thanks", "thank you"), ("Bye!", "bye")]
+    talk = flow_of_turns({"d1": [("user", name, text) for name, text in said + left]})
+    assert typical_path(talk).texts == ("hello", "where?", "thank you", "bye")
+
+
+@pytest.mark.parametrize(("dialogues", "expected"), [
+    ([*["aAbBcCdDzZ"] * 3, *["aAbBeEfFzZ"] * 3, *["aAbBgGhHzZ"] * 3, "aAbBzZ"], "aAbBzZ"),  # others do two things
+    ([*(f"gGaA{one}zZ" for one in ("bB", "cC", "dD", "eE")), "gGzZ"], "gGaAzZ"),  # one only greets
+    (["aAbB", "cCdD"], "aAbB"),  # nothing is shared
+    ([*["aAaAbA"] * 12, "xY"], "aAb"),  # one ends where nobody else comes
+    (["a"], "a"),
+])  # fmt: skip
+def test_the_main_path_is_what_most_dialogues_share_and_never_empty(dialogues, expected):
+    flow = flow_of(*dialogues)
+    assert named(flow, typical_path(flow).states) == expected
 
 
 def test_states_fork_where_two_are_likely():
@@ -268,7 +281,7 @@ SAID = {
         "Shall I book it?",
         "Sorry, it is fully booked.",
         "It is confirmed.",
-        "Hello, at what time?",
+        "Hello, how can I help?",
     ),
 }
 
@@ -280,7 +293,7 @@ def test_a_cluster_never_holds_opposite_outcomes_unless_its_number_was_asked_for
     answers = {"user": ("yes", "yes please", "no thank you", "fine", "yes, that's right")}
     found = outcomes_apart({role: chosen}, SAID)[role]
     assert found.labels.tolist() == expected
-    assert f"{max(expected)} more: greetings and what failed, was done or refused" in found.choice.sentence
+    assert f"{max(expected)} more, so that outcomes" in found.choice.sentence
     assert outcomes_apart({role: asked}, SAID)[role] is asked
     assert outcomes_apart({"user": chosen}, answers)["user"].labels.tolist() == [0, 0, 1, 0, 0]
     assert outcomes_apart({role: chosen}, {role: ("Yes, it has.", "No", "2 pm", "yes", "No.")})[role].labels[1] == 1

@@ -40,8 +40,17 @@ def test_whatever_a_server_does_it_ends(hub, kind, monkeypatch):
             backbones.resolve_backbone(f"org/{kind.replace(' ', '-')}")
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setattr(hub_client, "_lost", [-99.0])
-        with pytest.raises(Exception, match=r"no answer|come to an end|Expecting|[Rr]edirect|closed|disconnect"):
+        with pytest.raises(Exception, match=r"no answer|comes to no end|Expecting|[Rr]edirect|closed|disconnect"):
             get_session().get(f"{place}/v1/embeddings", timeout=None).raise_for_status().json()
+
+
+@pytest.mark.parametrize("packed", ["br", "gzip, gzip"])
+def test_an_answer_is_not_packed_in_ways_that_have_no_bound(hub, monkeypatch, packed):
+    with serving(monkeypatch) as running:
+        place = hub()
+        running.answers.append((200, b"{}", {"Content-Encoding": packed}))
+        with pytest.raises(ConnectionError, match=f"packed by '{packed}', expected gzip"):
+            get_session().post(f"{place}/v1/x", json={})
 
 
 def test_a_server_that_echoes_the_login_is_quoted_without_it(hub, monkeypatch):

@@ -273,7 +273,8 @@ def _as_child(action, folder: Path, fault: str, writers: list[int]) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         status = action()
     except BaseException as error:
-        early = isinstance(error, KeyboardInterrupt) and "/hf_dialemb/" not in traceback.format_exc()
+        entering = str(traceback.extract_tb(error.__traceback__)[-1].line).startswith("def main(")  # not within its try
+        early = isinstance(error, KeyboardInterrupt) and (entering or "/hf_dialemb/" not in traceback.format_exc())
         status = 130 if early else 99
         if not early:
             traceback.print_exc()

@@ -45,31 +45,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
             words[:2] = [" ".join(words[:2])]
         with _signals(words[0] if words else ""):
             _run(words)
-    except KeyboardInterrupt:
-        return _interrupted(words)
-    except InputError as error:
-        return _interrupted(words) if _while_stopping(error) else _fail(str(error), 2)
-    except BrokenPipeError:  # whoever read our output, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        return _fail(f"{error.filename or 'I/O'}: {error.strerror or error}", 1)
-    except Exception as error:
-        if _while_stopping(error):
-            return _interrupted(words)
-        if not (sentence := _of_libraries(error)):
-            raise
-        return _fail(sentence, 1)
+    except BaseException as error:
+        return _told(error, words)
     return 0
 
 
-def _interrupted(words: Sequence[str]) -> int:
-    again = "to go on" if words[:1] and words[0] in _RESUMED else "to start over"
-    return _fail(f"interrupted; run the same command again {again}", 130)
+def _told(error: BaseException, words: Sequence[str]) -> int:
+    """Tells what went wrong in a sentence, and returns the exit code; what nobody foresaw is raised."""
+    if _interrupted(error):
+        again = "to go on" if words[:1] and words[0] in _RESUMED else "to start over"
+        return _fail(f"interrupted; run the same command again {again}", 130)
+    if isinstance(error, InputError):
+        return _fail(str(error), 2)
+    if isinstance(error, BrokenPipeError):  # whoever read our output, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    if isinstance(error, OSError):
+        return _fail(f"{error.filename or 'I/O'}: {error.strerror or error}", 1)
+    if isinstance(error, Exception) and (sentence := _of_libraries(error)):
+        return _fail(sentence, 1)
+    raise error
 
 
-def _while_stopping(error: BaseException | None) -> bool:
-    """Says whether an interrupt came first, and a library that cleared away after it failed."""
+def _interrupted(error: BaseException | None) -> bool:
+    """Says whether this is an interrupt, or what fell over one while it cleared away."""
     while error and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None

@@ -212,11 +212,14 @@ class LocalWriter:
                 prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         inputs = tokenizer(prompt, return_tensors="pt", add_special_tokens=not chat).to(model.device)
         inputs.pop("token_type_ids", None)  # some tokenizers make them; a model that only continues text takes none
-        padding = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
         try:
             with torch.no_grad():
                 found = model.generate(
-                    **inputs, max_new_tokens=_MOST_TOKENS, do_sample=False, num_beams=1, pad_token_id=padding
+                    **inputs,
+                    max_new_tokens=_MOST_TOKENS,
+                    do_sample=False,
+                    num_beams=1,
+                    pad_token_id=tokenizer.pad_token_id,
                 )
         except (IndexError, RuntimeError, ValueError) as error:  # such as a prompt beyond the model's positions
             reason = " ".join(str(error).split())[:200]

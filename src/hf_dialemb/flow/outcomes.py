@@ -43,7 +43,11 @@ _OVER = re.compile(
     r"(?:day|one|time|afternoon|evening|night|weekend|trip|ride|meal|stay))\b",
     re.IGNORECASE,
 )
-_GREETING = re.compile(r"(?:hello|hi|hey|good (?:morning|afternoon|evening))\b", re.IGNORECASE)
+_GREETING = re.compile(
+    r"\b(?:hello|hi|hey|good (?:morning|afternoon|evening)"
+    r"|(?:how|what) (?:can|may|could) i (?:help|assist|do)(?: (?:for )?you)?(?: with)?(?: today)?)\b",
+    re.IGNORECASE,
+)
 _NO = re.compile(r"(?:no|nope|nah)\b(?! problem| worries)", re.IGNORECASE)
 _YES = re.compile(r"(?:yes|yeah|yep|yup|sure|correct|right)\b", re.IGNORECASE)
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
@@ -90,13 +94,17 @@ def says_only_over(text: str) -> bool:
     return says_over(text) and len(_OVER.sub("", text).split()) < _FEWEST_WORDS
 
 
+def _only_greets(text: str) -> bool:
+    return _GREETING.match(text) is not None and len(_GREETING.sub("", text).split()) < _FEWEST_WORDS
+
+
 def _kind(role: str, text: str) -> str:
     """Says what an utterance tells: that something failed; a user, that they refuse; others, that it is done, or hi."""
     if says_failed(text):
         return "failed"
     if role == ROLES[0]:
         return "refused" if _NO.match(text) and not says_over(text) else ""
-    return "done" if says_done(text) else "hello" if _GREETING.match(text) else ""
+    return "done" if says_done(text) else "greeting" if _only_greets(text) else ""
 
 
 def _rarer_answers(labels: Sequence[int], texts: Sequence[str]) -> dict[int, re.Pattern[str]]:
@@ -113,8 +121,8 @@ def outcomes_apart(clusterings: Mapping[str, Clustering], texts: Mapping[str, Se
     """Splits clusters in which utterances say different things of how it went; by role.
 
     What failed is kept apart from what did not, and the rarer of yes and no from the other; of users also what is
-    refused, of others what is done, and greetings. A role whose number of clusters or distance was asked for keeps its
-    clusters.
+    refused, of others what is done, and what only greets. A role whose number of clusters or distance was asked for
+    keeps its clusters.
     """
     found = {}
     for role, one in clusterings.items():
@@ -126,7 +134,7 @@ def outcomes_apart(clusterings: Mapping[str, Clustering], texts: Mapping[str, Se
         )
         labels = np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], dtype=np.int32)
         if more := len(numbers) - one.choice.count if one.choice.kind == "chosen" else 0:
-            sentence = f"{one.choice.sentence} {more} more: greetings and what failed, was done or refused stand apart."
+            sentence = f"{one.choice.sentence} {more} more, so that outcomes, yes and no, and greetings stand apart."
             one = replace(one, labels=labels, choice=replace(one.choice, sentence=sentence))
         found[role] = one
     return found

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import log2
+from statistics import median
 from typing import Literal
 
 from ..models.dialogue import ROLES
@@ -27,7 +28,7 @@ Kind = Literal["failed", "broken off", "finished"]
 
 @dataclass(frozen=True)
 class TypicalPath:
-    """The main path: that of the dialogue which is most like all others."""
+    """The main path: that of the dialogue whose states most others come through."""
 
     dialogue: str  # its id
     states: tuple[State, ...]  # where it comes, each once, in order
@@ -75,29 +76,32 @@ class RarePath:
 
 
 def typical_path(flow: Flow) -> TypicalPath:
-    """Finds the dialogue that is most like all others, and its path through states that are not rare.
+    """Finds the dialogue whose states most others come through, and its path through states that are not rare.
 
-    Two shares make a dialogue typical: that of dialogues which come through one of its states, and that of all visits
-    to states which are to states of its own. Their weighted harmonic mean (F-measure) decides, in which the first
-    weighs more: a dialogue about two things has states of both, and few others share them. Of the dialogues that finish
-    (see `ends`), where there are some, the first with the highest mean is taken. Not shown are states that a single
-    dialogue, or less than `_SEVERAL` of all, come through. Thanks and goodbyes are told at the end alone.
+    Two shares make a dialogue typical: that of dialogues which come through one of its states, and that of states of
+    all dialogues, each counted once a dialogue, which are states of its own. Their weighted harmonic mean (F-measure)
+    decides, in which the first weighs more: a dialogue about two things has states of both, and few others share them.
+    It has more than half as many states as the median, or who only greets would be the most typical; of such dialogues
+    those that finish (see `ends`) come first. Not shown are states that a single dialogue, or less than `_SEVERAL` of
+    all, come through. Thanks and goodbyes are told at the end alone.
     """
     through = Counter(state for trajectory in flow.trajectories for state in set(trajectory))
     finished = {name for end in ends(flow) if end.kind == "finished" for name in end.dialogues}
     names = flow.utterances.dialogues
+    least, usual = max(2, _SEVERAL * len(names)), median(len(set(trajectory)) for trajectory in flow.trajectories)
+    shown = {state for state, count in through.items() if count >= least} or set(through)
 
-    def typical(row: int) -> tuple[bool, float]:
+    def typical(row: int) -> tuple[bool, bool, float]:
         states = set(flow.trajectories[row])
         visits = sum(through[state] for state in states)
         shared, covered = visits / (len(states) * len(names)), visits / through.total()
         weighted = _OTHERS**2 * shared + covered
-        return names[row] in finished, round((1 + _OTHERS**2) * shared * covered / weighted, 9)
+        fits = 2 * len(states) > usual and not states.isdisjoint(shown)
+        return fits, names[row] in finished, round((1 + _OTHERS**2) * shared * covered / weighted, 9)
 
     best = max(range(len(names)), key=typical)
-    least = max(min(2, len(names)), _SEVERAL * len(names))
     trajectory, rows = flow.trajectories[best], flow.utterances.rows_of(best)
-    turns = [turn for turn, state in enumerate(trajectory) if through[state] >= least]
+    turns = [turn for turn, state in enumerate(trajectory) if state in shown]
     ending = {turn for turn in turns if says_only_over(flow.by_state[trajectory[turn]].name)}
     last = max((turn for turn in turns if turn not in ending), default=-1)
     first = {trajectory[turn]: turn for turn in reversed(turns) if turn <= last and turn not in ending}

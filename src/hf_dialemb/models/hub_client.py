@@ -10,8 +10,9 @@ from threading import Timer
 from typing import Any
 
 SILENCE = 10.0  # seconds that a server may be silent, where the Hub's client has no bound of its own
-_MOST = 2**26  # bytes of an answer that does not say how long it is; files do
-_ENDLESS = "the Hub's answer does not come to an end"
+_MOST = 2**26  # bytes of an answer that is packed, or does not say how long it is; files do
+_ENDLESS = "the Hub's answer is too long, or comes to no end"
+_PACKED = "gzip"  # which has bounds: a byte comes to a thousand at most
 _SLOWEST = 500  # bytes a second
 _READ = ("GET", "HEAD")  # what is sent may take its time
 _PAUSE = 60.0  # seconds for which a lost server is not asked again
@@ -24,6 +25,8 @@ def bounded_client(silence: float | None = None) -> Any:  # noqa: ANN401 - of wh
     from huggingface_hub.utils._http import default_client_factory
 
     def wait(request: Any) -> None:  # noqa: ANN401 - many requests ask for no bound by themselves
+        if request.headers.get("Accept-Encoding") != "identity":
+            request.headers["Accept-Encoding"] = _PACKED
         bounds = request.extensions.get("timeout", {})
         if silence or request.method in _READ:
             longest = {"connect": SILENCE}  # whatever is sent afterwards
@@ -94,7 +97,9 @@ def _bound(response: Any) -> None:  # noqa: ANN401
             inner.close()
 
     response.stream = Bounded()
-    if response.headers.get("Content-Encoding"):
+    if packed := response.headers.get("Content-Encoding", "identity").lower().replace("identity", ""):
+        if packed != _PACKED:
+            raise ConnectionError(errno.EIO, f"the Hub's answer is packed by {packed!r}, expected {_PACKED}")
         _bound_decoded(response)
     if response.status_code >= 400 and (token := get_token()):
         response._content = masked(response.read().decode(errors="replace"), token).encode()
@@ -103,7 +108,7 @@ def _bound(response: Any) -> None:  # noqa: ANN401
 
 
 def _bound_decoded(response: Any) -> None:  # noqa: ANN401
-    """Bounds what an answer comes to: a few compressed bytes may be gigabytes."""
+    """Bounds what a packed answer comes to."""
     decoded = response.iter_bytes
 
     def bounded(chunk_size: int | None = None) -> Iterator[bytes]:

@@ -70,7 +70,10 @@ _MEANINGS = {
     "alignment-uniformity": "Alignment, uniformity: how close dialogues with the same label lie, how evenly all spread",
     "intent-classification": "Accuracy: intents recognised from one or five examples of each",
     "action-similarity": "F1, accuracy: actions recognised from one or five examples of each. "
-    "nDCG: whether an utterance finds those with its action first. Within, between: mean cosines",
+    "nDCG: whether an utterance finds those with its action first. Within, between: mean cosines, and their difference",
+    "out-of-scope-detection": "Out of scope: recognising what has none of the intents",
+    "response-selection": "Top 1, 3, 10: whether the true response is among so many first of a hundred",
+    "next-utterance-retrieval": "R_N@k: whether the true response is among the first k of N",
 }
 
 _TEX = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
@@ -97,12 +100,11 @@ def markdown_table(rows: Iterable[Row]) -> str:
     return "\n".join(f"**{part_named(*part)}**\n\n{_table(group)}" for part, group in groups.items())
 
 
-def meanings(rows: Iterable[Row]) -> str:
-    """Says in a line for each task what its figures tell; empty where no task is known."""
-    lines = [_MEANINGS[task] for task in dict.fromkeys(row.task for row in rows) if task in _MEANINGS]
-    return (
-        "\n".join([*(f"- {line}." for line in lines), "- ↓: lower is better. In bold: the best.", ""]) if lines else ""
-    )
+def meanings(rows: Sequence[Row]) -> str:
+    """Says in a line for each usual task what its figures tell; empty where there is none."""
+    found = [_MEANINGS[task] for task in dict.fromkeys(row.task for row in rows) if task in _MEANINGS]
+    best = "; in bold: the best" if len({row.model for row in rows}) > 1 else ""
+    return "".join(f"- {line}.\n" for line in [*found, f"↓: lower is better{best}"]) if found else ""
 
 
 def _paper_grid(rows: Iterable[Row]) -> tuple[list[str], list[list[str]], str]:
