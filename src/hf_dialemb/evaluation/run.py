@@ -245,7 +245,7 @@ def evaluate(
     split: str = "test",
     data_dir: str | Path | None = None,
     limit: int | None = None,
-    seeds: Sequence[int] = range(10),
+    seeds: int | Sequence[int] = 10,
     output: str | Path | None = None,
 ) -> Evaluation:
     """Compares encoders on labelled dialogues; the figures are a table in a notebook.
@@ -257,9 +257,9 @@ def evaluate(
     ``models`` are one or several of what `load_encoder` takes, ``dialogues`` what is in memory, in the forms of
     `hf_dialemb.corpora.objects.as_dialogues`, or a path or the name of a corpus, with a split, that lies in
     ``data_dir``. ``tasks`` are keys of `hf_dialemb.evaluation.TASKS`; none for those that suit the corpus. Of more
-    items than the limit a fixed random sample is taken; ``seeds`` are repeats of all else that is drawn. The results
-    file, ``output``, is written while measuring, with a Markdown table beside it. An InputError says what is not as it
-    should be.
+    items than the limit a fixed random sample is taken; ``seeds`` are repeats of all else that is drawn, or so many.
+    The results file, ``output``, is written while measuring, with a Markdown table beside it. An InputError says what
+    is not as it should be.
     """
     if isinstance(models, str | PathLike) or not isinstance(models, Sequence):
         models = [models]
@@ -268,7 +268,8 @@ def evaluate(
     # Names stay as they are, since a results file tells their weights.
     named = [str(Path(model)) if isinstance(model, PathLike) else model for model in models]
     given = [model if isinstance(model, str) else loading.load_encoder(model) for model in named]
-    options = {"tasks": tasks, "seeds": seeds, "limit": limit, "output": None if output is None else Path(output)}
+    repeats = range(seeds) if isinstance(seeds, int) else seeds
+    options = {"tasks": tasks, "seeds": repeats, "limit": limit, "output": None if output is None else Path(output)}
 
     def measured(corpus: str, part: str) -> Evaluation:
         results = evaluate_models(given, corpus, data_dir, part, command="hf_dialemb.evaluate", **options)  # type: ignore[arg-type]
