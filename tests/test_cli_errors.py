@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file
+from tqdm import tqdm
 
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
@@ -142,6 +143,8 @@ def test_an_interrupted_command_says_whether_it_will_go_on(monkeypatch, capsys, 
         finally:
             raise failure("trying to pop from empty mode stack")
 
+    unfinished = tqdm.__new__(tqdm)  # the interrupt came while it was made
+    unfinished.disable = False
     for failure in (None, RuntimeError, InputError, BrokenPipeError, OSError):
         monkeypatch.setattr(f"hf_dialemb.cli.{place}", fallen_over if failure else interrupted)
         assert main([*words]) == 130

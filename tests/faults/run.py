@@ -57,6 +57,7 @@ FOUND: tuple[str, ...] = (
     "train: resumed | file | out/begun/training_settings.json | object",
     'rank | field | rankers/baseline/tokenizer.json | ["added_tokens", 1, "content"] = "x"',
     "train: resumed | signal | SIGINT | 0.384",
+    "corpus unify | signal | SIGTERM | 0.335",
     "merge | servers | hub | bomb after 0",
     'distil | field | bert/tokenizer_config.json | ["pad_token"] = null',
     "publish | servers | hub | bomb after 7",

@@ -12,7 +12,7 @@ import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from threading import current_thread, main_thread
 from typing import Any
@@ -133,7 +133,8 @@ def _fail(message: str, code: int) -> int:
 
     if "tqdm.std" in sys.modules:  # an open bar would have the sentence in its line
         for bar in list(sys.modules["tqdm.std"].tqdm._instances):
-            bar.close()
+            with suppress(AttributeError):  # the interrupt came while it was made
+                bar.close()
     print(f"dialemb: error: {visible(' '.join(message.split()))}", file=sys.stderr)
     return code
 
