@@ -21,7 +21,7 @@ from hf_dialemb.evaluation.report import benchmark_pictures
 from hf_dialemb.evaluation.report.pictures import projections
 from hf_dialemb.evaluation.results.quoted import quoted_beside, quoted_figures
 from hf_dialemb.evaluation.results.rows import Results
-from hf_dialemb.evaluation.results.tables import latex_table, markdown_table, paper_table
+from hf_dialemb.evaluation.results.tables import latex_table, markdown_table, meanings, paper_table
 from hf_dialemb.evaluation.run import _write
 from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
 from hf_dialemb.evaluation.tasks.task import Problem
@@ -99,12 +99,12 @@ def test_a_single_task_has_the_papers_figures_beside_it_and_the_results_file_onl
     _write(Results(RUN, rows), output)
     assert read_results(output).results == rows
     own, beside = output.with_suffix(".md").read_text().split("\n**Beside what papers print**\n\n")
-    assert own == markdown_table(rows)
+    assert own == f"{markdown_table(rows)}\n{meanings(rows)}"
     assert beside == paper_table((rows[0], *quoted_beside(rows)))
     assert "| paper: D2F single (BERT-base) |" in beside
     assert "Burdisso" in beside
     _write(Results(RUN, rows[1:]), output)
-    assert output.with_suffix(".md").read_text() == markdown_table(rows[1:])
+    assert output.with_suffix(".md").read_text() == f"{markdown_table(rows[1:])}\n{meanings(rows[1:])}"
     assert {row.model for row in quoted_beside(rows)} == set(quoted_figures("dialog2flow").shown)
     assert quoted_beside(rows, ["dse"]) == []
 
