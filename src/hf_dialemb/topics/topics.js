@@ -150,21 +150,23 @@ const page = (() => {
     for (const number of order) {
       const name = (shorts[number] ??= short(topics[number].name, width < 500 ? 12 : 26));
       const half = (halves[number] ??= pen.measureText(name).width / 2 + 4);
-      const x = Math.max(half, Math.min(width - half, middles[number][0] * self.scale + self.x));
-      const middle = middles[number][1] * self.scale + self.y;
-      if (middle < 0 || middle > height || Math.abs(x - middles[number][0] * self.scale - self.x) > half) continue;
-      const hidden = (y) => {
-        let found = Math.abs(y - middle) / 20;
+      const [centre, middle] = [middles[number][0] * self.scale + self.x, middles[number][1] * self.scale + self.y];
+      const beside = (along) => Math.max(half, Math.min(width - half, centre + along));
+      if (middle < 0 || middle > height || Math.abs(beside(0) - centre) > half) continue;
+      const hidden = ([x, y]) => {
+        let found = (Math.abs(y - middle) + Math.abs(x - beside(0)) / 4) / 20;
         for (let down = -8; down < 10; down += 4)
           for (let along = -half; along < half; along += 4)
             if (pixels[Math.round((y + down) * ratio) * canvas.width + Math.round((x + along) * ratio)]) found++;
         return found;
       };
-      const free = (y) => y > 9 && y < height - 11 && !taken.some((box) => Math.abs(box[0] - x) < box[2] + half && Math.abs(box[1] - y) < 20);
-      const ways = [0, 20, -20, 40, -40, 60, -60].map((down) => middle + down).filter(free);
+      const free = ([x, y]) => y > 9 && y < height - 11 && !taken.some((box) => Math.abs(box[0] - x) < box[2] + half && Math.abs(box[1] - y) < 20);
+      const ways = [0, 20, -20, 40, -40, 60, -60]
+        .flatMap((down) => [0, 0.9 * half, -0.9 * half].map((along) => [beside(along), middle + down]))
+        .filter(free);
       if (!ways.length) continue;
       const costs = ways.map(hidden);
-      const y = ways[costs.indexOf(Math.min(...costs))];
+      const [x, y] = ways[costs.indexOf(Math.min(...costs))];
       taken.push([x, y, half]);
       pen.strokeText(name, x, y);
       pen.fillStyle = colours[number];
