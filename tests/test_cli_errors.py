@@ -5,8 +5,10 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -149,6 +151,17 @@ def test_an_interrupted_command_says_whether_it_will_go_on(monkeypatch, capsys, 
         monkeypatch.setattr(f"hf_dialemb.cli.{place}", fallen_over if failure else interrupted)
         assert main([*words]) == 130
         assert capsys.readouterr().err == f"dialemb: error: interrupted; run the same command again {end}\n"
+
+
+def test_an_interrupt_that_a_library_swallows_is_told(monkeypatch, capsys):
+    def swallowed(options):
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise InputError("the child ended with 1")
+
+    monkeypatch.setattr("hf_dialemb.cli.corpus._list", swallowed)
+    assert main(["corpus", "list"]) == 130
+    assert "interrupted; run the same command again" in capsys.readouterr().err
 
 
 @pytest.fixture

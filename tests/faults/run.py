@@ -58,6 +58,8 @@ FOUND: tuple[str, ...] = (
     'rank | field | rankers/baseline/tokenizer.json | ["added_tokens", 1, "content"] = "x"',
     "train: resumed | signal | SIGINT | 0.384",
     "corpus unify | signal | SIGTERM | 0.335",
+    'card | field | results.json | ["run", "versions"] = []',
+    "export | signal | SIGINT | 0.263",
     "merge | servers | hub | bomb after 0",
     'distil | field | bert/tokenizer_config.json | ["pad_token"] = null',
     "publish | servers | hub | bomb after 7",

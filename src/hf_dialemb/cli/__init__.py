@@ -32,6 +32,7 @@ _COMMANDS = (
 
 _RESUMED = {"train", "ensemble", "embed", "benchmark", "flow", "index"}  # what is done they take up again
 _PATIENCE = 3.0  # seconds that clearing away takes at most
+_stops: list[int] = []  # signals that came; some libraries swallow what is raised below them
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _told(error: BaseException, words: Sequence[str]) -> int:
     """Tells what went wrong in a sentence, and returns the exit code; what nobody foresaw is raised."""
-    if _interrupted(error):
+    if _stops or _interrupted(error):
         again = "to go on" if words[:1] and words[0] in _RESUMED else "to start over"
         return _fail(f"interrupted; run the same command again {again}", 130)
     if isinstance(error, InputError):
@@ -86,8 +87,9 @@ def _of_libraries(error: Exception) -> str:
     return ""
 
 
-def _stop(_number: int, _: object) -> None:
-    signal.setitimer(signal.ITIMER_REAL, _PATIENCE)  # again then: some libraries swallow what is raised below them
+def _stop(number: int, _: object) -> None:
+    _stops.append(number)
+    signal.setitimer(signal.ITIMER_REAL, _PATIENCE)  # again then
     raise KeyboardInterrupt
 
 
@@ -95,6 +97,7 @@ def _stop(_number: int, _: object) -> None:
 def _signals(command: str) -> Iterator[None]:
     """Ends a command that is told to end by an exception, so that what was begun is cleared away."""
     handlers: dict[int, Any] = {}
+    _stops.clear()
     if current_thread() is main_thread():
         if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             handlers[signal.SIGTERM] = signal.default_int_handler
