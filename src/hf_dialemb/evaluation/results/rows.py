@@ -141,7 +141,7 @@ def read_results(path: Path | str) -> Results:
     missing = [name for name in _RUN_FIELDS if name not in run]
     if missing:
         raise InputError(f"{path}: run: field {missing[0]} is missing; write the file again")
-    if not isinstance(run["config"], dict) or not isinstance(run["versions"] or {}, dict):
+    if not isinstance(run["config"], dict) or not isinstance(run["versions"], dict):
         raise InputError(f"{path}: run: config and versions: expected objects; write the file again")
     return Results(run, tuple(_row(row, f"{path}: results[{index}]") for index, row in enumerate(rows)))
 
