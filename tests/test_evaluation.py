@@ -86,6 +86,7 @@ def test_results_survive_a_round_trip_and_tell_how_they_were_measured(tmp_path):
         ('{"schema": 2}', "field schema: got 2, expected 1"),
         ('{"schema": 1, "run": {}}', "got no 'run' object or no 'results' list"),
         ('{"schema": 1, "run": {}, "results": []}', "run: field command is missing"),
+        (json.dumps({"schema": 1, "run": RUN | {"versions": []}, "results": []}), "versions: expected objects"),
         ({"mean": "50"}, r"results\[0\]: field mean: got '50'"),
         ({"mean": float("nan")}, "field mean: got nan"),
         ({"std": True}, "field std: got True"),

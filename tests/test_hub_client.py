@@ -40,7 +40,8 @@ def test_whatever_a_server_does_it_ends(hub, kind, monkeypatch):
             backbones.resolve_backbone(f"org/{kind.replace(' ', '-')}")
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setattr(hub_client, "_lost", [-99.0])
-        with pytest.raises(Exception, match=r"no answer|comes to no end|Expecting|[Rr]edirect|closed|disconnect"):
+        told = r"no answer|comes to no end|Expecting|[Rr]edirect|closed|disconnect"
+        with pytest.raises(Exception, match="comes to no end" if kind == "bomb" else told):
             get_session().get(f"{place}/v1/embeddings", timeout=None).raise_for_status().json()
 
 

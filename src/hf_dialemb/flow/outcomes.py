@@ -99,7 +99,7 @@ def _only_greets(text: str) -> bool:
 
 
 def _kind(role: str, text: str) -> str:
-    """Says what an utterance tells: that something failed; a user, that they refuse; others, that it is done, or hi."""
+    """Says what an utterance tells: that something failed; of users a refusal; of others that it is done, or hello."""
     if says_failed(text):
         return "failed"
     if role == ROLES[0]:
