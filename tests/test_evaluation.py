@@ -252,6 +252,12 @@ def test_a_model_is_asked_by_its_folder_and_an_ensemble_by_those_of_its_members(
     assert sets_behind("all-MiniLM-L6-v2") == sets_behind("tfidf") == frozenset()
 
 
+def test_what_a_model_learnt_from_cannot_be_told_by_a_number(tmp_path):
+    (tmp_path / "training_settings.json").write_text('{"corpus": 1e308}')
+    with pytest.raises(InputError, match=r"training_settings.json: cannot be read .*float"):
+        sets_behind(str(tmp_path))
+
+
 def test_all_of_a_corpus_is_learnt_if_a_part_is(tmp_path, monkeypatch):
     sets = frozenset({("star", "test"), ("calls.jsonl", ""), ("org/calls", "train"), ("org/chats", "all")})
     monkeypatch.chdir(tmp_path)

@@ -48,8 +48,12 @@ def sets_behind(model: str) -> frozenset[Set]:
     folder = _folder_of(model)
     if not folder.is_dir() and str(folder) in shipped():
         return learnt_sets({"corpus": shipped_record(str(folder))["corpora"]})
-    found = [run.settings() for run in _runs_of(folder) if run.settings_file.is_file()]
-    return frozenset().union(*map(learnt_sets, found))
+    found: frozenset[Set] = frozenset()
+    for run in _runs_of(folder):
+        if run.settings_file.is_file():
+            with told(run.settings_file, RunFolder.REMEDY):
+                found |= learnt_sets(run.settings())
+    return found
 
 
 def has_read(model: str, dialogues: Sequence[Dialogue]) -> bool:
