@@ -164,6 +164,20 @@ def test_an_interrupt_that_a_library_swallows_is_told(monkeypatch, capsys):
     assert "interrupted; run the same command again" in capsys.readouterr().err
 
 
+def test_an_interrupt_that_python_cannot_raise_leaves_no_traceback(monkeypatch, capsys):
+    class Unraised:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    def between(options):
+        Unraised()
+        raise InputError("the child ended with 1")
+
+    monkeypatch.setattr("hf_dialemb.cli.corpus._list", between)
+    assert main(["corpus", "list"]) == 130
+    assert capsys.readouterr().err == "dialemb: error: interrupted; run the same command again to start over\n"
+
+
 @pytest.fixture
 def six(tmp_path, sample_dialogues) -> Path:
     write_jsonl(sample_dialogues[:6], tmp_path / "six.jsonl")

@@ -193,7 +193,7 @@ def test_what_is_cut_of_dev_dialogues_before_a_stop_or_by_other_processes_is_not
     runs.run.report_file.unlink()
     runs.train()
     assert runs.run.report()["resumed_from"] == "checkpoint-2"
-    assert runs.run.report()["truncation"].endswith("; counted since the run was resumed")
+    assert runs.run.report()["truncation"].endswith(", counted on every pass since the run was resumed")
     runs.train(tmp_path / "one")
     runs.train(tmp_path / "two", **BY_LOSS)
     assert report_of(tmp_path / "one")["truncation"] == report_of(tmp_path / "two")["truncation"]

@@ -64,6 +64,7 @@ FOUND: tuple[str, ...] = (
     'distil | field | bert/tokenizer_config.json | ["pad_token"] = null',
     "publish | servers | hub | bomb after 7",
     'merge | field | dse/training_settings.json | ["corpus"] = 1e+308',
+    "export | signal | SIGINT | 0.414",
 )
 """Cases that fell once; they are run every time."""
 

@@ -93,6 +93,12 @@ def _stop(number: int, _: object) -> None:
     raise KeyboardInterrupt
 
 
+def _unraised(found: sys.UnraisableHookArgs) -> None:
+    """Passes on what Python cannot raise, but an interrupt, such as one between two processes: it comes again."""
+    if not issubclass(found.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(found)
+
+
 @contextmanager
 def _signals(command: str) -> Iterator[None]:
     """Ends a command that is told to end by an exception, so that what was begun is cleared away."""
@@ -105,9 +111,11 @@ def _signals(command: str) -> Iterator[None]:
         if ours and command not in _RESUMED:
             handlers |= {signal.SIGINT: _stop, signal.SIGALRM: _stop}
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    hook, sys.unraisablehook = sys.unraisablehook, _unraised
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         if signal.SIGINT in handlers:
             signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():

@@ -192,7 +192,7 @@ def _told(truncation: Truncation, workers: int, resumed: bool) -> str:
         return "truncation was not counted, as other processes made the batches"
     if not truncation.dialogues:
         return "truncation was not counted, as an earlier run had made all batches"
-    return f"{truncation}{'; counted since the run was resumed' if resumed else ''}"
+    return f"{truncation}, counted on every pass{' since the run was resumed' if resumed else ''}"
 
 
 def _starting_point(
