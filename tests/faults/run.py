@@ -65,6 +65,7 @@ FOUND: tuple[str, ...] = (
     "publish | servers | hub | bomb after 7",
     'merge | field | dse/training_settings.json | ["corpus"] = 1e+308',
     "export | signal | SIGINT | 0.414",
+    'flow compare | field | flow/flow.json | ["title"] = 1152921504606846976',
 )
 """Cases that fell once; they are run every time."""
 
