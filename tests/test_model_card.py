@@ -294,6 +294,11 @@ def test_figures_of_the_same_weights_are_found_by_whatever_name_but_not_those_of
             copied.card()
 
 
+def test_results_of_a_package_that_was_not_installed_have_no_version_of_it(copied):
+    change(copied.results, lambda record: record["run"]["versions"].pop("hf-dialemb", None))
+    assert "hf_dialemb of an unknown version" in copied.card()
+
+
 def test_markup_in_names_is_shown_and_not_obeyed(copied):
     hostile = "we|ird *corpus* <script>`x`[a](b)\n# head"
     copied.rename("corpus", {"sgd": hostile})
