@@ -153,7 +153,15 @@ def test_an_interrupted_command_says_whether_it_will_go_on(monkeypatch, capsys, 
         assert capsys.readouterr().err == f"dialemb: error: interrupted; run the same command again {end}\n"
 
 
-def test_an_interrupt_that_a_library_swallows_is_told(monkeypatch, capsys):
+@pytest.fixture
+def interruptible():
+    """A shell's background ignores interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_that_a_library_swallows_is_told(monkeypatch, capsys, interruptible):
     def swallowed(options):
         with suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
@@ -164,7 +172,7 @@ def test_an_interrupt_that_a_library_swallows_is_told(monkeypatch, capsys):
     assert "interrupted; run the same command again" in capsys.readouterr().err
 
 
-def test_an_interrupt_that_python_cannot_raise_leaves_no_traceback(monkeypatch, capsys):
+def test_an_interrupt_that_python_cannot_raise_leaves_no_traceback(monkeypatch, capsys, interruptible):
     class Unraised:
         def __del__(self):
             signal.raise_signal(signal.SIGINT)

@@ -64,9 +64,10 @@ def test_a_flow_comes_back_from_disk_and_damaged_files_or_those_of_other_runs_ar
     (tmp_path / "flow.json").write_text(json.dumps({**record, "key": "other"}))
     with pytest.raises(InputError, match=r"different runs.*run dialemb flow again"):
         read_flow(tmp_path)
-    (tmp_path / "flow.json").write_text(json.dumps({**record, "title": 2**60}))
-    with pytest.raises(InputError, match=r"title is no text.*run dialemb flow again"):
-        read_flow(tmp_path)
+    for damaged in ({**record, "title": 2**60}, {**record, "settings": {"model": True}}):
+        (tmp_path / "flow.json").write_text(json.dumps(damaged))
+        with pytest.raises(InputError, match=r"title or its model is no text.*run dialemb flow again"):
+            read_flow(tmp_path)
 
 
 def chances(flow, history, top=99):

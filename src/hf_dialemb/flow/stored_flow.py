@@ -117,8 +117,8 @@ def _flow(record: dict[str, Any], columns: dict[str, list[str]]) -> Flow:
         told = (cluster.name, cluster.role, cluster.id, *cluster.phrases, *cluster.examples)
         if not all(isinstance(each, str) for each in told) or not isinstance(cluster.size, int):
             raise TypeError(f"cluster {cluster.id}: a field of it is of another type")
-    if not isinstance(record["title"], str):
-        raise TypeError("its title is no text")
+    if not isinstance(record["title"], str) or not isinstance(record["settings"].get("model"), str | None):
+        raise TypeError("its title or its model is no text")
     numbers = {cluster.id: number for number, cluster in enumerate(clusters)}
     ids = {name: place for place, name in enumerate(dict.fromkeys(columns["dialogue"]))}
     places = np.array([ids[name] for name in columns["dialogue"]], dtype=np.int32)
