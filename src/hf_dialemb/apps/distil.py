@@ -83,6 +83,7 @@ def distil(
         min_turns=1,
         skip_invalid=True,
     )
+    behind = trainings_behind(Path(teacher)) if RunFolder(Path(teacher)).complete else []
     texts = sample_texts(training_dialogues(chosen, get_method("dse"), seed, logger.info), seed)
     encoder = load_encoder(teacher)
     tokenizer, words = word_pieces(teacher)
@@ -92,7 +93,7 @@ def distil(
     kept = [row for row, ids in enumerate(tokens) if ids]
     table = learn_table(alone, [tokens[row] for row in kept], vectors[kept], dimensions, passes, seed)
     settings = {"dimensions": dimensions, "passes": passes, "seed": seed, "exclude": chosen.exclude}
-    report = {"seconds": time.time() - started, "texts": len(kept)}
+    report = {"seconds": time.time() - started, "texts": len(kept), "trainings": behind, "unrecorded": []}
     _write(output, table, tokenizer, teacher, corpora, settings, report)
     return EncoderRun(output)
 
@@ -113,8 +114,7 @@ def _write(
         learnt = {"/".join(filter(None, each)) for each in sets_behind(teacher)} | set(corpora)
         told = {"method": "distilled", "backbone": teacher, "corpus": sorted(learnt), "train_split": "all", **settings}
         write_json_atomically(run.settings_file, without_places({**told, "checkpoint_selection": "last"}))
-        behind = trainings_behind(Path(teacher)) if RunFolder(Path(teacher)).complete else []
-        write_json_atomically(run.report_file, {**report, "trainings": behind, "unrecorded": []})
+        write_json_atomically(run.report_file, report)
 
 
 def sample_texts(dialogues: Sequence[Dialogue], seed: int) -> list[str]:
