@@ -21,7 +21,7 @@ def main() -> None:
     seconds, machines = defaultdict(list), set()
     for report in sorted(options.runs.glob("*/training_report.json")):
         found = json.loads(report.read_text())
-        if found.get("steps") or report.parent.name == "dialogue-static":  # merges take seconds
+        if found.get("steps") or report.parent.name.endswith("-static"):  # merges take seconds
             seconds[re.sub(r"-\d$", "", report.parent.name)].append(found["seconds"])
             machines.add(found.get("hardware"))
     total = sum(sum(each) for each in seconds.values())

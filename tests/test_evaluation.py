@@ -20,7 +20,7 @@ from hf_dialemb.evaluation.report.page import write_report
 from hf_dialemb.evaluation.results.learnt import NOTE, is_learnt, learnt_sets, sets_behind
 from hf_dialemb.evaluation.results.rows import Results, describe_run, merge_results, read_results, write_results
 from hf_dialemb.evaluation.results.tables import latex_table, paper_table
-from hf_dialemb.evaluation.run import _caption
+from hf_dialemb.evaluation.run import _caption, training_report
 from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
 from hf_dialemb.evaluation.tasks.domains import pair_scores
 from hf_dialemb.metrics.alignment_uniformity.functional import alignment_uniformity
@@ -256,6 +256,12 @@ def test_what_a_model_learnt_from_cannot_be_told_by_a_number(tmp_path):
     (tmp_path / "training_settings.json").write_text('{"corpus": 1e308}')
     with pytest.raises(InputError, match=r"training_settings.json: cannot be read .*float"):
         sets_behind(str(tmp_path))
+
+
+def test_a_time_that_is_no_number_is_told_by_its_file(tmp_path):
+    (tmp_path / "training_report.json").write_text('{"seconds": "x", "steps": 3}')
+    with pytest.raises(InputError, match=r"training_report.json: cannot be read"):
+        training_report(str(tmp_path))
 
 
 def test_all_of_a_corpus_is_learnt_if_a_part_is(tmp_path, monkeypatch):

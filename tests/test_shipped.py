@@ -179,6 +179,15 @@ def test_texts_are_distinct_utterances_and_runs_of_turns(sample_dialogues):
     assert all(any(run in each for each in whole) for run in runs)
 
 
+def test_a_teacher_whose_training_nobody_recorded_is_refused_before_the_work(tiny_bert, tmp_path, monkeypatch):
+    shutil.copytree(tiny_bert, tmp_path / "merged")
+    for name, record in {"settings": {"method": "merged"}, "report": {"trainings": [], "unrecorded": ["dse"]}}.items():
+        (tmp_path / f"merged/training_{name}.json").write_text(json.dumps(record))
+    monkeypatch.setattr("hf_dialemb.apps.distil.load_encoder", lambda name: pytest.fail("it was loaded"))
+    with pytest.raises(InputError, match="got no record of how"):
+        distil(str(tmp_path / "merged"), ["sample/dev"], output_dir=tmp_path / "table")
+
+
 def test_what_cannot_be_distilled_or_loaded_is_refused(static, tiny_bert, tmp_path):
     with pytest.raises(InputError, match="exists already"):
         distil(tiny_bert, ["sample/dev"], output_dir=static)

@@ -33,10 +33,12 @@ done
 # What is learnt of actions that nobody showed: a corpus left out whole.
 $dialemb train $flow --corpus multiwoz/train multiwoz/dev woz2/all muldogo/all --output_dir $runs/action-without-sgd
 $dialemb train $flow --corpus sgd/train woz2/all muldogo/all --output_dir $runs/action-without-multiwoz
-test -d $runs/dialogue-static || $dialemb distil --teacher $runs/cse-and-dse --output $runs/dialogue-static \
-  --corpus $open muldogo/all ubuntu_irc/train
+table() { test -d $runs/$1-static || $dialemb distil --teacher $runs/$2 --dimensions $3 --output $runs/$1-static \
+  --corpus $open muldogo/all ubuntu_irc/train; }
+table dialogue cse-and-dse 192
+table action action-minilm 64
 
-ship() { for name in dialogue-minilm action-minilm dialogue-static; do
+ship() { for name in {dialogue,action}-{minilm,static}; do
   $python training_scripts/ship.py $runs/$name $name $([ -z "$1" ] || ls $runs/measured/$name-[a-z]*.json); done; }
 ship ""
 three() { echo "$1=$runs/$2-0,$runs/$2-1,$runs/$2-2"; }
@@ -52,10 +54,11 @@ measure --task $utterances action-similarity ablations --model dialogue-minilm
 measure --task $utterances action-similarity --model action-minilm
 measure --task action-similarity --model $runs/action-without-sgd $runs/action-without-multiwoz
 measure --task $utterances action-similarity ablations --model dialogue-static
-measure --task rate --model tfidf untrained-static $minilm dialogue-minilm action-minilm dialogue-static
+measure --task $utterances action-similarity --model action-static
+measure --task rate --model tfidf untrained-static $minilm {dialogue,action}-{minilm,static}
 ship figures
 $python benchmarks/widths.py --output docs/results/widths.json
-$dialemb evaluate --model dialogue-static dialogue-minilm action-minilm $minilm --corpus star_small --split test --task domains \
+$dialemb evaluate --model {dialogue,action}-{static,minilm} $minilm --corpus star_small --split test --task domains \
   --seeds 3 --output docs/results/shipped.json
 cp $runs/dialogue-minilm-search-search.json docs/results/dialogue-minilm-search.json
 $python benchmarks/checkpoint_times.py $runs --output docs/results/checkpoint_times.json

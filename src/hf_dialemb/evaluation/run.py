@@ -25,7 +25,7 @@ from ..encoders.embedding_cache import embedding_cache
 from ..encoders.remembering import RememberingEncoder
 from ..encoders.specs import Encoder, find_encoder, fingerprint, has_weights, load_encoder
 from ..encoders.stored_vectors import StoredEncoder, stored_vectors
-from ..models.errors import InputError
+from ..models.errors import InputError, told
 from ..runs.files import check_writable, write_text_atomically
 from ..runs.folder import RunFolder
 from ..runs.frames import data_frame, html_table
@@ -169,10 +169,13 @@ def seconds_of(task: str, seconds: float, digits: int) -> list[Measurement]:
     return [Measurement(task=task, metric="seconds", setting="", mean=round(seconds, digits))] if seconds else []
 
 
-def training_report(model: str) -> dict[str, Any]:
-    """Reads what a training left in a model's folder, of which its time and steps are shown; else it is empty."""
+def training_report(model: str) -> dict[str, float]:
+    """Reads the ``seconds`` and ``steps`` that a training took, from its folder; what is not there is left out."""
     run = RunFolder(Path(model))
-    return run.report() if run.complete else {}
+    if not run.complete:
+        return {}
+    with told(run.report_file, RunFolder.REMEDY):
+        return {name: number + 0 for name, number in run.report().items() if name in ("seconds", "steps")}
 
 
 def command_line() -> str:

