@@ -82,8 +82,9 @@ def test_rows_are_those_of_one_machine_when_a_worker_and_a_machine_are_lost_and_
         assert found.schema.equals(expected.schema, check_metadata=True)
     assert killed.exists()
     assert lost
+    weights = module.fingerprint("dialogue-static")
     monkeypatch.setattr(module, "fingerprint", lambda model: "another")
-    with pytest.raises(InputError, match="got weights 190f0c1d9671a8de, expected another; put them there"):
+    with pytest.raises(InputError, match=f"got weights {weights}, expected another; put them there"):
         embed_file("dialogue-static", source, tmp_path / "other.parquet", engine="ray")
     assert not (tmp_path / "other.parquet").exists()
 
