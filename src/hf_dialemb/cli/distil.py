@@ -13,7 +13,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "distil",
-        "Distil an encoder of texts into a table of word vectors: hundreds of times faster, small, no labels needed.",
+        "Distil an encoder of texts into a table of word vectors: many times faster, small, no labels needed.",
         "example: dialemb distil --teacher runs/merged --corpus sgd/train multiwoz/train --output runs/static",
     )
     parser.add_argument("--teacher", required=True, help="folder or Hub id of an encoder of texts")

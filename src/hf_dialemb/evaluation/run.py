@@ -174,7 +174,7 @@ def training_report(model: str) -> dict[str, float]:
     run = RunFolder(Path(model))
     if not run.complete:
         return {}
-    with told(run.report_file, RunFolder.REMEDY):
+    with told(run.report_file, RunFolder.REMEDY):  # what is no number cannot be added to
         return {name: number + 0 for name, number in run.report().items() if name in ("seconds", "steps")}
 
 
