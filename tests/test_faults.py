@@ -176,12 +176,14 @@ def test_what_a_killed_process_left_is_cleared_and_weights_are_for_those_who_may
     for folder in (*left, other):
         (folder / "checkpoint").mkdir(parents=True)
     with appearing_whole(tmp_path / "out") as folder:
-        folder.mkdir()
         save_file({"x": torch.zeros(2)}, folder / "model.safetensors")
         (folder / "config.json").write_text("{}")
     assert sorted(tmp_path.iterdir()) == sorted([tmp_path / "out", left[1], other])
     modes = {file.stat().st_mode for file in (tmp_path / "out").iterdir()}
     assert len(modes) == 1
+    with monkeypatch.context() as killed, appearing_whole(tmp_path / "killed"):
+        killed.setattr("hf_dialemb.runs.files.rmtree", lambda *_, **__: None)  # between its last two steps
+    assert not list(tmp_path.glob(".killed.*"))
     odd = healthy / "x\x1b[31m\u202e"
     said = refused("embed", "--model", odd, "--input", "sample", "--output", tmp_path / "x.parquet")
     assert "x\\x1b[31m\\u202e" in said

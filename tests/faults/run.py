@@ -70,6 +70,7 @@ FOUND: tuple[str, ...] = (
     'flow compare | field | flow/flow.json | ["settings", "model"] = 1152921504606846976',
     'flow next | field | flow/flow.json | ["settings", "model"] = true',
     'evaluate | field | dse/training_report.json | ["seconds"] = "x"',
+    "merge | signal | SIGKILL | 0.727",
 )
 """Cases that fell once; they are run every time."""
 

@@ -71,7 +71,7 @@ def export(
         if onnx or int8 or weights != AS_TRAINED:
             raise InputError(f"--model {source}: is exported as it is; leave --onnx, --int8, --dtype and shards out")
         with appearing_whole(output) as folder:
-            shutil.copytree(shipped_folder(source), folder, ignore=lambda *_: {RECORD})
+            shutil.copytree(shipped_folder(source), folder, ignore=lambda *_: {RECORD}, dirs_exist_ok=True)
             yield f"{source}: the digests are those that came with the package"
         return
     if onnx or int8:

@@ -93,8 +93,7 @@ class PublishedFolder:
 @contextmanager
 def appearing_whole(output: Path) -> Iterator[Path]:
     """Gives a folder to write, which comes to ``output`` if nothing fails, and not at all otherwise."""
-    with working_folder(output) as temporary:
-        folder = temporary / "checkpoint"
+    with working_folder(output) as folder:
         yield folder
         open_to_others(folder)
         folder.replace(output)
