@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import tarfile
+from contextlib import contextmanager
 from pathlib import Path
 from socket import gethostname
+from tempfile import TemporaryFile
 
 import numpy as np
 import pytest
@@ -27,7 +29,7 @@ from hf_dialemb.models import layout
 from hf_dialemb.models.dial2vec import Dial2VecModel
 from hf_dialemb.models.layout import token_ids
 from hf_dialemb.models.ranking import LoadedRanker
-from hf_dialemb.runs.files import write_json_atomically
+from hf_dialemb.runs.files import check_writable, write_json_atomically
 
 
 def change_weights(folder, change):
@@ -200,6 +202,21 @@ def test_what_killed_processes_left_of_a_file_goes_when_it_is_written(tmp_path):
         path.touch()
     write_json_atomically(tmp_path / "out.json", {})
     assert sorted(tmp_path.iterdir()) == sorted([running, other, tmp_path / "out.json"])
+
+
+def test_to_see_whether_a_folder_can_be_written_puts_nothing_there_that_a_kill_could_leave(tmp_path, monkeypatch):
+    seen = []
+
+    @contextmanager
+    def opened(dir):
+        with TemporaryFile(dir=dir) as file:
+            seen.append([*dir.iterdir()])
+            yield file
+
+    monkeypatch.setattr("hf_dialemb.runs.files.TemporaryFile", opened)
+    for place in (tmp_path, tmp_path / "new" / "folder"):
+        check_writable(place / "out.json")
+    assert (seen, [*tmp_path.iterdir()]) == ([[], []], [])
 
 
 @pytest.mark.slow

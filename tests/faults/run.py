@@ -71,6 +71,7 @@ FOUND: tuple[str, ...] = (
     'flow next | field | flow/flow.json | ["settings", "model"] = true',
     'evaluate | field | dse/training_report.json | ["seconds"] = "x"',
     "merge | signal | SIGKILL | 0.727",
+    "corpus unify | signal | SIGKILL | 0.551",
 )
 """Cases that fell once; they are run every time."""
 

@@ -12,6 +12,7 @@ from glob import escape
 from pathlib import Path
 from shutil import rmtree
 from socket import gethostname
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from ..models.errors import InputError
@@ -154,12 +155,12 @@ def check_writable(path: Path, *sources: str | Path) -> None:
         raise InputError(f"output '{path}': is a file of a model, expected another place; choose another name")
     if path.is_dir():
         raise InputError(f"output '{path}': got a folder, expected a file; add a file name")
-    probe = path.with_name(f".{path.name}.{os.getpid()}.probe")
     made = [folder for folder in path.parents if not folder.exists()]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink()
+        path.with_name(f".{path.name}.{gethostname()}.{os.getpid()}.tmp").exists()  # or its name is too long
+        with TemporaryFile(dir=path.parent):  # it has no name, so that nothing stays if the process is killed here
+            pass
     except OSError as error:
         raise InputError(
             f"output '{path}': the folder cannot be written ({error.strerror or error}); choose another folder"
