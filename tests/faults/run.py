@@ -80,6 +80,7 @@ TIMED, ONCE = ("signal", "twice", "servers"), "once in four times: "
 
 KNOWN = {
     'train* | field | recipe.yaml | [[]"backbone"] = "removed"': "trains the default backbone, which is larger",
+    'train* | field | recipe.yaml | [[]"backbone"] = null': "the same: null leaves a setting at its default",
     'train* | field | recipe.yaml | [[]"max_steps"] = 1152921504606846976': "trains as long as it is told to",
 }
 """Patterns of cases that fall, and why; they are left out."""
