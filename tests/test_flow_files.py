@@ -211,7 +211,8 @@ def test_the_policy_says_what_follows_with_its_share():
     flow = flow_of(*["aAbB"] * 6, *["aCbB"] * 3, "aD", title="A  \n title")
     text = policy_text(flow, pruned(flow.graph, Pruning(0.2, 0.1)))
     assert text.startswith("# A title\n\nConversations usually take the steps below; 10 were observed.")
-    assert '1. user-1 "a"\n2. assistant-2 "A"\n3. user-2 "b"\n4. assistant-1 "B"\n\n## Steps' in text
+    words = ("user-1", "a"), ("assistant-2", "A"), ("user-2", "b"), ("assistant-1", "B")
+    assert "\n".join(f'- {step}: "say {name}"' for step, name in words) + "\n\n## Steps" in text
     assert '### user-1 "a"\n\nThe user says something like:\n\n- "say a"\n\nThen usually:\n\n' in text
     assert '- 60%: assistant-2 "A"\n- 30%: assistant-3 "C"\n' in text
     assert text.endswith('End the conversation after:\n\n- assistant-1 "B" (100% of the times that it is taken)\n')

@@ -14,7 +14,7 @@ from hf_dialemb.flow.clustering import cluster
 from hf_dialemb.flow.graph import END, START, edge_f1, official_size, renamed, steps_of, transition_graph, without_noise
 from hf_dialemb.flow.outcomes import outcomes_apart
 from hf_dialemb.flow.page.page import write_page
-from hf_dialemb.flow.paths import Loop, ends, forks, loops, rare_paths, typical_path
+from hf_dialemb.flow.paths import Loop, ends, forks, loops, rare_paths, typical_path, with_gaps
 from hf_dialemb.flow.pruning import PAPER, STATES, TRANSITIONS, Pruning, WeightedGraph, pruned, readable
 from hf_dialemb.models.errors import InputError
 
@@ -199,7 +199,9 @@ def test_the_main_path_is_that_of_the_most_typical_dialogue():
     said = [("greet", "hello"), ("ask", "where?"), ("greet", "hello again"), ("ask", "where now?")]
     left = [("Bye!", "bye for now"), ("Thanks", "thank you"), ("Bye!", "bye")]
     talk = flow_of_turns({"d1": [("user", name, text) for name, text in said + left]})
-    assert typical_path(talk).texts == ("hello", "where?", "thank you", "bye")
+    assert (*with_gaps(typical_path(talk), typical_path(talk).texts, "…"),) == (
+        "hello", "where?", "…", "thank you", "bye",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("dialogues", "expected"), [

@@ -109,9 +109,10 @@ def _by_topic(selection: Selection, options: argparse.Namespace, settings: FlowS
     written = found.save_flows(options.output, model, **vars(settings))
     remove_report(options.output)  # of a run without --by topic
     found.save(options.output, written)
+    few = f"no flow, as it has fewer than {FEWEST} dialogues"
     for one in found.found:
-        say(f"{one.size:7,} {one.name}: {options.output / FLOWS / one.id if one.id in written else 'no flow'}")
-    say(f"Wrote {options.output / PAGE}: {len(written)} flows, of the topics of at least {FEWEST} dialogues")
+        say(f"{one.size:7,} {one.name}: {options.output / FLOWS / one.id if one.id in written else few}")
+    say(f"Wrote {options.output / PAGE}: {len(written)} flows")
 
 
 def _by_role(option: str, text: str | None, number: type[int] | type[float]) -> Any:  # noqa: ANN401 - of either kind

@@ -204,8 +204,8 @@ def _choice(merges: Merges, number: int | None, threshold: float | None, utteran
     if count == 2 and len(merges) >= _MANY - 1:
         return _without_knee(merges, curve, score, "the curve of distances bends only at 2, which say too little")
     sentence = (
-        f"{_clusters(count)}, where the curve of distances bends: with fewer, groups at a mean cosine distance of "
-        f"{distance:.2f} and more would be one; with more, groups would be split that are about as alike as others."
+        f"{_clusters(count)}, where the curve of distances bends: with fewer, unlike groups would be joined (mean "
+        f"cosine distance {distance:.2f}); with more, alike ones would be split."
     )
     return Choice("chosen", score, count, curve, sentence)
 

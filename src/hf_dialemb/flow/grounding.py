@@ -10,7 +10,7 @@ from typing import Any
 from .exports import line_of
 from .flow import Flow
 from .graph import END, START, State
-from .paths import typical_path
+from .paths import typical_path, with_gaps
 from .pruning import WeightedGraph
 
 _EXAMPLES = 3  # so many texts show a model what a step is
@@ -84,8 +84,10 @@ def _following(graph: WeightedGraph) -> Mapping[State, list[State]]:
 
 
 def _main_path(flow: Flow) -> list[str]:
-    states = enumerate(typical_path(flow).states, 1)
-    return ["## Main path", "\n".join(f"{place}. {_title(flow, state)}" for place, state in states)]
+    path = typical_path(flow)
+    said = (f"- {state[1]}: {_quoted(text)}" for state, text in zip(path.states, path.texts, strict=True))
+    told = "A typical conversation in its own words, each with its step; … stands for turns left out:"
+    return ["## Main path", told, "\n".join(with_gaps(path, said, "- …"))]
 
 
 def _list(flow: Flow, source: State, targets: list[State]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import log2
@@ -33,6 +33,7 @@ class TypicalPath:
     dialogue: str  # its id
     states: tuple[State, ...]  # where it comes, each once, in order
     texts: tuple[str, ...]  # what it says there
+    turns: tuple[int, ...]  # which turns these are, counted from 0; where others lie between, they are left out
     steps: frozenset[tuple[State, State]]  # all of its transitions, from `START` to `END`
 
 
@@ -108,7 +109,17 @@ def typical_path(flow: Flow) -> TypicalPath:
     closing = {trajectory[turn]: turn for turn in turns if turn > last}  # of a goodbye, the last
     told = sorted((*first.values(), *closing.values()))
     states, texts = tuple(trajectory[turn] for turn in told), tuple(flow.utterances.texts[rows[turn]] for turn in told)
-    return TypicalPath(names[best], states, texts, frozenset(steps_of(trajectory)))
+    return TypicalPath(names[best], states, texts, tuple(told), frozenset(steps_of(trajectory)))
+
+
+def with_gaps(path: TypicalPath, lines: Iterable[str], gap: str) -> Iterator[str]:
+    """Gives a line for each step of a path, and ``gap`` where turns are left out between two of them."""
+    before = path.turns[0] - 1
+    for turn, line in zip(path.turns, lines, strict=True):
+        if turn > before + 1:
+            yield gap
+        yield line
+        before = turn
 
 
 def forks(graph: FlowGraph, states: Collection[State]) -> list[Fork]:

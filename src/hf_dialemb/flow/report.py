@@ -20,7 +20,7 @@ from .grounding import policy_text, state_machine
 from .naming import shortened
 from .page.insights import insights
 from .page.page import write_page
-from .paths import typical_path
+from .paths import typical_path, with_gaps
 from .pipeline import CACHE
 from .pruning import Pruning, WeightedGraph, pruned
 from .stored_flow import CENTROIDS, FLOW, UTTERANCES, StoredFlow, write_flow
@@ -100,7 +100,8 @@ def _shown(flow: Flow, graph: WeightedGraph, pruning: Pruning) -> Iterator[str]:
     )
     main = typical_path(flow)
     yield f"Main path, as in {short(main.dialogue)}:"
-    yield from (f"  {state[0]}: {short(text)}" for state, text in zip(main.states, main.texts, strict=True))
+    said = (f"  {state[0]}: {short(text)}" for state, text in zip(main.states, main.texts, strict=True))
+    yield from with_gaps(main, said, "  …")
 
 
 def short(name: str, most: int = 90) -> str:

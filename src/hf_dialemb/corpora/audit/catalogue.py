@@ -29,6 +29,6 @@ def _row(corpus: Corpus) -> tuple[str, ...]:
         ", ".join(corpus.splits),
         corpus.licence,
         corpus.terms,
-        met if corpus.patterns else "nothing: it is generated",
+        met if corpus.patterns or corpus.extract else "nothing: it is generated",
         corpus.source,
     )

@@ -37,5 +37,8 @@ def _dialogue(raw: Any) -> Dialogue:  # noqa: ANN401
 
 _SOURCE = "https://github.com/RasaHQ/STAR"
 CORPORA = (
-    Corpus("star_small", dict.fromkeys(SIZES, ()), _records, _dialogue, _SOURCE, "MIT", "permissive", part_of="star"),
-)
+    Corpus(
+        "star_small", dict.fromkeys(SIZES, ()), _records, _dialogue, _SOURCE, "MIT", "permissive", part_of="star",
+        extract="a slice, which comes with the package",
+    ),
+)  # fmt: skip

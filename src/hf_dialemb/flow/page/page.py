@@ -170,6 +170,7 @@ def _record(
             "dialogue": main.dialogue,
             "states": [numbers[state] for state in main.states],
             "texts": [_number(texts, text) for text in main.texts],
+            "turns": main.turns,
             "steps": [f"{numbers[source]}>{numbers[target]}" for source, target in sorted(main.steps)],
         },
         "pruning": asdict(pruning),

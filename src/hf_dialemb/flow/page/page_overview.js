@@ -113,7 +113,8 @@ function drawLegend(page, place) {
 }
 
 function drawPath(page, place) {
-  const { states, texts, dialogue } = page.flow.main;
+  const { states, texts, turns, dialogue } = page.flow.main;
+  const gap = () => make("li", { class: "gap", title: "Turns are left out here" }, "…");
   const row = (number, place) => {
     const role = roleOf(page.flow, number);
     return make(
@@ -123,7 +124,8 @@ function drawPath(page, place) {
       stateLink(page, number, page.flow.texts[texts[place]]),
     );
   };
-  place.replaceChildren(...states.map(row));
+  const left = (place) => place > 0 && turns[place] > turns[place - 1] + 1;
+  place.replaceChildren(...states.flatMap((number, place) => [...(left(place) ? [gap()] : []), row(number, place)]));
   if (page.flow.byDialogue.has(dialogue)) place.append(make("p", { class: "hint" }, "In the words of ", dialogueChip(page, dialogue)));
 }
 
