@@ -160,7 +160,7 @@ def test_matplotlib_draws_quietly_where_graphviz_is_not(tmp_path, monkeypatch):
         paths, sentence = draw_graph(each, whole(each), tmp_path / "pictures")
         assert [path.name for path in paths] == ["graph.svg", "graph.png"]
         assert all(map(is_picture, paths))
-        assert sentence == "graphviz, which lays graphs out better, is not on the path; install it"
+        assert sentence == "graphviz would lay them out better, but is not installed"
     assert draw_graph(flow, pruned(FlowGraph({}, {}), Pruning()), tmp_path / "pictures")[0]  # start and end alone
     flat = linkage(np.ones((4, 2)), "average", "cosine") * [1, 1, 0, 1]  # a tree without height
     draw_dendrogram(flat, 2, tmp_path / "tree.png", "字")
@@ -265,7 +265,7 @@ def test_the_page_tells_settings_in_words(tmp_path):
 def test_insights_are_told_in_sentences_in_which_names_turn_no_direction(tmp_path):
     told = {section.title: [row.text for row in section.rows] for section in insights(flow_of_turns(ORDER))}
     assert told["Loops"] == ["\u2068place\u2069 → \u2068place\u2069: 1 time in 1 dialogue"]
-    assert told["How dialogues end"][0] == 'Failed at "\u2068bye\u2069": 1 dialogue, 25 %'
+    assert told["How dialogues end"][0] == 'Failed at "\u2068sorry\u2069": 1 dialogue, 25 %'
     assert "Start: \u2068greet\u2069 75 %, \u2068complain\u2069 25 %" in told["Forks"]
     assert told["Unusual dialogues"][0].startswith("\u2068d4\u2069: its rarest step is")
     flow = flow_of_turns({"d\u202e1": [("user", "pay\u202eme\n\x1b[31m", "pay")], "d2": [("user", "שלום", "שלום")]})

@@ -60,7 +60,7 @@ def draw_graph(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[tuple[Pa
             "thresholds, or look at the page"
         )
     paths = folder / "graph.svg", folder / "graph.png"
-    sentence = "graphviz, which lays graphs out better, is not on the path; install it"
+    sentence = "graphviz would lay them out better, but is not installed"
     if program := shutil.which("dot"):
         try:
             pictures = [_by_graphviz(program, dot_of(flow, graph), path.suffix[1:]) for path in paths]

@@ -63,6 +63,7 @@ class End:
     kind: Kind
     state: State  # where it was said last that something failed or was done; without that, where they end
     dialogues: tuple[str, ...]  # their ids
+    said: str  # what was said there in the first of them
 
 
 @dataclass(frozen=True)
@@ -162,10 +163,10 @@ def ends(flow: Flow) -> list[End]:
     at a hotel, also where something else is told with it or was done before. Where nothing decides, a dialogue is
     finished with thanks and goodbyes, or at a state after which most end, or broke off.
     """
-    found: dict[tuple[Kind, State], list[str]] = defaultdict(list)
+    found: dict[tuple[Kind, State], list[tuple[str, str]]] = defaultdict(list)
     said, shares = flow.utterances, flow.graph.shares
-    for place, (name, trajectory) in enumerate(zip(said.dialogues, flow.trajectories, strict=True)):
-        texts = [said.texts[row] for row in said.rows_of(place)]
+    for number, (name, trajectory) in enumerate(zip(said.dialogues, flow.trajectories, strict=True)):
+        texts = [said.texts[row] for row in said.rows_of(number)]
         others = [turn for turn, state in enumerate(trajectory) if state[0] != ROLES[0]]
         latest = max((turn for turn in others if says_something(texts[turn])), default=-1)
         done = next((turn for turn in others if says_done(texts[turn])), len(texts))
@@ -175,15 +176,16 @@ def ends(flow: Flow) -> list[End]:
             if says_done(texts[turn])
             or (says_failed(texts[turn]) and (turn >= latest if says_tried(texts[turn]) else latest < turn < done))
         ]
-        last = trajectory[told[-1] if told else -1]
+        place = told[-1] if told else -1
+        last = trajectory[place]
         kind: Kind
         if told:
             kind = "failed" if says_failed(texts[told[-1]]) else "finished"
         else:
             over = any(map(says_over, texts[-2:])) or shares.get((last, END), 0.0) >= _USUAL
             kind = "finished" if over else "broken off"
-        found[kind, last].append(name)
-    listed = [End(kind, state, tuple(names)) for (kind, state), names in found.items()]
+        found[kind, last].append((name, texts[place]))
+    listed = [End(*way, tuple(name for name, _ in those), those[0][1]) for way, those in found.items()]
     return sorted(listed, key=lambda one: (-len(one.dialogues), one.kind, one.state))
 
 

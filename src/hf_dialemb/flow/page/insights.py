@@ -36,7 +36,7 @@ def insights(flow: Flow, shown: Collection[State] | None = None) -> tuple[Sectio
     names = {START: "Start", END: "End"} | {cluster.state: _named(cluster.name) for cluster in flow.clusters}
     states = [state for state in (names if shown is None else shown) if state not in (START, END)]
     rows = (
-        _ends(names, ends(flow)),
+        _ends(ends(flow)),
         [_loop(names, one) for one in loops(flow)[:MOST_ROWS]],
         [_fork(names, one) for one in forks(flow.graph, states)[:MOST_ROWS]],
         [_rare_path(names, one) for one in rare_paths(flow, MOST_ROWS)],
@@ -44,8 +44,8 @@ def insights(flow: Flow, shown: Collection[State] | None = None) -> tuple[Sectio
     return tuple(Section(*words, tuple(told)) for words, told in zip(_KINDS, rows, strict=True))
 
 
-def _ends(names: Names, found: Sequence[End]) -> list[Row]:
-    """Tells of each way to end how many dialogues have it, and where; those that failed come first."""
+def _ends(found: Sequence[End]) -> list[Row]:
+    """Tells of each way to end how many dialogues have it, and what one says there; those that failed come first."""
     rows, count = [], sum(len(end.dialogues) for end in found)
     for kind, word in (("failed", "at"), ("broken off", "at"), ("finished", "after")):
         ways = [end for end in found if end.kind == kind]
@@ -54,7 +54,8 @@ def _ends(names: Names, found: Sequence[End]) -> list[Row]:
         rows += [Row(f"{kind.capitalize()}: {share}", dialogues)] if len(ways) > 1 else []
         for end in ways[: MOST_ROWS // 3]:
             told = share if len(ways) == 1 else counted(len(end.dialogues), "dialogue")
-            rows.append(Row(f'{kind.capitalize()} {word} "{names[end.state]}": {told}', end.dialogues, (end.state,)))
+            way = kind.capitalize() + (" " if len(end.dialogues) == 1 else ", as ") + word
+            rows.append(Row(f'{way} "{_named(end.said)}": {told}', end.dialogues, (end.state,)))
     return rows
 
 
