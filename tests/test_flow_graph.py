@@ -287,19 +287,29 @@ SAID = {
         "Hello, how can I help?",
     ),
 }
+ANSWERS = [
+    ("yes", "yes please", "no thank you", "fine", "yes, that's right"),
+    ("sure", "yes", "Not right now.", "hi", "Maybe later, I guess"),
+]
 
 
 @pytest.mark.parametrize(("role", "expected"), [("user", [0, 1, 0, 2, 0]), ("assistant", [0, 1, 2, 0, 3])])
 def test_a_cluster_never_holds_opposite_outcomes_unless_its_number_was_asked_for(role, expected):
     chosen = cluster(np.ones((5, 2)))
     asked = cluster(np.ones((5, 2)), clusters=1)
-    answers = {"user": ("yes", "yes please", "no thank you", "fine", "yes, that's right")}
     found = outcomes_apart({role: chosen}, SAID)[role]
     assert found.labels.tolist() == expected
-    assert f"{max(expected)} more, so that outcomes" in found.choice.sentence
+    assert found.choice.sentence.endswith(f"greetings stand apart: {max(expected) + 1} in all.")
     assert outcomes_apart({role: asked}, SAID)[role] is asked
-    assert outcomes_apart({"user": chosen}, answers)["user"].labels.tolist() == [0, 0, 1, 0, 0]
+    told = [outcomes_apart({"user": chosen}, {"user": texts})["user"].labels.tolist() for texts in ANSWERS]
+    assert told == [[0, 0, 1, 0, 0], [0, 0, 1, 2, 1]]
     assert outcomes_apart({role: chosen}, {role: ("Yes, it has.", "No", "2 pm", "yes", "No.")})[role].labels[1] == 1
+
+
+def test_greetings_of_all_clusters_are_one():
+    two = replace(cluster(np.ones((4, 2))), labels=np.array([0, 1, 0, 1]))
+    found = outcomes_apart({"user": two}, {"user": ("hello", "Hi!", "a table", "a flight")})["user"]
+    assert found.labels.tolist() == [0, 0, 1, 2]
 
 
 def test_the_rarest_path_is_the_one_that_no_other_takes():

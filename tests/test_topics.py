@@ -137,11 +137,12 @@ def test_the_command_writes_a_flow_of_each_topic(tmp_path, capsys):
     write_jsonl(made(), calls := tmp_path / "calls.jsonl")
     words = ["flow", str(calls), "--model", "tfidf", "--by", "topic", "--output", str(tmp_path / "out")]
     assert main(words) == 0
-    assert "topics of at least 10 dialogues" in capsys.readouterr().out
+    told = capsys.readouterr().out
     record = json.loads((tmp_path / "out/topics.json").read_text(encoding="utf-8"))
     flows = sorted(path.parent.name for path in (tmp_path / "out/flows").glob("*/index.html"))
     assert flows == sorted(one["id"] for one in record["topics"] if one["size"] >= 10)
     assert len(flows) > 1
+    assert f"index.html: {len(flows)} flows\n" in told
     for name in flows:
         back = re.search(r'href="([^#"]*)">← All topics', (tmp_path / f"out/flows/{name}/index.html").read_text())
         assert (tmp_path / "out/flows" / name / back[1]).resolve() == tmp_path / "out/index.html"

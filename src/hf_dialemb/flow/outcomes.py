@@ -48,7 +48,11 @@ _GREETING = re.compile(
     r"|(?:how|what) (?:can|may|could) i (?:help|assist|do)(?: (?:for )?you)?(?: with)?(?: today)?)\b",
     re.IGNORECASE,
 )
-_NO = re.compile(r"(?:no|nope|nah)\b(?! problem| worries)", re.IGNORECASE)
+_NO = re.compile(
+    r"(?:no|nope|nah)\b(?! problem| worries)|maybe later\b"
+    r"|not (?:(?:just|quite|right) )?(?:yet|now|today|at (?:the|this)|this (?:time|moment|second))\b",
+    re.IGNORECASE,
+)
 _YES = re.compile(r"(?:yes|yeah|yep|yup|sure|correct|right)\b", re.IGNORECASE)
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _FEWEST_WORDS = 4  # of a sentence that tells something
@@ -99,12 +103,12 @@ def _only_greets(text: str) -> bool:
 
 
 def _kind(role: str, text: str) -> str:
-    """Says what an utterance tells: that something failed; of users a refusal; of others that it is done, or hello."""
+    """Says what an utterance tells: that something failed; of users a refusal; of others that it is done; or hello."""
     if says_failed(text):
         return "failed"
-    if role == ROLES[0]:
-        return "refused" if _NO.match(text) and not says_over(text) else ""
-    return "done" if says_done(text) else "greeting" if _only_greets(text) else ""
+    if role == ROLES[0] and _NO.match(text) and not says_over(text):
+        return "refused"
+    return "done" if role != ROLES[0] and says_done(text) else "greeting" if _only_greets(text) else ""
 
 
 def _rarer_answers(labels: Sequence[int], texts: Sequence[str]) -> dict[int, re.Pattern[str]]:
@@ -121,8 +125,8 @@ def outcomes_apart(clusterings: Mapping[str, Clustering], texts: Mapping[str, Se
     """Splits clusters in which utterances say different things of how it went; by role.
 
     What failed is kept apart from what did not, and the rarer of yes and no from the other; of users also what is
-    refused, of others what is done, and what only greets. A role whose number of clusters or distance was asked for
-    keeps its clusters.
+    refused, of others what is done. What only greets becomes one cluster. A role whose number of clusters or distance
+    was asked for keeps its clusters.
     """
     found = {}
     for role, one in clusterings.items():
@@ -132,9 +136,11 @@ def outcomes_apart(clusterings: Mapping[str, Clustering], texts: Mapping[str, Se
             (label, _kind(role, text) or ("rarer" if label in rarer and rarer[label].match(text) else ""))
             for label, text in zip(one.labels.tolist(), texts[role], strict=True)
         )
-        labels = np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], dtype=np.int32)
-        if more := len(numbers) - one.choice.count if one.choice.kind == "chosen" else 0:
-            sentence = f"{one.choice.sentence} {more} more, so that outcomes, yes and no, and greetings stand apart."
+        keys = ((-1 if kind == "greeting" else label, kind) for label, kind in kinds)
+        labels = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int32)
+        if one.choice.kind == "chosen" and any(kind for _, kind in numbers):
+            apart = f"Outcomes, yes and no, and greetings stand apart: {len(numbers)} in all."
+            sentence = f"{one.choice.sentence} {apart}"
             one = replace(one, labels=labels, choice=replace(one.choice, sentence=sentence))
         found[role] = one
     return found
