@@ -246,6 +246,7 @@ ENDS = {
     "no parking": ("finished", ("a room", "It is booked.", "with parking?", "No, sorry, there is none.", "ok, bye")),
     "full": ("failed", ("a room", "Sorry, no room is available. Anything else?", "no", "Glad to help you.")),
     "not done": ("failed", ("book it", "the reservation is not done, ask me any other thing", "bye")),
+    "no answer": ("broken off", ("book it", "Your table is booked.", "thanks, and is there parking?")),
     "left": ("broken off", ("sorry, I can't log in", "Is the request submitted?")),
 }
 
@@ -299,17 +300,38 @@ def test_a_cluster_never_holds_opposite_outcomes_unless_its_number_was_asked_for
     asked = cluster(np.ones((5, 2)), clusters=1)
     found = outcomes_apart({role: chosen}, SAID)[role]
     assert found.labels.tolist() == expected
-    assert found.choice.sentence.endswith(f"greetings stand apart: {max(expected) + 1} in all.")
+    assert found.choice.sentence.endswith(f"greetings and thanks stand apart: {max(expected) + 1} in all.")
     assert outcomes_apart({role: asked}, SAID)[role] is asked
     told = [outcomes_apart({"user": chosen}, {"user": texts})["user"].labels.tolist() for texts in ANSWERS]
     assert told == [[0, 0, 1, 0, 0], [0, 0, 1, 2, 1]]
     assert outcomes_apart({role: chosen}, {role: ("Yes, it has.", "No", "2 pm", "yes", "No.")})[role].labels[1] == 1
 
 
-def test_greetings_of_all_clusters_are_one():
-    two = replace(cluster(np.ones((4, 2))), labels=np.array([0, 1, 0, 1]))
-    found = outcomes_apart({"user": two}, {"user": ("hello", "Hi!", "a table", "a flight")})["user"]
-    assert found.labels.tolist() == [0, 0, 1, 2]
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("hello", "Hi!", "a table", "a flight"),
+        ("Thank you so much!", "Great, thanks, goodbye.", "a table", "yes", "a chair", "a flight"),
+        ("I can't log in", "The card doesn't work.", "I can't wait to go", "I don't need anything else now"),
+    ],
+)
+def test_greetings_thanks_and_few_failures_of_all_clusters_are_one(texts):
+    two = replace(cluster(np.ones((len(texts), 2))), labels=np.arange(len(texts)) % 2)
+    found = outcomes_apart({"user": two}, {"user": texts})["user"]
+    assert found.labels.tolist() == [0, 0, 1, 2, 1, 2][: len(texts)]
+
+
+def test_a_cluster_of_thanks_stays_whole():
+    one = replace(cluster(np.ones((4, 2))), labels=np.array([0, 0, 0, 1]))
+    texts = ("Thank you!", "Thank you for the table, and for your patience with me.", "Bye", "a table")
+    assert outcomes_apart({"user": one}, {"user": texts})["user"] is one
+
+
+def test_failures_are_apart_by_what_they_are_about_where_there_are_some():
+    two = replace(cluster(np.ones((16, 2))), labels=np.array([0] * 8 + [1] * 8))
+    texts = [*["Your table is booked."] * 3, *["No table is available."] * 5, *["No car is available."] * 5, *"abc"]
+    found = outcomes_apart({"assistant": two}, {"assistant": texts})["assistant"]
+    assert found.labels.tolist() == [0] * 3 + [1] * 5 + [2] * 5 + [3] * 3
 
 
 def test_the_rarest_path_is_the_one_that_no_other_takes():

@@ -7,6 +7,7 @@ development splits of SGD, MultiWOZ and STAR, whose annotations tell what succee
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -20,13 +21,14 @@ _UNABLE = (
     r"unable|unsuccessful\w*|fail(?:s|ed|ure)?|declined|rejected|denied|(?:went|gone) wrong"
     r"|not (?:be )?(?:able|success\w*|possible|confirmed|booked|made|done|reserved|scheduled)"
     r"|(?<!you )(?:can ?not|ca ?n['’]t|could ?n['’]t|could not)"
+    r"(?! (?:\w+ )?(?:wait|remember|recall|believe|help but)\b)"
 )
 _TRIED = re.compile(rf"\b(?:{_UNABLE})\b", re.IGNORECASE)
 _FAILED = re.compile(
     rf"\b(?:{_UNABLE}|unfortunately|regret\w*|apologi[sz]e|sorry(?! to hear| for| about|.*\b(?:understand|catch)\b)"
     r"|unavailable|(?:fully|already|completely) booked|(?:booked|sold) (?:out|up|solid)|no longer"
-    r"|(?<!you )(?:no|not|none|nothing|\w*n['’]t)(?: [\w'’]+){0,4}? (?:availab\w+|success\w+|pos+ible|able|any\w*|find"
-    r"|found|made|match\w*|meets?|works?|serves?|go through))\b",
+    r"|(?<!you )(?:no|not|none|nothing|\w*n['’]t)(?: (?!need|want)[\w'’]+){0,4}? (?:availab\w+|success\w+|pos+ible"
+    r"|able|any\w*|find|found|made|match\w*|meets?|works?|serves?|go through))\b",
     re.IGNORECASE,
 )
 _DONE = re.compile(
@@ -56,6 +58,7 @@ _NO = re.compile(
 _YES = re.compile(r"(?:yes|yeah|yep|yup|sure|correct|right)\b", re.IGNORECASE)
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _FEWEST_WORDS = 4  # of a sentence that tells something
+_FEWEST_APART = 5  # utterances of one cluster with another outcome are a state; fewer join those of other clusters
 
 
 @lru_cache(1 << 16)
@@ -103,43 +106,61 @@ def _only_greets(text: str) -> bool:
 
 
 def _kind(role: str, text: str) -> str:
-    """Says what an utterance tells: that something failed; of users a refusal; of others that it is done; or hello."""
+    """Says what an utterance tells: that something failed; of users a refusal, of others that it is done; manners."""
     if says_failed(text):
         return "failed"
     if role == ROLES[0] and _NO.match(text) and not says_over(text):
         return "refused"
-    return "done" if role != ROLES[0] and says_done(text) else "greeting" if _only_greets(text) else ""
+    return "done" if role != ROLES[0] and says_done(text) else _manners(text)
 
 
-def _rarer_answers(labels: Sequence[int], texts: Sequence[str]) -> dict[int, re.Pattern[str]]:
+def _manners(text: str) -> str:
+    """Says whether an utterance only greets, or only thanks or takes leave: it neither asks nor answers anything."""
+    if _only_greets(text):
+        return "greeting"
+    answers = _YES.match(text) or _NO.match(text) or text.rstrip().endswith("?")
+    return "" if answers or not says_only_over(text) else "over"
+
+
+def _rarer_answers(labels: Sequence[int], texts: Sequence[str]) -> dict[int, tuple[str, re.Pattern[str]]]:
     """Finds the clusters in which both yes and no are said, and the rarer of the two in each."""
     counts: dict[int, list[int]] = {}
     for label, text in zip(labels, texts, strict=True):
         of = counts.setdefault(label, [0, 0])
         of[0] += _YES.match(text) is not None
         of[1] += _NO.match(text) is not None
-    return {label: _YES if yes < no else _NO for label, (yes, no) in counts.items() if yes and no}
+    return {label: ("yes", _YES) if yes < no else ("no", _NO) for label, (yes, no) in counts.items() if yes and no}
+
+
+def _parts(role: str, labels: Sequence[int], texts: Sequence[str]) -> list[tuple[int, str]]:
+    """Lists the cluster and the kind of each utterance; the cluster is -1 for what is apart from all clusters."""
+    rarer, parts = _rarer_answers(labels, texts), []
+    sizes, over = Counter(labels), Counter(label for label, text in zip(labels, texts, strict=True) if says_over(text))
+    for label, text in zip(labels, texts, strict=True):
+        kind = _kind(role, text)
+        if not kind and label in rarer and rarer[label][1].match(text):
+            kind = rarer[label][0]
+        parts.append((label, "" if kind == "over" and 2 * over[label] > sizes[label] else kind))
+    counts = Counter(parts)
+    apart = {part for part, count in counts.items() if part[1] and count < _FEWEST_APART}
+    return [(-1 if part in apart or part[1] in ("greeting", "over") else part[0], part[1]) for part in parts]
 
 
 def outcomes_apart(clusterings: Mapping[str, Clustering], texts: Mapping[str, Sequence[str]]) -> dict[str, Clustering]:
     """Splits clusters in which utterances say different things of how it went; by role.
 
     What failed is kept apart from what did not, and the rarer of yes and no from the other; of users also what is
-    refused, of others what is done. What only greets becomes one cluster. A role whose number of clusters or distance
-    was asked for keeps its clusters.
+    refused, of others what is done. What only greets becomes one cluster, and so does what only thanks or takes leave
+    in clusters about something else. What few utterances of a cluster tell joins the same of other clusters. A role
+    whose number of clusters or distance was asked for keeps its clusters.
     """
     found = {}
     for role, one in clusterings.items():
+        parts = _parts(role, one.labels.tolist(), texts[role])
         numbers: dict[tuple[int, str], int] = {}
-        rarer = _rarer_answers(one.labels.tolist(), texts[role])
-        kinds = (
-            (label, _kind(role, text) or ("rarer" if label in rarer and rarer[label].match(text) else ""))
-            for label, text in zip(one.labels.tolist(), texts[role], strict=True)
-        )
-        keys = ((-1 if kind == "greeting" else label, kind) for label, kind in kinds)
-        labels = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int32)
+        labels = np.array([numbers.setdefault(part, len(numbers)) for part in parts], dtype=np.int32)
         if one.choice.kind == "chosen" and any(kind for _, kind in numbers):
-            apart = f"Outcomes, yes and no, and greetings stand apart: {len(numbers)} in all."
+            apart = f"Outcomes, yes and no, greetings and thanks stand apart: {len(numbers)} in all."
             sentence = f"{one.choice.sentence} {apart}"
             one = replace(one, labels=labels, choice=replace(one.choice, sentence=sentence))
         found[role] = one

@@ -161,7 +161,8 @@ def ends(flow: Flow) -> list[End]:
     What anybody but the user said last of an outcome decides: it failed, or it is done, and the dialogue is finished.
     A failure is passed over where something else is told afterwards; and where something is only not there, as parking
     at a hotel, also where something else is told with it or was done before. Where nothing decides, a dialogue is
-    finished with thanks and goodbyes, or at a state after which most end, or broke off.
+    finished with thanks and goodbyes, or at a state after which most end, or broke off. Nothing is finished by what was
+    done before a question that nobody answers.
     """
     found: dict[tuple[Kind, State], list[tuple[str, str]]] = defaultdict(list)
     said, shares = flow.utterances, flow.graph.shares
@@ -176,14 +177,18 @@ def ends(flow: Flow) -> list[End]:
             if says_done(texts[turn])
             or (says_failed(texts[turn]) and (turn >= latest if says_tried(texts[turn]) else latest < turn < done))
         ]
+        by_user = trajectory[-1][0] == ROLES[0]  # others also ask whether there is anything else
+        asked = texts[-1].rstrip().endswith("?") and (by_user or not says_over(texts[-1]))
+        if asked and told and not says_failed(texts[told[-1]]):
+            told = told[-1:] if told[-1] == len(texts) - 1 else []
         place = told[-1] if told else -1
         last = trajectory[place]
         kind: Kind
         if told:
-            kind = "failed" if says_failed(texts[told[-1]]) else "finished"
+            kind = "failed" if says_failed(texts[place]) else "finished"
         else:
             over = any(map(says_over, texts[-2:])) or shares.get((last, END), 0.0) >= _USUAL
-            kind = "finished" if over else "broken off"
+            kind = "finished" if over and not asked else "broken off"
         found[kind, last].append((name, texts[place]))
     listed = [End(*way, tuple(name for name, _ in those), those[0][1]) for way, those in found.items()]
     return sorted(listed, key=lambda one: (-len(one.dialogues), one.kind, one.state))
