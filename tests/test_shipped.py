@@ -123,6 +123,39 @@ def test_commands_choose_one_where_none_is_named(capsys, monkeypatch, cache):
     assert len(told.out.splitlines()) == 3
 
 
+def test_one_text_has_the_vector_that_torch_gives_it_or_is_left_to_torch(cache, tmp_path):
+    for name in ("all-MiniLM-L6-v2", "dialogue-minilm"):
+        vectors = hf_dialemb.load_encoder(name).encode_utterances(TEXTS)
+        assert np.allclose([specs.text_vector(name, text) for text in TEXTS], vectors, atol=1e-5)
+    assert specs.text_vector("dialogue-minilm", "word " * 511) is None  # it is cut
+    assert specs.text_vector("dialogue-minilm@whitened", "word") is None
+    assert specs.text_vector("dialogue-static", "word") is None
+    folder = shutil.copytree(hf_dialemb.weights("dialogue-minilm"), tmp_path / "changed")
+    assert specs.text_vector(str(folder), "word") is not None
+    for file, old, new in (("tokenizer", '"lowercase":true', '"lowercase":false'), ("config", '"gelu"', '"relu"')):
+        text = (folder / f"{file}.json").read_text()
+        (folder / f"{file}.json").write_text(text.replace(old, new).replace(old.replace(":", ": "), new))
+        assert specs.text_vector(str(folder), "word") is None
+        (folder / f"{file}.json").write_text(text)
+    (folder / "model.safetensors").write_bytes(b"torn")
+    assert specs.text_vector(str(folder), "word") is None
+
+
+def test_a_search_in_stored_vectors_imports_no_torch_and_finds_what_the_encoder_finds(tmp_path, capsys):
+    calls, stored, model = tmp_path / "calls.jsonl", str(tmp_path / "vectors.parquet"), ["--model", "dialogue-minilm"]
+    lines = (json.dumps({**said, "id": f"d{place}"}) for place, said in enumerate(DIALOGUES))
+    calls.write_text("\n".join(lines))
+    assert main(["embed", "--input", str(calls), *model, "--output", stored]) == 0
+    search = ["search", "--corpus", str(calls)]
+    capsys.readouterr()
+    program = """import sys; from hf_dialemb.cli import main
+code = main(sys.argv[1:]); assert not {'torch', 'transformers'} & set(sys.modules); sys.exit(code)"""
+    for wanted in (["--query", "a cheap hotel"], ["--id", "d1"]):
+        assert main([*search, *model, *wanted]) == 0
+        words = [sys.executable, "-c", program, *search, "--vectors", stored, *wanted]
+        assert subprocess.run(words, check=True, capture_output=True, text=True).stdout == capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_tables_need_no_torch_and_pooled_transformers_no_sentence_transformers(static):
     program = """import sys, hf_dialemb; from hf_dialemb.cli import main

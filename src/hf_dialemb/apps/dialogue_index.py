@@ -92,7 +92,7 @@ class DialogueIndex:
                 raise InputError(f"index {path}: no such index; make one with dialemb index FILE --output {path}")
             trained_encoder(spec)
             self._record = {"model": spec, "weights": fingerprint(spec), "level": level or LEVELS[0]}
-            self.encoder = load_encoder(encoder)
+            self._encoder: str | VectorEncoder = load_encoder(encoder)
             return
         self._record = json.loads(self._table.schema.metadata[METADATA])
         wanted = spec or self._record["model"]
@@ -103,7 +103,13 @@ class DialogueIndex:
             )
         if level not in (None, self._record["level"]):
             raise InputError(f"index {path}: is of {self._record['level']}, got the level {level}; make another index")
-        self.encoder = load_encoder(wanted)
+        self._encoder = encoder if isinstance(encoder, VectorEncoder) else wanted
+
+    @property
+    def encoder(self) -> VectorEncoder:
+        """What embeds dialogues; it is loaded when it is needed first."""
+        self._encoder = load_encoder(self._encoder)
+        return self._encoder
 
     def __len__(self) -> int:
         """Returns how many rows there are."""
@@ -163,7 +169,7 @@ class DialogueIndex:
         Raises:
             InputError: The index is empty, or the condition is no SQL or names no column.
         """
-        return self._nearest(query_vector(self.encoder, query), top, where)
+        return self._nearest(query_vector(self._encoder, query), top, where)
 
     def near(self, id: str, top: int = 5, where: str | None = None) -> Hits:
         """Finds the rows nearest to the first of a dialogue of the index, without that dialogue."""

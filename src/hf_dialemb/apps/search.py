@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from ..corpora.objects import as_dialogues
 from ..corpora.show import visible
-from ..encoders.loading import VectorEncoder, load_encoder
+from ..encoders.loading import load_encoder
+from ..encoders.specs import text_vector
 from ..metrics.vectors import unit_vectors
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
@@ -85,29 +87,33 @@ def search(
     """
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise InputError(f"top: got {top!r}, expected a whole number of at least 1")
-    found, vectors_of = as_dialogues(dialogues), load_encoder(encoder)
+    found = as_dialogues(dialogues)
     if vectors is not None and vectors.shape[0] != len(found):
         raise InputError(f"vectors: got {len(vectors)} for {len(found)} dialogues; embed these dialogues again")
     if isinstance(query, int):
         if not -len(found) <= query < len(found):
             raise InputError(f"query: got place {query} among {len(found)} dialogues; give one of these, or a text")
-        vectors, row = vectors_of.encode(found) if vectors is None else vectors, query % len(found)
+        vectors, row = load_encoder(encoder).encode(found) if vectors is None else vectors, query % len(found)
         return _hits(found, nearest(vectors, row, top))
-    wanted = query_vector(vectors_of, query)
-    vectors = vectors_of.encode(found) if vectors is None else vectors
+    if vectors is None:
+        encoder = load_encoder(encoder)
+    wanted = query_vector(encoder, query)
+    vectors = encoder.encode(found) if vectors is None else vectors
     scores = unit_vectors(vectors) @ unit_vectors(wanted[None])[0]
     return _hits(found, [(int(row), float(scores[row])) for row in np.argsort(-scores, kind="stable")[:top]])
 
 
-def query_vector(encoder: VectorEncoder, query: Any) -> NDArray[np.float32]:  # noqa: ANN401 - see search
-    """Embeds a text or a dialogue, (D,)."""
-    if isinstance(query, str):
-        if not query.strip():
-            raise InputError("query: got no text, expected some words or a dialogue")
-        vector: NDArray[np.float32] = encoder.encode_utterances([query])[0]
-    else:
-        vector = encoder.encode(as_dialogues([query["messages"] if isinstance(query, Mapping) else query]))[0]
-    return vector
+def query_vector(encoder: Any, query: Any) -> NDArray[np.float32]:  # noqa: ANN401 - see search
+    """Embeds a text or a dialogue, (D,); a text at once, if the encoder is named and need not be loaded for that."""
+    vector: NDArray[np.float32] | None = None
+    if not isinstance(query, str):
+        written = query["messages"] if isinstance(query, Mapping) else query
+        vector = load_encoder(encoder).encode(as_dialogues([written]))[0]
+    elif not query.strip():
+        raise InputError("query: got no text, expected some words or a dialogue")
+    elif isinstance(encoder, str | Path):
+        vector = text_vector(str(encoder), query)
+    return load_encoder(encoder).encode_utterances([query])[0] if vector is None else vector
 
 
 def nearest(vectors: NDArray[np.float32], index: int, top: int) -> list[tuple[int, float]]:

@@ -18,6 +18,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..models import method_of
 from ..models.backbones import read_config, reading, resolve_backbone
 from ..models.errors import InputError
@@ -30,6 +33,7 @@ from .encoder import EncoderSpec, Kind, Numbers
 from .encoder import fitted_on_input as fitted_on_input
 from .endpoint import Endpoint, check_endpoint, endpoint_url
 from .fewer_bits import check_int8
+from .one_text import embed_one_text
 from .sentence_layout import plain_layout
 from .text_models import TextEmbedder, TextEncoder, load_sentence_transformer, sentence_embedder, transformers_encoder
 from .whitening import InputWhitenedEncoder
@@ -118,6 +122,13 @@ def load_encoder(spec: str, *, batch_size: int = 32, device: str | None = None) 
     return InputWhitenedEncoder(encoder, spec) if found.whitened else encoder
 
 
+def text_vector(spec: str, text: str) -> NDArray[np.float32] | None:
+    """Embeds one text, ``(D,)``, without torch and so at once; None where an encoder has to be loaded for that."""
+    found = find_encoder(spec)
+    plain = found.kind == "sentence-transformers" and found.numbers == "float32" and not found.whitened
+    return embed_one_text(found.path, text) if plain else None
+
+
 def _loaded(found: EncoderSpec, batch_size: int, device: str) -> Encoder:
     if found.numbers != "float32" and device == "cpu":
         batch_size *= _MORE
@@ -192,12 +203,12 @@ def _kind_and_path(model: str) -> tuple[Kind, str]:
     path = model if Path(model).is_dir() else _hub_path(model)
     if is_static(path):
         return "static", path
-    from transformers import PretrainedConfig
-
     _check_finished(model)
     if Path(path).is_dir():  # old folders of sentence-transformers have no config at their root
         config = read_config(path) if (Path(path) / "config.json").is_file() else {}
     else:
+        from transformers import PretrainedConfig
+
         with reading(path):
             config, _ = PretrainedConfig.get_config_dict(path)
     model_type = str(config.get("model_type") or "")

@@ -31,6 +31,8 @@ METHODS: dict[str, str | Method] = {
 }
 """Method name to the method, or to the module that defines it as ``METHOD`` (``module:NAME`` under another name)."""
 
+_BUILT_IN, _PREFIX = tuple(METHODS), "dialemb-"
+
 
 def get_method(name: str) -> Method:
     """Imports a method of `METHODS`; raises InputError where none has this name."""
@@ -54,10 +56,11 @@ def method_of(model_type: Any) -> Method | None:  # noqa: ANN401 - a name, a con
     """Finds the method of a model, of its config, or of the ``model_type`` in it; None for models of other makers."""
     config = getattr(model_type, "config", model_type)
     name = str(getattr(config, "model_type", config))
-    # The built-in methods are named alike, so that asking for one imports no other.
-    alike = name.removeprefix("dialemb-").replace("-", "_")
+    # The built-in methods are named alike, so that asking for one imports no other, nor for another maker's model any.
+    alike = name.removeprefix(_PREFIX).replace("-", "_")
     _discover()
-    for each in [alike] if alike in METHODS else METHODS:
+    others = [each for each in METHODS if name.startswith(_PREFIX) or each not in _BUILT_IN]
+    for each in [alike] if alike in METHODS else others:
         method = get_method(each)
         if method.config_class.model_type == name:
             return method
