@@ -187,9 +187,9 @@ def retrieval_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
 
 
 def startup_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
-    """Importing the package beside importing torch."""
+    """Importing the package, and a search in stored vectors, beside importing torch."""
     seconds = figures["seconds"]
-    for name in ("import hf_dialemb", "dialemb --help"):
+    for name in ("import hf_dialemb", "dialemb --help", "search by text in stored vectors"):
         yield row(name, "import torch", [a / b for a, b in zip(seconds["import torch"], seconds[name], strict=True)])
 
 

@@ -1,4 +1,4 @@
-"""Measures how long a fresh interpreter takes to import hf_dialemb and to print the command line's help.
+"""Measures how long a fresh interpreter takes to import hf_dialemb, to print help, and to search in stored vectors.
 
 Importing the package must not import torch, so both are far faster than torch alone. The commands take turns, so that
 other work on the machine strikes all of them alike; the bounds are compared with the medians.
@@ -16,26 +16,50 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 from hardware import describe_machine
 
+SEARCH = "search by text in stored vectors"
 COMMANDS = {
     "python -c 'pass'": ["-c", "pass"],
     "import hf_dialemb": ["-c", "import hf_dialemb"],
     "dialemb --help": ["-m", "hf_dialemb.cli", "--help"],
     "import torch": ["-c", "import torch"],
 }
-BOUNDS = {"import hf_dialemb": 0.3, "dialemb --help": 0.5}
+BOUNDS = {"import hf_dialemb": 0.3, "dialemb --help": 0.5, SEARCH: 1.5}
 """Seconds that the median must stay below."""
+
+
+def search_command(folder: Path) -> list[str]:
+    """Embeds the 176 dialogues of star_small's test split with dialogue-minilm; lists the words of a search in them."""
+    import hf_dialemb
+
+    dialogues = hf_dialemb.load_dialogues("star_small", split="test")
+    calls, stored = folder / "calls.jsonl", folder / "vectors.parquet"
+    lines = (
+        {"id": each.id, "messages": [{"role": turn.role, "content": turn.content} for turn in each.turns]}
+        for each in dialogues
+    )
+    calls.write_text("\n".join(map(json.dumps, lines)))
+    made = ["-m", "hf_dialemb.cli", "embed", "--input", str(calls), "--model", "dialogue-minilm"]
+    subprocess.run([sys.executable, *made, "--output", str(stored)], check=True, stdout=subprocess.DEVNULL)
+    found = ["-m", "hf_dialemb.cli", "search", "--corpus", str(calls), "--vectors", str(stored)]
+    return [*found, "--query", "my card was stolen"]
 
 
 def measure(repeats: int) -> dict[str, list[float]]:
     """Runs every command so many times, in turns, after one unmeasured round that fills the file cache."""
-    seconds: dict[str, list[float]] = {name: [] for name in COMMANDS}
+    with tempfile.TemporaryDirectory() as folder:
+        return _measured({**COMMANDS, SEARCH: search_command(Path(folder))}, repeats)
+
+
+def _measured(commands: dict[str, list[str]], repeats: int) -> dict[str, list[float]]:
+    seconds: dict[str, list[float]] = {name: [] for name in commands}
     for round_number in range(repeats + 1):
-        for name, words in COMMANDS.items():
+        for name, words in commands.items():
             start = time.perf_counter()
             subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
             elapsed = time.perf_counter() - start
@@ -60,10 +84,10 @@ def main() -> int:
 
     seconds = measure(options.repeats)
     medians = {name: statistics.median(values) for name, values in seconds.items()}
-    lines = [f"{'command':<20} {'minimum':>9} {'median':>9} {'of torch':>9}"]
+    lines = [f"{'command':<32} {'minimum':>9} {'median':>9} {'of torch':>9}"]
     for name, values in seconds.items():
         share = medians[name] / medians["import torch"]
-        lines.append(f"{name:<20} {min(values):>7.3f} s {medians[name]:>7.3f} s {share:>9.1%}")
+        lines.append(f"{name:<32} {min(values):>7.3f} s {medians[name]:>7.3f} s {share:>9.1%}")
 
     verdicts = {f"{name} < {bound} s": medians[name] < bound for name, bound in BOUNDS.items()}
     verdicts["import hf_dialemb leaves torch alone"] = not imports_torch()
