@@ -247,6 +247,7 @@ ENDS = {
     "full": ("failed", ("a room", "Sorry, no room is available. Anything else?", "no", "Glad to help you.")),
     "not done": ("failed", ("book it", "the reservation is not done, ask me any other thing", "bye")),
     "no answer": ("broken off", ("book it", "Your table is booked.", "thanks, and is there parking?")),
+    "thanked": ("finished", ("book it", "Your table is booked.", "Thank you!", "Any special requests?")),
     "left": ("broken off", ("sorry, I can't log in", "Is the request submitted?")),
 }
 

@@ -14,7 +14,8 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         commands,
         "embed",
         "Turn conversations into vectors, one for each, in a Parquet file. If it stops, run it again and it goes on. A "
-        "vector covers the whole text; with --model MODEL@utterances it is the mean of the utterances' vectors.",
+        "vector covers the text up to what the model reads; with --model MODEL@utterances it is the mean of the "
+        "utterances' vectors.",
         "example: dialemb embed --input calls.csv --output vectors.parquet",
     )
     model_option(parser)

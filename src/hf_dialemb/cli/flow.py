@@ -48,14 +48,15 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     parser.add_argument("input", nargs="?", help="your conversations: a file, or a folder of them; or a corpus name")
     parser.add_argument("--input", dest="named_input", metavar="INPUT", help="the same")
-    parser.add_argument("--output", type=Path, default=Path("flow"), help="folder to write (default: flow)")
+    folder = "folder to write (default: flow, or flow-by-topic with --by topic)"
+    parser.add_argument("--output", type=Path, help=folder)
     model_option(parser)
     told = "instead of a model: vectors from dialemb embed --level utterances, or a .npy with one row each, in order"
     parser.add_argument("--vectors", type=Path, help=told)
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(parser, "all")
     parser.add_argument("--domain", help="only dialogues with this domain and no other")
-    by = "topic: find topics first, and write a flow for each (default: one flow for all)"
+    by = "topic: find topics first, and write a flow for each with ten dialogues or more (default: one flow for all)"
     parser.add_argument("--by", choices=("topic", "all"), default="all", help=by)
     parser.add_argument("--clusters", help="number of states, such as 12 or user=10,assistant=14")
     parser.add_argument("--threshold", help="or how unlike they may be, such as 0.6 or user=0.5,assistant=0.6")
@@ -74,6 +75,7 @@ def _build(options: argparse.Namespace) -> None:
     from ..models.errors import InputError
 
     given = [name for name in (options.input, options.named_input) if name]
+    options.output = options.output or Path("flow" if options.by == "all" else "flow-by-topic")
     if len(given) != 1:
         raise InputError(f"input: got {len(given)}, expected one folder, file or corpus; see 'dialemb flow --help'")
     if options.vectors and options.model:

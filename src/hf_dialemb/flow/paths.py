@@ -177,8 +177,8 @@ def ends(flow: Flow) -> list[End]:
             if says_done(texts[turn])
             or (says_failed(texts[turn]) and (turn >= latest if says_tried(texts[turn]) else latest < turn < done))
         ]
-        by_user = trajectory[-1][0] == ROLES[0]  # others also ask whether there is anything else
-        asked = texts[-1].rstrip().endswith("?") and (by_user or not says_over(texts[-1]))
+        by_user = trajectory[-1][0] == ROLES[0]  # others also ask whether there is anything else, or after thanks
+        asked = texts[-1].rstrip().endswith("?") and (by_user or not any(map(says_over, texts[-2:])))
         if asked and told and not says_failed(texts[told[-1]]):
             told = told[-1:] if told[-1] == len(texts) - 1 else []
         place = told[-1] if told else -1
