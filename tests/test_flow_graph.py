@@ -313,6 +313,7 @@ def test_a_cluster_never_holds_opposite_outcomes_unless_its_number_was_asked_for
     [
         ("hello", "Hi!", "a table", "a flight"),
         ("Thank you so much!", "Great, thanks, goodbye.", "a table", "yes", "a chair", "a flight"),
+        ("I'm really not understanding you", "I don't quite understand", "a table", "I can understand that"),
         ("I can't log in", "The card doesn't work.", "I can't wait to go", "I don't need anything else now"),
     ],
 )

@@ -55,6 +55,10 @@ _NO = re.compile(
     r"|not (?:(?:just|quite|right) )?(?:yet|now|today|at (?:the|this)|this (?:time|moment|second))\b",
     re.IGNORECASE,
 )
+_UNCLEAR = re.compile(
+    r"\b(?:(?:do|did|could) ?n['’]t|(?:do|did|could|really) not|not) (?:\w+ )?(?:understand(?:ing)?|catch)\b",
+    re.IGNORECASE,
+)
 _YES = re.compile(r"(?:yes|yeah|yep|yup|sure|correct|right)\b", re.IGNORECASE)
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _FEWEST_WORDS = 4  # of a sentence that tells something
@@ -109,6 +113,8 @@ def _kind(role: str, text: str) -> str:
     """Says what an utterance tells: that something failed; of users a refusal, of others that it is done; manners."""
     if says_failed(text):
         return "failed"
+    if _UNCLEAR.search(text):
+        return "unclear"
     if role == ROLES[0] and _NO.match(text) and not says_over(text):
         return "refused"
     return "done" if role != ROLES[0] and says_done(text) else _manners(text)
@@ -149,10 +155,10 @@ def _parts(role: str, labels: Sequence[int], texts: Sequence[str]) -> list[tuple
 def outcomes_apart(clusterings: Mapping[str, Clustering], texts: Mapping[str, Sequence[str]]) -> dict[str, Clustering]:
     """Splits clusters in which utterances say different things of how it went; by role.
 
-    What failed is kept apart from what did not, and the rarer of yes and no from the other; of users also what is
-    refused, of others what is done. What only greets becomes one cluster, and so does what only thanks or takes leave
-    in clusters about something else. What few utterances of a cluster tell joins the same of other clusters. A role
-    whose number of clusters or distance was asked for keeps its clusters.
+    What failed is kept apart from what did not, what was not understood from all else, and the rarer of yes and no from
+    the other; of users also what is refused, of others what is done. What only greets becomes one cluster, and so does
+    what only thanks or takes leave in clusters about something else. What few utterances of a cluster tell joins the
+    same of other clusters. A role whose number of clusters or distance was asked for keeps its clusters.
     """
     found = {}
     for role, one in clusterings.items():
