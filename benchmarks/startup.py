@@ -35,15 +35,11 @@ BOUNDS = {"import hf_dialemb": 0.3, "dialemb --help": 0.5, SEARCH: 1.5}
 
 def search_command(folder: Path) -> list[str]:
     """Embeds the 176 dialogues of star_small's test split with dialogue-minilm; lists the words of a search in them."""
-    import hf_dialemb
+    from hf_dialemb.corpora import load_dialogues
+    from hf_dialemb.corpora.own.jsonl import write_jsonl
 
-    dialogues = hf_dialemb.load_dialogues("star_small", split="test")
     calls, stored = folder / "calls.jsonl", folder / "vectors.parquet"
-    lines = (
-        {"id": each.id, "messages": [{"role": turn.role, "content": turn.content} for turn in each.turns]}
-        for each in dialogues
-    )
-    calls.write_text("\n".join(map(json.dumps, lines)))
+    write_jsonl(load_dialogues("star_small", split="test"), calls)
     made = ["-m", "hf_dialemb.cli", "embed", "--input", str(calls), "--model", "dialogue-minilm"]
     subprocess.run([sys.executable, *made, "--output", str(stored)], check=True, stdout=subprocess.DEVNULL)
     found = ["-m", "hf_dialemb.cli", "search", "--corpus", str(calls), "--vectors", str(stored)]
