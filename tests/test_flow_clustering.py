@@ -255,3 +255,18 @@ def test_real_utterances_are_clustered_as_by_scikit_learn_and_named_by_their_own
     for label, each in enumerate(flow.clusters):
         texts = [said.texts[row] for row in np.flatnonzero(flow.labels == label)]
         assert (len(texts), each.name) == (each.size, each.examples[0])
+
+
+@pytest.mark.parametrize("width", [0.7, 0.1])
+def test_a_wide_cluster_that_holds_much_of_all_is_cut_once_more_where_it_bends_itself(width):
+    far, far_of = bundles(14, 10, width=256, spread=0.75)
+    middle = normal(256, seed=2)
+    near = [middle + width * normal(256, seed=10 + place) for place in range(5)]
+    near = np.repeat(near, 24, axis=0) + 0.01 * normal(120, 256, seed=1)
+    found, parts = cluster(np.vstack([far, near])), 5 if width == 0.7 else 1
+    assert found.choice.count == 15
+    assert adjusted_rand_score(found.labels, np.append(far_of, 14 + np.repeat(np.arange(5) % parts, 24))) == 1
+    sentence = "What held more than 30 % of all was split in the same way: 19 in all."
+    assert found.choice.sentence.endswith(sentence) == (parts == 5)
+    np.testing.assert_array_equal(np.diff(np.unique(found.labels, return_index=True)[1]) > 0, True)
+    assert cluster(np.vstack([far, near]), clusters=15).labels.max() == 14

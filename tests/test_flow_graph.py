@@ -248,6 +248,13 @@ ENDS = {
     "not done": ("failed", ("book it", "the reservation is not done, ask me any other thing", "bye")),
     "no answer": ("broken off", ("book it", "Your table is booked.", "thanks, and is there parking?")),
     "thanked": ("finished", ("book it", "Your table is booked.", "Thank you!", "Any special requests?")),
+    "not understood": ("broken off", ("book it", "Who is it for?", "what?", "I don't quite understand what you mean.")),
+    "withdrawn": (
+        "broken off",
+        ("a ride", "Your ride is booked.", "Never mind, cancel that", "Anything else?", "no thanks"),
+    ),
+    "went back": ("finished", ("a ride", "Which?", "Never mind, the first", "Your ride is booked.", "thanks")),
+    "hello": ("broken off", ("hello",)),
     "left": ("broken off", ("sorry, I can't log in", "Is the request submitted?")),
 }
 

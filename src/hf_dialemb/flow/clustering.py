@@ -11,13 +11,16 @@ distance at which all are one are merged instead, and more where that leaves mor
 utterances. In 40 such sets of these corpora and the sample (5 to 30 dialogues, all-MiniLM-L6-v2) the adjusted Rand
 index with actions is 0.41 then, at the knee 0.25; sets of 130 different utterances and more all have a clear knee. Both
 constants were chosen on these very sets, so that the gain on others may be smaller.
+
+A cluster that holds more than `MOST_OF_A_ROLE` of a role's utterances, is about as wide as the widest, and has a clear
+knee of its own, is cut there once more: in dialogues about many things, the knee of all passes over it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -30,6 +33,9 @@ from .large import MOST_EXACT, grouped_leaves
 
 MOST_CLUSTERS = 100
 """At most so many clusters of a role are chosen where no number is given: more are no picture that a person reads."""
+
+MOST_OF_A_ROLE = 0.3
+"""Of a role's utterances, the largest share that a wide cluster may hold where no number is given."""
 
 CLEAR = 0.15  # a knee with a score below it is not taken
 SHARE_OF_HIGHEST = 2 / 3
@@ -140,7 +146,37 @@ def cluster(
     and at most `MOST_CLUSTERS`. More than `hf_dialemb.flow.large.MOST_EXACT` distinct vectors are put in groups first.
     """
     _check(vectors, clusters, threshold)
-    leaves = _leaves(np.asarray(vectors), threshold, seed, progress)
+    found = _cut(np.asarray(vectors), clusters, threshold, seed, progress)
+    return _largest_split(np.asarray(vectors), found, seed, progress) if _bends(found.choice) else found
+
+
+def _bends(choice: Choice) -> bool:
+    """Says whether a number was chosen at a clear bend."""
+    best = max(choice.curve, key=lambda point: point[2], default=(0, 0.0, 0.0))
+    return choice.kind == "chosen" and choice.count == best[0] > 2 and best[2] >= CLEAR
+
+
+def _largest_split(vectors: NDArray[Any], found: Clustering, seed: int, progress: bool) -> Clustering:
+    """Clusters by themselves what clusters with more than `MOST_OF_A_ROLE` of all hold."""
+    labels, sizes = found.labels.copy(), np.bincount(found.labels)
+    widest = float(found.merges[-found.choice.count, 2])
+    for label in np.flatnonzero((sizes > MOST_OF_A_ROLE * len(labels)) & (sizes >= _MANY)):
+        rows = np.flatnonzero(found.labels == label)
+        parts = _cut(vectors[rows], None, None, seed, progress)
+        if _bends(parts.choice) and parts.merges[-1, 2] >= SHARE_OF_HIGHEST * widest:
+            apart = parts.labels > 0
+            labels[rows[apart]] = labels.max() + parts.labels[apart]
+    count = int(labels.max()) + 1
+    if count == len(sizes):
+        return found
+    places: dict[int, int] = {}
+    labels = np.array([places.setdefault(label, len(places)) for label in labels.tolist()], dtype=np.int32)
+    largest = f"What held more than 30 % of all was split in the same way: {count} in all."
+    return Clustering(labels, replace(found.choice, sentence=f"{found.choice.sentence} {largest}"), found.merges)
+
+
+def _cut(vectors: NDArray[Any], clusters: int | None, threshold: float | None, seed: int, progress: bool) -> Clustering:
+    leaves = _leaves(vectors, threshold, seed, progress)
     if clusters is not None and clusters > len(leaves.means):
         kind = "distinct utterances" if leaves.distinct else "groups that utterances are put in first"
         raise InputError(f"field clusters: got {clusters}, expected at most {len(leaves.means)}, the {kind}; lower it")

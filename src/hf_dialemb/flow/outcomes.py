@@ -59,6 +59,12 @@ _UNCLEAR = re.compile(
     r"\b(?:(?:do|did|could) ?n['’]t|(?:do|did|could|really) not|not) (?:\w+ )?(?:understand(?:ing)?|catch)\b",
     re.IGNORECASE,
 )
+_WITHDRAWN = re.compile(
+    r"\b(?:never ?mind|cancel (?:it|that|this)|forget (?:about )?it|changed? my mind"
+    r"|(?:do ?n['’]?t|do not) (?:need (?:\w+ ){1,4}any ?more"
+    r"|(?:book|reserve|order|buy|schedule) (?:it|that|this|any\w*)))\b",
+    re.IGNORECASE,
+)
 _YES = re.compile(r"(?:yes|yeah|yep|yup|sure|correct|right)\b", re.IGNORECASE)
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _FEWEST_WORDS = 4  # of a sentence that tells something
@@ -105,6 +111,23 @@ def says_only_over(text: str) -> bool:
     return says_over(text) and len(_OVER.sub("", text).split()) < _FEWEST_WORDS
 
 
+def says_unclear(text: str) -> bool:
+    """Says whether a text tells that something was not understood."""
+    return _UNCLEAR.search(text) is not None
+
+
+def withdrawal(roles: Sequence[str], texts: Sequence[str]) -> int | None:
+    """Finds the turn at which the user wants no longer what was asked for, if nothing but manners comes after it."""
+    for turn in reversed(range(len(texts))):
+        if roles[turn] == ROLES[0] and _WITHDRAWN.search(texts[turn]):
+            return turn
+        if says_done(texts[turn]) or (
+            roles[turn] == ROLES[0] and not (says_over(texts[turn]) or _NO.match(texts[turn]))
+        ):
+            return None
+    return None
+
+
 def _only_greets(text: str) -> bool:
     return _GREETING.match(text) is not None and len(_GREETING.sub("", text).split()) < _FEWEST_WORDS
 
@@ -113,7 +136,7 @@ def _kind(role: str, text: str) -> str:
     """Says what an utterance tells: that something failed; of users a refusal, of others that it is done; manners."""
     if says_failed(text):
         return "failed"
-    if _UNCLEAR.search(text):
+    if says_unclear(text):
         return "unclear"
     if role == ROLES[0] and _NO.match(text) and not says_over(text):
         return "refused"

@@ -13,14 +13,23 @@ from typing import Literal
 from ..models.dialogue import ROLES
 from .flow import Flow
 from .graph import END, START, FlowGraph, State, steps_of
-from .outcomes import says_done, says_failed, says_only_over, says_over, says_something, says_tried
+from .outcomes import (
+    says_done,
+    says_failed,
+    says_only_over,
+    says_over,
+    says_something,
+    says_tried,
+    says_unclear,
+    withdrawal,
+)
 from .smoothing import TransitionModel
 
 LIKELY = 0.2  # a state forks where at least two states follow it so often, as shares of what follows
 LONGEST_LOOP = 3  # so many states a loop has at most
 _SEVERAL = 0.05
 _OTHERS = 0.3  # so much weighs what others say in the main path; chosen on dev splits, by the domains of the dialogue
-_USUAL = 0.5  # of the times that a state occurs, dialogues end there so often
+_USUAL, _OFTEN = 0.5, 5  # of the times that a state occurs, so many at least, dialogues end there so often
 
 
 Kind = Literal["failed", "broken off", "finished"]
@@ -161,8 +170,8 @@ def ends(flow: Flow) -> list[End]:
     What anybody but the user said last of an outcome decides: it failed, or it is done, and the dialogue is finished.
     A failure is passed over where something else is told afterwards; and where something is only not there, as parking
     at a hotel, also where something else is told with it or was done before. Where nothing decides, a dialogue is
-    finished with thanks and goodbyes, or at a state after which most end, or broke off. Nothing is finished by what was
-    done before a question that nobody answers.
+    finished with thanks and goodbyes, or at a state after which most of several end, or broke off. Nothing is finished
+    by what was done before a question that nobody answers, what is not understood, or the user's "never mind".
     """
     found: dict[tuple[Kind, State], list[tuple[str, str]]] = defaultdict(list)
     said, shares = flow.utterances, flow.graph.shares
@@ -179,16 +188,19 @@ def ends(flow: Flow) -> list[End]:
         ]
         by_user = trajectory[-1][0] == ROLES[0]  # others also ask whether there is anything else, or after thanks
         asked = texts[-1].rstrip().endswith("?") and (by_user or not any(map(says_over, texts[-2:])))
-        if asked and told and not says_failed(texts[told[-1]]):
+        withdrawn = withdrawal([state[0] for state in trajectory], texts)
+        open_still = asked or withdrawn is not None or says_unclear(texts[-1])
+        if open_still and told and not says_failed(texts[told[-1]]):
             told = told[-1:] if told[-1] == len(texts) - 1 else []
-        place = told[-1] if told else -1
+        place = told[-1] if told else -1 if withdrawn is None else withdrawn
         last = trajectory[place]
         kind: Kind
         if told:
             kind = "failed" if says_failed(texts[place]) else "finished"
         else:
-            over = any(map(says_over, texts[-2:])) or shares.get((last, END), 0.0) >= _USUAL
-            kind = "finished" if over and not asked else "broken off"
+            usual = flow.graph.states[last] >= _OFTEN and shares.get((last, END), 0.0) >= _USUAL
+            over = usual or any(map(says_over, texts[-2:]))
+            kind = "finished" if over and not open_still else "broken off"
         found[kind, last].append((name, texts[place]))
     listed = [End(*way, tuple(name for name, _ in those), those[0][1]) for way, those in found.items()]
     return sorted(listed, key=lambda one: (-len(one.dialogues), one.kind, one.state))
