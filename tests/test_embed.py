@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -58,7 +59,7 @@ def test_rows_are_those_of_encode_in_the_order_of_lines(tiny_checkpoint, source,
     assert main([str(word) for word in words]) == 0
     assert f"Wrote 11 embeddings to {output}" in capsys.readouterr().out
     table = pq.read_table(output)
-    assert table.column_names == ["id", "embedding"]
+    assert table.column_names == ["id", "said", "embedding"]
     assert table["id"].to_pylist() == [dialogue.id for dialogue in sample_dialogues[:11]]
     expected = encode(*load_checkpoint(str(tiny_checkpoint)), sample_dialogues[:11])
     assert np.abs(np.array(table["embedding"].to_pylist()) - expected).max() <= 1e-5 * np.abs(expected).max()
@@ -243,7 +244,10 @@ def test_a_text_is_looked_for_among_stored_vectors(tiny_bert, sample_dialogues, 
     for other in (f"{tiny_bert}@utterances", "dialogue-static"):
         assert "got vectors of" in refused(*words, "--vectors", vectors, "--model", other)
     write_jsonl(dialogues[1:], source)
-    assert "is of other dialogues" in refused(*words, "--vectors", vectors)
+    assert "holds other dialogues" in refused(*words, "--vectors", vectors)
+    other = replace(dialogues[4], turns=(*dialogues[4].turns, Turn("user", "I want to order a large pizza")))
+    write_jsonl([*dialogues[:4], other, *dialogues[5:]], source)
+    assert f"{other.id} had other text or roles than in {source}; embed again" in refused(*words, "--vectors", vectors)
 
 
 def test_stored_vectors_are_measured_and_make_a_flow_as_those_that_are_embedded_do(tmp_path, sample_dialogues, refused):
@@ -253,7 +257,7 @@ def test_stored_vectors_are_measured_and_make_a_flow_as_those_that_are_embedded_
     assert main(["embed", *model, "--input", str(source), "--output", str(whole)]) == 0
     assert main(["embed", *model, "--input", str(source), "--output", str(said), "--level", "utterances"]) == 0
     table = pq.read_table(said)
-    assert table.column_names == ["id", "turn", "embedding"]
+    assert table.column_names == ["id", "turn", "said", "embedding"]
     assert len(table) == sum(len(dialogue.turns) for dialogue in sample_dialogues[:30])
     figures = []
     for words in (model, ["--vectors", str(whole)]):
@@ -274,6 +278,12 @@ def test_stored_vectors_are_measured_and_make_a_flow_as_those_that_are_embedded_
     words = ["evaluate", "--corpus", source, "--output", tmp_path / "r.json", "--vectors"]
     assert "got vectors of utterances, expected those of dialogues" in refused(*words, said)
     assert "this task embeds parts of them" in refused(*words, whole, "--task", "ablations")
+    changed = [
+        replace(each, turns=tuple(replace(turn, content="pizza") for turn in each.turns))
+        for each in sample_dialogues[:30]
+    ]
+    write_jsonl(changed, source)
+    assert "holds other utterances" in refused("flow", source, "--vectors", said, *output)
     write_jsonl(sample_dialogues[1:31], source)
     assert "is of other dialogues" in refused("flow", source, "--vectors", said, *output)
     assert "is of other dialogues" in refused(*words, whole)

@@ -21,7 +21,9 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     model_option(parser)
     parser.add_argument("--input", type=Path, required=True, help="your conversations: a file, or a folder of them")
     own_options(parser)
-    parser.add_argument("--output", type=Path, required=True, help="Parquet file with the columns id and embedding")
+    parser.add_argument(
+        "--output", type=Path, required=True, help="Parquet file with the columns id, said and embedding"
+    )
     levels = ("dialogues", "utterances")
     parser.add_argument("--level", choices=levels, default=levels[0], help="what each row holds (default: dialogues)")
     parser.add_argument("--shard-size", type=int, default=2000, help="dialogues per shard (default: 2000)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +15,31 @@ from numpy.typing import NDArray
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError, told
-from .embedding_cache import dialogue_key
+from .embedding_cache import dialogue_key, text_key
 from .specs import fingerprint
 
 METADATA = b"hf_dialemb"
 
 
 def _dialogues(dialogues: Sequence[Dialogue]) -> dict[str, list[Any]]:
-    return {"id": [dialogue.id for dialogue in dialogues]}
+    return {"id": [each.id for each in dialogues], "said": [dialogue_key(each)[:16] for each in dialogues]}
 
 
 def _utterances(dialogues: Sequence[Dialogue]) -> dict[str, list[Any]]:
-    turns = [(dialogue.id, place, turn.content) for dialogue in dialogues for place, turn in enumerate(dialogue.turns)]
-    return {name: [turn[at] for turn in turns] for at, name in enumerate(("id", "turn", "text"))}
+    turns = [
+        (dialogue.id, place, turn.content, text_key(replace(dialogue, turns=(turn,))))
+        for dialogue in dialogues
+        for place, turn in enumerate(dialogue.turns)
+    ]
+    return {name: [turn[at] for turn in turns] for at, name in enumerate(("id", "turn", "text", "said"))}
 
 
 ROWS: dict[str, Callable[[Sequence[Dialogue]], dict[str, list[Any]]]] = {
     "dialogues": _dialogues,
     "utterances": _utterances,
 }
-"""What has a row, and the columns beside the vectors; ``text`` is embedded and not written."""
+"""What has a row, and the columns beside the vectors; ``text`` is embedded and not written, ``said`` tells it from any
+other."""
 
 
 @dataclass(frozen=True)
@@ -46,23 +51,29 @@ class StoredVectors:
     weights: str
     ids: list[str]
     turns: list[int]  # of utterances; else empty
+    said: list[str]  # a digest of the text of each
     vectors: NDArray[np.float32]
 
     def of_dialogues(self, dialogues: Sequence[Dialogue], place: str) -> NDArray[np.float32]:
         """Returns the vectors, which are of these dialogues, from ``place``; an InputError says they are of others."""
-        if self.ids != [dialogue.id for dialogue in dialogues]:
-            raise InputError(f"--vectors {self.path}: is of other dialogues than {place}; embed these")
+        rows = _dialogues(dialogues)
+        if self.ids != rows["id"]:
+            raise InputError(f"--vectors {self.path}: holds other dialogues than {place}; embed these")
+        for name, expected, got in zip(self.ids, rows["said"], self.said, strict=True):
+            if expected != got:
+                raise InputError(f"--vectors {self.path}: {name} had other text or roles than in {place}; embed again")
         return self.vectors
 
     def of_utterances(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         """Returns the vectors of the utterances of these dialogues, in order; an InputError says they are of others."""
         rows = _utterances(dialogues)
-        wanted, found = list(zip(rows["id"], rows["turn"], strict=True)), list(zip(self.ids, self.turns, strict=True))
+        wanted = list(zip(rows["id"], rows["turn"], rows["said"], strict=True))
+        found = list(zip(self.ids, self.turns, self.said, strict=True))
         if wanted == found:
             return self.vectors
         places = {each: row for row, each in enumerate(found)}
         if len(places) < len(found) or not places.keys() >= set(wanted):
-            raise InputError(f"--vectors {self.path}: is of other dialogues; embed these with --level utterances")
+            raise InputError(f"--vectors {self.path}: holds other utterances; embed these with --level utterances")
         return self.vectors[[places[each] for each in wanted]]
 
 
@@ -87,7 +98,8 @@ def stored_vectors(path: Path, model: str | None = None, rows: str = "dialogues"
         if not np.isfinite(vectors).all():
             raise InputError(f"{path}: got vectors that are not finite; write it again by dialemb embed")
         turns = table["turn"].to_pylist() if rows == "utterances" else []
-        return StoredVectors(path, record["model"], record["weights"], table["id"].to_pylist(), turns, vectors)
+        ids, said = table["id"].to_pylist(), table["said"].to_pylist()
+        return StoredVectors(path, record["model"], record["weights"], ids, turns, said, vectors)
 
 
 class StoredEncoder:
