@@ -285,5 +285,5 @@ def test_stored_vectors_are_measured_and_make_a_flow_as_those_that_are_embedded_
     write_jsonl(changed, source)
     assert "holds other utterances" in refused("flow", source, "--vectors", said, *output)
     write_jsonl(sample_dialogues[1:31], source)
-    assert "is of other dialogues" in refused("flow", source, "--vectors", said, *output)
-    assert "is of other dialogues" in refused(*words, whole)
+    assert "holds other utterances" in refused("flow", source, "--vectors", said, *output)
+    assert "holds other dialogues" in refused(*words, whole)
