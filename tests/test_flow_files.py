@@ -22,6 +22,7 @@ from hf_dialemb.flow.graph import END, START, FlowGraph
 from hf_dialemb.flow.grounding import policy_text, state_machine
 from hf_dialemb.flow.page.insights import insights
 from hf_dialemb.flow.page.page import kept_dialogues, write_page
+from hf_dialemb.flow.paths import ends
 from hf_dialemb.flow.pruning import Pruning, pruned
 
 NASTY = (
@@ -139,6 +140,13 @@ def test_tables_read_back_and_compute_nothing(tmp_path):
             assert row[1] == (f"'{name}" if name[0] in "=-@+" else name)
             assert all(text.isprintable() for text in row)
             assert (row[0], row[2], float(row[3])) == (cluster.id, "1", pytest.approx(1 / len(expected), abs=1e-4))
+    with (tmp_path / "ends.csv").open(encoding="utf-8", newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head == ["dialogue", "end", "state", "name"]
+    told = {(name, end.kind, end.state) for end in ends(flow) for name in end.dialogues}
+    states = {cluster.id: cluster.state for cluster in flow.clusters}
+    assert {(name, kind, states[state]) for name, kind, state, _ in rows} == told
+    assert [name for name, *_ in rows] == list(flow.utterances.dialogues)
     assert as_cell("\x1b[31mred\r\nand \u202eback") == "\\x1b[31mred and \\u202eback"
     assert (as_cell("\t=1+1"), as_cell(" plain")) == ("'=1+1", "plain")
     said = Utterances(("d",), np.zeros(1, np.int32), ("../a/b",), ("hello",), ("",))

@@ -19,7 +19,7 @@ from hf_dialemb.flow.stored_flow import read_flow
 FILES = {
     "index.html", "graph.json", "graph.graphml", "graph.dot", "graph.mmd", "clusters-user.csv",
     "clusters-assistant.csv", "policy.md", "state_machine.json", "graph.svg", "graph.png", "dendrogram-user.png",
-    "dendrogram-assistant.png", "flow.json", "utterances.parquet", "centroids.safetensors", "cache",
+    "dendrogram-assistant.png", "ends.csv", "flow.json", "utterances.parquet", "centroids.safetensors", "cache",
 }  # fmt: skip
 
 

@@ -97,6 +97,7 @@ def test_names_are_whole_phrases_that_tell_topics_apart():
     cards, pets = ["lost my credit card", "my credit card", "credit card ____"], ["a dog"]
     assert telling_phrases([cards, pets]) == [("credit card",), ("dog",)]
     assert names_of([["want to fly", "airlines", "airline", "flight"]]) == ["airlines, flight, want to fly"]
+    assert names_of([["pm on march", "restaurant", "sounds great"]]) == ["restaurant, pm on march, sounds great"]
     long = ["word " * 9 + "end", "another phrase of some words"]
     assert names_of([long, [], ["tea"], ["tea"]]) == [long[0], "topic 2", "tea", "tea (2)"]
 

@@ -19,7 +19,7 @@ from ..models.dialogue import ROLES
 from ..runs.files import write_text_atomically
 from .flow import Cluster, Flow
 from .graph import END, START, State
-from .paths import typical_path
+from .paths import ends, typical_path
 from .pruning import WeightedGraph
 
 COLOURS = ("#cfe6f7", "#fdf3d8", "#d9efe6", "#f7ddd0", "#f3e0ec")
@@ -37,7 +37,8 @@ def write_flow_files(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[Pa
 
     ``graph.json`` has all states and transitions with counts, and the weights of those that are shown;
     ``graph.graphml``, ``graph.dot`` and ``graph.mmd`` have what is shown. ``clusters-ROLE.csv`` has a row for each
-    cluster; its texts are one line each, with an apostrophe before what a spreadsheet would take for a formula.
+    cluster, ``ends.csv`` one for each dialogue; texts are one line each, with an apostrophe before what a spreadsheet
+    would take for a formula.
     """
     texts = {
         "graph.json": json.dumps(_record(flow, graph), indent=1, ensure_ascii=False) + "\n",
@@ -47,6 +48,7 @@ def write_flow_files(flow: Flow, graph: WeightedGraph, folder: Path) -> tuple[Pa
     }
     for role in sorted({cluster.role for cluster in flow.clusters}):
         texts[f"clusters-{quote(role, safe='')}.csv"] = _table([one for one in flow.clusters if one.role == role])
+    texts["ends.csv"] = _ends(flow)
     for name, text in texts.items():
         # Halves of characters, which no file can hold, are replaced.
         write_text_atomically(folder / name, text.encode("utf-8", "replace").decode("utf-8"))
@@ -92,6 +94,17 @@ def _attributes(flow: Flow, state: State) -> dict[str, Any]:
     lists = {"phrases": " | ".join(cluster.phrases), "examples": " | ".join(cluster.examples)}
     found = {"role": cluster.role, "name": cluster.name, "count": cluster.size, **lists}
     return {key: line_of(value) if isinstance(value, str) else value for key, value in found.items()}
+
+
+def _ends(flow: Flow) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["dialogue", "end", "state", "name"])
+    found = {name: end for end in ends(flow) for name in end.dialogues}
+    for name in flow.utterances.dialogues:
+        cluster = flow.by_state[found[name].state]
+        writer.writerow([as_cell(name), found[name].kind, cluster.id, as_cell(cluster.name)])
+    return file.getvalue()
 
 
 def _table(clusters: Sequence[Cluster]) -> str:

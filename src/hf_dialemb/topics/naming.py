@@ -18,6 +18,12 @@ _CLAUSES = re.compile(
     r"\b(?:to|is|was|are|be|that|how|what|which|when|where|who|want|need|know|yes|hi|hello|looking)\b"
 )
 """Words of questions, wishes and statements, which are no names."""
+_PARTICULARS = re.compile(
+    r"\b(?:[ap]m|vs|today|tomorrow|tonight|minutes?|hours?|days?|weeks?|months?|called|sounds?|enjoy|great|nice"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october"
+    r"|november|december)\b"
+)
+"""Times and praise, which many topics share."""
 _ENDING = 3  # so many letters an ending has
 _RARE = 2.0
 _BEGINNING = 600  # so many characters of a dialogue a language model reads
@@ -66,10 +72,13 @@ def telling_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
 
 
 def names_of(phrases: Sequence[Sequence[str]]) -> list[str]:
-    """Makes names of whole phrases, up to `LONGEST_NAME` characters, those of `_CLAUSES` last; all are different."""
+    """Makes names of whole phrases, up to `LONGEST_NAME` characters; all are different.
+
+    Phrases with words of `_CLAUSES` or `_PARTICULARS` come last.
+    """
     names = []
     for number, of_topic in enumerate(phrases, 1):
-        found = sorted(of_topic, key=lambda phrase: _CLAUSES.search(phrase) is not None)
+        found = sorted(of_topic, key=lambda phrase: bool(_CLAUSES.search(phrase) or _PARTICULARS.search(phrase)))
         kept: list[str] = []
         for phrase in found:
             new = not any(_one_word(phrase, other) for other in kept)
