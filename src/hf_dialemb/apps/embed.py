@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,11 +19,9 @@ from tqdm.auto import tqdm
 
 from ..corpora.own.reading import read_own
 from ..corpora.source.files import files_within
-from ..encoders.baselines import BASELINES
-from ..encoders.encoder import EncoderSpec
-from ..encoders.loading import VectorEncoder, load_encoder
-from ..encoders.specs import find_encoder, fingerprint
+from ..encoders.specs import fingerprint
 from ..encoders.stored_vectors import METADATA, ROWS
+from ..encoders.trained import TrainedEncoder, trained_encoder
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import check_writable, locked, write_atomically, write_json_atomically
@@ -60,10 +58,10 @@ def embed_file(
     reading = partial(read_own, source, columns=columns, roles=roles)
     reading()  # says what is wrong before weights are loaded
     made_by: dict[str, str | int] = {"model": model, "weights": fingerprint(model), "rows": level}
-    encode = ShardEncoder(made_by, found.level)
+    encode = ShardEncoder(made_by, found.level, TrainedEncoder(model, str(made_by["weights"])))
     check_engine(engine)
     if engine == LOCAL:
-        encode.encoder  # noqa: B018 - told before a folder is made, if it does not load
+        encode.encoder.loaded  # noqa: B018 - told before a folder is made, if it does not load
     parts = output.with_name(f"{output.name}.parts")
     digest, lines = _digest(source)
     request = {**made_by, "input": digest, "shard_size": shard_size, "columns": columns or "", "roles": roles or ""}
@@ -95,34 +93,16 @@ class ShardEncoder:
 
     made_by: dict[str, str | int]
     level: str
-
-    @cached_property
-    def encoder(self) -> VectorEncoder:
-        """The encoder; an InputError says that its weights are others here."""
-        model = str(self.made_by["model"])
-        if (got := fingerprint(model)) != self.made_by["weights"]:
-            raise InputError(f"model '{model}': got weights {got}, expected {self.made_by['weights']}; put them there")
-        return load_encoder(model)
+    encoder: TrainedEncoder
 
     def __call__(self, dialogues: list[Dialogue]) -> pa.Table:
         """Encodes a shard: the columns of its rows, and their vectors."""
         rows = ROWS[str(self.made_by["rows"])](dialogues)
         texts = rows.pop("text", None)
-        vectors = self.encoder.encode(dialogues) if texts is None else self.encoder.encode_utterances(texts)
+        vectors = self.encoder.loaded.encode(dialogues) if texts is None else self.encoder.encode_utterances(texts)
         column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
         record = json.dumps({**self.made_by, "level": self.level, "width": vectors.shape[1]})
         return pa.table({**rows, "embedding": column}).replace_schema_metadata({METADATA: record})
-
-
-def trained_encoder(model: str) -> EncoderSpec:
-    """Looks up an encoder; refuses one that is fitted on what it embeds."""
-    found = find_encoder(model)
-    if found.kind in BASELINES or found.whitened:
-        raise InputError(
-            f"--model {model}: got one that is fitted on the dialogues that it embeds, expected a trained encoder; "
-            "name a checkpoint or a Hub id"
-        )
-    return found
 
 
 def _is_whole(file: Path) -> bool:
