@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
+from huggingface_hub import constants
 from test_unify import register
 
 from hf_dialemb.apps import embed as module
-from hf_dialemb.apps.embed import embed_file
+from hf_dialemb.apps.embed import embed, embed_file
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import registry, write_jsonl
 from hf_dialemb.corpora.audit import leakage, unify
@@ -69,6 +70,7 @@ def test_rows_are_those_of_one_machine_when_a_worker_and_a_machine_are_lost_and_
     write_jsonl(sample_dialogues, source)
     for level in ("dialogues", "utterances"):
         embed_file("dialogue-static", source, tmp_path / f"{level}.parquet", 8, level=level)
+    monkeypatch.setattr(constants, "HF_ASSETS_CACHE", str(tmp_path / "kept"))
     lost, write, killed = [], module.write_atomically, kill_a_worker(module, sample_dialogues[8].id)
 
     def lose_a_machine_and_write(*arguments):
@@ -79,7 +81,8 @@ def test_rows_are_those_of_one_machine_when_a_worker_and_a_machine_are_lost_and_
 
     monkeypatch.setattr(module, "write_atomically", lose_a_machine_and_write)
     for level in ("dialogues", "utterances"):
-        embed_file("dialogue-static", source, tmp_path / "ray.parquet", 8, level=level, engine="ray")
+        places = source.as_uri(), (tmp_path / "ray.parquet").as_uri()
+        embed("dialogue-static", *places, shard_size=8, level=level, engine="ray")
         found, expected = pq.read_table(tmp_path / "ray.parquet"), pq.read_table(tmp_path / f"{level}.parquet")
         assert found.equals(expected)
         assert found.schema.equals(expected.schema, check_metadata=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,8 +25,30 @@ from ..encoders.stored_vectors import METADATA, ROWS
 from ..encoders.trained import TrainedEncoder, trained_encoder
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
+from ..runs.addresses import Address, copied_here
 from ..runs.files import check_writable, locked, write_atomically, write_json_atomically
 from ..runs.shards import LOCAL, check_engine, in_shards, through
+
+
+def embed(model: str, source: Path | str, output: Path | str, **options: Any) -> int:  # noqa: ANN401 - of embed_file
+    """Embeds as `embed_file` does; texts are addresses, of which one machine keeps copies while it works.
+
+    A killed run goes on, on the same machine. A file appears whole at its address, or not at all.
+    """
+    if isinstance(output, str):
+        if output.startswith(("http://", "https://")):
+            raise InputError(f"--output {output}: got an address that can only be read; give one like s3:// or hf://")
+        there = Address(output)
+        with there.told("written"):
+            if there.system.exists(there.path):
+                with there.system.open(there.path) as file:
+                    if not is_whole(file):
+                        raise _not_ours(output)
+    with copied_here(source) as here:
+        rows = embed_file(model, here, output if isinstance(output, Path) else there.place, **options)
+    if isinstance(output, str):
+        there.put()
+    return rows
 
 
 def embed_file(
@@ -51,8 +74,8 @@ def embed_file(
     check_writable(output, source)
     if output.suffix != ".parquet":
         raise InputError(f"--output {output}: expected a name that ends in .parquet; rename it")
-    if output.exists() and not _is_whole(output):
-        raise InputError(f"--output {output}: is no file that dialemb embed wrote, and would be lost; choose another")
+    if output.exists() and not is_whole(output):
+        raise _not_ours(output)
     output = output.resolve()  # a link stays one
     found = trained_encoder(model)
     reading = partial(read_own, source, columns=columns, roles=roles)
@@ -73,7 +96,7 @@ def embed_file(
             for number, dialogues in enumerate(in_shards(reading(), shard_size)):
                 file = parts / f"part-{number:06d}.parquet"
                 files[file] = len(dialogues)
-                if _is_whole(file):
+                if is_whole(file):
                     progress.update(len(dialogues))
                 else:
                     yield file.name, dialogues
@@ -105,12 +128,16 @@ class ShardEncoder:
         return pa.table({**rows, "embedding": column}).replace_schema_metadata({METADATA: record})
 
 
-def _is_whole(file: Path) -> bool:
+def is_whole(file: Path | BinaryIO) -> bool:
     """Says whether a file is there, is Parquet to its end and was written by `embed_file`."""
     try:
         return METADATA in (pq.read_schema(file).metadata or {})
     except (OSError, pa.ArrowException):
         return False
+
+
+def _not_ours(output: Path | str) -> InputError:
+    return InputError(f"--output {output}: is no file that dialemb embed wrote, and would be lost; choose another")
 
 
 def _claim(parts: Path, owner: dict[str, str | int]) -> None:
