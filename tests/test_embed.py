@@ -172,11 +172,12 @@ def test_the_engine_ray_says_that_ray_or_its_cluster_is_missing(source, refused,
     embed = ("embed", "--model", "dialogue-static", "--input", source, "--output", source.with_name("o.parquet"))
     leakage = ("corpus", "leakage", "--train", source, "--evaluation", "sample/test")
     unify = ("corpus", "unify", "sgd", "--output", source.with_name("unified"))
+    flow = ("flow", source, "--model", "dialogue-static", "--output", source.with_name("flow"))
     for there, sentence in ((None, 'ray is missing; pip install "hf-dialemb[ray]"'), (True, "no cluster answers")):
         monkeypatch.setattr(shards, "find_spec", lambda name, there=there: there)
         for address in ("127.0.0.1:1", "nowhere", "127.0.0.1:99999"):
             monkeypatch.setenv("RAY_ADDRESS", address)
-            for words in (embed, leakage, unify):
+            for words in (embed, leakage, unify, flow):
                 assert sentence in refused(*words, "--engine", "ray")
     assert [*source.parent.iterdir()] == [source]
 

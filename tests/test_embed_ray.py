@@ -1,17 +1,21 @@
 """Shards on a cluster of Ray: machines are processes here, and they or their workers are lost on the way."""
 
+import json
 import os
 import signal
 from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
+from huggingface_hub import constants
 from test_unify import register
 
 from hf_dialemb.apps import embed as module
-from hf_dialemb.apps.embed import embed_file
+from hf_dialemb.apps.embed import embed, embed_file
+from hf_dialemb.cli import main
 from hf_dialemb.corpora import registry, write_jsonl
 from hf_dialemb.corpora.audit import leakage, unify
+from hf_dialemb.encoders import remembering
 from hf_dialemb.models.errors import InputError
 
 ray = pytest.importorskip("ray", reason="ray is not installed")
@@ -66,6 +70,7 @@ def test_rows_are_those_of_one_machine_when_a_worker_and_a_machine_are_lost_and_
     write_jsonl(sample_dialogues, source)
     for level in ("dialogues", "utterances"):
         embed_file("dialogue-static", source, tmp_path / f"{level}.parquet", 8, level=level)
+    monkeypatch.setattr(constants, "HF_ASSETS_CACHE", str(tmp_path / "kept"))
     lost, write, killed = [], module.write_atomically, kill_a_worker(module, sample_dialogues[8].id)
 
     def lose_a_machine_and_write(*arguments):
@@ -76,7 +81,8 @@ def test_rows_are_those_of_one_machine_when_a_worker_and_a_machine_are_lost_and_
 
     monkeypatch.setattr(module, "write_atomically", lose_a_machine_and_write)
     for level in ("dialogues", "utterances"):
-        embed_file("dialogue-static", source, tmp_path / "ray.parquet", 8, level=level, engine="ray")
+        places = source.as_uri(), (tmp_path / "ray.parquet").as_uri()
+        embed("dialogue-static", *places, shard_size=8, level=level, engine="ray")
         found, expected = pq.read_table(tmp_path / "ray.parquet"), pq.read_table(tmp_path / f"{level}.parquet")
         assert found.equals(expected)
         assert found.schema.equals(expected.schema, check_metadata=True)
@@ -87,6 +93,31 @@ def test_rows_are_those_of_one_machine_when_a_worker_and_a_machine_are_lost_and_
     with pytest.raises(InputError, match=f"got weights {weights}, expected another; put them there"):
         embed_file("dialogue-static", source, tmp_path / "other.parquet", engine="ray")
     assert not (tmp_path / "other.parquet").exists()
+
+
+@pytest.mark.slow
+def test_a_flow_is_that_of_one_machine_when_a_worker_is_lost(
+    cluster, kill_a_worker, tmp_path, sample_dialogues, monkeypatch, refused
+):
+    source = tmp_path / "dialogues.jsonl"
+    write_jsonl(sample_dialogues, source)
+    words = ["flow", str(source), "--model", "dialogue-static", "--clusters", "4", "--output"]
+    monkeypatch.setattr(remembering, "PART", 30)
+    assert main([*words, str(tmp_path / "here")]) == 0
+    killed = kill_a_worker(remembering, "")  # the first: utterances are dialogues without an id
+    assert main([*words, str(tmp_path / "there"), "--engine", "ray"]) == 0
+    assert killed.exists()
+    assert len([*(tmp_path / "there").glob("cache/*/rows-*")]) > 1
+    for name in ("flow.json", "state_machine.json", "graph.json"):
+        here, there = (json.loads((tmp_path / folder / name).read_text()) for folder in ("here", "there"))
+        assert here == there
+    ray_words = ["flow", source, "--output", tmp_path / "other", "--engine", "ray"]
+    for more, sentence in (
+        (["--by", "topic"], "got --engine ray and --by topic"),
+        (["--vectors", "said.parquet"], "got --engine ray and --vectors"),
+        (["--model", "tfidf"], "expected a trained encoder"),
+    ):
+        assert sentence in refused(*ray_words, *more)
 
 
 def files_of(folder):

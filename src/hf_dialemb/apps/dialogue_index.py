@@ -25,10 +25,10 @@ from ..corpora.objects import as_dialogues
 from ..encoders.loading import VectorEncoder, load_encoder
 from ..encoders.specs import fingerprint
 from ..encoders.stored_vectors import METADATA
+from ..encoders.trained import trained_encoder
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import locked
-from .embed import trained_encoder
 from .search import Hit, Hits, beginning, query_vector
 
 LEVELS = ("dialogues", "speakers", "utterances")

@@ -10,8 +10,9 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,15 +20,35 @@ from tqdm.auto import tqdm
 
 from ..corpora.own.reading import read_own
 from ..corpora.source.files import files_within
-from ..encoders.baselines import BASELINES
-from ..encoders.encoder import EncoderSpec
-from ..encoders.loading import VectorEncoder, load_encoder
-from ..encoders.specs import find_encoder, fingerprint
+from ..encoders.specs import fingerprint
 from ..encoders.stored_vectors import METADATA, ROWS
+from ..encoders.trained import TrainedEncoder, trained_encoder
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
+from ..runs.addresses import Address, copied_here
 from ..runs.files import check_writable, locked, write_atomically, write_json_atomically
 from ..runs.shards import LOCAL, check_engine, in_shards, through
+
+
+def embed(model: str, source: Path | str, output: Path | str, **options: Any) -> int:  # noqa: ANN401 - of embed_file
+    """Embeds as `embed_file` does; texts are addresses, of which one machine keeps copies while it works.
+
+    A killed run goes on, on the same machine. A file appears whole at its address, or not at all.
+    """
+    if isinstance(output, str):
+        if output.startswith(("http://", "https://")):
+            raise InputError(f"--output {output}: got an address that can only be read; give one like s3:// or hf://")
+        there = Address(output)
+        with there.told("written"):
+            if there.system.exists(there.path):
+                with there.system.open(there.path) as file:
+                    if not is_whole(file):
+                        raise _not_ours(output)
+    with copied_here(source) as here:
+        rows = embed_file(model, here, output if isinstance(output, Path) else there.place, **options)
+    if isinstance(output, str):
+        there.put()
+    return rows
 
 
 def embed_file(
@@ -53,17 +74,17 @@ def embed_file(
     check_writable(output, source)
     if output.suffix != ".parquet":
         raise InputError(f"--output {output}: expected a name that ends in .parquet; rename it")
-    if output.exists() and not _is_whole(output):
-        raise InputError(f"--output {output}: is no file that dialemb embed wrote, and would be lost; choose another")
+    if output.exists() and not is_whole(output):
+        raise _not_ours(output)
     output = output.resolve()  # a link stays one
     found = trained_encoder(model)
     reading = partial(read_own, source, columns=columns, roles=roles)
     reading()  # says what is wrong before weights are loaded
     made_by: dict[str, str | int] = {"model": model, "weights": fingerprint(model), "rows": level}
-    encode = ShardEncoder(made_by, found.level)
+    encode = ShardEncoder(made_by, found.level, TrainedEncoder(model, str(made_by["weights"])))
     check_engine(engine)
     if engine == LOCAL:
-        encode.encoder  # noqa: B018 - told before a folder is made, if it does not load
+        encode.encoder.loaded  # noqa: B018 - told before a folder is made, if it does not load
     parts = output.with_name(f"{output.name}.parts")
     digest, lines = _digest(source)
     request = {**made_by, "input": digest, "shard_size": shard_size, "columns": columns or "", "roles": roles or ""}
@@ -75,7 +96,7 @@ def embed_file(
             for number, dialogues in enumerate(in_shards(reading(), shard_size)):
                 file = parts / f"part-{number:06d}.parquet"
                 files[file] = len(dialogues)
-                if _is_whole(file):
+                if is_whole(file):
                     progress.update(len(dialogues))
                 else:
                     yield file.name, dialogues
@@ -95,42 +116,28 @@ class ShardEncoder:
 
     made_by: dict[str, str | int]
     level: str
-
-    @cached_property
-    def encoder(self) -> VectorEncoder:
-        """The encoder; an InputError says that its weights are others here."""
-        model = str(self.made_by["model"])
-        if (got := fingerprint(model)) != self.made_by["weights"]:
-            raise InputError(f"model '{model}': got weights {got}, expected {self.made_by['weights']}; put them there")
-        return load_encoder(model)
+    encoder: TrainedEncoder
 
     def __call__(self, dialogues: list[Dialogue]) -> pa.Table:
         """Encodes a shard: the columns of its rows, and their vectors."""
         rows = ROWS[str(self.made_by["rows"])](dialogues)
         texts = rows.pop("text", None)
-        vectors = self.encoder.encode(dialogues) if texts is None else self.encoder.encode_utterances(texts)
+        vectors = self.encoder.loaded.encode(dialogues) if texts is None else self.encoder.encode_utterances(texts)
         column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
         record = json.dumps({**self.made_by, "level": self.level, "width": vectors.shape[1]})
         return pa.table({**rows, "embedding": column}).replace_schema_metadata({METADATA: record})
 
 
-def trained_encoder(model: str) -> EncoderSpec:
-    """Looks up an encoder; refuses one that is fitted on what it embeds."""
-    found = find_encoder(model)
-    if found.kind in BASELINES or found.whitened:
-        raise InputError(
-            f"--model {model}: got one that is fitted on the dialogues that it embeds, expected a trained encoder; "
-            "name a checkpoint or a Hub id"
-        )
-    return found
-
-
-def _is_whole(file: Path) -> bool:
+def is_whole(file: Path | BinaryIO) -> bool:
     """Says whether a file is there, is Parquet to its end and was written by `embed_file`."""
     try:
         return METADATA in (pq.read_schema(file).metadata or {})
     except (OSError, pa.ArrowException):
         return False
+
+
+def _not_ours(output: Path | str) -> InputError:
+    return InputError(f"--output {output}: is no file that dialemb embed wrote, and would be lost; choose another")
 
 
 def _claim(parts: Path, owner: dict[str, str | int]) -> None:

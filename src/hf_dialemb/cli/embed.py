@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from ..runs.addresses import path_or_address
 from .parser import Parser, add_command, chosen_model, engine_option, model_option, named, own_options, say
 
 
@@ -19,11 +19,11 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         "example: dialemb embed --input calls.csv --output vectors.parquet",
     )
     model_option(parser)
-    parser.add_argument("--input", type=Path, required=True, help="your conversations: a file, or a folder of them")
+    told = "your conversations: a file, a folder of them, or the address of a file, such as s3://BUCKET/FILE.parquet"
+    parser.add_argument("--input", type=path_or_address, required=True, help=told)
     own_options(parser)
-    parser.add_argument(
-        "--output", type=Path, required=True, help="Parquet file with the columns id, said and embedding"
-    )
+    told = "Parquet file with the columns id, said and embedding; or its address"
+    parser.add_argument("--output", type=path_or_address, required=True, help=told)
     levels = ("dialogues", "utterances")
     parser.add_argument("--level", choices=levels, default=levels[0], help="what each row holds (default: dialogues)")
     parser.add_argument("--shard-size", type=int, default=2000, help="dialogues per shard (default: 2000)")
@@ -32,8 +32,8 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from ..apps.embed import embed_file
+    from ..apps.embed import embed
 
     more = named(options, "shard_size", "level", "columns", "roles", "engine")
-    rows = embed_file(chosen_model(options.model), options.input, options.output, **more)
+    rows = embed(chosen_model(options.model), options.input, options.output, **more)
     say(f"Wrote {rows:,} embeddings to {options.output}")

@@ -12,6 +12,7 @@ from .parser import (
     add_command,
     chosen_model,
     corpus_options,
+    engine_option,
     model_option,
     named,
     own_options,
@@ -66,6 +67,7 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--weights", help="what transitions weigh: max, max-out or prob-out (default: max-out)")
     parser.add_argument("--seed", type=int, default=0, help="for random draws in large sets (default: 0)")
     own_options(parser)
+    engine_option(parser)
     parser.set_defaults(run=_build)
 
 
@@ -80,6 +82,9 @@ def _build(options: argparse.Namespace) -> None:
         raise InputError(f"input: got {len(given)}, expected one folder, file or corpus; see 'dialemb flow --help'")
     if options.vectors and options.model:
         raise InputError("got --vectors and --model, expected one of them; leave one out")
+    for other, given_too in (("--vectors", options.vectors), ("--by topic", options.by == "topic")):
+        if options.engine == "ray" and given_too:
+            raise InputError(f"got --engine ray and {other}, expected one of them; leave one out")
     try:
         settings = FlowSettings(
             clusters=_by_role("clusters", options.clusters, int),
@@ -89,7 +94,7 @@ def _build(options: argparse.Namespace) -> None:
         model = "" if options.vectors else chosen_model(options.model, "action")
         if options.by == "topic":
             return _by_topic(_selection(given[0], options), options, settings, model)
-        build_flow(_selection(given[0], options), options.output, settings, say, model, options.vectors)
+        build_flow(_selection(given[0], options), options.output, settings, say, model, options.vectors, options.engine)
         from ..topics.topics import remove_topics  # slow to import: after what is wrong was told
 
         remove_topics(options.output)  # of a run by topic

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models.dialogue import Dialogue
+from ..runs.shards import LOCAL, in_shards, through
 from .embedding_cache import EmbeddingCache, Kept, dialogue_key, list_key
 from .encoder import Encoder, finite, fitted_on_input
 from .whitening import InputWhitenedEncoder
@@ -25,11 +27,13 @@ class RememberingEncoder:
 
     A dialogue is known by who says what; its labels make no difference. Vectors of an encoder that is fitted on what it
     encodes depend on all dialogues of a call, and are remembered for that very list; only whitening is done anew, on
-    remembered vectors. A cache keeps vectors for later runs.
+    remembered vectors. A cache keeps vectors for later runs. Others are made by an engine, which gets the encoder; see
+    `hf_dialemb.runs.shards`.
     """
 
-    def __init__(self, encoder: Encoder, cache: EmbeddingCache | None = None) -> None:
+    def __init__(self, encoder: Encoder, cache: EmbeddingCache | None = None, engine: str = LOCAL) -> None:
         self.encoder = encoder
+        self._engine = engine
         self._cache = cache
         self._seconds = 0.0
         self._vectors: dict[str, NDArray[np.float32]] = {}  # of dialogues, or of lists of them
@@ -68,7 +72,8 @@ class RememberingEncoder:
                 self._vectors[key] = kept.vectors
                 self._seconds += kept.seconds
                 del missing[key]
-        self._encode_rows(missing)
+        if missing:
+            self._encode_rows(missing)
         return np.stack([self._vectors[key] for key in keys])
 
     def timed(self, work: Callable[[], Result]) -> Result:
@@ -92,12 +97,13 @@ class RememberingEncoder:
         name, short = Path(self.name).name, len(keys) <= PART
         unit = "dialogue" if any(len(dialogue.turns) > 1 for dialogue in dialogues.values()) else "utterance"
         with tqdm(total=len(keys), desc=name, unit=unit, file=sys.stderr, leave=False, disable=short) as progress:
-            for start in range(0, len(keys), PART):
-                part = keys[start : start + PART]
-                vectors, seconds = self._encode([dialogues[key] for key in part])
+            parts = ((part, [dialogues[key] for key in part]) for part in in_shards(keys, PART))
+            work = partial(_encoded, self.encoder)
+            for part, kept in through(work, parts, self._engine, in_order=False, gpu=True):
+                self._seconds += kept.seconds
                 if self._cache is not None:
-                    self._cache.add(part, vectors, seconds)
-                self._vectors.update(zip(part, vectors, strict=True))
+                    self._cache.add(part, *kept)
+                self._vectors.update(zip(part, kept.vectors, strict=True))
                 progress.update(len(part))
 
     def _encode_list(self, key: str, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
@@ -108,12 +114,14 @@ class RememberingEncoder:
         if kept is not None:
             self._seconds += kept.seconds
             return kept.vectors
-        vectors, seconds = self._encode(dialogues)
+        kept = _encoded(self.encoder, dialogues)
+        self._seconds += kept.seconds
         if self._cache is not None:
-            self._cache.add_list(key, vectors, seconds)
-        return vectors
+            self._cache.add_list(key, *kept)
+        return kept.vectors
 
-    def _encode(self, dialogues: Sequence[Dialogue]) -> Kept:
-        before = self._seconds
-        vectors = finite(self.timed(lambda: self.encoder.encode(dialogues)), self.name)
-        return Kept(vectors, self._seconds - before)
+
+def _encoded(encoder: Encoder, dialogues: Sequence[Dialogue]) -> Kept:
+    started = time.perf_counter()
+    vectors = encoder.encode(dialogues)
+    return Kept(finite(vectors, encoder.name), time.perf_counter() - started)

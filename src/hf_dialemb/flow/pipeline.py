@@ -18,6 +18,7 @@ from ..encoders.remembering import RememberingEncoder
 from ..encoders.specs import Encoder
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
+from ..runs.shards import LOCAL
 from .clustering import Clustering, check_roles, cluster_by_role
 from .flow import Utterances
 from .naming import centroids, merged_names, named, phrase_names
@@ -105,7 +106,7 @@ def find_flow(
 
 
 def utterance_vectors(
-    encoder: UtteranceEncoder | Encoder, texts: Sequence[str], cache: EmbeddingCache | None = None
+    encoder: UtteranceEncoder | Encoder, texts: Sequence[str], cache: EmbeddingCache | None = None, engine: str = LOCAL
 ) -> NDArray[np.float32]:
     """Embeds utterances, each text once, ``(N, D)``; an encoder of dialogues gets each as a dialogue of one turn.
 
@@ -113,7 +114,9 @@ def utterance_vectors(
     """
     distinct = {text: place for place, text in enumerate(sorted(set(texts)))}
     by_dialogue = _OfOneTurn(encoder) if hasattr(encoder, "encode_utterances") else encoder
-    found = RememberingEncoder(by_dialogue, cache).encode([Dialogue((Turn("user", text),)) for text in distinct])
+    found = RememberingEncoder(by_dialogue, cache, engine).encode(
+        [Dialogue((Turn("user", text),)) for text in distinct]
+    )
     if found.ndim != 2:
         raise InputError(
             f"model '{by_dialogue.name}': got vectors of shape {found.shape[1:]}, expected a vector for each "

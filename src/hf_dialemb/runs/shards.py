@@ -21,7 +21,7 @@ ENGINES = (LOCAL, RAY)
 
 Item = TypeVar("Item")
 Work = Callable[[Any], Any]
-Named = tuple[str, Any]
+Named = tuple[Any, Any]
 
 
 class _Actor:

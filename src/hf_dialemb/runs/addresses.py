@@ -1,0 +1,80 @@
+"""Files at addresses that fsspec opens, such as ``s3://bucket/calls.jsonl``, and their copies on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
+
+from ..models.errors import InputError
+from .files import working_folder
+
+
+def path_or_address(text: str) -> Path | str:
+    """Takes what is no address for a path, as a `Path`."""
+    return text if "://" in text else Path(text)
+
+
+@contextmanager
+def copied_here(source: Path | str) -> Iterator[Path]:
+    """Gives a path as it is; of what is at an address, a copy that goes in the end."""
+    if isinstance(source, Path):
+        yield source
+        return
+    address = Address(source)
+    with working_folder(address.place.parent) as folder:
+        copy = folder / address.place.name
+        with address.told("read"):
+            address.system.get_file(address.path, str(copy))
+        try:
+            yield copy
+        except InputError as error:
+            raise InputError(str(error).replace(str(copy), source)) from None
+
+
+class Address:
+    """A file at an address, and the place on this machine, always the same, where it may be made ready."""
+
+    def __init__(self, url: str) -> None:
+        """Opens the file system; an InputError says that nobody knows it, or that it needs a package."""
+        from fsspec.core import url_to_fs
+        from huggingface_hub import constants
+
+        self.url = url
+        with self.told("opened"):
+            self.system, self.path = url_to_fs(url)
+        name = PurePosixPath(urlsplit(self.path).path if "://" in self.path else self.path).name
+        digest = hashlib.sha256(url.encode()).hexdigest()[:16]
+        self.place = Path(constants.HF_ASSETS_CACHE, "hf_dialemb", "addresses", digest, name)
+
+    @contextmanager
+    def told(self, done: str, remedy: str = "check the address, the network and your login") -> Iterator[None]:
+        """Tells in a sentence what a file system raises, which may be anything."""
+        try:
+            yield
+        except InputError:
+            raise
+        except ImportError as error:
+            package = getattr(error.__cause__, "name", None) or "what it names"
+            raise InputError(f"{self.url}: a package is missing ({error}); pip install {package}") from None
+        except Exception as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise InputError(f"{self.url}: cannot be {done} ({reason}); {remedy}") from None
+
+    def put(self) -> None:
+        """Copies what was made ready to the address, where it appears whole, and removes it here."""
+        from fsspec import AbstractFileSystem
+
+        # Where there is no renaming, as in S3 and on the Hub, a file is seen when all of it has come.
+        renames = type(self.system).mv is not AbstractFileSystem.mv
+        target = PurePosixPath(self.path)
+        uploaded = str(target.with_name(f".{target.name}.part")) if renames else self.path
+        with self.told("written", f"the file is {self.place}: upload it yourself, or correct the address"):
+            self.system.put_file(str(self.place), uploaded)
+            if renames:
+                self.system.mv(uploaded, self.path)
+        self.place.unlink()
+        with suppress(OSError):
+            self.place.parent.rmdir()
