@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hf_dialemb.apps.ensemble.tables import ensemble_tables
-from hf_dialemb.evaluation.results.flow_tables import flow_tables, is_in_short
+from hf_dialemb.evaluation.results.flow_tables import flow_means, is_in_short
 from hf_dialemb.evaluation.results.rows import Row, read_results
 from hf_dialemb.evaluation.results.tables import markdown_table, paper_table
 
@@ -45,7 +45,7 @@ def table(path: Path, models: Sequence[str] = (), tasks: Sequence[str] = (), nam
         if "comparisons" in config:
             figures = ensemble_tables(results)
         elif config.get("tasks") == ["flow-extraction"]:
-            figures = flow_tables(results.results)
+            figures = flow_means(results.results)  # the file beside it, .md, has each domain
         elif {"paper", "suite"} & set(config):
             figures = paper_table(row for row in results.results if shown(row, models, tasks))
         else:

@@ -109,19 +109,12 @@ def measured(corpus: str, split: str, cache: Path) -> list[dict[str, object]]:
 
 
 def table(rows: list[dict[str, object]]) -> list[str]:
-    """Makes a line for each way, with three figures of each corpus."""
-    corpora = list(dict.fromkeys(row["corpus"] for row in rows))
-    true = {row["corpus"]: f"{row['corpus']} ({row['true']} of {row['dialogues']})" for row in rows}
-    head = "".join(f" {true[corpus]}: found | purity | NMI |" for corpus in corpora)
-    lines = [f"| |{head}", f"| :-- |{' --: |' * 3 * len(corpora)}"]
-    for name in dict.fromkeys(row["name"] for row in rows):
-        mine = {row["corpus"]: row for row in rows if row["name"] == name}
-        cells = (
-            f" {mine[each]['found']:g} | {mine[each]['purity']:.1f} ± {mine[each]['purity_std']:.1f} | "
-            f"{mine[each]['nmi']:.1f} ± {mine[each]['nmi_std']:.1f} |"
-            for each in corpora
-        )
-        lines.append(f"| {name} |{''.join(cells)}")
+    """Makes a line for each corpus and way."""
+    lines = ["| Corpus (dialogues) | Way | Topics, found / true | Purity | NMI |", "| :-- | :-- | --: | --: | --: |"]
+    for row in rows:
+        found = f"{row['found']:g} / {row['true']}"
+        purity, nmi = (f"{row[key]:.1f} ± {row[f'{key}_std']:.1f}" for key in ("purity", "nmi"))
+        lines.append(f"| {row['corpus']} ({row['dialogues']}) | {row['name']} | {found} | {purity} | {nmi} |")
     return lines
 
 

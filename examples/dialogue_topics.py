@@ -22,6 +22,8 @@ if "--help" in sys.argv:
 model, source = [*sys.argv[1:], *("all-MiniLM-L6-v2", "sample")[len(sys.argv) - 1 :]]
 encoder = load_encoder(model)
 dialogues = load_dialogues(source, split="dev") if source == "sample" else load_dialogues(source)
+if len(dialogues) < 32:
+    raise SystemExit(f"{source}: got {len(dialogues)} dialogues, expected at least 32 to find topics; give more")
 
 
 def text_of(dialogue):

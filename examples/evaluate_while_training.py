@@ -1,6 +1,7 @@
-"""Measures a sentence-transformers model while it trains: python examples/evaluate_while_training.py [STEPS].
+"""Measures a sentence-transformers model while it trains: python examples/evaluate_while_training.py [STEPS [FILE]].
 
-The model learns that two turns which follow each other belong together.
+The model learns that two turns which follow each other belong together. FILE is your own conversations, by default
+made-up ones. Those with `domains` are measured by them, one in four; the others are learnt from.
 """
 
 import sys
@@ -18,16 +19,24 @@ from hf_dialemb.models.backbones import MINILM, resolve_backbone
 if "--help" in sys.argv:
     raise SystemExit(print(__doc__))
 
-turns = [pair for dialogue in load_dialogues("sample", split="train") for pair in pairwise(dialogue.turns)]
+steps, source = [*sys.argv[1:], *("20", "sample")[len(sys.argv) - 1 :]]
+steps = int(steps)
+if source == "sample":
+    train, dev = load_dialogues("sample", split="train"), load_dialogues("sample", split="dev")[:60]
+else:
+    dialogues = load_dialogues(source)
+    dev = [dialogue for dialogue in dialogues if dialogue.domains][::4]
+    held_out = set(dev)
+    train = [dialogue for dialogue in dialogues if dialogue not in held_out]
+    if len({dialogue.domains[0] for dialogue in dev}) < 2:
+        raise SystemExit(f"{source}: got {len(dev)} dialogues to measure, expected two domains among them; add labels")
+turns = [pair for dialogue in train for pair in pairwise(dialogue.turns)]
 pairs = Dataset.from_list([{"anchor": turn.content, "positive": reply.content} for turn, reply in turns])
-dev = load_dialogues("sample", split="dev")[:60]
 
 model = SentenceTransformer(resolve_backbone(MINILM), device="cpu")
-evaluators = [
-    TaskEvaluator("response-selection", "sample", split="dev", limit=100, seeds=range(3)),
-    DialogueDomainEvaluator(dev, [dialogue.domains[0] for dialogue in dev], seeds=range(3), name="dev"),
-]
-steps = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+evaluators = [DialogueDomainEvaluator(dev, [dialogue.domains[0] for dialogue in dev], seeds=range(3), name="dev")]
+if source == "sample":  # a task reads a corpus and its splits by name
+    evaluators.insert(0, TaskEvaluator("response-selection", source, split="dev", limit=100, seeds=range(3)))
 arguments = SentenceTransformerTrainingArguments(
     output_dir=tempfile.mkdtemp(),
     max_steps=steps,

@@ -1,9 +1,10 @@
-"""Vectors from transformers' own pipeline: python examples/feature_extraction.py [FOLDER].
+"""Vectors from transformers' own pipeline: python examples/feature_extraction.py [FOLDER [FILE]].
 
 FOLDER is what `dialemb export` wrote. The pipeline reads texts, so a dialogue is rendered by the chat template first.
 Of a dialogue encoder (dial2vec) it returns the dialogue's vector. Of a plain encoder, such as an exported DSE or,
 without a folder, all-MiniLM-L6-v2, it returns a vector for each token, and their mean has to be taken. Either has the
-direction of the vector that SentenceTransformer gives, as long as nothing is cut.
+direction of the vector that SentenceTransformer gives, as long as nothing is cut. FILE is your own conversations, by
+default made-up ones; the first three are compared.
 """
 
 import sys
@@ -17,7 +18,8 @@ from hf_dialemb.models.backbones import MINILM, resolve_backbone
 if "--help" in sys.argv:
     raise SystemExit(print(__doc__))
 
-extractor = pipeline("feature-extraction", sys.argv[1] if len(sys.argv) > 1 else resolve_backbone(MINILM))
+folder, source = [*sys.argv[1:], *("", "sample")[len(sys.argv) - 1 :]]
+extractor = pipeline("feature-extraction", folder or resolve_backbone(MINILM))
 
 
 def embed(dialogue):
@@ -31,8 +33,9 @@ def embed(dialogue):
     return found[0] if found.ndim == 2 else found[0].mean(axis=0)  # (1, D), or (1, L, D) of L tokens
 
 
-dialogues = hf_dialemb.load_dialogues("sample", split="dev")[:3]
+split = {"split": "dev"} if source == "sample" else {}  # a file has no splits
+dialogues = hf_dialemb.load_dialogues(source, **split)[:3]
 vectors = np.stack([embed(dialogue) for dialogue in dialogues])
 vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
 for dialogue, cosines in zip(dialogues, vectors @ vectors.T, strict=True):
-    print(dialogue.id, dialogue.domains[0], cosines.round(3).tolist())
+    print(dialogue.id, *dialogue.domains, cosines.round(3).tolist())

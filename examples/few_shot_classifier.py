@@ -1,8 +1,10 @@
-"""Tells what dialogues are about from a few examples, as SetFit does: python examples/few_shot_classifier.py [FOLDER].
+"""Tells what dialogues are about from a few examples: python examples/few_shot_classifier.py [FOLDER [FILE]].
 
-Training on pairs first draws examples of one label together; then a logistic regression reads the vectors. FOLDER is
-any sentence-transformers model, such as `dialemb export` writes: dialogues go in as chat messages if it reads them
-(SetFit's own package takes texts alone). Without one it is all-MiniLM-L6-v2, which gets the turns joined by blanks.
+As in SetFit, training on pairs first draws examples of one label together; then a logistic regression reads the
+vectors. FOLDER is any sentence-transformers model, such as `dialemb export` writes: dialogues go in as chat messages if
+it reads them (SetFit's own package takes texts alone). Without one it is all-MiniLM-L6-v2, which gets the turns joined
+by blanks. FILE is your own conversations with `domains`, by default made-up ones. Two dialogues of each domain are the
+examples, and others are the test.
 """
 
 import sys
@@ -23,7 +25,8 @@ if "--help" in sys.argv:
 
 SHOTS, PAIRS, STEPS = 2, 48, 12
 
-model = SentenceTransformer(sys.argv[1] if len(sys.argv) > 1 else resolve_backbone(MINILM), device="cpu")
+folder, source = [*sys.argv[1:], *("", "sample")[len(sys.argv) - 1 :]]
+model = SentenceTransformer(folder or resolve_backbone(MINILM), device="cpu")
 model.max_seq_length = 96
 
 
@@ -32,18 +35,23 @@ def as_input(dialogue):
     return dialogue.to_messages() if model.supports("message") else " ".join(turn.content for turn in dialogue.turns)
 
 
-shots = {}
-for dialogue in hf_dialemb.load_dialogues("sample", split="train"):
-    shots.setdefault(dialogue.domains[0], []).append(as_input(dialogue))
-examples = [(text, label) for label, texts in shots.items() for text in texts[:SHOTS]]
+shots, test = {}, []
+for dialogue in hf_dialemb.load_dialogues(source):  # of the made-up ones, those to train on
+    if dialogue.domains:
+        chosen = shots.setdefault(dialogue.domains[0], [])
+        (chosen if len(chosen) < SHOTS else test).append(dialogue)
+test = test[:: len(test) // 200 + 1]  # some hundred are enough
+if source == "sample":
+    test = hf_dialemb.load_dialogues("sample", split="test")[:40]
+if len(shots) < 2 or not test:
+    raise SystemExit(f"{source}: expected two domains or more, and more than {SHOTS} dialogues of one; add labels")
+examples = [(as_input(dialogue), label) for label, dialogues in shots.items() for dialogue in dialogues]
 
 generator = np.random.default_rng(0)
 pairs = [(a, b, float(one == other)) for (a, one), (b, other) in combinations(examples, 2)]
 alike, apart = ([pair for pair in pairs if pair[2] == score] for score in (1.0, 0.0))
 drawn = [kind[row] for kind in (alike, apart) for row in generator.integers(len(kind), size=PAIRS)]  # as many of both
 train = Dataset.from_list([{"first": a, "second": b, "score": score} for a, b, score in drawn])
-
-test = hf_dialemb.load_dialogues("sample", split="test")[:40]
 
 
 def accuracy():

@@ -1,6 +1,7 @@
-"""Finds dialogues with LangChain's vector store in memory: python examples/langchain_search.py [MODEL].
+"""Finds dialogues with LangChain's vector store in memory: python examples/langchain_search.py [MODEL [FILE [QUERY]]].
 
 Needs langchain-core: pip install "hf-dialemb[langchain]". Documents hold transcripts; they are encoded as dialogues.
+FILE is your own conversations, by default made-up ones, and QUERY is what you look for in them.
 """
 
 import sys
@@ -15,19 +16,21 @@ from hf_dialemb.integrations import LangChainEmbeddings, to_transcript
 if "--help" in sys.argv:
     raise SystemExit(print(__doc__))
 
-embeddings = LangChainEmbeddings(sys.argv[1] if len(sys.argv) > 1 else "all-MiniLM-L6-v2")
+defaults = ("all-MiniLM-L6-v2", "sample", "I would like to fly to Athens with two bags.")
+model, source, query = [*sys.argv[1:], *defaults[len(sys.argv) - 1 :]]
+dialogues = load_dialogues(source, split="dev")[:50] if source == "sample" else load_dialogues(source)
+embeddings = LangChainEmbeddings(model)
 store = InMemoryVectorStore(embeddings)
 store.add_documents(
     [
-        Document(to_transcript(dialogue), id=dialogue.id, metadata={"domain": dialogue.domains[0]})
-        for dialogue in load_dialogues("sample", split="dev")[:50]
+        Document(to_transcript(dialogue), id=dialogue.id, metadata={"domain": " ".join(dialogue.domains)})
+        for dialogue in dialogues
     ]
 )
 
-history = [HumanMessage("I would like to fly to Athens with two bags."), AIMessage("Shall I change your ticket?")]
+history = [AIMessage("How can I help you?"), HumanMessage(query)]
 for document in store.similarity_search_by_vector(embeddings.embed_query(history), k=3):
     print(document.metadata["domain"], document.id, document.page_content.splitlines()[0])
-for document in store.similarity_search(
-    "a table for two", k=1, filter=lambda found: found.metadata["domain"] == "hotel"
-):
+domain = "hotel" if source == "sample" else " ".join(dialogues[0].domains)
+for document in store.similarity_search(query, k=1, filter=lambda found: found.metadata["domain"] == domain):
     print(document.metadata["domain"], document.id, document.page_content.splitlines()[0])

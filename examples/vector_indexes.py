@@ -1,8 +1,10 @@
-"""Keeps dialogues in an index of faiss and of usearch: python examples/vector_indexes.py [MODEL [FOLDER]].
+"""Keeps dialogues in an index of faiss and of usearch: python examples/vector_indexes.py [MODEL [FILE [FOLDER]]].
 
 Needs both: pip install "hf-dialemb[faiss,usearch]". The indexes hold vectors by number; what is known of the dialogues
 lies beside them, a line each in the same order. Each index is built, saved, loaded, and asked for the dialogues nearest
 to another, then for those of one domain alone. `datasets.Dataset.add_faiss_index` does the first of it for a dataset.
+FILE is your own conversations, by default made-up ones; of yours, the first one is the query. FOLDER is where the
+indexes go.
 """
 
 import sys
@@ -20,14 +22,16 @@ from hf_dialemb.evaluation import load_encoder
 if "--help" in sys.argv:
     raise SystemExit(print(__doc__))
 
-encoder = load_encoder(sys.argv[1] if len(sys.argv) > 1 else "all-MiniLM-L6-v2")
-folder = Path(sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp())
-query = Dialogue.from_messages(
-    [
-        {"role": "user", "content": "I would like to fly to Athens with two bags."},
-        {"role": "assistant", "content": "Shall I change your ticket?"},
-    ]
-)
+model, source, folder = [*sys.argv[1:], *("all-MiniLM-L6-v2", "sample", "")[len(sys.argv) - 1 :]]
+encoder = load_encoder(model)
+folder = Path(folder or tempfile.mkdtemp())
+if source == "sample":
+    corpus, domains = load_dialogues("sample", split="dev"), ("hotel",)
+    asks = {"role": "user", "content": "I would like to fly to Athens with two bags."}
+    query = Dialogue.from_messages([asks, {"role": "assistant", "content": "Shall I change your ticket?"}])
+else:
+    corpus = load_dialogues(source)
+    query, domains = corpus[0], corpus[0].domains
 
 
 def encode(dialogues):
@@ -36,7 +40,6 @@ def encode(dialogues):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-corpus = load_dialogues("sample", split="dev")
 vectors = encode(corpus)
 write_jsonl(corpus, folder / "dialogues.jsonl")
 
@@ -52,7 +55,8 @@ graph.save(str(folder / "vectors.usearch"))
 dialogues = list(read_jsonl(folder / "dialogues.jsonl"))
 flat = faiss.read_index(str(folder / "vectors.faiss"))
 graph = usearch.index.Index.restore(str(folder / "vectors.usearch"))
-hotels = np.array([row for row, dialogue in enumerate(dialogues) if "hotel" in dialogue.domains])
+alike = np.array([row for row, dialogue in enumerate(dialogues) if dialogue.domains == domains])
+top = min(3, len(alike))
 (asked,) = encode([query])
 
 
@@ -60,15 +64,17 @@ def show(title, rows, cosines):
     """Prints what was found."""
     print(title)
     for row, cosine in zip(rows, cosines, strict=True):
-        print(f"{cosine:7.3f} {dialogues[row].id} {dialogues[row].domains[0]}: {dialogues[row].turns[0].content}")
+        print(
+            f"{cosine:7.3f} {dialogues[row].id} {' '.join(dialogues[row].domains)}: {dialogues[row].turns[0].content}"
+        )
 
 
-cosines, rows = flat.search(asked[None], 3)
+cosines, rows = flat.search(asked[None], top)
 show("faiss", rows[0], cosines[0])
-cosines, rows = flat.search(asked[None], 3, params=faiss.SearchParameters(sel=faiss.IDSelectorBatch(hotels)))
-show("faiss, hotels", rows[0], cosines[0])
-found = graph.search(asked, 3)
+cosines, rows = flat.search(asked[None], top, params=faiss.SearchParameters(sel=faiss.IDSelectorBatch(alike)))
+show("faiss, one domain", rows[0], cosines[0])
+found = graph.search(asked, top)
 show("usearch", found.keys, 1 - found.distances)
 # usearch has no filter in Python: those that pass are compared one by one.
-found = usearch.index.search(np.stack(graph.get(hotels)), asked, 3, exact=True)
-show("usearch, hotels", hotels[found.keys], 1 - found.distances)
+found = usearch.index.search(np.stack(graph.get(alike)), asked, top, exact=True)
+show("usearch, one domain", alike[found.keys], 1 - found.distances)

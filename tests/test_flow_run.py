@@ -12,6 +12,8 @@ import pytest
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
+from hf_dialemb.evaluation.results.flow_tables import flow_means
+from hf_dialemb.evaluation.results.rows import read_results
 from hf_dialemb.flow import pipeline, report
 from hf_dialemb.flow import run as run_module
 from hf_dialemb.flow.stored_flow import read_flow
@@ -361,3 +363,12 @@ def test_measure_prints_the_layout_of_the_papers_table(tmp_path, capsys, tiny_be
     assert printed.count("| Model |") == 6
     assert printed.count("| after the annotated actions themselves |") == 1
     assert any((tmp_path / "cache").rglob("*.safetensors"))
+    heading, _, head, _, *lines = flow_means(read_results(tmp_path / "flow.json").results).splitlines()
+    assert heading == "**own.jsonl**"
+    assert head.startswith("| Model | Size, % off ↓ | V-measure |")
+    assert [line.split(" | ")[0] for line in lines] == [
+        "| tfidf",
+        f"| {tiny_bert}",
+        "| after the annotated actions themselves",
+    ]
+    assert lines[0].startswith("| tfidf | **0.0** |")

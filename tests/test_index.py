@@ -74,6 +74,22 @@ def test_the_command_adds_what_is_new_labels_deletes_and_finds(
     assert 'pip install "hf-dialemb[index]"' in refused(*words)
 
 
+@pytest.mark.slow
+def test_topics_that_were_found_label_an_index_by_their_names(tmp_path, sample_dialogues, refused):
+    dialogues = sample_dialogues[:20]
+    topics = hf_dialemb.find_topics(dialogues, encoder=MODEL, topics=2)
+    topics.save(tmp_path / "topics")
+    index = DialogueIndex(tmp_path / "c.lance", MODEL)
+    index.add(dialogues)
+    words = ["index", "--output", str(index.path), "--labels"]
+    assert main([*words, str(tmp_path / "topics/dialogues.csv")]) == 0
+    rows = rows_of(index.path)
+    expected = dict(zip(topics.dialogues["id"], topics.dialogues["name"], strict=True))
+    assert dict(zip(rows["id"].to_pylist(), rows["topic"].to_pylist(), strict=True)) == expected
+    assert len(set(expected.values())) == 2
+    assert "give the dialogues.csv" in refused(*words, tmp_path / "topics/topics.csv")
+
+
 @pytest.mark.parametrize("level", module.LEVELS)
 def test_what_is_replaced_leaves_no_row_and_other_rows_stay(tmp_path, sample_dialogues, level):
     index = DialogueIndex(tmp_path / "c.lance", hf_dialemb.load_encoder(MODEL), level)

@@ -251,16 +251,19 @@ class DialogueIndex:
 
 
 def read_topics(path: Path) -> dict[str, str]:
-    """Reads a CSV with the columns ``id`` and ``topic``."""
+    """Reads a CSV with the columns ``id`` and ``topic``; of what `dialemb topics` wrote, topics have their names."""
     import csv
 
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
-            if not {"id", "topic"} <= set(reader.fieldnames or ()):
+            columns = set(reader.fieldnames or ())
+            if not {"id", "topic"} <= columns:
                 got = ", ".join(reader.fieldnames or ()) or "none"
-                raise InputError(f"--labels {path}: got the columns {got}, expected id and topic; rename them")
-            return {row["id"]: row["topic"] for row in reader if row["id"] and row["topic"]}
+                remedy = "rename them, or give the dialogues.csv that dialemb topics wrote"
+                raise InputError(f"--labels {path}: got the columns {got}, expected id and topic; {remedy}")
+            topic = "name" if {"name", "similarity"} <= columns else "topic"  # a dialogues.csv has both
+            return {row["id"]: row[topic] for row in reader if row["id"] and row[topic]}
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"--labels {path}: cannot be read ({error}); give a CSV in UTF-8") from None
 

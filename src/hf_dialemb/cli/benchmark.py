@@ -10,9 +10,9 @@ from .parser import Parser, add_command, named, say
 _HELP = """suites: {suites}, or all.
 
 Models are checkpoint folders, Hub ids, or baselines: tfidf, lda, doc2vec, words:FILE (GloVe or word2vec text),
-api:MODEL (an OpenAI-compatible endpoint; OPENAI_BASE_URL and OPENAI_API_KEY). A model may end in @ and words between
-commas: utterances (the mean of a dialogue's turns), cls (the first token), bfloat16 or int8 (fewer bits, faster),
-whitened.
+api:MODEL (an OpenAI-compatible endpoint; OPENAI_BASE_URL and OPENAI_API_KEY). After a model's name you can write @ and
+one or more of these, with commas between: utterances (the mean of a dialogue's turns), cls (the first token), bfloat16
+or int8 (fewer bits, faster), whitened.
 
 The folder gets SUITE.json, .md and .tex for each suite, with the papers' figures beside yours, and report.html with all
 of them and pictures. A model embeds each text once. If it stops, give the same command again and it goes on.
@@ -23,7 +23,11 @@ example: dialemb benchmark --suite dialog2flow dse --model all-MiniLM-L6-v2 runs
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
     """Adds the command."""
     parser = add_command(
-        commands, "benchmark", "Compare encoders on all that the papers measure, in one report.", _HELP, suites=_suites
+        commands,
+        "benchmark",
+        "Compare encoders on everything the papers measure, in one report.",
+        _HELP,
+        suites=_suites,
     )
     parser.add_argument("--suite", nargs="+", required=True, help="see below")
     parser.add_argument("--model", nargs="+", required=True, help="see below")

@@ -13,8 +13,8 @@ _HELP = """kinds:
   transformers           folder or Hub id: aws-ai/dse-*, sergioburdisso/dialog2flow-*, TODBERT/*, any encoder
   sentence-transformers  folder or Hub id: a transformer and the mean of its tokens
 
-Only tensors are read from pickles: nothing that a file asks for is imported or called. The command prints what became
-of every key, and writes it to conversion.json beside the weights.
+Pickles cannot run code here: only tensors are read from them. The command prints what it did with every key, and
+writes that to conversion.json beside the weights.
 
 example: dialemb convert --from plato --input model.tar.gz --vocab vocab.txt --output plato"""
 

@@ -13,8 +13,8 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "embed",
-        "Turn conversations into vectors, one for each, in a Parquet file. If it stops, run it again and it goes on. A "
-        "vector covers the text up to what the model reads; with --model MODEL@utterances it is the mean of the "
+        "Turn conversations into vectors, one for each, in a Parquet file. If it stops, run it again and it goes on. "
+        "Texts that are too long for the model are cut. With --model MODEL@utterances, a vector is the mean of the "
         "utterances' vectors.",
         "example: dialemb embed --input calls.csv --output vectors.parquet",
     )

@@ -29,7 +29,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--max-shard-size", help="largest file of weights, such as 1GB; larger weights are split")
     parser.add_argument("--onnx", action="store_true", help="also write an ONNX graph in float32")
     parser.add_argument("--int8", action="store_true", help="also write an 8-bit graph, and say what it loses")
-    group = parser.add_argument_group("what to measure the loss of --int8 on, besides probe texts")
+    group = parser.add_argument_group("where to measure what --int8 loses, besides probe texts")
     group.add_argument("--corpus", help="your own file, folder or Hub dataset, or the name of a public corpus")
     group.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(group, "test", default="")

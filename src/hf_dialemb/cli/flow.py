@@ -48,7 +48,7 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
         "see also: dialemb flow next, dialemb flow compare, dialemb flow measure",
     )
     parser.add_argument("input", nargs="?", help="your conversations: a file, or a folder of them; or a corpus name")
-    parser.add_argument("--input", dest="named_input", metavar="INPUT", help="the same")
+    parser.add_argument("--input", dest="named_input", metavar="INPUT", help="another way to name them")
     folder = "folder to write (default: flow, or flow-by-topic with --by topic)"
     parser.add_argument("--output", type=Path, help=folder)
     model_option(parser)
@@ -60,7 +60,9 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
     by = "topic: find topics first, and write a flow for each with ten dialogues or more (default: one flow for all)"
     parser.add_argument("--by", choices=("topic", "all"), default="all", help=by)
     parser.add_argument("--clusters", help="number of states, such as 12 or user=10,assistant=14")
-    parser.add_argument("--threshold", help="or how unlike they may be, such as 0.6 or user=0.5,assistant=0.6")
+    parser.add_argument(
+        "--threshold", help="or how different a state may be inside, such as 0.6 or user=0.5,assistant=0.6"
+    )
     parser.add_argument("--names", default="nearest", help=_NAMES)
     parser.add_argument("--nodes", type=float, help="leave out states rarer than this share of the most frequent one")
     parser.add_argument("--edges", type=float, help="leave out transitions that weigh less than this")
@@ -174,8 +176,8 @@ def _add_compare(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "flow compare",
-        "Compare two sets of dialogues by the states of a flow: before and after, good and bad. Dialogues that the "
-        "flow was made from are compared with the rest of it, others with all of it.",
+        "Compare two sets of dialogues by the states of a flow: before and after, good and bad. Dialogues that are "
+        "part of the flow are compared with the rest of it, new ones with all of it.",
         "example: dialemb flow compare --flow flow/ --input after/ --output comparison/",
     )
     parser.add_argument("--flow", type=Path, required=True, help="what dialemb flow wrote")
@@ -199,8 +201,8 @@ def _add_measure(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "flow measure",
-        "Compare encoders by the flows they find in annotated dialogues: Dialog2Flow's Table 6, and what the size of "
-        "a graph does not show.",
+        "Compare encoders by the flows they find in annotated dialogues: sizes of graphs as in Dialog2Flow's Table 6, "
+        "and whether the states and steps are right.",
         "example: dialemb flow measure --model runs/dialog2flow-single-minilm all-MiniLM-L6-v2 --corpus sgd "
         "--data-dir data",
     )

@@ -25,7 +25,9 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     model_option(parser)
     told = "one row for each of: dialogues, speakers or utterances (default: dialogues)"
     parser.add_argument("--level", choices=("dialogues", "speakers", "utterances"), help=told)
-    parser.add_argument("--labels", type=Path, help="a CSV with the columns id and topic")
+    parser.add_argument(
+        "--labels", type=Path, help="a CSV with the columns id and topic, or the dialogues.csv of dialemb topics"
+    )
     parser.add_argument("--delete", nargs="+", metavar="ID", help="dialogues to delete")
     parser.set_defaults(run=_run)
 

@@ -25,7 +25,9 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--choose-by", nargs="+", help="choose weights on these sets, such as sgd/dev (by labels) or "
                         "speakers:sgd/dev (without labels); OUTPUT-search.json keeps each try")  # fmt: skip
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    parser.add_argument("--limit", type=int, default=300, help="most dialogues to use of each set (default: 300)")
+    parser.add_argument(
+        "--limit", type=int, default=300, help="use at most this many dialogues of each set (default: 300)"
+    )
     parser.add_argument("--max-tokens", type=int, default=512, help="where texts are cut (default: 512)")
     parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
     parser.set_defaults(run=_run)

@@ -32,12 +32,12 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(
         commands,
         "candidates",
-        "Draw candidate sets from a corpus: every response among others, so that all models rank the same ones.",
+        "Hide each true response of a corpus among others, so that all models rank the same candidates.",
         "example: dialemb candidates --corpus multiwoz --data-dir data --responses assistant --output test.jsonl",
     )
     corpus_options(parser)
     own_options(parser)
-    parser.add_argument("--num-candidates", type=int, default=20, help="K, the true response among them (default: 20)")
+    parser.add_argument("--num-candidates", type=int, default=20, help="K, the true one included (default: 20)")
     parser.add_argument(
         "--responses",
         default="any",

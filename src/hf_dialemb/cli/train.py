@@ -6,7 +6,7 @@ import argparse
 
 from .parser import Parser, add_command, say
 
-_HELP = """A setting is '--field value' here, or a line 'field: value' of the YAML file; the former wins.
+_HELP = """Write a setting as '--field value' (this wins), or as a line 'field: value' in the YAML file.
 
 what to learn, from what
   --method NAME           see below (default: dial2vec)

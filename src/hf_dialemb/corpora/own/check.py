@@ -84,7 +84,7 @@ def _warnings(finding: Finding, places: dict[bytes, str], conversations: bool) -
     turns = finding.dialogue.turns
     first = places.setdefault(content_hash(finding.dialogue), finding.place)
     if first != finding.place:
-        yield f"got the same turns as {first}; leave one of the two out, unless it was said twice"
+        yield f"got the same turns as {first}; delete one of the two, unless both took place"
     if conversations and len(turns) == 1:
         yield "got a single turn, expected a conversation; look whether turns are missing or joined"
     elif conversations and len(finding.dialogue.roles) == 1:

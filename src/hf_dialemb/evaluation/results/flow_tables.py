@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from .rows import Row, part_named
 from .tables import column_of, mark_notes, measured_of, printed_cells, table_lines
@@ -19,6 +20,16 @@ HEADINGS = {
 }
 """What each metric's table is called, in their order."""
 
+SHORT = {
+    "size_difference": "Size, % off ↓",
+    "v_measure": "V-measure",
+    "adjusted_rand": "Adjusted Rand",
+    "edge_f1": "Transitions, F1",
+    "transition_divergence": "Divergence, bits ↓",
+    "next_action_perplexity": "Perplexity ↓",
+}
+"""What each metric's column is called where there is a table for each corpus."""
+
 REFERENCE = "after the annotated actions themselves"  # whose perplexity is a yardstick for clusters, but no bound
 _OFFICIAL, _REFERENCE = "official", "reference_"
 
@@ -33,6 +44,21 @@ def flow_tables(rows: Iterable[Row]) -> str:
 
     Sizes are those that the paper's program counts, as in Table 6.
     """
+    return "\n".join(
+        f"**{part_named(corpus, split)}: {HEADINGS[metric]}**\n\n{_table(of)}"
+        for (corpus, split, metric), of in _by_metric(rows)
+    )
+
+
+def flow_means(rows: Iterable[Row]) -> str:
+    """Renders the means over domains as Markdown: a table for each corpus and split, a column for each metric."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for (corpus, split, _), of in _by_metric(rows):
+        groups.setdefault((corpus, split), []).extend(row for row in of if not _domain(row))
+    return "\n".join(f"**{part_named(*part)}**\n\n{_table(of, SHORT)}" for part, of in groups.items())
+
+
+def _by_metric(rows: Iterable[Row]) -> list[tuple[tuple[str, str, str], list[Row]]]:
     groups: dict[tuple[str, str, str], list[Row]] = {}
     references = {}
     for row in rows:
@@ -46,25 +72,24 @@ def flow_tables(rows: Iterable[Row]) -> str:
     for row in references.values():
         groups.setdefault((row.corpus, row.split, row.metric), []).append(row)
     order = list(HEADINGS)
-    found = sorted(groups.items(), key=lambda item: (*item[0][:2], order.index(item[0][2])))
-    return "\n".join(
-        f"**{part_named(corpus, split)}: {HEADINGS[metric]}**\n\n{_table(of)}" for (corpus, split, metric), of in found
-    )
+    return sorted(groups.items(), key=lambda item: (*item[0][:2], order.index(item[0][2])))
 
 
-def _table(rows: Sequence[Row]) -> str:
-    domains = {_domain(row): column_of(row) for row in rows}
-    names = [*(name for name in domains if name), *([""] if "" in domains else [])]
+def _table(rows: Sequence[Row], metrics: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Makes a column for each domain and the last for their mean, or for each metric that has a name here."""
+    of_column = {(row.metric if metrics else _domain(row)): column_of(row) for row in rows}
+    names = [*(name for name in of_column if name), *([""] if "" in of_column else [])]
     models: dict[str, dict[str, Row]] = {}
     for row in rows:
-        models.setdefault(f"paper: {row.model}" if row.quoted_from else row.model, {})[_domain(row)] = row
+        model = models.setdefault(f"paper: {row.model}" if row.quoted_from else row.model, {})
+        model[row.metric if metrics else _domain(row)] = row
     columns = []
     for name in names:
         figures = [found.get(name) for found in models.values()]
         competing = [row for row in measured_of(figures) if row.model != REFERENCE]
-        columns.append(printed_cells(domains[name], figures, competing, missing="—"))
-    arrow = " ↓" if next(iter(domains.values())).lower_is_better else ""
-    heads = [name or f"Mean{arrow}" for name in names]
+        columns.append(printed_cells(of_column[name], figures, competing, missing="—"))
+    arrow = " ↓" if next(iter(of_column.values())).lower_is_better else ""
+    heads = [metrics.get(name, name) or f"Mean{arrow}" for name in names]
     lines = table_lines(["Model"], heads, ([model, *each] for model, *each in zip(models, *columns, strict=True)))
     return "\n".join([*lines, *mark_notes(rows)]) + "\n"
 
