@@ -175,7 +175,7 @@ def measure(model: str, words: list[str], options: argparse.Namespace) -> list[d
             row = {"model": model, "side": side or "@float32", "reads": name, "per_second": count / seconds}
             row |= {"ratio": median(ratios), "lowest": min(ratios), "highest": max(ratios)}
             row["peak_mib"] = max(each[side]["peak_mib"] for each in rounds)
-            row |= {"tokens": rounds[0][side]["tokens"], "width": vectors[side].shape[1]}
+            row |= {"texts": count, "tokens": rounds[0][side]["tokens"], "width": vectors[side].shape[1]}
             if places := rounds[0][side]["places"]:  # not of int8, whose layers are not torch's, nor of a table
                 row["padding"] = 1 - row["tokens"] / places
             if side != STATIC:
