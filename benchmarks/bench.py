@@ -284,6 +284,8 @@ def main() -> int:
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     parser.add_argument("--compare", type=Path, help="figures that ratios must not fall behind, of all pairs")
     options = parser.parse_args()
+    if options.compare and set(options.only) != set(PROGRAMS):
+        parser.error("--compare is of all pairs: leave --only out")
     if options.output:
         options.output.parent.mkdir(parents=True, exist_ok=True)
     floor = {kind: product_rate(kind) for kind in ("float32", "bfloat16", "float64")} | {"copy": copy_rate()}

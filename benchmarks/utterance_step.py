@@ -19,8 +19,9 @@ memory is its own, and the sides take turns, never running at the same time. Wha
   peer reads the utterances of our pairs one by one, with the labels that they were drawn for.
 - DialogueCSE, and MultipleNegativesRankingLoss over the same texts: of each example, the first turn of its context is
   the anchor, the response the positive, and what else ours reads, the other turns of the context and the utterances of
-  other dialogues, are negatives. That is another objective with the same work for the backbone. A turn that the context
-  lacks is an empty text to the peer, of two tokens, and nothing to ours.
+  other dialogues, are negatives. That is another objective over the same tokens. The peer sends all but the anchors
+  through the backbone at once, padded to the longest, as is its default. A turn that the context lacks is an empty text
+  to the peer, of two tokens, and nothing to ours.
 - Gradient caching of DSE, and CachedMultipleNegativesRankingLoss over the same four directions, in parts of as many
   utterances; beside ours without caching, on as many pairs and on few.
 
