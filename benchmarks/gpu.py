@@ -88,10 +88,10 @@ def encoded(dialogues: list[Any], folder: Path, device: str) -> Iterator[dict[st
     said = list(dict.fromkeys(turn.content for each in dialogues for turn in each.turns))[
         : 20_000 if device == "cuda" else 50
     ]
-    peer = SentenceTransformer(str(folder / "bert"), device=device)
+    tokens, peer = Tokens(), SentenceTransformer(str(folder / "bert"), device=device)
     for spec in (f"{folder / 'bert'}@utterances", f"{folder / 'bert'}@utterances,bfloat16"):
         ways = hf_dialemb.load_encoder(spec).encode_utterances, partial(peer.encode, batch_size=256)
-        ratios, tokens = [], Tokens()
+        ratios = []
         for _ in range(4):
             seconds, padding = [], []
             for encode in ways:
