@@ -2,8 +2,9 @@
 
 Each program beside this one runs in a process of its own, one after another, and writes its figures to the folder; a
 program whose figures are there is not run again. A ratio is the peer's seconds divided by ours in the same round. The
-floor is what the machine can do: the rate of large matrix products, measured here. "Of the floor" is the share of it
-that our arithmetic reaches, at 2 operations for a weight of the layers and a token, three times that in training.
+floor is what the machine can do: the rate of large matrix products, or of copies where vectors are only looked up, both
+measured here. "Of the floor" is the share of it that our work reaches: 2 operations for a weight of the layers and a
+token, three times that in training, 2 for a number of one vector and another that are compared; 4 bytes for a number.
 
     python benchmarks/bench.py --output docs/results/bench.json       # SGD from HF_DIALEMB_DATA
     python benchmarks/bench.py --compare docs/results/bench.json      # exit code 1 where a ratio fell by a fifth
@@ -28,29 +29,34 @@ FELL = 0.8
 """A ratio below this share of the committed one is told: runs of the same code differ by a tenth."""
 LAYERS = 6 * (4 * 384 * 384 + 2 * 384 * 1536)
 """Weights of the layers of all-MiniLM-L6-v2, which each token is multiplied with."""
+BERT_LAYERS = 12 * (4 * 768 * 768 + 2 * 768 * 3072)
+"""Those of BERT-base, half of them frozen in dial2vec's step, which are 2 operations instead of 6."""
+METHODS = ("dse", "dialog2flow", "dialogue_cse")
 PROGRAMS: dict[str, list[str]] = {
     "startup": [],
     "encoding": ["--model", "dialogue-minilm", "--rounds", "3"],
-    "utterance_step": ["--only", "dse", "dialog2flow", "--steps", "3"],
+    "utterance_step": ["--only", *METHODS, "--steps", "3"],
     "lstm_step": [],
-    "dial2vec_step": ["--steps", "1", "--dialogues", "2", "--official-slice", "1"],
-    "under_load": [],
-    "flow": [],
+    "dial2vec_step": ["--steps", "3", "--dialogues", "2", "--official-slice", "1"],
+    "under_load": ["--way", "ours", "--seconds", "5"],
+    "flow": ["--utterances", "20000"],
     "retrieval_metrics": ["--dialogues", "20000"],
 }
 Figures = dict[str, Any]
-
-
-AIMS = {
-    ("encode utterances, int8", "sentence-transformers"): 4,
-    ("encode utterances, dialogue-static", "sentence-transformers"): 100,
-    ("encode dialogues, bfloat16", "sentence-transformers"): 3,
-    ("encode dialogues, int8", "sentence-transformers"): 6,
-    ("encode dialogues, dialogue-static", "sentence-transformers"): 100,
-    ("train dse, bfloat16", "its trainer as it comes, float32"): 2.5,
-    ("train dialog2flow, bfloat16", "its trainer as it comes, float32"): 2.5,
+PEER = "sentence-transformers"
+AIMS: dict[tuple[str, str], float | str] = {
+    ("encode utterances, int8", PEER): 4,
+    ("encode utterances, dialogue-static", PEER): 100,
+    ("encode dialogues, bfloat16", PEER): 3,
+    ("encode dialogues, int8", PEER): 6,
+    ("encode dialogues, dialogue-static", PEER): "100, and 5,000 a second",
+    ("encoding beside a busy process", "torch's default"): "40%",
+    ("training beside a busy process", "torch's default"): "40%",
+    **{(f"train {method}, {kind}", "its trainer"): 2.5 for method in METHODS for kind in ("float32", "bfloat16")},
+    **{(f"train {method}, bfloat16", "its trainer as it comes, float32"): 2.5 for method in METHODS},
 }
-"""How many times as fast we want to be; `benchmarks/README.md` says what stands between."""
+"""How many times as fast we want to be, or what else; `benchmarks/README.md` says what stands between."""
+COMMAND = "accelerate launch training_scripts/train.py --config training_scripts/recipes/dual_encoder_multiwoz.yaml"
 
 
 def product_rate(kind: str) -> float:
@@ -79,6 +85,11 @@ def copy_rate() -> float:
     return max(found)
 
 
+def paired(theirs: list[float], ours: list[float]) -> list[float]:
+    """The ratios of the rounds."""
+    return [their / own for their, own in zip(theirs, ours, strict=True)]
+
+
 def row(path: str, peer: str, ratios: list[float], **more: float | None) -> Figures:
     """One line of the table."""
     return {"path": path, "peer": peer, "ratio": median(ratios), "lowest": min(ratios), "highest": max(ratios), **more}
@@ -86,80 +97,70 @@ def row(path: str, peer: str, ratios: list[float], **more: float | None) -> Figu
 
 def encoding_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """Encoding beside sentence-transformers."""
-    from encoding import texts
-    from transformers import AutoTokenizer
-
-    from hf_dialemb.encoders.text_models import dialogue_texts
-    from hf_dialemb.models.backbones import MINILM, resolve_backbone
-
-    inputs, tokenizer = texts(400, 60), AutoTokenizer.from_pretrained(resolve_backbone(MINILM))
-    inputs["dialogues"] = dialogue_texts(inputs["dialogues"])
-    tokens = {
-        name: sum(map(len, tokenizer(given, truncation=True, max_length=512)["input_ids"])) / len(given)
-        for name, given in inputs.items()
-    }
-    peak = {each["reads"]: each["peak_mib"] for each in figures["rows"] if each["side"] == "sentence-transformers"}
+    peers = {each["reads"]: each for each in figures["rows"] if each["side"] == PEER}
     for each in figures["rows"]:
-        reads, side = each["reads"], each["side"].lstrip("@")
-        if side == "sentence-transformers":
+        reads, side, static = each["reads"], each["side"].lstrip("@"), each["side"] == "dialogue-static"
+        if side == PEER:
             continue
-        operations = each["per_second"] * tokens[reads] * 2 * LAYERS
+        pace = f" ({each['per_second']:,.0f} a second)" if static else ""
+        work = each["per_second"] * each["tokens"] / each["texts"] * (4 * each["width"] if static else 2 * LAYERS)
+        rate = floor.get("copy" if static else side)
         yield {
-            "path": f"encode {reads}, {side}",
-            "peer": "sentence-transformers",
-            **{name: each[name] for name in ("ratio", "lowest", "highest", "peak_mib")},
-            "peer_mib": peak[reads],
-            "floor": operations / floor[side] if side in floor else None,
+            "path": f"encode {reads}, {side}{pace}",
+            "peer": PEER,
+            **{name: each[name] for name in ("ratio", "lowest", "highest", "per_second", "peak_mib")},
+            "peer_mib": peers[reads]["peak_mib"],
+            "padding": each.get("padding"),
+            "peer_padding": peers[reads]["padding"],
+            "floor": work / rate if rate else None,
         }
 
 
 def utterance_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """Training steps beside sentence-transformers' trainer."""
-    length = {each["method"]: each["mean_length"] for each in figures["inputs"]["batches"]}
+    tokens = {each["method"]: each["texts"] * each["mean_length"] for each in figures["inputs"]["batches"]}
     for name, sides in figures["timing"].items():
         method, precision = name.split(", ")
-        ours, peer = sides["ours"], sides["sentence-transformers"]
-        operations = 2 * ours["pairs"] * length[method] * 6 * LAYERS / ours["median_seconds"]
-        ratios = [theirs / own for theirs, own in zip(peer["seconds"], ours["seconds"], strict=True)]
+        ours, peer = sides["ours"], sides[PEER]
+        reached = tokens[method] * 6 * LAYERS / ours["median_seconds"] / floor[precision]
         memory = {"peak_mib": ours["peak_mib"], "peer_mib": peer["peak_mib"]}
-        yield row(f"train {name}", "its trainer", ratios, **memory, floor=operations / floor[precision])
+        yield row(f"train {name}", "its trainer", paired(peer["seconds"], ours["seconds"]), **memory, floor=reached)
         if precision == "bfloat16":
-            plain = figures["timing"][f"{method}, float32"]["sentence-transformers"]
-            ratios = [theirs / own for theirs, own in zip(plain["seconds"], ours["seconds"], strict=True)]
-            yield row(
-                f"train {name}",
-                "its trainer as it comes, float32",
-                ratios,
-                peak_mib=ours["peak_mib"],
-                peer_mib=plain["peak_mib"],
-            )
+            plain = figures["timing"][f"{method}, float32"][PEER]
+            ratios, memory["peer_mib"] = paired(plain["seconds"], ours["seconds"]), plain["peak_mib"]
+            yield row(f"train {name}", "its trainer as it comes, float32", ratios, **memory)
 
 
 def dial2vec_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """dial2vec's step beside a restatement of the released program's."""
-    peer = figures["timing"]["official"]
-    for name in ("ours fp32, dropout 0.1", "ours bf16, dropout 0"):
-        ours = figures["timing"][name]
-        ratios = [theirs / own for theirs, own in zip(peer["seconds"], ours["seconds"], strict=True)]
+    peer, batch = figures["timing"]["official"], figures["batch"]
+    for name, kind in (("fp32, dropout 0.1", "float32"), ("bf16, dropout 0", "bfloat16")):
+        ours = figures["timing"][f"ours {name}"]
         memory = {"peak_mib": 1024 * ours["peak_gib"], "peer_mib": 1024 * peer["peak_gib"]}
-        yield row(f"train dial2vec, {name.removeprefix('ours ')}", "the released program's step", ratios, **memory)
+        work = batch["sequences"] * batch["mean_length"] * 4 * BERT_LAYERS / ours["median_seconds"]
+        ratios = paired(peer["seconds"], ours["seconds"])
+        yield row(f"train dial2vec, {name}", "the released program's step", ratios, **memory, floor=work / floor[kind])
 
 
 def lstm_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """The ranker of two LSTMs beside plain ways through torch."""
-    ours = figures["seconds"]["ours"]
+    seconds, peak = figures["seconds"], figures["peak_mib"]
+    reached = 6 * figures["weights"] * sum(figures["tokens"]) / sum(seconds["ours"]) / floor["float32"]
+    recipe = {name: figures[name] for name in ("hours", "epochs", "contexts")}
     for peer in ("packed sequences", "padded to the longest"):
-        ratios = [theirs / own for theirs, own in zip(figures["seconds"][peer], ours, strict=True)]
-        yield row("train a ranker of two LSTMs", f"torch, {peer}", ratios)
+        more = {"peak_mib": peak["ours"], "peer_mib": peak[peer], "floor": reached, **recipe}
+        yield row("train a ranker of two LSTMs", f"torch, {peer}", paired(seconds[peer], seconds["ours"]), **more)
 
 
 def load_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """What is kept beside a busy process; torch's default is the peer."""
     for kind in ("encoding", "training"):
-        kept = {each["way"]: each for each in figures["rows"] if each["work"] == kind}
-        ratio = kept["ours"]["kept"] / kept["as it comes"]["kept"]
-        shares = f"{kept['ours']['kept']:.0%} of the idle rate, {kept['as it comes']['kept']:.0%} by default"
-        yield row(f"{kind} beside a busy process ({shares})", "torch's default", [ratio])
+        side = {each["way"]: each for each in figures["rows"] if each["work"] == kind}
+        ours, peer = side["ours"], side["as it comes"]
+        shares = f"{median(ours['kept']):.0%} of the idle rate, {median(peer['kept']):.0%} by default"
+        memory = {"peak_mib": ours["peak_mib"], "peer_mib": peer["peak_mib"]}
+        ratios = paired(ours["kept"], peer["kept"])
+        yield row(f"{kind} beside a busy process ({shares})", "torch's default", ratios, **memory)
 
 
 def flow_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
@@ -167,9 +168,8 @@ def flow_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     side = {each["side"]: each for each in figures["sides"]}
     peer, ours = side["scikit-learn"], side["ours"]
     memory = {"peak_mib": ours["peak_bytes"] / 2**20, "peer_mib": peer["peak_bytes"] / 2**20}
-    yield row(
-        f"cluster {ours['utterances']:,} utterances", "scikit-learn", [peer["seconds"] / ours["seconds"]], **memory
-    )
+    ratios = paired(peer["rounds"], ours["rounds"])
+    yield row(f"cluster {ours['utterances']:,} utterances", "scikit-learn", ratios, **memory)
 
 
 def retrieval_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
@@ -177,20 +177,21 @@ def retrieval_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     sizes = sorted({each["dialogues"] for each in figures["sides"]})
     for size in sizes:
         side = {each["side"]: each for each in figures["sides"] if each["dialogues"] == size}
+        ours = side["ours"]
+        reached = 2 * size**2 * figures["width"] / ours["seconds"] / floor["float64"]
         for name, peer in (("script", "scikit-learn and scipy"), ("product", "the bare product")):
             if name in side and (name == "script" or size == sizes[-1]):
-                memory = {
-                    f"{key}_mib": side[of]["peak_bytes"] / 2**20 for key, of in (("peak", "ours"), ("peer", name))
-                }
-                ratio = side[name]["seconds"] / side["ours"]["seconds"]
-                yield row(f"rank {size:,} dialogues by all", peer, [ratio], **memory)
+                memory = {"peak_mib": ours["peak_bytes"] / 2**20, "peer_mib": side[name]["peak_bytes"] / 2**20}
+                ratios = paired(side[name]["rounds"], ours["rounds"])
+                yield row(f"rank {size:,} dialogues by all", peer, ratios, **memory, floor=reached)
 
 
 def startup_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """Importing the package, and a search in stored vectors, beside importing torch."""
-    seconds = figures["seconds"]
+    seconds, peak = figures["seconds"], figures["peak_mib"]
     for name in ("import hf_dialemb", "dialemb --help", "search by text in stored vectors"):
-        yield row(name, "import torch", [a / b for a, b in zip(seconds["import torch"], seconds[name], strict=True)])
+        memory = {"peak_mib": peak[name], "peer_mib": peak["import torch"]}
+        yield row(name, "import torch", paired(seconds["import torch"], seconds[name]), **memory)
 
 
 ROWS = {
@@ -206,14 +207,14 @@ ROWS = {
 
 
 def run(name: str, folder: Path) -> Figures:
-    """Runs a program, unless its figures are there."""
+    """Runs a program, unless its figures are there; they tell how many seconds it took."""
     output = folder / f"{name}.json"
     if not output.exists():
-        program, started = str(Path(__file__).with_name(f"{name}.py")), time.perf_counter()
-        subprocess.run(
-            [sys.executable, program, *PROGRAMS[name], "--output", str(output)], stdout=sys.stderr, check=False
-        )
-        print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
+        command, started = [sys.executable, str(Path(__file__).with_name(f"{name}.py"))], time.perf_counter()
+        subprocess.run([*command, *PROGRAMS[name], "--output", str(output)], stdout=sys.stderr, check=False)
+        took = time.perf_counter() - started
+        print(f"{name}: {took:.0f} s", file=sys.stderr)
+        output.write_text(json.dumps({**json.loads(output.read_text(encoding="utf-8")), "took": took}) + "\n")
     figures: Figures = json.loads(output.read_text(encoding="utf-8"))
     return figures
 
@@ -228,20 +229,50 @@ def table(rows: list[Figures]) -> list[str]:
         spread = "" if each["lowest"] == each["highest"] else f" ({each['lowest']:.2f} to {each['highest']:.2f})"
         peaks = [f"{each[name]:,.0f}" if each.get(name) else "" for name in ("peak_mib", "peer_mib")]
         share = f"{each['floor']:.0%}" if each.get("floor") else ""
-        ratio, aim = f"{each['ratio']:.2f}{spread}", AIMS.get((each["path"], each["peer"]), "")
+        ratio, aim = f"{each['ratio']:.2f}{spread}", AIMS.get(key(each), "")
         lines.append(f"| {each['path']} | {each['peer']} | {ratio} | {aim} | {' | '.join(peaks)} | {share} |")
     return lines
 
 
+def rates(floor: Figures) -> str:
+    """Says what the machine can do."""
+    found = ", ".join(f"{floor[name] / 1e9:,.0f} in {name}" for name in ("float32", "bfloat16", "float64"))
+    return f"The floor: {found} thousand million operations a second; {floor['copy'] / 1e9:.1f} GB a second are copied."
+
+
+def remarks(rows: list[Figures], minutes: float, cores: int) -> list[str]:
+    """Says what the rows hold beside the table's columns, a paragraph each."""
+    by_path, found = {each["path"]: each for each in rows}, []
+    read = [by_path.get(f"encode {kind}, float32") for kind in ("utterances", "dialogues")]
+    if all(read):
+        ours, peers = ([f"{each[name]:.0%}" for each in read if each] for name in ("padding", "peer_padding"))
+        found.append(
+            f"Padding: ours {ours[0]} of tokens in utterances and {ours[1]} in dialogues, the peer's {peers[0]} and "
+            f"{peers[1]}."
+        )
+    if lstm := by_path.get("train a ranker of two LSTMs"):
+        found.append(
+            f"By this measure the paper's recipe of a ranker of two LSTMs ({lstm['epochs']} epochs of "
+            f"{lstm['contexts']:,} contexts) takes {lstm['hours']:.1f} hours on these {cores} cores; on a GPU: "
+            f"`{COMMAND}`."
+        )
+    return [*found, f"All pairs took {minutes:.0f} minutes."]
+
+
+def key(each: Figures) -> tuple[str, str]:
+    """What names a row: without the figures in brackets."""
+    return each["path"].split(" (")[0], each["peer"].split(" (")[0]
+
+
 def fallen(rows: list[Figures], committed: list[Figures]) -> list[str]:
-    """Says which ratios are well below the committed ones."""
-    names = ("path", "peer")
-    before = {tuple(each[name].split(" (")[0] for name in names): each["ratio"] for each in committed}
-    found = []
-    for each in rows:
-        was = before.get(tuple(each[name].split(" (")[0] for name in names))
-        if was and each["ratio"] < FELL * was:
-            found.append(f"{each['path']} beside {each['peer']}: {each['ratio']:.2f}, was {was:.2f}")
+    """Says which committed rows are missing, and which ratios are well below the committed ones."""
+    now, found = {key(each): each["ratio"] for each in rows}, []
+    for each in committed:
+        (path, peer), was = key(each), each["ratio"]
+        if (path, peer) not in now:
+            found.append(f"{path} beside {peer} is missing")
+        elif now[path, peer] < FELL * was:
+            found.append(f"{path} beside {peer}: {now[path, peer]:.2f}, was {was:.2f}")
     return found
 
 
@@ -251,21 +282,27 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=PROGRAMS, default=list(PROGRAMS), help="default: all")
     parser.add_argument("--folder", type=Path, help="where the programs' figures lie (default: one that is removed)")
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
-    parser.add_argument("--compare", type=Path, help="figures that ratios must not fall behind")
+    parser.add_argument("--compare", type=Path, help="figures that ratios must not fall behind, of all pairs")
     options = parser.parse_args()
+    if options.compare and set(options.only) != set(PROGRAMS):
+        parser.error("--compare is of all pairs: leave --only out")
     if options.output:
         options.output.parent.mkdir(parents=True, exist_ok=True)
-    floor = {"float32": product_rate("float32"), "bfloat16": product_rate("bfloat16")}
+    floor = {kind: product_rate(kind) for kind in ("float32", "bfloat16", "float64")} | {"copy": copy_rate()}
     with tempfile.TemporaryDirectory() as made:
         folder = options.folder or Path(made)
         folder.mkdir(parents=True, exist_ok=True)
-        rows = [each for name in options.only for each in ROWS[name](run(name, folder), floor)]
-    machine = {**describe_machine(), "operations_per_second": floor, "copied_bytes_per_second": copy_rate()}
-    lines = table(rows)
+        figures = {name: run(name, folder) for name in options.only}
+    rows = [each for name, found in figures.items() for each in ROWS[name](found, floor)]
+    seconds = {name: found.get("took", 0.0) for name, found in figures.items()}
+    machine = {**describe_machine(), "floor": floor}
+    lines = [rates(floor), "", *table(rows)]
+    for line in remarks(rows, sum(seconds.values()) / 60, machine["cores"]):
+        lines += ["", line]
     print("\n".join(lines))
     if options.output:
-        figures = {"machine": machine, "rows": rows, "table": lines}
-        options.output.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        record = {"machine": machine, "seconds": seconds, "all_seconds": sum(seconds.values()), "rows": rows}
+        options.output.write_text(json.dumps({**record, "table": lines}, indent=1) + "\n", encoding="utf-8")
     told = fallen(rows, json.loads(options.compare.read_text(encoding="utf-8"))["rows"]) if options.compare else []
     print("\n".join(told), file=sys.stderr)
     return 1 if told else 0

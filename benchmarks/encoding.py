@@ -3,6 +3,7 @@
 The texts are utterances of SGD's test split, each once, and whole dialogues as one text. The peer is taken as it comes,
 at the best of a few batch sizes. Each side has a process of its own, so that its peak memory is its own, and the sides
 take turns. A ratio is the peer's seconds divided by ours in the same round; its median and its spread are told.
+Padding is the share of what goes through the layers that is no token of a text.
 
     python benchmarks/encoding.py --output encoding.json             # SGD from HF_DIALEMB_DATA; some minutes
     python benchmarks/encoding.py --model dialogue-minilm --word @int8
@@ -44,6 +45,34 @@ def texts(utterances: int, dialogues: int) -> dict[str, list[Any]]:
     return {"utterances": list(said)[:utterances], "dialogues": [found[row] for row in order[:dialogues]]}
 
 
+class Tokens:
+    """Counts the tokens that a BERT loaded from now on reads, and the places that they are padded to.
+
+    Nothing waits for an accelerator.
+    """
+
+    def __init__(self) -> None:
+        import torch
+        from transformers import BertModel
+
+        self.none = torch.zeros(2, dtype=torch.int64)
+        self.count, forward = self.none, BertModel.forward
+
+        def counting(model: BertModel, *args: Any, **given: Any) -> Any:
+            mask, ids = given.get("attention_mask"), given.get("input_ids", args[0] if args else None)
+            places = torch.tensor((mask if ids is None else ids).numel())
+            read = mask.sum() if mask is not None and mask.ndim == 2 else places
+            self.count = self.count.to(read.device) + torch.stack([read, places.to(read.device)])
+            return forward(model, *args, **given)
+
+        BertModel.forward = counting  # type: ignore[method-assign]
+
+    def taken(self) -> tuple[int, int]:
+        """Both numbers since they were last taken."""
+        (read, places), self.count = self.count.tolist(), self.none
+        return read, places
+
+
 class Work:
     """One side in a process of its own: ``read`` encodes one kind of input, and tells seconds and peak memory."""
 
@@ -53,8 +82,10 @@ class Work:
         from hf_dialemb.models.backbones import resolve_backbone
 
         self.inputs, self.times = inputs, TIMES.get(model, 1)
+        self.tokens = None if model == STATIC else Tokens()
         if not peer:
-            encoder = hf_dialemb.load_encoder(model)
+            encoder: Any = hf_dialemb.load_encoder(model)
+            self.pieces = encoder.embed._tokenizer if model == STATIC else None
             self.encode = {"utterances": encoder.encode_utterances, "dialogues": encoder.encode}
             return
         from sentence_transformers import SentenceTransformer
@@ -74,12 +105,23 @@ class Work:
 
     def read(self, name: str) -> dict[str, Any]:
         """Encodes the inputs of one kind."""
+        if self.tokens:
+            self.tokens.taken()
         started = time.perf_counter()
         for _ in range(self.times):
             vectors = self.encode[name](self.inputs[name])
         seconds = (time.perf_counter() - started) / self.times
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        return {"seconds": seconds, "peak_mib": peak, "vectors": np.asarray(vectors, dtype=np.float64).tolist()}
+        read, places = self.tokens.taken() if self.tokens else (self._pieces(name), 0)
+        counts = {"tokens": read, "places": places}
+        return {"seconds": seconds, "peak_mib": peak, **counts, "vectors": np.asarray(vectors, np.float64).tolist()}
+
+    def _pieces(self, name: str) -> int:
+        from hf_dialemb.encoders.text_models import dialogue_texts
+
+        given = self.inputs[name]
+        texts = dialogue_texts(given) if name == "dialogues" else given
+        return sum(len(each.ids) for each in self.pieces.encode_batch(texts, add_special_tokens=False))
 
 
 def work(settings: dict[str, Any]) -> None:
@@ -133,6 +175,9 @@ def measure(model: str, words: list[str], options: argparse.Namespace) -> list[d
             row = {"model": model, "side": side or "@float32", "reads": name, "per_second": count / seconds}
             row |= {"ratio": median(ratios), "lowest": min(ratios), "highest": max(ratios)}
             row["peak_mib"] = max(each[side]["peak_mib"] for each in rounds)
+            row |= {"texts": count, "tokens": rounds[0][side]["tokens"], "width": vectors[side].shape[1]}
+            if places := rounds[0][side]["places"]:  # not of int8, whose layers are not torch's, nor of a table
+                row["padding"] = 1 - row["tokens"] / places
             if side != STATIC:
                 unit = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in (vectors[side], vectors[PEER])]
                 row["least_cosine"] = float((unit[0] * unit[1]).sum(1).min())

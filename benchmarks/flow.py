@@ -1,7 +1,8 @@
 """Measures dialogue flows on real utterances of SGD: clustering beside scikit-learn's, and every step at full size.
 
-First some utterances of users are clustered into as many clusters by ours and by a plain script with scikit-learn, and
-by ours as if they were too many for a matrix of distances: ten regions, and a tenth as many groups as distinct vectors.
+First some utterances of users are clustered into as many clusters by ours and by a plain script with scikit-learn in
+turns, and by ours as if they were too many for a matrix of distances: ten regions, and a tenth as many groups as
+distinct vectors. Seconds are the median of the rounds.
 Then many utterances of both roles go all the way from vectors to the page. Each side has a process of its own, so that
 its peak memory is its own, the vectors and what is imported included.
 
@@ -29,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from hardware import describe_machine
+from retrieval_metrics import in_one
 
 OURS, SCRIPT, GROUPED, STEPS = "ours", "scikit-learn", "grouped", "steps"
 WIDTH, CLUSTERS = 384, 60
@@ -175,6 +177,14 @@ def start_worker(folder: Path, side: str) -> dict[str, Any]:
     return answer
 
 
+def in_turns(folder: Path, rounds: int) -> list[dict[str, Any]]:
+    """Lets scikit-learn and ours cluster in turns; returns a row for each."""
+    found: dict[str, list[dict[str, Any]]] = {SCRIPT: [], OURS: []}
+    for side in [*found] * rounds:
+        found[side].append(start_worker(folder, side))
+    return [in_one(rows) for rows in found.values()]
+
+
 def agreement(first: list[int], second: list[int]) -> float:
     """Returns the adjusted Rand index of two partitions."""
     from sklearn.metrics import adjusted_rand_score
@@ -217,6 +227,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--utterances", type=int, default=100_000, help="of all steps (default: 100000)")
     parser.add_argument("--beside", type=int, default=5000, help="that both sides cluster (default: 5000)")
+    parser.add_argument("--rounds", type=int, default=3, help="of both sides (default: 3)")
     parser.add_argument("--vectors", type=Path, help="a .npy of vectors instead, one for each utterance in order")
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     parser.add_argument("--work", nargs=2, help=argparse.SUPPRESS)
@@ -239,7 +250,8 @@ def main() -> int:
             *([str(options.vectors)] if options.vectors else []),
         ]
         subprocess.run([sys.executable, str(Path(__file__)), "--make", *words], check=True)
-        script, ours, grouped, steps = (start_worker(Path(name), side) for side in (SCRIPT, OURS, GROUPED, STEPS))
+        script, ours = in_turns(Path(name), options.rounds)
+        grouped, steps = (start_worker(Path(name), side) for side in (GROUPED, STEPS))
     exact = ours.pop("labels")
     rand, of_groups = agreement(exact, script.pop("labels")), agreement(exact, grouped.pop("labels"))
     verdicts = judge(ours, script, steps, rand)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from encoding import Tokens
 from hardware import describe_machine
 from transformers import AutoTokenizer, BertConfig, BertModel
 
@@ -30,26 +31,6 @@ from hf_dialemb.models.backbones import MINILM, resolve_backbone
 METHODS = {"dial2vec": 16, "dse": 256, "dialogue_cse": 64, "dialog2flow": 256}
 """The methods, and how many examples a step of each has."""
 SHORT, LONG = 10, 40
-
-
-class Tokens:
-    """Counts the tokens that a backbone reads, padding not."""
-
-    def __init__(self) -> None:
-        self.count, forward = torch.zeros((), dtype=torch.int64), BertModel.forward
-
-        def counting(model: BertModel, *args: Any, **given: Any) -> Any:
-            mask, ids = given.get("attention_mask"), given.get("input_ids", args[0] if args else None)
-            read = mask.sum() if mask is not None and mask.ndim == 2 else torch.tensor(ids.numel())
-            self.count = self.count.to(read.device) + read  # nothing waits for the GPU
-            return forward(model, *args, **given)
-
-        BertModel.forward = counting  # type: ignore[method-assign]
-
-    def taken(self) -> int:
-        """The number since it was last taken."""
-        count, self.count = int(self.count), torch.zeros((), dtype=torch.int64)
-        return count
 
 
 def product_rate(device: str) -> float:
@@ -93,7 +74,7 @@ def trained(method: str, size: int, dialogues: list[Any], folder: Path, options:
         hf_dialemb.train(
             method, dialogues, backbone=str(folder / "bert"), output_dir=output, max_steps=steps, **settings
         )
-        spent[steps] = time.perf_counter() - started, tokens.taken()
+        spent[steps] = time.perf_counter() - started, tokens.taken()[0]
         shutil.rmtree(output)
     (short, few), (long, many) = (spent[steps] for steps in (min(spent), max(spent)))
     steps = max(spent) - min(spent)
@@ -107,17 +88,18 @@ def encoded(dialogues: list[Any], folder: Path, device: str) -> Iterator[dict[st
     said = list(dict.fromkeys(turn.content for each in dialogues for turn in each.turns))[
         : 20_000 if device == "cuda" else 50
     ]
-    peer = SentenceTransformer(str(folder / "bert"), device=device)
+    tokens, peer = Tokens(), SentenceTransformer(str(folder / "bert"), device=device)
     for spec in (f"{folder / 'bert'}@utterances", f"{folder / 'bert'}@utterances,bfloat16"):
         ways = hf_dialemb.load_encoder(spec).encode_utterances, partial(peer.encode, batch_size=256)
-        ratios, tokens = [], Tokens()
+        ratios = []
         for _ in range(4):
-            seconds = []
+            seconds, padding = [], []
             for encode in ways:
                 started = time.perf_counter()
                 encode(said)
                 seconds.append(time.perf_counter() - started)
-                read = tokens.taken()
+                read, places = tokens.taken()
+                padding.append(1 - read / places)
             ratios.append(seconds[1] / seconds[0])
         kind = "bfloat16" if "bfloat16" in spec else "float32"
         yield {
@@ -126,6 +108,7 @@ def encoded(dialogues: list[Any], folder: Path, device: str) -> Iterator[dict[st
             "tokens": read,
             "seconds": seconds[0],
             "ratios": ratios[1:],
+            "padding": {"ours": padding[0], "sentence-transformers": padding[1]},
         }
 
 

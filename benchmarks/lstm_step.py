@@ -3,7 +3,7 @@
 A step is forward and backward over a batch of contexts of MultiWOZ with twenty responses each, at the sizes of the
 recipe. Ours reads parts of like length, padded, by torch's fused LSTM; the others read packed sequences, which is how
 torch leaves padding out, or the whole batch padded to its longest text. All have the same weights and loss, and take
-turns.
+turns; the peak memory of each comes from one step in a process of its own.
 
     python benchmarks/lstm_step.py --output lstm_step.json    # MultiWOZ from HF_DIALEMB_DATA; a minute or two
 """
@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
+import subprocess
+import sys
 import time
 from pathlib import Path
 from statistics import median
@@ -46,45 +49,82 @@ WAYS: dict[str, tuple[Any, int]] = {
 """How a tower reads, and how many tokens a row of a part stands for."""
 
 
+def prepare(dialogues: int, steps: int) -> tuple[Any, list[dict[str, Tensor]], int]:
+    """Builds the model and so many batches; also counts the responses of the whole corpus."""
+    torch.manual_seed(0)
+    method, whole = get_method("dual_encoder"), load_dialogues("multiwoz", split="train")
+    model, tokenizer = method.model_class.build(None, whole, num_candidates=20)
+    examples, count = method.examples(whole[:dialogues], model.config, 0), Truncation()
+    rows = [examples.example(0, number) for number in range(steps * PAIRS)]
+    parts = (rows[start : start + PAIRS] for start in range(0, len(rows), PAIRS))
+    batches = [method.collate(part, tokenizer, model.config, count) for part in parts]
+    return model, batches, sum(turn.role == "assistant" for each in whole for turn in each.turns[1:])
+
+
+def forward_backward(way: str, model: Any, batch: dict[str, Tensor]) -> float:
+    """Computes the gradients in one way; returns the loss."""
+    dual_encoder.WordTower.forward, batching.TOKENS = WAYS[way]  # type: ignore[method-assign]
+    loss = model(**batch).loss
+    loss.backward()
+    return float(loss.detach())
+
+
+def peak_mib(way: str, dialogues: int) -> float:
+    """Runs a step in a process of its own; returns its peak memory."""
+    command = [sys.executable, __file__, "--peak", way, "--dialogues", str(dialogues)]
+    return float(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Lets the ways take turns, a step each."""
+    peaks = {way: peak_mib(way, options.dialogues) for way in WAYS}  # first: a child's peak starts from its parent's
+    model, batches, turns = prepare(options.dialogues, options.steps + 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    seconds: dict[str, list[float]] = {way: [] for way in WAYS}
+    losses: dict[str, float] = {}
+    for batch in batches:
+        for way in WAYS:
+            optimizer.zero_grad()
+            started = time.perf_counter()
+            loss = forward_backward(way, model, batch)
+            seconds[way].append(time.perf_counter() - started)
+            losses.setdefault(way, loss)
+        optimizer.step()
+    taken = {way: found[1:] for way, found in seconds.items()}  # the first step of each sets up
+    tokens = [int(batch["attention_mask"].sum() + batch["candidate_mask"].sum()) for batch in batches[1:]]
+    weights = sum(value.numel() for name, value in model.named_parameters() if ".reader.weight" in name) // 2
+    hours = median(taken["ours"]) * turns / PAIRS * EPOCHS / 3600
+    return {
+        "machine": describe_machine(),
+        "seconds": taken,
+        "peak_mib": peaks,
+        "tokens": tokens,
+        "weights": weights,
+        "losses": losses,
+        "hours": hours,
+        "contexts": turns,
+        "epochs": EPOCHS,
+    }
+
+
 def main() -> None:
     """Measures, and prints and writes the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=8, help="of each way (default: 8)")
     parser.add_argument("--dialogues", type=int, default=1_000, help="of MultiWOZ's training split (default: 1000)")
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
+    parser.add_argument("--peak", choices=WAYS, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    torch.manual_seed(0)
-    method, whole = get_method("dual_encoder"), load_dialogues("multiwoz", split="train")
-    model: Any
-    model, tokenizer = method.model_class.build(None, whole, num_candidates=20)
-    examples = method.examples(whole[: options.dialogues], model.config, 0)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    seconds: dict[str, list[float]] = {way: [] for way in WAYS}
-    losses: dict[str, float] = {}
-    last = [*WAYS][-1]
-    for step in range(options.steps + 1):
-        numbers = range(step * PAIRS, (step + 1) * PAIRS)
-        batch = method.collate(
-            [examples.example(0, number) for number in numbers], tokenizer, model.config, Truncation()
-        )
-        for way, (forward, tokens) in WAYS.items():
-            dual_encoder.WordTower.forward, batching.TOKENS = forward, tokens  # type: ignore[method-assign]
-            started = time.perf_counter()
-            loss = model(**batch).loss
-            loss.backward()
-            seconds[way].append(time.perf_counter() - started)
-            if way != last:
-                optimizer.zero_grad()
-            losses.setdefault(way, float(loss.detach()))
-        optimizer.step()
-        optimizer.zero_grad()
-    turns = sum(turn.role == "assistant" for dialogue in whole for turn in dialogue.turns[1:])
-    taken = {way: found[1:] for way, found in seconds.items()}  # the first step of each sets up
-    hours = median(taken["ours"]) * turns / PAIRS * EPOCHS / 3600
-    record = {"machine": describe_machine(), "seconds": taken, "losses": losses, "hours": hours}
-    for way, found in taken.items():
-        print(f"{way:22} {median(found):.2f} s a step, loss {losses[way]:.6f}")
-    print(f"ours: {hours:.1f} hours for {EPOCHS} epochs of {turns:,} contexts")
+    if options.peak:
+        model, batches, _ = prepare(options.dialogues, 1)
+        forward_backward(options.peak, model, batches[0])
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)  # Linux counts in KiB
+        return
+    record = measure(options)
+    for way, found in record["seconds"].items():
+        peak, loss = record["peak_mib"][way], record["losses"][way]
+        print(f"{way:22} {median(found):.2f} s a step, {peak:,.0f} MiB, loss {loss:.6f}")
+    print(f"ours: {record['hours']:.1f} hours for {EPOCHS} epochs of {record['contexts']:,} contexts")
     if options.output:
         options.output.write_text(json.dumps(record, indent=1) + "\n")
 

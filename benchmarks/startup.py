@@ -29,6 +29,10 @@ COMMANDS = {
     "dialemb --help": ["-m", "hf_dialemb.cli", "--help"],
     "import torch": ["-c", "import torch"],
 }
+LAUNCH = """import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""
+"""Runs a command and prints its peak memory: a small process, as a child's peak starts from its parent's."""
 BOUNDS = {"import hf_dialemb": 0.3, "dialemb --help": 0.5, SEARCH: 1.5}
 """Seconds that the median must stay below."""
 
@@ -46,21 +50,31 @@ def search_command(folder: Path) -> list[str]:
     return [*found, "--query", "my card was stolen"]
 
 
-def measure(repeats: int) -> dict[str, list[float]]:
-    """Runs every command so many times, in turns, after one unmeasured round that fills the file cache."""
+def measure(repeats: int) -> tuple[dict[str, list[float]], dict[str, float]]:
+    """Runs every command so many times, in turns, after one round that fills the file cache.
+
+    Returns:
+        The seconds of each command, and its peak memory in that first round, in MiB.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        return _measured({**COMMANDS, SEARCH: search_command(Path(folder))}, repeats)
+        commands = {**COMMANDS, SEARCH: search_command(Path(folder))}
+        peaks = {name: peak_mib(words) for name, words in commands.items()}
+        return _measured(commands, repeats), peaks
+
+
+def peak_mib(words: list[str]) -> float:
+    """Runs a command of Python; returns its peak memory (Linux counts in KiB)."""
+    command = [sys.executable, "-c", LAUNCH, sys.executable, *words]
+    return int(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout) / 1024
 
 
 def _measured(commands: dict[str, list[str]], repeats: int) -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {name: [] for name in commands}
-    for round_number in range(repeats + 1):
+    for _ in range(repeats):
         for name, words in commands.items():
             start = time.perf_counter()
             subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
-            elapsed = time.perf_counter() - start
-            if round_number:
-                seconds[name].append(elapsed)
+            seconds[name].append(time.perf_counter() - start)
     return seconds
 
 
@@ -78,7 +92,7 @@ def main() -> int:
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
 
-    seconds = measure(options.repeats)
+    seconds, peaks = measure(options.repeats)
     medians = {name: statistics.median(values) for name, values in seconds.items()}
     lines = [f"{'command':<32} {'minimum':>9} {'median':>9} {'of torch':>9}"]
     for name, values in seconds.items():
@@ -95,6 +109,7 @@ def main() -> int:
             "machine": describe_machine(),
             "seconds": seconds,
             "medians": medians,
+            "peak_mib": peaks,
             "verdicts": verdicts,
             "table": lines,
         }

@@ -2,10 +2,10 @@
 
 Each way of waiting is a process of its own: torch's default, where threads that wait for one another spin for long;
 ours, where they spin for short and then sleep; sleeping at once (``OMP_WAIT_POLICY=passive``); and one thread less. The
-load is a loop that this program starts and ends.
-The rate that is kept is the idle seconds of torch's default divided by the seconds under load.
+load is a loop that this program starts and ends. The ways take turns.
+The rate that is kept is the idle seconds of torch's default divided by the seconds under load in the same round.
 
-    python benchmarks/under_load.py --output under_load.json    # a few minutes on all cores
+    python benchmarks/under_load.py --output under_load.json    # ten minutes on all cores
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -33,8 +34,12 @@ WAYS: dict[str, dict[str, str]] = {
 }
 
 
-def work(kind: str, seconds: float) -> float:
-    """Encodes, or takes training steps over, the package's own sample again and again; returns its median seconds."""
+def work(kind: str, seconds: float) -> dict[str, float]:
+    """Encodes, or takes training steps over, the package's own sample again and again.
+
+    Returns:
+        The median seconds, and the peak memory of this process (Linux counts in KiB).
+    """
     import torch
 
     import hf_dialemb
@@ -70,10 +75,10 @@ def work(kind: str, seconds: float) -> float:
         started = time.perf_counter()
         step()
         found.append(time.perf_counter() - started)
-    return median(found)
+    return {"seconds": median(found), "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
-def timed(kind: str, way: str, loaded: bool, seconds: float) -> float:
+def timed(kind: str, way: str, loaded: bool, seconds: float) -> dict[str, float]:
     """Lets a process of its own work, perhaps beside a busy one."""
     load = subprocess.Popen([sys.executable, "-c", BUSY]) if loaded else None
     try:
@@ -83,27 +88,45 @@ def timed(kind: str, way: str, loaded: bool, seconds: float) -> float:
         if load is not None:
             load.kill()
             load.wait()
-    return float(run.stdout)
+    found: dict[str, float] = json.loads(run.stdout)
+    return found
+
+
+def measure(kind: str, ways: list[str], rounds: int, seconds: float) -> list[dict[str, Any]]:
+    """Lets the ways take turns, the first being torch's default, alone and then beside a busy process.
+
+    Returns:
+        A row for each way, with its seconds and the rate that it kept in every round.
+    """
+    found: dict[str, list[tuple[dict[str, float], dict[str, float]]]] = {way: [] for way in ways}
+    for _ in range(rounds):
+        for way, runs in found.items():
+            runs.append((timed(kind, way, False, seconds), timed(kind, way, True, seconds)))
+    default = [idle["seconds"] for idle, _ in found[ways[0]]]
+    rows = []
+    for way, runs in found.items():
+        idle, loaded = ([run[at]["seconds"] for run in runs] for at in (0, 1))
+        kept = [usual / own for usual, own in zip(default, loaded, strict=True)]
+        row = {"work": kind, "way": way, "idle_seconds": idle, "loaded_seconds": loaded, "kept": kept}
+        rows.append({**row, "peak_mib": max(run["peak_mib"] for both in runs for run in both)})
+        print(json.dumps(rows[-1]), file=sys.stderr)
+    return rows
 
 
 def main() -> None:
     """Measures, and prints or writes the rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=8, help="that each process works (default: 8)")
+    parser.add_argument("--way", nargs="+", choices=WAYS, default=list(WAYS), help="beside torch's (default: all)")
+    parser.add_argument("--rounds", type=int, default=3, help="of each way (default: 3)")
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     parser.add_argument("--work", choices=("encoding", "training"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
-        print(work(options.work, options.seconds))
+        print(json.dumps(work(options.work, options.seconds)))
         return
-    rows = []
-    for kind in ("encoding", "training"):
-        idle = {way: timed(kind, way, False, options.seconds) for way in WAYS}
-        for way in WAYS:
-            loaded = timed(kind, way, True, options.seconds)
-            row = {"work": kind, "way": way, "idle_seconds": idle[way], "loaded_seconds": loaded}
-            rows.append({**row, "kept": idle["as it comes"] / loaded})
-            print(json.dumps(rows[-1]), file=sys.stderr)
+    kinds, ways = ("encoding", "training"), list(dict.fromkeys(["as it comes", *options.way]))
+    rows = [row for kind in kinds for row in measure(kind, ways, options.rounds, options.seconds)]
     if options.output:
         options.output.write_text(json.dumps({"machine": describe_machine(), "rows": rows}, indent=1) + "\n")
 

@@ -17,6 +17,11 @@ memory is its own, and the sides take turns, never running at the same time. Wha
   contrastive loss; of its losses of labelled utterances this alone takes, as that does, all utterances of a label as
   positives and all others as negatives, though with a margin instead of a softmax, and with one label an utterance. The
   peer reads the utterances of our pairs one by one, with the labels that they were drawn for.
+- DialogueCSE, and MultipleNegativesRankingLoss over the same texts: of each example, the first turn of its context is
+  the anchor, the response the positive, and what else ours reads, the other turns of the context and the utterances of
+  other dialogues, are negatives. That is another objective over the same tokens. The peer sends all but the anchors
+  through the backbone at once, padded to the longest, as is its default. A turn that the context lacks is an empty text
+  to the peer, of two tokens, and nothing to ours.
 - Gradient caching of DSE, and CachedMultipleNegativesRankingLoss over the same four directions, in parts of as many
   utterances; beside ours without caching, on as many pairs and on few.
 
@@ -49,6 +54,7 @@ from hardware import describe_machine
 
 WORKER = Path(__file__).with_name("utterance_step_worker.py")
 OURS, PEER, BEFORE = "ours", "sentence-transformers", "ours, before"
+PARTS = ("dse", "dialog2flow", "dialogue_cse", "caching")
 PRECISIONS = ("float32", "bfloat16")
 GIVE_BACK = {"MALLOC_MMAP_THRESHOLD_": "131072"}
 """Lets glibc give every freed tensor of 128 KiB or more back at once; by default the bound rises to 32 MiB."""
@@ -64,6 +70,7 @@ def list_parts(options: argparse.Namespace) -> dict[str, dict[str, dict[str, Any
     """Returns the sides of each part; others are compared with the first."""
     pairs, many, chunk = (8, 32, 8) if options.small else (64, options.many_pairs, 64)
     few = {"pairs": pairs, "chunk_size": None}
+    examples = {"method": "dialogue_cse", "pairs": 4 if options.small else 20, "chunk_size": None}
     cached = {"method": "dse", "pairs": many, "chunk_size": chunk}
     parts: dict[str, dict[str, dict[str, Any]]] = {
         "dse": {OURS: {"program": "ours", "method": "dse", **few}, PEER: {"program": "peer", "method": "dse", **few}},
@@ -71,6 +78,7 @@ def list_parts(options: argparse.Namespace) -> dict[str, dict[str, dict[str, Any
             OURS: {"program": "ours", "method": "dialog2flow", **few},
             PEER: {"program": "peer", "method": "dialog2flow", **few},
         },
+        "dialogue_cse": {OURS: {"program": "ours", **examples}, PEER: {"program": "peer", **examples}},
         "caching": {
             f"{OURS}, {many:,} pairs in chunks": {"program": "ours", **cached},
             f"{PEER}, the same": {"program": "peer", **cached},
@@ -266,7 +274,7 @@ def parse() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir", default=os.environ.get("HF_DIALEMB_DATA"), help="folder that holds sgd/")
-    parser.add_argument("--only", nargs="+", choices=("dse", "dialog2flow", "caching"), help="parts (default: all)")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="parts (default: all)")
     parser.add_argument("--precision", nargs="+", choices=PRECISIONS, help="default: both; float32 if --small")
     parser.add_argument("--steps", type=int, default=5, help="measured steps of each side (default: 5)")
     parser.add_argument("--warm-up", type=int, default=1, help="steps before those (default: 1)")
@@ -277,7 +285,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="of the batches and the heads (default: 0)")
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
-    options.only = options.only or ["dse", "dialog2flow", "caching"]
+    options.only = options.only or list(PARTS)
     options.precision = options.precision or PRECISIONS[: 1 if options.small else 2]
     return options
 

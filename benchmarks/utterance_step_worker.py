@@ -35,6 +35,7 @@ from hf_dialemb.models.layout import Truncation, tokenize_utterances
 METHODS: dict[str, dict[str, Any]] = {
     "dse": {"negative_weights": "plain", "max_tokens": 32},
     "dialog2flow": {"contrast": "hard", "max_tokens": 64},
+    "dialogue_cse": {"max_tokens": 100},
 }
 """Our settings; what is not named here has its default."""
 
@@ -68,6 +69,7 @@ def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
         lengths = tokenize_utterances(texts, tokenizer, METHODS[method]["max_tokens"], count)["attention_mask"].sum(-1)
         mean, longest = float(lengths.double().mean()), int(lengths.max())
         found = {"mean_length": mean, "maximal_length": longest, "truncated": count.truncated / len(texts)}
+        found["texts"] = len(texts) / options["steps"]
         batches.append({"method": method, "pairs": pairs, **found})
     accelerator = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     return {
@@ -98,7 +100,7 @@ def write_backbone(folder: Path, small: bool, seed: int) -> float:
 
 
 def in_our_order(dialogues: list[Dialogue], method: str, pairs: int, steps: int, seed: int) -> list[dict[str, Any]]:
-    """Lists the pairs that our trainer reads in so many steps, in its order."""
+    """Lists the examples that our trainer reads in so many steps, in its order; pairs come first in their texts."""
     from hf_dialemb.training.data import EpochSampler
 
     found = get_method(method)
@@ -108,8 +110,12 @@ def in_our_order(dialogues: list[Dialogue], method: str, pairs: int, steps: int,
     rows = []
     for number in list(EpochSampler(examples, pairs, seed))[: pairs * steps]:
         example = examples.example(0, number)
-        labelled = method == "dialog2flow"
-        texts, label = (example[0].texts, example[0].label) if labelled else (example, None)
+        texts, label = example, None
+        if method == "dialog2flow":
+            texts, label = example[0].texts, example[0].label
+        elif method == "dialogue_cse":
+            first, *others = example.previous + example.following
+            texts = first, example.response, *others, *example.negatives
         rows.append({"texts": list(texts), "label": label})
     return rows
 
@@ -181,27 +187,30 @@ def peer_trainer(folder: Path, side: dict[str, Any]) -> Trainer:
         texts = [(text, row["label"]) for row in rows for text in row["texts"]]
         columns = {"sentence": [text for text, _ in texts], "label": [label for _, label in texts]}
     else:
-        columns = {name: [row["texts"][at] for row in rows] for at, name in enumerate(("anchor", "positive"))}
+        count = max(len(row["texts"]) for row in rows)
+        names = ["anchor", "positive", *(f"negative_{at}" for at in range(1, count - 1))]
+        columns = {
+            name: [row["texts"][at] if at < len(row["texts"]) else "" for row in rows] for at, name in enumerate(names)
+        }
     arguments = SentenceTransformerTrainingArguments(
         per_device_train_batch_size=side["pairs"] * (2 if labelled else 1),
         batch_sampler=_as_they_come,
         **trainer_settings(folder, side),
     )
     return SentenceTransformerTrainer(
-        model=model,
-        args=arguments,
-        train_dataset=Dataset.from_dict(columns),
-        loss=_peer_loss(model, labelled, side["chunk_size"]),
+        model=model, args=arguments, train_dataset=Dataset.from_dict(columns), loss=_peer_loss(model, side)
     )
 
 
-def _peer_loss(model: Any, labelled: bool, chunk_size: int | None) -> torch.nn.Module:
+def _peer_loss(model: Any, side: dict[str, Any]) -> torch.nn.Module:
     from sentence_transformers.sentence_transformer import losses
 
-    if labelled:
+    if side["method"] == "dialog2flow":
         return losses.BatchAllTripletLoss(model)
-    if chunk_size is not None:
-        return losses.CachedMultipleNegativesRankingLoss(model, mini_batch_size=chunk_size, directions=DIRECTIONS)
+    if side["method"] == "dialogue_cse":
+        return losses.MultipleNegativesRankingLoss(model)
+    if (size := side["chunk_size"]) is not None:
+        return losses.CachedMultipleNegativesRankingLoss(model, mini_batch_size=size, directions=DIRECTIONS)
     return losses.MultipleNegativesRankingLoss(model, directions=DIRECTIONS)
 
 
@@ -218,14 +227,17 @@ def first_cosines(trainer: Any, side: dict[str, Any]) -> list[float]:
     model, batch = trainer.model, next(iter(trainer.get_train_dataloader()))
     model.train(False)
     if side["program"] == "ours":
-        shape = (-1, batch["input_ids"].shape[-1])
-        parts = [batch[name][:COMPARED].reshape(shape) for name in ("input_ids", "attention_mask")]
+        parts = [batch[name][:COMPARED] for name in ("input_ids", "attention_mask")]
+        if side["method"] == "dialogue_cse":  # the first turn of each context, and the response behind the last
+            places = parts[1].any(-1).int().argmax(1), model.config.context_rows
+            parts = [torch.stack([part[range(len(part)), place] for place in places], 1) for part in parts]
+        parts = [part.reshape(-1, part.shape[-1]) for part in parts]
         embeddings = model.embed(*parts).unflatten(0, (-1, 2))
         anchors, positives = embeddings.unbind(1)
     else:
         features, _ = trainer.collect_features(batch)
-        rows = COMPARED * (3 - len(features))  # one column of utterances, or two of pairs
-        columns = [model(_first_rows(column, rows))["sentence_embedding"] for column in features]
+        rows = COMPARED * (2 if len(features) == 1 else 1)  # one column of utterances, or the two of pairs first
+        columns = [model(_first_rows(column, rows))["sentence_embedding"] for column in features[:2]]
         anchors, positives = columns if len(columns) == 2 else columns[0].unflatten(0, (-1, 2)).unbind(1)
     return [float(value) for value in cosine_similarity(anchors, positives)]
 

@@ -18,6 +18,7 @@ from hf_dialemb.evaluation.tasks.registry import load_problem
 from hf_dialemb.models import backbone_model, batching
 from hf_dialemb.models.batching import batches
 from hf_dialemb.models.errors import InputError
+from hf_dialemb.runs.hardware import multiplies_bfloat16, quick_reading
 
 MODELS = ("all-MiniLM-L6-v2", "dialogue-minilm")
 
@@ -59,6 +60,16 @@ def test_bfloat16_gives_nearly_the_vectors_of_float32(model, texts, sample_dialo
     assert cosines(plain.encode(sample_dialogues), quick.encode(sample_dialogues)).min() > 0.999
     assert quick.encode(sample_dialogues).dtype == np.float32
     assert fingerprint(model) != fingerprint(f"{model}@bfloat16") != fingerprint(f"{model}@bfloat16,utterances")
+
+
+@pytest.mark.skipif(not multiplies_bfloat16(), reason="the processor does not multiply bfloat16")
+def test_quick_reading_gives_nearly_the_vectors_of_float32(texts):
+    encoder = load_encoder("dialogue-minilm")
+    plain = encoder.encode_utterances(texts)
+    with quick_reading():
+        quick = encoder.encode_utterances(texts)
+    assert not np.array_equal(quick, plain)
+    assert cosines(plain, quick).min() > 0.999
 
 
 @pytest.mark.slow
