@@ -140,6 +140,18 @@ def test_who_speaks_in_many_conversations_is_the_desk(tmp_path):
     assert "*=user" in " ".join(told(tmp_path))
 
 
+def test_agents_behind_a_bot_are_told_from_customers_by_their_names_coming_back(tmp_path):
+    path = tmp_path / "d.csv"
+    rows = [(n, who) for n in range(12) for who in ("Bot", f"Kim{n}", "Bot", ("Ann", "Ben")[n % 2])]
+    path.write_text("id,role,text\n" + "".join(f"{n},{who},Hi\n" for n, who in rows))
+    found = load_dialogues(str(path))
+    assert {dialogue.roles for dialogue in found} == {("assistant", "user")}
+    assert [turn.role for turn in found[0].turns] == ["assistant", "user", "assistant", "assistant"]
+    words = "Ann=assistant,Ben=assistant,Bot=assistant,*=user"
+    assert f"--roles '{words}'" in " ".join(told(path))
+    assert load_dialogues(str(path), roles=words) == found
+
+
 def test_the_command_converts_any_form_and_says_what_it_guessed(tmp_path, capsys, caplog):
     write(tmp_path, {"d.csv": "id,role,text\n" + CUSTOMER})
     output = tmp_path / "d.jsonl"
