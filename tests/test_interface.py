@@ -13,6 +13,7 @@ import hf_dialemb
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.corpora.objects import as_dialogues
+from hf_dialemb.corpora.own.check import check
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
 from hf_dialemb.corpora.own.jsonl import write_jsonl
 from hf_dialemb.models.dialogue import Dialogue
@@ -161,6 +162,22 @@ def test_speakers_have_the_roles_that_they_have_in_files(caplog):
 
 def test_a_corpus_may_carry_its_split():
     assert as_dialogues("sample/dev") == as_dialogues("sample", split="dev") == load_dialogues("sample", None, "dev")
+
+
+def test_a_split_of_what_has_none_is_refused(tmp_path):
+    file = str(tmp_path / "own.jsonl")
+    write_jsonl([DIALOGUE], file)
+    for call, of in (
+        (lambda: load_dialogues(file, split="nope"), file),
+        (lambda: list(check(file, split="test")), file),
+        (lambda: hf_dialemb.evaluate("tfidf", file, split="test"), file),
+        (lambda: hf_dialemb.evaluate("tfidf", DIALOGUES, split="nope"), "what is in memory"),
+        (lambda: as_dialogues([DIALOGUE], split="dev"), "what is in memory"),
+    ):
+        with pytest.raises(InputError, match=r"^split: got '\w+', but .* has no splits and is read whole; ") as refused:
+            call()
+        assert of in str(refused.value)
+    assert load_dialogues(file) == load_dialogues(file, split="all") == [DIALOGUE]
 
 
 def test_anything_else_is_refused_in_one_sentence():

@@ -46,7 +46,7 @@ _HUB_DATASET = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
 def load_dialogues(
     corpus: str,
     data_dir: str | Path | None = None,
-    split: str = "train",
+    split: str | None = None,
     *,
     skip_invalid: bool = False,
     columns: str | None = None,
@@ -63,7 +63,7 @@ def load_dialogues(
 def iterate_dialogues(
     corpus: str,
     data_dir: str | Path | None = None,
-    split: str = "train",
+    split: str | None = None,
     *,
     skip_invalid: bool = False,
     columns: str | None = None,
@@ -78,7 +78,7 @@ def iterate_dialogues(
             ``<name>.tar.xz`` (``.tar.gz`` and ``.zip`` do as well), that folder or archive itself, or
             ``hf://datasets/org/name``. None means the folder that the environment variable ``HF_DIALEMB_DATA`` names.
             The corpus ``sample`` needs no files.
-        split: One of the corpus's splits, or ``"all"``; your own files have none.
+        split: One of the corpus's splits, or ``"all"``; by default ``"train"``. Your own files have none.
         skip_invalid: Leave malformed records out and log one warning that lists them, instead of raising.
         columns: For your own table: which column is what, such as ``"id=call,role=speaker,content=text"``.
         roles: For your own files: who is who, such as ``"Agent=assistant,Customer=user"``.
@@ -98,10 +98,17 @@ def iterate_dialogues(
                 f"Corpus {corpus} holds {known.kind}, expected dialogues; choose another corpus, or read it in Python "
                 "with load_examples"
             )
-        return _read(known, data_dir, split, skip_invalid)
+        return _read(known, data_dir, split or "train", skip_invalid)
     if form == OWN:
+        check_no_split(corpus, split)
         return reading.read_own(corpus, columns=columns, roles=roles, skip_invalid=skip_invalid)
-    return hub_dataset.load_hub_dataset(corpus, split, roles=roles, skip_invalid=skip_invalid)
+    return hub_dataset.load_hub_dataset(corpus, split or "train", roles=roles, skip_invalid=skip_invalid)
+
+
+def check_no_split(source: str, split: str | None) -> None:
+    """Refuses a part of what has none: figures would be told as those of a part of it."""
+    if split not in (None, "", ALL):
+        raise InputError(f"split: got '{split}', but {source} has no splits and is read whole; leave it out")
 
 
 def form_of(corpus: str, columns: str | None = None, roles: str | None = None) -> str:

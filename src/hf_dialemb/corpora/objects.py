@@ -8,7 +8,7 @@ from typing import Any
 
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
-from . import CORPORA, load_dialogues
+from . import CORPORA, check_no_split, load_dialogues
 from .own.exports import find_in_record
 from .own.findings import Notes, log, noted
 from .own.reading import is_own
@@ -50,6 +50,7 @@ def as_dialogues(
     """
     if isinstance(source, str | PathLike):
         return _named(str(source), data_dir, split, columns, roles)
+    check_no_split("what is in memory", split)
     if hasattr(source, "to_csv") and "messages" not in getattr(source, "columns", getattr(source, "column_names", ())):
         with tempfile.TemporaryDirectory() as folder:  # the reader of tables finds columns and faults alike in both
             file = Path(folder) / "table.csv"
@@ -72,10 +73,10 @@ def _named(
 ) -> list[Dialogue]:
     corpus, _, part = name.partition("/")
     if corpus in CORPORA and not is_own(name):
-        return load_dialogues(corpus, data_dir, split or part or "train")
+        return load_dialogues(corpus, data_dir, split or part)
     if not Path(name).expanduser().exists() and (" " in name.strip() or "\n" in name):
         raise InputError(f"dialogues: got the text {name[:40]!r}, expected {_EXPECTED}")
-    return load_dialogues(name, data_dir, split or "train", columns=columns, roles=roles)
+    return load_dialogues(name, data_dir, split, columns=columns, roles=roles)
 
 
 def _dialogue(item: Any, place: int, roles: RoleMap, notes: Notes) -> Dialogue | None:  # noqa: ANN401

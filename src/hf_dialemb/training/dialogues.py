@@ -104,6 +104,7 @@ def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:
         selections = load_examples(corpus, run.data_dir, split, skip_invalid=run.skip_invalid)
         return [_with_response(selection) for selection in selections if selection.correct]
     columns, roles = (run.columns, run.roles) if own else (None, None)
+    split = ALL if own and is_own(corpus) else split
     return load_dialogues(corpus, run.data_dir, split, skip_invalid=run.skip_invalid, columns=columns, roles=roles)
 
 

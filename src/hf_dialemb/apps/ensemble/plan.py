@@ -82,7 +82,8 @@ class EnsemblePlan:
 
     def load(self, split: str) -> list[Dialogue]:
         """Loads the dialogues that choose checkpoints (dev), or those that measure (test)."""
-        dialogues, most = load_dialogues(self.source(split), self.data_dir, split), self.max_dialogues(split)
+        part = None if self.own_files else split
+        dialogues, most = load_dialogues(self.source(split), self.data_dir, part), self.max_dialogues(split)
         return dialogues[:most] if split == "dev" else drawn(dialogues, most, CANDIDATE_SEED)
 
     def max_dialogues(self, split: str) -> int | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError
-from .. import OWN, REGISTERED, find_source, form_of, get_corpus
+from .. import OWN, REGISTERED, check_no_split, find_source, form_of, get_corpus
 from ..audit.statistics import content_hash
 from ..corpus import ALL, Corpus
 from ..records import converted
@@ -39,6 +39,7 @@ def check(
         known = get_corpus(name)
         findings, conversations = _find_registered(known, data_dir, split), known.kind == "dialogues"
     elif form == OWN:
+        check_no_split(name, split)
         findings = find_own(name, columns=columns, roles=roles)
     else:
         findings = find_in_hub_dataset(name, split, roles)
