@@ -142,21 +142,31 @@ def test_every_form_gives_the_same_dialogues(tmp_path):
     tables = dataset, dataset.to_pandas(), pandas.DataFrame(rows)
     for source in ([DIALOGUE], (DIALOGUE,), [whole], *tables, file, str(file)):
         assert as_dialogues(source) == [DIALOGUE]
+        assert load_dialogues(source) == [DIALOGUE]
     assert as_dialogues([MESSAGES]) == [Dialogue.from_messages(MESSAGES)]
+    assert load_dialogues([MESSAGES, [{"role": "user"}]], skip_invalid=True) == as_dialogues([MESSAGES])
 
 
-def test_the_columns_and_roles_of_a_table_are_said_as_on_the_command_line():
+def test_the_columns_and_roles_of_a_table_are_said_as_on_the_command_line(caplog):
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"call": ["a", "a"], "who": ["Ann", "Bob"], "said": ["Hello", "Hi"]})
-    found = as_dialogues(table, columns="id=call,role=who,content=said", roles="Ann=user,Bob=assistant")
-    assert [turn.role for turn in found[0].turns] == ["user", "assistant"]
+    words = {"columns": "id=call,role=who,content=said", "roles": "Ann=user,Bob=assistant"}
+    for found in (as_dialogues(table, **words), load_dialogues(table, **words)):
+        assert [turn.role for turn in found[0].turns] == ["user", "assistant"]
+    assert not caplog.messages
+    load_dialogues(table, columns=words["columns"])
+    told = "say load_dialogues(..., roles='Ann=user,Bob=assistant')"
+    assert caplog.messages == [f"the table: roles: guessed Ann: user; Bob: assistant; to confirm or change it, {told}"]
+    with pytest.raises(InputError, match=r"^the table:1: got no column for content .* say which with load_dialogues"):
+        load_dialogues(table)
 
 
 def test_speakers_have_the_roles_that_they_have_in_files(caplog):
     said = {"system": "Be kind.", "Ann": "Hello", "bot": "Hi"}
     chat = [{"role": role, "content": content} for role, content in said.items()]
     assert as_dialogues([chat]) == [Dialogue.from_messages(MESSAGES)]
-    assert "dialogues: roles: guessed Ann: user; to confirm or change it, say --roles 'Ann=user'" in caplog.text
+    told = "to confirm or change it, say load_dialogues(..., roles='Ann=user')"
+    assert f"dialogues: roles: guessed Ann: user; {told}" in caplog.text
     assert as_dialogues([chat], roles="Ann=ignore") == [Dialogue.from_messages(MESSAGES[1:])]
 
 

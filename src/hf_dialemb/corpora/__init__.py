@@ -44,7 +44,7 @@ _HUB_DATASET = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
 
 
 def load_dialogues(
-    corpus: str,
+    corpus: Any,  # noqa: ANN401 - see as_dialogues
     data_dir: str | Path | None = None,
     split: str | None = None,
     *,
@@ -54,10 +54,17 @@ def load_dialogues(
 ) -> list[Dialogue]:
     """Loads one split of a corpus into memory; takes, gives and raises what `iterate_dialogues` does.
 
+    What is in memory, such as a DataFrame, it reads as `objects.as_dialogues` does.
+
     Returns:
         The dialogues, always in the same order.
     """
-    return list(iterate_dialogues(corpus, data_dir, split, skip_invalid=skip_invalid, columns=columns, roles=roles))
+    if not isinstance(corpus, str | os.PathLike):
+        from .objects import as_dialogues
+
+        return as_dialogues(corpus, split=split, columns=columns, roles=roles, skip_invalid=skip_invalid)
+    more = {"columns": columns, "roles": roles}
+    return list(iterate_dialogues(str(corpus), data_dir, split, skip_invalid=skip_invalid, **more))
 
 
 def iterate_dialogues(
