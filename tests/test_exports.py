@@ -74,7 +74,45 @@ def test_an_export_becomes_the_dialogue_that_it_is_of(tmp_path, name, content):
         content = json.dumps(content)
     found = read_file(tmp_path / name, content)
     assert PARCEL in [replace(dialogue, time="") for dialogue in found]
-    assert {dialogue.time for dialogue in found} == {"2024-05-01T09:59:00" if name == "times.csv" else ""}
+    times = {"times.csv": "2024-05-01T09:59:00", "7.txt": "2024-05-01T10:08:03"}
+    assert {dialogue.time for dialogue in found} == {times.get(name, "")}
+
+
+def test_a_messengers_marks_and_placeholders_are_left_out(tmp_path):
+    content = (
+        "\u200e[01/05/2024, 10:08:03] \u200eShop: \u200eMessages are encrypted.\n"
+        "[01/05/2024, 10:08:03] \u202a+49 170 1\u202c: \u200eWhere is\u200f\n\u200emy parcel?\n"
+        "[01/05/2024, 10:09:00] Shop: \u200eimage omitted\n[01/05/2024, 10:09:00] Shop: <Media omitted>\n"
+        "[01/05/2024, 10:09:01] Shop: \u200e<attached: 0001-PHOTO.jpg>\n"
+        "[01/05/2024, 10:09:02] Shop: \u200eThis message was deleted.\n[01/05/2024, 10:09:02] Shop: Let me look.\n"
+    )
+    path = tmp_path / "7.txt"
+    (dialogue,) = read_file(path, content, roles="Shop=assistant,+49 170 1=user")
+    assert [turn.content for turn in dialogue.turns] == [
+        "Messages are encrypted.", "Where is\u200f my parcel?", "Let me look."
+    ]  # fmt: skip
+    assert [turn.name for turn in dialogue.turns] == ["Shop", "+49 170 1", "Shop"]
+    told_of = [sentence for sentence in told(path) if "deleted" in sentence]
+    places = ", ".join(f"{path}:{line}" for line in (4, 5, 6))
+    assert told_of == [f"left out what was sent without words, or deleted (4 times, such as {places})"]
+
+
+@pytest.mark.parametrize(
+    ("stamps", "time"),
+    [
+        (("12/31/23, 9:41\u202fPM -",), "2023-12-31T21:41:00"),
+        (("5/1/24, 9:41 PM -", "5/2/24, 9:41 PM -"), "2024-05-01T21:41:00"),
+        (("01/05/24, 9:41 pm -", "13/05/24, 9:41 pm -"), "2024-05-01T21:41:00"),
+        (("01/05/24, 21:41 -", "05/13/24, 21:41 -"), "2024-01-05T21:41:00"),
+        (("[01.05.24, 21:41:10]",), "2024-05-01T21:41:10"),
+        (("[2024-05-01, 21:41:10]",), "2024-05-01T21:41:10"),
+        (("[21:41]",), ""),
+    ],
+)
+def test_the_times_of_a_chat_say_when_it_began(tmp_path, stamps, time):
+    lines = [f"{stamp} {who}: Hi\n" for stamp in stamps for who in ("Ann", "Bob")]
+    (dialogue,) = read_file(tmp_path / "7.txt", "".join(lines), roles="Ann=user,Bob=assistant")
+    assert dialogue.time == time
 
 
 def test_a_line_of_json_may_have_any_of_these_forms(tmp_path):

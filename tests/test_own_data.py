@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -143,7 +144,8 @@ def test_a_time_before_the_speaker_is_left_out_and_a_doubtful_speaker_is_told(tm
     path = tmp_path / "call.txt"
     stamps = ("[00:07] AGENT", "(1:02:03) CUSTOMER", "2024-05-01 10:30:00 AGENT", "10:31 CUSTOMER", "AGENT")
     content = "\n".join(f"{stamp}: at 10:30" for stamp in stamps)
-    assert read_file(path, content) == [dialogue(*["at 10:30"] * 5, id="call", roles=("assistant", "user"))]
+    said = dialogue(*["at 10:30"] * 5, id="call", roles=("assistant", "user"))
+    assert read_file(path, content) == [replace(said, time="2024-05-01T10:30:00")]
     assert list(check(path)) == []
     path.write_text(f"{content}\nNote: nobody says this", encoding="utf-8")
     doubt, guess = check(path)

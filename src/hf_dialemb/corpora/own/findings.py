@@ -122,7 +122,7 @@ class Draft:
     time: str = ""
 
 
-def began(said: object) -> str:
+def began(said: object, day_first: bool = False) -> str:
     """Reads when a dialogue began, as ISO 8601; empty where that is no time, or seconds of a recording."""
     try:
         number = float(said)  # type: ignore[arg-type]
@@ -134,7 +134,7 @@ def began(said: object) -> str:
     except InputError:
         import pandas
 
-        moment = pandas.to_datetime(str(said), errors="coerce", format="mixed")
+        moment = pandas.to_datetime(str(said), errors="coerce", format="mixed", dayfirst=day_first)
         return "" if pandas.isna(moment) else str(moment.isoformat())
 
 
