@@ -60,6 +60,8 @@ CUSTOMER = "7,Customer,Where is my parcel?\n7,Ann,Let me look.\n7,Customer,Thank
             {"author": {"type": "admin"}, "body": "Let me&nbsp;look."}, {"author": {"type": "bot"}, "body": None},
             {"author": {"type": "user"}, "body": "Thanks"}]}}]}),
         ("zendesk.json", {"id": 7, "requester_id": 1, "comments": spoken("author_id", "plain_body", 1, 2)}),
+        ("lines.json", "\n\n".join(json.dumps({"id": number, "requester_id": 1, "comments":
+            spoken("author_id", "body", 1, 2)}) for number in (7, 8))),
         ("deepgram.json", {"id": "7", "results": {"utterances": [{"speaker": 0, "transcript": "Where is"},
             {"speaker": 0, "transcript": "my parcel?"}, {"speaker": 1, "transcript": "Let me look."},
             {"speaker": 0, "transcript": "Thanks"}]}}),
@@ -123,6 +125,7 @@ def test_a_line_of_json_may_have_any_of_these_forms(tmp_path):
     assert "field time: got 'noon'" in refusal(tmp_path / "d.jsonl", json.dumps({**PARCEL.to_json(), "time": "noon"}))
     assert [dialogue.turns for dialogue in found] == [(Turn("user", "Hi"),), (Turn("user", "Ho"),)]
     assert "dialogue 1: field messages is missing (found: text)" in refusal(tmp_path / "d.json", '[{"text": "Hi"}]')
+    assert ":2: broken JSON" in refusal(tmp_path / "d.json", json.dumps(lines[0]) + "\n{")
     assert ": broken JSON at line 2 column 2" in refusal(tmp_path / "d.json", "[1,\n2")
 
 
