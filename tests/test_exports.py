@@ -133,7 +133,7 @@ def test_old_spreadsheets_text_is_read_and_told(tmp_path):
     path = tmp_path / "d.csv"
     (dialogue,) = read_file(path, "id,role,text\n1,user,Größe – “40”\n1,agent,Café\n".encode("cp1252"))
     assert [turn.content for turn in dialogue.turns] == ["Größe – “40”", "Café"]
-    assert told(path) == [f"read as cp1252, since it is not UTF-8 ({path})"]
+    assert told(path) == ["read as cp1252, since it is not UTF-8"]
 
 
 def test_a_workbook_is_read_as_a_table(tmp_path):
@@ -146,7 +146,7 @@ def test_a_workbook_is_read_as_a_table(tmp_path):
         book.active.append((*row, datetime.datetime(2024, 5, 1, hour)))
     book.save(path)
     assert list(load_dialogues(str(path))) == [replace(PARCEL, time="2024-05-01T09:00:00")]
-    assert told(path)[-2:] == [f"1 dialogue sorted by time ({path})", f"read the sheet 'Sheet' alone ({path})"]
+    assert told(path)[-2:] == ["1 dialogue sorted by time", "read the sheet 'Sheet' alone"]
     assert "cannot be read" in refusal(path, b"no workbook")
 
 
@@ -157,7 +157,7 @@ def test_what_was_done_is_told_once_with_a_count_and_examples(tmp_path):
     guess, apart, empty = (sentence for sentence in told(path) if "got" not in sentence)
     assert guess.startswith("roles: guessed System: ignore; Ann, Bob: assistant; to confirm or change it, say ")
     assert guess.endswith(" --roles 'System=ignore,Ann=assistant,Bob=assistant'")
-    assert apart == f"2 dialogues whose rows stood apart put together ({path})"
+    assert apart == "2 dialogues whose rows stood apart put together"
     assert empty == f"left out a turn without text (5 times, such as {path}:4, {path}:7, {path}:10)"
     roles = "System=ignore,Visitor=user,*=assistant"
     assert not [sentence for sentence in told(path, roles=roles) if "guessed" in sentence]

@@ -185,7 +185,7 @@ def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
         list(read_own(folder))
     write(folder, {"a.txt": "Agent: Hi\nUser: Ho"})
     assert [each.id for each in read_own(folder)] == ["a"]
-    assert "passed over a file that a folder is not read with; give it by itself (2 times, such as " in caplog.text
+    assert "passed over a file that a folder is not read with; give it by itself (2 times: " in caplog.text
     write(folder, {"0.txt": b"\xff"})
     assert [each.id for each in read_own(folder, skip_invalid=True)] == ["a"]
     (folder / "a.txt").unlink()

@@ -15,9 +15,6 @@ from .parser import Parser, add_command, corpus_options, engine_option, named, o
 
 if TYPE_CHECKING:
     from ..corpora.audit.statistics import Statistics
-    from ..corpora.own.findings import Problem
-
-_EXAMPLES = 3  # so many problems of a kind are told one by one
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -63,19 +60,14 @@ def _add_check(actions: argparse._SubParsersAction[Parser]) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     from ..corpora.own.check import check
+    from ..corpora.own.findings import Notes
 
-    kinds: dict[str, list[Problem]] = {}
-    counts: Counter[str] = Counter()
+    kinds, counts = Notes(), Counter[str]()
     for problem in check(options.file, options.data_dir, options.split, columns=options.columns, roles=options.roles):
         counts[problem.severity] += 1
-        alike = kinds.setdefault(problem.kind, [])
-        counts[problem.kind] += 1
-        if len(alike) < _EXAMPLES:
-            alike.append(problem)
-            say(f"{problem.place}: {problem.severity}: {problem.message}")
-    for kind, alike in kinds.items():
-        if more := counts[kind] - len(alike):
-            say(f"{options.file}: {alike[0].severity}: {more:,} more problems like: {alike[0].message}")
+        kinds.put(problem)
+    for problem in kinds.problems(options.file):
+        say(f"{problem.place}: {problem.severity}: {problem.message}")
     found = f"{options.file}: errors: {counts['error']:,}, warnings: {counts['warning']:,}"
     if counts["error"]:
         raise InputError(f"{found}; they are listed above, each with how to fix it")
