@@ -81,8 +81,11 @@ def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_pat
     assert line.endswith(f" (1,200 times, such as {path}:2, {path}:3, {path}:4)")
     assert "errors: 1,200, warnings: 0" in error
     write(tmp_path, {"calls.csv": "call,who,words\n1,Agent,hello\n1,Ana,hi\n"})
-    assert f"{path}: errors: 0" in run(capsys, "check", path, "--columns", columns)
-    assert "sample: errors: 0" in run(capsys, "check", "sample")
+    said = run(capsys, "check", path, "--columns", columns).splitlines()
+    assert said[-1] == f"{path}: 1 dialogue, 2 turns: user 1, assistant 1. No errors, 1 warning."
+    more = ("--columns", columns, "--roles", "Agent=assistant,Ana=user")
+    assert run(capsys, "check", path, *more) == f"{path}: 1 dialogue, 2 turns: user 1, assistant 1. No problems.\n"
+    assert run(capsys, "check", "sample").splitlines()[-1].startswith("sample: 816 dialogues, ")
 
 
 @pytest.mark.slow

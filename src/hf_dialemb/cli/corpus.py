@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..models.dialogue import Dialogue
+from ..models.dialogue import ROLES, Dialogue
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_json_atomically
+from ..runs.frames import counted
 from .parser import Parser, add_command, corpus_options, engine_option, named, own_options, say, split_option
 
 if TYPE_CHECKING:
@@ -62,16 +63,25 @@ def _check(options: argparse.Namespace) -> None:
     from ..corpora.own.check import check
     from ..corpora.own.findings import Notes
 
-    kinds, counts = Notes(), Counter[str]()
-    for problem in check(options.file, options.data_dir, options.split, columns=options.columns, roles=options.roles):
-        counts[problem.severity] += 1
+    kinds, counts, severe = Notes(), Counter[str](), Counter[str]()
+    more = named(options, "columns", "roles")
+    for problem in check(options.file, options.data_dir, options.split, counts=counts, **more):
+        severe[problem.severity] += 1
         kinds.put(problem)
     for problem in kinds.problems(options.file):
         say(f"{problem.place}: {problem.severity}: {problem.message}")
-    found = f"{options.file}: errors: {counts['error']:,}, warnings: {counts['warning']:,}"
-    if counts["error"]:
-        raise InputError(f"{found}; they are listed above, each with how to fix it")
-    print(found)
+    found = f"errors: {severe['error']:,}, warnings: {severe['warning']:,}"
+    if severe["error"]:
+        raise InputError(f"{options.file}: {found}; they are listed above, each with how to fix it")
+    worse = f"No errors, {counted(severe['warning'], 'warning')}" if severe["warning"] else "No problems"
+    say(f"{options.file}: {_counted_in(counts)}. {worse}.")
+
+
+def _counted_in(counts: Counter[str]) -> str:
+    roles = {role: counts[role] for role in ROLES if counts[role]}
+    read = [counted(counts[name], name) for name in ("dialogue", "item") if counts[name]]
+    read += [f"{counted(sum(roles.values()), 'turn')}: "] if roles else []
+    return ", ".join(read) + ", ".join(f"{role} {count:,}" for role, count in roles.items())
 
 
 def _add_convert(actions: argparse._SubParsersAction[Parser]) -> None:
@@ -136,11 +146,11 @@ def _stats(options: argparse.Namespace) -> None:
     if options.output:
         check_target(options.output, options.corpus)
     statistics = Statistics()
-    counted = _counted(statistics, dialogues)
+    reading = _counted(statistics, dialogues)
     if options.output:
-        write_jsonl(counted, options.output)
+        write_jsonl(reading, options.output)
     else:
-        deque(counted, maxlen=0)  # reads all of them
+        deque(reading, maxlen=0)  # reads all of them
     say(statistics.to_table())
     if options.plot:
         draw_histograms(statistics, options.plot, _title(options))

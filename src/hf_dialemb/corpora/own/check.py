@@ -1,6 +1,7 @@
 """Checking data before hours are spent on it: every problem of a corpus, with its place and what to do about it."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,14 @@ def check(
     *,
     columns: str | None = None,
     roles: str | None = None,
+    counts: Counter[str] | None = None,
 ) -> Iterator[Problem]:
     """Lists every problem of a corpus, not only the first.
 
-    Without an error, the corpus can be read. Of the dialogues, only hashes are kept in memory.
+    Without an error, the corpus can be read. Of the dialogues, only hashes are kept in memory. In ``counts``, those
+    that can be read are counted by what they are, and turns by their role.
     """
+    counts = Counter() if counts is None else counts
     name, conversations = str(corpus), True
     form = form_of(name, columns, roles)
     if form == REGISTERED:
@@ -51,7 +55,10 @@ def check(
             yield from (problem for problem in finding.problems if problem not in before)
             before = finding.problems
             yield from (*finding.doubts, *finding.told)
+            if finding.dialogue is not None:
+                counts["dialogue" if isinstance(finding.dialogue, Dialogue) else "item"] += 1
             if isinstance(finding.dialogue, Dialogue):
+                counts.update(turn.role for turn in finding.dialogue.turns)
                 said = _warnings(finding, places, conversations)
                 yield from (Problem(finding.place, sentence, "warning") for sentence in said)
     except InputError as error:
