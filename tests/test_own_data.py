@@ -11,12 +11,18 @@ from hypothesis import strategies as st
 from made_up_corpora import read_file, refusal, write
 from talks import dialogue
 
-from hf_dialemb.corpora import form_of, write_jsonl
+from hf_dialemb.apps.ensemble.plan import EnsemblePlan
+from hf_dialemb.cli import main
+from hf_dialemb.corpora import form_of, load_dialogues, write_jsonl
 from hf_dialemb.corpora.own.check import check
 from hf_dialemb.corpora.own.reading import ENDINGS, is_own, read_own
 from hf_dialemb.corpora.own.roles import WELL_KNOWN, RoleMap
+from hf_dialemb.hub.forms.quantisation import TaskChoice, load_problems
+from hf_dialemb.models import get_method
 from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn
 from hf_dialemb.models.errors import InputError
+from hf_dialemb.training.dialogues import training_dialogues
+from hf_dialemb.training.settings import RunArguments
 
 TWO = [
     Dialogue((Turn("user", 'A "room", please\nfor two'), Turn("assistant", "Which day?\t")), "a", ("hotel", "taxi")),
@@ -248,3 +254,21 @@ def test_skipping_leaves_out_whole_dialogues_and_counts_them(tmp_path, caplog):
     content = "id,role,text\n1,user,Hi\n1,user\n1,user,Ho\nk,user,Hi\n"
     assert read_file(tmp_path / "d.csv", content, skip_invalid=True) == [dialogue("Hi", id="k")]
     assert caplog.messages[0].startswith(f"Skipped 1 malformed record(s):\n  {tmp_path}/d.csv:3: ")
+
+
+def test_every_command_that_learns_or_measures_reads_tables_by_their_columns(tmp_path, capsys):
+    rows = {name: f"1,Zoe,{name} is gone\n1,Ann,Let me look for {name}\n" for name in ("cat", "dog", "cow")}
+    write(tmp_path, {f"{name}.csv": "call,who,said\n" + said for name, said in rows.items()})
+    cat, dog, cow = (str(tmp_path / f"{name}.csv") for name in rows)
+    how = {"columns": "id=call,role=who,content=said", "roles": "Zoe=user,Ann=assistant"}
+    run = RunArguments(corpus=[cat], exclude=[dog], **how)
+    assert training_dialogues(run, get_method("dse"), 0, print) == load_dialogues(cat, **how)
+    plan = EnsemblePlan("dual_encoder_multiwoz", cat, tmp_path, ("--columns", how["columns"]), dev=dog, test=cow)
+    assert [turn.content for turn in plan.load("test")[0].turns] == ["cow is gone", "Let me look for cow"]
+    with pytest.raises(InputError, match="Unknown column 'no'"):
+        load_problems(TaskChoice(cat, tasks=["domains"], columns="id=no"))
+    words = ["distil", "--teacher", "t", "--corpus", cat, "--output", str(tmp_path / "o"), "--columns", "id=no"]
+    assert main(words) == 2
+    assert "Unknown column 'no'" in capsys.readouterr().err
+    assert main(["export", "--model", "m", "--output", "o", "--roles", how["roles"]]) == 2
+    assert "--roles: got it without --int8" in capsys.readouterr().err

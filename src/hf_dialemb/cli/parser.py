@@ -121,7 +121,7 @@ def engine_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0], help=told)
 
 
-def own_options(parser: argparse.ArgumentParser) -> None:
+def own_options(parser: argparse._ActionsContainer) -> None:
     """Adds the options that say how a file of one's own is to be read."""
     parser.add_argument("--columns", help="for tables: which column is what, such as id=call,role=speaker,content=text")
     parser.add_argument("--roles", help="who is who, such as Agent=assistant,Customer=user")

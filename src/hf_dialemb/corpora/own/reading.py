@@ -74,10 +74,15 @@ def find_own(path: str | Path, *, columns: str | None = None, roles: str | None 
     """Reads a file or folder as `read_own` does, malformed dialogues too."""
     path = _readable(path)
     named, wanted, notes = RoleMap.parse(roles), parse_columns(columns), Notes()
-    if wanted and not any(_ending(file).startswith(TABLES) for file in files_of(path)):
+    if wanted and not has_tables(path):
         raise InputError(f"{path}: got columns, which only {', '.join(TABLES)} files have; leave them out")
     found = _in_folder(path, wanted, named, notes) if path.is_dir() else _in_file(path, wanted, named, notes)
     return told(found, named, notes, path)
+
+
+def has_tables(path: Path) -> bool:
+    """Says whether a file, or one of a folder, is a table."""
+    return any(_ending(file).startswith(TABLES) for file in files_of(path))
 
 
 def files_of(path: Path) -> Iterator[Path]:
