@@ -56,6 +56,14 @@ def test_a_folder_of_a_run_loads_as_what_it_is(method, checkpoint, tiny_bert, tm
     assert np.allclose(found, hf_dialemb.load_encoder(folder / checkpoint).encode(DIALOGUES), atol=1e-5)
 
 
+def test_a_folder_of_a_ranker_that_embeds_nothing_says_so(tmp_path):
+    settings = {"num_candidates": 3, "embedding_size": 8, "num_blocks": 1}
+    found = hf_dialemb.train("deep_attention_matching", DIALOGUES, max_steps=1, output_dir=tmp_path / "run", **settings)
+    for folder in (found.path, next(found.path.glob("checkpoint-*"))):
+        with pytest.raises(InputError, match=r"embeds neither; .* \(dialemb rank --model FOLDER\)"):
+            SentenceTransformer(str(folder), device="cpu").encode(["Hello"])
+
+
 def test_training_from_python_and_from_the_command_line_are_one(run, tiny_bert, tmp_path):
     file = tmp_path / "mine.jsonl"
     file.write_text("".join(json.dumps(dialogue) + "\n" for dialogue in DIALOGUES))
