@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ..models.dialogue import Dialogue
-from ..models.errors import InputError, unknown_name
+from ..models.errors import InputError
 from .audit.statistics import describe
 from .corpus import ALL, SPLITS, Corpus
 from .own import hub_dataset, reading
 from .own.jsonl import read_jsonl, write_jsonl
 from .records import convert_records
-from .registry import CORPORA, get_corpus
+from .registry import CORPORA, get_corpus, unknown_corpus
 from .source import hub_files
 from .source.files import ARCHIVE_SUFFIXES, MissingFilesError, Source, is_archive
 
@@ -134,7 +134,7 @@ def form_of(corpus: str, columns: str | None = None, roles: str | None = None) -
     if not _HUB_DATASET.fullmatch(corpus):
         if "/" in corpus or Path(corpus).suffix:
             raise InputError(f"corpus {corpus}: no such file or folder; give one that exists, or a corpus by name")
-        raise InputError(f"{unknown_name('corpus', corpus, CORPORA)} A file or folder of your own works too.")
+        raise unknown_corpus(corpus)
     if columns:
         raise InputError(f"corpus {corpus}: got columns, which only tables of your own take; leave them out")
     return HUB
