@@ -65,14 +65,14 @@ def test_every_bad_row_and_every_bad_line_of_transcripts(tmp_path):
         found(tmp_path / "d.csv", content),
         *("E:3 got 4 cell(s)", "E:9 got broken CSV", "E:6 got bytes that are not UTF-8"),
         *("W roles: guessed A: user; B: assistant", "N 1 dialogue whose rows stood apart put together"),
-        *("N left out a turn without text", "N left out a turn without an id"),
+        *("N:2 left out a turn without text", "N:4 left out a turn without an id"),
     )
     texts = {"a.txt": b"Hi\nA:\n\xff\xc3\xa9\nB: Ho\nA:\n", "b.txt": "A: Hi\nB: Ho\n", "c.txt": ""}
     folder = write(tmp_path / "texts", texts)
     starts(
         [f"{problem.place.removeprefix(str(folder))} {problem.message}" for problem in check(folder)],
         *("/a.txt:1 got 'Hi' bef", "/a.txt:3 got bytes th", "/c.txt:1 got no turn,", " roles: guessed B, A: user"),
-        " left out a turn without text (2 times, such",
+        " left out a turn without text (2 times: ",
     )
 
 
@@ -94,7 +94,7 @@ def test_a_name_that_no_speaker_has_is_told(tmp_path, caplog):
 
 
 def test_what_ends_the_reading_is_a_problem_too(tmp_path):
-    how = "with --columns id=NAME,role=NAME,content=NAME, or with numbers, as in 'id=1', if there is no header"
+    how = "with --columns 'id=NAME,role=NAME,content=NAME', or with numbers, as in 'id=1', if there is no header"
     starts(found(tmp_path / "d.csv", "1,A,Hi\n"), f"E:1 got no column for id (found: 1, A, Hi); say which {how}")
     assert found(tmp_path / "d.jsonl", "\n") == ["E got no dialogue"]
     starts(found(tmp_path / "d.jsonl.gz", "no gzip"), "E cannot be read (Not a gzipped file")

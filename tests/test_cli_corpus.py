@@ -71,17 +71,21 @@ def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_pat
     path = write(tmp_path, {"calls.csv": "call,who,words\n1,Agent,hello\n1,Ana\n2,Agent,a,b\n"}) / "calls.csv"
     columns = "id=call,role=who,content=words"
     out, error = run(capsys, "check", path, "--columns", columns, code=2)
-    assert f"{path}:3: error: " in out
-    assert f"{path}:4: error: " in out
+    assert out.startswith(f"{path}: error: got 2 cell(s), expected 3 as in the first row; ")
+    assert out.endswith(f" (2 times: {path}:3, {path}:4)\n")
     assert "errors: 2, warnings: 0" in error
     path.write_text("call,who,words\n" + "1,Agent\n" * 1200, encoding="utf-8")
     out, error = run(capsys, "check", path, "--columns", columns, code=2)
-    assert out.count(": error: ") == 4  # three examples, and a line for the rest
-    assert f"{path}: error: 1,197 more problems like: got 2 cell(s), expected 3 as in the first row" in out
+    (line,) = out.splitlines()
+    assert line.startswith(f"{path}: error: got 2 cell(s), expected 3 as in the first row; ")
+    assert line.endswith(f" (1,200 times, such as {path}:2, {path}:3, {path}:4)")
     assert "errors: 1,200, warnings: 0" in error
     write(tmp_path, {"calls.csv": "call,who,words\n1,Agent,hello\n1,Ana,hi\n"})
-    assert f"{path}: errors: 0" in run(capsys, "check", path, "--columns", columns)
-    assert "sample: errors: 0" in run(capsys, "check", "sample")
+    said = run(capsys, "check", path, "--columns", columns).splitlines()
+    assert said[-1] == f"{path}: 1 dialogue, 2 turns: user 1, assistant 1. No errors, 1 warning."
+    more = ("--columns", columns, "--roles", "Agent=assistant,Ana=user")
+    assert run(capsys, "check", path, *more) == f"{path}: 1 dialogue, 2 turns: user 1, assistant 1. No problems.\n"
+    assert run(capsys, "check", "sample").splitlines()[-1].startswith("sample: 816 dialogues, ")
 
 
 @pytest.mark.slow

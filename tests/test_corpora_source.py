@@ -135,7 +135,7 @@ def test_every_place_where_a_corpus_may_lie(tmp_path, monkeypatch):
 
 def test_what_cannot_be_loaded(tmp_path, monkeypatch):
     for corpus, place, split, expected in (
-        ("multiwos", None, "train", "'multiwos'. Did you mean 'multiwoz'.* A file or folder of your own works too"),
+        ("multiwos", None, "train", "^corpus: got 'multiwos', .* Did you mean 'multiwoz'. See 'dialemb corpus list'$"),
         ("sgd", ".", "valid", r"Unknown split 'valid' of corpus sgd\. Available: train, dev, test"),
         ("sgd", None, "train", "give --data-dir or set HF_DIALEMB_DATA"),
         ("sgd", ".", "train", r"holds neither sgd/ nor sgd\.tar\.xz .*--data-dir"),

@@ -60,6 +60,8 @@ CUSTOMER = "7,Customer,Where is my parcel?\n7,Ann,Let me look.\n7,Customer,Thank
             {"author": {"type": "admin"}, "body": "Let me&nbsp;look."}, {"author": {"type": "bot"}, "body": None},
             {"author": {"type": "user"}, "body": "Thanks"}]}}]}),
         ("zendesk.json", {"id": 7, "requester_id": 1, "comments": spoken("author_id", "plain_body", 1, 2)}),
+        ("lines.json", "\n\n".join(json.dumps({"id": number, "requester_id": 1, "comments":
+            spoken("author_id", "body", 1, 2)}) for number in (7, 8))),
         ("deepgram.json", {"id": "7", "results": {"utterances": [{"speaker": 0, "transcript": "Where is"},
             {"speaker": 0, "transcript": "my parcel?"}, {"speaker": 1, "transcript": "Let me look."},
             {"speaker": 0, "transcript": "Thanks"}]}}),
@@ -74,7 +76,45 @@ def test_an_export_becomes_the_dialogue_that_it_is_of(tmp_path, name, content):
         content = json.dumps(content)
     found = read_file(tmp_path / name, content)
     assert PARCEL in [replace(dialogue, time="") for dialogue in found]
-    assert {dialogue.time for dialogue in found} == {"2024-05-01T09:59:00" if name == "times.csv" else ""}
+    times = {"times.csv": "2024-05-01T09:59:00", "7.txt": "2024-05-01T10:08:03"}
+    assert {dialogue.time for dialogue in found} == {times.get(name, "")}
+
+
+def test_a_messengers_marks_and_placeholders_are_left_out(tmp_path):
+    content = (
+        "\u200e[01/05/2024, 10:08:03] \u200eShop: \u200eMessages are encrypted.\n"
+        "[01/05/2024, 10:08:03] \u202a+49 170 1\u202c: \u200eWhere is\u200f\n\u200emy parcel?\n"
+        "[01/05/2024, 10:09:00] Shop: \u200eimage omitted\n[01/05/2024, 10:09:00] Shop: <Media omitted>\n"
+        "[01/05/2024, 10:09:01] Shop: \u200e<attached: 0001-PHOTO.jpg>\n"
+        "[01/05/2024, 10:09:02] Shop: \u200eThis message was deleted.\n[01/05/2024, 10:09:02] Shop: Let me look.\n"
+    )
+    path = tmp_path / "7.txt"
+    (dialogue,) = read_file(path, content, roles="Shop=assistant,+49 170 1=user")
+    assert [turn.content for turn in dialogue.turns] == [
+        "Messages are encrypted.", "Where is\u200f my parcel?", "Let me look."
+    ]  # fmt: skip
+    assert [turn.name for turn in dialogue.turns] == ["Shop", "+49 170 1", "Shop"]
+    told_of = [sentence for sentence in told(path) if "deleted" in sentence]
+    places = ", ".join(f"{path}:{line}" for line in (4, 5, 6))
+    assert told_of == [f"left out what was sent without words, or deleted (4 times, such as {places})"]
+
+
+@pytest.mark.parametrize(
+    ("stamps", "time"),
+    [
+        (("12/31/23, 9:41\u202fPM -",), "2023-12-31T21:41:00"),
+        (("5/1/24, 9:41 PM -", "5/2/24, 9:41 PM -"), "2024-05-01T21:41:00"),
+        (("01/05/24, 9:41 pm -", "13/05/24, 9:41 pm -"), "2024-05-01T21:41:00"),
+        (("01/05/24, 21:41 -", "05/13/24, 21:41 -"), "2024-01-05T21:41:00"),
+        (("[01.05.24, 21:41:10]",), "2024-05-01T21:41:10"),
+        (("[2024-05-01, 21:41:10]",), "2024-05-01T21:41:10"),
+        (("[21:41]",), ""),
+    ],
+)
+def test_the_times_of_a_chat_say_when_it_began(tmp_path, stamps, time):
+    lines = [f"{stamp} {who}: Hi\n" for stamp in stamps for who in ("Ann", "Bob")]
+    (dialogue,) = read_file(tmp_path / "7.txt", "".join(lines), roles="Ann=user,Bob=assistant")
+    assert dialogue.time == time
 
 
 def test_a_line_of_json_may_have_any_of_these_forms(tmp_path):
@@ -85,6 +125,7 @@ def test_a_line_of_json_may_have_any_of_these_forms(tmp_path):
     assert "field time: got 'noon'" in refusal(tmp_path / "d.jsonl", json.dumps({**PARCEL.to_json(), "time": "noon"}))
     assert [dialogue.turns for dialogue in found] == [(Turn("user", "Hi"),), (Turn("user", "Ho"),)]
     assert "dialogue 1: field messages is missing (found: text)" in refusal(tmp_path / "d.json", '[{"text": "Hi"}]')
+    assert ":2: broken JSON" in refusal(tmp_path / "d.json", json.dumps(lines[0]) + "\n{")
     assert ": broken JSON at line 2 column 2" in refusal(tmp_path / "d.json", "[1,\n2")
 
 
@@ -92,7 +133,7 @@ def test_old_spreadsheets_text_is_read_and_told(tmp_path):
     path = tmp_path / "d.csv"
     (dialogue,) = read_file(path, "id,role,text\n1,user,Größe – “40”\n1,agent,Café\n".encode("cp1252"))
     assert [turn.content for turn in dialogue.turns] == ["Größe – “40”", "Café"]
-    assert told(path) == [f"read as cp1252, since it is not UTF-8 ({path})"]
+    assert told(path) == ["read as cp1252, since it is not UTF-8"]
 
 
 def test_a_workbook_is_read_as_a_table(tmp_path):
@@ -105,7 +146,7 @@ def test_a_workbook_is_read_as_a_table(tmp_path):
         book.active.append((*row, datetime.datetime(2024, 5, 1, hour)))
     book.save(path)
     assert list(load_dialogues(str(path))) == [replace(PARCEL, time="2024-05-01T09:00:00")]
-    assert told(path)[-2:] == [f"1 dialogue sorted by time ({path})", f"read the sheet 'Sheet' alone ({path})"]
+    assert told(path)[-2:] == ["1 dialogue sorted by time", "read the sheet 'Sheet' alone"]
     assert "cannot be read" in refusal(path, b"no workbook")
 
 
@@ -116,7 +157,7 @@ def test_what_was_done_is_told_once_with_a_count_and_examples(tmp_path):
     guess, apart, empty = (sentence for sentence in told(path) if "got" not in sentence)
     assert guess.startswith("roles: guessed System: ignore; Ann, Bob: assistant; to confirm or change it, say ")
     assert guess.endswith(" --roles 'System=ignore,Ann=assistant,Bob=assistant'")
-    assert apart == f"2 dialogues whose rows stood apart put together ({path})"
+    assert apart == "2 dialogues whose rows stood apart put together"
     assert empty == f"left out a turn without text (5 times, such as {path}:4, {path}:7, {path}:10)"
     roles = "System=ignore,Visitor=user,*=assistant"
     assert not [sentence for sentence in told(path, roles=roles) if "guessed" in sentence]
@@ -138,6 +179,18 @@ def test_who_speaks_in_many_conversations_is_the_desk(tmp_path):
     for dialogue, (one, _) in zip(load_dialogues(str(tmp_path)), calls, strict=True):
         assert dialogue.roles[0] == ("assistant" if one == "Ann" else "user")
     assert "*=user" in " ".join(told(tmp_path))
+
+
+def test_agents_behind_a_bot_are_told_from_customers_by_their_names_coming_back(tmp_path):
+    path = tmp_path / "d.csv"
+    rows = [(n, who) for n in range(12) for who in ("Bot", f"Kim{n}", "Bot", ("Ann", "Ben")[n % 2])]
+    path.write_text("id,role,text\n" + "".join(f"{n},{who},Hi\n" for n, who in rows))
+    found = load_dialogues(str(path))
+    assert {dialogue.roles for dialogue in found} == {("assistant", "user")}
+    assert [turn.role for turn in found[0].turns] == ["assistant", "user", "assistant", "assistant"]
+    words = "Ann=assistant,Ben=assistant,Bot=assistant,*=user"
+    assert f"--roles '{words}'" in " ".join(told(path))
+    assert load_dialogues(str(path), roles=words) == found
 
 
 def test_the_command_converts_any_form_and_says_what_it_guessed(tmp_path, capsys, caplog):

@@ -13,6 +13,7 @@ import hf_dialemb
 from hf_dialemb.cli import main
 from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.corpora.objects import as_dialogues
+from hf_dialemb.corpora.own.check import check
 from hf_dialemb.corpora.own.hub_dataset import to_dataset
 from hf_dialemb.corpora.own.jsonl import write_jsonl
 from hf_dialemb.models.dialogue import Dialogue
@@ -53,6 +54,14 @@ def test_a_folder_of_a_run_loads_as_what_it_is(method, checkpoint, tiny_bert, tm
     messages = [dialogue["messages"] for dialogue in DIALOGUES]
     found = SentenceTransformer(str(folder / checkpoint), device="cpu").encode(messages)
     assert np.allclose(found, hf_dialemb.load_encoder(folder / checkpoint).encode(DIALOGUES), atol=1e-5)
+
+
+def test_a_folder_of_a_ranker_that_embeds_nothing_says_so(tmp_path):
+    settings = {"num_candidates": 3, "embedding_size": 8, "num_blocks": 1}
+    found = hf_dialemb.train("deep_attention_matching", DIALOGUES, max_steps=1, output_dir=tmp_path / "run", **settings)
+    for folder in (found.path, next(found.path.glob("checkpoint-*"))):
+        with pytest.raises(InputError, match=r"embeds neither; .* \(dialemb rank --model FOLDER\)"):
+            SentenceTransformer(str(folder), device="cpu").encode(["Hello"])
 
 
 def test_training_from_python_and_from_the_command_line_are_one(run, tiny_bert, tmp_path):
@@ -141,26 +150,52 @@ def test_every_form_gives_the_same_dialogues(tmp_path):
     tables = dataset, dataset.to_pandas(), pandas.DataFrame(rows)
     for source in ([DIALOGUE], (DIALOGUE,), [whole], *tables, file, str(file)):
         assert as_dialogues(source) == [DIALOGUE]
+        assert load_dialogues(source) == [DIALOGUE]
     assert as_dialogues([MESSAGES]) == [Dialogue.from_messages(MESSAGES)]
+    assert load_dialogues([MESSAGES, [{"role": "user"}]], skip_invalid=True) == as_dialogues([MESSAGES])
 
 
-def test_the_columns_and_roles_of_a_table_are_said_as_on_the_command_line():
+def test_the_columns_and_roles_of_a_table_are_said_as_on_the_command_line(caplog):
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"call": ["a", "a"], "who": ["Ann", "Bob"], "said": ["Hello", "Hi"]})
-    found = as_dialogues(table, columns="id=call,role=who,content=said", roles="Ann=user,Bob=assistant")
-    assert [turn.role for turn in found[0].turns] == ["user", "assistant"]
+    words = {"columns": "id=call,role=who,content=said", "roles": "Ann=user,Bob=assistant"}
+    for found in (as_dialogues(table, **words), load_dialogues(table, **words)):
+        assert [turn.role for turn in found[0].turns] == ["user", "assistant"]
+    assert not caplog.messages
+    load_dialogues(table, columns=words["columns"])
+    told = "say load_dialogues(..., roles='Ann=user,Bob=assistant')"
+    assert caplog.messages == [f"the table: roles: guessed Ann: user; Bob: assistant; to confirm or change it, {told}"]
+    with pytest.raises(InputError, match=r"^the table:1: got no column for content .* say which with load_dialogues"):
+        load_dialogues(table)
 
 
 def test_speakers_have_the_roles_that_they_have_in_files(caplog):
     said = {"system": "Be kind.", "Ann": "Hello", "bot": "Hi"}
     chat = [{"role": role, "content": content} for role, content in said.items()]
     assert as_dialogues([chat]) == [Dialogue.from_messages(MESSAGES)]
-    assert "dialogues: roles: guessed Ann: user; to confirm or change it, say --roles 'Ann=user'" in caplog.text
+    told = "to confirm or change it, say load_dialogues(..., roles='Ann=user')"
+    assert f"dialogues: roles: guessed Ann: user; {told}" in caplog.text
     assert as_dialogues([chat], roles="Ann=ignore") == [Dialogue.from_messages(MESSAGES[1:])]
 
 
 def test_a_corpus_may_carry_its_split():
     assert as_dialogues("sample/dev") == as_dialogues("sample", split="dev") == load_dialogues("sample", None, "dev")
+
+
+def test_a_split_of_what_has_none_is_refused(tmp_path):
+    file = str(tmp_path / "own.jsonl")
+    write_jsonl([DIALOGUE], file)
+    for call, of in (
+        (lambda: load_dialogues(file, split="nope"), file),
+        (lambda: list(check(file, split="test")), file),
+        (lambda: hf_dialemb.evaluate("tfidf", file, split="test"), file),
+        (lambda: hf_dialemb.evaluate("tfidf", DIALOGUES, split="nope"), "what is in memory"),
+        (lambda: as_dialogues([DIALOGUE], split="dev"), "what is in memory"),
+    ):
+        with pytest.raises(InputError, match=r"^split: got '\w+', but .* has no splits and is read whole; ") as refused:
+            call()
+        assert of in str(refused.value)
+    assert load_dialogues(file) == load_dialogues(file, split="all") == [DIALOGUE]
 
 
 def test_anything_else_is_refused_in_one_sentence():

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -10,12 +11,18 @@ from hypothesis import strategies as st
 from made_up_corpora import read_file, refusal, write
 from talks import dialogue
 
-from hf_dialemb.corpora import form_of, write_jsonl
+from hf_dialemb.apps.ensemble.plan import EnsemblePlan
+from hf_dialemb.cli import main
+from hf_dialemb.corpora import form_of, load_dialogues, write_jsonl
 from hf_dialemb.corpora.own.check import check
 from hf_dialemb.corpora.own.reading import ENDINGS, is_own, read_own
 from hf_dialemb.corpora.own.roles import WELL_KNOWN, RoleMap
+from hf_dialemb.hub.forms.quantisation import TaskChoice, load_problems
+from hf_dialemb.models import get_method
 from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn
 from hf_dialemb.models.errors import InputError
+from hf_dialemb.training.dialogues import training_dialogues
+from hf_dialemb.training.settings import RunArguments
 
 TWO = [
     Dialogue((Turn("user", 'A "room", please\nfor two'), Turn("assistant", "Which day?\t")), "a", ("hotel", "taxi")),
@@ -143,7 +150,8 @@ def test_a_time_before_the_speaker_is_left_out_and_a_doubtful_speaker_is_told(tm
     path = tmp_path / "call.txt"
     stamps = ("[00:07] AGENT", "(1:02:03) CUSTOMER", "2024-05-01 10:30:00 AGENT", "10:31 CUSTOMER", "AGENT")
     content = "\n".join(f"{stamp}: at 10:30" for stamp in stamps)
-    assert read_file(path, content) == [dialogue(*["at 10:30"] * 5, id="call", roles=("assistant", "user"))]
+    said = dialogue(*["at 10:30"] * 5, id="call", roles=("assistant", "user"))
+    assert read_file(path, content) == [replace(said, time="2024-05-01T10:30:00")]
     assert list(check(path)) == []
     path.write_text(f"{content}\nNote: nobody says this", encoding="utf-8")
     doubt, guess = check(path)
@@ -183,7 +191,7 @@ def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
         list(read_own(folder))
     write(folder, {"a.txt": "Agent: Hi\nUser: Ho"})
     assert [each.id for each in read_own(folder)] == ["a"]
-    assert "passed over a file that a folder is not read with; give it by itself (2 times, such as " in caplog.text
+    assert "passed over a file that a folder is not read with; give it by itself (2 times: " in caplog.text
     write(folder, {"0.txt": b"\xff"})
     assert [each.id for each in read_own(folder, skip_invalid=True)] == ["a"]
     (folder / "a.txt").unlink()
@@ -246,3 +254,21 @@ def test_skipping_leaves_out_whole_dialogues_and_counts_them(tmp_path, caplog):
     content = "id,role,text\n1,user,Hi\n1,user\n1,user,Ho\nk,user,Hi\n"
     assert read_file(tmp_path / "d.csv", content, skip_invalid=True) == [dialogue("Hi", id="k")]
     assert caplog.messages[0].startswith(f"Skipped 1 malformed record(s):\n  {tmp_path}/d.csv:3: ")
+
+
+def test_every_command_that_learns_or_measures_reads_tables_by_their_columns(tmp_path, capsys):
+    rows = {name: f"1,Zoe,{name} is gone\n1,Ann,Let me look for {name}\n" for name in ("cat", "dog", "cow")}
+    write(tmp_path, {f"{name}.csv": "call,who,said\n" + said for name, said in rows.items()})
+    cat, dog, cow = (str(tmp_path / f"{name}.csv") for name in rows)
+    how = {"columns": "id=call,role=who,content=said", "roles": "Zoe=user,Ann=assistant"}
+    run = RunArguments(corpus=[cat], exclude=[dog], **how)
+    assert training_dialogues(run, get_method("dse"), 0, print) == load_dialogues(cat, **how)
+    plan = EnsemblePlan("dual_encoder_multiwoz", cat, tmp_path, ("--columns", how["columns"]), dev=dog, test=cow)
+    assert [turn.content for turn in plan.load("test")[0].turns] == ["cow is gone", "Let me look for cow"]
+    with pytest.raises(InputError, match="Unknown column 'no'"):
+        load_problems(TaskChoice(cat, tasks=["domains"], columns="id=no"))
+    words = ["distil", "--teacher", "t", "--corpus", cat, "--output", str(tmp_path / "o"), "--columns", "id=no"]
+    assert main(words) == 2
+    assert "Unknown column 'no'" in capsys.readouterr().err
+    assert main(["export", "--model", "m", "--output", "o", "--roles", how["roles"]]) == 2
+    assert "--roles: got it without --int8" in capsys.readouterr().err

@@ -50,6 +50,8 @@ def distil(
     *,
     output_dir: str | Path,
     data_dir: str | None = None,
+    columns: str | None = None,
+    roles: str | None = None,
     exclude: Sequence[str] | None = None,
     dimensions: int = 256,
     passes: int = 12,
@@ -62,6 +64,8 @@ def distil(
         corpora: What it reads, as ``sgd/train``; labels are not read.
         output_dir: The folder to write; must not exist yet.
         data_dir: Where the corpora lie.
+        columns: Of tables of your own: which column is what, as id=call,role=speaker,content=text.
+        roles: Of files of your own: who is who.
         exclude: Evaluation sets, as in training: what equals or nearly equals something of them is not read.
         dimensions: Width of the vectors.
         passes: How often the table sees each text.
@@ -80,6 +84,8 @@ def distil(
         corpus=list(corpora),
         exclude=None if exclude is None else list(exclude),
         data_dir=data_dir,
+        columns=columns,
+        roles=roles,
         min_turns=1,
         skip_invalid=True,
     )

@@ -8,16 +8,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..models.dialogue import Dialogue
+from ..models.dialogue import ROLES, Dialogue
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_json_atomically
+from ..runs.frames import counted
 from .parser import Parser, add_command, corpus_options, engine_option, named, own_options, say, split_option
 
 if TYPE_CHECKING:
     from ..corpora.audit.statistics import Statistics
-    from ..corpora.own.findings import Problem
-
-_EXAMPLES = 3  # so many problems of a kind are told one by one
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -63,23 +61,27 @@ def _add_check(actions: argparse._SubParsersAction[Parser]) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     from ..corpora.own.check import check
+    from ..corpora.own.findings import Notes
 
-    kinds: dict[str, list[Problem]] = {}
-    counts: Counter[str] = Counter()
-    for problem in check(options.file, options.data_dir, options.split, columns=options.columns, roles=options.roles):
-        counts[problem.severity] += 1
-        alike = kinds.setdefault(problem.kind, [])
-        counts[problem.kind] += 1
-        if len(alike) < _EXAMPLES:
-            alike.append(problem)
-            say(f"{problem.place}: {problem.severity}: {problem.message}")
-    for kind, alike in kinds.items():
-        if more := counts[kind] - len(alike):
-            say(f"{options.file}: {alike[0].severity}: {more:,} more problems like: {alike[0].message}")
-    found = f"{options.file}: errors: {counts['error']:,}, warnings: {counts['warning']:,}"
-    if counts["error"]:
-        raise InputError(f"{found}; they are listed above, each with how to fix it")
-    print(found)
+    kinds, counts, severe = Notes(), Counter[str](), Counter[str]()
+    more = named(options, "columns", "roles")
+    for problem in check(options.file, options.data_dir, options.split, counts=counts, **more):
+        severe[problem.severity] += 1
+        kinds.put(problem)
+    for problem in kinds.problems(options.file):
+        say(f"{problem.place}: {problem.severity}: {problem.message}")
+    found = f"errors: {severe['error']:,}, warnings: {severe['warning']:,}"
+    if severe["error"]:
+        raise InputError(f"{options.file}: {found}; they are listed above, each with how to fix it")
+    worse = f"No errors, {counted(severe['warning'], 'warning')}" if severe["warning"] else "No problems"
+    say(f"{options.file}: {_counted_in(counts)}. {worse}.")
+
+
+def _counted_in(counts: Counter[str]) -> str:
+    roles = {role: counts[role] for role in ROLES if counts[role]}
+    read = [counted(counts[name], name) for name in ("dialogue", "item") if counts[name]]
+    read += [f"{counted(sum(roles.values()), 'turn')}: "] if roles else []
+    return ", ".join(read) + ", ".join(f"{role} {count:,}" for role, count in roles.items())
 
 
 def _add_convert(actions: argparse._SubParsersAction[Parser]) -> None:
@@ -144,11 +146,11 @@ def _stats(options: argparse.Namespace) -> None:
     if options.output:
         check_target(options.output, options.corpus)
     statistics = Statistics()
-    counted = _counted(statistics, dialogues)
+    reading = _counted(statistics, dialogues)
     if options.output:
-        write_jsonl(counted, options.output)
+        write_jsonl(reading, options.output)
     else:
-        deque(counted, maxlen=0)  # reads all of them
+        deque(reading, maxlen=0)  # reads all of them
     say(statistics.to_table())
     if options.plot:
         draw_histograms(statistics, options.plot, _title(options))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command, named, say
+from .parser import Parser, add_command, named, own_options, say
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -19,6 +19,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--teacher", required=True, help="folder or Hub id of an encoder of texts")
     parser.add_argument("--corpus", nargs="+", required=True, help="what to learn from: sgd/train, files, ...")
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+    own_options(parser)
     parser.add_argument("--exclude", nargs="+", metavar="SET", help="evaluation sets to keep out, such as sgd/test")
     parser.add_argument("--output", type=Path, required=True, help="folder to write; must not exist yet")
     parser.add_argument("--dimensions", type=int, default=256, help="width of the vectors (default: 256)")
@@ -30,6 +31,6 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 def _run(options: argparse.Namespace) -> None:
     from ..apps.distil import distil
 
-    more = named(options, "data_dir", "exclude", "dimensions", "passes", "seed")
+    more = named(options, "data_dir", "columns", "roles", "exclude", "dimensions", "passes", "seed")
     run = distil(options.teacher, options.corpus, output_dir=options.output, **more)
     say(f"Wrote {run.path}")

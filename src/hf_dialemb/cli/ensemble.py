@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command, named, say
+from .parser import Parser, add_command, named, own_options, say
 
 _HELP = """This trains a baseline, L models on negatives of one granularity each, and L - 1 more baselines with other
 seeds. It builds three ensembles (of granularities, of the baseline's best checkpoints, of seeds) and measures all of
@@ -28,6 +28,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     parser.add_argument("--dev", help="your own dialogues to choose checkpoints by")
     parser.add_argument("--test", help="your own dialogues to measure on")
+    own_options(parser)
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     parser.add_argument("--output", type=Path, required=True, help="folder for all runs, candidates and results")
     parser.add_argument("--size", type=int, default=5, help="how many granularities and members (default: 5)")
@@ -56,6 +57,7 @@ def _run(options: argparse.Namespace) -> None:
 
     more = named(options, "size", "data_dir", "candidates", "similarity", "jobs", "analysis_dialogues", "dev", "test")
     more |= {"test_dialogues": options.test_dialogues, "launch": tuple(options.launch.split())}
-    plan = EnsemblePlan(options.config, options.corpus, options.output, tuple(options.rest), **more)
+    own = [word for name, said in named(options, "columns", "roles").items() if said for word in (f"--{name}", said)]
+    plan = EnsemblePlan(options.config, options.corpus, options.output, (*options.rest, *own), **more)
     train_ensemble(plan, say)
     print(report_ensemble(plan, analyses=not options.skip_analyses, report=say))

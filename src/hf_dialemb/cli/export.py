@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..models.errors import InputError
-from .parser import Parser, add_command, named, say, split_option
+from .parser import Parser, add_command, named, own_options, say, split_option
 
 _HELP = """AutoModel and sentence-transformers load the written folder in fresh processes, and every embedding is
 compared. ONNX graphs go into the folder onnx.
@@ -14,7 +14,7 @@ compared. ONNX graphs go into the folder onnx.
 example: dialemb export --model runs/dial2vec-minilm --output published/dial2vec-minilm
 example: dialemb export --model runs/dse-minilm --output published/dse --int8 --corpus clinc150 --data-dir data"""
 
-_TASK_OPTIONS = ("corpus", "data_dir", "split", "task", "limit", "seeds")
+_TASK_OPTIONS = ("corpus", "data_dir", "split", "columns", "roles", "task", "limit", "seeds")
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -33,6 +33,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     group.add_argument("--corpus", help="your own file, folder or Hub dataset, or the name of a public corpus")
     group.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(group, "test", default="")
+    own_options(group)
     group.add_argument("--task", nargs="+", help="tasks, see dialemb evaluate (default: what suits the corpus)")
     group.add_argument("--limit", type=int, help="measure on a fixed random sample of this many items")
     group.add_argument("--seeds", type=int, help="repeats with other random seeds (default: 10)")
@@ -52,6 +53,7 @@ def _run(options: argparse.Namespace) -> None:
     choice = None
     if options.corpus is not None:
         more = {"split": options.split or "test", "tasks": options.task or (), "limit": options.limit}
+        more |= named(options, "columns", "roles")
         seeds = range(10 if options.seeds is None else options.seeds)
         choice = TaskChoice(options.corpus, options.data_dir, seeds=seeds, **more)
     forms = {"weights": WeightForm.named(options.dtype, options.max_shard_size), **named(options, "onnx", "int8")}

@@ -99,17 +99,18 @@ class _Split(argparse.Action):
 
 
 def check_split(options: argparse.Namespace) -> None:
-    """Refuses a split of a file of one's own, which is read whole: figures would be told as those of a part of it."""
-    given = getattr(options, "given_split", "all")
-    if given == "all":
+    """Refuses a split of a file of one's own, which is read whole."""
+    if "split" not in options:
         return
-    from ..corpora import CORPORA
+    from ..corpora import CORPORA, check_no_split
+    from ..corpora.corpus import ALL
     from ..corpora.own.reading import is_own
 
     for name in ("corpus", "file", "input", "named_input"):
         corpus = getattr(options, name, None)
         if corpus and corpus not in CORPORA and is_own(corpus):
-            raise InputError(f"--split: got '{given}', but {corpus} has no splits and is read whole; leave it out")
+            check_no_split(corpus, getattr(options, "given_split", None))
+            options.split = ALL
 
 
 def engine_option(parser: argparse.ArgumentParser) -> None:
@@ -120,7 +121,7 @@ def engine_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0], help=told)
 
 
-def own_options(parser: argparse.ArgumentParser) -> None:
+def own_options(parser: argparse._ActionsContainer) -> None:
     """Adds the options that say how a file of one's own is to be read."""
     parser.add_argument("--columns", help="for tables: which column is what, such as id=call,role=speaker,content=text")
     parser.add_argument("--roles", help="who is who, such as Agent=assistant,Customer=user")

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ..models.dialogue import Dialogue
-from ..models.errors import InputError, unknown_name
+from ..models.errors import InputError
 from .audit.statistics import describe
 from .corpus import ALL, SPLITS, Corpus
 from .own import hub_dataset, reading
 from .own.jsonl import read_jsonl, write_jsonl
 from .records import convert_records
-from .registry import CORPORA, get_corpus
+from .registry import CORPORA, get_corpus, unknown_corpus
 from .source import hub_files
 from .source.files import ARCHIVE_SUFFIXES, MissingFilesError, Source, is_archive
 
@@ -44,9 +44,9 @@ _HUB_DATASET = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
 
 
 def load_dialogues(
-    corpus: str,
+    corpus: Any,  # noqa: ANN401 - see as_dialogues
     data_dir: str | Path | None = None,
-    split: str = "train",
+    split: str | None = None,
     *,
     skip_invalid: bool = False,
     columns: str | None = None,
@@ -54,16 +54,23 @@ def load_dialogues(
 ) -> list[Dialogue]:
     """Loads one split of a corpus into memory; takes, gives and raises what `iterate_dialogues` does.
 
+    What is in memory, such as a DataFrame, it reads as `objects.as_dialogues` does.
+
     Returns:
         The dialogues, always in the same order.
     """
-    return list(iterate_dialogues(corpus, data_dir, split, skip_invalid=skip_invalid, columns=columns, roles=roles))
+    if not isinstance(corpus, str | os.PathLike):
+        from .objects import as_dialogues
+
+        return as_dialogues(corpus, split=split, columns=columns, roles=roles, skip_invalid=skip_invalid)
+    more = {"columns": columns, "roles": roles}
+    return list(iterate_dialogues(str(corpus), data_dir, split, skip_invalid=skip_invalid, **more))
 
 
 def iterate_dialogues(
     corpus: str,
     data_dir: str | Path | None = None,
-    split: str = "train",
+    split: str | None = None,
     *,
     skip_invalid: bool = False,
     columns: str | None = None,
@@ -78,7 +85,7 @@ def iterate_dialogues(
             ``<name>.tar.xz`` (``.tar.gz`` and ``.zip`` do as well), that folder or archive itself, or
             ``hf://datasets/org/name``. None means the folder that the environment variable ``HF_DIALEMB_DATA`` names.
             The corpus ``sample`` needs no files.
-        split: One of the corpus's splits, or ``"all"``; your own files have none.
+        split: One of the corpus's splits, or ``"all"``; by default ``"train"``. Your own files have none.
         skip_invalid: Leave malformed records out and log one warning that lists them, instead of raising.
         columns: For your own table: which column is what, such as ``"id=call,role=speaker,content=text"``.
         roles: For your own files: who is who, such as ``"Agent=assistant,Customer=user"``.
@@ -98,10 +105,17 @@ def iterate_dialogues(
                 f"Corpus {corpus} holds {known.kind}, expected dialogues; choose another corpus, or read it in Python "
                 "with load_examples"
             )
-        return _read(known, data_dir, split, skip_invalid)
+        return _read(known, data_dir, split or "train", skip_invalid)
     if form == OWN:
+        check_no_split(corpus, split)
         return reading.read_own(corpus, columns=columns, roles=roles, skip_invalid=skip_invalid)
-    return hub_dataset.load_hub_dataset(corpus, split, roles=roles, skip_invalid=skip_invalid)
+    return hub_dataset.load_hub_dataset(corpus, split or "train", roles=roles, skip_invalid=skip_invalid)
+
+
+def check_no_split(source: str, split: str | None) -> None:
+    """Refuses a part of what has none: figures would be told as those of a part of it."""
+    if split not in (None, "", ALL):
+        raise InputError(f"split: got '{split}', but {source} has no splits and is read whole; leave it out")
 
 
 def form_of(corpus: str, columns: str | None = None, roles: str | None = None) -> str:
@@ -120,7 +134,7 @@ def form_of(corpus: str, columns: str | None = None, roles: str | None = None) -
     if not _HUB_DATASET.fullmatch(corpus):
         if "/" in corpus or Path(corpus).suffix:
             raise InputError(f"corpus {corpus}: no such file or folder; give one that exists, or a corpus by name")
-        raise InputError(f"{unknown_name('corpus', corpus, CORPORA)} A file or folder of your own works too.")
+        raise unknown_corpus(corpus)
     if columns:
         raise InputError(f"corpus {corpus}: got columns, which only tables of your own take; leave them out")
     return HUB

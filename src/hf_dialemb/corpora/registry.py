@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from ..models.errors import unknown_name
+from ..models.errors import InputError, nearest
 from .corpus import Corpus
 
 CORPORA = {
@@ -74,7 +74,13 @@ CORPORA = {
 def get_corpus(name: str) -> Corpus:
     """Looks a corpus up by its name in `CORPORA`; an InputError says that there is none."""
     if name not in CORPORA:
-        raise unknown_name("corpus", name, CORPORA)
+        raise unknown_corpus(name)
     module = import_module(f"{__package__}.readers.{CORPORA[name]}")
     found: Corpus = next(corpus for corpus in module.CORPORA if corpus.name == name)
     return found
+
+
+def unknown_corpus(name: str) -> InputError:
+    """Makes the error for a name that is not in `CORPORA`."""
+    near = nearest(name, CORPORA)
+    return InputError(f"corpus: got '{name}', which is neither a file nor a corpus.{near} See 'dialemb corpus list'")

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpora import CORPORA, load_dialogues
+from ..corpora import CORPORA, check_no_split, load_dialogues
 from ..corpora.audit.histograms import check_drawing
 from ..corpora.objects import as_dialogues
 from ..corpora.own.jsonl import write_jsonl
+from ..corpora.own.reading import is_own
 from ..encoders import loading
 from ..encoders.embedding_cache import embedding_cache
 from ..encoders.remembering import RememberingEncoder
@@ -245,7 +246,7 @@ def evaluate(
     dialogues: Any,  # noqa: ANN401 - see as_dialogues
     *,
     tasks: Sequence[str] = (),
-    split: str = "test",
+    split: str | None = None,
     data_dir: str | Path | None = None,
     limit: int | None = None,
     seeds: int | Sequence[int] = 10,
@@ -259,10 +260,10 @@ def evaluate(
 
     ``models`` are one or several of what `load_encoder` takes, ``dialogues`` what is in memory, in the forms of
     `hf_dialemb.corpora.objects.as_dialogues`, or a path or the name of a corpus, with a split, that lies in
-    ``data_dir``. ``tasks`` are keys of `hf_dialemb.evaluation.TASKS`; none for those that suit the corpus. Of more
-    items than the limit a fixed random sample is taken; ``seeds`` are repeats of all else that is drawn, or so many.
-    The results file, ``output``, is written while measuring, with a Markdown table beside it. An InputError says what
-    is not as it should be.
+    ``data_dir``; by default that is ``test``. ``tasks`` are keys of `hf_dialemb.evaluation.TASKS`; none for those that
+    suit the corpus. Of more items than the limit a fixed random sample is taken; ``seeds`` are repeats of all else that
+    is drawn, or so many. The results file, ``output``, is written while measuring, with a Markdown table beside it. An
+    InputError says what is not as it should be.
     """
     if isinstance(models, str | PathLike) or not isinstance(models, Sequence):
         models = [models]
@@ -281,8 +282,10 @@ def evaluate(
     if isinstance(dialogues, str | PathLike):
         name, _, part = str(dialogues).partition("/")
         known = name in CORPORA and not Path(str(dialogues)).exists()
-        return measured(name if known else str(dialogues), part or split if known else split)
+        if not known and is_own(str(dialogues)):
+            check_no_split(str(dialogues), split)
+        return measured(name if known else str(dialogues), (part if known else "") or split or "test")
     with tempfile.TemporaryDirectory() as folder:  # tasks read files, and what is in memory is measured alike
         file = Path(folder) / "dialogues.jsonl"
-        write_jsonl(as_dialogues(dialogues), file)
+        write_jsonl(as_dialogues(dialogues, split=split), file)
         return measured(str(file), "all")

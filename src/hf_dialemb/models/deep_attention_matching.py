@@ -34,7 +34,7 @@ from .backbone_model import autocast_off
 from .config import Range, Ranges, RankerConfig
 from .layout import Truncation, pad_right
 from .method import Method
-from .ranker import RankingExample, candidates_of, remembered_ids, with_candidates
+from .ranker import Ranker, RankingExample, candidates_of, remembered_ids, with_candidates
 from .ranking_examples import RankingExamples
 from .words import WordRanker
 
@@ -91,6 +91,7 @@ class DeepAttentionMatchingModel(WordRanker):
 
     config: DeepAttentionMatchingConfig
     embeds: ClassVar[bool] = False
+    get_text_features = Ranker.embed  # sentence-transformers would embed a text by this
 
     def __init__(self, config: DeepAttentionMatchingConfig) -> None:
         super().__init__(config)

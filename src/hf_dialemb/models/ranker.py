@@ -52,6 +52,14 @@ class RankingOutput(ModelOutput):
     similarities: Tensor | None = None
 
 
+def embeds_nothing(model: object) -> InputError:
+    """Makes the error for a ranker that is asked for vectors, and has none."""
+    return InputError(
+        f"{type(model).__name__} scores a context and a response together, and embeds neither; rank candidates with it "
+        "(dialemb rank --model FOLDER), or choose a dual encoder"
+    )
+
+
 class Ranker(MethodModel):
     """Scores candidate responses of a context."""
 
@@ -109,10 +117,7 @@ class Ranker(MethodModel):
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Embeds contexts and responses, (N, L) to (N, D)."""
-        raise InputError(
-            f"{type(self).__name__} scores a context and a response together, and embeds neither; "
-            "rank candidates with it, or choose a dual encoder"
-        )
+        raise embeds_nothing(self)
 
     def ranking_loss(self, logits: Tensor) -> Tensor:
         """Computes the cross entropy of the first of K candidates (equation 6) from scores (B, K)."""

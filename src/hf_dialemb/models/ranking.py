@@ -18,7 +18,7 @@ from .dialogue import Turn
 from .errors import InputError
 from .layout import Truncation
 from .method import Method
-from .ranker import Ranker, RankingExample, context_ids, response_ids
+from .ranker import Ranker, RankingExample, context_ids, embeds_nothing, response_ids
 
 logger = logging.getLogger(__name__)
 
@@ -86,10 +86,7 @@ def encode_responses(
 
 def _marks(ranker: LoadedRanker) -> list[int]:
     if not ranker.model.embeds:
-        raise InputError(
-            f"{type(ranker.model).__name__} scores a context and a response together, and embeds neither; "
-            "rank candidates with it, or choose a dual encoder"
-        )
+        raise embeds_nothing(ranker.model)
     marks: list[int] = ranker.model.config.marker_ids
     return marks
 

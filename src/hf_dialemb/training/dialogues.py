@@ -104,6 +104,7 @@ def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:
         selections = load_examples(corpus, run.data_dir, split, skip_invalid=run.skip_invalid)
         return [_with_response(selection) for selection in selections if selection.correct]
     columns, roles = (run.columns, run.roles) if own else (None, None)
+    split = ALL if own and is_own(corpus) else split
     return load_dialogues(corpus, run.data_dir, split, skip_invalid=run.skip_invalid, columns=columns, roles=roles)
 
 
@@ -132,7 +133,8 @@ def _without_leaks(
     check_apart([f"{corpus}/{split}" if corpus in CORPORA else corpus for corpus, split in sets], names)
     cleaning = Cleaning()
     try:
-        index = build_index(names, run.data_dir, skip_invalid=run.skip_invalid)
+        columns, roles = run.columns, run.roles
+        index = build_index(names, run.data_dir, skip_invalid=run.skip_invalid, columns=columns, roles=roles)
     except InputError as error:
         raise InputError(f"exclude: {error}; or leave everything in (--exclude none)") from None
     kept = list(index.pieces(dialogues, cleaning))

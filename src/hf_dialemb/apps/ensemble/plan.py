@@ -82,7 +82,12 @@ class EnsemblePlan:
 
     def load(self, split: str) -> list[Dialogue]:
         """Loads the dialogues that choose checkpoints (dev), or those that measure (test)."""
-        dialogues, most = load_dialogues(self.source(split), self.data_dir, split), self.max_dialogues(split)
+        if self.own_files:
+            run = self.settings(BASELINE).run
+            dialogues = load_dialogues(self.source(split), columns=run.columns, roles=run.roles)
+        else:
+            dialogues = load_dialogues(self.corpus, self.data_dir, split)
+        most = self.max_dialogues(split)
         return dialogues[:most] if split == "dev" else drawn(dialogues, most, CANDIDATE_SEED)
 
     def max_dialogues(self, split: str) -> int | None:

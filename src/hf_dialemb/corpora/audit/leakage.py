@@ -205,9 +205,15 @@ def _told(rows: _Rows, cleaning: Cleaning, index: EvaluationIndex) -> list[Row]:
 
 
 def build_index(
-    evaluation: Sequence[str], data_dir: str | Path | None = None, *, skip_invalid: bool = False, turns: bool = False
+    evaluation: Sequence[str],
+    data_dir: str | Path | None = None,
+    *,
+    skip_invalid: bool = False,
+    turns: bool = False,
+    columns: str | None = None,
+    roles: str | None = None,
 ) -> EvaluationIndex:
-    """Reads evaluation sets and indexes them."""
+    """Reads evaluation sets and indexes them; ``columns`` are of those that are tables of one's own."""
     index = EvaluationIndex(turns=turns)
     for name in dict.fromkeys(evaluation):
         corpus, split = _parse(name)
@@ -216,7 +222,8 @@ def build_index(
             items = iterate_examples(corpus, data_dir, split, skip_invalid=skip_invalid)
             index.add(name, map(_as_dialogue, items), _KINDS.get(kind, kind))
         else:
-            dialogues = list(iterate_dialogues(corpus, skip_invalid=skip_invalid))
+            of_table = columns if reading.has_tables(Path(corpus)) else None
+            dialogues = list(iterate_dialogues(corpus, skip_invalid=skip_invalid, columns=of_table, roles=roles))
             index.add(name, dialogues, KINDS[all(len(dialogue.turns) == 1 for dialogue in dialogues)])
     return index
 

@@ -1,13 +1,14 @@
 """Checking data before hours are spent on it: every problem of a corpus, with its place and what to do about it."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError
-from .. import OWN, REGISTERED, find_source, form_of, get_corpus
+from .. import OWN, REGISTERED, check_no_split, find_source, form_of, get_corpus
 from ..audit.statistics import content_hash
 from ..corpus import ALL, Corpus
 from ..records import converted
@@ -28,17 +29,21 @@ def check(
     *,
     columns: str | None = None,
     roles: str | None = None,
+    counts: Counter[str] | None = None,
 ) -> Iterator[Problem]:
     """Lists every problem of a corpus, not only the first.
 
-    Without an error, the corpus can be read. Of the dialogues, only hashes are kept in memory.
+    Without an error, the corpus can be read. Of the dialogues, only hashes are kept in memory. In ``counts``, those
+    that can be read are counted by what they are, and turns by their role.
     """
+    counts = Counter() if counts is None else counts
     name, conversations = str(corpus), True
     form = form_of(name, columns, roles)
     if form == REGISTERED:
         known = get_corpus(name)
         findings, conversations = _find_registered(known, data_dir, split), known.kind == "dialogues"
     elif form == OWN:
+        check_no_split(name, split)
         findings = find_own(name, columns=columns, roles=roles)
     else:
         findings = find_in_hub_dataset(name, split, roles)
@@ -50,7 +55,10 @@ def check(
             yield from (problem for problem in finding.problems if problem not in before)
             before = finding.problems
             yield from (*finding.doubts, *finding.told)
+            if finding.dialogue is not None:
+                counts["dialogue" if isinstance(finding.dialogue, Dialogue) else "item"] += 1
             if isinstance(finding.dialogue, Dialogue):
+                counts.update(turn.role for turn in finding.dialogue.turns)
                 said = _warnings(finding, places, conversations)
                 yield from (Problem(finding.place, sentence, "warning") for sentence in said)
     except InputError as error:

@@ -43,7 +43,7 @@ WIDE = ("user", "assistant")
 """What a table in wide form tells instead of role and content: what each side said, in this order."""
 
 _REQUIRED = ("id", "role", "content")
-_HOW = "say which with --columns id=NAME,role=NAME,content=NAME, or with numbers, as in 'id=1', if there is no header"
+_HOW = "say which with --columns 'id=NAME,role=NAME,content=NAME', or with numbers, as in 'id=1', if there is no header"
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def lay_out(place: str, cells: Sequence[str], columns: Mapping[str, str], notes:
             if field not in found:
                 raise InputError(
                     f"{place}: got no column for {field} (found: {', '.join(header[:20])}); {_HOW}; "
-                    "or, where a row has what both sides said, --columns id=NAME,user=NAME,assistant=NAME"
+                    "or, where a row has what both sides said, --columns 'id=NAME,user=NAME,assistant=NAME'"
                 )
         if exported or (form is WIDE and not columns):
             taken = [*needed, *(field for field in COLUMNS if field in found and field not in _REQUIRED)]

@@ -38,8 +38,8 @@ class Problem:
 
     @property
     def kind(self) -> str:
-        """What problems that differ in what they quote and count have in common."""
-        return f"{self.severity} {_QUOTED.sub('', self.message)}"
+        """What problems that differ in what they quote and count have in common; of notes, the whole."""
+        return self.message if self.severity == "note" else f"{self.severity} {_QUOTED.sub('', self.message)}"
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}"
@@ -91,22 +91,29 @@ def from_record(place: str, record: Any) -> Finding:  # noqa: ANN401 - whatever 
 
 
 class Notes:
-    """What was done with a file beside reading it as it stands, each kind once, counted and with examples."""
+    """What is wrong with a file, or was done with it beside reading it as it stands: each kind once, counted."""
 
     def __init__(self) -> None:
-        self._places: dict[str, tuple[int, list[str]]] = {}
+        self._kinds: dict[str, tuple[Problem, int, list[str]]] = {}
 
     def add(self, sentence: str, place: str) -> None:
         """Notes something that was done at a place."""
-        count, places = self._places.get(sentence, (0, []))
-        self._places[sentence] = count + 1, places if len(places) == _EXAMPLES else [*places, place]
+        self.put(Problem(place, sentence, "note"))
 
-    def sentences(self) -> list[str]:
-        """Returns what was noted, a sentence for each kind."""
-        return [
-            f"{sentence} ({places[0]})" if count == 1 else f"{sentence} ({count:,} times, such as {', '.join(places)})"
-            for sentence, (count, places) in self._places.items()
-        ]
+    def put(self, problem: Problem) -> None:
+        """Notes a problem."""
+        first, count, places = self._kinds.get(problem.kind, (problem, 0, []))
+        self._kinds[problem.kind] = first, count + 1, places if count >= _EXAMPLES else [*places, problem.place]
+
+    def problems(self, place: str) -> list[Problem]:
+        """Returns what was noted, one problem for each kind; several are at the place of all, with examples."""
+        found = self._kinds.values()
+        return [first if count == 1 else _several(first, count, places, place) for first, count, places in found]
+
+
+def _several(first: Problem, count: int, places: list[str], place: str) -> Problem:
+    where = f"{count:,} times{', such as' if count > _EXAMPLES else ':'} {', '.join(places)}"
+    return replace(first, place=place, message=f"{first.message} ({where})")
 
 
 @dataclass(frozen=True)
@@ -122,7 +129,7 @@ class Draft:
     time: str = ""
 
 
-def began(said: object) -> str:
+def began(said: object, day_first: bool = False) -> str:
     """Reads when a dialogue began, as ISO 8601; empty where that is no time, or seconds of a recording."""
     try:
         number = float(said)  # type: ignore[arg-type]
@@ -134,7 +141,7 @@ def began(said: object) -> str:
     except InputError:
         import pandas
 
-        moment = pandas.to_datetime(str(said), errors="coerce", format="mixed")
+        moment = pandas.to_datetime(str(said), errors="coerce", format="mixed", dayfirst=day_first)
         return "" if pandas.isna(moment) else str(moment.isoformat())
 
 
@@ -211,7 +218,7 @@ def noted(roles: RoleMap, notes: Notes, place: str) -> list[Problem]:
     missing = [name for name in roles.given if name not in {*roles.met, REST}]
     said = [f"roles: got the name {name!r}, which no speaker has; correct it" for name in missing]
     problems = [Problem(place, sentence, "warning") for sentence in (*said, roles.guess()) if sentence]
-    return problems + [Problem(place, sentence, "note") for sentence in notes.sentences()]
+    return problems + notes.problems(place)
 
 
 def log(problems: Iterable[Problem]) -> None:

@@ -41,6 +41,17 @@ def find_in_jsonl(path: Path, roles: RoleMap, notes: Notes) -> Iterator[Finding]
     yield from at_least_one(findings, path, "one JSON object with 'messages' per line")
 
 
+def has_lines(path: Path) -> bool:
+    """Says whether a file holds a JSON value a line, and not one in all."""
+    with decompressed(path) as stream:
+        lines = (line for line in stream if line.strip())
+        first = next(lines, b"")
+        try:
+            return bool(next(lines, b"")) and isinstance(parse_json("", first, ""), dict | list)
+        except InputError:
+            return False
+
+
 def check_target(path: Path, corpus: str) -> None:
     """Makes sure that dialogues can be written before they are read."""
     if path.is_dir():

@@ -14,7 +14,7 @@ from . import exports
 from .columns import parse_columns
 from .findings import Finding, Notes, Problem, at_least_one, dialogues, told
 from .hub_dataset import find_in_parquet
-from .jsonl import find_in_jsonl
+from .jsonl import find_in_jsonl, has_lines
 from .roles import RoleMap
 from .tables import WORKBOOK, find_in_table
 from .transcripts import ENDING, find_in_transcripts
@@ -50,8 +50,9 @@ def read_own(
     """Reads the dialogues of a file or folder, one at a time.
 
     The forms are: ``.jsonl`` (see `models.dialogue`), ``.csv`` and ``.tsv`` (see `tables.find_in_table`), each of them
-    packed as ``.gz`` as well; ``.xlsx``; ``.json`` (see `exports`); ``.parquet`` (see `hub_dataset`); ``.txt`` (see
-    `transcripts.find_in_transcripts`); and folders of all but ``.parquet``. Speakers get their roles as `roles` says.
+    packed as ``.gz`` as well; ``.xlsx``; ``.json`` (see `exports`), also with an object a line; ``.parquet`` (see
+    `hub_dataset`); ``.txt`` (see `transcripts.find_in_transcripts`); and folders of all but ``.parquet``. Speakers get
+    their roles as `roles` says.
 
     Args:
         path: The file or folder.
@@ -73,10 +74,15 @@ def find_own(path: str | Path, *, columns: str | None = None, roles: str | None 
     """Reads a file or folder as `read_own` does, malformed dialogues too."""
     path = _readable(path)
     named, wanted, notes = RoleMap.parse(roles), parse_columns(columns), Notes()
-    if wanted and not any(_ending(file).startswith(TABLES) for file in files_of(path)):
+    if wanted and not has_tables(path):
         raise InputError(f"{path}: got columns, which only {', '.join(TABLES)} files have; leave them out")
     found = _in_folder(path, wanted, named, notes) if path.is_dir() else _in_file(path, wanted, named, notes)
     return told(found, named, notes, path)
+
+
+def has_tables(path: Path) -> bool:
+    """Says whether a file, or one of a folder, is a table."""
+    return any(_ending(file).startswith(TABLES) for file in files_of(path))
 
 
 def files_of(path: Path) -> Iterator[Path]:
@@ -90,6 +96,8 @@ def _in_file(path: Path, columns: Mapping[str, str], roles: RoleMap, notes: Note
     ending = _ending(path)
     if ending.startswith(TABLES):
         return find_in_table(path, columns, roles, notes)
+    if ending == exports.ENDING and has_lines(path):
+        ending = ".jsonl"
     return _READERS[ending](path, roles, notes)
 
 

@@ -3,8 +3,9 @@
 A name has the role that you give it (``--roles``). Otherwise, in each dialogue: a machine's notes beside two speakers
 are left out (``System: Chat started``); well-known names take their role (``Visitor``, ``Agent``, ``Bot``); where one
 of user and assistant is known then, the others are the other one, such as agents with names of their own; where neither
-is, those who speak in many dialogues of the file are the assistants, and those who speak in one are the users; and who
-is left over takes the roles in order of their first turns. What is guessed is told, with the words that confirm it.
+is, or a machine alone assists, those who speak in many dialogues of the file are the assistants, and those who speak in
+one are the users; and who is left over takes the roles in order of their first turns. What is guessed is told, with the
+words that confirm it.
 """
 
 from collections import Counter
@@ -66,6 +67,8 @@ class RoleMap:
     notes: set[str] = field(default_factory=set, compare=False)
     # From a name to how often it was taken for which role, without being given or well known.
     guessed: dict[str, Counter[str]] = field(default_factory=dict, compare=False)
+    # From a well-known name that was not given to its role.
+    sure: dict[str, str] = field(default_factory=dict, compare=False)
 
     @classmethod
     def parse(cls, text: str | None) -> Self:
@@ -111,8 +114,11 @@ class RoleMap:
                 if not left:
                     raise TooManySpeakersError(speakers[key][0])
                 guesses[key] = left.pop(0)
-            if guesses[key] != WELL_KNOWN.get(key):
-                self.guessed.setdefault(speakers[key][0].strip(), Counter())[guesses[key]] += 1
+            name = speakers[key][0].strip()
+            if guesses[key] == WELL_KNOWN.get(key):
+                self.sure[name] = guesses[key]
+            else:
+                self.guessed.setdefault(name, Counter())[guesses[key]] += 1
         roles |= guesses
         return {name: roles[key] for key, spellings in speakers.items() for name in spellings}
 
@@ -128,13 +134,13 @@ class RoleMap:
         rest, known = [name for name in names if name not in found], {*taken, *found.values()} & {"user", "assistant"}
         if rest and "user" in known and "assistant" not in people:
             found |= dict.fromkeys(rest, "assistant")
-        elif rest and known == {"assistant"}:
-            found |= dict.fromkeys(rest, "user")
-        elif rest and not known:
+        elif rest and "user" not in known:
             seldom = min(self.spoken[name] for name in rest)
             often = [name for name in rest if self.spoken[name] >= _OFTEN * max(1, seldom)]
-            if often:
+            if often and "assistant" not in people:
                 found |= {name: "assistant" if name in often else "user" for name in rest}
+            elif known:
+                found |= dict.fromkeys(rest, "user")
         return found
 
     def guess(self) -> str:
@@ -146,7 +152,8 @@ class RoleMap:
         told = "; ".join(f"{_listed(names)}: {role}" for role, names in by_role.items())
         most = max(by_role, key=lambda role: len(by_role[role]))
         said = [f"{name}={role}" for name, role in roles.items() if role != most or len(by_role[most]) <= _OFTEN]
-        said += [f"{REST}={most}"] if len(by_role[most]) > _OFTEN else []
+        if len(by_role[most]) > _OFTEN:  # which stands for the well-known names too
+            said += [*(f"{name}={role}" for name, role in self.sure.items() if role != most), f"{REST}={most}"]
         several = any(len(counts) > 1 for counts in self.guessed.values())
         if several or len(said) > 2 * _OFTEN:
             return f"roles: guessed {told}; if that is wrong, say who is who, as in --roles 'Ann=assistant,*=user'"

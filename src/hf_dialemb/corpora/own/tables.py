@@ -38,28 +38,31 @@ class Row:
 Rows = Callable[[Notes], Iterator[Row]]
 
 
-def find_in_table(path: Path, columns: Mapping[str, str], roles: RoleMap, notes: Notes) -> Iterator[Finding]:
+def find_in_table(
+    path: Path, columns: Mapping[str, str], roles: RoleMap, notes: Notes, name: str = ""
+) -> Iterator[Finding]:
     """Reads a table dialogue by dialogue, malformed ones too.
 
     With the columns of `PAIR`, each row is a dialogue of two turns, user and assistant: entailment pairs, or questions
     and answers. With those of `WIDE`, a row has what the user said and then what the assistant said. Rows without text
     in any cell are passed over. A dialogue's labels are those of all its rows; ``a|b`` in a cell is two labels, or two
     dialogue acts. A row of more or fewer cells counts to the dialogue whose id it has, or to the one before it.
+    What is told of the table calls it by its name, by default its path.
     """
-    rows = partial(_rows, path)
+    rows, name = partial(_rows, path), name or str(path)
     first = next(rows(Notes()), None)
     if first is not None and first.fault:
-        raise InputError(f"{path}:{first.line}: {first.fault}")
+        raise InputError(f"{name}:{first.line}: {first.fault}")
     found: Iterator[Finding] = iter(())
     if first is not None:
-        layout = lay_out(f"{path}:{first.line}", first.cells, columns, notes)
+        layout = lay_out(f"{name}:{first.line}", first.cells, columns, notes)
         body = partial(_body, rows, layout)
         if layout.form is PAIR:
-            found = (_pair(path, row, layout) for row in body(notes))
+            found = (_pair(name, row, layout) for row in body(notes))
         else:
-            order = _order(path, body(Notes()), layout, notes)
-            found = from_drafts(partial(_drafts, path, body, layout, order), roles, notes)
-    yield from at_least_one(distinct(found), path, "one turn per row")
+            order = _order(name, body(Notes()), layout, notes)
+            found = from_drafts(partial(_drafts, name, body, layout, order), roles, notes)
+    yield from at_least_one(distinct(found), name, "one turn per row")
 
 
 def _body(rows: Rows, layout: Layout, notes: Notes) -> Iterator[Row]:
@@ -134,7 +137,7 @@ def _delimiter(head: str, usual: str) -> str:
     return usual if counts[usual] > 1 else max(counts, key=counts.__getitem__)
 
 
-def _order(path: Path, rows: Iterator[Row], layout: Layout, notes: Notes) -> list[int] | None:
+def _order(name: str, rows: Iterator[Row], layout: Layout, notes: Notes) -> list[int] | None:
     """Finds in which order rows are to be read; None where they stand in it."""
     import numpy as np
 
@@ -155,7 +158,7 @@ def _order(path: Path, rows: Iterator[Row], layout: Layout, notes: Notes) -> lis
     swapped = np.unique(rank[later][1:][(np.diff(moments[later]) < 0) & (np.diff(rank[later]) == 0)]).size
     for count, done in ((apart, "whose rows stood apart put together"), (swapped, "sorted by time")):
         if count:
-            notes.add(f"{counted(count, 'dialogue')} {done}", str(path))
+            notes.add(f"{counted(count, 'dialogue')} {done}", name)
     return None if order == list(range(len(order))) else order
 
 
@@ -171,13 +174,13 @@ def _moments(times: Sequence[str]) -> Any:  # noqa: ANN401 - NumPy, which is imp
     return np.where(found.isna(), np.nan, found.astype("int64") / 1e9)
 
 
-def _drafts(path: Path, body: Rows, layout: Layout, order: list[int] | None, notes: Notes) -> Iterator[Draft]:
+def _drafts(name: str, body: Rows, layout: Layout, order: list[int] | None, notes: Notes) -> Iterator[Draft]:
     rows = body(notes)
     if order is not None:
         kept = list(rows)
         rows = (kept[place] for place in order)
     for identifier, group in groupby(_with_ids(rows, layout), key=lambda pair: pair[0]):
-        draft = _draft(path, identifier, [row for _, row in group], layout, notes)
+        draft = _draft(name, identifier, [row for _, row in group], layout, notes)
         if draft is not None:
             yield draft
 
@@ -189,11 +192,11 @@ def _with_ids(rows: Iterable[Row], layout: Layout) -> Iterator[tuple[str, Row]]:
         yield before, row
 
 
-def _draft(path: Path, identifier: str, rows: Sequence[Row], layout: Layout, notes: Notes) -> Draft | None:
+def _draft(name: str, identifier: str, rows: Sequence[Row], layout: Layout, notes: Notes) -> Draft | None:
     lines: list[Line] = []
     problems, domains, time = [], [], ""
     for row in rows:
-        place = f"{path}:{row.line}"
+        place = f"{name}:{row.line}"
         if fault := row.fault or _width_fault(row, layout):
             problems.append(Problem(place, fault))
         elif not layout.cell(row.cells, "id").strip():
@@ -204,7 +207,7 @@ def _draft(path: Path, identifier: str, rows: Sequence[Row], layout: Layout, not
             lines += _lines(place, row, layout, notes)
     if not lines and not problems:
         return None
-    return Draft(f"{path}:{rows[0].line}", identifier, lines, tuple(domains), tuple(problems), time=time)
+    return Draft(f"{name}:{rows[0].line}", identifier, lines, tuple(domains), tuple(problems), time=time)
 
 
 def _lines(place: str, row: Row, layout: Layout, notes: Notes) -> Iterator[Line]:
@@ -224,8 +227,8 @@ def _lines(place: str, row: Row, layout: Layout, notes: Notes) -> Iterator[Line]
         yield Line(place, speaker, text, acts, layout.cell(row.cells, "name"))
 
 
-def _pair(path: Path, row: Row, layout: Layout) -> Finding:
-    place = f"{path}:{row.line}"
+def _pair(name: str, row: Row, layout: Layout) -> Finding:
+    place = f"{name}:{row.line}"
     texts = [layout.cell(row.cells, side) for side in PAIR]
     faults = [row.fault or _width_fault(row, layout)]
     if not faults[0]:

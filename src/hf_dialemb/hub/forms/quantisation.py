@@ -39,6 +39,8 @@ class TaskChoice:
     tasks: Sequence[str] = ()
     limit: int | None = None
     seeds: Sequence[int] = range(10)
+    columns: str | None = None
+    roles: str | None = None
 
 
 def load_problems(choice: TaskChoice | None) -> dict[str, Problem]:
@@ -51,7 +53,8 @@ def load_problems(choice: TaskChoice | None) -> dict[str, Problem]:
     for name in names:
         if get_task(name).fine_tunes:
             raise InputError(f"task {name}: it fine-tunes, which an ONNX graph cannot; choose another task")
-    return {name: load_problem(name, choice.corpus, choice.data_dir, choice.split, choice.limit) for name in names}
+    how = choice.corpus, choice.data_dir, choice.split, choice.limit, choice.columns, choice.roles
+    return {name: load_problem(name, *how) for name in names}
 
 
 def write_int8(
