@@ -150,7 +150,7 @@ def test_round_trip_keeps_everything(tmp_path, name):
     path = tmp_path / name
     path.write_text("old")
     assert write_jsonl(iter(DIALOGUES), path) == 3
-    assert list(read_jsonl(path)) == list(read_own(path)) == load_dialogues(str(path), None, "any") == DIALOGUES
+    assert list(read_jsonl(path)) == list(read_own(path)) == load_dialogues(str(path)) == DIALOGUES
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
     (tmp_path / "other").write_text("")
     assert path.stat().st_mode == (tmp_path / "other").stat().st_mode
