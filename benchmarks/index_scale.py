@@ -2,8 +2,13 @@
 
 The vectors are of SGD's utterances by ``dialogue-static``; where more are asked for, each comes again with noise of a
 seed. Queries are other utterances, of the test split. ``all`` is one product with all vectors by NumPy, the truth of
-recall at 10; ``rank`` the index of ``dialemb rank`` (faiss); ``search`` that of ``dialemb index`` (LanceDB, on disk).
-Each side has a process of its own. Seconds are of one query, the median.
+recall at 10; ``rank`` the index of ``dialemb rank`` (faiss), and ``rank, 8 bits`` the same cells with whole numbers of
+eight bits, which the package does not have; ``search`` that of ``dialemb index`` (LanceDB, on disk). Each side has a
+process of its own. Seconds are of one query, the median.
+
+A second table computes what ten times as many would take. Memory grows ten times, and so do building and a query, but
+for two things: cells are as many as the square root of the vectors, so that sorting all into them takes ten times as
+long by sqrt(10); and ``search`` looks into a fixed number of cells, which takes it sqrt(10) times as long.
 
     python benchmarks/index_scale.py --output index_scale.json       # a million; some minutes, 6 GiB
     python benchmarks/index_scale.py --vectors 60000                 # a smoke run
@@ -13,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import resource
 import subprocess
 import sys
@@ -25,8 +31,14 @@ from typing import Any
 import numpy as np
 from hardware import describe_machine
 
-SIDES = ("all", "rank", "search")
+EIGHT_BITS = "rank, 8 bits"
+SIDES = ("all", "rank", EIGHT_BITS, "search")
 TOP, QUERIES = 10, 200
+TIMES = 10
+HEAD = [
+    "| | ms a query | Recall at 10 | Building, s | Peak, MiB | On disk, MiB |",
+    "| :-- | --: | --: | --: | --: | --: |",
+]
 
 
 def make(folder: Path, count: int) -> None:
@@ -57,6 +69,8 @@ def built(side: str, vectors: Any, folder: Path) -> Any:
 
         index = VectorIndex(units)
         return lambda query: [row for row, _ in index.nearest(query, TOP)]
+    if side == EIGHT_BITS:
+        return eight_bits(units)
     import pyarrow as pa
 
     from hf_dialemb.apps.dialogue_index import DialogueIndex, _schema
@@ -77,6 +91,23 @@ def built(side: str, vectors: Any, folder: Path) -> Any:
     return lambda query: [int(hit.id) for hit in grown._nearest(query, TOP, None)]
 
 
+def eight_bits(units: Any) -> Any:
+    """Returns what finds nearest rows in cells as `VectorIndex` makes them, each number of eight bits."""
+    import faiss
+
+    from hf_dialemb.apps.vector_index import _PER_CELL
+
+    cells, width = math.isqrt(len(units)), units.shape[1]
+    middle = faiss.IndexFlatIP(width)
+    kind = faiss.ScalarQuantizer.QT_8bit
+    index = faiss.IndexIVFScalarQuantizer(middle, width, cells, kind, faiss.METRIC_INNER_PRODUCT)
+    rows = np.random.default_rng(0).choice(len(units), min(len(units), cells * _PER_CELL), replace=False)
+    index.train(units[np.sort(rows)])
+    index.nprobe = max(1, cells // 8)
+    index.add(units)
+    return lambda query, middle=middle: index.search(query[None], TOP)[1][0].tolist()  # faiss does not keep the middles
+
+
 def work(side: str, folder: Path) -> dict[str, Any]:
     """Builds one side, and asks it."""
     vectors, queries = np.load(folder / "vectors.npy", mmap_mode="r"), np.load(folder / "queries.npy")
@@ -93,6 +124,14 @@ def work(side: str, folder: Path) -> dict[str, Any]:
     return {"building": building, "seconds": median(seconds), "peak_mib": peak, "disk_mib": disk, "found": found}
 
 
+def line(side: str, figures: dict[str, Any]) -> str:
+    """Writes a row of a table."""
+    recall = "" if figures["recall"] is None else f"{figures['recall']:.1%}"
+    shown = [f"{1000 * figures['seconds']:.1f}", recall]
+    shown += [f"{figures[name]:,.0f}" for name in ("building", "peak_mib", "disk_mib")]
+    return f"| {side} | {' | '.join(shown)} |"
+
+
 def main() -> None:
     """Measures, and prints or writes the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -101,28 +140,29 @@ def main() -> None:
     parser.add_argument("--work", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
-        print(json.dumps(work(options.work[0], Path(options.work[1]))))
+        side, folder = options.work[0], Path(options.work[1])
+        print(json.dumps(make(folder, options.vectors) if side == "make" else work(side, folder)))
         return
     sides: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
-        make(Path(name), options.vectors)
-        for side in SIDES:
-            command = [sys.executable, __file__, "--work", side, name]
+        for side in ("make", *SIDES):  # a process begins with the peak memory of the one that starts it
+            command = [sys.executable, __file__, "--work", side, name, "--vectors", str(options.vectors)]
             sides[side] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    del sides["make"]
     truth = [set(each) for each in sides["all"]["found"]]
-    lines = [
-        "| | ms a query | Recall at 10 | Building, s | Peak, MiB | On disk, MiB |",
-        "| :-- | --: | --: | --: | --: | --: |",
-    ]
+    lines, more = list(HEAD), list(HEAD)
     for side, figures in sides.items():
         hits = [len(rows & set(each)) for rows, each in zip(truth, figures.pop("found"), strict=True)]
         figures["recall"] = sum(hits) / (TOP * len(hits))
-        shown = [f"{1000 * figures['seconds']:.1f}", f"{figures['recall']:.1%}"]
-        shown += [f"{figures[name]:,.0f}" for name in ("building", "peak_mib", "disk_mib")]
-        lines.append(f"| {side} | {' | '.join(shown)} |")
+        lines.append(line(side, figures))
+        grown = {name: value * TIMES for name, value in figures.items()}
+        grown["seconds"] /= math.sqrt(TIMES) if side == "search" else 1
+        grown["building"] *= math.sqrt(TIMES) if side in ("rank", EIGHT_BITS) else 1
+        more.append(line(side, {**grown, "recall": None}))
     print("\n".join(lines))
     if options.output:
         record = {"machine": describe_machine(), "vectors": options.vectors, "sides": sides, "table": lines}
+        record["ten_times"] = more
         options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

@@ -1,7 +1,8 @@
-"""Shows where the time of encoding and of training goes, on one thread: the shares of a profile by torch.
+"""Shows where the time of encoding and of training goes, on one thread, by the shares of a profile.
 
-Each operator has the time that is its own. What is left of the time that passed is Python's, autograd's and the
-profiler's.
+Each operator has the time that is its own: by torch's profiler, in int8 by OpenVINO's counters, whose products of
+matrices include the activation after them. What is left of the time that passed is Python's, autograd's and the
+profiler's. Texts are encoded once before, so that kernels are there for every length.
 
     python benchmarks/where_time_goes.py --output docs/results/where_time_goes.json     # SGD from HF_DIALEMB_DATA
 """
@@ -9,36 +10,58 @@ profiler's.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-os.environ["OMP_NUM_THREADS"] = "1"  # so that the parts add up to the time that passes
+os.environ |= {"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}  # so that the parts add up to the time that passes
 
 from encoding import texts
 from hardware import describe_machine
 from torch.profiler import ProfilerActivity, profile
+from transformers import TokenizersBackend
 
 import hf_dialemb
+from hf_dialemb.encoders import fewer_bits
 
 KINDS = {
-    "products of matrices": ("mm", "linear", "matmul"),
-    "attention, softmax": ("attention", "softmax"),
+    "products": ("mm", "linear", "matmul"),
+    "attention": ("attention", "softmax"),
     "normalisation": ("layer_norm",),
     "activation": ("gelu",),
     "dropout": ("dropout", "bernoulli"),
     "optimiser": ("adam", "_foreach", "norm"),
-    "embeddings, gathering": ("embedding", "index", "gather"),
+    "gathering": ("embedding", "index", "gather"),
     "copies, casts": ("copy", "cat", "stack", "fill", "zero"),
 }
 """What is told, and what the names of torch's operators have within; the first that fits."""
-REST, OUTSIDE = "other operators", "outside torch: tokenising, Python, files"
+GRAPH_KINDS = {
+    "products": ("fullyconnected ", "fullyconnectedquantizedlegacy ", "matmul "),
+    "copies, casts": ("reorder ", "transpose ", "convert ", "smooth_quant"),
+    "attention": ("scaled_dot_product", "softmax"),
+    "normalisation": ("layer_norm",),
+    "activation": ("gelu",),
+    "gathering": ("gather",),
+}
+"""The same for OpenVINO, whose nodes have a type, a blank, and a name."""
+REST, TOKENISING, OUTSIDE = "other operators", "tokenising", "Python, files"
+COLUMNS = (*KINDS, REST, TOKENISING)
+STATIC = "dialogue-static"
+SPECS = {
+    "dialogue-minilm": "float32",
+    "dialogue-minilm@bfloat16": "bfloat16",
+    "dialogue-minilm@int8": "int8",
+    STATIC: STATIC,
+}
 STEPS = 8
 RECIPES = {
     "dse": "dse_minilm",
@@ -48,18 +71,110 @@ RECIPES = {
 }
 
 
-def shares(work: Callable[[], object]) -> dict[str, float]:
-    """Profiles some work; returns what share of the time each kind takes."""
-    started = time.perf_counter()
-    with profile(activities=[ProfilerActivity.CPU]) as found:
-        work()
-        seconds = time.perf_counter() - started
+def shares(work: Callable[[], object], counted: Callable[[], Counter[str]] | None = None) -> dict[str, float]:
+    """Profiles some work; returns what share of the time each kind takes. ``counted`` tells seconds so far."""
+    before = counted() if counted else Counter()
     spent: Counter[str] = Counter()
-    for event in found.key_averages():
-        if event.key.startswith("aten::"):
-            kind = next((kind for kind, names in KINDS.items() if any(name in event.key for name in names)), REST)
-            spent[kind] += event.self_cpu_time_total / 1e6
-    return {**{kind: spent[kind] / seconds for kind in (*KINDS, REST)}, OUTSIDE: 1 - spent.total() / seconds}
+    started = time.perf_counter()
+    with tokenising(spent):
+        if counted:
+            work()
+            seconds = time.perf_counter() - started
+            spent.update(counted())
+            spent.subtract(before)
+        else:
+            with profile(activities=[ProfilerActivity.CPU]) as found:
+                work()
+                seconds = time.perf_counter() - started
+            for event in found.key_averages():
+                if event.key.startswith("aten::"):
+                    spent[kind_of(event.key, KINDS)] += event.self_cpu_time_total / 1e6
+    return {**{kind: spent[kind] / seconds for kind in COLUMNS}, OUTSIDE: 1 - spent.total() / seconds}
+
+
+def kind_of(name: str, kinds: dict[str, tuple[str, ...]]) -> str:
+    """Says of what kind an operator is."""
+    return next((kind for kind, parts in kinds.items() if any(part in name.lower() for part in parts)), REST)
+
+
+@contextmanager
+def tokenising(spent: Counter[str]) -> Iterator[None]:
+    """Counts the seconds of transformers' tokenizers."""
+    inner: Any = TokenizersBackend._encode_plus
+    with patch.object(TokenizersBackend, "_encode_plus", lambda *given, **more: timed(spent, inner, *given, **more)):
+        yield
+
+
+def timed(spent: Counter[str], work: Callable[..., Any], *given: Any, **more: Any) -> Any:
+    """Calls a tokenizer, and counts its seconds."""
+    started = time.perf_counter()
+    found = work(*given, **more)
+    spent[TOKENISING] += time.perf_counter() - started
+    return found
+
+
+class CountedGraph(fewer_bits._Int8):
+    """A graph whose nodes OpenVINO counts: it tells the mean seconds of each over all calls."""
+
+    def __init__(self, file: Path) -> None:
+        import openvino
+
+        options = {"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "PERF_COUNT": True}
+        self.graph, self.calls = openvino.Core().compile_model(file, "CPU", options), 0
+
+    def __call__(self, *given: Any, **more: Any) -> Any:
+        """Runs the graph."""
+        self.calls += 1
+        return super().__call__(*given, **more)
+
+    def seconds(self) -> Counter[str]:
+        """Returns the seconds of each kind so far."""
+        found: Counter[str] = Counter()
+        for node in self.graph._infer_request.get_profiling_info():
+            kind = kind_of(f"{node.node_type} {node.node_name}", GRAPH_KINDS)
+            found[kind] += self.calls * node.real_time.total_seconds()
+        return found
+
+
+class CountedWords:
+    """The parts of static vectors, each with its seconds."""
+
+    def __init__(self, vectors: Any) -> None:
+        self.vectors, self.tokenizer, self.spent = vectors, vectors._tokenizer, Counter[str]()
+        vectors._tokenizer = self
+
+    def encode_batch(self, *given: Any, **more: Any) -> Any:
+        """Calls the tokenizer."""
+        return timed(self.spent, self.tokenizer.encode_batch, *given, **more)
+
+    def __call__(self, given: list[str]) -> Any:
+        """Embeds texts."""
+        before, started = self.spent[TOKENISING], time.perf_counter()
+        found = self.vectors(given)
+        self.spent["gathering"] += time.perf_counter() - started - (self.spent[TOKENISING] - before)
+        return found
+
+
+def encoding() -> dict[str, dict[str, float]]:
+    """Profiles encoding."""
+    found = {}
+    for spec in SPECS:
+        with patch.object(fewer_bits, "_Int8", CountedGraph):
+            encoder = hf_dialemb.load_encoder(spec)
+        inner: Any = encoder.inner
+        counted = None
+        if spec.endswith("@int8"):
+            graph = next(each for each in gc.get_objects() if type(each) is CountedGraph)
+            counted = graph.seconds
+        elif spec == STATIC:
+            words = CountedWords(inner.embed)
+            object.__setattr__(inner, "embed", words)
+            counted = lambda words=words: Counter(words.spent)  # noqa: E731
+        inputs = texts(*(4000, 400) if spec == STATIC else (400, 40))
+        for name, work in (("utterances", encoder.encode_utterances), ("dialogues", encoder.encode)):
+            work(inputs[name])
+            found[f"encode {name}, {SPECS[spec]}"] = shares(partial(work, inputs[name]), counted)
+    return found
 
 
 def main() -> None:
@@ -67,21 +182,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
-    inputs, found = texts(400, 40), {}
-    for numbers, told in (("", "float32"), ("@bfloat16", "bfloat16")):
-        encoder = hf_dialemb.load_encoder(f"dialogue-minilm{numbers}")
-        encoder.encode_utterances(inputs["utterances"][:64])
-        found[f"encode utterances, {told}"] = shares(partial(encoder.encode_utterances, inputs["utterances"]))
-        found[f"encode dialogues, {told}"] = shares(partial(encoder.encode, inputs["dialogues"]))
+    found = encoding()
     dialogues = hf_dialemb.load_dialogues("sgd", split="dev")
     settings: dict[str, Any] = {"exclude": ["none"], "disable_tqdm": True, "save_strategy": "no"}
     for method in RECIPES:
         with tempfile.TemporaryDirectory() as folder:
             found[f"train {method}"] = steps(method, dialogues, Path(folder) / "run", settings)
-    names = list(found)
-    lines = [f"| | {' | '.join(names)} |", f"| :-- |{' --: |' * len(names)}"]
-    for kind in (*KINDS, REST, OUTSIDE):
-        lines.append(f"| {kind} | {' | '.join(f'{found[name][kind]:.0%}' for name in names)} |")
+    kinds = (*COLUMNS, OUTSIDE)
+    lines = [f"| | {' | '.join(kinds)} |", f"| :-- |{' --: |' * len(kinds)}"]
+    for name, each in found.items():
+        lines.append(f"| {name} | {' | '.join(f'{each[kind]:.0%}' for kind in kinds)} |")
     print("\n".join(lines))
     if options.output:
         record = {"machine": describe_machine(), "shares": found, "table": lines}

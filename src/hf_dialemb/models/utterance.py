@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerBase
 from transformers import initialization as init
 from transformers.utils.generic import ModelOutput
 
-from .backbone_model import BackboneModel
+from .backbone_model import BackboneModel, quickest_attention
 from .batching import embeddings, in_parts
 from .config import UtteranceConfig
 from .layout import Truncation, framed, token_ids
@@ -119,7 +119,8 @@ class UtteranceEncoder(BackboneModel):
     def states_of(self, words: Tensor, attention_mask: Tensor) -> Tensor:
         """Runs the backbone over token ids (N, L), or over their vectors (N, at least L, D), by a mask (N, L)."""
         given = {"input_ids": words} if words.dim() == 2 else {"inputs_embeds": words[:, : attention_mask.shape[1]]}
-        states: Tensor = self.encoder(**given, attention_mask=attention_mask).last_hidden_state
+        with quickest_attention(self.encoder, attention_mask.shape[1]):
+            states: Tensor = self.encoder(**given, attention_mask=attention_mask).last_hidden_state
         return states
 
     def pool(self, hidden: Tensor, mask: Tensor) -> Tensor:

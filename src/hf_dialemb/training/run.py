@@ -136,9 +136,6 @@ def _build_trainer(
     model.freeze_lower_layers()
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise InputError("frozen_layers: got all layers, which leaves nothing to learn; lower it")
-    if args.device.type == "cpu" and method.kind == "utterances":
-        # The backward pass of the fused kernel takes several times that of plain attention over a few tokens.
-        model.set_attn_implementation("eager")
     _select_by_signal(settings)
     trainer = DialogueTrainer(
         model, args, (), tokenizer, dev_dialogues=dev or None, run=run, examples=examples, dev_examples=dev_examples
