@@ -79,9 +79,9 @@ class StaticVectors:
         result = np.zeros((len(texts), self._table.shape[1]), dtype=np.float32)
         for start in range(0, len(texts), _PART):
             part = list(texts[start : start + _PART])
-            for row, encoded in enumerate(self._tokenizer.encode_batch(part, add_special_tokens=False), start):
-                if encoded.ids:
-                    result[row] = self._table[encoded.ids].mean(axis=0)
+            for row, encoded in enumerate(self._tokenizer.encode_batch_fast(part, add_special_tokens=False), start):
+                if pieces := encoded.ids:  # numpy's mean of the same takes half as long again
+                    np.divide(np.add.reduce(self._table.take(pieces, axis=0), axis=0), len(pieces), out=result[row])
         return result
 
 
