@@ -155,16 +155,19 @@ QUICK = {
 
 @pytest.mark.parametrize("method", ["dse", "dialogue_cse"])
 @pytest.mark.parametrize(
-    ("length", "learning", "expected"),
-    [(8, True, "eager"), (256, True, "eager"), (257, True, "sdpa"), (8, False, "sdpa")],
-)
-def test_texts_are_attended_to_in_the_way_that_is_quickest(method, length, learning, expected, tiny_bert):
+    ("length", "learning", "bf16", "expected"),
+    [
+        (64, True, False, "eager"), (65, True, False, "sdpa"), (256, True, True, "eager"), (257, True, True, "sdpa"),
+        (8, False, False, "sdpa"), (8, False, True, "sdpa"),
+    ],
+)  # fmt: skip
+def test_texts_are_attended_to_in_the_way_that_is_quickest(method, length, learning, bf16, expected, tiny_bert):
     """Whoever calls the layers: our trainer, its evaluation, or a loop of one's own."""
     model, _ = get_method(method).model_class.build(tiny_bert, (), None)
     used = []
     model.encoder.register_forward_hook(lambda *_: used.append(model.encoder.config._attn_implementation))
     ids = torch.ones(2, length, dtype=torch.long)
-    with torch.set_grad_enabled(learning):
+    with torch.set_grad_enabled(learning), torch.autocast("cpu", torch.bfloat16, enabled=bf16):
         model.embed(ids, ids)
     assert set(used) == {expected}
     assert model.encoder.config._attn_implementation == "sdpa"
@@ -188,7 +191,7 @@ def test_parts_and_the_way_to_attend_change_no_loss_curve(method, bf16, tiny_ber
     quick = curve("quick")
     monkeypatch.setattr(batching, "TOKENS", 10**6)
     if not bf16:
-        monkeypatch.setattr(backbone_model, "_PLAIN_TOKENS", 0)
+        monkeypatch.setitem(backbone_model.PLAIN_TOKENS, "float32", 0)
     whole = curve("whole", **({} if method == "dial2vec" else {"chunk_size": 1000}))
     assert len(quick) == 20
     assert quick == pytest.approx(whole, rel=1e-3 if bf16 else 1e-4)

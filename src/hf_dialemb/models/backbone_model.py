@@ -199,10 +199,12 @@ def load_backbone(name: str, dropout: float | None) -> Backbone:
 def quickest_attention(encoder: Any, length: int) -> Iterator[None]:  # noqa: ANN401
     """Lets sequences of one length be attended to, for a backward pass on a processor, in the way that is quickest.
 
-    Up to 256 tokens that is plain attention, as the fused kernel's backward pass is slow; beyond, it is the kernel.
+    Up to `PLAIN_TOKENS` that is plain attention, as the fused kernel's backward pass is slow for short texts and above
+    all in bfloat16; beyond, it is the kernel.
     """
     config, kernel = encoder.config, encoder.config._attn_implementation
-    short = length <= _PLAIN_TOKENS and encoder.device.type == "cpu" and torch.is_grad_enabled()
+    short = length <= PLAIN_TOKENS["bfloat16" if torch.is_autocast_enabled("cpu") else "float32"]
+    short = short and encoder.device.type == "cpu" and torch.is_grad_enabled()
     again = any(getattr(module, "gradient_checkpointing", False) for module in encoder.modules())
     if short and kernel == "sdpa" and not again:  # what is computed again is so outside of here
         config._attn_implementation = "eager"
@@ -217,7 +219,8 @@ def autocast_off(tensor: torch.Tensor) -> torch.autocast:
     return torch.autocast(tensor.device.type, enabled=False)
 
 
-_PLAIN_TOKENS = 256
+PLAIN_TOKENS = {"float32": 64, "bfloat16": 256}
+"""Up to so many tokens plain attention is quicker, measured by ``benchmarks/attention.py``."""
 
 _ROBERTA_KIN = {
     "camembert", "data2vec-text", "ibert", "longformer", "luke", "mpnet", "roberta", "roberta-prelayernorm",
