@@ -5,7 +5,7 @@ ratio is the median step of the earlier commit divided by ours; the first steps 
 
     python benchmarks/training_since.py --output docs/results/training_since.json
 
-SGD comes from HF_DIALEMB_DATA. It takes a quarter of an hour.
+SGD comes from HF_DIALEMB_DATA. It takes half an hour.
 """
 
 from __future__ import annotations
