@@ -223,7 +223,8 @@ def main() -> None:
                 record[name] = figures
             record.update(model=MODEL, table=table(record))
             write_json_atomically(options.output, record)  # each time: the last size takes long
-    draw(record["rows"], options.output.with_suffix(".png"))
+    if record["rows"]:
+        draw(record["rows"], options.output.with_suffix(".png"))
     print("\n".join(record["table"]))
 
 
