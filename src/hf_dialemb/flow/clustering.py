@@ -171,7 +171,7 @@ def _largest_split(vectors: NDArray[Any], found: Clustering, seed: int, progress
         return found
     places: dict[int, int] = {}
     labels = np.array([places.setdefault(label, len(places)) for label in labels.tolist()], dtype=np.int32)
-    largest = f"What held more than 30 % of all was split in the same way: {count} in all."
+    largest = f"What held more than {100 * MOST_OF_A_ROLE:.0f} % of all was split in the same way: {count} in all."
     return Clustering(labels, replace(found.choice, sentence=f"{found.choice.sentence} {largest}"), found.merges)
 
 

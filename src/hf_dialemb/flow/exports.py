@@ -97,24 +97,24 @@ def _attributes(flow: Flow, state: State) -> dict[str, Any]:
 
 
 def _ends(flow: Flow) -> str:
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["dialogue", "end", "state", "name"])
-    found = {name: end for end in ends(flow) for name in end.dialogues}
+    found, rows = {name: end for end in ends(flow) for name in end.dialogues}, []
     for name in flow.utterances.dialogues:
         cluster = flow.by_state[found[name].state]
-        writer.writerow([as_cell(name), found[name].kind, cluster.id, as_cell(cluster.name)])
-    return file.getvalue()
+        rows.append([as_cell(name), found[name].kind, cluster.id, as_cell(cluster.name)])
+    return _lines(["dialogue", "end", "state", "name"], rows)
 
 
 def _table(clusters: Sequence[Cluster]) -> str:
-    total = sum(cluster.size for cluster in clusters)
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["id", "name", "utterances", "share", "phrases", "examples"])
+    total, rows = sum(cluster.size for cluster in clusters), []
     for one in clusters:
         texts = [as_cell(text) for text in (one.name, " | ".join(one.phrases), " | ".join(one.examples))]
-        writer.writerow([one.id, texts[0], one.size, f"{one.size / total:.4f}", *texts[1:]])
+        rows.append([one.id, texts[0], one.size, f"{one.size / total:.4f}", *texts[1:]])
+    return _lines(["id", "name", "utterances", "share", "phrases", "examples"], rows)
+
+
+def _lines(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows([head, *rows])
     return file.getvalue()
 
 
