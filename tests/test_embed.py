@@ -11,6 +11,7 @@ import pytest
 import torch
 from checkpoints import save_dse
 from exports import save
+from killed import kill
 
 from hf_dialemb.apps import embed as module
 from hf_dialemb.apps.embed import embed_file
@@ -32,25 +33,6 @@ from hf_dialemb.runs.files import locked
 def source(tmp_path, sample_dialogues) -> Path:
     write_jsonl(sample_dialogues[:11], tmp_path / "eleven.jsonl")
     return tmp_path / "eleven.jsonl"
-
-
-class KilledError(Exception):
-    """Stands for the end of the process."""
-
-
-def kill(owner: object, name: str, calls: int, *request) -> None:
-    """Embeds a file until a function has been called more often than so."""
-    done, function = iter(range(calls)), getattr(owner, name)
-
-    def until_killed(*arguments):
-        if next(done, None) is None:
-            raise KilledError
-        return function(*arguments)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(owner, name, until_killed)
-        with pytest.raises(KilledError):
-            embed_file(*request)
 
 
 def test_rows_are_those_of_encode_in_the_order_of_lines(tiny_checkpoint, source, tmp_path, sample_dialogues, capsys):
@@ -82,7 +64,7 @@ def test_an_utterance_encoder_gives_the_mean_of_the_utterances_if_asked_to(tiny_
 def test_killed_and_run_again_it_goes_on_and_ends_in_the_same_file(tiny_checkpoint, source, tmp_path, monkeypatch):
     whole, output, parts = (tmp_path / f"{name}" for name in ("whole.parquet", "some.parquet", "some.parquet.parts"))
     assert embed_file(str(tiny_checkpoint), source, whole, shard_size=3) == 11
-    kill(DialogueModelEncoder, "encode", 2, str(tiny_checkpoint), source, output, 3)
+    kill(DialogueModelEncoder, "encode", 2, embed_file, str(tiny_checkpoint), source, output, 3)
     assert not output.exists()
     written = {path: path.stat().st_mtime_ns for path in parts.glob("*.parquet")}
     assert len(written) == 2
@@ -110,7 +92,7 @@ def test_killed_and_run_again_it_goes_on_and_ends_in_the_same_file(tiny_checkpoi
 
 def test_killed_while_merging_it_embeds_nothing_again(tiny_checkpoint, source, tmp_path, monkeypatch):
     request = str(tiny_checkpoint), source, tmp_path / "vectors.parquet", 6
-    kill(module, "_merge", 0, *request)
+    kill(module, "_merge", 0, embed_file, *request)
     monkeypatch.delattr(DialogueModelEncoder, "encode")
     assert embed_file(*request) == 11
 
@@ -127,7 +109,7 @@ def test_killed_while_cleaning_up_its_parts_are_not_taken_for_those_of_another(t
 
 def test_parts_of_another_request_are_not_mixed_in(tiny_checkpoint, source, tmp_path, refused):
     output, mine, other = tmp_path / "vectors.parquet", tmp_path / "mine.jsonl", tmp_path / "other"
-    kill(DialogueModelEncoder, "encode", 1, str(tiny_checkpoint), source, output, 3)
+    kill(DialogueModelEncoder, "encode", 1, embed_file, str(tiny_checkpoint), source, output, 3)
     model, tokenizer = load_checkpoint(str(tiny_checkpoint))
     torch.nn.init.normal_(model.role_embeddings.weight)
     save((model, tokenizer), other)

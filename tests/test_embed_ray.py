@@ -3,20 +3,21 @@
 import json
 import os
 import signal
-from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import constants
-from test_unify import register
+from killed import files_of
+from test_unify import register_two
 
 from hf_dialemb.apps import embed as module
 from hf_dialemb.apps.embed import embed, embed_file
 from hf_dialemb.cli import main
-from hf_dialemb.corpora import registry, write_jsonl
+from hf_dialemb.corpora import write_jsonl
 from hf_dialemb.corpora.audit import leakage, unify
 from hf_dialemb.encoders import remembering
 from hf_dialemb.models.errors import InputError
+from hf_dialemb.runs import shards
 
 ray = pytest.importorskip("ray", reason="ray is not installed")
 NODE = {"object_store_memory": 100_000_000, "include_dashboard": False}
@@ -71,7 +72,7 @@ def test_rows_are_those_of_one_machine_when_a_worker_and_a_machine_are_lost_and_
     for level in ("dialogues", "utterances"):
         embed_file("dialogue-static", source, tmp_path / f"{level}.parquet", 8, level=level)
     monkeypatch.setattr(constants, "HF_ASSETS_CACHE", str(tmp_path / "kept"))
-    lost, write, killed = [], module.write_atomically, kill_a_worker(module, sample_dialogues[8].id)
+    lost, write, killed = [], shards.write_atomically, kill_a_worker(shards, sample_dialogues[8].id)
 
     def lose_a_machine_and_write(*arguments):
         if not lost:
@@ -79,7 +80,7 @@ def test_rows_are_those_of_one_machine_when_a_worker_and_a_machine_are_lost_and_
             cluster.remove_node(cluster.second, allow_graceful=False)
         write(*arguments)
 
-    monkeypatch.setattr(module, "write_atomically", lose_a_machine_and_write)
+    monkeypatch.setattr(shards, "write_atomically", lose_a_machine_and_write)
     for level in ("dialogues", "utterances"):
         places = source.as_uri(), (tmp_path / "ray.parquet").as_uri()
         embed("dialogue-static", *places, shard_size=8, level=level, engine="ray")
@@ -120,21 +121,12 @@ def test_a_flow_is_that_of_one_machine_when_a_worker_is_lost(
         assert sentence in refused(*ray_words, *more)
 
 
-def files_of(folder):
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-
-
 @pytest.fixture
 def made_up(tmp_path, monkeypatch, sample_dialogues):
     """A folder of two corpora in which something leaks, some of it without an id, cut into shards of five dialogues."""
     monkeypatch.setattr(leakage, "_SHARD", 5)
     monkeypatch.setattr(unify, "_ROWS", 5)
-    held_out = sample_dialogues[:6]
-    nameless = [replace(each, id="") for each in sample_dialogues[3:20]]
-    for name in list(registry.CORPORA):
-        monkeypatch.delitem(registry.CORPORA, name)
-    register(monkeypatch, tmp_path, "one", {"train": [*sample_dialogues[6:], *nameless], "dev": held_out})
-    register(monkeypatch, tmp_path, "two", {"train": nameless[::-1], "test": sample_dialogues[8:10]})
+    register_two(monkeypatch, tmp_path, sample_dialogues)
     return tmp_path
 
 
@@ -144,7 +136,7 @@ def test_leaks_are_those_of_one_machine_when_a_worker_is_lost(cluster, made_up, 
     found = leakage.find_leakage(*sets, output=made_up / "here.json")
     assert [each.removed_dialogues > 0 for each in found.cleaning.values()] == [True, True]
     assert any(example.training_id.startswith("#") for row in found.rows for example in row.examples)
-    killed = kill_a_worker(leakage, sample_dialogues[12].id)
+    killed = kill_a_worker(shards, sample_dialogues[12].id)
     leakage.find_leakage(*sets, output=made_up / "there.json", engine="ray")
     assert killed.exists()
     assert (made_up / "there.json").read_bytes() == (made_up / "here.json").read_bytes()
@@ -156,7 +148,7 @@ def test_unified_corpora_are_those_of_one_machine_when_a_worker_is_lost(
 ):
     stats = unify.unify(["one", "two"], made_up, made_up / "here", show_progress=False)
     assert all(each["excluded"]["dialogues"] for each in stats["corpora"].values())
-    killed = kill_a_worker(unify, sample_dialogues[12].id)
+    killed = kill_a_worker(shards, sample_dialogues[12].id)
     unify.unify(["one", "two"], made_up, made_up / "there", show_progress=False, engine="ray")
     assert killed.exists()
     assert files_of(made_up / "there") == files_of(made_up / "here") != {}

@@ -1,17 +1,14 @@
 """Training as a user runs it: in this process, in one that is killed and resumed, and in two."""
 
-import os
 import signal
 import socket
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from accelerate.data_loader import prepare_data_loader, skip_first_batches
+from killed import ROOT, process
 from torch.utils.data import DataLoader
 from training_runs import assert_same, report_of, train, values_of, weights_of, words_of
 from transformers import AutoModel, AutoTokenizer
@@ -23,7 +20,6 @@ from hf_dialemb.models.errors import InputError
 from hf_dialemb.training.arguments import parse, recipe_path
 from hf_dialemb.training.data import EpochSampler, ExampleDataset
 
-ROOT = Path(__file__).parents[1]
 LAYER = "encoder.layer.1.output.dense.weight"  # one of the backbone's
 
 KILLED_AT_STEP = """
@@ -49,12 +45,6 @@ def settings(backbone: str, **more: object) -> dict[str, object]:
     """An epoch has 12 steps, so 14 steps cross an epoch's end. Dropout is on."""
     steps = {"max_steps": 14, "save_steps": 4, "save_total_limit": 1, "per_device_train_batch_size": 8}
     return {"backbone": backbone, **steps, "num_negatives": 2, "learning_rate": 0.01, "seed": 5, **more}
-
-
-def process(words: list[str], expected: int = 0) -> None:
-    environment = {**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}  # the same bits in all
-    run = subprocess.run([sys.executable, *words], stderr=-1, text=True, check=False, env=environment, cwd=ROOT)
-    assert run.returncode == expected, run.stderr[-3000:]
 
 
 @pytest.fixture(scope="module")

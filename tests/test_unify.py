@@ -52,6 +52,13 @@ def register(monkeypatch, folder, name, splits, terms="permissive", **more):
     monkeypatch.setitem(registry.CORPORA, name, name)
 
 
+def register_two(monkeypatch, folder, dialogues):
+    """Registers two corpora, beside those that are there, in whose train splits something leaks, some without an id."""
+    nameless = [replace(each, id="") for each in dialogues[3:20]]
+    register(monkeypatch, folder, "one", {"train": [*dialogues[6:], *nameless], "dev": dialogues[:6]})
+    register(monkeypatch, folder, "two", {"train": nameless[::-1], "test": dialogues[8:10]})
+
+
 @pytest.fixture
 def data(tmp_path, monkeypatch):
     for name in list(registry.CORPORA):

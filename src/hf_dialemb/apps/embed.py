@@ -5,10 +5,8 @@ The file says which model its vectors are of, so that they are not taken for ano
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,8 +24,8 @@ from ..encoders.trained import TrainedEncoder, trained_encoder
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.addresses import Address, copied_here
-from ..runs.files import check_writable, locked, write_atomically, write_json_atomically
-from ..runs.shards import LOCAL, check_engine, in_shards, through
+from ..runs.files import check_writable, write_json_atomically
+from ..runs.shards import LOCAL, check_engine, in_parts, in_shards, metadata_of, parts_beside
 
 
 def embed(model: str, source: Path | str, output: Path | str, **options: Any) -> int:  # noqa: ANN401 - of embed_file
@@ -85,29 +83,12 @@ def embed_file(
     check_engine(engine)
     if engine == LOCAL:
         encode.encoder.loaded  # noqa: B018 - told before a folder is made, if it does not load
-    parts = output.with_name(f"{output.name}.parts")
     digest, lines = _digest(source)
     request = {**made_by, "input": digest, "shard_size": shard_size, "columns": columns or "", "roles": roles or ""}
-    files: dict[Path, int] = {}  # with their numbers of dialogues
-    with locked(parts, "choose another --output"), tqdm(desc="embed", unit="dialogue", total=lines) as progress:
+    with parts_beside(output) as parts, tqdm(desc="embed", unit="dialogue", total=lines) as progress:
         _claim(parts, request)
-
-        def missing() -> Iterator[tuple[str, list[Dialogue]]]:
-            for number, dialogues in enumerate(in_shards(reading(), shard_size)):
-                file = parts / f"part-{number:06d}.parquet"
-                files[file] = len(dialogues)
-                if is_whole(file):
-                    progress.update(len(dialogues))
-                else:
-                    yield file.name, dialogues
-
-        for name, table in through(encode, missing(), engine, in_order=False, gpu=True):
-            write_atomically(parts / name, partial(pq.write_table, table))
-            progress.update(files[parts / name])
-        rows = _merge(list(files), parts, output)
-    with contextlib.suppress(OSError):  # what others put there stays
-        parts.rmdir()
-    return rows
+        shards = ((f"{number:06d}", each) for number, each in enumerate(in_shards(reading(), shard_size)))
+        return _merge(in_parts(encode, shards, parts, engine, progress, gpu=True), parts, output)
 
 
 @dataclass
@@ -130,10 +111,7 @@ class ShardEncoder:
 
 def is_whole(file: Path | BinaryIO) -> bool:
     """Says whether a file is there, is Parquet to its end and was written by `embed_file`."""
-    try:
-        return METADATA in (pq.read_schema(file).metadata or {})
-    except (OSError, pa.ArrowException):
-        return False
+    return METADATA in metadata_of(file)
 
 
 def _not_ours(output: Path | str) -> InputError:
@@ -168,8 +146,6 @@ def _merge(files: list[Path], parts: Path, output: Path) -> int:
             writer.write_table(table)
             rows += table.num_rows
     temporary.replace(output)
-    for file in (*files, parts / "request.json"):  # shards before what says whose they are
-        file.unlink()
     return rows
 
 

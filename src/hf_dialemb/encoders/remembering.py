@@ -99,7 +99,7 @@ class RememberingEncoder:
         with tqdm(total=len(keys), desc=name, unit=unit, file=sys.stderr, leave=False, disable=short) as progress:
             parts = ((part, [dialogues[key] for key in part]) for part in in_shards(keys, PART))
             work = partial(_encoded, self.encoder)
-            for part, kept in through(work, parts, self._engine, in_order=False, gpu=True):
+            for part, kept in through(work, parts, self._engine, gpu=True):
                 self._seconds += kept.seconds
                 if self._cache is not None:
                     self._cache.add(part, *kept)

@@ -12,6 +12,7 @@ FREQUENT = 100
 
 
 _LEAST_SHARE = 0.001  # what the card lists; the statistics have all
+_LABELS = ("domains", "original_acts", "acts", "slots", "actions")  # of which a figure tells how many there are
 
 
 class PaperRow(NamedTuple):
@@ -100,17 +101,16 @@ class Tally:
 
     @property
     def counters(self) -> dict[str, Counter[str]]:
-        """In how many labelled turns each domain, original act, normalised act and slot stands."""
+        """All that is counted: in how many labelled turns each label stands, each action, and the rest."""
         labels = self.stats["labels"]
-        named = {kind: labels["dialog_acts"][kind] for kind in ("original_acts", "acts")}
-        return {"domains": self.stats["domains"], **named, "slots": labels["slots"], "actions": self.actions}
+        named = {**labels["dialog_acts"], "slots": labels["slots"], "intents": labels["intents"]}
+        counts = {"actions": self.actions, "dialogues": self.dialogues, "counts": self.counts}
+        return {"domains": self.stats["domains"], **named, **counts}
 
-    def add(self, other: "Tally") -> None:
-        """Adds the counts of another corpus, all that `figures` and `shares` show."""
-        for kind, counter in other.counters.items():
-            self.counters[kind].update(counter)
-        self.dialogues.update(other.dialogues)
-        self.counts.update(other.counts)
+    def add(self, counters: Mapping[str, Mapping[str, int]]) -> None:
+        """Adds the counters of another tally."""
+        for kind, counter in self.counters.items():
+            counter.update(counters[kind])
 
     def figures(self) -> dict[str, Any]:
         """Returns the counts of dialogues, turns and utterances, and of the distinct labels of each kind."""
@@ -119,7 +119,7 @@ class Tally:
             "turns": self.counts["turns"],
             "labelled": self.counts["labelled"],
             "utterances": self.counts["utterances"],
-            **{kind: len(counter) for kind, counter in self.counters.items()},
+            **{kind: len(self.counters[kind]) for kind in _LABELS},
             "frequent_actions": sum(count > FREQUENT for count in self.actions.values()),
             "act_alone": self.counts["act_alone"],
             "excluded": {kind: self.counts[f"excluded_{kind}"] for kind in ("dialogues", "turns")},
@@ -138,9 +138,9 @@ def statistics(tallies: Iterable[Tally]) -> dict[str, Any]:
     total, of_paper = Tally(), Tally()
     corpora = {}
     for tally in tallies:
-        total.add(tally)
+        total.add(tally.counters)
         if tally.corpus and tally.corpus.name in PAPER_TABLE:
-            of_paper.add(tally)
+            of_paper.add(tally.counters)
         if tally.corpus:
             stated = {field: getattr(tally.corpus, field) for field in ("source", "licence", "terms", "extract")}
             row = PAPER_TABLE.get(tally.corpus.name)

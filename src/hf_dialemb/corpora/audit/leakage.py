@@ -10,19 +10,23 @@ What counts is decided by what an evaluation set holds (how things are compared:
   as utterances too.
 
 Data to train on are read a thousand dialogues at a time, and nothing of them stays in memory but counts and examples.
+Beside a report that is written these are kept until it is there: a killed run goes on with what is not counted yet.
 """
 
+from __future__ import annotations
+
+import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError, unknown_name
 from ...runs.files import check_writable, write_json_atomically
-from ...runs.shards import LOCAL, check_engine, in_shards, through
+from ...runs.shards import LOCAL, check_engine, in_parts, in_shards, metadata_of, named_by_content, parts_beside
 from .. import get_corpus, iterate_dialogues, iterate_examples
 from ..corpus import ALL, KINDS, SPLITS
 from ..examples import ResponseSelection, RetrievalQuery, SentencePair
@@ -32,7 +36,11 @@ from ..source.at_hand import sets_at_hand
 from .leakage_report import DIALOGUE, TURN, UTTERANCE, Cleaning, Leak, LeakageReport, Row
 from .near_duplicates import Dialogues, Match, Utterances, comparable
 
+if TYPE_CHECKING:
+    import pyarrow
+
 _SHARD = 1000  # dialogues that are looked up together
+_COUNTS = b"leakage"  # what a file of counts calls them
 _Shard = tuple[str, int, list[Dialogue]]  # of which training set, the position of the first, and they
 _Rows = dict[tuple[str, str], Row]  # by evaluation set and level
 
@@ -153,28 +161,44 @@ def leakage_table(
     engine: str = LOCAL,
     *,
     show_progress: bool = False,
+    output: Path | None = None,
 ) -> LeakageReport:
-    """Counts what of the evaluation sets stands in training sets, before and after cleaning."""
+    """Counts what of the evaluation sets stands in training sets, before and after cleaning; writes it, if asked to."""
     from tqdm.auto import tqdm
 
     rows: dict[str, _Rows] = {}
     cleanings: dict[str, Cleaning] = {}
 
-    def shards() -> Iterator[tuple[str, _Shard]]:
+    def shards() -> Iterator[_Shard]:
         for name, dialogues in training:
+            progress.set_postfix_str(name, refresh=False)
             rows[name], cleanings[name] = _count(index, (name, 1, []))
             for number, shard in enumerate(in_shards(dialogues, _SHARD)):
-                yield name, (name, 1 + number * _SHARD, shard)
+                yield name, 1 + number * _SHARD, shard
 
-    with tqdm(desc="leakage", unit=" dialogues", disable=not show_progress) as progress:
-        for name, (more, cleaning) in through(partial(_count, index), shards(), engine):
-            progress.set_postfix_str(name, refresh=False)
-            progress.update(cleaning.dialogues)
-            cleanings[name].add(cleaning)
-            for pair, row in more.items():
-                rows[name][pair].add(row)
-    told = (row for name, found in rows.items() for row in _told(found, cleanings[name], index))
-    return LeakageReport(tuple(told), cleanings)
+    bar = tqdm(desc="leakage", unit=" dialogues", disable=not show_progress)
+    with parts_beside(output) as parts, bar as progress:
+        work = partial(_counted, index)
+        named = named_by_content(work, shards())
+        for file in in_parts(work, named, parts, engine, progress, count=lambda shard: len(shard[-1])):
+            found = json.loads(metadata_of(file)[_COUNTS])
+            cleanings[found["training"]].add(Cleaning(**found["cleaning"]))
+            for row in map(Row.from_json, found["rows"]):
+                rows[row.training][row.evaluation, row.level].add(row)
+        told = (row for name, found in rows.items() for row in _told(found, cleanings[name], index))
+        report = LeakageReport(tuple(told), cleanings)
+        if output:
+            write_json_atomically(output, report.to_json())
+    return report
+
+
+def _counted(index: EvaluationIndex, shard: _Shard) -> pyarrow.Table:
+    """Counts as `_count` does, into the metadata of a table without columns."""
+    import pyarrow
+
+    rows, cleaning = _count(index, shard)
+    record = {"training": shard[0], "cleaning": asdict(cleaning), "rows": list(map(asdict, rows.values()))}
+    return pyarrow.table({}).replace_schema_metadata({_COUNTS: json.dumps(record)})
 
 
 def _count(index: EvaluationIndex, shard: _Shard) -> tuple[_Rows, Cleaning]:
@@ -251,10 +275,7 @@ def find_leakage(
         (name, iterate_dialogues(corpus, data_dir, split, skip_invalid=skip_invalid))
         for name, (corpus, split) in sets.items()
     )
-    report = leakage_table(streams, index, engine, show_progress=show_progress)
-    if output:
-        write_json_atomically(output, report.to_json())
-    return report
+    return leakage_table(streams, index, engine, show_progress=show_progress, output=output and Path(output))
 
 
 def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:

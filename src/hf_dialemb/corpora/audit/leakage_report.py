@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from ...models.dialogue import Dialogue
 
@@ -75,6 +75,12 @@ class Row:
     near: int = 0  # how many others nearly do
     after: int = 0  # how many of both are found in what `leakage.EvaluationIndex.clean` leaves
     examples: list[Example] = field(default_factory=list)  # near ones first
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        """Makes a row again of what `dataclasses.asdict` made of it."""
+        examples = [Example(each["training_id"], Leak(**each["leak"])) for each in record["examples"]]
+        return cls(**{**record, "examples": examples})
 
     def count(self, identifier: str, leak: Leak) -> None:
         """Counts a leak of the training dialogue of that id."""

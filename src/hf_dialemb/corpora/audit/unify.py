@@ -2,23 +2,23 @@
 
 ``<split>/<corpus>.parquet`` has one row per dialogue, all turns and labels kept; ``json/<corpus>/`` has the paper's
 ``data.json`` and ``stats.json``, labelled turns alone. Corpora are streamed; the folder appears only when it is whole.
+What is made of a shard is kept beside it until then, so that a killed run goes on with the shards that are missing.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
-from itertools import chain, groupby, islice
-from operator import itemgetter
+from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError, unknown_name
 from ...runs.files import check_writable, working_folder
-from ...runs.shards import LOCAL, check_engine, in_shards, through
+from ...runs.shards import LOCAL, check_engine, in_parts, in_shards, named_by_content, parts_beside
 from .. import CORPORA, MissingFilesError, find_source, get_corpus, iterate_dialogues
 from ..corpus import ALL, SPLITS, TERMS, Corpus
 from ..labels import UnifiedTurn, clean_label, unified_turn
@@ -27,10 +27,14 @@ from .leakage import EvaluationIndex, build_index, check_apart
 from .leakage_report import Cleaning
 
 if TYPE_CHECKING:
+    import pyarrow
     from datasets import Features
 
-_ROWS = 1000  # dialogues that are cleaned together, and of one row group: the most of each in memory
+_ROWS = 1000  # dialogues that are cleaned together, and of one row group at most: all that is in memory
 _LOOKED_AT = 200  # dialogues of a split that tell whether a corpus has acts or slots
+_COUNTS, _PAPER = b"unify", "paper"  # what a part has beside its rows: counts, and each dialogue in the paper's form
+_Shard = tuple[str, str, list[Dialogue]]  # of which corpus and split, and they
+_Part = tuple[dict[str, Any], "pyarrow.Table"]  # what is counted of a shard, and its rows
 
 
 def unify(
@@ -45,7 +49,7 @@ def unify(
     show_progress: bool = True,
     engine: str = LOCAL,
 ) -> dict[str, Any]:
-    """Writes corpora in the unified form; the engine says where leaks are found, see `hf_dialemb.runs.shards`."""
+    """Writes corpora in the unified form; the engine says where it is made, see `hf_dialemb.runs.shards`."""
     check_engine(engine)
     output = Path(output).expanduser().resolve()
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
@@ -58,22 +62,16 @@ def unify(
     check_writable(output / "README.md")
     held_out = _held_out((corpus for corpus, _ in chosen), data_dir, skip_invalid)
     check_apart([f"{corpus.name}/{SPLITS[0]}" for corpus, present in chosen if SPLITS[0] in present], evaluation)
-    with working_folder(output) as temporary:
+    with parts_beside(output) as parts, working_folder(output) as temporary:
         index = build_index([*held_out, *evaluation], data_dir, skip_invalid=skip_invalid)
         read = partial(iterate_dialogues, data_dir=data_dir, skip_invalid=skip_invalid)
-        training = ((each.name, read(each.name, split=SPLITS[0])) for each, present in chosen if SPLITS[0] in present)
-        # One that is empty goes first, so that a corpus without dialogues has its place among the others.
-        shards = ((name, shard) for name, dialogues in training for shard in chain([[]], in_shards(dialogues, _ROWS)))
-        cleaned = groupby(through(partial(_clean, index), shards, engine), key=itemgetter(0))
-        tallies = []
-        for corpus, present in chosen:
-            cleaning = Cleaning()
-            parts = (
-                (each, _left(next(cleaned)[1], cleaning) if each == SPLITS[0] else read(corpus.name, split=each))
-                for each in present
-            )
-            tallies.append(_write_corpus(corpus, parts, temporary, cleaning, show_progress))
-        stats = {"terms": terms, **statistics(tallies), "left_out": left_out, "evaluation": [*held_out, *evaluation]}
+        made = _parts(chosen, read, index, parts, engine, show_progress)
+        stats = {
+            "terms": terms,
+            **statistics(_write_corpora([corpus for corpus, _ in chosen], made, temporary)),
+            "left_out": left_out,
+            "evaluation": [*held_out, *evaluation],
+        }
         _describe(stats, temporary)
         if output.exists():
             output.rmdir()
@@ -202,25 +200,59 @@ def _look(corpus: Corpus, data_dir: str | Path | None, wanted: Sequence[str], sk
     return present
 
 
-def _clean(index: EvaluationIndex, dialogues: list[Dialogue]) -> tuple[list[Dialogue], Cleaning]:
-    cleaning = Cleaning()
-    return list(index.clean(dialogues, cleaning)), cleaning
-
-
-def _left(shards: Iterable[tuple[str, tuple[list[Dialogue], Cleaning]]], cleaning: Cleaning) -> Iterator[Dialogue]:
-    for _, (dialogues, counted) in shards:
-        cleaning.add(counted)
-        yield from dialogues
-
-
-def _write_corpus(
-    corpus: Corpus,
-    parts: Iterable[tuple[str, Iterable[Dialogue]]],
+def _parts(
+    chosen: Iterable[tuple[Corpus, tuple[str, ...]]],
+    read: Callable[..., Iterator[Dialogue]],
+    index: EvaluationIndex,
     folder: Path,
-    cleaning: Cleaning,
+    engine: str,
     show_progress: bool,
-) -> Tally:
+) -> Iterator[_Part]:
+    """Makes the parts of all corpora, and reads them one after another."""
+    from pyarrow.parquet import read_table
     from tqdm.auto import tqdm
+
+    def shards() -> Iterator[_Shard]:
+        for name, split in ((corpus.name, split) for corpus, present in chosen for split in present):
+            progress.set_postfix_str(f"{name} {split}", refresh=False)
+            for dialogues in in_shards(read(name, split=split), _ROWS):
+                yield name, split, dialogues
+
+    work = partial(_unified, index)
+    with tqdm(desc="unify", unit=" dialogues", disable=not show_progress) as progress:
+        named = named_by_content(work, shards())
+        files = in_parts(work, named, folder, engine, progress, count=lambda shard: len(shard[-1]))
+    for file in tqdm(files, desc="write", unit=" parts", disable=not show_progress):
+        table = read_table(file)
+        yield json.loads(table.schema.metadata[_COUNTS]), table
+
+
+def _unified(index: EvaluationIndex, shard: _Shard) -> pyarrow.Table:
+    """Cleans dialogues of train, counts what is left and makes their rows."""
+    import pyarrow
+
+    name, split, dialogues = shard
+    cleaning, tally, rows = Cleaning(), Tally(), []
+    for dialogue in index.clean(dialogues, cleaning) if split == SPLITS[0] else dialogues:
+        domains = list(filter(None, dict.fromkeys(map(clean_label, dialogue.domains))))
+        turns = [unified_turn(turn) for turn in dialogue.turns]
+        utterances = tally.take(split, len(turns), list(_labelled(turns, domains)))
+        messages = list(map(_message, dialogue.turns, turns))
+        row = {"id": dialogue.id, "corpus": name, "domains": domains, "messages": messages}
+        rows.append({**row, _PAPER: json.dumps(utterances) if utterances else None})
+    tally.counts.update(excluded_dialogues=cleaning.removed_dialogues, excluded_turns=cleaning.removed_turns)
+    schema = unified_features().arrow_schema.append(pyarrow.field(_PAPER, pyarrow.string()))
+    record = {"corpus": name, "split": split, "counters": tally.counters}
+    return pyarrow.Table.from_pylist(rows, schema=schema.with_metadata({_COUNTS: json.dumps(record)}))
+
+
+def _write_corpora(corpora: Sequence[Corpus], parts: Iterable[_Part], folder: Path) -> Iterator[Tally]:
+    for corpus, (_, of_corpus) in zip(corpora, groupby(parts, key=lambda part: part[0]["corpus"]), strict=True):
+        yield _write_corpus(corpus, of_corpus, folder)
+
+
+def _write_corpus(corpus: Corpus, parts: Iterable[_Part], folder: Path) -> Tally:
+    import pyarrow
 
     tally = Tally(corpus)
     paper = folder / "json" / corpus.name
@@ -229,24 +261,23 @@ def _write_corpus(
         stream.write('{"dialogs": {')
         separator = ""
 
-        def row(split: str, identifier: str, dialogue: Dialogue) -> dict[str, Any]:
-            """Counts a dialogue, writes its labelled turns and gives its row."""
+        def rows(split: str, parts: Iterable[_Part]) -> Iterator[pyarrow.Table]:
+            """Counts the parts of a split, writes their labelled turns and gives their rows, each with an id."""
             nonlocal separator
-            domains = list(filter(None, dict.fromkeys(map(clean_label, dialogue.domains))))
-            turns = [unified_turn(turn) for turn in dialogue.turns]
-            utterances = tally.take(split, len(turns), list(_labelled(turns, domains)))
-            if utterances:
-                stream.write(f"{separator}{json.dumps(identifier)}: {json.dumps(utterances)}")
-                separator = ", "
-            messages = list(map(_message, dialogue.turns, turns))
-            return {"id": identifier, "corpus": corpus.name, "domains": domains, "messages": messages}
+            number = 0
+            for record, table in parts:
+                tally.add(record["counters"])
+                names = [each or f"{split}/{place}" for place, each in enumerate(table["id"].to_pylist(), number)]
+                number += len(names)
+                for name, utterances in zip(names, table[_PAPER].to_pylist(), strict=True):
+                    if utterances:
+                        stream.write(f"{separator}{json.dumps(name)}: {utterances}")
+                        separator = ", "
+                yield table.drop_columns(_PAPER).set_column(0, "id", pyarrow.array(names, pyarrow.string()))
 
-        for split, dialogues in parts:
-            bar = tqdm(dialogues, desc=f"{corpus.name} {split}", unit=" dialogues", disable=not show_progress)
-            named = ((dialogue.id or f"{split}/{number}", dialogue) for number, dialogue in enumerate(bar))
-            _write_rows(folder / split / f"{corpus.name}.parquet", (row(split, *each) for each in named))
+        for split, of_split in groupby(parts, key=lambda part: part[0]["split"]):
+            _write_rows(folder / split / f"{corpus.name}.parquet", rows(split, of_split))
         stream.write(f'}}, "stats": {json.dumps(tally.stats)}}}\n')
-    tally.counts.update(excluded_dialogues=cleaning.removed_dialogues, excluded_turns=cleaning.removed_turns)
     (paper / "stats.json").write_text(json.dumps(tally.stats, indent=2) + "\n", encoding="utf-8")
     return tally
 
@@ -282,16 +313,14 @@ def _labelled(turns: Iterable[UnifiedTurn], domains: list[str]) -> Iterator[dict
             yield {"speaker": speaker, "text": turn.text, "domains": domains, "labels": labels}
 
 
-def _write_rows(path: Path, rows: Iterator[dict[str, Any]]) -> None:
-    """Writes a Parquet file in row groups; there is no file where there are no rows."""
-    import pyarrow
+def _write_rows(path: Path, tables: Iterable[pyarrow.Table]) -> None:
+    """Writes a Parquet file, a row group for each table; there is no file where there are no rows."""
     from pyarrow import parquet
 
-    schema = unified_features().arrow_schema
     with ExitStack() as stack:
         writer = None
-        while group := list(islice(rows, _ROWS)):
+        for table in filter(len, tables):
             if writer is None:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                writer = stack.enter_context(parquet.ParquetWriter(path, schema))
-            writer.write_table(pyarrow.Table.from_pylist(group, schema=schema))
+                writer = stack.enter_context(parquet.ParquetWriter(path, unified_features().arrow_schema))
+            writer.write_table(table)
