@@ -10,10 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from training_runs import train, values_of
+from transformers import AutoTokenizer
 
 import hf_dialemb
 from hf_dialemb.corpora import write_jsonl
-from hf_dialemb.encoders import fewer_bits
+from hf_dialemb.encoders import fewer_bits, text_models
 from hf_dialemb.encoders.specs import find_encoder, fingerprint, load_encoder
 from hf_dialemb.evaluation.tasks.registry import load_problem
 from hf_dialemb.models import backbone_model, batching, get_method
@@ -32,6 +33,33 @@ def test_a_batch_holds_at_most_so_many_tokens_with_its_padding_and_every_row_is_
     assert all(len(rows) == 1 or len(rows) * lengths[rows].max() <= most for rows in parts)
     assert (np.diff(lengths[np.concatenate(parts)]) <= 0).all()
     assert batches([], most) == []
+
+
+def test_a_batch_ends_where_padding_would_cost_more_than_another():
+    assert [len(rows) for rows in batches([40] * 4 + [4] * 20, 1_000)] == [4, 20]
+    assert [len(rows) for rows in batches([40, 39] * 10, 1_000)] == [20]
+
+
+def test_texts_are_tokenised_as_transformers_does(tiny_checkpoint):
+    tokenizer = AutoTokenizer.from_pretrained(tiny_checkpoint)
+    texts = ["Two  words", " padded\n", "[CLS] marks [SEP]", "", "naïve 東京 ☃", "word " * 40]
+
+    def prepare(given):
+        return tokenizer(given, padding=True, truncation=True, max_length=16, return_tensors="pt")
+
+    how = text_models.Reading(tokenizer, 16, 4, torch.device("cpu"))
+    quick = text_models._quickest(prepare, ["a"], how)
+    assert quick is not prepare
+    expected, found = prepare(texts), quick(texts)
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], expected[name]) for name in found)
+
+    def backwards(given):
+        return prepare([text[::-1] for text in given])
+
+    assert text_models._quickest(backwards, ["a"], how) is backwards
+    tokenizer.padding_side = "left"
+    assert text_models._quickest(prepare, ["a"], how) is prepare
 
 
 @pytest.fixture(scope="module")

@@ -80,6 +80,13 @@ def test_what_cannot_be_trained_with_is_refused_in_one_sentence(words, sentence)
         parse(None, ["{a", *BASE])
 
 
+def test_workers_whose_tokenizers_would_wait_for_ever_are_refused(monkeypatch):
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
+    with pytest.raises(InputError, match=r"dataloader_num_workers: got 2 with TOKENIZERS_PARALLELISM .*; unset it"):
+        parse(None, [*BASE, "--dataloader_num_workers", "2"])
+    parse(None, BASE)
+
+
 def test_a_mistake_is_told_before_torch_is_imported(tmp_path):
     mistakes = {
         "--batch_size 8": "'per_device_train_batch_size'", "--lr 1": "'learning_rate'", "--output x": "'output_dir'",

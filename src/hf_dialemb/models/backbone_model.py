@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from .backbones import has_decoder, load_pretrained
+from .batching import any_shape
 from .config import EncoderConfig, check_range
 from .dialogue import Dialogue
 from .errors import InputError
@@ -197,19 +198,20 @@ def load_backbone(name: str, dropout: float | None) -> Backbone:
 
 @contextmanager
 def quickest_attention(encoder: Any, length: int) -> Iterator[None]:  # noqa: ANN401
-    """Lets sequences of one length be attended to, for a backward pass on a processor, in the way that is quickest.
+    """Lets sequences of one length be attended to, for a backward pass, in the way that is quickest.
 
-    Up to `PLAIN_TOKENS` that is plain attention, as the fused kernel's backward pass is slow for short texts and above
-    all in bfloat16; beyond, it is the kernel.
+    On a processor, up to `PLAIN_TOKENS`, that is plain attention, as the fused kernel's backward pass is slow for short
+    texts and above all in bfloat16; beyond, it is the kernel. For an accelerator see `any_shape`.
     """
     config, kernel = encoder.config, encoder.config._attn_implementation
     short = length <= PLAIN_TOKENS["bfloat16" if torch.is_autocast_enabled("cpu") else "float32"]
-    short = short and encoder.device.type == "cpu" and torch.is_grad_enabled()
-    again = any(getattr(module, "gradient_checkpointing", False) for module in encoder.modules())
-    if short and kernel == "sdpa" and not again:  # what is computed again is so outside of here
+    short = short and encoder.device.type == "cpu" and torch.is_grad_enabled() and kernel == "sdpa"
+    # What is computed again is so outside of here.
+    if short and not any(getattr(module, "gradient_checkpointing", False) for module in encoder.modules()):
         config._attn_implementation = "eager"
     try:
-        yield
+        with any_shape():
+            yield
     finally:
         config._attn_implementation = kernel
 

@@ -2,12 +2,14 @@
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
 from tqdm.auto import tqdm
 from transformers import PreTrainedModel
@@ -19,6 +21,8 @@ logger = logging.getLogger(__name__)
 TOKENS = 16
 """How many a row of a batch stands for: of shorter texts more go through a model at once, of longer ones fewer."""
 
+_BATCH_COST = 4  # a batch takes about as long as this part of the most tokens of one, besides its own
+
 LayOut = Callable[[list[int], Truncation], dict[str, Tensor]]
 """Makes a batch of some rows, and counts what was dropped."""
 
@@ -26,15 +30,19 @@ LayOut = Callable[[list[int], Truncation], dict[str, Tensor]]
 def batches(lengths: Sequence[int], most: int) -> list[np.ndarray]:
     """Parts rows of so many tokens into batches, the longest first, each of at most ``most`` tokens with its padding.
 
-    A row that is longer is a batch by itself. What comes out says which rows are in each, (n,) int64.
+    A row that is longer is a batch by itself; one that is much shorter begins the next, where padding would cost more
+    than another batch. What comes out says which rows are in each, (n,) int64.
     """
     counts = np.asarray(lengths, dtype=np.int64)
     order = np.argsort(-counts, kind="stable")
+    falling = counts[order]
     found, start = [], 0
     while start < len(order):
-        size = max(1, most // max(1, int(counts[order[start]])))
-        found.append(order[start : start + size])
-        start += size
+        rows = falling[start : start + max(1, most // max(1, int(falling[start])))]
+        saved = (rows[0] - rows) * np.arange(len(rows), 0, -1)  # padding, if the next batch begins at each
+        first = int(saved.argmax())
+        found.append(order[start : start + (first if saved[first] > most // _BATCH_COST else len(rows))])
+        start += len(found[-1])
     return found
 
 
@@ -55,12 +63,17 @@ def outputs(
     shown = {"disable": False} if show_progress else {"disable": None, "delay": 3, "leave": False}
     for rows in tqdm(parts, desc="encode", unit="batch", **shown):
         batch = {name: value.to(model.device) for name, value in lay_out(rows.tolist(), count).items()}
-        with torch.inference_mode():
+        with torch.inference_mode(), any_shape():
             output = model(**batch)
         yield rows, output, batch
     model.train(training)
     if count.truncated:
         logger.warning("%s%s.", count, limits)
+
+
+def any_shape() -> AbstractContextManager[None]:
+    """Leaves out cuDNN's attention, which makes a plan for every new shape, and that takes longer than the batch."""
+    return sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
 
 
 def tokens_of_row(device: torch.device) -> int:
@@ -83,8 +96,13 @@ def embeddings(
 ) -> np.ndarray:
     """Embeds N rows, (N, D) float32; see `outputs`."""
     result = np.zeros((len(lengths), model.config.hidden_size), dtype=np.float32)
+    found: list[tuple[np.ndarray, Tensor]] = []
     for rows, output, _ in outputs(model, lengths, lay_out, size, show_progress, limits):
-        result[rows] = output.pooler_output.float().cpu().numpy()
+        for before, vectors in found:  # an accelerator reads this batch while the next is laid out
+            result[before] = vectors.cpu().numpy()
+        found = [(rows, output.pooler_output.float())]
+    for rows, vectors in found:
+        result[rows] = vectors.cpu().numpy()
     return result
 
 

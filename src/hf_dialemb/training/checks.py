@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from ..models.errors import InputError
@@ -98,6 +99,11 @@ def check_method(method: Method, run: RunArguments, chosen: dict[str, Any], trai
             "tells how similar responses are; name one"
         )
     _check_signal(run, training)
+    if training.dataloader_num_workers and os.environ.get("TOKENIZERS_PARALLELISM", "").lower() in ("true", "on", "1"):
+        raise InputError(
+            f"dataloader_num_workers: got {training.dataloader_num_workers} with TOKENIZERS_PARALLELISM in the "
+            "environment, under which tokenizers in other processes wait for ever; unset it"
+        )
     if method.in_batch_negatives:
         check_range("per_device_train_batch_size", training.per_device_train_batch_size, 2)
         training.dataloader_drop_last = True
