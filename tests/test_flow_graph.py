@@ -313,6 +313,9 @@ def test_a_cluster_never_holds_opposite_outcomes_unless_its_number_was_asked_for
     told = [outcomes_apart({"user": chosen}, {"user": texts})["user"].labels.tolist() for texts in ANSWERS]
     assert told == [[0, 0, 1, 0, 0], [0, 0, 1, 2, 1]]
     assert outcomes_apart({role: chosen}, {role: ("Yes, it has.", "No", "2 pm", "yes", "No.")})[role].labels[1] == 1
+    answers = ("It was 4!", "Your answer was correct!", "The answer would have been 4.", "The correct answer is 4", "4")
+    judged = outcomes_apart({"assistant": chosen}, {"assistant": answers})["assistant"]
+    assert judged.labels.tolist() == [0, 0, 1, 1, 0]
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,11 @@ _UNCLEAR = re.compile(
     r"\b(?:(?:do|did|could) ?n['’]t|(?:do|did|could|really) not|not) (?:\w+ )?(?:understand(?:ing)?|catch)\b",
     re.IGNORECASE,
 )
+_WRONG = re.compile(
+    r"\b(?:(?:correct|right) answer (?:is|was|would)|answer\b.*\bwould have been"
+    r"|answer (?:is|was) (?:incorrect|wrong|not (?:correct|right)))\b",
+    re.IGNORECASE,
+)
 _WITHDRAWN = re.compile(
     r"\b(?:never ?mind|cancel (?:it|that|this)|forget (?:about )?it|changed? my mind"
     r"|(?:do ?n['’]?t|do not) (?:need (?:\w+ ){1,4}any ?more"
@@ -133,13 +138,15 @@ def _only_greets(text: str) -> bool:
 
 
 def _kind(role: str, text: str) -> str:
-    """Says what an utterance tells: that something failed; of users a refusal, of others that it is done; manners."""
+    """Says what an utterance tells: that something failed; a refusal, that it is done, a wrong answer; or manners."""
     if says_failed(text):
         return "failed"
     if says_unclear(text):
         return "unclear"
     if role == ROLES[0] and _NO.match(text) and not says_over(text):
         return "refused"
+    if role != ROLES[0] and _WRONG.search(text):
+        return "wrong"
     return "done" if role != ROLES[0] and says_done(text) else _manners(text)
 
 
@@ -179,9 +186,10 @@ def outcomes_apart(clusterings: Mapping[str, Clustering], texts: Mapping[str, Se
     """Splits clusters in which utterances say different things of how it went; by role.
 
     What failed is kept apart from what did not, what was not understood from all else, and the rarer of yes and no from
-    the other; of users also what is refused, of others what is done. What only greets becomes one cluster, and so does
-    what only thanks or takes leave in clusters about something else. What few utterances of a cluster tell joins the
-    same of other clusters. A role whose number of clusters or distance was asked for keeps its clusters.
+    the other; of users also what is refused, of others what is done, and which answers were wrong. What only greets
+    becomes one cluster, and so does what only thanks or takes leave in clusters about something else. What few
+    utterances of a cluster tell joins the same of other clusters. A role whose number of clusters or distance was asked
+    for keeps its clusters.
     """
     found = {}
     for role, one in clusterings.items():
