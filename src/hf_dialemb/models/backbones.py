@@ -116,13 +116,24 @@ def read_config(folder: str) -> dict[str, Any]:
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Tells in a sentence what a damaged model, or an odd server, makes the libraries raise while it is read."""
+    """Tells in a sentence what a damaged model, or an odd server, makes the libraries raise while it is read.
+
+    A bar is for a terminal, and for what takes longer than seconds.
+    """
+    from transformers.utils.logging import set_tqdm_hook
+
+    def seldom(bar: Any, given: Any, options: dict[str, Any]) -> Any:  # noqa: ANN401
+        return bar(*given, **{**options, "disable": options.get("disable") or None, "delay": 3, "leave": False})
+
+    before = set_tqdm_hook(seldom)
     try:
         yield
     except InputError:
         raise
     except Exception as error:  # a damaged file shows as many kinds of error, most from below transformers
         raise InputError(f"'{path}' cannot be read ({short_reason(error)}); fetch or train the model again") from None
+    finally:
+        set_tqdm_hook(before)
 
 
 def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatever the folder holds
