@@ -101,6 +101,12 @@ def test_a_page_begins_with_what_its_reader_can_do_afterwards():
     assert not [page.name for page, opening in begun.items() if not opening.startswith("After this page you ")]
 
 
+def test_tables_of_pages_to_read_are_narrow():
+    pages = [ROOT / "README.md", *(page for page in (ROOT / "docs").rglob("*.md") if "results" not in page.parts)]
+    lines = [(page.name, line) for page in pages for line in page.read_text(encoding="utf-8").splitlines()]
+    assert not [each for each in lines if each[1].startswith("|") and len(re.findall(r"(?<!\\)\|", each[1])) > 7 + 1]
+
+
 def test_the_readme_is_short():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 160
