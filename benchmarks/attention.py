@@ -55,6 +55,16 @@ def seconds(work: Callable[[], None]) -> float:
     return time.perf_counter() - started
 
 
+def table(rows: list[dict[str, Any]]) -> list[str]:
+    """Draws a row for each length."""
+    heads = [f"{phase}, {numbers}" for numbers in NUMBERS for phase in PHASES]
+    lines = [f"| tokens | {' | '.join(heads)} |", f"| --: |{' --: |' * len(heads)}"]
+    for length in LENGTHS:
+        found = [f"{row['ratio']:.2f}" for row in rows if row["length"] == length]  # in the order of the heads
+        lines.append(f"| {' | '.join([str(length), *found])} |")
+    return lines
+
+
 def main() -> None:
     """Times, prints the table, and writes the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -77,11 +87,7 @@ def main() -> None:
                 row: dict[str, Any] = {"numbers": numbers, "phase": phase, "length": length, "seconds": rounds}
                 row["ratio"] = median(each["sdpa"] / each["eager"] for each in rounds)
                 rows.append(row)
-    lines = [f"| tokens | {' | '.join(map(str, LENGTHS))} |", f"| :-- |{' --: |' * len(LENGTHS)}"]
-    for numbers in NUMBERS:
-        for phase in PHASES:
-            found = [row["ratio"] for row in rows if (row["numbers"], row["phase"]) == (numbers, phase)]
-            lines.append(f"| {phase}, {numbers} | {' | '.join(f'{ratio:.2f}' for ratio in found)} |")
+    lines = table(rows)
     print("\n".join(lines))
     if options.output:
         threads = torch.get_num_threads()

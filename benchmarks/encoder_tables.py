@@ -37,7 +37,7 @@ SHORT: list[Column] = [
 """What an encoder is for, in a few words each: the columns of the README's table."""
 
 LONG: dict[str, list[Column]] = {
-    "dialogues": [*_each("domains", SIX, "map"), ("Mean", _of("domains", SIX, "map"))],
+    "dialogues": _each("domains", SIX, "map"),
     "purity": _each("domains", SIX, "purity"),
     "intents": [*_each("intent-classification", INTENTS, "accuracy 1-shot", ", 1"),
                 *_each("intent-classification", INTENTS, "accuracy 5-shot", ", 5")],
@@ -45,6 +45,8 @@ LONG: dict[str, list[Column]] = {
         ("All, 1", [(FILE, "1-shot")]),
         ("All, 5", [(FILE, "5-shot")]),
         ("All, 5, unit", [(FILE, "5-shot, unit prototypes")]),
+    ],
+    "covered": [
         ("Covered, 1", [(FILE, "covered 1-shot")]),
         ("Covered, 5", [(FILE, "covered 5-shot")]),
         ("Uncovered, 1", [(FILE, "uncovered 1-shot")]),
@@ -91,7 +93,11 @@ def long(lines: Lines, columns: Sequence[Column]) -> list[str]:
     """Draws the encoders that were measured for these columns."""
     chosen = {name: line for name, line in lines.items() if any(values(line, column) for column in columns)}
     drawn = [cells(chosen, column) for column in columns]
-    return _draw(["Encoder", *(head for head, _ in columns)], [[name, *(c[name] for c in drawn)] for name in chosen])
+    across = len(chosen) < len(columns)  # a row for each of what there are more of
+    table = [["" if across else "Encoder", *chosen]]
+    table += [[head, *c.values()] for (head, _), c in zip(columns, drawn, strict=True)]
+    table = table if across else [list(line) for line in zip(*table, strict=True)]
+    return _draw(table[0], table[1:])
 
 
 def short(lines: Lines) -> list[str]:

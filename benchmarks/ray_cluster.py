@@ -100,7 +100,7 @@ def table(record: dict[str, Any]) -> list[str]:
         "seconds": f"{record['ray_seconds']:.0f}",
         "without Ray": f"{record['local_seconds']:.0f}",
     }
-    return [f"| {' | '.join(line)} |" for line in (cells, ["--:"] * len(cells), cells.values())]
+    return ["| | |", "| :-- | --: |", *(f"| {name} | {cell} |" for name, cell in cells.items())]
 
 
 def main() -> None:

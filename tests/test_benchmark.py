@@ -22,7 +22,7 @@ from hf_dialemb.evaluation.report.pictures import projections
 from hf_dialemb.evaluation.results.quoted import quoted_beside, quoted_figures
 from hf_dialemb.evaluation.results.rows import Results
 from hf_dialemb.evaluation.results.tables import latex_table, markdown_table, meanings, paper_table
-from hf_dialemb.evaluation.run import _write
+from hf_dialemb.evaluation.run import _write, page_of
 from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
 from hf_dialemb.evaluation.tasks.task import Problem
 from hf_dialemb.models.errors import InputError
@@ -66,11 +66,11 @@ def test_a_suite_lists_what_suits_each_other_and_quotes_paper_table_and_row_of_a
 LATEX = r"""\begin{table}
 \centering
 \caption{100 \% measured. Columns in italics are quoted from Paper (A et al., 2022), Table 2.}
-\begin{tabular}{llllrrr}
+\begin{tabular}{llrrr}
 \toprule
-Corpus & Task & Metric & Setting & ours & runs/a\_b\&c & \textit{paper: DSE} \\
+Corpus & Figure & ours & runs/a\_b\&c & \textit{paper: DSE} \\
 \midrule
-sgd, test & action-similarity & f1 & 1-shot & 50.00 $\pm$ 1.00 & \textbf{60.00} $\pm$ 1.00 & 70.00 $\pm$ 1.00 \\
+sgd, test & F1 (1-shot) & 50.00 $\pm$ 1.00 & \textbf{60.00} $\pm$ 1.00 & 70.00 $\pm$ 1.00 \\
 \bottomrule
 \end{tabular}
 \end{table}"""
@@ -82,10 +82,10 @@ def test_the_table_has_a_row_per_figure_and_labelled_columns_of_the_paper():
     rows += [replace(ROW, task="encoding", metric="seconds", setting="", std=None)]
     rows += [replace(ROW, model="BERT", mean=0.25, quoted_from="Paper, Table 3", **plain)]
     assert paper_table(rows).splitlines() == [
-        "| Corpus | Task | Metric | Setting | ours | a\\|b | paper: DSE | paper: BERT |",
-        "| :-- | :-- | :-- | :-- | --: | --: | --: | --: |",
-        "| sgd, test | action-similarity | f1 | 1-shot | 50.00 ± 1.00 | **60.00** ± 1.00 | 70.00 ± 1.00 | — |",
-        "| sgd, test | action-similarity | intra |  | 0.500 | — | — | 0.250 |",
+        "| Corpus | Figure | ours | a\\|b | paper: DSE | paper: BERT |",
+        "| :-- | :-- | --: | --: | --: | --: |",
+        "| sgd, test | F1 (1-shot) | 50.00 ± 1.00 | **60.00** ± 1.00 | 70.00 ± 1.00 | — |",
+        "| sgd, test | Within actions | 0.500 | — | — | 0.250 |",
         "",
         "The paper's figures are quoted from Paper (A et al., 2022), Table 2; Paper, Table 3.",
     ]
@@ -99,12 +99,16 @@ def test_a_single_task_has_the_papers_figures_beside_it_and_the_results_file_onl
     _write(Results(RUN, rows), output)
     assert read_results(output).results == rows
     own, beside = output.with_suffix(".md").read_text().split("\n**Beside what papers print**\n\n")
+    title, opening, own = own.split("\n\n", 2)
+    assert title == "# Figures on dialog2flow_evaluation, test"
+    assert opening.startswith("After this page you know how good ours is on ")
+    assert opening.endswith(" Look at F1 (1-shot) first.")
     assert own == f"{markdown_table(rows)}\n{meanings(rows)}"
     assert beside == paper_table((rows[0], *quoted_beside(rows)))
     assert "| paper: D2F single (BERT-base) |" in beside
     assert "Burdisso" in beside
     _write(Results(RUN, rows[1:]), output)
-    assert output.with_suffix(".md").read_text() == f"{markdown_table(rows[1:])}\n{meanings(rows[1:])}"
+    assert output.with_suffix(".md").read_text().endswith(f"\n\n{markdown_table(rows[1:])}\n{meanings(rows[1:])}")
     assert {row.model for row in quoted_beside(rows)} == set(quoted_figures("dialog2flow").shown)
     assert quoted_beside(rows, ["dse"]) == []
 
@@ -166,8 +170,12 @@ def test_a_run_that_was_stopped_goes_on_and_other_weights_are_measured_anew(smal
     monkeypatch.setattr(benchmark, "fingerprint", lambda model: "new" if model == "one" else f"weights of {model}")
     table = paper_table(run(output, "one", "two").results)
     assert (len(small["one"].calls), len(small["two"].calls)) == (4, 1 + 2)
-    assert output.with_suffix(".md").read_text() == table
-    assert "| Setting | one | two | paper: DSE (BERT-base) |" in table
+    assert (
+        output.with_suffix(".md")
+        .read_text()
+        .endswith(f"each of 2 models is on the tasks of dse. Look at Accuracy (1-shot) first.\n\n{table}")
+    )
+    assert "| Figure | one | two | paper: DSE (BERT-base) |" in table
     assert "| 43.12 |" in table  # banking77, 1-shot
 
 
@@ -251,7 +259,7 @@ def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(data_dir, tmp_p
     for suite in SMALLER:
         results = read_results(output / f"{suite}.json")
         assert all(problem["data_sha256"] for problem in results.run["config"]["problems"])
-        assert (output / f"{suite}.md").read_text() == paper_table(results.results)
+        assert (output / f"{suite}.md").read_text() == page_of(results)
         assert r"\begin{tabular}" in (output / f"{suite}.tex").read_text()
     page = (output / "report.html").read_text()
     assert page.count("data:image/png;base64") >= 3

@@ -111,8 +111,8 @@ def test_benchmark_says_what_is_not_at_hand(capsys, tmp_path):
     two = {**one, "dialogue_id": "2", "services": ["Hotels_1", "Taxi_1"]}
     data, output = write(tmp_path / "data", {"sgd/test/dialogues_001.json": [one, two]}), tmp_path / "benchmark"
     table = run(capsys, "benchmark", "--data-dir", data, "--output", output)
-    assert "| sgd | test | 1 | 1,331 | 1.0 | 12 | 1.0 | 124 | 1 | 45 |" in table
-    assert "| bitod | train | - | 2,952 |" in table
+    assert "| sgd | test | 1 / 1,331 | 1.0 / 12 | 1.0 / 124 | 1 / 45 |" in table
+    assert "| bitod | train | - / 2,952 |" in table
     assert [dialogue.id for dialogue in read_jsonl(output / "sgd" / "test.jsonl")] == ["test/1"]
     assert "None of bitod" in run(capsys, "benchmark", "--data-dir", output, "--output", tmp_path / "b", code=2)[1]
 

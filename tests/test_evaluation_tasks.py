@@ -113,8 +113,8 @@ def test_several_tasks_share_what_is_encoded_and_many_figures_stand_below_each_o
     own, _ = output.with_suffix(".md").read_text().split("\n**Beside what papers print**\n")
     lines, meanings = (part.splitlines() for part in own.split("\n\n- "))
     assert meanings[0] == "Accuracy: intents recognised from one or five examples of each."
-    assert lines[2] == "| Figure | one |"
-    assert lines[4].startswith("| Accuracy (1-shot) | ")
+    assert lines[6] == "| Figure | one |"
+    assert lines[8].startswith("| Accuracy (1-shot) | ")
     assert lines[-1].startswith("| Encoding (s) ↓ | ")
     assert sum("out-of-scope-detection oos_recall" in line for line in lines) == 8
 

@@ -200,7 +200,7 @@ def test_the_sets_of_the_papers(data_dir, tmp_path):
     found = figures(results.results)
     assert 20 < found["f1", "1-shot"] < found["f1", "5-shot"] < 40
     assert 20 < found["ndcg10", "official"] < found["ndcg10", ""] < 40
-    assert "| F1 (1-shot) | F1 (5-shot) |" in output.with_suffix(".md").read_text()
+    assert "\n| F1 (1-shot) | " in output.with_suffix(".md").read_text()
     problem = load_out_of_scope(CorpusPart("clinc150", data_dir, "test", 600))
     assert [problem.config[key] for key in ("utterances", "labels", "threshold_from")] == [600, 150, "dev"]
     found = figures(problem.measure(TfidfEncoder(), [0]))

@@ -170,12 +170,13 @@ def test_figures_stand_beside_those_of_the_paper_and_the_card_says_the_same(made
     files = {"train": "train/hotel.parquet", "validation": "dev/hotel.parquet"}
     assert {each["split"]: each["path"] for each in metadata.configs[1]["data_files"]} == files
     assert "| hotel (a\\|b) | MIT | 2 | 1 | 0 | 8 | https://example.org/hotel |" in card
-    assert "| hotel | 6 | 2 | 5 | 4 | 3 | 5 | 7 | 0 | 1 |  |  |  |  |  |  |  |" in card
-    assert "| woz2 | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 0 | 0 | WOZ2.0 | 4.4K | 1 | 2 |  | 10 |  |" in card
+    assert "| hotel | 6 | 2 | 5 | 4 | 3 | 5 |\n" in card
+    assert "| woz2 | 1 / 4.4K | 1 / 1 | 1 / 2 | 1 | 1 / 10 | 1 |\n" in card
+    assert "| hotel | 7 | 0 | 1 |\n" in card
     assert "| inform | 37.50% |" in card
     assert "Train was compared with hotel/dev; dialogues that equal or nearly equal one of theirs" in card
     assert "are counted too): none." in card
-    assert {line.count(" | ") for line in card.splitlines() if line.startswith("| ")} == {6, 16, 1}
+    assert {line.count(" | ") for line in card.splitlines() if line.startswith("| ")} == {6, 3, 1}
 
     stats["shares"]["acts"] = {"inform": 0.9, "offer": 0.001, "ask name": 0.0009, "ask day": 0.0001}
     rare = "| inform | 90.00% |\n| offer | 0.10% |\n| and 2 more | each below 0.10% |\n\n| Domains"

@@ -21,7 +21,7 @@ from .results.learnt import marked
 from .results.quoted import quoted_beside, quoted_figures
 from .results.rows import Results, Row, describe_run, read_results, rows_of, write_results
 from .results.tables import latex_table, paper_table
-from .run import cached_encoder, check_request, command_line, measure, seconds_of
+from .run import cached_encoder, check_request, command_line, measure, page_of, seconds_of
 from .suites import ALL, SUITES, Place, get_suite, load_suite
 from .tasks.registry import get_task
 from .tasks.task import Problem
@@ -82,7 +82,7 @@ def evaluate_suite(
         results = Results(run, (*rows, *quoted_beside(rows, [suite])))
         if output is not None:
             write_results(results, output)
-            write_text_atomically(output.with_suffix(".md"), paper_table(results.results))
+            write_text_atomically(output.with_suffix(".md"), page_of(results))
             caption = f"{quoted_figures(suite).paper}: its tasks, measured."
             write_text_atomically(output.with_suffix(".tex"), latex_table(results.results, caption))
         so_far(results)

@@ -33,10 +33,12 @@ from ..runs.frames import data_frame, html_table
 from .report.pictures.maps import scatter
 from .results.learnt import marked
 from .results.quoted import quoted_beside
-from .results.rows import Results, Row, describe_run, place_of, rows_of, write_results
-from .results.tables import markdown_table, meanings, paper_table
+from .results.rows import Results, Row, describe_run, part_named, place_of, rows_of, write_results
+from .results.tables import column_of, markdown_table, meanings, paper_table
 from .tasks.registry import default_tasks, get_task, load_problem
 from .tasks.task import Measurement, Problem
+
+_LOOKED_AT = ("map", "v_measure", "f1", "accuracy", "mrr")  # the first of these tells the most
 
 
 def evaluate_models(
@@ -197,7 +199,24 @@ def _shared_config(problems: Mapping[str, Problem]) -> dict[str, Any]:
 def _write(results: Results, output: Path | None) -> None:
     if output is not None:
         write_results(results, output)
-        write_text_atomically(output.with_suffix(".md"), table_of(results))
+        write_text_atomically(output.with_suffix(".md"), page_of(results))
+
+
+def page_of(results: Results) -> str:
+    """Renders the page that stands beside a results file; it begins with what it says and where to look first."""
+    suite = results.run["config"].get("suite")
+    figures = paper_table(results.results) if suite else table_of(results)
+    rows = [row for row in results.results if row.quoted_from is None]
+    if not rows:
+        return figures
+    where = f"the tasks of {suite}" if suite else part_named(rows[0].corpus, rows[0].split)
+    models = list(dict.fromkeys(row.model for row in rows))
+    first = next((row for metric in _LOOKED_AT for row in rows if row.metric == metric), rows[0])
+    return (
+        f"# Figures on {where}\n\n"
+        f"After this page you know how good {models[0] if len(models) == 1 else f'each of {len(models)} models'} is on "
+        f"{where}. Look at {column_of(first).header} first.\n\n{figures}"
+    )
 
 
 def table_of(results: Results) -> str:

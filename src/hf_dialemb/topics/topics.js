@@ -99,7 +99,7 @@ const page = (() => {
   }
 
   function drawNow() {
-    const ratio = devicePixelRatio;
+    const ratio = Math.min(2, devicePixelRatio); // more than a phone draws in time
     const width = canvas.clientWidth;
     const height = canvas.clientHeight;
     if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {

@@ -91,22 +91,19 @@ def benchmark_table(result: dict[str, object]) -> str:
     """Draws Table 1 with the paper's figures beside ours."""
     counts: dict[str, dict[str, dict[str, float]]] = result["counts"]  # type: ignore[assignment]
     domains: dict[str, int] = result["domains"]  # type: ignore[assignment]
-    lines = [
-        "| corpus | split | dialogues | paper | turns | paper | words | paper | domains | paper |",
-        "|:--|:--|--:|--:|--:|--:|--:|--:|--:|--:|",
-    ]
+    lines = ["| corpus | split | dialogues | turns | words | domains |", "|:--|:--|--:|--:|--:|--:|"]
     for name, (cells, labels) in PAPER.items():
         for split, paper in zip(SPLITS, cells, strict=True):
             ours = counts.get(name, {}).get(split)
             found = (f"{ours['dialogues']:,}", f"{ours['turns']:.1f}", f"{ours['words']:.1f}") if ours else ("-",) * 3
             quoted = (f"{paper.dialogues:,}", f"{paper.turns:.0f}", f"{paper.words:.0f}")
-            pairs = [cell for pair in zip(found, quoted, strict=True) for cell in pair]
-            known = (str(domains.get(name, "-")), str(labels)) if split == "test" else ("", "")
-            lines.append(f"| {' | '.join((name, split, *pairs, *known))} |")
+            pairs = [" / ".join(pair) for pair in zip(found, quoted, strict=True)]
+            known = f"{domains.get(name, '-')} / {labels}" if split == "test" else ""
+            lines.append(f"| {' | '.join((name, split, *pairs, known))} |")
     lines += [
         "",
-        "Paper: dial2vec, Table 1, quoted (it gives whole numbers, cut off); a dash: the files are not at hand. Turns "
-        "and words are means of a dialogue. Domains: distinct labels of the dialogues of one domain over the splits.",
+        "Ours / the paper's: dial2vec, Table 1, quoted (whole numbers, cut off); a dash: the files are not at hand. "
+        "Turns and words are means of a dialogue. Domains: labels of the dialogues of one domain, over the splits.",
     ]
     return "\n".join(lines)
 

@@ -217,13 +217,6 @@ _COUNTED = {
     "actions": "Actions",
 }
 _MORE_COUNTED = {"labelled": "Labelled turns", "frequent_actions": "Frequent actions", "act_alone": "Acts alone"}
-_COUNTS = (
-    "Corpus",
-    *_COUNTED.values(),
-    *_MORE_COUNTED.values(),
-    "In the paper",
-    *(f"{name} there" for name in _COUNTED.values()),
-)
 
 
 def _part(name: str, figures: Mapping[str, Any]) -> list[str]:
@@ -234,8 +227,7 @@ def _part(name: str, figures: Mapping[str, Any]) -> list[str]:
 
 def _counts(name: str, figures: Mapping[str, Any]) -> list[str]:
     quoted = figures["paper"] or {}
-    paper = [str(quoted.get(field, "")) for field in ("name", *_COUNTED)]
-    return [name, *(f"{figures[field]:,}" for field in (*_COUNTED, *_MORE_COUNTED)), *paper]
+    return [name, *(f"{figures[field]:,}" + (f" / {quoted[field]}" if field in quoted else "") for field in _COUNTED)]
 
 
 def _largest(shares: Mapping[str, float]) -> list[tuple[str, str]]:
@@ -245,10 +237,12 @@ def _largest(shares: Mapping[str, float]) -> list[tuple[str, str]]:
 
 
 def figures_table(stats: Mapping[str, Any]) -> str:
-    """Draws the figures of the corpora and of all together beside the paper's."""
+    """Draws the figures of the corpora and of all together beside the paper's, and below what the paper has not."""
     totals = (("**those of the paper**", stats["totals_of_paper"]), ("**all**", stats["totals"]))
     rows = (*stats["corpora"].items(), *totals)
-    return _table(_COUNTS, [_counts(*each) for each in rows])
+    more = [[name, *(f"{figures[field]:,}" for field in _MORE_COUNTED)] for name, figures in rows]
+    beside = _table(("Corpus", *_COUNTED.values()), [_counts(*each) for each in rows])
+    return f"{beside}\n\n{_table(('Corpus', *_MORE_COUNTED.values()), more)}"
 
 
 def excluded(stats: Mapping[str, Any]) -> str:
@@ -287,7 +281,7 @@ dialogues = load_dataset("path/to/this/folder")  # or one corpus: load_dataset("
 _FIGURES = """An utterance is a turn with a label and at least two words; acts, slots and domains are counted before
 that bound, as in the paper. An action is frequent if it occurs more than {frequent} times; "acts alone" are utterances
 without slots. Actions are named here with acts and slots sorted; the paper keeps the order of the annotation, which
-gives more of them."""
+gives more of them. Behind a slash: the figure of the paper."""
 _COLUMNS = """## Columns
 
 - `id`, `corpus`: the dialogue's id, unique in its corpus, and the corpus.

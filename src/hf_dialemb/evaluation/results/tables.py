@@ -9,8 +9,8 @@ from typing import NamedTuple
 from .learnt import LEARNT, NOTE
 from .rows import Place, Row, part_named, place_of
 
-WIDEST = 12  # figures that stand side by side; of more, each has a row of its own and each model a column
-HEAD = ("Corpus", "Task", "Metric", "Setting")  # what stands before the models where each figure has a row
+WIDEST = 6  # figures that stand side by side; of more, each has a row of its own and each model a column
+HEAD = ("Corpus", "Figure")  # what stands before the models where each figure of several corpora has a row
 PART = "‡"  # what stands behind a figure of a sample
 PART_NOTE = f"{PART} Of a sample of the corpus: not comparable with what papers print, which is of all."
 PRINTED_DECIMALS = 2  # what the papers print of percentages
@@ -71,6 +71,8 @@ _MEANINGS = {
     "intent-classification": "Accuracy: intents recognised from one or five examples of each",
     "action-similarity": "F1, accuracy: actions recognised from one or five examples of each. "
     "nDCG: whether an utterance finds those with its action first. Within, between: mean cosines, and their difference",
+    "flow-extraction": "Flows: how far their size is off; how well clusters agree with actions (v_measure, "
+    "adjusted_rand) and transitions with theirs (edge_f1, divergence); how sure the next action is (perplexity)",
     "out-of-scope-detection": "Out of scope: recognising what has none of the intents",
     "response-selection": "Top 1, 3, 10: whether the true response is among so many first of a hundred",
     "next-utterance-retrieval": "R_N@k: whether the true response is among the first k of N",
@@ -122,10 +124,9 @@ def _paper_grid(rows: Iterable[Row]) -> tuple[list[str], list[list[str]], str]:
             sources[row.quoted_from.rpartition(", row ")[0] or row.quoted_from] = None
     lines = []
     for place, column in places.items():
-        corpus, split, *words = place
         figures = [found.get(place) for found in models.values()]
         cells = printed_cells(column, figures, measured_of(figures), missing="—")
-        lines.append([part_named(corpus, split), *words, *cells])
+        lines.append([part_named(*place[:2]), column.header, *cells])
     return list(models), lines, "; ".join(sources)
 
 
@@ -199,7 +200,7 @@ def _table(rows: Sequence[Row]) -> str:
     columns = [column for column in (*_COLUMNS, *others, *_TIMES) if column in used]
     found = {column: [figures.get(column) for figures in models.values()] for column in columns}
     cells = [printed_cells(column, figures, figures, missing="") for column, figures in found.items()]
-    if len(columns) <= WIDEST:
+    if len(columns) <= max(WIDEST, len(models)):
         headers = [column.header for column in columns]
         lines = table_lines(["Model"], headers, ([model, *each] for model, *each in zip(models, *cells, strict=True)))
     else:
