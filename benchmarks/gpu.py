@@ -197,7 +197,7 @@ def seconds(work: Callable[[list[str]], Any], given: list[str]) -> float:
 
 def titles(training: bool) -> list[str]:
     """Writes the head of a table."""
-    told = ["", "Tokens a second", "Of the card", "Padding", *([] if training else ["Beside sentence-transformers"])]
+    told = ["", "Tokens a second", "Of the card", "Padding" if training else "Beside sentence-transformers"]
     told += [PRODUCTS.capitalize(), "Other kernels", "Waiting"]
     return ["| " + " | ".join(told) + " |", "| :-- " + "| --: " * (len(told) - 1) + "|"]
 
@@ -205,10 +205,7 @@ def titles(training: bool) -> list[str]:
 def line(row: dict[str, Any]) -> str:
     """Writes a row of a table."""
     cells = [row.get("method") or f"{row['reads']}, {row['kind']}", f"{row['pace']:,.0f}", f"{row['of_card']:.0%}"]
-    if "method" in row:
-        cells.append(f"{row['padding']:.0%}")
-    else:
-        cells += [f"{row['padding']['ours']:.0%}", f"{median(row['ratios']):.2f}"]
+    cells.append(f"{row['padding']:.0%}" if "method" in row else f"{median(row['ratios']):.2f}")
     if "parts" in row:
         products, waiting = row["parts"][PRODUCTS], row["parts"][WAITING]
         cells += [f"{share:.0%}" for share in (products, 1 - products - waiting, waiting)]
