@@ -77,8 +77,8 @@ def search(
     Args:
         encoder: What `load_encoder` takes.
         dialogues: N dialogues, in the forms of `hf_dialemb.corpora.objects.as_dialogues`.
-        query: A text; a dialogue, as a list of messages or a `Dialogue`; or the place of one of the dialogues, which
-            then is not among the hits.
+        query: A text; a dialogue, as a list of messages or a `Dialogue`; or the number of one of the dialogues, from
+            0, which then is not among the hits.
         top: How many are wanted, at least 1.
         vectors: The dialogues' vectors by this encoder, (N, D), if they are there already.
 

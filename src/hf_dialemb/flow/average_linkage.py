@@ -39,7 +39,7 @@ def average_linkage(means: NDArray[Any], weights: NDArray[Any], *, progress: boo
     np.fill_diagonal(distances, np.inf)
     total = len(exact) - 1
     hidden = not progress or not total
-    with tqdm(total=total, desc="merge", unit="cluster", file=sys.stderr, leave=False, disable=hidden) as bar:
+    with tqdm(total=total, desc="merge", unit="cluster", file=sys.stderr, leave=False, delay=1, disable=hidden) as bar:
         pairs, heights = _merged(distances, np.array(weights, dtype=np.float64), bar)
     return _in_order(pairs, heights, np.asarray(weights, dtype=np.float64))
 

@@ -65,7 +65,7 @@ _WRONG = re.compile(
     re.IGNORECASE,
 )
 _WITHDRAWN = re.compile(
-    r"\b(?:never ?mind|cancel (?:it|that|this)|forget (?:about )?it|changed? my mind"
+    r"\b(?:never ?mind(?=\W*$|[.,!;]| then| it)|cancel (?:it|that|this)|forget (?:about )?it|changed? my mind"
     r"|(?:do ?n['’]?t|do not) (?:need (?:\w+ ){1,4}any ?more"
     r"|(?:book|reserve|order|buy|schedule) (?:it|that|this|any\w*)))\b",
     re.IGNORECASE,

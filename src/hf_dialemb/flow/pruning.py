@@ -48,6 +48,8 @@ PAPER = Pruning(NOISE, OFFICIAL_EDGES)
 
 STATES, TRANSITIONS = 30, 2  # so many states, and so many transitions for each, are a picture that a person still reads
 _LOW = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)  # tried where no other leaves a path
+_KEPT = 0.9  # of what is said in states, at least, when transitions are left out
+_MANY_MORE = 1.5  # times the transitions, which are too many even so
 _NOT_MANY_MORE = 1.25  # times the fewest states, which a higher threshold is not worth
 
 
@@ -68,21 +70,34 @@ def readable(graph: FlowGraph, *, nodes: float | None, edges: float | None, weig
     """Chooses thresholds at which a person sees the main ways; those that are given stay.
 
     Nodes: the paper's, or the lowest twentieth at which at most `STATES` are shown. Edges: the lowest tenth at which
-    there are at most `TRANSITIONS` for each state that is shown. Where none leads to so few, it is the lowest that
-    leads to the fewest transitions, and to hardly more than the fewest states; where all of these leave nothing, such
-    as in one long dialogue, which ends but once, the highest of some lower ones that does not; and where nothing is
-    left at all, 0.
+    there are at most `TRANSITIONS` for each state that is shown. A lower one is taken where frequent states would go,
+    such as talk goes to and fro between, unless there are half as many transitions again. Where none leads to so few,
+    it is the lowest that leads to the fewest transitions, and to hardly more than the fewest states; where all of these
+    leave nothing, such as in one long dialogue, which ends but once, the highest of some lower ones that does not; and
+    where nothing is left at all, 0.
     """
     given = Pruning(nodes or 0.0, edges or 0.0, weights or Pruning.weights)
+
+    tenths = [number / 10 for number in range(1, 10)]
+
+    def telling(pruning: Pruning) -> Pruning | None:
+        """Chooses transitions that leave hardly any frequent state out, if so many can be read."""
+        most = _said(graph, replace(pruning, edges=0.0))
+        kept = (one for one in (replace(pruning, edges=each) for each in tenths) if _said(graph, one) >= _KEPT * most)
+        found = _lowest(graph, kept, _transitions, 1.0)
+        shown = None if found is None else pruned(graph, found)
+        return found if shown and _transitions(shown) <= _MANY_MORE and _states(shown) <= 1 else None
 
     def with_edges(pruning: Pruning) -> Pruning:
         if edges is not None:
             return pruning
-        tried = [replace(pruning, edges=tenths / 10) for tenths in range(1, 10)]
         lower = [replace(pruning, edges=one) for one in _LOW]
+        tried = [replace(pruning, edges=one) for one in tenths]
         return _lowest(graph, tried, _transitions, 1.0) or _first(graph, lower) or pruning
 
     tried = (NOISE, *(part / 20 for part in range(1, 11))) if nodes is None else (nodes,)
+    if edges is None and (best := next(filter(None, (telling(replace(given, nodes=one)) for one in tried)), None)):
+        return best
     found = _lowest(graph, (with_edges(replace(given, nodes=one)) for one in tried), _states, _NOT_MANY_MORE)
     if found is None and nodes is None:
         found = _first(graph, (with_edges(replace(given, nodes=one)) for one in _LOW if one < NOISE))
@@ -110,6 +125,10 @@ def _lowest(
 
 def _first(graph: FlowGraph, descending: Iterable[Pruning]) -> Pruning | None:
     return next((one for one in descending if pruned(graph, one).states), None)
+
+
+def _said(graph: FlowGraph, pruning: Pruning) -> int:
+    return sum(graph.states[state] for state in pruned(graph, pruning).states)
 
 
 def _states(shown: WeightedGraph) -> float:

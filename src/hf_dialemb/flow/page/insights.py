@@ -20,7 +20,7 @@ Names = Mapping[State, str]
 """What states are called."""
 
 _KINDS = (
-    ("How dialogues end", "What was said last of success or failure, or else where the conversation stops."),
+    ("How dialogues end", "The last sign of success or failure in each conversation, or where it stops without one."),
     ("Loops", "States that dialogues go through again and again: people may not get what they ask for."),
     ("Forks", "States after which several others are likely: what is said there may be unclear, or deserve a choice."),
     ("Unusual dialogues", "Dialogues whose steps are rare among all others, the most unusual first."),
@@ -54,8 +54,10 @@ def _ends(found: Sequence[End]) -> list[Row]:
         rows += [Row(f"{kind.capitalize()}: {share}", dialogues)] if len(ways) > 1 else []
         for end in ways[: MOST_ROWS // 3]:
             told = share if len(ways) == 1 else counted(len(end.dialogues), "dialogue")
-            way = kind.capitalize() + (" " if len(end.dialogues) == 1 else ", as ") + word
-            rows.append(Row(f'{way} "{_named(end.said)}": {told}', end.dialogues, (end.state,)))
+            similar = " or similar" if len(end.dialogues) > 1 else ""
+            rows.append(
+                Row(f'{kind.capitalize()} {word} "{_named(end.said)}"{similar}: {told}', end.dialogues, (end.state,))
+            )
     return rows
 
 

@@ -133,7 +133,7 @@ function drawControls(page) {
   const { flow, graph, view } = page;
   const by = (id) => document.getElementById(id);
   const shown = { nodes: [graph.states, flow.states], edges: [graph.edges, flow.edges] };
-  const left = { nodes: "said at most PART as often as the most frequent one", edges: "below PART of" };
+  const left = { nodes: "said at most PART as often as the most frequent one, or cut off from start or end", edges: "below PART of" };
   for (const name of ["nodes", "edges"]) {
     const part = `${Number((100 * view[name]).toPrecision(2))} %`;
     by(`${name}-value`).textContent = `Left out: ${view[name] ? left[name].replace("PART", part) : "none"}`;
