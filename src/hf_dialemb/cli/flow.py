@@ -121,7 +121,9 @@ def _by_topic(selection: Selection, options: argparse.Namespace, settings: FlowS
     few = f"no flow, as it has fewer than {FEWEST} dialogues"
     for one in found.found:
         say(f"{one.size:7,} {one.name}: {options.output / FLOWS / one.id if one.id in written else few}")
-    say(f"Wrote {options.output / PAGE}: {len(written)} flows")
+    inside = sum(one.size for one in found.found if one.id in written)
+    total = sum(one.size for one in found.found)
+    say(f"Wrote {options.output / PAGE}: {len(written)} flows, of {inside:,} of {total:,} dialogues")
 
 
 def _by_role(option: str, text: str | None, number: type[int] | type[float]) -> Any:  # noqa: ANN401 - of either kind
