@@ -88,6 +88,9 @@ class DialogueTrainer(Trainer):
         self.run = run or RunArguments(method=method.name)
         if self.run.rank is not None:
             limit_rank(model, self.run.rank)
+        for name in ("pad_token_id", "bos_token_id", "eos_token_id"):  # as Trainer does, with a warning
+            if (token := getattr(processing_class, name)) is not None:
+                setattr(model.config.get_text_config(), name, token)
         self.collator = Collator(method, processing_class, model.config)
         self.dev = [] if dev_dialogues is None else as_dialogues(dev_dialogues)
 
