@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -120,12 +121,12 @@ def reading(path: str) -> Iterator[None]:
 
     A bar is for a terminal, and for what takes longer than seconds.
     """
-    from transformers.utils.logging import set_tqdm_hook
 
     def seldom(bar: Any, given: Any, options: dict[str, Any]) -> Any:  # noqa: ANN401
         return bar(*given, **{**options, "disable": options.get("disable") or None, "delay": 3, "leave": False})
 
-    before = set_tqdm_hook(seldom)
+    bars: Any = sys.modules.get("transformers.utils.logging")  # what is read without transformers has none
+    before = bars and bars.set_tqdm_hook(seldom)
     try:
         yield
     except InputError:
@@ -133,7 +134,8 @@ def reading(path: str) -> Iterator[None]:
     except Exception as error:  # a damaged file shows as many kinds of error, most from below transformers
         raise InputError(f"'{path}' cannot be read ({short_reason(error)}); fetch or train the model again") from None
     finally:
-        set_tqdm_hook(before)
+        if bars:
+            bars.set_tqdm_hook(before)
 
 
 def load_pretrained(auto_class: Any, path: str) -> Any:  # noqa: ANN401 - whatever the folder holds
