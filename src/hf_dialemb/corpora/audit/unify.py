@@ -52,8 +52,7 @@ def unify(
     """Writes corpora in the unified form; the engine says where it is made, see `hf_dialemb.runs.shards`."""
     check_engine(engine)
     output = Path(output).expanduser().resolve()
-    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
-        raise InputError(f"output '{output}': exists and is no empty folder; choose another one or remove it")
+    _check_free(output)
     wanted = _wanted(splits, terms)
     if list(names) == [ALL]:
         chosen, left_out = _choose_from_all(data_dir, wanted, terms, skip_invalid)
@@ -63,6 +62,7 @@ def unify(
     held_out = _held_out((corpus for corpus, _ in chosen), data_dir, skip_invalid)
     check_apart([f"{corpus.name}/{SPLITS[0]}" for corpus, present in chosen if SPLITS[0] in present], evaluation)
     with parts_beside(output) as parts, working_folder(output) as temporary:
+        _check_free(output)  # another run may have ended meanwhile
         index = build_index([*held_out, *evaluation], data_dir, skip_invalid=skip_invalid)
         read = partial(iterate_dialogues, data_dir=data_dir, skip_invalid=skip_invalid)
         made = _parts(chosen, read, index, parts, engine, show_progress)
@@ -77,6 +77,11 @@ def unify(
             output.rmdir()
         temporary.replace(output)
     return stats
+
+
+def _check_free(output: Path) -> None:
+    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
+        raise InputError(f"output '{output}': exists and is no empty folder; choose another one or remove it")
 
 
 def _describe(stats: dict[str, Any], folder: Path) -> None:
