@@ -58,6 +58,7 @@ def test_texts_are_tokenised_as_transformers_does(tiny_checkpoint):
         return prepare([text[::-1] for text in given])
 
     assert text_models._quickest(backwards, ["a"], how) is backwards
+    assert text_models._quickest(prepare, ["a"], how._replace(limit=15)) is prepare  # cuts elsewhere
     tokenizer.padding_side = "left"
     assert text_models._quickest(prepare, ["a"], how) is prepare
 

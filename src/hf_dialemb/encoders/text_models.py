@@ -208,10 +208,11 @@ def _quickest(prepare: Prepare, texts: Sequence[str], how: Reading) -> Prepare:
 
     from ..models.layout import pad_right, quick_ids
 
-    some = [*texts[:8], "  Two  words\n", "[SEP]</s>", ""]
-    expected, pad = prepare(some), getattr(how.tokenizer, "pad_token_id", None)
+    pad = getattr(how.tokenizer, "pad_token_id", None)
     if pad is None or getattr(how.tokenizer, "backend_tokenizer", None) is None:
         return prepare
+    some = [*texts[:8], "  Two  words\n", "[SEP]</s>", ""]
+    expected = prepare(some)
     rest = {name: value for name, value in expected.items() if not isinstance(value, torch.Tensor)}
 
     def quick(texts: list[str]) -> Mapping[str, Any]:
@@ -220,10 +221,12 @@ def _quickest(prepare: Prepare, texts: Sequence[str], how: Reading) -> Prepare:
             found["token_type_ids"] = torch.zeros_like(found["input_ids"])
         return {**rest, **found}
 
-    found = quick(some)
-    same = found.keys() == expected.keys()
-    same = same and all(torch.equal(found[name], expected[name]) for name in found.keys() - rest.keys())
-    return quick if same else prepare
+    def same(found: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
+        names = found.keys() - rest.keys()
+        return found.keys() == expected.keys() and all(torch.equal(found[name], expected[name]) for name in names)
+
+    long = [" ".join(map(str, range(how.limit)))]  # which is cut
+    return quick if same(quick(some), expected) and same(quick(long), prepare(long)) else prepare
 
 
 def transformers_encoder(
