@@ -27,7 +27,6 @@ from hf_dialemb.corpora import single_domain
 from hf_dialemb.models.backbones import MINILM
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.runs.files import kept_vectors, write_json_atomically
-from hf_dialemb.runs.hardware import quick_reading
 from hf_dialemb.topics import clustering
 
 CORPORA = ("sgd", "multiwoz", "self_dialogue", "star")
@@ -44,9 +43,8 @@ def drawn(corpus: str, split: str) -> list[Dialogue]:
 
 
 def encoded(model: str, dialogues: list[Dialogue]) -> np.ndarray:
-    """Encodes dialogues, in bfloat16 where the processor multiplies it."""
-    with quick_reading():
-        return np.ascontiguousarray(hf_dialemb.load_encoder(model).encode(dialogues), dtype=np.float32)
+    """Encodes dialogues as `find_topics` does."""
+    return np.ascontiguousarray(hf_dialemb.load_encoder(model).encode(dialogues), dtype=np.float32)
 
 
 def by_bertopic(dialogues: list[Dialogue], vectors: np.ndarray, seed: int) -> np.ndarray:

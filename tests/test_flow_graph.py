@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from flow_words import flow_of, flow_of_turns, graph, named, random_words, state_of
 
+from hf_dialemb.flow import outcomes
 from hf_dialemb.flow.clustering import cluster
 from hf_dialemb.flow.graph import END, START, edge_f1, official_size, renamed, steps_of, transition_graph, without_noise
-from hf_dialemb.flow.outcomes import outcomes_apart
 from hf_dialemb.flow.page.page import write_page
 from hf_dialemb.flow.paths import Loop, ends, forks, loops, rare_paths, typical_path, with_gaps
 from hf_dialemb.flow.pruning import PAPER, STATES, TRANSITIONS, Pruning, WeightedGraph, pruned, readable
@@ -309,6 +309,12 @@ ANSWERS = [
 ]
 
 
+def outcomes_apart(clusterings, texts, vectors=None):
+    """Splits clusters; vectors that are not given are all the same."""
+    same = {role: np.ones((len(said), 2)) for role, said in texts.items()}
+    return outcomes.outcomes_apart(clusterings, texts, vectors or same)
+
+
 @pytest.mark.parametrize(("role", "expected"), [("user", [0, 1, 0, 2, 0]), ("assistant", [0, 1, 2, 0, 3])])
 def test_a_cluster_never_holds_opposite_outcomes_unless_its_number_was_asked_for(role, expected):
     chosen = cluster(np.ones((5, 2)))
@@ -351,6 +357,17 @@ def test_failures_are_apart_by_what_they_are_about_where_there_are_some():
     texts = [*["Your table is booked."] * 3, *["No table is available."] * 5, *["No car is available."] * 5, *"abc"]
     found = outcomes_apart({"assistant": two}, {"assistant": texts})["assistant"]
     assert found.labels.tolist() == [0] * 3 + [1] * 5 + [2] * 5 + [3] * 3
+
+
+def test_few_failures_join_the_nearest_state_of_failures_and_the_others_their_like():
+    three = replace(cluster(np.ones((12, 2))), labels=np.array([0] * 6 + [1] * 6))
+    said = [*["No table is available."] * 5, "a table", "No seat is available.", *["No car is available."] * 2, *"abc"]
+    directions = np.array([[1, 0, 0]] * 6 + [[0.6, 0.8, 0], [0, 0, 1], [0, 1, 0], *[[0, 1, 1]] * 3])
+    found = outcomes_apart({"assistant": three}, {"assistant": said}, {"assistant": directions})["assistant"]
+    assert found.labels.tolist() == [0] * 5 + [1, 0, 2, 3, 4, 4, 4]
+    yes = ["Yes, please.", "Yes!", "Sure, do.", "Five", "Yes.", "No, three.", "No.", "no, two"]
+    two = replace(cluster(np.ones((8, 2))), labels=np.array([0] * 4 + [1] * 4))
+    assert outcomes_apart({"assistant": two}, {"assistant": yes})["assistant"].labels.tolist() == [0] * 5 + [1] * 3
 
 
 def test_the_rarest_path_is_the_one_that_no_other_takes():

@@ -7,15 +7,17 @@ development splits of SGD, MultiWOZ and STAR, whose annotations tell what succee
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..models.dialogue import ROLES
-from .clustering import Clustering
+from .clustering import Clustering, cluster, unit
 
 _UNABLE = (
     r"unable|unsuccessful\w*|fail(?:s|ed|ure)?|declined|rejected|denied|(?:went|gone) wrong"
@@ -74,6 +76,13 @@ _YES = re.compile(r"(?:yes|yeah|yep|yup|sure|correct|right)\b", re.IGNORECASE)
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _FEWEST_WORDS = 4  # of a sentence that tells something
 _FEWEST_APART = 5  # utterances of one cluster with another outcome are a state; fewer join those of other clusters
+_ALIKE = 0.5  # the cosine with a state that they join; it and the next were chosen on SGD and MultiWOZ, not their tests
+_UNLIKE = 0.7  # the mean cosine distance below which those that join none are one state
+_ANSWERS = {"yes": _YES, "no": _NO}
+_MANNERS = ("greeting", "over")
+
+Part = tuple[int, str, int]
+"""A cluster, what utterances of it tell, and a number that parts those of no cluster, whose cluster is -1."""
 
 
 @lru_cache(1 << 16)
@@ -168,7 +177,7 @@ def _rarer_answers(labels: Sequence[int], texts: Sequence[str]) -> dict[int, tup
     return {label: ("yes", _YES) if yes < no else ("no", _NO) for label, (yes, no) in counts.items() if yes and no}
 
 
-def _parts(role: str, labels: Sequence[int], texts: Sequence[str]) -> list[tuple[int, str]]:
+def _parts(role: str, labels: Sequence[int], texts: Sequence[str]) -> list[Part]:
     """Lists the cluster and the kind of each utterance; the cluster is -1 for what is apart from all clusters."""
     rarer, parts = _rarer_answers(labels, texts), []
     sizes, over = Counter(labels), Counter(label for label, text in zip(labels, texts, strict=True) if says_over(text))
@@ -176,27 +185,60 @@ def _parts(role: str, labels: Sequence[int], texts: Sequence[str]) -> list[tuple
         kind = _kind(role, text)
         if not kind and label in rarer and rarer[label][1].match(text):
             kind = rarer[label][0]
-        parts.append((label, "" if kind == "over" and 2 * over[label] > sizes[label] else kind))
+        parts.append((label, "" if kind == "over" and 2 * over[label] > sizes[label] else kind, 0))
     counts = Counter(parts)
     apart = {part for part, count in counts.items() if part[1] and count < _FEWEST_APART}
-    return [(-1 if part in apart or part[1] in ("greeting", "over") else part[0], part[1]) for part in parts]
+    return [(-1 if part in apart or part[1] in _MANNERS else part[0], *part[1:]) for part in parts]
 
 
-def outcomes_apart(clusterings: Mapping[str, Clustering], texts: Mapping[str, Sequence[str]]) -> dict[str, Clustering]:
+def _joined(parts: Sequence[Part], texts: Sequence[str], vectors: NDArray[np.float32]) -> list[Part]:
+    """Gives what is apart to the nearest state that tells the same, if it is near, and clusters the rest."""
+    found, members = list(parts), defaultdict[Part, list[int]](list)
+    for row, part in enumerate(parts):
+        members[part].append(row)
+    states = {part: rows for part, rows in members.items() if part[0] >= 0}
+    for (label, kind, _), rows in members.items():
+        if label >= 0 or kind in _MANNERS:
+            continue
+        near = np.zeros(len(rows), dtype=bool)
+        same = [part for part, those in states.items() if part[1] == kind or _mostly(kind, part, texts, those)]
+        if same:
+            nearness = vectors[rows] @ unit(np.stack([vectors[states[part]].mean(axis=0) for part in same])).T
+            near = nearness.max(axis=1) >= _ALIKE
+            for place in np.flatnonzero(near):
+                found[rows[place]] = same[int(nearness[place].argmax())]
+        left = [row for row, joins in zip(rows, near, strict=True) if not joins]
+        if left:
+            for row, number in zip(left, cluster(vectors[left], threshold=_UNLIKE).labels.tolist(), strict=True):
+                found[row] = (-1, kind, number)
+    return found
+
+
+def _mostly(kind: str, part: Part, texts: Sequence[str], rows: Sequence[int]) -> bool:
+    """Says whether most of a state say yes, or no: the more frequent of the two gets no kind of its own."""
+    words = _ANSWERS.get(kind)
+    return words is not None and not part[1] and 2 * sum(bool(words.match(texts[row])) for row in rows) > len(rows)
+
+
+def outcomes_apart(
+    clusterings: Mapping[str, Clustering], texts: Mapping[str, Sequence[str]], vectors: Mapping[str, NDArray[Any]]
+) -> dict[str, Clustering]:
     """Splits clusters in which utterances say different things of how it went; by role.
 
     What failed is kept apart from what did not, what was not understood from all else, and the rarer of yes and no from
     the other; of users also what is refused, of others what is done, and which answers were wrong. What only greets
     becomes one cluster, and so does what only thanks or takes leave in clusters about something else. What few
-    utterances of a cluster tell joins the same of other clusters. A role whose number of clusters or distance was asked
-    for keeps its clusters.
+    utterances of a cluster tell joins the nearest state that tells the same, at a cosine of `_ALIKE` or more; what is
+    left joins its like. Vectors are ``(N, D)`` for each role. A role whose number of clusters or distance was asked for
+    keeps its clusters.
     """
     found = {}
     for role, one in clusterings.items():
-        parts = _parts(role, one.labels.tolist(), texts[role])
-        numbers: dict[tuple[int, str], int] = {}
+        before, directions = one.labels.tolist(), unit(np.array(vectors[role], dtype=np.float32))
+        parts = _joined(_parts(role, before, texts[role]), texts[role], directions)
+        numbers: dict[Part, int] = {}
         labels = np.array([numbers.setdefault(part, len(numbers)) for part in parts], dtype=np.int32)
-        if one.choice.kind == "chosen" and any(kind for _, kind in numbers):
+        if one.choice.kind == "chosen" and parts != [(label, "", 0) for label in before]:
             apart = f"Outcomes, yes and no, greetings and thanks stand apart: {len(numbers)} in all."
             sentence = f"{one.choice.sentence} {apart}"
             one = replace(one, labels=labels, choice=replace(one.choice, sentence=sentence))

@@ -84,8 +84,10 @@ def find_flow(
         found = vectors()
         if clusterings is None:
             asked = {name: getattr(settings, name) for name in ("clusters", "threshold", "seed")}
-            texts = {role: [said.texts[row] for row in rows] for role, rows in said.rows_by_role().items()}
-            clusterings = outcomes_apart(cluster_by_role(found, said.roles, **asked, progress=True), texts)
+            clusterings = cluster_by_role(found, said.roles, **asked, progress=True)
+            by_role = said.rows_by_role()
+            texts = {role: [said.texts[row] for row in rows] for role, rows in by_role.items()}
+            clusterings = outcomes_apart(clusterings, texts, {role: found[rows] for role, rows in by_role.items()})
             if cache:
                 write_clusters(clusterings, cache, clusters_key)
         labels = {role: clustering.labels for role, clustering in clusterings.items()}
