@@ -257,7 +257,7 @@ ENDS = {
     "thanked": ("finished", ("book it", "Your table is booked.", "Thank you!", "Any special requests?")),
     "not understood": ("broken off", ("book it", "Who is it for?", "what?", "I don't quite understand what you mean.")),
     "withdrawn": (
-        "broken off",
+        "cancelled",
         ("a ride", "Your ride is booked.", "Never mind, cancel that", "Anything else?", "no thanks"),
     ),
     "went back": ("finished", ("a ride", "Which?", "Never mind, the first", "Your ride is booked.", "thanks")),

@@ -96,10 +96,14 @@ def test_names_are_whole_phrases_that_tell_topics_apart():
     assert telling_phrases([["", ""]]) == [()]
     cards, pets = ["lost my credit card", "my credit card", "credit card ____"], ["a dog"]
     assert telling_phrases([cards, pets]) == [("credit card",), ("dog",)]
-    assert names_of([["want to fly", "airlines", "airline", "flight"]]) == ["airlines, flight, want to fly"]
-    assert names_of([["pm on march", "restaurant", "sounds great"]]) == ["restaurant, pm on march, sounds great"]
+    for phrases, texts, name in (
+        (["want to fly", "airlines", "airline", "flight"], [], "airlines, flight, want to fly"),
+        (["pm on march", "restaurant", "sounds great"], [], "restaurant, pm on march, sounds great"),
+        (["craig", "taxi", "rome"], ["from Craig to Rome", "a taxi to Craig", "Taxi to Rome"], "taxi, craig, rome"),
+    ):
+        assert names_of([phrases], [texts]) == [name]
     long = ["word " * 9 + "end", "another phrase of some words"]
-    assert names_of([long, [], ["tea"], ["tea"]]) == [long[0], "topic 2", "tea", "tea (2)"]
+    assert names_of([long, [], ["tea"], ["tea"]], [[]] * 4) == [long[0], "topic 2", "tea", "tea (2)"]
 
 
 def test_periods_are_the_finest_that_can_be_read_and_have_no_gap():
@@ -183,7 +187,7 @@ def test_a_language_model_names_topics_and_phrases_stand_in(server, caplog):
     server.answers[:] = [(200, says("Card loss")), (200, says("Card loss")), (200, says("..."))]
     topics = hf_dialemb.find_topics(dialogues, vectors=vectors_of(dialogues), topics=3, names="api:small")
     assert [one.name for one in topics.found[:2]] == ["Card loss", "Card loss (2)"]
-    assert topics.found[2].name == names_of([topics.found[2].phrases])[0]
+    assert topics.found[2].name == names_of([topics.found[2].phrases], [[]])[0]
     assert "got no name in an answer" in caplog.text
     first = dialogues[topics.found[0].examples[0]].turns[0].content
     assert first in server.requests[0][2]["messages"][0]["content"]

@@ -57,7 +57,7 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(parser, "all")
     parser.add_argument("--domain", help="only dialogues with this domain and no other")
-    by = "topic: find topics first, and write a flow for each with ten dialogues or more (default: one flow for all)"
+    by = "topic: find topics first, and write a flow for each with five dialogues or more (default: one flow for all)"
     parser.add_argument("--by", choices=("topic", "all"), default="all", help=by)
     parser.add_argument("--clusters", help="number of states, such as 12 or user=10,assistant=14")
     parser.add_argument(

@@ -32,7 +32,7 @@ _OTHERS = 0.3  # so much weighs what others say in the main path; chosen on dev 
 _USUAL, _OFTEN = 0.5, 5  # of the times that a state occurs, so many at least, dialogues end there so often
 
 
-Kind = Literal["failed", "broken off", "finished"]
+Kind = Literal["failed", "cancelled", "broken off", "finished"]
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,8 @@ def ends(flow: Flow) -> list[End]:
     A failure is passed over where something else is told afterwards; and where something is only not there, as parking
     at a hotel, also where something else is told with it or was done before. Where nothing decides, a dialogue is
     finished with thanks and goodbyes, or at a state after which most of several end, or broke off. Nothing is finished
-    by what was done before a question that nobody answers, what is not understood, or the user's "never mind".
+    by what was done before a question that nobody answers, what is not understood, or the user's "never mind", with
+    which it is cancelled.
     """
     found: dict[tuple[Kind, State], list[tuple[str, str]]] = defaultdict(list)
     said, shares = flow.utterances, flow.graph.shares
@@ -197,6 +198,8 @@ def ends(flow: Flow) -> list[End]:
         kind: Kind
         if told:
             kind = "failed" if says_failed(texts[place]) else "finished"
+        elif withdrawn is not None:
+            kind = "cancelled"
         else:
             usual = flow.graph.states[last] >= _OFTEN and shares.get((last, END), 0.0) >= _USUAL
             over = usual or any(map(says_over, texts[-2:]))

@@ -71,14 +71,14 @@ def telling_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     return found
 
 
-def names_of(phrases: Sequence[Sequence[str]]) -> list[str]:
+def names_of(phrases: Sequence[Sequence[str]], groups: Sequence[Sequence[str]]) -> list[str]:
     """Makes names of whole phrases, up to `LONGEST_NAME` characters; all are different.
 
-    Phrases with words of `_CLAUSES` or `_PARTICULARS` come last.
+    Phrases with words of `_CLAUSES` or `_PARTICULARS` come last, and so do those that the group's texts write as names.
     """
     names = []
-    for number, of_topic in enumerate(phrases, 1):
-        found = sorted(of_topic, key=lambda phrase: bool(_CLAUSES.search(phrase) or _PARTICULARS.search(phrase)))
+    for number, (of_topic, texts) in enumerate(zip(phrases, groups, strict=True), 1):
+        found = sorted(of_topic, key=lambda phrase: _says_little(phrase) or _is_written_as_name(phrase, texts))
         kept: list[str] = []
         for phrase in found:
             new = not any(_one_word(phrase, other) for other in kept)
@@ -88,6 +88,17 @@ def names_of(phrases: Sequence[Sequence[str]]) -> list[str]:
     return _different(names)
 
 
+def _says_little(phrase: str) -> bool:
+    return bool(_CLAUSES.search(phrase) or _PARTICULARS.search(phrase))
+
+
+def _is_written_as_name(phrase: str, texts: Sequence[str]) -> bool:
+    """Says whether a phrase mostly has a capital letter within sentences, as names of places and people do."""
+    within = re.compile(rf"[^\W\d_],? ({re.escape(phrase)})\b", re.IGNORECASE)
+    found: list[str] = [each for text in texts for each in within.findall(text)]
+    return 2 * sum(each != each.lower() for each in found) > len(found)
+
+
 def _one_word(phrase: str, other: str) -> bool:
     """Says whether two phrases differ in their ending alone, as "movie" and "movies"."""
     short, long = sorted((phrase, other), key=len)
@@ -95,20 +106,19 @@ def _one_word(phrase: str, other: str) -> bool:
 
 
 def names_by_model(
-    topics: Sequence[tuple[Sequence[str], Sequence[Dialogue]]], spec: str, cache: Path | None
+    topics: Sequence[tuple[str, Sequence[str], Sequence[Dialogue]]], spec: str, cache: Path | None
 ) -> tuple[list[str], str]:
-    """Lets a language model name topics by their phrases and typical dialogues.
+    """Lets a language model name topics, which have a name, by their phrases and typical dialogues.
 
-    Returns the names, those of phrases where there is no answer, and why there is none.
+    Returns the names, those that they have where there is no answer, and why there is none.
     """
     prompts = []
-    for phrases, dialogues in topics:
+    for _, phrases, dialogues in topics:
         beginnings = (text_of(dialogue)[:_BEGINNING] for dialogue in dialogues[:_SHOWN])
         lines = "\n".join(quoted(text) for text in beginnings)
         prompts.append(_PROMPT.format(phrases=", ".join(map(quoted, phrases)) or "none", beginnings=lines))
     names, reason = asked_names(prompts, spec, cache)
-    own = names_of([phrases for phrases, _ in topics])
-    return _different([name or other for name, other in zip(names, own, strict=True)]), reason
+    return _different([name or own for name, (own, *_) in zip(names, topics, strict=True)]), reason
 
 
 def _different(names: Sequence[str]) -> list[str]:

@@ -38,7 +38,7 @@ PAGE, FLOWS, RECORD = "index.html", "flows", "topics.json"
 TABLES = ("topics.csv", "dialogues.csv", "dialogues.parquet")
 PHRASES = "phrases"
 EXAMPLES = 5  # so many typical dialogues of a topic are named
-FEWEST = 10  # a topic with fewer dialogues gets no flow of its own
+FEWEST = 5  # a topic with fewer dialogues gets no flow of its own
 
 logger = logging.getLogger(__name__)
 
@@ -212,10 +212,20 @@ def _described(
 ) -> tuple[Topic, ...]:
     members = [np.flatnonzero(labels == number) for number in range(len(counts))]
     typical = [rows[np.argsort(-np.round(similarity[rows], 6), kind="stable")][:EXAMPLES].tolist() for rows in members]
-    phrases = _phrases(corpus, members)
-    given = _names(corpus, phrases, typical, names, cache)
+    groups = [[corpus[int(row)] for row in rows] for rows in members]
+    texts = [[text_of(dialogue) for dialogue in group] for group in groups]
+    phrases = telling_phrases(texts)
+    given = names_of(phrases, texts)
+    if names != PHRASES:
+        told = [
+            (name, of_one, [corpus[row] for row in rows])
+            for name, of_one, rows in zip(given, phrases, typical, strict=True)
+        ]
+        given, reason = names_by_model(told, names, cache)
+        if reason:
+            logger.warning("some topics are named by their phrases: %s", reason)
     roles = [role for role in ROLES if any(role in dialogue.roles for dialogue in corpus)]
-    said = {role: _phrases(corpus, members, role) for role in roles}
+    said = {role: telling_phrases([[text_of(one, role) for one in group] for group in groups]) for role in roles}
     return tuple(
         Topic(
             f"topic-{number + 1}",
@@ -228,27 +238,6 @@ def _described(
         )
         for number, rows in enumerate(members)
     )
-
-
-def _phrases(corpus: Sequence[Dialogue], members: Sequence[NDArray[np.intp]], role: str = "") -> list[tuple[str, ...]]:
-    return telling_phrases([[text_of(corpus[row], role) for row in rows] for rows in members])
-
-
-def _names(
-    corpus: Sequence[Dialogue],
-    phrases: Sequence[tuple[str, ...]],
-    typical: Sequence[Sequence[int]],
-    names: str,
-    cache: Path | None,
-) -> list[str]:
-    if names == PHRASES:
-        return names_of(phrases)
-    pairs = zip(phrases, typical, strict=True)
-    told = [(of_one, [corpus[row] for row in rows]) for of_one, rows in pairs]
-    found, reason = names_by_model(told, names, cache)
-    if reason:
-        logger.warning("some topics are named by their phrases: %s", reason)
-    return found
 
 
 def _csv(records: Sequence[dict[str, Any]]) -> str:

@@ -47,12 +47,12 @@ def insights(flow: Flow, shown: Collection[State] | None = None) -> tuple[Sectio
 def _ends(found: Sequence[End]) -> list[Row]:
     """Tells of each way to end how many dialogues have it, and what one says there; those that failed come first."""
     rows, count = [], sum(len(end.dialogues) for end in found)
-    for kind, word in (("failed", "at"), ("broken off", "at"), ("finished", "after")):
+    for kind, word in (("failed", "at"), ("cancelled", "with"), ("broken off", "at"), ("finished", "after")):
         ways = [end for end in found if end.kind == kind]
         dialogues = tuple(name for end in ways for name in end.dialogues)
         share = f"{counted(len(dialogues), 'dialogue')}, {_percent(len(dialogues) / count)}"
         rows += [Row(f"{kind.capitalize()}: {share}", dialogues)] if len(ways) > 1 else []
-        for end in ways[: MOST_ROWS // 3]:
+        for end in ways[: MOST_ROWS // 4]:
             told = share if len(ways) == 1 else counted(len(end.dialogues), "dialogue")
             similar = " or similar" if len(end.dialogues) > 1 else ""
             rows.append(
