@@ -211,6 +211,15 @@ def test_the_main_path_is_that_of_the_most_typical_dialogue():
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(("failed", "finished", "asked"), [(5, 1, "a table"), (3, 2, "a car")])
+def test_the_main_path_finishes_unless_hardly_any_dialogue_does(failed, finished, asked):
+    ways = [("a table", "Sorry, I am unable to.")] * failed + [("a car", "It is booked.")] * finished
+    flow = flow_of_turns({
+        f"d{number}": [("user", ask, ask), ("assistant", answer, answer)] for number, (ask, answer) in enumerate(ways)
+    })  # fmt: skip
+    assert typical_path(flow).texts[0] == asked
+
+
 @pytest.mark.parametrize(("dialogues", "expected"), [
     ([*["aAbBcCdDzZ"] * 3, *["aAbBeEfFzZ"] * 3, *["aAbBgGhHzZ"] * 3, "aAbBzZ"], "aAbBzZ"),  # others do two things
     ([*(f"gGaA{one}zZ" for one in ("bB", "cC", "dD", "eE")), "gGzZ"], "gGaAzZ"),  # one only greets

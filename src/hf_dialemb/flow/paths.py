@@ -29,6 +29,7 @@ LIKELY = 0.2  # a state forks where at least two states follow it so often, as s
 LONGEST_LOOP = 3  # so many states a loop has at most
 _SEVERAL = 0.05
 _OTHERS = 0.3  # so much weighs what others say in the main path; chosen on dev splits, by the domains of the dialogue
+_FINISHING = 0.25  # where a smaller share of dialogues finish, the main path may be one of those that do not
 _USUAL, _OFTEN = 0.5, 5  # of the times that a state occurs, so many at least, dialogues end there so often
 
 
@@ -93,12 +94,13 @@ def typical_path(flow: Flow) -> TypicalPath:
     all dialogues, each counted once a dialogue, which are states of its own. Their weighted harmonic mean (F-measure)
     decides, in which the first weighs more: a dialogue about two things has states of both, and few others share them.
     It has more than half as many states as the median, or who only greets would be the most typical; of such dialogues
-    those that finish (see `ends`) come first. Not shown are states that a single dialogue, or less than `_SEVERAL` of
-    all, come through. Thanks and goodbyes are told at the end alone.
+    those that finish (see `ends`) come first, unless hardly any do. Not shown are states that a single dialogue, or
+    less than `_SEVERAL` of all, come through. Thanks and goodbyes are told at the end alone.
     """
     through = Counter(state for trajectory in flow.trajectories for state in set(trajectory))
     finished = {name for end in ends(flow) if end.kind == "finished" for name in end.dialogues}
     names = flow.utterances.dialogues
+    preferred = finished if len(finished) >= _FINISHING * len(names) else set()
     least, usual = max(2, _SEVERAL * len(names)), median(len(set(trajectory)) for trajectory in flow.trajectories)
     shown = {state for state, count in through.items() if count >= least} or set(through)
 
@@ -108,7 +110,7 @@ def typical_path(flow: Flow) -> TypicalPath:
         shared, covered = visits / (len(states) * len(names)), visits / through.total()
         weighted = _OTHERS**2 * shared + covered
         fits = 2 * len(states) > usual and not states.isdisjoint(shown)
-        return fits, names[row] in finished, round((1 + _OTHERS**2) * shared * covered / weighted, 9)
+        return fits, names[row] in preferred, round((1 + _OTHERS**2) * shared * covered / weighted, 9)
 
     best = max(range(len(names)), key=typical)
     trajectory, rows = flow.trajectories[best], flow.utterances.rows_of(best)
