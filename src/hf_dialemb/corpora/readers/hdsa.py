@@ -1,6 +1,5 @@
 """HDSA: MultiWOZ 2.0 in lower case and tokenised, with the acts of the system as its authors' program predicts them.
 
-Source: https://github.com/wenhuchen/HDSA-Dialog. Licence: MIT.
 Layout: ``{train,val,test}.json``, lists of ``{"file": id, "info": [exchange, ...]}``. A split that lacks its file is
 read from ``{dev,test}.tsv``, an exchange per line, and ``{val,test}_reference_nondelex.json``, the system's replies.
 

@@ -1,13 +1,12 @@
 """MultiWOZ: written dialogues of visitors to Cambridge and a town clerk, over seven domains, with acts and slots.
 
-Sources: https://github.com/budzianowski/multiwoz; version 2.1 as in https://github.com/thu-coai/ConvLab-2; the
-single-domain extract of version 2.0 that came with the DSTC8 MetaLWOZ task. Licences: MIT; the extract CC BY 4.0.
 Layout: ``multiwoz2.1_convlab2/{val,test}.json`` (an object from id to dialogue) and
 ``multiwoz2.0_single_domain/dialogues/*.txt`` (one JSON object per line, one file per domain).
 
-Dev and test are version 2.1. Train is the single-domain extract without any dialogue that dev or test holds. An act
-such as ``Hotel-Inform`` becomes ``inform`` and slot names are lower-cased, so that both are as in the other corpora; an
-act without a slot stays. What the other readers of corpora in this layout share lies here too.
+Dev and test are version 2.1 as in https://github.com/thu-coai/ConvLab-2. Train is the single-domain extract of version
+2.0 that came with the DSTC8 MetaLWOZ task, without any dialogue that dev or test holds. An act such as ``Hotel-Inform``
+becomes ``inform`` and slot names are lower-cased, so that both are as in the other corpora; an act without a slot
+stays. What the other readers of corpora in this layout share lies here too.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 Task dialogues of 6 to 16 turns over ten domains, one domain each, with acts, slots and intents; the same on every
 machine, from no file. It is there to try the package, to test it and to teach; results on it say nothing about real
-conversations. Licence: that of this package.
+conversations.
 
 What is said lies in ``sample_phrases.json``: templates with ``[one|of|these]`` choices and ``{slots}``; a ``#`` in a
 value becomes a digit. The domains share their words on purpose (book, charge, card, reservation, delivery, ticket,

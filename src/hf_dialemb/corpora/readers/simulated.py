@@ -1,6 +1,5 @@
 """Simulated dialogues: outlines of a simulator on cinema tickets and restaurant tables, worded by people or a program.
 
-Source: https://github.com/google-research-datasets/simulated-dialogue. Licence: none stated; provided "as is".
 Layout: ``sim-M/{train,dev,test}.json`` (cinema) and ``sim-R/{train,dev,test}.json`` (restaurants), which people worded;
 for sim-GEN (cinema), 120,000 dialogues that a program put together from worded acts, ``{train,dev,test}.json`` as
 unpacked from ``sim-GEN/data.zip``. Each is a list of dialogues.

@@ -1,7 +1,5 @@
 """WOZ 2.0 and the cleaned DSTC2: callers and visitors who look for a restaurant in Cambridge, in one layout.
 
-Sources: https://github.com/nmrksic/neural-belief-tracker (WOZ 2.0) and https://github.com/guanlinchao/bert-dst (the
-cleaned DSTC2). Licences: Apache 2.0 and GPL 3.
 Layout: ``woz_{train,validate,test}_en.json`` and ``dstc2_{train,validate,test}_en.json``, each a list of dialogues.
 
 A record's turn is what the system says, in WOZ 2.0 nothing at the start, and the user's reply. A ``turn_label`` such

@@ -1,6 +1,5 @@
 """Microsoft Dialogue Challenge (MS-DC): booking films, restaurants and taxis, with acts and slots.
 
-Source: https://github.com/xiul-msr/e2e_dialog_challenge. Licence: terms of its own; it may not be passed on.
 Layout: ``{movie,restaurant,taxi}_all.tsv``, a row per message and a cell per act, such as ``inform(city=Oslo;date)``.
 No cell is quoted, but spreadsheets left quotation marks around some texts; these are taken off.
 
