@@ -34,11 +34,8 @@ __all__ = [
     "write_jsonl",
 ]
 
-DATA_VARIABLE = "HF_DIALEMB_DATA"
-"""The environment variable that names the data folder when none is given."""
-
-REGISTERED, OWN, HUB = "registered", "own", "hub"
-"""How a corpus may be named: in `CORPORA`, as a file or folder, or as a dataset on the Hub."""
+DATA_VARIABLE = "HF_DIALEMB_DATA"  # the environment variable that names the data folder when none is given
+REGISTERED, OWN, HUB = "registered", "own", "hub"  # how a corpus may be named: in `CORPORA`, as a path, as on the Hub
 
 _HUB_DATASET = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
 

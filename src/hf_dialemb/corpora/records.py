@@ -11,14 +11,9 @@ from ..models.dialogue import Turn
 from ..models.errors import InputError
 from .show import visible
 
-Raw = Any
-"""What a file holds, whatever that is."""
-
-Slots = tuple[tuple[str, str], ...]
-"""Names and values."""
-
-Label = tuple[str, str, str]
-"""Act, slot and value."""
+Raw = Any  # what a file holds, whatever that is
+Slots = tuple[tuple[str, str], ...]  # names and values
+Label = tuple[str, str, str]  # act, slot and value
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")

@@ -9,9 +9,7 @@ from heapq import nsmallest
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
 
-MIN_TEXT_WIDTH = 20
-"""Columns that the text of a turn has at least, however narrow the page."""
-
+MIN_TEXT_WIDTH = 20  # columns that the text of a turn has at least, however narrow the page
 _SUGGESTIONS = 3
 _SIMILARITY = 0.6  # below it, a suggestion is no longer a misspelling
 

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 LOCAL, RAY = "local", "ray"
-ENGINES = (LOCAL, RAY)
-"""Where the shards go: through this process, or through those of a cluster of Ray."""
+ENGINES = (LOCAL, RAY)  # where the shards go: through this process, or through those of a cluster of Ray
 
 Item = TypeVar("Item")
 Work = Callable[[Any], Any]

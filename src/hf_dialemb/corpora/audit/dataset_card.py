@@ -7,10 +7,7 @@ from typing import Any, NamedTuple
 from ...models.dialogue import action_name
 from ..corpus import SPLITS, Corpus
 
-FREQUENT = 100
-"""An action that occurs more often than this is frequent: the paper trains on those alone."""
-
-
+FREQUENT = 100  # an action that occurs more often than this is frequent: the paper trains on those alone
 _LEAST_SHARE = 0.001  # what the card lists; the statistics have all
 _LABELS = ("domains", "original_acts", "acts", "slots", "actions")  # of which a figure tells how many there are
 

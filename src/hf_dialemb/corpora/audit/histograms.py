@@ -9,15 +9,9 @@ from ...runs.files import write_atomically
 from ..show import visible
 from .statistics import Histogram, Statistics, most_frequent
 
-MAX_BINS = 40
-"""Bars of a histogram; one bar for each number where they suffice."""
-
-MAX_LABELS = 20
-"""Labels that get a bar of their own; the rest is one bar."""
-
-SHOWN_PERCENT = 99
-"""How many in a hundred dialogues or turns a histogram shows at least; the longest are left out."""
-
+MAX_BINS = 40  # bars of a histogram; one bar for each number where they suffice
+MAX_LABELS = 20  # labels that get a bar of their own; the rest is one bar
+SHOWN_PERCENT = 99  # how many in a hundred dialogues or turns a histogram shows at least; the longest are left out
 _FEWEST_BINS = 7  # that have room, so that a single bar does not fill the picture
 _DPI = 150
 _WIDTH, _HISTOGRAM_HEIGHT, _BAR_HEIGHT, _LABELS_MARGIN = 15.0, 4.4, 0.26, 1.2  # inches

@@ -27,8 +27,7 @@ _READERS = {
     ".parquet": find_in_parquet,
     ENDING: find_in_transcripts,
 }
-ENDINGS = (*_READERS, *TABLES, ".csv.gz", ".tsv.gz")
-"""The endings of the files that are read."""
+ENDINGS = (*_READERS, *TABLES, ".csv.gz", ".tsv.gz")  # the endings of the files that are read
 
 _ALONE = (".parquet", ".gz")  # of a folder they are passed over: vectors may lie there
 

@@ -33,12 +33,8 @@ WELL_KNOWN = {role: role for role in ROLES} | dict.fromkeys(_USERS, "user")
 WELL_KNOWN |= dict.fromkeys((*_ASSISTANTS, *_MACHINES), "assistant")
 """Names that say by themselves which role a speaker has, in lower case."""
 
-IGNORE = "ignore"
-"""In place of a role: what this speaker says is left out."""
-
-REST = "*"
-"""In place of a name: all speakers that are not named."""
-
+IGNORE = "ignore"  # in place of a role: what this speaker says is left out
+REST = "*"  # in place of a name: all speakers that are not named
 _OFTEN = 3  # who speaks in so many dialogues of a file, and so many times as many as another, is no customer
 
 

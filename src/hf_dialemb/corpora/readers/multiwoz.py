@@ -21,17 +21,11 @@ from ..records import Raw, Slots, convert_each, field, names
 from ..source.files import MissingFilesError
 from ..source.parsing import json_lines, json_members, parse_json, text_lines
 
+# The files of version 2.1 that say which dialogues are dev and test.
 HELD_OUT = {"dev": "multiwoz2.1_convlab2/val.json", "test": "multiwoz2.1_convlab2/test.json"}
-"""The files of version 2.1 that say which dialogues are dev and test."""
-
-SINGLE_DOMAIN = "multiwoz2.0_single_domain/dialogues/*.txt"
-"""The files of the single-domain extract."""
-
-NO_DOMAIN = ("booking", "general")
-"""What stands where acts have their domain, and is none."""
-
-NO_SLOT = "none"
-"""What stands where acts have their slot, and is none."""
+SINGLE_DOMAIN = "multiwoz2.0_single_domain/dialogues/*.txt"  # the files of the single-domain extract
+NO_DOMAIN = ("booking", "general")  # what stands where acts have their domain, and is none
+NO_SLOT = "none"  # what stands where acts have their slot, and is none
 
 _FILES = {"train": (SINGLE_DOMAIN, *HELD_OUT.values()), "dev": (HELD_OUT["dev"],), "test": (HELD_OUT["test"],)}
 

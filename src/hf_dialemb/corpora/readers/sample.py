@@ -20,8 +20,7 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
 
-SIZES = {"train": 480, "dev": 96, "test": 240}
-"""How many dialogues each split has."""
+SIZES = {"train": 480, "dev": 96, "test": 240}  # how many dialogues each split has
 
 _PHRASES = json.loads(Path(__file__).with_name("sample_phrases.json").read_text(encoding="utf-8"))
 DOMAINS: dict[str, Any] = _PHRASES["domains"]

@@ -15,8 +15,7 @@ from typing import Any
 from ...models.dialogue import Dialogue
 from ..corpus import Corpus, Records
 
-SIZES = {"train": 28, "test": 11}
-"""How many dialogues of each task a split has."""
+SIZES = {"train": 28, "test": 11}  # how many dialogues of each task a split has
 
 
 def packed(split: str) -> Path:

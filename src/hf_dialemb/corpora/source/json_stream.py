@@ -11,9 +11,7 @@ from typing import IO, Any, NoReturn
 
 from ...models.errors import InputError
 
-GET_AGAIN = "the file is damaged or incomplete: get it again"
-"""What to do about a file that cannot be parsed."""
-
+GET_AGAIN = "the file is damaged or incomplete: get it again"  # what to do about a file that cannot be parsed
 _CHUNK = 1 << 18
 _HALF = re.compile(r"\\u[dD]")  # how JSON may spell half a character
 _SPACE = re.compile(r"[ \t\n\r]*")

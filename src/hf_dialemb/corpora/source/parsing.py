@@ -13,8 +13,7 @@ from ..records import hashed_split
 from .json_stream import GET_AGAIN, JsonStream, check_encodable
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-LONGEST_CELL = 1 << 24
-"""How many characters a cell of a table may have; csv's own limit is less than what some annotations take."""
+LONGEST_CELL = 1 << 24  # characters in a cell of a table; csv's own limit is less than what some annotations take
 
 
 def parse_json(name: str, content: bytes, remedy: str = GET_AGAIN) -> Any:  # noqa: ANN401 - whatever it holds

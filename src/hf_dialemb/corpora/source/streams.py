@@ -24,9 +24,7 @@ BROKEN = (
 )
 """What the standard library raises while it reads a damaged archive."""
 
-LARGEST_RATIO = 500
-"""How many bytes one byte of an archive may become; the most that a real corpus reaches is about 50."""
-
+LARGEST_RATIO = 500  # how many bytes one byte of an archive may become; the most that a real corpus reaches is about 50
 _FREE = 1 << 28  # archives of a few bytes may well hold more than their ratio
 _BUFFER = 1 << 18
 
