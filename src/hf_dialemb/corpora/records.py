@@ -58,6 +58,16 @@ def convert_records(
         _logger.warning("Skipped %d malformed record(s):\n  %s", count, "\n  ".join(skipped + more))
 
 
+def never_empty(items: Iterable[Item], error: InputError) -> Iterator[Item]:
+    """Passes items on; raises the error where there is none."""
+    empty = True
+    for item in items:
+        empty = False
+        yield item
+    if empty:
+        raise error
+
+
 def shortened(sentence: str, longest: int) -> str:
     """Cuts what is too long out of the middle of a sentence."""
     return sentence if len(sentence) <= longest else f"{sentence[: longest // 2]} ... {sentence[-longest // 2 :]}"

@@ -8,7 +8,7 @@ import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +66,7 @@ def find_in_table(
 
 
 def _body(rows: Rows, layout: Layout, notes: Notes) -> Iterator[Row]:
-    found = rows(notes)
-    if layout.has_header:
-        next(found, None)
-    return found
+    return islice(rows(notes), int(layout.has_header), None)
 
 
 def _rows(path: Path, notes: Notes) -> Iterator[Row]:
@@ -143,10 +140,8 @@ def _order(name: str, rows: Iterator[Row], layout: Layout, notes: Notes) -> list
 
     ranks, times = [], []
     seen: dict[str, int] = {}
-    before = ""
-    for row in rows:
-        before = layout.cell(row.cells, "id").strip() or before
-        ranks.append(seen.setdefault(before, len(seen)))
+    for identifier, row in _with_ids(rows, layout):
+        ranks.append(seen.setdefault(identifier, len(seen)))
         times.append(layout.cell(row.cells, "time").strip())
     rank = np.array(ranks, dtype=np.intp)
     apart = int((np.bincount(rank[np.flatnonzero(np.diff(rank, prepend=-1))], minlength=1) > 1).sum())
