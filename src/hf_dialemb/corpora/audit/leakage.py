@@ -48,15 +48,12 @@ _Rows = dict[tuple[str, str], Row]  # by evaluation set and level
 class EvaluationIndex:
     """The evaluation sets, to find what of them stands in training data.
 
-    The order in which sets and dialogues are added changes nothing.
-
-    Args:
-        turns: Whether training dialogues of one turn are also looked up among the turns of evaluation dialogues.
+    The order in which sets and dialogues are added changes nothing. With ``turns``, training dialogues of one turn are
+    also looked up among the turns of evaluation dialogues.
     """
 
     def __init__(self, *, turns: bool = False) -> None:
-        self.kinds: dict[str, str] = {}
-        """The evaluation sets, and what each holds: ``"dialogues"`` or ``"utterances"``."""
+        self.kinds: dict[str, str] = {}  # the evaluation sets, and what each holds: "dialogues" or "utterances"
         self.with_turns = turns
         self._dialogues: Dialogues | None = None
         self._utterances: Utterances | None = None
@@ -159,8 +156,6 @@ def leakage_table(
     training: Iterable[tuple[str, Iterable[Dialogue]]],
     index: EvaluationIndex,
     engine: str = LOCAL,
-    *,
-    show_progress: bool = False,
     output: Path | None = None,
 ) -> LeakageReport:
     """Counts what of the evaluation sets stands in training sets, before and after cleaning; writes it, if asked to."""
@@ -176,8 +171,7 @@ def leakage_table(
             for number, shard in enumerate(in_shards(dialogues, _SHARD)):
                 yield name, 1 + number * _SHARD, shard
 
-    bar = tqdm(desc="leakage", unit=" dialogues", disable=not show_progress)
-    with parts_beside(output) as parts, bar as progress:
+    with parts_beside(output) as parts, tqdm(desc="leakage", unit=" dialogues") as progress:
         work = partial(_counted, index)
         named = named_by_content(work, shards())
         for file in in_parts(work, named, parts, engine, progress, count=lambda shard: len(shard[-1])):
@@ -258,7 +252,6 @@ def find_leakage(
     data_dir: str | Path | None = None,
     *,
     skip_invalid: bool = False,
-    show_progress: bool = False,
     output: Path | None = None,
     engine: str = LOCAL,
 ) -> LeakageReport:
@@ -275,7 +268,7 @@ def find_leakage(
         (name, iterate_dialogues(corpus, data_dir, split, skip_invalid=skip_invalid))
         for name, (corpus, split) in sets.items()
     )
-    return leakage_table(streams, index, engine, show_progress=show_progress, output=output and Path(output))
+    return leakage_table(streams, index, engine, output and Path(output))
 
 
 def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:

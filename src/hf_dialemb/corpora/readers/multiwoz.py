@@ -53,8 +53,7 @@ def goal_and_log(key: str, raw: Raw, turn: Callable[[str, Raw], Turn] | None = N
 
 def text_and_acts(role: str, raw: Raw) -> Turn:
     """Converts a turn of MultiWOZ's own layout: ``{"text": ..., "dialog_act": {...}}``."""
-    acts, slots = labels(field(raw, "dialog_act", dict))
-    return Turn(role, field(raw, "text", str), acts, slots)
+    return Turn(role, field(raw, "text", str), *labels(field(raw, "dialog_act", dict)))
 
 
 def extract_records(source: Source, split: str) -> Records:
@@ -87,8 +86,7 @@ def extract_dialogue(raw: Raw) -> Dialogue:
 
 
 def _extract_turn(role: str, text: str, annotation: Raw) -> Turn:
-    acts, slots = labels(annotation)
-    return Turn(role, text, acts, slots)
+    return Turn(role, text, *labels(annotation))
 
 
 def labels(annotation: Raw) -> tuple[tuple[str, ...], Slots]:

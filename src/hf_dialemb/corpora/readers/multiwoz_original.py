@@ -53,8 +53,7 @@ def _dialogue(key: str, raw: Raw, text: str | None) -> Dialogue:
 def _turn(role: str, raw: Raw) -> Turn:
     text = field(raw, "text", str)
     annotation = raw.get("dialog_act", _NO_ANNOTATION)
-    acts, slots = labels({} if annotation == _NO_ANNOTATION else annotation)
-    return Turn(role, text, acts, slots)
+    return Turn(role, text, *labels({} if annotation == _NO_ANNOTATION else annotation))
 
 
 def _without_mark(role: str, raw: Raw) -> Turn:

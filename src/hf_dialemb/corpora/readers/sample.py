@@ -99,7 +99,6 @@ class _Scene:
             self.say(("inform",), self.general("hesitations") + answer)
 
     def answer_questions(self, extras: Sequence[str]) -> None:
-        """Adds the user's questions about the proposal."""
         for step in extras:
             if step == "question":
                 question, answer = self.random.choice(self.domain["questions"])
@@ -109,7 +108,6 @@ class _Scene:
                 self.detour("user_detours")
 
     def detour(self, whose: str) -> None:
-        """Adds a side step that could happen in any domain."""
         step = self.random.choice(_PHRASES[whose])
         self.say(step["acts"], step["says"])
         self.say(step["reply_acts"], step["reply"])

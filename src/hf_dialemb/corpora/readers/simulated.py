@@ -31,8 +31,8 @@ def _exchange(raw: Raw) -> list[Turn]:
     turns = []
     utterance = field(raw, "user_utterance", dict)
     if "system_utterance" in raw:
-        acts, slots = _system_labels(field(raw, "system_acts", list))
-        turns.append(Turn("assistant", field(field(raw, "system_utterance", dict), "text", str), acts, slots))
+        said = field(field(raw, "system_utterance", dict), "text", str)
+        turns.append(Turn("assistant", said, *_system_labels(field(raw, "system_acts", list))))
     acts = distinct(field(act, "type", str) for act in field(raw, "user_acts", list))
     intents = names(raw, "user_intents") if "user_intents" in raw else ()
     turns.append(Turn("user", field(utterance, "text", str), acts, marked(utterance), intents))

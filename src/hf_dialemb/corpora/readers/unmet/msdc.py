@@ -80,8 +80,7 @@ def _turn(row: Raw) -> Turn:
     text = field(row, _TEXT, str).strip()
     if len(text) > 1 and text[0] == text[-1] == '"':
         text = text[1:-1].replace('""', '"')
-    acts, slots = labels_of(row.get("", "").split("\t"))
-    return Turn(role, text, tuple(acts), tuple(slots))
+    return Turn(role, text, *map(tuple, labels_of(row.get("", "").split("\t"))))
 
 
 _FILES = dict.fromkeys(SPLITS, (_MESSAGES,))
