@@ -53,7 +53,7 @@ class JsonStream:
         if not opening:
             self._refuse("the file is empty")
         if opening != expected:
-            if path or opening in _FORMS or _is_value(opening):
+            if path or opening in _FORMS or opening in '"-tfnIN' or opening.isdigit():  # what JSON may begin with
                 got = _FORMS.get(opening, "a single value")
                 raise InputError(f"{self.name}: got {got}, expected {_FORMS[expected]}; {GET_AGAIN}")
             self._refuse(f"it begins with {opening!r}")
@@ -142,10 +142,6 @@ class JsonStream:
     def _refuse(self, reason: str) -> NoReturn:
         after = f" after {self._records:,} records" if self._records else ""
         raise InputError(f"{self.name}: broken JSON{after} ({reason}); {GET_AGAIN}") from None
-
-
-def _is_value(opening: str) -> bool:
-    return opening in '"-tfnIN' or opening.isdigit()
 
 
 def check_encodable(value: Any, name: str) -> None:  # noqa: ANN401
