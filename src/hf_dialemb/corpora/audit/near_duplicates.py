@@ -117,6 +117,9 @@ class Dialogues:
         self._exact: dict[int, dict[str, str]] = {}
         self._table: _Table | None = None
 
+    def __len__(self) -> int:
+        return len(self._ids)
+
     def add(self, evaluation: str, texts: Iterable[tuple[str, str]]) -> None:
         """Adds an evaluation set: pairs of a dialogue's id and its whole text, as `comparable` gives it."""
         for identifier, text in texts:
@@ -128,9 +131,9 @@ class Dialogues:
         self._names.append(evaluation)
         self._table = None
 
-    def find(self, text: str, near: bool = True) -> list[Match]:
-        """Looks a dialogue up."""
-        matches = self._find_near(dialogue_shingles(text)) if near and self._ids else {}
+    def find(self, text: str, near: bool) -> list[Match]:
+        """Looks a dialogue up; of one utterance, only what is equal may be wanted."""
+        matches = self._find_near(dialogue_shingles(text)) if near else {}
         for name, identifier in self._exact.get(content_hash(text), {}).items():
             matches[name] = Match(name, identifier, True, 1.0)
         return list(matches.values())
@@ -199,6 +202,9 @@ class Utterances:
         self._rows: dict[int, int] = {}
         self._rare: _RareShingles | None = None
         self._found: dict[int, tuple[Match, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._texts)
 
     def add(self, evaluation: str, identifier: str, text: str) -> None:
         """Adds an utterance, as `comparable` gives it."""

@@ -68,10 +68,10 @@ def unify(
         _check_free(output)  # another run may have ended meanwhile
         index = build_index([*held_out, *evaluation], data_dir, skip_invalid=skip_invalid)
         made = groupby(_parts(chosen, read, index, parts, engine), key=lambda part: part[0]["corpus"])
-        of_corpora = ((corpus, found) for (corpus, _), (_, found) in zip(chosen, made, strict=True))
+        of_corpora = zip(chosen, made, strict=True)
         stats = {
             "terms": terms,
-            **statistics(_write_corpus(*each, temporary) for each in of_corpora),
+            **statistics((corpus, _write_corpus(corpus, found, temporary)) for (corpus, _), (_, found) in of_corpora),
             "left_out": left_out,
             "evaluation": [*held_out, *evaluation],
         }
@@ -217,7 +217,9 @@ def _unified(index: EvaluationIndex, shard: _Shard) -> pyarrow.Table:
         messages = list(map(_message, dialogue.turns, turns))
         row = {"id": dialogue.id, "corpus": name, "domains": domains, "messages": messages}
         rows.append({**row, _PAPER: json.dumps(utterances) if utterances else None})
-    tally.counts.update(excluded_dialogues=cleaning.removed_dialogues, excluded_turns=cleaning.removed_turns)
+    tally.counters["counts"].update(
+        excluded_dialogues=cleaning.removed_dialogues, excluded_turns=cleaning.removed_turns
+    )
     schema = unified_features().arrow_schema.append(pyarrow.field(_PAPER, pyarrow.string()))
     record = {"corpus": name, "split": split, "counters": tally.counters}
     return pyarrow.Table.from_pylist(rows, schema=schema.with_metadata({_COUNTS: json.dumps(record)}))
@@ -226,7 +228,7 @@ def _unified(index: EvaluationIndex, shard: _Shard) -> pyarrow.Table:
 def _write_corpus(corpus: Corpus, parts: Iterable[_Part], folder: Path) -> Tally:
     import pyarrow
 
-    tally = Tally(corpus)
+    tally = Tally()
     paper = folder / "json" / corpus.name
     paper.mkdir(parents=True)
     with (paper / "data.json").open("w", encoding="utf-8") as stream:
