@@ -25,18 +25,20 @@ def _dialogue(split: str, raw: Raw) -> Dialogue:
 
 def _exchange(index: int, raw: Raw) -> list[Turn]:
     said = field(raw, "system_transcript", str)
-    acts = each_of(raw, "system_acts", _system_label)
+    acts = each_of(raw, "system_acts", system_label)
     turns = [labelled("assistant", said, acts)] if index or said else []
-    labels = each_of(raw, "turn_label", _user_label)
+    labels = each_of(raw, "turn_label", user_label)
     return [*turns, labelled("user", field(raw, "transcript", str), labels)]
 
 
-def _user_label(raw: Raw) -> Label:
+def user_label(raw: Raw) -> Label:
+    """Reads a ``turn_label``."""
     slot, value = strings(raw, 2)
     return (_REQUEST, value, "") if slot == _REQUEST else ("inform", slot, value)
 
 
-def _system_label(raw: Raw) -> Label:
+def system_label(raw: Raw) -> Label:
+    """Reads a system act."""
     if isinstance(raw, str):
         return _REQUEST, raw, ""
     slot, value = strings(raw, 2)
