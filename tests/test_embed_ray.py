@@ -146,10 +146,10 @@ def test_leaks_are_those_of_one_machine_when_a_worker_is_lost(cluster, made_up, 
 def test_unified_corpora_are_those_of_one_machine_when_a_worker_is_lost(
     cluster, made_up, kill_a_worker, sample_dialogues
 ):
-    stats = unify.unify(["one", "two"], made_up, made_up / "here", show_progress=False)
+    stats = unify.unify(["one", "two"], made_up, made_up / "here")
     assert all(each["excluded"]["dialogues"] for each in stats["corpora"].values())
     killed = kill_a_worker(shards, sample_dialogues[12].id)
-    unify.unify(["one", "two"], made_up, made_up / "there", show_progress=False, engine="ray")
+    unify.unify(["one", "two"], made_up, made_up / "there", engine="ray")
     assert killed.exists()
     assert files_of(made_up / "there") == files_of(made_up / "here") != {}
 
@@ -158,7 +158,7 @@ def test_unified_corpora_are_those_of_one_machine_when_a_worker_is_lost(
 def test_published_corpora_give_the_same_on_a_cluster(cluster, data_dir, tmp_path):
     for engine in ("local", "ray"):
         output, options = tmp_path / engine, {"engine": engine, "evaluation": ["snips/test"]}
-        unify.unify(["kvret", "woz2"], data_dir, output, terms="research", show_progress=False, **options)
+        unify.unify(["kvret", "woz2"], data_dir, output, terms="research", **options)
         sets = ["banking77", "woz2"], ["banking77/test", "snips/test", "kvret/test"], data_dir
         leakage.find_leakage(*sets, output=output / "leakage.json", engine=engine)
     assert files_of(tmp_path / "local") == files_of(tmp_path / "ray") != {}

@@ -19,7 +19,7 @@ def find_leaks(data, output, evaluation=("one/dev", "two/test")):
 
 
 def unify_all(data, output, evaluation=()):
-    unify.unify(["one", "two"], data, output, evaluation=evaluation, show_progress=False)
+    unify.unify(["one", "two"], data, output, evaluation=evaluation)
 
 
 COMMANDS = [find_leaks, unify_all]

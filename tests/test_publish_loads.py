@@ -80,7 +80,7 @@ def hub(folders, tmp_path_factory):
             assert list(publish(folder, f"org/{name}-tiny"))[-1].startswith("Published")
         list(publish(metric_folder(place), "org/ndcg", repo_type="space"))
         register(patch, place / "data", "hotel", {"train": [FIRST, SECOND], "dev": [HELD_OUT]})
-        unify(["hotel"], place / "data", place / "unified", show_progress=False)
+        unify(["hotel"], place / "data", place / "unified")
         list(publish(place / "unified", "org/unified", repo_type="dataset"))
         yield hub
 

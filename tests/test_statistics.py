@@ -39,13 +39,6 @@ def rows(dialogues):
     return [(name.strip(), value) for name, value in pairs]
 
 
-def histogram(values):
-    found = Histogram()
-    for value in values:
-        found.add(value)
-    return found
-
-
 def test_every_count_is_of_the_dialogues():
     def spread(mean, median, least, most, histogram):
         return {"mean": mean, "median": median, "min": least, "max": most, "histogram": histogram}
@@ -103,8 +96,8 @@ def test_the_ten_most_frequent_labels_stand_there_and_the_order_of_the_dialogues
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 99, 100, 101])
 def test_a_histogram_agrees_with_the_numbers_themselves(count):
     values = [random.Random(count).randrange(30) for _ in range(count)]
-    found = histogram(values)
-    assert (found.counts, found.total, found.sum) == (Counter(values), count, sum(values))
+    found = Histogram(values)
+    assert (found, found.total(), found.sum) == (Counter(values), count, sum(values))
     assert found.mean == pytest.approx(reference.fmean(values))
     assert found.median == reference.median(values)
     for percent in (1, 50, 99, 100):
@@ -124,15 +117,15 @@ def test_what_counts_as_a_duplicate():
 
 @pytest.mark.parametrize("values", [[3], range(40), range(41), [*range(0, 400, 2), 10_000], [5] * 99 + [10**9]])
 def test_bins_are_equal_few_and_lose_only_the_tail(values):
-    found = histogram(values)
+    found = Histogram(values)
     starts, counts, width = bin_counts(found)
     assert len(starts) == len(counts) <= MAX_BINS
     assert starts == [min(values) + index * width for index in range(len(starts))]
     assert counts == [sum(start <= value < start + width for value in values) for start in starts]
     assert sum(counts) >= 0.99 * len(values)
-    assert bin_counts(histogram(range(40)))[2] == 1
-    assert bin_counts(histogram(range(101)))[2] == 4
-    _, even, width = bin_counts(histogram(range(2, 202, 2)))  # a bin holds as many even numbers as odd ones
+    assert bin_counts(Histogram(range(40)))[2] == 1
+    assert bin_counts(Histogram(range(101)))[2] == 4
+    _, even, width = bin_counts(Histogram(range(2, 202, 2)))  # a bin holds as many even numbers as odd ones
     assert set(even[:-1]) == {width / 2}
 
 

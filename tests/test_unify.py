@@ -78,7 +78,7 @@ def made(data, tmp_path):
     """A function that unifies corpora of ``data``, and returns the folder and the figures."""
 
     def make(names, folder="unified", within=".", **options):
-        return tmp_path / folder, unify(names.split(), data / within, tmp_path / folder, show_progress=False, **options)
+        return tmp_path / folder, unify(names.split(), data / within, tmp_path / folder, **options)
 
     return make
 
@@ -192,7 +192,6 @@ RESEARCH = "its licence (CC BY-NC 4.0) counts as 'research'"
 TABLE = {
     "what is at hand and allowed": ({}, "all", {}, {"names": ["hotel"], "left_out": LEFT_OUT | {"woz2": RESEARCH}}),
     "any licence": ({}, "all", {"terms": "research"}, {"names": ["hotel", "woz2"], "left_out": LEFT_OUT}),
-    "one split": ({}, "hotel", {"splits": "dev"}, {"totals/dialogues": {"dev": 1}, "files": ["dev/hotel.parquet"]}),
     "no label": ({}, "chat", {}, {"ids/chat": [], "totals/utterances": 0, "shares": {"acts": {}, "domains": {}}}),
     "no id": ({"none": {"train": [replace(SECOND, id="")] * 2}}, "none", {}, {"ids/none": ["train/0", "train/1"]}),
     "an action is frequent above a hundred": (
@@ -205,11 +204,6 @@ TABLE = {
         "flat", {"evaluation": ["questions/test"]},
         {"corpora/flat/excluded": {"dialogues": 1, "turns": len(FIRST.turns) + 1}, "ids/flat": ["train/3", "dev/9"],
          "totals/dialogues": {"train": 1, "dev": 1}, "evaluation": ["flat/dev", "questions/test"]},
-    ),
-    "train is kept apart from splits that are not written": (
-        {"flat": {"train": [FIRST, replace(SECOND, id="train/7")], "dev": [COPY]}}, "flat", {"splits": "train"},
-        {"corpora/flat/excluded": {"dialogues": 1, "turns": len(FIRST.turns)}, "totals/dialogues": {"train": 1},
-         "evaluation": ["flat/dev"]},
     ),
     "nothing is left of train": ({"flat": {"train": [FIRST], "dev": [COPY]}}, "flat", {},
                                  {"totals/dialogues": {"dev": 1}, "files": ["dev/flat.parquet"]}),
@@ -248,17 +242,19 @@ def test_of_two_corpora_that_share_splits_the_one_with_more_enters(data, made, m
     _, stats = made("all", "more")
     assert {"small", "whole", "smallest"} & set(stats["corpora"]) == {"whole"}
     assert stats["left_out"]["smallest"] == stats["left_out"]["small"] == "whole holds its dialogues"
-    (data / "small/train.jsonl").unlink()  # what is left of it is the same as in the other
-    _, stats = made("all", "least", splits="dev")
+    for name in ("small", "whole"):  # what is left of both is the same
+        (data / name / "train.jsonl").unlink()
+    _, stats = made("all", "least")
     assert {"small", "whole"} & set(stats["corpora"]) == {"whole"}
 
 
-def test_what_cannot_enter_is_refused_and_leaves_nothing(made, tmp_path):
+def test_what_cannot_enter_is_refused_and_leaves_nothing(data, made, monkeypatch, tmp_path):
+    register(monkeypatch, data, "hollow", {"train": None})
+    (data / "hollow").mkdir()
     for names, options, sentence in (
         ("woz2", {}, r"Corpus woz2: its licence \(CC BY-NC 4.0\) counts as 'research', .* give --licence research"),
         ("hotel", {"terms": "free"}, "Unknown terms 'free'"),
-        ("hotel", {"splits": ["trian"]}, "Unknown split 'trian'. Did you mean 'train'"),
-        ("hotel", {"splits": "test"}, "Corpus hotel: got no dialogue of test in the data folder; add its files"),
+        ("hollow", {}, "Corpus hollow: got no dialogue of train or dev or test in the data folder; add its files"),
         ("absent", {}, "Corpus absent: .* holds neither absent/"),
         ("", {}, "got no corpus to unify"),
         ("all", {"within": "empty"}, r"There is nothing to unify \(absent: its files are not at hand; chat: "),
@@ -288,7 +284,7 @@ def test_failing_midway_leaves_nothing_and_a_folder_with_files_is_not_touched(da
 @pytest.mark.slow
 def test_woz_has_the_labels_that_the_paper_counts(tmp_path, data_dir):
     """The paper's ten slots hold "areas" beside "area", of which one turn speaks."""
-    stats = unify(["woz2"], data_dir, tmp_path / "unified", terms="research", show_progress=False)
+    stats = unify(["woz2"], data_dir, tmp_path / "unified", terms="research")
     woz2 = stats["corpora"]["woz2"]
     assert sum(woz2["dialogues"].values()) == 1200
     assert [woz2[label] for label in ("domains", "original_acts", "slots", "utterances")] == [1, 2, 9, 4390]

@@ -255,7 +255,7 @@ def _leakage(options: argparse.Namespace) -> None:
     from ..corpora.audit.leakage import find_leakage
 
     more = named(options, "data_dir", "skip_invalid", "output", "engine")
-    report = find_leakage(options.train, options.evaluation, show_progress=True, **more)
+    report = find_leakage(options.train, options.evaluation, **more)
     print(report.markdown())
     if options.output:
         say(f"Wrote {options.output}")

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from .audit.statistics import describe
 from .corpus import ALL, SPLITS, Corpus
 from .own import hub_dataset, reading
 from .own.jsonl import read_jsonl, write_jsonl
-from .records import convert_records
+from .records import convert_records, never_empty
 from .registry import CORPORA, get_corpus, unknown_corpus
 from .source import hub_files
 from .source.files import ARCHIVE_SUFFIXES, MissingFilesError, Source, is_archive
@@ -34,11 +33,8 @@ __all__ = [
     "write_jsonl",
 ]
 
-DATA_VARIABLE = "HF_DIALEMB_DATA"
-"""The environment variable that names the data folder when none is given."""
-
-REGISTERED, OWN, HUB = "registered", "own", "hub"
-"""How a corpus may be named: in `CORPORA`, as a file or folder, or as a dataset on the Hub."""
+DATA_VARIABLE = "HF_DIALEMB_DATA"  # the environment variable that names the data folder when none is given
+REGISTERED, OWN, HUB = "registered", "own", "hub"  # how a corpus may be named: in `CORPORA`, as a path, as on the Hub
 
 _HUB_DATASET = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
 
@@ -182,31 +178,15 @@ def find_source(corpus: Corpus, data_dir: str | Path | None = None) -> Source | 
 def _read(corpus: Corpus, data_dir: str | Path | None, split: str, skip_invalid: bool) -> Iterator[Any]:
     splits = corpus.chosen(split)
     source = find_source(corpus, data_dir)
-    records = (record for each in splits for record in corpus.records(source, each))  # type: ignore[arg-type]
-    return _at_least_one(records, corpus, source, splits, skip_invalid)
-
-
-def _at_least_one(
-    records: Iterator[tuple[str, Any]],
-    corpus: Corpus,
-    source: Source | None,
-    splits: tuple[str, ...],
-    skip_invalid: bool,
-) -> Iterator[Any]:
-    first = next(records, None)
-    place = source.path if source else corpus.name
-    if first is None:
-        patterns = dict.fromkeys(pattern for split in splits for pattern in corpus.files[split])
-        raise MissingFilesError(
-            f"{place}: split {' '.join(splits)} of corpus {corpus.name} gave nothing; "
-            f"looked for {', '.join(patterns)}; add such files or choose another split"
-        )
-    empty = True
-    for item in convert_records(chain((first,), records), corpus.convert, skip_invalid=skip_invalid):
-        empty = False
-        yield item
-    if empty:
-        raise InputError(f"{place}: split {' '.join(splits)} has no record that is not malformed; get the files again")
+    place = f"{source.path if source else corpus.name}: split {' '.join(splits)}"
+    patterns = dict.fromkeys(pattern for each in splits for pattern in corpus.files[each])
+    missing = MissingFilesError(
+        f"{place} of corpus {corpus.name} gave nothing; looked for {', '.join(patterns)}; add such files or choose "
+        "another split"
+    )
+    found = (record for each in splits for record in corpus.records(source, each))  # type: ignore[arg-type]
+    items = convert_records(never_empty(found, missing), corpus.convert, skip_invalid=skip_invalid)
+    return never_empty(items, InputError(f"{place} has no record that is not malformed; get the files again"))
 
 
 def _find(corpus: Corpus, base: Path) -> Path:

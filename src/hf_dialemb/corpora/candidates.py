@@ -17,8 +17,7 @@ from ..runs.files import write_text_atomically
 from .examples import ResponseSelection
 from .source.parsing import parse_json
 
-HEADER = "candidates"
-"""The key of the first line's object, which no other line has."""
+HEADER = "candidates"  # the key of the first line's object, which no other line has
 
 
 def draw_candidates(

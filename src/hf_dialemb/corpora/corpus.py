@@ -33,38 +33,22 @@ Reading = Callable[[Source, str], Records]
 
 @dataclass(frozen=True)
 class Corpus:
-    """A published corpus.
+    """A published corpus."""
 
-    Attributes:
-        name: What users call it, as in the registry.
-        files: Its `Files`.
-        records: Its `Reading`.
-        convert: From a raw record, or what a tuple of several holds, to a `Dialogue` or the like; raises `InputError`
-            for a malformed one.
-        source: Where the original lies (a URL).
-        licence: As stated there, or ``"none stated"``.
-        terms: One of `TERMS`.
-        kind: One of `KINDS`.
-        folder: Its folder or archive where several corpora share one; otherwise the name.
-        real: Whether the reader was run on the real files, and not only on records made by hand in their format.
-        part_of: Another corpus that holds the same dialogues; where that one is at hand, ``all`` leaves this one out.
-        shared: The splits of which that is so.
-        extract: What the files that it was run on hold of the corpus, if not all of it.
-    """
-
-    name: str
+    name: str  # what users call it, as in the registry
     files: Files
     records: Reading
+    # From a raw record, or what a tuple of several holds, to a `Dialogue` or the like; raises `InputError`.
     convert: Callable[..., Any]
-    source: str
-    licence: str
-    terms: str
-    kind: str = KINDS[0]
-    folder: str = ""
-    real: bool = True
-    part_of: str = ""
-    shared: tuple[str, ...] = SPLITS
-    extract: str = ""
+    source: str  # where the original lies (a URL)
+    licence: str  # as stated there, or "none stated"
+    terms: str  # one of `TERMS`
+    kind: str = KINDS[0]  # one of `KINDS`
+    folder: str = ""  # or archive, where several corpora share one; otherwise the name
+    real: bool = True  # whether the reader was run on the real files, and not only on records made by hand
+    part_of: str = ""  # another corpus with the same dialogues; where that one is at hand, ``all`` leaves this one out
+    shared: tuple[str, ...] = SPLITS  # the splits of which that is so
+    extract: str = ""  # what the files that it was run on hold of the corpus, if not all of it
 
     def __post_init__(self) -> None:
         for field, known in (("terms", TERMS), ("kind", KINDS)):

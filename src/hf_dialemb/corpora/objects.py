@@ -33,7 +33,7 @@ def as_dialogues(
     roles: str | None = None,
     skip_invalid: bool = False,
 ) -> list[Dialogue]:
-    """Reads dialogues from whatever holds them.
+    """Reads dialogues from whatever holds them: at least one, or an InputError says where, and what to give.
 
     Examples:
         >>> as_dialogues([[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]])
@@ -42,17 +42,11 @@ def as_dialogues(
         source: A list of dialogues: `Dialogue` objects, lists of chat messages, mappings with ``messages`` and perhaps
             ``id`` and ``domains``, or mappings of another form that JSON exports have; a ``datasets.Dataset`` of such
             rows; a DataFrame of turns; a file or folder; or the name of a corpus, as ``sgd`` or ``sgd/test``.
-        data_dir: Where corpora lie.
+        data_dir: As `load_dialogues` takes it, and so are the others; what is guessed without ``roles`` is logged.
         split: Which part of a corpus; by default ``train``.
-        columns: Of a table, which column is what, as ``id=call,role=speaker,content=text``.
-        roles: Who is who, as ``System=ignore,Customer=user,*=assistant``; what is guessed without it is logged.
+        columns: Of a table.
+        roles: Who is who.
         skip_invalid: Leave malformed dialogues out and log which, instead of raising.
-
-    Returns:
-        The dialogues, at least one.
-
-    Raises:
-        InputError: There is none, or something else is given; the sentence says where, and what to give.
     """
     if isinstance(source, str | PathLike):
         return _named(str(source), data_dir, split, columns=columns, roles=roles, skip_invalid=skip_invalid)

@@ -11,14 +11,9 @@ from ..models.dialogue import Turn
 from ..models.errors import InputError
 from .show import visible
 
-Raw = Any
-"""What a file holds, whatever that is."""
-
-Slots = tuple[tuple[str, str], ...]
-"""Names and values."""
-
-Label = tuple[str, str, str]
-"""Act, slot and value."""
+Raw = Any  # what a file holds, whatever that is
+Slots = tuple[tuple[str, str], ...]  # names and values
+Label = tuple[str, str, str]  # act, slot and value
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -61,6 +56,16 @@ def convert_records(
     if count:
         more = [f"and {count - _LISTED:,} more"] if count > _LISTED else []
         _logger.warning("Skipped %d malformed record(s):\n  %s", count, "\n  ".join(skipped + more))
+
+
+def never_empty(items: Iterable[Item], error: InputError) -> Iterator[Item]:
+    """Passes items on; raises the error where there is none."""
+    empty = True
+    for item in items:
+        empty = False
+        yield item
+    if empty:
+        raise error
 
 
 def shortened(sentence: str, longest: int) -> str:

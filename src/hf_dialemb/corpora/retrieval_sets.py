@@ -18,18 +18,10 @@ from numpy.typing import NDArray
 from ..models.dialogue import Dialogue
 from .examples import RetrievalQuery
 
-SENTENCES = 7_000
-"""How many sentences are taken at most, a fixed random sample; about as many as the paper's sets have."""
-
-HITS = 100
-"""How many sentences BM25 retrieves for each."""
-
-RELEVANT, OTHER = 30, 40
-"""How many of the hits are kept at most."""
-
-OUT_OF_SCOPE = "oos"
-"""The label of sentences that have no intent in common."""
-
+SENTENCES = 7_000  # how many sentences are taken at most, a fixed random sample; about as many as the paper's sets have
+HITS = 100  # how many sentences BM25 retrieves for each
+RELEVANT, OTHER = 30, 40  # how many of the hits are kept at most
+OUT_OF_SCOPE = "oos"  # the label of sentences that have no intent in common
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")  # Chinese has no blanks: each of its characters is a word
 
 

@@ -2,16 +2,13 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from difflib import SequenceMatcher
-from heapq import nsmallest
+from collections.abc import Collection, Iterable, Iterator
+from difflib import SequenceMatcher, get_close_matches
 
 from ..models.dialogue import Dialogue, Turn
 from ..models.errors import InputError
 
-MIN_TEXT_WIDTH = 20
-"""Columns that the text of a turn has at least, however narrow the page."""
-
+MIN_TEXT_WIDTH = 20  # columns that the text of a turn has at least, however narrow the page
 _SUGGESTIONS = 3
 _SIMILARITY = 0.6  # below it, a suggestion is no longer a misspelling
 
@@ -23,12 +20,8 @@ _JOINERS = "\u200c\u200d"  # format characters that emoji and several scripts ne
 def visible(text: str) -> str:
     r"""Makes text harmless to print: what would command a terminal or hide itself becomes an escape that is seen.
 
-    Args:
-        text: Any text, such as a corpus's utterance or label.
-
-    Returns:
-        The text with control characters, marks of the direction of writing, other invisible characters and lone
-        surrogates written as ``\x1b``, ``\u202e`` and the like; the joiners of emoji and scripts stay.
+    Control characters, marks of the direction of writing, other invisible characters and lone surrogates are written as
+    ``\x1b``, ``\u202e`` and the like; the joiners of emoji and scripts stay.
     """
     return "".join(
         character.encode("unicode_escape").decode("ascii")
@@ -85,19 +78,13 @@ def find_dialogue(dialogues: Iterable[Dialogue], id: str) -> Dialogue:
     raise InputError(f"id: got {id!r}, which none of {count:,} dialogues has; {_remedy(id, others)}")
 
 
-def _remedy(wanted: str, ids: Iterable[str]) -> str:
+def _remedy(wanted: str, ids: Collection[str]) -> str:
     """Names the few ids most like a wanted one."""
-    matcher = SequenceMatcher(autojunk=False)
-    matcher.set_seq2(wanted)
-    found = []
-    for id in ids:
-        matcher.set_seq1(id)
-        # The two quick ones are upper bounds; most ids need no more.
-        bounds = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
-        if all(bound() >= _SIMILARITY for bound in bounds):
-            found.append((-matcher.ratio(), id))
-    if found:
-        names = ", ".join(repr(id) for _, id in nsmallest(_SUGGESTIONS, found))
+    # Of equally near ones the first in the alphabet are named, where difflib alone would take the last.
+    near = get_close_matches(wanted, ids, max(1, len(ids)), _SIMILARITY)
+    if near:
+        nearest = sorted(near, key=lambda id: (-SequenceMatcher(None, id, wanted).ratio(), id))
+        names = ", ".join(map(repr, nearest[:_SUGGESTIONS]))
         return f"the nearest: {names}; give one of them, or a position such as '#12'"
     if first := next(filter(None, ids), ""):
         return f"ids look like {first!r}; give such an id, or a position such as '#12'"

@@ -33,18 +33,18 @@ class RunFolder:
 
     REMEDY: ClassVar[str] = "train again with this version (dialemb train --resume false)"
 
-    settings_file = _File("training_settings.json")
-    """What decides the final weights, as `training.arguments.Settings.fingerprint` returns it."""
-    data_file = _File("training_data.json")
-    """Digests of the dialogues, which a resumed run must share."""
-    texts_file = _File("training_texts.json")
-    """What was said in the dialogues, as short digests: a model's figures on the same texts are marked."""
-    report_file = _File("training_report.json")
-    """What the run did; there only when it is complete."""
-    failure_file = _File("training_failure.json")
-    """Why the run failed, in a sentence, where another process waits for it."""
-    members_file = _File("members.json")
-    """What an ensemble was made of."""
+    settings_file = _File(
+        "training_settings.json"
+    )  # what decides the weights: `training.arguments.Settings.fingerprint`
+    data_file = _File("training_data.json")  # digests of the dialogues, which a resumed run must share
+    texts_file = _File(
+        "training_texts.json"
+    )  # what was said, as digests: a model's figures on the same texts are marked
+    report_file = _File("training_report.json")  # what the run did; there only when it is complete
+    failure_file = _File(
+        "training_failure.json"
+    )  # why the run failed, in a sentence, where another process waits for it
+    members_file = _File("members.json")  # what an ensemble was made of
 
     @property
     def complete(self) -> bool:

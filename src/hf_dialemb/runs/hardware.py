@@ -5,8 +5,7 @@ import os
 import platform
 from pathlib import Path
 
-SPINS = 4000
-"""How often a thread that waits looks for work before it sleeps, some tens of microseconds in all."""
+SPINS = 4000  # how often a thread that waits looks for work before it sleeps, some tens of microseconds in all
 
 
 def describe_hardware(gpu: bool) -> str:

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 LOCAL, RAY = "local", "ray"
-ENGINES = (LOCAL, RAY)
-"""Where the shards go: through this process, or through those of a cluster of Ray."""
+ENGINES = (LOCAL, RAY)  # where the shards go: through this process, or through those of a cluster of Ray
 
 Item = TypeVar("Item")
 Work = Callable[[Any], Any]
@@ -125,17 +124,8 @@ def in_parts(
 ) -> list[Path]:
     """Gives named shards to a function that makes tables, unless a killed run did, and keeps each in a file.
 
-    Args:
-        work: As `through` takes it; its tables have metadata.
-        shards: Pairs of a name, which no shard with another result may have had here, and what the function takes.
-        parts: The folder of the files.
-        engine: One of `ENGINES`.
-        progress: A bar of items, which counts what was there, too.
-        count: How many items a shard has.
-        gpu: As `through` takes it.
-
-    Returns:
-        The files, in the order of the shards.
+    The tables have metadata, and no shard with another result may have had the same name here. The bar counts items,
+    those that were there, too; ``count`` says how many a shard has. Returns the files, in the order of the shards.
     """
     from pyarrow.parquet import write_table
 
@@ -172,12 +162,8 @@ def through(work: Work, shards: Iterable[Named], engine: str, *, gpu: bool = Fal
 
     The cluster is the one that ``RAY_ADDRESS`` names, or else one on this machine. There all shards are read before the
     first result comes: they wait in Ray's store, which goes to disk where it is full. Results come as they are ready.
-
-    Args:
-        work: The function; an InputError of it is raised here. A cluster gets it, and the shards, pickled.
-        shards: Pairs of a name and what the function takes.
-        engine: One of `ENGINES`.
-        gpu: Whether each actor takes a GPU, where the cluster has some.
+    A cluster gets function and shards pickled; with ``gpu`` each actor takes one, where it has some. An InputError of
+    the function is raised here.
     """
     if engine == RAY:
         return _on_cluster(work, shards, gpu)

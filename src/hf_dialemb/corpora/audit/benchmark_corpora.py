@@ -13,8 +13,7 @@ from ..own.jsonl import write_jsonl
 from ..source.files import MissingFilesError
 from .statistics import Statistics
 
-DOC2DIAL_DOMAINS = ("dmv", "ssa", "va", "studentaid")
-"""The domains that the paper counts; cdccov19 came with a later release."""
+DOC2DIAL_DOMAINS = ("dmv", "ssa", "va", "studentaid")  # which the paper counts; cdccov19 came with a later release
 
 
 class Count(NamedTuple):

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 from ...models.dialogue import action_name
 from ..corpus import SPLITS, Corpus
 
-FREQUENT = 100
-"""An action that occurs more often than this is frequent: the paper trains on those alone."""
-
-
+FREQUENT = 100  # an action that occurs more often than this is frequent: the paper trains on those alone
 _LEAST_SHARE = 0.001  # what the card lists; the statistics have all
+_COUNTED_LABELS = ("domains", "acts", "main_acts", "original_acts", "slots", "intents")
+_COUNTED_BESIDE = ("actions", "dialogues", "counts")
 _LABELS = ("domains", "original_acts", "acts", "slots", "actions")  # of which a figure tells how many there are
 
 
@@ -55,57 +54,40 @@ PAPER_TOTALS = {**PaperRow("all twenty", "3.4M", 52, 44, 524)._asdict(), "acts":
 
 
 class Tally:
-    """What is counted of a corpus while it is written; without a corpus, the sum of several.
+    """What is counted of a corpus while it is written, or of several together.
 
-    `stats` are the paper's statistics: in how many labelled turns each label stands, turns of one word among them. The
-    actions are those of the utterances, which are the labelled turns of two words and more. `counts` are of ``turns``,
-    ``labelled`` turns, ``utterances``, those with acts alone (``act_alone``), and of what was left out of train
-    (``excluded_dialogues``, ``excluded_turns``).
+    The first six `counters` are the paper's statistics: in how many labelled turns each label stands, turns of one word
+    among them. The actions are those of the utterances, which are the labelled turns of two words and more. ``counts``
+    are of ``turns``, ``labelled`` turns, ``utterances``, those with acts alone (``act_alone``), and of what was left
+    out of train (``excluded_dialogues``, ``excluded_turns``).
     """
 
-    def __init__(self, corpus: Corpus | None = None) -> None:
-        self.corpus = corpus
-        acts: dict[str, Counter[str]] = {kind: Counter() for kind in ("acts", "main_acts", "original_acts")}
-        labels = {"dialog_acts": acts, "slots": Counter(), "intents": Counter()}
-        self.stats: dict[str, Any] = {"domains": Counter(), "labels": labels}
-        self.actions: Counter[str] = Counter()
-        self.dialogues: Counter[str] = Counter()
-        self.counts: Counter[str] = Counter()
-
-    def take(self, split: str, turns: int, labelled: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Counts a dialogue."""
-        self.dialogues[split] += 1
-        self.counts.update(turns=turns, labelled=len(labelled))
-        utterances = []
-        for turn in labelled:
-            acts, slots = self._count(turn)
-            if len(turn["text"].split()) < 2:
-                continue
-            utterances.append(turn)
-            self.counts.update(utterances=1, act_alone=bool(acts and not slots))
-            if acts or slots:
-                self.actions[action_name(acts, slots)] += 1
-        return utterances
-
-    def _count(self, turn: dict[str, Any]) -> tuple[list[str], list[str]]:
-        """Counts the labels; gives the acts and slots back."""
-        labels, counters = turn["labels"], self.stats["labels"]
-        acts: dict[str, list[str]] = labels.get("dialog_acts", {})
-        slots: list[str] = labels.get("slots", [])
-        self.stats["domains"].update(turn["domains"])
-        for kind, names in acts.items():
-            counters["dialog_acts"][kind].update(names)
-        counters["slots"].update(slots)
-        counters["intents"].update(labels.get("intents", ()))
-        return acts.get("acts", []), slots
+    def __init__(self) -> None:
+        self.counters: dict[str, Counter[str]] = {kind: Counter() for kind in (*_COUNTED_LABELS, *_COUNTED_BESIDE)}
 
     @property
-    def counters(self) -> dict[str, Counter[str]]:
-        """All that is counted: in how many labelled turns each label stands, each action, and the rest."""
-        labels = self.stats["labels"]
-        named = {**labels["dialog_acts"], "slots": labels["slots"], "intents": labels["intents"]}
-        counts = {"actions": self.actions, "dialogues": self.dialogues, "counts": self.counts}
-        return {"domains": self.stats["domains"], **named, **counts}
+    def stats(self) -> dict[str, Any]:
+        """The labels' counters in the paper's form."""
+        acts = {kind: self.counters[kind] for kind in ("acts", "main_acts", "original_acts")}
+        labels = {"dialog_acts": acts, "slots": self.counters["slots"], "intents": self.counters["intents"]}
+        return {"domains": self.counters["domains"], "labels": labels}
+
+    def take(self, split: str, turns: int, labelled: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Counts a dialogue; returns its utterances."""
+        counts, utterances = self.counters["counts"], []
+        self.counters["dialogues"][split] += 1
+        counts.update(turns=turns, labelled=len(labelled))
+        for turn in labelled:
+            labels = {**turn["labels"], **turn["labels"].get("dialog_acts", {}), "domains": turn["domains"]}
+            for kind in _COUNTED_LABELS:
+                self.counters[kind].update(labels.get(kind, ()))
+            acts, slots = labels.get("acts", ()), labels.get("slots", ())
+            if len(turn["text"].split()) > 1:
+                utterances.append(turn)
+                counts.update(utterances=1, act_alone=bool(acts and not slots))
+                if acts or slots:
+                    self.counters["actions"][action_name(acts, slots)] += 1
+        return utterances
 
     def add(self, counters: Mapping[str, Mapping[str, int]]) -> None:
         """Adds the counters of another tally."""
@@ -114,37 +96,35 @@ class Tally:
 
     def figures(self) -> dict[str, Any]:
         """Returns the counts of dialogues, turns and utterances, and of the distinct labels of each kind."""
+        dialogues, counts = self.counters["dialogues"], self.counters["counts"]
         return {
-            "dialogues": {split: self.dialogues[split] for split in SPLITS if self.dialogues[split]},
-            "turns": self.counts["turns"],
-            "labelled": self.counts["labelled"],
-            "utterances": self.counts["utterances"],
+            "dialogues": {split: dialogues[split] for split in SPLITS if dialogues[split]},
+            **{kind: counts[kind] for kind in ("turns", "labelled", "utterances")},
             **{kind: len(self.counters[kind]) for kind in _LABELS},
-            "frequent_actions": sum(count > FREQUENT for count in self.actions.values()),
-            "act_alone": self.counts["act_alone"],
-            "excluded": {kind: self.counts[f"excluded_{kind}"] for kind in ("dialogues", "turns")},
+            "frequent_actions": sum(count > FREQUENT for count in self.counters["actions"].values()),
+            "act_alone": counts["act_alone"],
+            "excluded": {kind: counts[f"excluded_{kind}"] for kind in ("dialogues", "turns")},
         }
 
     def shares(self) -> dict[str, dict[str, float]]:
         """Returns the share of the labelled turns in which each act and each domain stands, the largest first."""
+        labelled = self.counters["counts"]["labelled"]
         return {
-            kind: {name: count / self.counts["labelled"] for name, count in self.counters[kind].most_common()}
+            kind: {name: count / labelled for name, count in self.counters[kind].most_common()}
             for kind in ("acts", "domains")
         }
 
 
-def statistics(tallies: Iterable[Tally]) -> dict[str, Any]:
+def statistics(tallies: Iterable[tuple[Corpus, Tally]]) -> dict[str, Any]:
     """Makes the figures of a dataset."""
     total, of_paper = Tally(), Tally()
     corpora = {}
-    for tally in tallies:
-        total.add(tally.counters)
-        if tally.corpus and tally.corpus.name in PAPER_TABLE:
-            of_paper.add(tally.counters)
-        if tally.corpus:
-            stated = {field: getattr(tally.corpus, field) for field in ("source", "licence", "terms", "extract")}
-            row = PAPER_TABLE.get(tally.corpus.name)
-            corpora[tally.corpus.name] = {**stated, **tally.figures(), "paper": row._asdict() if row else None}
+    for corpus, tally in tallies:
+        row = PAPER_TABLE.get(corpus.name)
+        for each in (total, of_paper) if row else (total,):
+            each.add(tally.counters)
+        stated = {field: getattr(corpus, field) for field in ("source", "licence", "terms", "extract")}
+        corpora[corpus.name] = {**stated, **tally.figures(), "paper": row._asdict() if row else None}
     return {
         "corpora": corpora,
         "totals": {**total.figures(), "paper": None},

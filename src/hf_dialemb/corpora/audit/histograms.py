@@ -9,15 +9,9 @@ from ...runs.files import write_atomically
 from ..show import visible
 from .statistics import Histogram, Statistics, most_frequent
 
-MAX_BINS = 40
-"""Bars of a histogram; one bar for each number where they suffice."""
-
-MAX_LABELS = 20
-"""Labels that get a bar of their own; the rest is one bar."""
-
-SHOWN_PERCENT = 99
-"""How many in a hundred dialogues or turns a histogram shows at least; the longest are left out."""
-
+MAX_BINS = 40  # bars of a histogram; one bar for each number where they suffice
+MAX_LABELS = 20  # labels that get a bar of their own; the rest is one bar
+SHOWN_PERCENT = 99  # how many in a hundred dialogues or turns a histogram shows at least; the longest are left out
 _FEWEST_BINS = 7  # that have room, so that a single bar does not fill the picture
 _DPI = 150
 _WIDTH, _HISTOGRAM_HEIGHT, _BAR_HEIGHT, _LABELS_MARGIN = 15.0, 4.4, 0.26, 1.2  # inches
@@ -73,12 +67,12 @@ def draw_histograms(statistics: Statistics, path: Path | str, title: str) -> Non
 
 def bin_counts(histogram: Histogram) -> tuple[list[int], list[int], int]:
     """Sums a histogram into at most `MAX_BINS` bins of equal width that reach to its 99th percentile."""
-    low, high = min(histogram.counts), histogram.percentile(SHOWN_PERCENT)
+    low, high = min(histogram), histogram.percentile(SHOWN_PERCENT)
     width = -(-(high - low + 1) // MAX_BINS)
     width += width > 1 and width % 2
     starts = list(range(low, high + 1, width))
     sums: Counter[int] = Counter()
-    for value, count in histogram.counts.items():
+    for value, count in histogram.items():
         sums[(value - low) // width] += count
     return starts, [sums[index] for index in range(len(starts))], width
 
@@ -106,10 +100,10 @@ def _draw_histogram(axes: Any, name: str, unit: str, counted: str, histogram: Hi
     axes.axvline(mean, color=_RED, linewidth=1.8, label=f"mean {mean:,.1f}")
     axes.axvline(median, color="black", linewidth=1.8, linestyle=(0, (4, 2)), label=f"median {median:,g}")
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 0.99), ncols=2, frameon=False, fontsize=10)
-    limit, largest = starts[-1] + width - 1, max(histogram.counts)
+    limit, largest = starts[-1] + width - 1, max(histogram)
     label = unit
     if largest > limit:
-        share = 1 - sum(counts) / histogram.total
+        share = 1 - sum(counts) / histogram.total()
         label += f"  (not shown: {share:.2%} above {limit:,}, up to {largest:,})"
     axes.set_ylabel(f"{counted} per bar of {width} {unit}" if width > 1 else counted, fontsize=11)
     axes.yaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)

@@ -48,19 +48,14 @@ _Rows = dict[tuple[str, str], Row]  # by evaluation set and level
 class EvaluationIndex:
     """The evaluation sets, to find what of them stands in training data.
 
-    The order in which sets and dialogues are added changes nothing.
-
-    Args:
-        turns: Whether training dialogues of one turn are also looked up among the turns of evaluation dialogues.
+    The order in which sets and dialogues are added changes nothing. With ``turns``, training dialogues of one turn are
+    also looked up among the turns of evaluation dialogues.
     """
 
     def __init__(self, *, turns: bool = False) -> None:
-        self.kinds: dict[str, str] = {}
-        """The evaluation sets, and what each holds: ``"dialogues"`` or ``"utterances"``."""
+        self.kinds: dict[str, str] = {}  # the evaluation sets, and what each holds: "dialogues" or "utterances"
         self.with_turns = turns
-        self._dialogues: Dialogues | None = None
-        self._utterances: Utterances | None = None
-        self._turns: Utterances | None = None
+        self._dialogues, self._utterances, self._turns = Dialogues(), Utterances(), Utterances()
 
     def add(self, name: str, dialogues: Iterable[Dialogue], kind: str = "dialogues") -> None:
         """Adds an evaluation set of ``"dialogues"``, or of ``"utterances"`` if each turn is evaluated by itself.
@@ -75,20 +70,12 @@ class EvaluationIndex:
         self.kinds[name] = kind
         named = ((dialogue.id or f"#{number}", dialogue) for number, dialogue in enumerate(dialogues, start=1))
         if kind == "utterances":
-            self._utterances = self._add_turns(self._utterances, name, named)
+            _add_turns(self._utterances, name, named)
             return
         kept = list(named) if self.with_turns else named
-        self._dialogues = self._dialogues or Dialogues()
         self._dialogues.add(name, ((identifier, _text(dialogue)) for identifier, dialogue in kept))
         if self.with_turns:
-            self._turns = self._add_turns(self._turns, name, kept)
-
-    def _add_turns(self, known: Utterances | None, name: str, named: Iterable[tuple[str, Dialogue]]) -> Utterances:
-        utterances = known or Utterances()
-        for identifier, dialogue in named:
-            for turn in dialogue.turns:
-                utterances.add(name, identifier, comparable(turn.content))
-        return utterances
+            _add_turns(self._turns, name, kept)
 
     def leaks(self, dialogue: Dialogue) -> list[Leak]:
         """Finds what of the evaluation sets stands in a training dialogue.
@@ -97,13 +84,11 @@ class EvaluationIndex:
         each evaluation set of utterances likewise; sorted by evaluation set and turn.
         """
         found = [_leak(match, DIALOGUE) for match in self._dialogue_matches(dialogue)]
-        if self._utterances or (self._turns and len(dialogue.turns) == 1):
-            for position, turn in enumerate(dialogue.turns):
-                text = comparable(turn.content)
-                if self._utterances:
-                    found += [_leak(match, UTTERANCE, position) for match in self._utterances.find(text)]
-                if self._turns and len(dialogue.turns) == 1:
-                    found += [_leak(match, TURN, position) for match in self._turns.find(text)]
+        known = [(self._utterances, UTTERANCE)] if self._utterances else []
+        known += [(self._turns, TURN)] if self._turns and len(dialogue.turns) == 1 else []
+        for position, turn in enumerate(dialogue.turns) if known else ():
+            text = comparable(turn.content)
+            found += [_leak(match, level, position) for texts, level in known for match in texts.find(text)]
         return sorted(found, key=lambda leak: (leak.evaluation, leak.level, leak.turn or 0))
 
     def _dialogue_matches(self, dialogue: Dialogue) -> list[Match]:
@@ -131,9 +116,7 @@ class EvaluationIndex:
             left = self.without(dialogue, leaks)
             if cleaning:
                 cleaning.count(dialogue, left)
-            if left is dialogue:
-                yield dialogue
-            elif left:
+            if left:
                 removed = {leak.turn for leak in leaks if leak.level == UTTERANCE}
                 for gap, run in groupby(enumerate(dialogue.turns), key=lambda item: item[0] in removed):
                     if not gap:
@@ -159,8 +142,6 @@ def leakage_table(
     training: Iterable[tuple[str, Iterable[Dialogue]]],
     index: EvaluationIndex,
     engine: str = LOCAL,
-    *,
-    show_progress: bool = False,
     output: Path | None = None,
 ) -> LeakageReport:
     """Counts what of the evaluation sets stands in training sets, before and after cleaning; writes it, if asked to."""
@@ -176,8 +157,7 @@ def leakage_table(
             for number, shard in enumerate(in_shards(dialogues, _SHARD)):
                 yield name, 1 + number * _SHARD, shard
 
-    bar = tqdm(desc="leakage", unit=" dialogues", disable=not show_progress)
-    with parts_beside(output) as parts, bar as progress:
+    with parts_beside(output) as parts, tqdm(desc="leakage", unit=" dialogues") as progress:
         work = partial(_counted, index)
         named = named_by_content(work, shards())
         for file in in_parts(work, named, parts, engine, progress, count=lambda shard: len(shard[-1])):
@@ -258,7 +238,6 @@ def find_leakage(
     data_dir: str | Path | None = None,
     *,
     skip_invalid: bool = False,
-    show_progress: bool = False,
     output: Path | None = None,
     engine: str = LOCAL,
 ) -> LeakageReport:
@@ -275,7 +254,7 @@ def find_leakage(
         (name, iterate_dialogues(corpus, data_dir, split, skip_invalid=skip_invalid))
         for name, (corpus, split) in sets.items()
     )
-    return leakage_table(streams, index, engine, show_progress=show_progress, output=output and Path(output))
+    return leakage_table(streams, index, engine, output and Path(output))
 
 
 def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:
@@ -337,6 +316,12 @@ def _as_dialogue(item: Any) -> Dialogue:  # noqa: ANN401 - whatever the corpus's
 
 def _text(dialogue: Dialogue) -> str:
     return comparable(" ".join(turn.content for turn in dialogue.turns))
+
+
+def _add_turns(utterances: Utterances, name: str, named: Iterable[tuple[str, Dialogue]]) -> None:
+    for identifier, dialogue in named:
+        for turn in dialogue.turns:
+            utterances.add(name, identifier, comparable(turn.content))
 
 
 def _leak(match: Match, level: str, turn: int | None = None) -> Leak:

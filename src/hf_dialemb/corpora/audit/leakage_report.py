@@ -9,8 +9,7 @@ from ...models.dialogue import Dialogue
 DIALOGUE, UTTERANCE, TURN = "dialogue", "utterance", "turn"
 """What leaks: a dialogue of an evaluation set, an utterance of one, or (counted, not removed) a turn of a dialogue."""
 
-EXAMPLES = 3
-"""How many examples a report gives of each pair of sets."""
+EXAMPLES = 3  # how many examples a report gives of each pair of sets
 
 
 @dataclass(frozen=True)

@@ -37,18 +37,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-DIALOGUE_THRESHOLD = 0.65
-"""The share of the smaller dialogue's own shingles from which on two dialogues are near duplicates."""
-
-UTTERANCE_THRESHOLD = 0.8
-"""The Jaccard similarity of their shingles from which on two utterances are near duplicates."""
-
-MOST_OWNERS = 5
-"""How many dialogues of an evaluation set may have a shingle that is still each one's own."""
-
-LEAST_SHARED = 40
-"""How many own shingles near duplicates share at least: below that, a dialogue is one phrase among small talk."""
-
+DIALOGUE_THRESHOLD = 0.65  # the share of the smaller dialogue's own shingles from which on two are near duplicates
+UTTERANCE_THRESHOLD = 0.8  # the Jaccard similarity of their shingles from which on two utterances are near duplicates
+MOST_OWNERS = 5  # how many dialogues of an evaluation set may have a shingle that is still each one's own
+LEAST_SHARED = (
+    40  # own shingles that near duplicates have in common: below that, a dialogue is a phrase among small talk
+)
 _DIALOGUE_LENGTH, _UTTERANCE_LENGTH = 8, 3  # characters in a shingle
 _SHARED_RARE = 4  # rare shingles that a candidate shares: with fewer, many more are to be verified
 _REMEMBERED = 200_000  # texts that were looked up: some 20 MiB
@@ -123,6 +117,9 @@ class Dialogues:
         self._exact: dict[int, dict[str, str]] = {}
         self._table: _Table | None = None
 
+    def __len__(self) -> int:
+        return len(self._ids)
+
     def add(self, evaluation: str, texts: Iterable[tuple[str, str]]) -> None:
         """Adds an evaluation set: pairs of a dialogue's id and its whole text, as `comparable` gives it."""
         for identifier, text in texts:
@@ -134,9 +131,9 @@ class Dialogues:
         self._names.append(evaluation)
         self._table = None
 
-    def find(self, text: str, near: bool = True) -> list[Match]:
-        """Looks a dialogue up."""
-        matches = self._find_near(dialogue_shingles(text)) if near and self._ids else {}
+    def find(self, text: str, near: bool) -> list[Match]:
+        """Looks a dialogue up; of one utterance, only what is equal may be wanted."""
+        matches = self._find_near(dialogue_shingles(text)) if near else {}
         for name, identifier in self._exact.get(content_hash(text), {}).items():
             matches[name] = Match(name, identifier, True, 1.0)
         return list(matches.values())
@@ -205,6 +202,9 @@ class Utterances:
         self._rows: dict[int, int] = {}
         self._rare: _RareShingles | None = None
         self._found: dict[int, tuple[Match, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._texts)
 
     def add(self, evaluation: str, identifier: str, text: str) -> None:
         """Adds an utterance, as `comparable` gives it."""

@@ -12,58 +12,39 @@ from ...models.dialogue import ROLES, Dialogue, Turn
 from ..show import visible
 
 
-class Histogram:
+class Histogram(Counter[int]):
     """How often each whole number came."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[int] = Counter()
-
-    def add(self, value: int) -> None:
-        """Counts one number."""
-        self.counts[value] += 1
-
-    @property
-    def total(self) -> int:
-        """How many numbers came."""
-        return self.counts.total()
 
     @property
     def sum(self) -> int:
         """The sum of the numbers."""
-        return sum(value * count for value, count in self.counts.items())
+        return sum(value * count for value, count in self.items())
 
     @property
     def mean(self) -> float | None:
         """The arithmetic mean; None where no number came."""
-        return self.sum / self.total if self.counts else None
+        return self.sum / self.total() if self else None
 
     @property
     def median(self) -> float | None:
         """The middle number, or the mean of the two in the middle; None where no number came."""
-        if not self.counts:
-            return None
-        return (self._at((self.total - 1) // 2) + self._at(self.total // 2)) / 2
+        total = self.total()
+        return (self._at((total - 1) // 2) + self._at(total // 2)) / 2 if self else None
 
     def percentile(self, percent: int) -> int:
         """Returns the smallest number that at least so many in a hundred do not exceed."""
-        return self._at((self.total * percent + 99) // 100 - 1)
+        return self._at((self.total() * percent + 99) // 100 - 1)
 
     def to_json(self) -> dict[str, Any]:
         """Returns ``mean``, ``median``, ``min``, ``max`` and ``histogram``: the counts in the order of the numbers."""
-        values = sorted(self.counts)
-        return {
-            "mean": self.mean,
-            "median": self.median,
-            "min": values[0] if values else None,
-            "max": values[-1] if values else None,
-            "histogram": {str(value): self.counts[value] for value in values},
-        }
+        histogram = {str(value): self[value] for value in sorted(self)}
+        least, most = min(self, default=None), max(self, default=None)
+        return {"mean": self.mean, "median": self.median, "min": least, "max": most, "histogram": histogram}
 
     def _at(self, rank: int) -> int:
         """The number at a place, from 0, in the order of size."""
-        values = sorted(self.counts)
-        passed = list(accumulate(self.counts[value] for value in values))
-        return values[bisect_right(passed, rank)]
+        values = sorted(self)
+        return values[bisect_right(list(accumulate(map(self.__getitem__, values))), rank)]
 
 
 class Statistics:
@@ -101,17 +82,17 @@ class Statistics:
         """Counts one more dialogue."""
         words = sum(map(self._add_turn, dialogue.turns))
         self._dialogue_hashes.frombytes(content_hash(dialogue))
-        self.turns_per_dialogue.add(len(dialogue.turns))
-        self.words_per_dialogue.add(words)
+        self.turns_per_dialogue[len(dialogue.turns)] += 1
+        self.words_per_dialogue[words] += 1
         self.one_speaker_dialogues += len(dialogue.roles) == 1
         self.domains.update(set(dialogue.domains))
         if len(dialogue.domains) == 1:
-            self.single_domain_turns.add(len(dialogue.turns))
-            self.single_domain_words.add(words)
+            self.single_domain_turns[len(dialogue.turns)] += 1
+            self.single_domain_words[words] += 1
 
     def _add_turn(self, turn: Turn) -> int:
         words = len(turn.content.split())
-        self.words_per_turn.add(words)
+        self.words_per_turn[words] += 1
         self.turns_by_role[turn.role] += 1
         self.dialogue_acts.update(set(turn.dialogue_acts))
         self.slots.update({name for name, _ in turn.slots})
@@ -123,12 +104,12 @@ class Statistics:
     @property
     def dialogues(self) -> int:
         """How many dialogues there are."""
-        return self.turns_per_dialogue.total
+        return self.turns_per_dialogue.total()
 
     @property
     def turns(self) -> int:
         """How many turns they have."""
-        return self.words_per_turn.total
+        return self.words_per_turn.total()
 
     @property
     def words(self) -> int:
@@ -157,7 +138,7 @@ class Statistics:
             "turns_by_role": {role: self.turns_by_role[role] for role in ROLES if role in self.turns_by_role},
             "one_speaker_dialogues": self.one_speaker_dialogues,
             "single_domain": {
-                "dialogues": self.single_domain_turns.total,
+                "dialogues": self.single_domain_turns.total(),
                 "mean_turns": self.single_domain_turns.mean,
                 "mean_words": self.single_domain_words.mean,
             },
@@ -181,7 +162,7 @@ class Statistics:
             ("dialogues", f"{self.dialogues:,}"),
             ("turns", f"{self.turns:,}"),
             *_means(self.turns_per_dialogue, self.words_per_dialogue, ""),
-            ("single-domain dialogues", f"{self.single_domain_turns.total:,}"),
+            ("single-domain dialogues", f"{self.single_domain_turns.total():,}"),
             *_means(self.single_domain_turns, self.single_domain_words, "  "),
             ("speakers", f"{len(roles):,}"),
             *((f"  {role}", f"{self.turns_by_role[role]:,} turns") for role in roles),
@@ -248,7 +229,7 @@ def _labels_to_json(labels: Counter[str]) -> dict[str, Any]:
 
 
 def _means(turns: Histogram, words: Histogram, indent: str) -> list[tuple[str, str]]:
-    if not turns.counts:
+    if not turns:
         return []
     return [(f"{indent}mean turns", f"{turns.mean:.1f}"), (f"{indent}mean words", f"{words.mean:.1f}")]
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _ROWS = 1000  # dialogues that are cleaned together, and of one row group at most: all that is in memory
 _LOOKED_AT = 200  # dialogues of a split that tell whether a corpus has acts or slots
 _COUNTS, _PAPER = b"unify", "paper"  # what a part has beside its rows: counts, and each dialogue in the paper's form
+_Read = Callable[..., Iterator[Dialogue]]
+_Chosen = tuple[Corpus, tuple[str, ...]]  # and its splits that are at hand
 _Shard = tuple[str, str, list[Dialogue]]  # of which corpus and split, and they
 _Part = tuple[dict[str, Any], "pyarrow.Table"]  # what is counted of a shard, and its rows
 
@@ -42,33 +44,34 @@ def unify(
     data_dir: str | Path | None,
     output: str | Path,
     *,
-    splits: str | Sequence[str] = ALL,
     terms: str = "share-alike",
     skip_invalid: bool = False,
     evaluation: Sequence[str] = (),
-    show_progress: bool = True,
     engine: str = LOCAL,
 ) -> dict[str, Any]:
     """Writes corpora in the unified form; the engine says where it is made, see `hf_dialemb.runs.shards`."""
     check_engine(engine)
     output = Path(output).expanduser().resolve()
     _check_free(output)
-    wanted = _wanted(splits, terms)
+    if terms not in TERMS:
+        raise unknown_name("terms", terms, TERMS)
+    read = partial(iterate_dialogues, data_dir=data_dir, skip_invalid=skip_invalid)
     if list(names) == [ALL]:
-        chosen, left_out = _choose_from_all(data_dir, wanted, terms, skip_invalid)
+        chosen, left_out = _choose_from_all(read, terms)
     else:
-        chosen, left_out = _choose_named(names, data_dir, wanted, terms, skip_invalid), {}
+        chosen, left_out = _choose_named(names, read, data_dir, terms), {}
     check_writable(output / "README.md")
-    held_out = _held_out((corpus for corpus, _ in chosen), data_dir, skip_invalid)
-    check_apart([f"{corpus.name}/{SPLITS[0]}" for corpus, present in chosen if SPLITS[0] in present], evaluation)
+    sets = [(f"{corpus.name}/{split}", split) for corpus, present in chosen for split in present]
+    held_out = [name for name, split in sets if split != SPLITS[0]]
+    check_apart([name for name, split in sets if split == SPLITS[0]], evaluation)
     with parts_beside(output) as parts, working_folder(output) as temporary:
         _check_free(output)  # another run may have ended meanwhile
         index = build_index([*held_out, *evaluation], data_dir, skip_invalid=skip_invalid)
-        read = partial(iterate_dialogues, data_dir=data_dir, skip_invalid=skip_invalid)
-        made = _parts(chosen, read, index, parts, engine, show_progress)
+        made = groupby(_parts(chosen, read, index, parts, engine), key=lambda part: part[0]["corpus"])
+        of_corpora = zip(chosen, made, strict=True)
         stats = {
             "terms": terms,
-            **statistics(_write_corpora([corpus for corpus, _ in chosen], made, temporary)),
+            **statistics((corpus, _write_corpus(corpus, found, temporary)) for (corpus, _), (_, found) in of_corpora),
             "left_out": left_out,
             "evaluation": [*held_out, *evaluation],
         }
@@ -108,20 +111,7 @@ def unified_features() -> Features:
     return Features({"id": string, "corpus": string, "domains": List(string), "messages": List(message)})
 
 
-def _wanted(splits: str | Sequence[str], terms: str) -> tuple[str, ...]:
-    wanted = SPLITS if splits == ALL else (splits,) if isinstance(splits, str) else tuple(splits)
-    for split in wanted:
-        if split not in SPLITS:
-            raise unknown_name("split", split, (*SPLITS, ALL))
-    if terms not in TERMS:
-        raise unknown_name("terms", terms, TERMS)
-    return wanted
-
-
-def _choose_named(
-    names: Sequence[str], data_dir: str | Path | None, wanted: Sequence[str], terms: str, skip_invalid: bool
-) -> list[tuple[Corpus, tuple[str, ...]]]:
-    """The corpora that were named, each with those of its splits that are at hand."""
+def _choose_named(names: Sequence[str], read: _Read, data_dir: str | Path | None, terms: str) -> list[_Chosen]:
     if not names:
         raise InputError(f"got no corpus to unify; name some, or give '{ALL}' for all that are at hand")
     chosen = []
@@ -132,20 +122,18 @@ def _choose_named(
                 f"Corpus {name}: its licence ({corpus.licence}) counts as '{corpus.terms}', expected at most "
                 f"'{terms}'; leave it out or, where your use of it is allowed, give --licence {corpus.terms}"
             )
-        present = _look(corpus, data_dir, wanted, skip_invalid)
+        present = _look(corpus, read)
         if not present:
             find_source(corpus, data_dir)  # says what is missing, if it is the whole corpus
             raise MissingFilesError(
-                f"Corpus {name}: got no dialogue of {' or '.join(wanted)} in the data folder; add its files, choose "
-                "other splits or leave it out"
+                f"Corpus {name}: got no dialogue of {' or '.join(SPLITS)} in the data folder; add its files or leave "
+                "it out"
             )
         chosen.append((corpus, tuple(present)))
     return chosen
 
 
-def _choose_from_all(
-    data_dir: str | Path | None, wanted: Sequence[str], terms: str, skip_invalid: bool
-) -> tuple[list[tuple[Corpus, tuple[str, ...]]], dict[str, str]]:
+def _choose_from_all(read: _Read, terms: str) -> tuple[list[_Chosen], dict[str, str]]:
     """The corpora that can enter, and why others cannot."""
     chosen, left_out = [], {}
     held: dict[str, str] = {}
@@ -153,10 +141,10 @@ def _choose_from_all(
         corpus = get_corpus(name)
         if corpus.kind != "dialogues" or not corpus.patterns:  # one without files is invented
             continue
-        present = _look(corpus, data_dir, wanted, skip_invalid)
+        present = _look(corpus, read)
         if not present:
             left_out[name] = "its files are not at hand"
-        elif (holder := _holder(corpus, present, data_dir, skip_invalid, held)) not in ("", name):
+        elif (holder := _holder(corpus, present, read, held)) not in ("", name):
             held[name] = holder
             left_out[name] = f"{holder} holds its dialogues"
         elif not any(present.values()):
@@ -171,47 +159,31 @@ def _choose_from_all(
     return chosen, left_out
 
 
-def _holder(
-    corpus: Corpus, present: Iterable[str], data_dir: str | Path | None, skip_invalid: bool, held: dict[str, str]
-) -> str:
+def _holder(corpus: Corpus, present: Iterable[str], read: _Read, held: dict[str, str]) -> str:
     """The corpus that holds all that is at hand of this one, or what holds that one in its turn; else nothing."""
     if not corpus.part_of:
         return ""
-    there = _look(get_corpus(corpus.part_of), data_dir, corpus.shared, skip_invalid)
-    return held.get(corpus.part_of, corpus.part_of) if set(present) <= set(there) else ""
-
-
-def _held_out(corpora: Iterable[Corpus], data_dir: str | Path | None, skip_invalid: bool) -> list[str]:
-    """The dev and test splits at hand, whether they are written or not."""
-    return [
-        f"{corpus.name}/{split}" for corpus in corpora for split in _look(corpus, data_dir, SPLITS[1:], skip_invalid)
-    ]
+    there = _look(get_corpus(corpus.part_of), read)
+    return held.get(corpus.part_of, corpus.part_of) if set(present) <= set(corpus.shared) & set(there) else ""
 
 
 def _allowed(corpus: Corpus, terms: str) -> bool:
     return TERMS.index(corpus.terms) <= TERMS.index(terms)
 
 
-def _look(corpus: Corpus, data_dir: str | Path | None, wanted: Sequence[str], skip_invalid: bool) -> dict[str, bool]:
-    """From those of the wanted splits that are at hand to whether there are acts or slots at their beginning."""
+def _look(corpus: Corpus, read: _Read) -> dict[str, bool]:
+    """From the splits that are at hand to whether there are acts or slots at their beginning."""
     present = {}
     for split in corpus.splits:
-        if split not in wanted:
-            continue
         with suppress(MissingFilesError):
-            dialogues = iterate_dialogues(corpus.name, data_dir, split, skip_invalid=skip_invalid)
-            turns = (turn for dialogue in islice(dialogues, _LOOKED_AT) for turn in dialogue.turns)
+            dialogues = islice(read(corpus.name, split=split), _LOOKED_AT)
+            turns = (turn for dialogue in dialogues for turn in dialogue.turns)
             present[split] = any(turn.dialogue_acts or turn.slots for turn in turns)
     return present
 
 
 def _parts(
-    chosen: Iterable[tuple[Corpus, tuple[str, ...]]],
-    read: Callable[..., Iterator[Dialogue]],
-    index: EvaluationIndex,
-    folder: Path,
-    engine: str,
-    show_progress: bool,
+    chosen: Iterable[_Chosen], read: _Read, index: EvaluationIndex, folder: Path, engine: str
 ) -> Iterator[_Part]:
     """Makes the parts of all corpora, and reads them one after another."""
     from pyarrow.parquet import read_table
@@ -224,10 +196,10 @@ def _parts(
                 yield name, split, dialogues
 
     work = partial(_unified, index)
-    with tqdm(desc="unify", unit=" dialogues", disable=not show_progress) as progress:
+    with tqdm(desc="unify", unit=" dialogues") as progress:
         named = named_by_content(work, shards())
         files = in_parts(work, named, folder, engine, progress, count=lambda shard: len(shard[-1]))
-    for file in tqdm(files, desc="write", unit=" parts", disable=not show_progress):
+    for file in tqdm(files, desc="write", unit=" parts"):
         table = read_table(file)
         yield json.loads(table.schema.metadata[_COUNTS]), table
 
@@ -245,21 +217,18 @@ def _unified(index: EvaluationIndex, shard: _Shard) -> pyarrow.Table:
         messages = list(map(_message, dialogue.turns, turns))
         row = {"id": dialogue.id, "corpus": name, "domains": domains, "messages": messages}
         rows.append({**row, _PAPER: json.dumps(utterances) if utterances else None})
-    tally.counts.update(excluded_dialogues=cleaning.removed_dialogues, excluded_turns=cleaning.removed_turns)
+    tally.counters["counts"].update(
+        excluded_dialogues=cleaning.removed_dialogues, excluded_turns=cleaning.removed_turns
+    )
     schema = unified_features().arrow_schema.append(pyarrow.field(_PAPER, pyarrow.string()))
     record = {"corpus": name, "split": split, "counters": tally.counters}
     return pyarrow.Table.from_pylist(rows, schema=schema.with_metadata({_COUNTS: json.dumps(record)}))
 
 
-def _write_corpora(corpora: Sequence[Corpus], parts: Iterable[_Part], folder: Path) -> Iterator[Tally]:
-    for corpus, (_, of_corpus) in zip(corpora, groupby(parts, key=lambda part: part[0]["corpus"]), strict=True):
-        yield _write_corpus(corpus, of_corpus, folder)
-
-
 def _write_corpus(corpus: Corpus, parts: Iterable[_Part], folder: Path) -> Tally:
     import pyarrow
 
-    tally = Tally(corpus)
+    tally = Tally()
     paper = folder / "json" / corpus.name
     paper.mkdir(parents=True)
     with (paper / "data.json").open("w", encoding="utf-8") as stream:

@@ -18,8 +18,7 @@ from .reading import find_own
 
 __all__ = ["Problem", "check"]
 
-LONGEST_TURN = 2000
-"""How many words a turn may have without a warning."""
+LONGEST_TURN = 2000  # how many words a turn may have without a warning
 
 
 def check(

@@ -19,6 +19,7 @@ COLUMNS = {
 }
 """What a table may tell of a turn, and the names by which a header says so; the first three it must tell."""
 
+# Names of the exports of several systems, the most telling first; taken where none of `COLUMNS` is there.
 _EXPORTS = {
     "id": (
         "ticket_id", "chat_id", "call_id", "case_id", "case_number", "thread_id", "interaction_id", "contact_id",
@@ -34,14 +35,9 @@ _EXPORTS = {
     ),
     "time": ("sent_at", "created", "created_time", "message_time", "sent", "start", "start_time", "posted_at"),
 }  # fmt: skip
-"""Names of the exports of several systems, the most telling first; taken where none of `COLUMNS` is there."""
 
-PAIR = ("first", "second")
-"""What a table of sentence pairs tells instead: two texts a row, which become a dialogue of two turns."""
-
-WIDE = ("user", "assistant")
-"""What a table in wide form tells instead of role and content: what each side said, in this order."""
-
+PAIR = ("first", "second")  # what a table of sentence pairs tells instead: two texts a row, a dialogue of two turns
+WIDE = ("user", "assistant")  # what a table in wide form tells instead of role and content: what each side said
 _REQUIRED = ("id", "role", "content")
 _HOW = "say which with --columns 'id=NAME,role=NAME,content=NAME', or with numbers, as in 'id=1', if there is no header"
 

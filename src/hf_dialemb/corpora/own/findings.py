@@ -12,7 +12,7 @@ from typing import Any
 
 from ...models.dialogue import ROLES, Dialogue, Turn, iso_time
 from ...models.errors import InputError
-from ..records import convert_records, shortened
+from ..records import convert_records, never_empty, shortened
 from ..source.streams import decompressed
 from .roles import IGNORE, REST, WELL_KNOWN, RoleMap, TooManySpeakersError
 
@@ -180,26 +180,22 @@ def _from_draft(draft: Draft, roles: RoleMap, notes: Notes) -> Finding | None:
     return Finding(draft.place, dialogue, draft.id, doubts=draft.doubts)
 
 
-def distinct(findings: Iterable[Finding], remedy: str = "give each dialogue its own id") -> Iterator[Finding]:
+def distinct(findings: Iterable[Finding]) -> Iterator[Finding]:
     """Makes a problem of every id that an earlier dialogue has too."""
     places: dict[int, str] = {}  # by hashes: ids may be long
     for finding in findings:
         if finding.id:
             first = places.setdefault(hash(finding.id), finding.place)
             if first != finding.place:
-                problem = Problem(finding.place, f"field id: got {finding.id!r}, which {first} has too; {remedy}")
-                finding = replace(finding, dialogue=None, problems=(problem, *finding.problems))
+                sentence = f"field id: got {finding.id!r}, which {first} has too; give each dialogue its own id"
+                problems = (Problem(finding.place, sentence), *finding.problems)
+                finding = replace(finding, dialogue=None, problems=problems)
         yield finding
 
 
 def at_least_one(findings: Iterable[Finding], path: str | Path, expected: str) -> Iterator[Finding]:
     """Refuses a file without any dialogue."""
-    empty = True
-    for finding in findings:
-        empty = False
-        yield finding
-    if empty:
-        raise InputError(f"{path}: got no dialogue, expected {expected}; fill the file")
+    return never_empty(findings, InputError(f"{path}: got no dialogue, expected {expected}; fill the file"))
 
 
 def told(findings: Iterable[Finding], roles: RoleMap, notes: Notes, path: str | Path) -> Iterator[Finding]:
@@ -235,12 +231,9 @@ def dialogues(findings: Iterable[Finding], path: str | Path, *, skip_invalid: bo
             log(finding.told)
             yield finding.problems[0].place if finding.problems else finding.place, finding
 
-    empty = True
-    for dialogue in convert_records(records(), _dialogue, skip_invalid=skip_invalid):
-        empty = False
-        yield dialogue
-    if empty:
-        raise InputError(f"{path}: got no dialogue that is not malformed, expected at least one; repair the file")
+    found = convert_records(records(), _dialogue, skip_invalid=skip_invalid)
+    sentence = f"{path}: got no dialogue that is not malformed, expected at least one; repair the file"
+    return never_empty(found, InputError(sentence))
 
 
 @contextmanager

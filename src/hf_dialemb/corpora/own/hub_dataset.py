@@ -46,13 +46,10 @@ def to_dataset(dialogues: Iterable[Dialogue]) -> Dataset:
     """Makes a dataset of dialogues."""
     from datasets import Dataset
 
-    columns: dict[str, list[Any]] = {name: [] for name in ("id", "messages", "domains", "time")}
-    for dialogue in dialogues:
-        columns["id"].append(dialogue.id)
-        columns["messages"].append([_message(turn) for turn in dialogue.turns])
-        columns["domains"].append(list(dialogue.domains))
-        columns["time"].append(dialogue.time)
-    return Dataset.from_dict(columns, features=dialogue_features())
+    features = dialogue_features()
+    rows = [(each.id, list(map(_message, each.turns)), list(each.domains), each.time) for each in dialogues]
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(features)}
+    return Dataset.from_dict(columns, features=features)
 
 
 def from_dataset(dataset: Dataset) -> list[Dialogue]:

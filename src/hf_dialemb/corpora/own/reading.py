@@ -27,8 +27,7 @@ _READERS = {
     ".parquet": find_in_parquet,
     ENDING: find_in_transcripts,
 }
-ENDINGS = (*_READERS, *TABLES, ".csv.gz", ".tsv.gz")
-"""The endings of the files that are read."""
+ENDINGS = (*_READERS, *TABLES, ".csv.gz", ".tsv.gz")  # the endings of the files that are read
 
 _ALONE = (".parquet", ".gz")  # of a folder they are passed over: vectors may lie there
 
@@ -52,20 +51,8 @@ def read_own(
     The forms are: ``.jsonl`` (see `models.dialogue`), ``.csv`` and ``.tsv`` (see `tables.find_in_table`), each of them
     packed as ``.gz`` as well; ``.xlsx``; ``.json`` (see `exports`), also with an object a line; ``.parquet`` (see
     `hub_dataset`); ``.txt`` (see `transcripts.find_in_transcripts`); and folders of all but ``.parquet``. Speakers get
-    their roles as `roles` says.
-
-    Args:
-        path: The file or folder.
-        columns: For a table: which column is what (see `tables.parse_columns`).
-        roles: Which name has which role (see `roles.RoleMap.parse`).
-        skip_invalid: Leave malformed dialogues out with one warning, instead of raising.
-
-    Returns:
-        An iterator over the dialogues.
-
-    Raises:
-        InputError: There is no such file, it has no form that is read, or ``columns`` or ``roles`` are malformed; or,
-            while reading, a dialogue is malformed: the sentence begins with ``path:line``.
+    their roles as `roles` says. An InputError says at once that there is no such file, that it has no form that is
+    read, or that ``columns`` or ``roles`` are malformed; while reading, that a dialogue is, by ``path:line``.
     """
     return dialogues(find_own(path, columns=columns, roles=roles), path, skip_invalid=skip_invalid)
 

@@ -33,12 +33,8 @@ WELL_KNOWN = {role: role for role in ROLES} | dict.fromkeys(_USERS, "user")
 WELL_KNOWN |= dict.fromkeys((*_ASSISTANTS, *_MACHINES), "assistant")
 """Names that say by themselves which role a speaker has, in lower case."""
 
-IGNORE = "ignore"
-"""In place of a role: what this speaker says is left out."""
-
-REST = "*"
-"""In place of a name: all speakers that are not named."""
-
+IGNORE = "ignore"  # in place of a role: what this speaker says is left out
+REST = "*"  # in place of a name: all speakers that are not named
 _OFTEN = 3  # who speaks in so many dialogues of a file, and so many times as many as another, is no customer
 
 
@@ -57,18 +53,17 @@ class TooManySpeakersError(InputError):
 class RoleMap:
     """Which roles the speakers have."""
 
-    # From a speaker's name, in lower case, or `REST`, to a role or `IGNORE`.
-    given: Mapping[str, str] = field(default_factory=dict)
-    # Those of the given names that speakers had so far.
-    met: set[str] = field(default_factory=set, compare=False)
-    # In how many dialogues of the file each name speaks; empty where it was not counted.
-    spoken: Counter[str] = field(default_factory=Counter, compare=False)
-    # The names of machines that speak beside two others somewhere in the file.
-    notes: set[str] = field(default_factory=set, compare=False)
+    given: Mapping[str, str] = field(
+        default_factory=dict
+    )  # from a name in lower case, or `REST`, to a role or `IGNORE`
+    met: set[str] = field(default_factory=set, compare=False)  # those of the given names that speakers had so far
+    spoken: Counter[str] = field(
+        default_factory=Counter, compare=False
+    )  # by name, dialogues, as far as they are counted
+    notes: set[str] = field(default_factory=set, compare=False)  # machines that somewhere speak beside two others
     # From a name to how often it was taken for which role, without being given or well known.
     guessed: dict[str, Counter[str]] = field(default_factory=dict, compare=False)
-    # From a well-known name that was not given to its role.
-    sure: dict[str, str] = field(default_factory=dict, compare=False)
+    sure: dict[str, str] = field(default_factory=dict, compare=False)  # roles of well-known names that were not given
 
     @classmethod
     def parse(cls, text: str | None) -> Self:

@@ -8,11 +8,10 @@ import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any
 
-from ...models.dialogue import ROLES
 from ...models.errors import InputError
 from ...runs.frames import counted
 from ..source.parsing import LONGEST_CELL
@@ -57,19 +56,14 @@ def find_in_table(
     if first is not None:
         layout = lay_out(f"{name}:{first.line}", first.cells, columns, notes)
         body = partial(_body, rows, layout)
-        if layout.form is PAIR:
-            found = (_pair(name, row, layout) for row in body(notes))
-        else:
-            order = _order(name, body(Notes()), layout, notes)
-            found = from_drafts(partial(_drafts, name, body, layout, order), roles, notes)
+        pairs = layout.form is PAIR
+        order = None if pairs else _order(name, body(Notes()), layout, notes)
+        found = from_drafts(partial(_drafts, name, body, layout, order), RoleMap() if pairs else roles, notes)
     yield from at_least_one(distinct(found), name, "one turn per row")
 
 
 def _body(rows: Rows, layout: Layout, notes: Notes) -> Iterator[Row]:
-    found = rows(notes)
-    if layout.has_header:
-        next(found, None)
-    return found
+    return islice(rows(notes), int(layout.has_header), None)
 
 
 def _rows(path: Path, notes: Notes) -> Iterator[Row]:
@@ -143,10 +137,8 @@ def _order(name: str, rows: Iterator[Row], layout: Layout, notes: Notes) -> list
 
     ranks, times = [], []
     seen: dict[str, int] = {}
-    before = ""
-    for row in rows:
-        before = layout.cell(row.cells, "id").strip() or before
-        ranks.append(seen.setdefault(before, len(seen)))
+    for identifier, row in _with_ids(rows, layout):
+        ranks.append(seen.setdefault(identifier, len(seen)))
         times.append(layout.cell(row.cells, "time").strip())
     rank = np.array(ranks, dtype=np.intp)
     apart = int((np.bincount(rank[np.flatnonzero(np.diff(rank, prepend=-1))], minlength=1) > 1).sum())
@@ -188,7 +180,7 @@ def _drafts(name: str, body: Rows, layout: Layout, order: list[int] | None, note
 def _with_ids(rows: Iterable[Row], layout: Layout) -> Iterator[tuple[str, Row]]:
     before = ""
     for row in rows:
-        before = layout.cell(row.cells, "id").strip() or before
+        before = str(row.line) if layout.form is PAIR else layout.cell(row.cells, "id").strip() or before
         yield before, row
 
 
@@ -197,9 +189,9 @@ def _draft(name: str, identifier: str, rows: Sequence[Row], layout: Layout, note
     problems, domains, time = [], [], ""
     for row in rows:
         place = f"{name}:{row.line}"
-        if fault := row.fault or _width_fault(row, layout):
+        if fault := row.fault or _fault(row, layout):
             problems.append(Problem(place, fault))
-        elif not layout.cell(row.cells, "id").strip():
+        elif layout.form is not PAIR and not layout.cell(row.cells, "id").strip():
             notes.add(_NO_ID, place)
         else:
             domains += layout.names(row.cells, "domain")
@@ -212,11 +204,11 @@ def _draft(name: str, identifier: str, rows: Sequence[Row], layout: Layout, note
 
 def _lines(place: str, row: Row, layout: Layout, notes: Notes) -> Iterator[Line]:
     acts = tuple(layout.names(row.cells, "dialogue_act"))
-    if layout.form is WIDE:
-        said = [(side, layout.cell(row.cells, side)) for side in WIDE]
+    if layout.form in (PAIR, WIDE):
+        said = [(role, layout.cell(row.cells, side)) for role, side in zip(WIDE, layout.form, strict=True)]
         if not any(text.strip() for _, text in said):
             notes.add(_NO_TEXT, place)
-        yield from (Line(place, side, text, acts) for side, text in said if text.strip())
+        yield from (Line(place, role, text, acts) for role, text in said if text.strip())
         return
     speaker, text = layout.cell(row.cells, "role"), layout.cell(row.cells, "content")
     if not text.strip():
@@ -227,24 +219,12 @@ def _lines(place: str, row: Row, layout: Layout, notes: Notes) -> Iterator[Line]
         yield Line(place, speaker, text, acts, layout.cell(row.cells, "name"))
 
 
-def _pair(name: str, row: Row, layout: Layout) -> Finding:
-    place = f"{name}:{row.line}"
-    texts = [layout.cell(row.cells, side) for side in PAIR]
-    faults = [row.fault or _width_fault(row, layout)]
-    if not faults[0]:
-        named = zip(PAIR, texts, strict=True)
-        faults = [
-            f"field {side}: got {text!r}, expected text; remove the row" for side, text in named if not text.strip()
-        ]
-    problems = tuple(Problem(place, fault) for fault in faults if fault)
-    lines = [Line(place, role, text) for role, text in zip(ROLES, texts, strict=False)]
-    return next(from_drafts(lambda _: [Draft(place, str(row.line), lines, problems=problems)], RoleMap(), Notes()))
-
-
-def _width_fault(row: Row, layout: Layout) -> str:
-    if len(row.cells) == layout.width:
-        return ""
-    return (
-        f"got {len(row.cells)} cell(s), expected {layout.width} as in the first row; "
-        "put cells that hold the separator in quotation marks, or add what is missing"
-    )
+def _fault(row: Row, layout: Layout) -> str:
+    if len(row.cells) != layout.width:
+        return (
+            f"got {len(row.cells)} cell(s), expected {layout.width} as in the first row; "
+            "put cells that hold the separator in quotation marks, or add what is missing"
+        )
+    texts = [(side, layout.cell(row.cells, side)) for side in PAIR if layout.form is PAIR]
+    faults = [f"field {side}: got {text!r}, expected text; remove the row" for side, text in texts if not text.strip()]
+    return faults[0] if faults else ""

@@ -11,8 +11,7 @@ from ..source.files import files_within
 from .findings import Draft, Finding, Line, Notes, Problem, began, distinct, from_drafts, is_text, text_of
 from .roles import RoleMap
 
-ENDING = ".txt"
-"""How the names of transcripts end."""
+ENDING = ".txt"  # how the names of transcripts end
 
 # With the blank after the colon, neither 10:30 nor https://... begins a turn.
 _TURN = re.compile(r"(?P<speaker>[^\s:][^:]{0,39}):(?:\s+(?P<content>.*))?", re.DOTALL)
@@ -20,16 +19,15 @@ _DAY = r"(\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})"
 _CLOCK = rf"({_DAY}(, ?|[ T]))?\d{{1,2}}:\d\d(:\d\d)?([.,]\d+)?(\s?[AaPp]\.?[Mm]\.?)?Z?"
 _SPOKEN = r"(?=[^\s:][^:]{0,39}:(\s|$))"
 _TIME = re.compile(rf"(\[{_CLOCK}\]|\({_CLOCK}\)|{_CLOCK}( -)?)\s+{_SPOKEN}")
-_NOTICE = re.compile(rf"(\[{_DAY}, ?{_CLOCK}\]|{_DAY}, ?{_CLOCK} -)\s+(?P<said>.*)")
-"""What a messenger says between the turns, such as that somebody came: a day and a time, but no speaker."""
-
+# What a messenger says between the turns, such as that somebody came: a day and a time, but no speaker.
+_NOTICE = re.compile(rf"(\[{_DAY}, ?{_CLOCK}\]|{_DAY}, ?{_CLOCK} -)\s+.*")
 _MARKS = "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # which way to write
+# What a messenger writes in place of a picture, a file or what was deleted.
 _UNSAID = re.compile(
     r"<[^<>]* omitted>|<attached: [^<>]*>|.* \(file attached\)|(this message was deleted|you deleted this message)\.?"
     r"|(image|video|audio|gif|sticker|contact card|(.* • .*)?document) omitted",
     re.IGNORECASE,
 )
-"""What a messenger writes in place of a picture, a file or what was deleted."""
 
 
 def find_in_transcripts(path: Path, roles: RoleMap, notes: Notes) -> Iterator[Finding]:

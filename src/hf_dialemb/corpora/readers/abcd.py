@@ -1,6 +1,5 @@
 """ABCD (Action-Based Conversations Dataset): customers of a shop and its agents, who follow guidelines and click.
 
-Source: https://github.com/asappresearch/abcd. Licence: MIT.
 Layout: ``abcd_v1.1.json``, an object from split to a list of conversations; where that file is missing,
 ``abcd_sample.json`` of the repository, such a list, is read as train.
 

@@ -1,6 +1,5 @@
 """Banking77: questions of a bank's customers, with 77 intents.
 
-Source: https://github.com/PolyAI-LDN/task-specific-datasets. Licence: CC BY 4.0.
 Layout: ``banking_data/train.csv`` and ``test.csv`` with the columns text and category; there is no dev split (but see
 the corpus few_shot_banking77).
 """

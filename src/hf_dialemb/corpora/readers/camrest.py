@@ -1,7 +1,6 @@
 """CamRest676 and GECOR: written dialogues of visitors who look for a restaurant in Cambridge, with slots.
 
-Source: https://github.com/terryqj0107/GECOR, which holds CamRest676 and, for GECOR, the same dialogues with corrected
-spelling and annotated ellipses and co-references. Licence: MIT; of CamRest676 itself none is stated there.
+GECOR has the same dialogues with corrected spelling and annotated ellipses and co-references.
 Layout: ``CamRest676.json`` and ``CamRest676_annotated.json``, each a list of 676 dialogues.
 
 A user's turn lists all that was informed of so far, so what a turn informs of is what the turn before it did not list.

@@ -1,6 +1,5 @@
 """CLINC150: utterances to an assistant, with 150 intents in ten domains, and utterances that are out of its scope.
 
-Source: https://github.com/clinc/oos-eval. Licence: CC BY 3.0.
 Layout: ``data_full.json``, an object of lists of pairs (text, intent), and ``domains.json``, from each domain to its
 intents.
 

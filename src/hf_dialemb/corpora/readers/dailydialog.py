@@ -1,6 +1,5 @@
 """DailyDialog: everyday chats in English between two people, with ten topics, four dialogue acts and seven emotions.
 
-Source: http://yanran.li/dailydialog. Licence: CC BY-NC-SA 4.0.
 Layout: ``data/dialogues.json``, a list of the dialogues of all splits, as ConvLab-3
 (https://github.com/ConvLab/ConvLab-3) unified them.
 

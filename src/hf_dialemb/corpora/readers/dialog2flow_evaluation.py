@@ -1,6 +1,5 @@
 """Dialog2Flow's evaluation set: utterances of twenty task corpora, 15 for each of 313 actions.
 
-Source: https://github.com/idiap/dialog2flow. Licence: MIT.
 Layout: ``train/data/val.csv``, an utterance and its action per row, without a header.
 
 An action is a dialogue act and slots, such as ``inform destination, date``. Its parts are the turn's act and slots, and

@@ -1,6 +1,5 @@
 """DialogStudio: many public dialogue datasets in one layout, with the annotation of each kept as it was.
 
-Source: https://github.com/salesforce/DialogStudio. Licence: Apache 2.0 for the collection; each dataset keeps its own.
 Layout: ``<category>/<dataset>/{train,val,test}.json`` (or ``{train,val,test}/dialogues_*.json``), each an object from
 ids such as ``KVRET--train--1`` to dialogues. Of a dataset without those files, ``converted_examples.json`` is read:
 five dialogues of its train split. The data folder may be that of one dataset alone.

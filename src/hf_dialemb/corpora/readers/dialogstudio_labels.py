@@ -11,9 +11,9 @@ from functools import partial
 from typing import NamedTuple
 
 from ...models.errors import InputError
-from ..records import Raw, field, marked, names, optional
-from . import abcd, taskmaster
-from .multiwoz import NO_DOMAIN, NO_SLOT, value_of
+from ..records import Label, Raw, field, marked, names, optional
+from . import abcd, hdsa, simulated, taskmaster, woz2
+from .multiwoz import NO_DOMAIN, NO_SLOT
 from .unmet import bitod, msdc
 
 
@@ -76,8 +76,8 @@ def _multiwoz22(exchange: Exchange, role: str) -> Labels:
     """MULTIWOZ2_2: what is new in the user's state, and what the user asks for; the system's turns have no labels."""
     if role != "user":
         return Labels()
-    own = exchange.sides[role]
     known = _filled(exchange.before)
+    own = exchange.sides[role]
     new = [(key.partition("-"), values) for key, values in _filled(own) if (key, values) not in known]
     states = [field(frame, "state", dict) for frame in field(own, "frames", list)]
     asked = [key.partition("-") for state in states for key in names(state, "requested_slots")]
@@ -98,43 +98,24 @@ def _hdsa(exchange: Exchange, role: str) -> Labels:
     Acts without a slot are kept, as in MultiWOZ; the program drops them, and the slots whose value is "none".
     """
     if role == "user":
-        known = _wanted(exchange.before)
-        new = [each for each in _wanted(exchange.sides[role]) if each not in known]
-        return Labels(["inform"] if new else [], [slot for _, slot in new], (), [domain for domain, _ in new])
-    acts, slots, domains = [], [], []
-    for key, value in field(exchange.sides[role], "act", dict).items():
-        domain, _, rest = key.partition("-")
-        act, _, slot = rest.partition("-")
-        acts.append("" if act == NO_SLOT else act)
-        if slot != NO_SLOT:
-            slots.append((slot, value_of(value) if isinstance(value, str) else ""))
-        domains += [domain] if domain not in NO_DOMAIN else []
-    return Labels(acts, slots, (), domains)
-
-
-def _wanted(own: dict[str, Raw]) -> list[tuple[str, tuple[str, str]]]:
-    state = optional(own, "BS", dict)
-    return [(domain, _pair(each)) for domain in state for each in field(state, domain, list)]
+        known, state = (hdsa.state_of(optional(own, "BS", dict)) for own in (exchange.before, exchange.sides[role]))
+        new = [each for each in state if each not in known]
+        return Labels(["inform"] if new else [], [each[1:] for each in new], (), [domain for domain, *_ in new])
+    acts, slots, domains = hdsa.acts_of(field(exchange.sides[role], "act", dict))
+    return Labels(acts, slots, (), [domain for domain in domains if domain not in NO_DOMAIN])
 
 
 def _woz(exchange: Exchange, role: str) -> Labels:
     """DSTC2-Clean and WOZ2_0: slots that either side tells or asks for."""
-    own = exchange.sides[role]
-    if role != "user":
-        return _asked_or_told(optional(own, "system_acts", list))
-    acts, slots = [], []
-    for name, value in map(_pair, optional(own, "turn_label", list)):
-        if name:
-            acts.append("request" if name == "request" else "inform")
-            slots.append((value, "") if name == "request" else (name, value))
-    return Labels(acts, slots, (), ("restaurant",))
+    label, name = (woz2.user_label, "turn_label") if role == "user" else (woz2.system_label, "system_acts")
+    return _asked_or_told(map(label, optional(exchange.sides[role], name, list)))
 
 
 def _gecor(exchange: Exchange, role: str) -> Labels:
     """GECOR (CamRest676): acts of the user that the turn before did not have; slots that the system asks for."""
     own = exchange.sides[role]
     if role != "user":
-        return _asked_or_told(optional(own, "DA", list))
+        return _asked_or_told(map(woz2.system_label, optional(own, "DA", list)))
     known = exchange.before.get("slu")
     acts, slots = [], []
     for each in optional(own, "slu", list):
@@ -147,11 +128,9 @@ def _gecor(exchange: Exchange, role: str) -> Labels:
     return Labels(acts, slots, (), ("restaurant",))
 
 
-def _asked_or_told(items: list[Raw]) -> Labels:
-    """The system's acts in the manner of WOZ 2.0 and CamRest676."""
-    named = [("request", item, "") if isinstance(item, str) else ("inform", *_pair(item)) for item in items]
-    acts = [act for act, name, _ in named if name]
-    return Labels(acts, [(name, value) for _, name, value in named], (), ("restaurant",))
+def _asked_or_told(labels: Iterable[Label]) -> Labels:
+    named = [label for label in labels if label[1]]
+    return Labels([act for act, _, _ in named], [label[1:] for label in named], (), ("restaurant",))
 
 
 def _pair(value: Raw) -> tuple[str, str]:
@@ -214,10 +193,9 @@ def _simulated(exchange: Exchange, role: str, domain: str) -> Labels:
     """SimJointMovie and SimJointRestaurant: acts, with slots of the system; slots in the user's text."""
     own = exchange.sides[role]
     acts = optional(own, "user_acts" if role == "user" else "system_acts", list)
-    types = [field(act, "type", str) for act in acts]
     if role != "user":
-        slots = [(field(act, "slot", str), str(act.get("value") or "")) for act in acts if "slot" in act]
-        return Labels(types, slots, (), (domain,))
+        return Labels(*simulated.system_labels(acts), domains=(domain,))
+    types = [field(act, "type", str) for act in acts]
     intents = names(own, "user_intents") if own.get("user_intents") else ()
     found = marked(field(own, "user_utterance", dict)) if "user_utterance" in own else ()
     return Labels(types, found, intents, (domain,))
@@ -234,12 +212,7 @@ def _simulated_gen(exchange: Exchange, role: str) -> Labels:
         known = known.items() if isinstance(known, dict) else ()
         new = [pair for pair in optional(own, "dialogue_state", dict).items() if pair not in known]
         return Labels(["inform"] if new else [], [(name, str(value)) for name, value in new], (), ("movie",))
-    acts, slots = [], []
-    for act in optional(own, "system_acts", list):
-        acts.append(field(act, "name", str))
-        for name, value in optional(act, "slot_values", dict).items():
-            slots.append((name, value if isinstance(value, str) and value != "REQUESTED" else ""))
-    return Labels(acts, slots, (), ("movie",))
+    return Labels(*simulated.generated_labels(optional(own, "system_acts", list)), domains=("movie",))
 
 
 def _taskmaster(exchange: Exchange, role: str) -> Labels:

@@ -1,6 +1,5 @@
 """DialogueCSE: chats of customers with shops in Chinese (E-commerce, JDDC), and two tests of sentence embeddings.
 
-Source: https://github.com/wangruicn/DialogueCSE. Licences: JDDC Apache 2.0; none stated for E-commerce.
 Layout: ``train/train_data.txt*``, ``{dev,test}/sts.txt`` and ``{dev,test}/select.txt``; cells are separated by tabs.
 
 A line of train is one chat around one utterance: the utterances before it, those after it, their roles such as

@@ -1,9 +1,7 @@
 """Doc2Dial: dialogues between a user and an agent who answers from a web page of a public service.
 
-Sources: https://doc2dial.github.io and https://github.com/doc2dial/sharedtask-dialdoc2021. Licence: CC BY 3.0 on its
-dataset card; the repositories state none.
 Layout: ``*dial_train.json``, ``*dial_validation.json`` and ``*dial_finaltest.json``, as named in the full release; the
-shared task's test file holds dialogues that stop at an arbitrary turn.
+test file of https://github.com/doc2dial/sharedtask-dialdoc2021 holds dialogues that stop at an arbitrary turn.
 
 One role may speak several turns on end; they stay apart.
 """

@@ -1,7 +1,5 @@
 """DSTC2: telephone calls to a system that finds restaurants in Cambridge, as transcripts and as bAbI dialogue task 6.
 
-Sources: https://github.com/zqwerty/ToDDAPT (transcripts) and https://github.com/voicy-ai/DialogStateTracking (task 6).
-Licence: none stated there.
 Layout: ``data.json``, the list of all 3,235 calls, each with its split, and
 ``dialog-babi-task6-dstc2-{trn,dev,tst}.txt``. Neither has labels of turns; those are in the corpus ``dstc2_clean``.
 

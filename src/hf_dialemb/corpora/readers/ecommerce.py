@@ -1,6 +1,5 @@
 """E-commerce Dialogue Corpus: Chinese chats of customers with a shop, with answers to choose from.
 
-Source: https://github.com/cooelf/DeepUtteranceAggregation. Licence: none stated.
 Layout: ``ECD*/train*``, ``ECD*/valid*`` and ``ECD*/test*``, whose lines are a label (1: this answer followed; 0: it is
 from elsewhere), the utterances so far and an answer, with tabs between them; words are split by blanks.
 

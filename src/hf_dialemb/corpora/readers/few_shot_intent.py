@@ -1,8 +1,5 @@
 """Few-Shot-Intent-Detection: utterances with their intents, five corpora split alike for work with few examples.
 
-Sources: https://github.com/jianguoz/Few-Shot-Intent-Detection, and of HWU64's utterances
-https://github.com/xliuhw/NLU-Evaluation-Data. Licences: none stated for the splits; Banking77 is CC BY 4.0, CLINC150 CC
-BY 3.0, SNIPS CC0 1.0 and HWU64 CC BY 4.0 on its dataset card; none is stated for ATIS.
 Layout: ``<corpus>/{train,valid,test}/seq.in`` and ``label``, with one utterance and its label per line; SNIPS and ATIS
 have ``seq.out`` too, a tag such as ``B-city_name`` for each word. Blanks around an utterance are left out. ATIS joins
 several intents of one utterance by ``#``. The samples of 5 and 10 utterances and the out-of-scope parts are not read.

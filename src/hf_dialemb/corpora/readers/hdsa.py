@@ -1,6 +1,5 @@
 """HDSA: MultiWOZ 2.0 in lower case and tokenised, with the acts of the system as its authors' program predicts them.
 
-Source: https://github.com/wenhuchen/HDSA-Dialog. Licence: MIT.
 Layout: ``{train,val,test}.json``, lists of ``{"file": id, "info": [exchange, ...]}``. A split that lacks its file is
 read from ``{dev,test}.tsv``, an exchange per line, and ``{val,test}_reference_nondelex.json``, the system's replies.
 
@@ -67,10 +66,10 @@ def _json_dialogue(raw: Raw) -> Dialogue:
 
     def exchange(both: Raw) -> tuple[Turn, Turn]:
         nonlocal before
-        state = _state(field(both, "BS", dict))
+        state = state_of(field(both, "BS", dict))
         new = [(slot, value) for domain, slot, value in state if (domain, slot, value) not in before]
         before = set(state)
-        acts, slots, domains = _acts(field(both, "act", dict))
+        acts, slots, domains = acts_of(field(both, "act", dict))
         topics.update(domains)
         user = Turn("user", field(both, "user_orig", str), ("inform",) if new else (), tuple(new))
         return user, Turn("assistant", field(both, "sys_orig", str), acts, slots)
@@ -78,7 +77,8 @@ def _json_dialogue(raw: Raw) -> Dialogue:
     return Dialogue(flattened(each_of(raw, "info", exchange)), identifier(field(raw, "file", str)), _topics(topics))
 
 
-def _state(raw: dict[str, Raw]) -> list[tuple[str, str, str]]:
+def state_of(raw: dict[str, Raw]) -> list[tuple[str, str, str]]:
+    """Reads what the user wants so far: domains, slots and values."""
     found = []
     for domain in raw:
         for pair in field(raw, domain, list):
@@ -87,13 +87,14 @@ def _state(raw: dict[str, Raw]) -> list[tuple[str, str, str]]:
     return found
 
 
-def _acts(raw: dict[str, Raw]) -> tuple[tuple[str, ...], Slots, set[str]]:
-    acts, slots, domains = [], [], set()
+def acts_of(raw: dict[str, Raw]) -> tuple[tuple[str, ...], Slots, list[str]]:
+    """Reads what the system does, such as ``{"hotel-inform-area": "north"}``: acts, slots and domains."""
+    acts, slots, domains = [], [], []
     for name in raw:
         value = field(raw, name, str)
         domain, _, rest = name.partition("-")
         act, _, slot = rest.partition("-")
-        domains.add(domain)
+        domains.append(domain)
         if act not in ("", NO_SLOT):
             acts.append(act)
         if slot not in ("", NO_SLOT):

@@ -1,6 +1,5 @@
 """JDDC 2018: chats of customers with the shop JD in Chinese, from the baseline of the JD Dialog Challenge.
 
-Source: https://github.com/SimonJYang/JDDC-Baseline-TFIDF. Licence: none stated.
 Layout: ``{train,dev}Questions.txt`` and ``{train,dev}Answers.txt``, whose lines of one number belong together: what was
 said so far, and the shop's reply. Each utterance is followed by a comma, and so are parts of sentences: nothing says
 where one utterance ends, nor who spoke it. So a dialogue has two turns, the context as the user's and the reply as the

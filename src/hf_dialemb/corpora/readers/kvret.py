@@ -1,7 +1,5 @@
 """KVRET, also called the Stanford multi-domain set (SMD): drivers who ask an assistant in the car.
 
-Source: https://nlp.stanford.edu/blog/a-new-multi-turn-multi-domain-task-oriented-dialogue-dataset. Licence: none
-stated.
 Layout: ``kvret_{train,dev,test}_public.json``, each a list of dialogues.
 
 The label of a dialogue is its task: navigate, schedule or weather. The assistant's first turn after a driver's turn

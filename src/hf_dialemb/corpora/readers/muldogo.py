@@ -1,6 +1,5 @@
 """MultiDoGO: customers who call an airline, a bank, an insurer and others, with slots and intents per turn.
 
-Source: https://github.com/awslabs/multi-domain-goal-oriented-dialogues-dataset. Licence: CDLA-Permissive 1.0.
 Layout: ``data/paper_splits/splits_annotated_at_turn_level/<domain>/{train,dev,test}.tsv``, a row per turn.
 
 Only the customers' turns are annotated, so a dialogue has the one speaker ``user``. The label of a dialogue is its

@@ -1,13 +1,12 @@
 """MultiWOZ: written dialogues of visitors to Cambridge and a town clerk, over seven domains, with acts and slots.
 
-Sources: https://github.com/budzianowski/multiwoz; version 2.1 as in https://github.com/thu-coai/ConvLab-2; the
-single-domain extract of version 2.0 that came with the DSTC8 MetaLWOZ task. Licences: MIT; the extract CC BY 4.0.
 Layout: ``multiwoz2.1_convlab2/{val,test}.json`` (an object from id to dialogue) and
 ``multiwoz2.0_single_domain/dialogues/*.txt`` (one JSON object per line, one file per domain).
 
-Dev and test are version 2.1. Train is the single-domain extract without any dialogue that dev or test holds. An act
-such as ``Hotel-Inform`` becomes ``inform`` and slot names are lower-cased, so that both are as in the other corpora; an
-act without a slot stays. What the other readers of corpora in this layout share lies here too.
+Dev and test are version 2.1 as in https://github.com/thu-coai/ConvLab-2. Train is the single-domain extract of version
+2.0 that came with the DSTC8 MetaLWOZ task, without any dialogue that dev or test holds. An act such as ``Hotel-Inform``
+becomes ``inform`` and slot names are lower-cased, so that both are as in the other corpora; an act without a slot
+stays. What the other readers of corpora in this layout share lies here too.
 """
 
 import json
@@ -22,17 +21,11 @@ from ..records import Raw, Slots, convert_each, field, names
 from ..source.files import MissingFilesError
 from ..source.parsing import json_lines, json_members, parse_json, text_lines
 
+# The files of version 2.1 that say which dialogues are dev and test.
 HELD_OUT = {"dev": "multiwoz2.1_convlab2/val.json", "test": "multiwoz2.1_convlab2/test.json"}
-"""The files of version 2.1 that say which dialogues are dev and test."""
-
-SINGLE_DOMAIN = "multiwoz2.0_single_domain/dialogues/*.txt"
-"""The files of the single-domain extract."""
-
-NO_DOMAIN = ("booking", "general")
-"""What stands where acts have their domain, and is none."""
-
-NO_SLOT = "none"
-"""What stands where acts have their slot, and is none."""
+SINGLE_DOMAIN = "multiwoz2.0_single_domain/dialogues/*.txt"  # the files of the single-domain extract
+NO_DOMAIN = ("booking", "general")  # what stands where acts have their domain, and is none
+NO_SLOT = "none"  # what stands where acts have their slot, and is none
 
 _FILES = {"train": (SINGLE_DOMAIN, *HELD_OUT.values()), "dev": (HELD_OUT["dev"],), "test": (HELD_OUT["test"],)}
 
@@ -60,8 +53,7 @@ def goal_and_log(key: str, raw: Raw, turn: Callable[[str, Raw], Turn] | None = N
 
 def text_and_acts(role: str, raw: Raw) -> Turn:
     """Converts a turn of MultiWOZ's own layout: ``{"text": ..., "dialog_act": {...}}``."""
-    acts, slots = labels(field(raw, "dialog_act", dict))
-    return Turn(role, field(raw, "text", str), acts, slots)
+    return Turn(role, field(raw, "text", str), *labels(field(raw, "dialog_act", dict)))
 
 
 def extract_records(source: Source, split: str) -> Records:
@@ -94,8 +86,7 @@ def extract_dialogue(raw: Raw) -> Dialogue:
 
 
 def _extract_turn(role: str, text: str, annotation: Raw) -> Turn:
-    acts, slots = labels(annotation)
-    return Turn(role, text, acts, slots)
+    return Turn(role, text, *labels(annotation))
 
 
 def labels(annotation: Raw) -> tuple[tuple[str, ...], Slots]:

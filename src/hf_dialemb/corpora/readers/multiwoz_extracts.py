@@ -1,27 +1,23 @@
 """MultiWOZ as others cut or changed it: single-domain dialogues, restaurants, a first file as text, and TITAN.
 
-Sources and layouts, all in one folder or archive ``multiwoz``:
+Layouts, all in one folder or archive ``multiwoz``:
 
-- ``multiwoz20_single_domain``: the 2,924 dialogues of version 2.0 with one domain, out of
-  https://github.com/thu-coai/ConvLab-2 (``dstc8_multiwoz2.0.zip``), which states CC BY 4.0;
+- ``multiwoz20_single_domain``: the 2,924 dialogues of version 2.0 with one domain, out of ``dstc8_multiwoz2.0.zip``;
   ``multiwoz2.0_single_domain/dialogues/*.txt``, one JSON object per line. The extract has no splits: dev and test are
   the dialogues that are so in version 2.1 (``multiwoz2.1_convlab2/{val,test}.json``, which has to be there), in their
   older wording. The greeting of the assistant that opens every dialogue was added by the extract and is left out.
-- ``multiwoz21_restaurant``: 442 dialogues of version 2.1 about restaurants alone, out of
-  https://github.com/vbursztyn/multiwoz-to-rasa; ``multiwoz2.1_restaurant_only/restaurants.json``, a list in MultiWOZ's
-  own layout. It lost ids and splits: the id is the position, and a hash of it the split. 111 of these dialogues are dev
-  or test in version 2.1, and 85 of those are train here: leave the corpus out when testing on MultiWOZ.
-- ``multiwoz22_text``: the 512 dialogues of the first train file of version 2.2, out of
-  https://github.com/XavierXinchi/Slot-Extraction-from-MultiWOZ; ``multiwoz2.2_train_001_text/*.tsv`` with id, speaker,
-  utterance and services, without a header, quotes or other labels.
-- ``titan``: 903 dialogues with acts of mixed initiative, and turns rewritten or inserted to show it, out of
-  https://github.com/styanXDU/TITAN; ``titan_903/annotated_user_da_with_span_full.json`` in MultiWOZ's own layout, and
-  the lists of dev and test ``titan_903/{val,test}ListFile.json`` (ids, a line each). The refined acts keep their
-  refinement: ``Hotel-Inform-Specific`` becomes ``inform-specific``. Ids are MultiWOZ's, but the splits are not: 182 of
-  the dialogues, 141 of them in train here, are dev or test there, most with other turns. Leave them out of training
-  when testing on MultiWOZ. Of an id that comes again, as one does, alike, only the first dialogue is read.
-
-Licences: MultiWOZ is MIT; the last three copies state none.
+- ``multiwoz21_restaurant``: 442 dialogues of version 2.1 about restaurants alone;
+  ``multiwoz2.1_restaurant_only/restaurants.json``, a list in MultiWOZ's own layout. It lost ids and splits: the id is
+  the position, and a hash of it the split. 111 of these dialogues are dev or test in version 2.1, and 85 of those are
+  train here: leave the corpus out when testing on MultiWOZ.
+- ``multiwoz22_text``: the 512 dialogues of the first train file of version 2.2; ``multiwoz2.2_train_001_text/*.tsv``
+  with id, speaker, utterance and services, without a header, quotes or other labels.
+- ``titan``: 903 dialogues with acts of mixed initiative, and turns rewritten or inserted to show it;
+  ``titan_903/annotated_user_da_with_span_full.json`` in MultiWOZ's own layout, and the lists of dev and test
+  ``titan_903/{val,test}ListFile.json`` (ids, a line each). The refined acts keep their refinement:
+  ``Hotel-Inform-Specific`` becomes ``inform-specific``. Ids are MultiWOZ's, but the splits are not: 182 of the
+  dialogues, 141 of them in train here, are dev or test there, most with other turns. Leave them out of training when
+  testing on MultiWOZ. Of an id that comes again, as one does, alike, only the first dialogue is read.
 """
 
 import reprlib

@@ -1,8 +1,5 @@
 """MultiWOZ 2.1 and 2.4 as their authors give them out, and Disambiguation, which others made of 2.1 in its layout.
 
-Sources: https://github.com/budzianowski/multiwoz (``MultiWOZ_2.1.zip``), https://github.com/smartyfh/MultiWOZ2.4 and
-https://aclanthology.org/2022.naacl-main.85, as in https://github.com/salesforce/DialogStudio. Licence: MIT; that of
-Disambiguation as listed there.
 Layout: ``data.json`` (an object from id to ``{"goal", "log"}``), and ``valListFile.txt`` and ``testListFile.txt`` (or
 ``.json``; ids, a line each); what neither list names is train. Where there is no ``data.json``, ``train.json``,
 ``val.json`` and ``test.json`` in the same form, as in https://github.com/thu-coai/ConvLab-2.
@@ -56,8 +53,7 @@ def _dialogue(key: str, raw: Raw, text: str | None) -> Dialogue:
 def _turn(role: str, raw: Raw) -> Turn:
     text = field(raw, "text", str)
     annotation = raw.get("dialog_act", _NO_ANNOTATION)
-    acts, slots = labels({} if annotation == _NO_ANNOTATION else annotation)
-    return Turn(role, text, acts, slots)
+    return Turn(role, text, *labels({} if annotation == _NO_ANNOTATION else annotation))
 
 
 def _without_mark(role: str, raw: Raw) -> Turn:

@@ -2,7 +2,7 @@
 
 Task dialogues of 6 to 16 turns over ten domains, one domain each, with acts, slots and intents; the same on every
 machine, from no file. It is there to try the package, to test it and to teach; results on it say nothing about real
-conversations. Licence: that of this package.
+conversations.
 
 What is said lies in ``sample_phrases.json``: templates with ``[one|of|these]`` choices and ``{slots}``; a ``#`` in a
 value becomes a digit. The domains share their words on purpose (book, charge, card, reservation, delivery, ticket,
@@ -20,8 +20,7 @@ from typing import Any
 from ...models.dialogue import Dialogue, Turn
 from ..corpus import SPLITS, Corpus
 
-SIZES = {"train": 480, "dev": 96, "test": 240}
-"""How many dialogues each split has."""
+SIZES = {"train": 480, "dev": 96, "test": 240}  # how many dialogues each split has
 
 _PHRASES = json.loads(Path(__file__).with_name("sample_phrases.json").read_text(encoding="utf-8"))
 DOMAINS: dict[str, Any] = _PHRASES["domains"]
@@ -100,7 +99,6 @@ class _Scene:
             self.say(("inform",), self.general("hesitations") + answer)
 
     def answer_questions(self, extras: Sequence[str]) -> None:
-        """Adds the user's questions about the proposal."""
         for step in extras:
             if step == "question":
                 question, answer = self.random.choice(self.domain["questions"])
@@ -110,7 +108,6 @@ class _Scene:
                 self.detour("user_detours")
 
     def detour(self, whose: str) -> None:
-        """Adds a side step that could happen in any domain."""
         step = self.random.choice(_PHRASES[whose])
         self.say(step["acts"], step["says"])
         self.say(step["reply_acts"], step["reply"])

@@ -1,6 +1,5 @@
 """Self-dialogue Corpus: chats on 23 topics, each written by one crowd worker who plays both sides.
 
-Source: https://github.com/jfainberg/self_dialogue_corpus. Licence: BSD 3-Clause.
 Layout: ``corpus/<topic>/*.csv`` (Amazon Mechanical Turk results, a row per dialogue) and ``blocked_workers.txt``, which
 may be missing.
 

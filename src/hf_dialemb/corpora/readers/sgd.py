@@ -1,7 +1,5 @@
 """Schema-Guided Dialogue (SGD): task dialogues of a user and a system over many services, with acts, slots and intents.
 
-Sources: https://github.com/google-research-datasets/dstc8-schema-guided-dialogue, and for KETOD
-https://github.com/facebookresearch/ketod. Licences: CC BY-SA 4.0; KETOD MIT, but its dialogues are SGD's.
 Layout: ``{train,dev,test}/dialogues_*.json``, each a list of dialogues; of KETOD ``{train,dev,test}.json``, written by
 the authors' ``gen_ketod_data.py``.
 

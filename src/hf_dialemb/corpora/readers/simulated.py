@@ -1,6 +1,5 @@
 """Simulated dialogues: outlines of a simulator on cinema tickets and restaurant tables, worded by people or a program.
 
-Source: https://github.com/google-research-datasets/simulated-dialogue. Licence: none stated; provided "as is".
 Layout: ``sim-M/{train,dev,test}.json`` (cinema) and ``sim-R/{train,dev,test}.json`` (restaurants), which people worded;
 for sim-GEN (cinema), 120,000 dialogues that a program put together from worded acts, ``{train,dev,test}.json`` as
 unpacked from ``sim-GEN/data.zip``. Each is a list of dialogues.
@@ -32,15 +31,16 @@ def _exchange(raw: Raw) -> list[Turn]:
     turns = []
     utterance = field(raw, "user_utterance", dict)
     if "system_utterance" in raw:
-        acts, slots = _system_labels(field(raw, "system_acts", list))
-        turns.append(Turn("assistant", field(field(raw, "system_utterance", dict), "text", str), acts, slots))
+        said = field(field(raw, "system_utterance", dict), "text", str)
+        turns.append(Turn("assistant", said, *system_labels(field(raw, "system_acts", list))))
     acts = distinct(field(act, "type", str) for act in field(raw, "user_acts", list))
     intents = names(raw, "user_intents") if "user_intents" in raw else ()
     turns.append(Turn("user", field(utterance, "text", str), acts, marked(utterance), intents))
     return turns
 
 
-def _system_labels(acts: list[Raw]) -> tuple[tuple[str, ...], Slots]:
+def system_labels(acts: list[Raw]) -> tuple[tuple[str, ...], Slots]:
+    """Reads what the system does in sim-M and sim-R."""
     types, slots = [], []
     for act in acts:
         types.append(field(act, "type", str))
@@ -55,7 +55,7 @@ def _generated_dialogue(raw: Raw) -> Dialogue:
     def exchange(both: Raw) -> list[Turn]:
         nonlocal known
         said = field(both, "system_utterance", str)
-        acts, slots = _generated_labels(field(both, "system_acts", list))
+        acts, slots = generated_labels(field(both, "system_acts", list))
         state = field(both, "dialogue_state", dict)
         new = tuple((slot.lower(), field(state, slot, str)) for slot in state if known.get(slot) != state[slot])
         turns = [Turn("assistant", said, acts, slots)] if said.strip() else []
@@ -68,7 +68,8 @@ def _generated_dialogue(raw: Raw) -> Dialogue:
     return Dialogue(flattened(each_of(raw, "turns", exchange)), field(raw, "dialogue_id", str), ("movie",))
 
 
-def _generated_labels(acts: list[Raw]) -> tuple[tuple[str, ...], Slots]:
+def generated_labels(acts: list[Raw]) -> tuple[tuple[str, ...], Slots]:
+    """Reads what the system does in sim-GEN."""
     types, slots = [], []
     for act in acts:
         types.append(field(act, "name", str))

@@ -1,8 +1,7 @@
 """SNIPS: utterances to a voice assistant, with seven intents and their slots.
 
-Source: https://github.com/sonos/nlu-benchmark (2017-06-custom-intent-engines). Licence: CC0 1.0.
-Layout: ``<intent>/train_<intent>_full.json`` and ``validate_<intent>.json``, an object from the intent to its
-utterances, each a list of pieces of text, some of which name the slot that they fill.
+Layout: in 2017-06-custom-intent-engines, ``<intent>/train_<intent>_full.json`` and ``validate_<intent>.json``, an
+object from the intent to its utterances, each a list of pieces of text, some of which name the slot that they fill.
 
 What the files call validate is what others test on, and is the split test here; there is no dev split (but see the
 corpus few_shot_snips). The smaller ``train_<intent>.json`` are not read. Blanks around an

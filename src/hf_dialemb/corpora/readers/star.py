@@ -1,6 +1,5 @@
 """STAR: task dialogues of crowd workers who play user and wizard; the wizard mostly picks replies that are suggested.
 
-Source: https://github.com/RasaHQ/STAR. Licence: MIT.
 Layout: ``dialogues/<number>.json``, a dialogue each.
 
 What is said are the events of ``User`` and ``Wizard`` whose action is ``utter`` or ``pick_suggestion``; the wizard's

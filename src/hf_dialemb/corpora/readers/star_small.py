@@ -1,6 +1,6 @@
 """A slice of STAR that comes with the package: 448 dialogues to train on and 176 held out, of sixteen tasks.
 
-Source: https://github.com/RasaHQ/STAR. Licence: MIT, ``star_small_licence.txt``. Of each task that has so many complete
+The licence is in ``star_small_licence.txt``. Of each task that has so many complete
 dialogues of one domain, the first 28 of STAR's training split and the first 11 of its test split, by a digest of their
 ids; ``training_scripts/pack_star.py`` packs them. Their label is the task, as ``hotel_book``: most of STAR's domains
 hold two tasks that have little in common, and clusters find these.
@@ -15,8 +15,7 @@ from typing import Any
 from ...models.dialogue import Dialogue
 from ..corpus import Corpus, Records
 
-SIZES = {"train": 28, "test": 11}
-"""How many dialogues of each task a split has."""
+SIZES = {"train": 28, "test": 11}  # how many dialogues of each task a split has
 
 
 def packed(split: str) -> Path:

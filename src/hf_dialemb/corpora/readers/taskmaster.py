@@ -1,6 +1,5 @@
 """Taskmaster 1 to 4: users who order, book and look for things with an assistant, spoken and written.
 
-Source: https://github.com/google-research-datasets/Taskmaster. Licence: CC BY 4.0.
 Layout: ``TM-1-2019/{self,woz}-dialogs.json``, ``TM-2-2020/data/<domain>.json``, ``TM-3-2020/data/data_*.json`` and
 ``TM-4-2024/data/data_*.json``, each a list of dialogues. Where TM-1's files are missing, its ``sample.json`` is read.
 

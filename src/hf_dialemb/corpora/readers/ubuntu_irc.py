@@ -1,6 +1,5 @@
 """Ubuntu IRC: help with Ubuntu on its chat channel, where people marked which message replies to which.
 
-Source: https://github.com/jkkummerfeld/irc-disentanglement. Licence: CC BY 4.0.
 Layout: ``{train,dev,test}/<log>.ascii.txt``, one message per line, and ``<log>.annotation.txt`` beside it, whose lines
 ``i j -`` say that message j replies to message i (``i i -``: it opens a conversation).
 

@@ -1,7 +1,5 @@
 """WOZ 2.0 and the cleaned DSTC2: callers and visitors who look for a restaurant in Cambridge, in one layout.
 
-Sources: https://github.com/nmrksic/neural-belief-tracker (WOZ 2.0) and https://github.com/guanlinchao/bert-dst (the
-cleaned DSTC2). Licences: Apache 2.0 and GPL 3.
 Layout: ``woz_{train,validate,test}_en.json`` and ``dstc2_{train,validate,test}_en.json``, each a list of dialogues.
 
 A record's turn is what the system says, in WOZ 2.0 nothing at the start, and the user's reply. A ``turn_label`` such
@@ -27,18 +25,20 @@ def _dialogue(split: str, raw: Raw) -> Dialogue:
 
 def _exchange(index: int, raw: Raw) -> list[Turn]:
     said = field(raw, "system_transcript", str)
-    acts = each_of(raw, "system_acts", _system_label)
+    acts = each_of(raw, "system_acts", system_label)
     turns = [labelled("assistant", said, acts)] if index or said else []
-    labels = each_of(raw, "turn_label", _user_label)
+    labels = each_of(raw, "turn_label", user_label)
     return [*turns, labelled("user", field(raw, "transcript", str), labels)]
 
 
-def _user_label(raw: Raw) -> Label:
+def user_label(raw: Raw) -> Label:
+    """Reads a ``turn_label``."""
     slot, value = strings(raw, 2)
     return (_REQUEST, value, "") if slot == _REQUEST else ("inform", slot, value)
 
 
-def _system_label(raw: Raw) -> Label:
+def system_label(raw: Raw) -> Label:
+    """Reads a system act."""
     if isinstance(raw, str):
         return _REQUEST, raw, ""
     slot, value = strings(raw, 2)

@@ -17,10 +17,7 @@ def sets_at_hand(
     names: Iterable[str] | None = None,
     skip_invalid: bool = False,
 ) -> Iterator[str]:
-    """Finds the sets that can be read.
-
-    Yields sets such as ``"sgd/test"``, sorted by corpus.
-    """
+    """Finds the sets that can be read, such as ``"sgd/test"``, sorted by corpus."""
     for name in sorted(CORPORA if names is None else names):
         corpus = get_corpus(name)
         if names is None and not corpus.patterns:

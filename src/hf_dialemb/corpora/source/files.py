@@ -16,9 +16,7 @@ from .streams import BROKEN, Allowance, damaged, decompressed, guarded
 
 logger = logging.getLogger(__name__)
 
-ARCHIVE_SUFFIXES = (".tar.xz", ".tar.gz", ".zip")
-"""The archives that a `Source` opens."""
-
+ARCHIVE_SUFFIXES = (".tar.xz", ".tar.gz", ".zip")  # the archives that a `Source` opens
 _GZIP = ".gz"
 _CHUNK = 1 << 20
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from ...models.errors import InputError
 
-PREFIX = "hf://datasets/"
-"""What a data folder on the Hub begins with."""
+PREFIX = "hf://datasets/"  # what a data folder on the Hub begins with
 
 
 def download(address: str, patterns: Iterable[str]) -> Path:

@@ -11,9 +11,7 @@ from typing import IO, Any, NoReturn
 
 from ...models.errors import InputError
 
-GET_AGAIN = "the file is damaged or incomplete: get it again"
-"""What to do about a file that cannot be parsed."""
-
+GET_AGAIN = "the file is damaged or incomplete: get it again"  # what to do about a file that cannot be parsed
 _CHUNK = 1 << 18
 _HALF = re.compile(r"\\u[dD]")  # how JSON may spell half a character
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -55,7 +53,7 @@ class JsonStream:
         if not opening:
             self._refuse("the file is empty")
         if opening != expected:
-            if path or opening in _FORMS or _is_value(opening):
+            if path or opening in _FORMS or opening in '"-tfnIN' or opening.isdigit():  # what JSON may begin with
                 got = _FORMS.get(opening, "a single value")
                 raise InputError(f"{self.name}: got {got}, expected {_FORMS[expected]}; {GET_AGAIN}")
             self._refuse(f"it begins with {opening!r}")
@@ -144,10 +142,6 @@ class JsonStream:
     def _refuse(self, reason: str) -> NoReturn:
         after = f" after {self._records:,} records" if self._records else ""
         raise InputError(f"{self.name}: broken JSON{after} ({reason}); {GET_AGAIN}") from None
-
-
-def _is_value(opening: str) -> bool:
-    return opening in '"-tfnIN' or opening.isdigit()
 
 
 def check_encodable(value: Any, name: str) -> None:  # noqa: ANN401

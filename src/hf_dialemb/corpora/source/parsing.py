@@ -9,12 +9,11 @@ from typing import Any
 
 from ...models.errors import InputError
 from ..corpus import Files, Reading, Records, Source
-from ..records import hashed_split
+from ..records import hashed_split, never_empty
 from .json_stream import GET_AGAIN, JsonStream, check_encodable
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-LONGEST_CELL = 1 << 24
-"""How many characters a cell of a table may have; csv's own limit is less than what some annotations take."""
+LONGEST_CELL = 1 << 24  # characters in a cell of a table; csv's own limit is less than what some annotations take
 
 
 def parse_json(name: str, content: bytes, remedy: str = GET_AGAIN) -> Any:  # noqa: ANN401 - whatever it holds
@@ -47,16 +46,14 @@ def json_members(source: Source, pattern: str, *path: str) -> Iterator[tuple[str
 
 
 def _children(source: Source, pattern: str, path: Sequence[str], bracket: str) -> Iterator[tuple[str, Any]]:
+    form = "a list" if bracket == "[" else "an object"
     for name, stream in source.files(pattern):
-        empty = True
-        for key, value in JsonStream(name, stream).children(path, bracket):
-            empty = False
+        children = JsonStream(name, stream).children(path, bracket)
+        if path:
+            got = f"{name}: field {'.'.join(path)}: got nothing, expected {form} of records; get the file again"
+            children = never_empty(children, InputError(got))
+        for key, value in children:
             yield f"{name}: record {key}", (key, value)
-        if path and empty:
-            form = "a list" if bracket == "[" else "an object"
-            raise InputError(
-                f"{name}: field {'.'.join(path)}: got nothing, expected {form} of records; get the file again"
-            )
 
 
 def json_lines(source: Source, pattern: str) -> Iterator[tuple[str, Any]]:

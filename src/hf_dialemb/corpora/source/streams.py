@@ -24,9 +24,7 @@ BROKEN = (
 )
 """What the standard library raises while it reads a damaged archive."""
 
-LARGEST_RATIO = 500
-"""How many bytes one byte of an archive may become; the most that a real corpus reaches is about 50."""
-
+LARGEST_RATIO = 500  # how many bytes one byte of an archive may become; the most that a real corpus reaches is about 50
 _FREE = 1 << 28  # archives of a few bytes may well hold more than their ratio
 _BUFFER = 1 << 18
 
@@ -48,19 +46,15 @@ class Allowance:
             )
 
 
-class GuardedStream(io.RawIOBase):
-    """Reads another stream, counts its bytes, and turns what goes wrong into an `InputError` that names it."""
-
+class _GuardedStream(io.RawIOBase):
     def __init__(self, stream: IO[bytes] | io.BufferedIOBase, name: str, allowance: Allowance | None = None) -> None:
         super().__init__()
         self.name, self._stream, self._allowance = name, stream, allowance
 
     def readable(self) -> bool:
-        """Says so."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fills the buffer as far as the stream goes."""
         try:
             content = self._stream.read(len(buffer))
         except BROKEN as error:
@@ -71,15 +65,14 @@ class GuardedStream(io.RawIOBase):
         return len(content)
 
     def close(self) -> None:
-        """Closes the other stream too."""
         if not self.closed:
             self._stream.close()
         super().close()
 
 
 def guarded(stream: IO[bytes] | io.BufferedIOBase, name: str, allowance: Allowance | None = None) -> io.BufferedReader:
-    """Wraps a stream in a `GuardedStream` with a buffer."""
-    return io.BufferedReader(GuardedStream(stream, name, allowance), _BUFFER)
+    """Counts the bytes of a stream, and turns what goes wrong into an `InputError` that names it."""
+    return io.BufferedReader(_GuardedStream(stream, name, allowance), _BUFFER)
 
 
 def damaged(name: str, error: Exception) -> InputError:

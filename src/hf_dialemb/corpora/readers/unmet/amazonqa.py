@@ -1,6 +1,5 @@
 """AmazonQA: questions about products and their answers.
 
-Source: https://jmcauley.ucsd.edu/data/amazon/qa/. Licence: none stated.
 Layout: ``amazonqa.txt``, a question and its answer per line with a tab between them; blank lines are passed over. The
 lines that ParlAI writes (``parlai convert_to_parlai --task amazon_qa``) are such: cells begin with ``text:`` and
 ``labels:``, more cells may follow, and a line's end in a text is spelled as a backslash and n, here read as a blank.

@@ -1,6 +1,5 @@
 """BiTOD: task dialogues of tourists in Hong Kong and a wizard with a database; the English half.
 
-Source: https://github.com/HLTCHKUST/BiToD. Licence: Apache 2.0.
 Layout: ``en_{train,valid,test}.json``, each an object from id to dialogue. The Chinese half (``zh_*.json``) is not
 read.
 

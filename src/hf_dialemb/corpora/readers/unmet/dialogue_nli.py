@@ -1,6 +1,5 @@
 """Dialogue NLI: pairs of sentences from chats about oneself that agree, are neutral or contradict each other.
 
-Source: https://wellecks.github.io/dialogue_nli/. Licence: none stated.
 Layout: ``dialogue_nli_{train,dev,test}.jsonl``, which are JSON lists in spite of their name; one object per line does
 as well. The label is ``positive``, ``neutral`` or ``negative``. The verified part of test is not read by itself.
 """

@@ -1,6 +1,5 @@
 """DSTC7 track 1, Ubuntu, subtask 1: chats of two people about Ubuntu, with a hundred answers to choose from.
 
-Source: https://github.com/IBM/dstc-noesis. Licence: MIT in the repository, none stated for the data.
 Layout: ``ubuntu_{train,dev,test}_subtask_1.json``, each a list of examples. The correct answers of test are in
 ``ubuntu_responses_subtask_1.tsv``: example, ids of candidates, text; those ids are held in memory.
 

@@ -1,7 +1,5 @@
 """Frames: dialogues of users who plan a trip and wizards who search flights and hotels, with acts and slots.
 
-Source: https://www.microsoft.com/en-us/research/project/frames-dataset. Licence: terms of its own; it may not be
-passed on.
 Layout: ``frames.json``, a list of dialogues. Most of the file are database results, which are passed over.
 
 Arguments of acts that only point to frames (``ref``, ``id``, ``read``, ``write``) are no slots, and the argument

@@ -1,6 +1,5 @@
 """MetaLWOZ: dialogues of crowd workers who play a user and a bot, over 47 domains.
 
-Source: https://www.microsoft.com/en-us/research/project/metalwoz. Licence: Microsoft Research Data License Agreement.
 Layout: ``dialogues/<DOMAIN>.txt``, one JSON object per line. Names in lower case are left out: those are the MultiWOZ
 dialogues in this layout that came with the DSTC8 task.
 

@@ -1,6 +1,5 @@
 """Microsoft Dialogue Challenge (MS-DC): booking films, restaurants and taxis, with acts and slots.
 
-Source: https://github.com/xiul-msr/e2e_dialog_challenge. Licence: terms of its own; it may not be passed on.
 Layout: ``{movie,restaurant,taxi}_all.tsv``, a row per message and a cell per act, such as ``inform(city=Oslo;date)``.
 No cell is quoted, but spreadsheets left quotation marks around some texts; these are taken off.
 
@@ -15,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from ....models.dialogue import Dialogue, Turn
 from ....models.errors import InputError
 from ...corpus import SPLITS, Corpus, Records, Source
-from ...records import Raw, convert_each, field, hashed_split, one_of
+from ...records import Raw, Slots, convert_each, field, hashed_split, one_of
 from ...source.parsing import grouped, table_rows
 
 _SOURCE, _LICENCE = "https://github.com/xiul-msr/e2e_dialog_challenge", "terms of its own; may not be passed on"
@@ -28,7 +27,7 @@ _SLOT = re.compile(r"\w+")
 _MOST_DIGITS = 18
 
 
-def labels_of(cells: Iterable[str]) -> tuple[list[str], list[tuple[str, str]]]:
+def labels_of(cells: Iterable[str]) -> tuple[tuple[str, ...], Slots]:
     """Reads the acts of a message."""
     acts: dict[str, None] = {}
     slots: dict[tuple[str, str], None] = {}
@@ -42,7 +41,7 @@ def labels_of(cells: Iterable[str]) -> tuple[list[str], list[tuple[str, str]]]:
         slots.update(dict.fromkeys(pairs))
         if any(value for _, value in pairs):
             acts["inform"] = None
-    return list(acts), list(slots)
+    return tuple(acts), tuple(slots)
 
 
 def _arguments(text: str) -> Iterator[tuple[str, str]]:
@@ -81,8 +80,7 @@ def _turn(row: Raw) -> Turn:
     text = field(row, _TEXT, str).strip()
     if len(text) > 1 and text[0] == text[-1] == '"':
         text = text[1:-1].replace('""', '"')
-    acts, slots = labels_of(row.get("", "").split("\t"))
-    return Turn(role, text, tuple(acts), tuple(slots))
+    return Turn(role, text, *labels_of(row.get("", "").split("\t")))
 
 
 _FILES = dict.fromkeys(SPLITS, (_MESSAGES,))

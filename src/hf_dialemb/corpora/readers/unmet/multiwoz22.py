@@ -1,6 +1,5 @@
 """MultiWOZ 2.2: MultiWOZ in the layout of SGD, with belief states, requested slots and intents of the user.
 
-Source: https://github.com/budzianowski/multiwoz/tree/master/data/MultiWOZ_2.2. Licence: MIT.
 Layout: ``{train,dev,test}/dialogues_*.json``, each a list of dialogues, and ``dialog_acts.json`` with the acts of all
 splits, which is kept in memory, as text; it may be missing.
 

@@ -1,6 +1,5 @@
 """SpokenWOZ: telephone calls of a customer and a clerk over eight domains, transcribed by machine, with acts and slots.
 
-Source: https://spokenwoz.github.io/SpokenWOZ-github.io. Licence: CC BY-NC 4.0.
 Layout: ``text_5700_train_dev/data.json`` and ``text_5700_test/data.json`` in MultiWOZ's own layout, where a turn also
 says who speaks (``tag``) and when each word was said; ``text_5700_train_dev/valListFile.json`` names the dev dialogues.
 

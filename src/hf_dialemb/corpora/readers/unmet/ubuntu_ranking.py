@@ -1,6 +1,5 @@
 """Ubuntu Dialogue Corpus 2.0: chats of two people about Ubuntu, each cut somewhere, with answers to choose from.
 
-Source: https://github.com/rkadlec/ubuntu-ranking-dataset-creator. Licence: none stated.
 Layout: ``train.csv`` with the columns Context, Utterance and Label (1: this answer followed; 0: it is from elsewhere),
 ``valid.csv`` and ``test.csv`` with Context, Ground Truth Utterance and Distractor_0 to Distractor_8.
 
