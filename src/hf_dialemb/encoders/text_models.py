@@ -20,9 +20,7 @@ from .fewer_bits import read_in
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedTokenizerBase
 
-    from ..models.utterance import UtteranceEncoder
     from .sentence_layout import SentenceLayout
 
 logger = logging.getLogger(__name__)
@@ -89,14 +87,6 @@ def dialogue_texts(dialogues: Sequence[Dialogue], marks: SpeakerMarks | None = N
         return f"{marks.system if turn.role == 'assistant' else marks.user} {turn.content}"
 
     return [" ".join(map(written, dialogue.turns)) for dialogue in dialogues]
-
-
-def embed_utterances(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, batch_size: int) -> TextEmbedder:
-    """Makes an embedder of texts from an utterance encoder, which becomes float32, as in its published form."""
-    from ..models.utterance import encode_utterances
-
-    model.float()  # type: ignore[no-untyped-call]
-    return partial(encode_utterances, model, tokenizer, batch_size=batch_size)
 
 
 def load_sentence_transformer(path: str, device: str | None = None, numbers: Numbers = "float32") -> Any:  # noqa: ANN401

@@ -13,7 +13,6 @@ from transformers import PreTrainedTokenizerBase
 from transformers import initialization as init
 
 from .backbone_model import autocast_off
-from .batching import in_parts
 from .config import ABOVE_ZERO, Range, Ranges, UtteranceConfig
 from .context_matching import matching_guided, mean_of_turns, turn_weights
 from .errors import InputError
@@ -23,7 +22,6 @@ from .method import Method
 from .responses_in_context import DialogueCSEExamples, ResponseInContext
 from .utterance import UtteranceEncoder, UtteranceOutput, mean_of_tokens
 
-_ROWS = 32  # candidates of like length that are encoded together
 _ATTENTION_SIZE = 256  # of the released program's turn attention
 
 
@@ -126,7 +124,7 @@ class DialogueCSEModel(UtteranceEncoder):
         batch, candidates = len(input_ids), input_ids.shape[1] - rows
         if self.config.context == "matching":
             guides = mean_of_turns(turns, present) if self.config.turn_aggregation == "mean" else turns
-            own, refined = self._match(ids, mask, guides.repeat_interleave(candidates, dim=0))
+            own, refined = self.in_parts(self._match, ids, mask, guides.repeat_interleave(candidates, dim=0))
             own, refined = own.unflatten(0, (batch, -1)), refined.unflatten(0, (batch, -1))
             with autocast_off(refined):
                 other = self._aggregate(refined, turns, lengths)
@@ -141,14 +139,8 @@ class DialogueCSEModel(UtteranceEncoder):
         loss = nt_xent(similarities, present.new_ones(batch, 1), temperature, divide_by_samples=official)
         return UtteranceOutput(loss=loss, pooler_output=own[:, 0], similarities=similarities)
 
-    def _match(self, ids: Tensor, mask: Tensor, guides: Tensor) -> tuple[Tensor, Tensor]:
-        """Encodes candidates in parts of like length, each with its guides (N, C, D): (N, D) and (N, C, D)."""
-        size, again = self.config.chunk_size or _ROWS, self.config.chunk_size is not None
-        words = ids if again else self.get_input_embeddings()(ids)
-        own, refined = in_parts(self._match_part, mask, size, words, mask, guides, again=again)
-        return own, refined
-
-    def _match_part(self, words: Tensor, mask: Tensor, guides: Tensor) -> tuple[Tensor, Tensor]:
+    def _match(self, words: Tensor, mask: Tensor, guides: Tensor) -> tuple[Tensor, Tensor]:
+        """Encodes candidates (N, L), each with its guides (N, C, D): (N, D) and (N, C, D)."""
         hidden = self.states_of(words, mask)
         with autocast_off(hidden):
             hidden = hidden.to(guides.dtype)

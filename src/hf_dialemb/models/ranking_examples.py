@@ -10,9 +10,6 @@ from .errors import InputError
 from .granularity import Segments
 from .ranker import RankingExample
 
-SAMPLE_SEED = 0
-"""Of the sample of responses that segments are measured by; the same for all runs, whatever their own seed."""
-
 
 class RankingExamples:
     """Contexts, each with its true response and K - 1 others, drawn afresh in each epoch.
@@ -92,7 +89,9 @@ class RankingExamples:
             drawn = generator.choice(len(self._texts) - 1, count, replace=False)
             return drawn + (drawn >= response)
         if self._segments is None:
-            self._segments = Segments(self.response_vectors, self.config.num_granularities, seed=SAMPLE_SEED)
+            self._segments = Segments(
+                self.response_vectors, self.config.num_granularities
+            )  # of one sample for all seeds
         found: np.ndarray = self._segments.draw(np.array([response]), self.config.granularity, count, generator)[0]
         return found
 
