@@ -64,10 +64,9 @@ class TextEncoder:
         texts = dialogue_texts(dialogues, self.marks)
         if self.level == "dialogue":
             return self.encode_utterances(texts)
-        places: dict[str, int] = {}
-        turns = [[places.setdefault(turn.content, len(places)) for turn in dialogue.turns] for dialogue in dialogues]
-        vectors = self.embed(list(places))
-        return np.stack([vectors[rows].mean(axis=0) for rows in turns])
+        vectors = self.encode_utterances([turn.content for dialogue in dialogues for turn in dialogue.turns])
+        ends = np.cumsum([len(dialogue.turns) for dialogue in dialogues])
+        return np.stack([turns.mean(axis=0) for turns in np.split(vectors, ends[:-1])])
 
     def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Returns one vector per text, ``(N, D)`` float32; what comes twice is read once."""
