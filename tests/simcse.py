@@ -14,8 +14,8 @@ from transformers import PreTrainedTokenizerBase
 from hf_dialemb.models.config import ABOVE_ZERO, Ranges, UtteranceConfig
 from hf_dialemb.models.dialogue import Dialogue
 from hf_dialemb.models.layout import Truncation, tokenize_utterances
-from hf_dialemb.models.method import Method
-from hf_dialemb.models.utterance import UtteranceEncoder, UtteranceExamples, UtteranceOutput, positives_first
+from hf_dialemb.models.method import ListedExamples, Method
+from hf_dialemb.models.utterance import UtteranceEncoder, UtteranceOutput, positives_first
 
 
 @strict
@@ -45,7 +45,7 @@ class SimCSEModel(UtteranceEncoder):
         return UtteranceOutput(loss, embeddings[::2], similarities=positives_first(similarities.detach()))
 
 
-class SimCSEExamples(UtteranceExamples):
+class SimCSEExamples(ListedExamples):
     """The distinct utterances of dialogues; example i does not depend on seed or epoch."""
 
     def __init__(self, dialogues: Sequence[Dialogue], config: SimCSEConfig, seed: int) -> None:

@@ -259,7 +259,7 @@ def test_what_is_correct_too_is_no_false_response_and_all_sets_keep_as_many(tmp_
     turns, file = (Turn("user", "Which food?"),), tmp_path / "sets.jsonl"
     both = ResponseSelection(turns, ("a", "b", "A", "c", "d"), (0, 1), "x")
     write_candidates(file, [both, ResponseSelection(turns, ("a", "b", "c", "d"), (1,), "y")], {})
-    assert [each.candidates for each in given_examples(str(file)).examples] == [("a", "c", "d"), ("b", "a", "c")]
+    assert [each.candidates for each in given_examples(str(file)).items] == [("a", "c", "d"), ("b", "a", "c")]
     write_candidates(file, [ResponseSelection(turns, ("a", "A"), (0,), "x")], {})
     with pytest.raises(InputError, match="got a set whose responses are all correct"):
         given_examples(str(file))

@@ -21,7 +21,7 @@ from .errors import InputError
 from .layout import Truncation, tokenize
 from .losses import nt_xent, precise
 from .matching import speaker_representations
-from .method import Method
+from .method import ListedExamples, Method
 from .rendered import in_order
 
 _ROWS = 64  # copies of a dialogue differ in length: sorted parts skip most of the padding
@@ -118,7 +118,7 @@ class Dial2VecModel(DialogueEncoder):
         return cosines, present, own, self.pool(hidden, mask, roles)[0]
 
 
-class Dial2VecExamples:
+class Dial2VecExamples(ListedExamples):
     """Intact dialogues with corrupted copies (section 3.1); example i is a pure function of (seed, epoch, i).
 
     Raises:
@@ -150,9 +150,6 @@ class Dial2VecExamples:
             for turn in dialogue.turns:
                 self.pools.setdefault(turn.role, []).append((index, turn.content))
         self.everything = [item for pool in self.pools.values() for item in pool]
-
-    def __len__(self) -> int:
-        return len(self.items)
 
     def length(self, index: int) -> int:
         """Returns the dialogue's length in characters."""

@@ -23,8 +23,8 @@ from .errors import InputError
 from .gather import gather_rows
 from .layout import Truncation, tokenize_utterances
 from .losses import hard_targets, soft_targets, target_contrastive
-from .method import Method
-from .utterance import UtteranceEncoder, UtteranceExamples, UtteranceOutput, positives_first
+from .method import ListedExamples, Method
+from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
 
 _WORDS = re.compile(r"[a-zA-Z0-9'?]+")
 
@@ -271,7 +271,7 @@ def _labels(turn: Turn, space: str) -> list[str]:
     return list(dict.fromkeys(name for name in (turn.dialogue_acts if space == "acts" else slots) if name))
 
 
-class Dialog2FlowExamples(UtteranceExamples):
+class Dialog2FlowExamples(ListedExamples):
     """Pairs of utterances of one label (section 3 and appendix B); example i is a pure function of (seed, epoch, i).
 
     Raises:

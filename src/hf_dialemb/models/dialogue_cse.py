@@ -23,8 +23,8 @@ from .dialogue import Dialogue
 from .errors import InputError
 from .layout import Truncation, tokenize_utterances
 from .losses import nt_xent
-from .method import Method
-from .utterance import UtteranceEncoder, UtteranceExamples, UtteranceOutput, mean_of_tokens
+from .method import ListedExamples, Method
+from .utterance import UtteranceEncoder, UtteranceOutput, mean_of_tokens
 
 _ATTENTION_SIZE = 256  # of the released program's turn attention
 
@@ -191,7 +191,7 @@ class _Said(NamedTuple):
     text: str
 
 
-class DialogueCSEExamples(UtteranceExamples):
+class DialogueCSEExamples(ListedExamples):
     """Responses in their context (section 3); example i is a pure function of (seed, epoch, i).
 
     What a speaker says in one go is one turn (section 5.1.1). Every turn with a neighbour is a response once an epoch.

@@ -8,10 +8,11 @@ from .config import RankerConfig
 from .dialogue import Dialogue, plain, response_places
 from .errors import InputError
 from .granularity import Segments
+from .method import ListedExamples
 from .ranker import RankingExample
 
 
-class RankingExamples:
+class RankingExamples(ListedExamples):
     """Contexts, each with its true response and K - 1 others, drawn afresh in each epoch.
 
     All that is said in the same words, but for case and blanks, is one response: the others never say what the true one
@@ -66,9 +67,6 @@ class RankingExamples:
         """The distinct responses, as first said, if their vectors are wanted."""
         return [] if self.config.granularity is None else self._texts
 
-    def __len__(self) -> int:
-        return len(self.items)
-
     def length(self, index: int) -> int:
         """Estimates the tokens of a context by its words."""
         number, turn, _ = self.items[index]
@@ -96,20 +94,13 @@ class RankingExamples:
         return found
 
 
-class GivenExamples:
+class GivenExamples(ListedExamples):
     """Contexts whose candidates were drawn before, the true one first, so that every model ranks the same ones."""
 
     def __init__(self, examples: Sequence[RankingExample]) -> None:
-        self.examples = list(examples)
+        self.items: list[RankingExample] = list(examples)
         self.notes: list[str] = []
-
-    def __len__(self) -> int:
-        return len(self.examples)
-
-    def length(self, index: int) -> int:
-        """Returns the words of a context."""
-        return sum(len(turn.content.split()) for turn in self.examples[index].context)
 
     def example(self, epoch: int, index: int) -> RankingExample:
         """Returns an example, in each epoch the same."""
-        return self.examples[index]
+        return self.items[index]

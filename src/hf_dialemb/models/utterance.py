@@ -146,19 +146,6 @@ def mean_of_tokens(hidden: Tensor, mask: Tensor) -> Tensor:
     return (hidden * weights.unsqueeze(-1)).sum(1) / weights.sum(-1, keepdim=True).clamp(min=1)
 
 
-class UtteranceExamples:
-    """Examples of utterances: the model sorts those by length itself, and batches stay mixed."""
-
-    items: Sequence[Any]
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def length(self, index: int) -> int:
-        """Returns 1."""
-        return 1
-
-
 def positives_first(similarities: Tensor) -> Tensor:
     """Moves the diagonal of (B, B) to the front: (B, B, 1), so that sample 0 is the positive."""
     count = len(similarities)
