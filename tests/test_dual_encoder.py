@@ -22,7 +22,7 @@ from hf_dialemb.models.ranking import LoadedRanker, score_candidates
 from hf_dialemb.models.ranking_examples import RankingExamples
 from hf_dialemb.models.transformer_dual_encoder import METHOD as TOWERS
 from hf_dialemb.models.words import MARKS, PADDING, UNKNOWN, word_tokenizer
-from hf_dialemb.training.candidate_sets import given_examples
+from hf_dialemb.training.data import given_examples
 
 
 def example(*texts, candidates):

@@ -86,10 +86,8 @@ class RankingExamples(ListedExamples):
         if self.config.granularity is None:
             drawn = generator.choice(len(self._texts) - 1, count, replace=False)
             return drawn + (drawn >= response)
-        if self._segments is None:
-            self._segments = Segments(
-                self.response_vectors, self.config.num_granularities
-            )  # of one sample for all seeds
+        if self._segments is None:  # whatever the run's seed, by the same sample of responses
+            self._segments = Segments(self.response_vectors, self.config.num_granularities)
         found: np.ndarray = self._segments.draw(np.array([response]), self.config.granularity, count, generator)[0]
         return found
 

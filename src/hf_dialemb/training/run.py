@@ -28,9 +28,8 @@ from ..models.shipped import sha256
 from ..runs.files import check_not_read, check_writable, locked, write_json_atomically
 from ..runs.folder import RunFolder, check_same, field_of, read_object
 from ..runs.hardware import describe_hardware
-from .candidate_sets import given_examples, weights_digest
 from .checks import SELECTIONS
-from .data import make_examples
+from .data import given_examples, make_examples, weights_digest
 from .dialogues import dev_dialogues, training_dialogues
 from .energy import requested_energy
 from .language_model import adapted_backbone
