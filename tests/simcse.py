@@ -4,18 +4,17 @@ An utterance and itself under another dropout are a positive pair; the other utt
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
-from hf_dialemb.models.config import UtteranceConfig, check_range
+from hf_dialemb.models.config import ABOVE_ZERO, Ranges, UtteranceConfig
 from hf_dialemb.models.dialogue import Dialogue
-from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation, tokenize_utterances
-from hf_dialemb.models.method import Method
+from hf_dialemb.models.method import ListedExamples, Method
 from hf_dialemb.models.utterance import UtteranceEncoder, UtteranceOutput, positives_first
 
 
@@ -24,14 +23,11 @@ class SimCSEConfig(UtteranceConfig):
     """Settings of SimCSE, beside those of `UtteranceConfig`; the temperature divides the cosines."""
 
     model_type = "simcse"
+    ranges: ClassVar[Ranges] = {"loss_temperature": ABOVE_ZERO}
 
     max_tokens: int = 32
     pooling: Literal["mean", "cls"] = "cls"
     loss_temperature: float = 0.05
-
-    def __post_init__(self, **kwargs: object) -> None:
-        super().__post_init__(**kwargs)
-        check_range("loss_temperature", self.loss_temperature, 0, exclusive=True)
 
 
 class SimCSEModel(UtteranceEncoder):
@@ -49,23 +45,15 @@ class SimCSEModel(UtteranceEncoder):
         return UtteranceOutput(loss, embeddings[::2], similarities=positives_first(similarities.detach()))
 
 
-class SimCSEExamples:
+class SimCSEExamples(ListedExamples):
     """The distinct utterances of dialogues; example i does not depend on seed or epoch."""
 
     def __init__(self, dialogues: Sequence[Dialogue], config: SimCSEConfig, seed: int) -> None:
-        self.texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
+        self.items = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
         self.notes: list[str] = []
-        if not self.texts:
-            raise InputError("dialogues: got no utterance, expected at least one; give other data")
-
-    def __len__(self) -> int:
-        return len(self.texts)
 
     def example(self, epoch: int, index: int) -> str:
-        return self.texts[index]
-
-    def length(self, index: int) -> int:
-        return len(self.texts[index])
+        return self.items[index]
 
 
 def collate(

@@ -7,10 +7,9 @@ import pytest
 import reference_models as reference
 import torch
 
-from hf_dialemb.models.dialog2flow import Dialog2FlowConfig, Dialog2FlowExamples, Dialog2FlowModel, _Side, collate
+from hf_dialemb.models.dialog2flow import METHOD, Dialog2FlowConfig, Dialog2FlowModel, _Side, collate, utterance_text
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
-from hf_dialemb.models.label_pairs import utterance_text
 from hf_dialemb.models.layout import Truncation
 
 
@@ -33,7 +32,7 @@ TALK = [
 
 
 def examples(dialogues=TALK, seed=0, **settings):
-    made = Dialog2FlowExamples(dialogues, Dialog2FlowConfig(encoder_config=None, **settings), seed)
+    made = METHOD.examples(dialogues, Dialog2FlowConfig(encoder_config=None, **settings), seed)
     made.label_vectors = reference.unit(len(made.label_texts), 4, 0).float().numpy()
     return made
 

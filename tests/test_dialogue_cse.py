@@ -5,10 +5,9 @@ import torch
 from talks import dialogue
 from torch.nn.functional import cosine_similarity
 
-from hf_dialemb.models.dialogue_cse import DialogueCSEConfig, DialogueCSEModel, collate
+from hf_dialemb.models.dialogue_cse import METHOD, DialogueCSEConfig, DialogueCSEModel, ResponseInContext, collate
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation, tokenize_utterances
-from hf_dialemb.models.responses_in_context import DialogueCSEExamples, ResponseInContext
 
 EXAMPLES = [
     ResponseInContext(
@@ -149,7 +148,7 @@ def test_a_flattened_context_that_is_too_long_keeps_its_end_and_is_counted(tiny_
 
 
 def made(dialogues, **settings):
-    return DialogueCSEExamples(dialogues, DialogueCSEConfig(**settings), seed=0)
+    return METHOD.examples(dialogues, DialogueCSEConfig(**settings), seed=0)
 
 
 def test_a_window_holds_the_nearest_turns_in_order():

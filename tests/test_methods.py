@@ -166,16 +166,6 @@ def known():
     del METHODS["simcse"]
 
 
-@pytest.fixture
-def learner():
-    return "simcse"
-
-
-@pytest.fixture
-def saved(all_saved, learner):
-    return all_saved[learner]
-
-
 @pytest.fixture(scope="module")
 def run(tiny_bert, sample_dialogues, tmp_path_factory):
     """A training that nobody disturbed."""

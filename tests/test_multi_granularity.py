@@ -184,5 +184,3 @@ def test_members_that_do_not_fit_together_are_refused(folders, ensemble, sample_
         MultiGranularityConfig(members=configs)
     with pytest.raises(InputError, match="members: got a model of type None, expected one of"):
         MultiGranularityConfig(members=[{}])
-    with pytest.raises(InputError, match="members: got none"):
-        MultiGranularityModel.build(None, ())

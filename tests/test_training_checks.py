@@ -28,7 +28,7 @@ from hf_dialemb.models.ranking import encode_responses, load_ranker
 from hf_dialemb.runs.hardware import describe_hardware
 from hf_dialemb.training import energy
 from hf_dialemb.training.arguments import parse
-from hf_dialemb.training.candidate_sets import response_vectors
+from hf_dialemb.training.data import response_vectors
 from hf_dialemb.training.dialogues import dev_dialogues, training_dialogues
 from hf_dialemb.training.early_checks import check_words
 from hf_dialemb.training.energy import COUNTRY, EnergyCallback, requested_energy

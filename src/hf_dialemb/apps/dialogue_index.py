@@ -22,10 +22,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..corpora.objects import as_dialogues
-from ..encoders.loading import VectorEncoder, load_encoder
+from ..encoders.loading import VectorEncoder, load_encoder, trained_encoder
 from ..encoders.specs import fingerprint
 from ..encoders.stored_vectors import METADATA
-from ..encoders.trained import trained_encoder
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import locked

@@ -18,9 +18,9 @@ from tqdm.auto import tqdm
 
 from ..corpora.own.reading import read_own
 from ..corpora.source.files import files_within
+from ..encoders.loading import TrainedEncoder, trained_encoder
 from ..encoders.specs import fingerprint
 from ..encoders.stored_vectors import METADATA, ROWS
-from ..encoders.trained import TrainedEncoder, trained_encoder
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.addresses import Address, copied_here

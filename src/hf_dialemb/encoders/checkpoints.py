@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from .encoder import DialogueReader, EncoderSpec
 from .fewer_bits import read_in
-from .text_models import TextEncoder, embed_utterances
+from .text_models import TextEncoder
 
 if TYPE_CHECKING:
     from ..models.encoder import DialogueEncoder
@@ -83,11 +84,13 @@ def model_encoder(model: Any, tokenizer: Any, name: str, level: str, batch_size:
     """Makes an encoder of a model of this package that is in memory, and its tokenizer."""
     from ..models import method_of
     from ..models.ranking import loaded_ranker
+    from ..models.utterance import encode_utterances
 
     method = method_of(model)
     assert method is not None, "models of other makers are refused before"
     if method.kind == "responses":
         return RankerEncoder(name, loaded_ranker(model, tokenizer))
     if method.kind == "utterances":
-        return TextEncoder(name, embed_utterances(model, tokenizer, batch_size), level)
+        model = model.float()  # as in its published form
+        return TextEncoder(name, partial(encode_utterances, model, tokenizer, batch_size=batch_size), level)
     return DialogueModelEncoder(name, model, tokenizer, batch_size)

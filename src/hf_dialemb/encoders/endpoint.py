@@ -21,7 +21,6 @@ from ..models.errors import InputError
 
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 _OPENAI = "https://api.openai.com/v1"  # where the package turns to without an address
-_WANTED = "embeddings"
 
 
 def endpoint_url() -> str:
@@ -89,7 +88,7 @@ class Endpoint:
         with open_client() as client:
             for start in range(0, len(texts), self.batch_size):
                 batch = list(texts[start : start + self.batch_size])
-                with answered(f"api:{self.model}", _WANTED):
+                with answered(f"api:{self.model}", "embeddings"):
                     # Not every server knows base64, which the package would ask for by itself.
                     answer = client.embeddings.create(model=self.model, input=batch, encoding_format="float")
                 parts.append(self._vectors(answer, len(batch)))

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,8 @@ from ..models.errors import InputError
 from ..runs.folder import RunFolder
 from ..runs.hardware import let_waiting_threads_sleep
 from . import specs
-from .encoder import finite
+from .baselines import BASELINES
+from .encoder import EncoderSpec, finite
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -110,6 +112,36 @@ def load_encoder(
         f"model: got {type(model).__name__}, expected a folder, a Hub id, a model of this package or a "
         "SentenceTransformer; give one of these"
     )
+
+
+@dataclass
+class TrainedEncoder:
+    """An encoder by its spec and the fingerprint of its weights, which are loaded where it is first needed."""
+
+    name: str
+    weights: str
+
+    @cached_property
+    def loaded(self) -> VectorEncoder:
+        """The encoder; an InputError says that its weights are others here."""
+        if (got := specs.fingerprint(self.name)) != self.weights:
+            raise InputError(f"model '{self.name}': got weights {got}, expected {self.weights}; put them there")
+        return load_encoder(self.name)
+
+    def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embeds N utterances, (N, D)."""
+        return self.loaded.encode_utterances(texts)
+
+
+def trained_encoder(model: str) -> EncoderSpec:
+    """Looks up an encoder; refuses one that is fitted on what it embeds."""
+    found = specs.find_encoder(model)
+    if found.kind in BASELINES or found.whitened:
+        raise InputError(
+            f"--model {model}: got one that is fitted on the dialogues that it embeds, expected a trained encoder; "
+            "name a checkpoint or a Hub id"
+        )
+    return found
 
 
 class EncoderRun(RunFolder):

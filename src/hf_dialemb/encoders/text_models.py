@@ -20,9 +20,7 @@ from .fewer_bits import read_in
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedTokenizerBase
 
-    from ..models.utterance import UtteranceEncoder
     from .sentence_layout import SentenceLayout
 
 logger = logging.getLogger(__name__)
@@ -66,10 +64,9 @@ class TextEncoder:
         texts = dialogue_texts(dialogues, self.marks)
         if self.level == "dialogue":
             return self.encode_utterances(texts)
-        places: dict[str, int] = {}
-        turns = [[places.setdefault(turn.content, len(places)) for turn in dialogue.turns] for dialogue in dialogues]
-        vectors = self.embed(list(places))
-        return np.stack([vectors[rows].mean(axis=0) for rows in turns])
+        vectors = self.encode_utterances([turn.content for dialogue in dialogues for turn in dialogue.turns])
+        ends = np.cumsum([len(dialogue.turns) for dialogue in dialogues])
+        return np.stack([turns.mean(axis=0) for turns in np.split(vectors, ends[:-1])])
 
     def encode_utterances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Returns one vector per text, ``(N, D)`` float32; what comes twice is read once."""
@@ -89,14 +86,6 @@ def dialogue_texts(dialogues: Sequence[Dialogue], marks: SpeakerMarks | None = N
         return f"{marks.system if turn.role == 'assistant' else marks.user} {turn.content}"
 
     return [" ".join(map(written, dialogue.turns)) for dialogue in dialogues]
-
-
-def embed_utterances(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, batch_size: int) -> TextEmbedder:
-    """Makes an embedder of texts from an utterance encoder, which becomes float32, as in its published form."""
-    from ..models.utterance import encode_utterances
-
-    model.float()  # type: ignore[no-untyped-call]
-    return partial(encode_utterances, model, tokenizer, batch_size=batch_size)
 
 
 def load_sentence_transformer(path: str, device: str | None = None, numbers: Numbers = "float32") -> Any:  # noqa: ANN401

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from ..corpora import load_dialogues
 from ..encoders.embedding_cache import embedding_cache
+from ..encoders.loading import TrainedEncoder, trained_encoder
 from ..encoders.specs import fingerprint, load_encoder
 from ..encoders.stored_vectors import stored_vectors
-from ..encoders.trained import TrainedEncoder, trained_encoder
 from ..metrics.vectors import unit_vectors
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError

@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -284,9 +283,4 @@ def _with_ids(columns: Columns, ids: list[str]) -> Dataset:
 
 def _numbered(texts: Sequence[str]) -> list[list[Any]]:
     """Tells equal candidates of a context apart, as pairs of a text and how often it came before."""
-    seen: Counter[str] = Counter()
-    pairs = []
-    for text in texts:
-        pairs.append([text, seen[text]])
-        seen[text] += 1
-    return pairs
+    return [[text, texts[:place].count(text)] for place, text in enumerate(texts)]

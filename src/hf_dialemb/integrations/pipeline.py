@@ -81,7 +81,6 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
 
 def _column(X: Iterable[Any]) -> list[Dialogue]:  # noqa: N803
-    """Reads what a pipeline hands over."""
     if getattr(X, "ndim", 1) != 1:
         raise InputError(
             "X: got a table, expected one column of dialogues; in a ColumnTransformer name the column, not a list of it"

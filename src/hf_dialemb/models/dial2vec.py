@@ -21,7 +21,7 @@ from .errors import InputError
 from .layout import Truncation, tokenize
 from .losses import nt_xent, precise
 from .matching import speaker_representations
-from .method import Method
+from .method import ListedExamples, Method
 from .rendered import in_order
 
 _ROWS = 64  # copies of a dialogue differ in length: sorted parts skip most of the padding
@@ -118,7 +118,7 @@ class Dial2VecModel(DialogueEncoder):
         return cosines, present, own, self.pool(hidden, mask, roles)[0]
 
 
-class Dial2VecExamples:
+class Dial2VecExamples(ListedExamples):
     """Intact dialogues with corrupted copies (section 3.1); example i is a pure function of (seed, epoch, i).
 
     Raises:
@@ -133,27 +133,23 @@ class Dial2VecExamples:
         self.dialogues, self.config, self.seed = list(dialogues), config, seed
         self.notes: list[str] = []
         self.items: list[tuple[int, str]] = []  # (dialogue, anchor role; empty for one drawn per copy)
-        pools: dict[str, list[tuple[int, str]]] = {}
+        self.pools: dict[str, list[tuple[int, str]]] = {}  # by role: (dialogue, what was said)
         for index, dialogue in enumerate(self.dialogues):
             if len(dialogue.roles) < 2:
                 raise InputError(
                     f"dialogue '{dialogue.id or index}' has one speaker ('{dialogue.roles[0]}'): "
                     "dial2vec needs two or more; remove it or pass --skip_invalid true"
                 )
-            unknown = [role for role in dialogue.roles if role not in ROLES[: config.num_roles]]
-            if unknown:
-                raise InputError(
-                    f"dialogue '{dialogue.id or index}' has the role '{unknown[0]}', but num_roles is "
-                    f"{config.num_roles} ({', '.join(ROLES[: config.num_roles])}); raise it or merge speakers"
-                )
+            for role in dialogue.roles:
+                if role not in ROLES[: config.num_roles]:
+                    raise InputError(
+                        f"dialogue '{dialogue.id or index}' has the role '{role}', but num_roles is "
+                        f"{config.num_roles} ({', '.join(ROLES[: config.num_roles])}); raise it or merge speakers"
+                    )
             self.items.extend((index, role) for role in (dialogue.roles if config.anchor == "each" else ("",)))
             for turn in dialogue.turns:
-                pools.setdefault(turn.role, []).append((index, turn.content))
-        self.pools = pools
-        self.everything = [item for pool in pools.values() for item in pool]
-
-    def __len__(self) -> int:
-        return len(self.items)
+                self.pools.setdefault(turn.role, []).append((index, turn.content))
+        self.everything = [item for pool in self.pools.values() for item in pool]
 
     def length(self, index: int) -> int:
         """Returns the dialogue's length in characters."""

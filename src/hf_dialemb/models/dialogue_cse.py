@@ -4,8 +4,12 @@ A response competes with utterances from other dialogues. Every context turn pic
 candidate; in the true response that is most of it, so what was picked points the same way as the whole.
 """
 
-from typing import Any, ClassVar, Literal
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
 import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
@@ -13,17 +17,15 @@ from transformers import PreTrainedTokenizerBase
 from transformers import initialization as init
 
 from .backbone_model import autocast_off
-from .batching import in_parts
 from .config import ABOVE_ZERO, Range, Ranges, UtteranceConfig
 from .context_matching import matching_guided, mean_of_turns, turn_weights
+from .dialogue import Dialogue
 from .errors import InputError
 from .layout import Truncation, tokenize_utterances
 from .losses import nt_xent
-from .method import Method
-from .responses_in_context import DialogueCSEExamples, ResponseInContext
+from .method import ListedExamples, Method
 from .utterance import UtteranceEncoder, UtteranceOutput, mean_of_tokens
 
-_ROWS = 32  # candidates of like length that are encoded together
 _ATTENTION_SIZE = 256  # of the released program's turn attention
 
 
@@ -126,7 +128,7 @@ class DialogueCSEModel(UtteranceEncoder):
         batch, candidates = len(input_ids), input_ids.shape[1] - rows
         if self.config.context == "matching":
             guides = mean_of_turns(turns, present) if self.config.turn_aggregation == "mean" else turns
-            own, refined = self._match(ids, mask, guides.repeat_interleave(candidates, dim=0))
+            own, refined = self.in_parts(self._match, ids, mask, guides.repeat_interleave(candidates, dim=0))
             own, refined = own.unflatten(0, (batch, -1)), refined.unflatten(0, (batch, -1))
             with autocast_off(refined):
                 other = self._aggregate(refined, turns, lengths)
@@ -141,14 +143,8 @@ class DialogueCSEModel(UtteranceEncoder):
         loss = nt_xent(similarities, present.new_ones(batch, 1), temperature, divide_by_samples=official)
         return UtteranceOutput(loss=loss, pooler_output=own[:, 0], similarities=similarities)
 
-    def _match(self, ids: Tensor, mask: Tensor, guides: Tensor) -> tuple[Tensor, Tensor]:
-        """Encodes candidates in parts of like length, each with its guides (N, C, D): (N, D) and (N, C, D)."""
-        size, again = self.config.chunk_size or _ROWS, self.config.chunk_size is not None
-        words = ids if again else self.get_input_embeddings()(ids)
-        own, refined = in_parts(self._match_part, mask, size, words, mask, guides, again=again)
-        return own, refined
-
-    def _match_part(self, words: Tensor, mask: Tensor, guides: Tensor) -> tuple[Tensor, Tensor]:
+    def _match(self, words: Tensor, mask: Tensor, guides: Tensor) -> tuple[Tensor, Tensor]:
+        """Encodes candidates (N, L), each with its guides (N, C, D): (N, D) and (N, C, D)."""
         hidden = self.states_of(words, mask)
         with autocast_off(hidden):
             hidden = hidden.to(guides.dtype)
@@ -175,6 +171,95 @@ def _turn_scorer(config: DialogueCSEConfig) -> nn.Sequential:
     if config.turn_aggregation == "attention":
         return nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1))
     return nn.Sequential(nn.Linear(width, _ATTENTION_SIZE), nn.Tanh(), nn.Linear(_ATTENTION_SIZE, 1, bias=False))
+
+
+class ResponseInContext(NamedTuple):
+    """A response, what was said before and after it, in order, and others that its role said in other dialogues."""
+
+    previous: tuple[str, ...]
+    following: tuple[str, ...]
+    response: str
+    negatives: tuple[str, ...]
+
+
+class _Said(NamedTuple):
+    """One turn: whose role, in which dialogue, the how manieth, what."""
+
+    role: str
+    dialogue: int
+    place: int
+    text: str
+
+
+class DialogueCSEExamples(ListedExamples):
+    """Responses in their context (section 3); example i is a pure function of (seed, epoch, i).
+
+    What a speaker says in one go is one turn (section 5.1.1). Every turn with a neighbour is a response once an epoch.
+    Dialogues are of two or more turns.
+
+    Raises:
+        InputError: No turn has both a context and an utterance to compete with.
+    """
+
+    def __init__(self, dialogues: Sequence[Dialogue], config: DialogueCSEConfig, seed: int) -> None:
+        self.config, self.seed = config, seed
+        self.turns: list[list[_Said]] = []
+        for number, dialogue in enumerate(dialogues):
+            spoken = groupby(dialogue.turns, key=lambda turn: turn.role)
+            joined = [(role, " ".join(turn.content for turn in turns)) for role, turns in spoken]
+            self.turns.append([_Said(role, number, place, text) for place, (role, text) in enumerate(joined)])
+        self.pools: dict[str, list[_Said]] = {}
+        for said in (said for turns in self.turns for said in turns):
+            self.pools.setdefault(said.role, []).append(said)
+        self.notes: list[str] = []
+        self.items = self._responses()
+
+    def _responses(self) -> list[_Said]:
+        """Finds the turns that can be learnt from, and notes how many cannot."""
+        everything = [said for turns in self.turns for said in turns]
+        by_dialogue = Counter((said.role, said.dialogue) for said in everything)
+        by_text = Counter((said.role, said.text) for said in everything)
+        by_both = Counter((said.role, said.dialogue, said.text) for said in everything)
+        found, alone, unrivalled = [], 0, 0
+        for said in everything:
+            role, number, place, text = said
+            unfit = by_dialogue[role, number] + by_text[role, text] - by_both[role, number, text]
+            if place == 0 and (not self.config.next_turns or len(self.turns[number]) == 1):
+                alone += 1
+            elif len(self.pools[role]) == unfit:
+                unrivalled += 1
+            else:
+                found.append(said)
+        if alone:
+            self.notes.append(f"Left out {alone:,} turns without a turn beside them")
+        if unrivalled:
+            self.notes.append(f"Left out {unrivalled:,} turns whose role says nothing else in any other dialogue")
+        if not found:
+            raise InputError(
+                f"dialogue_cse: got no turn with context and negatives from {len(self.turns)} dialogues ({alone} turns "
+                f"have none beside them, the roles of {unrivalled} say nothing else in other dialogues), expected at "
+                "least one; add dialogues of two speakers"
+            )
+        return found
+
+    def example(self, epoch: int, index: int) -> ResponseInContext:
+        """Returns a response with its context and negatives."""
+        said = self.items[index]
+        turns, reach = [turn.text for turn in self.turns[said.dialogue]], self.config.context_turns
+        after = turns[said.place + 1 : said.place + 1 + reach] if self.config.next_turns else []
+        generator = np.random.default_rng([self.seed, epoch, index])
+        negatives = (self._negative(said, generator) for _ in range(self.config.num_negatives))
+        before = turns[max(0, said.place - reach) : said.place]
+        return ResponseInContext(tuple(before), tuple(after), said.text, tuple(negatives))
+
+    def _negative(self, response: _Said, generator: np.random.Generator) -> str:
+        pool = self.pools[response.role]
+        for _ in range(100):
+            other = pool[generator.integers(len(pool))]
+            if other.dialogue != response.dialogue and other.text != response.text:
+                return other.text
+        rest = [said.text for said in pool if said.dialogue != response.dialogue and said.text != response.text]
+        return rest[generator.integers(len(rest))]
 
 
 def collate(

@@ -19,8 +19,8 @@ from .errors import InputError
 from .gather import gather_rows
 from .layout import Truncation, tokenize_utterances
 from .losses import pair_contrastive
-from .method import Method
-from .utterance import UtteranceEncoder, UtteranceExamples, UtteranceOutput, positives_first
+from .method import ListedExamples, Method
+from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
 
 
 @strict
@@ -82,7 +82,7 @@ class DSEModel(UtteranceEncoder):
         return UtteranceOutput(loss=loss, pooler_output=embeddings.unflatten(0, (-1, 2))[:, 0], similarities=own)
 
 
-class DSEExamples(UtteranceExamples):
+class DSEExamples(ListedExamples):
     """Pairs of utterances of one dialogue (section 3.1); example i does not depend on seed or epoch.
 
     Raises:

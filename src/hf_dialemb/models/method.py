@@ -37,6 +37,19 @@ class Examples(Protocol):
         """Estimates an example's size, to batch alike ones together."""
 
 
+class ListedExamples:
+    """One example for each of the ``items``; whose model sorts by length itself needs no lengths, and batches mix."""
+
+    items: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def length(self, index: int) -> int:
+        """Returns 1."""
+        return 1
+
+
 @dataclass(frozen=True)
 class Method:
     """The contract of a method.

@@ -24,7 +24,6 @@ from .backbone_model import AnyAttention
 from .backbones import load_pretrained, resolve_backbone
 from .config import RankerConfig, own_settings
 from .deep_attention_matching import METHOD as DEEP_ATTENTION_MATCHING
-from .dialogue import Dialogue
 from .dual_encoder import METHOD as DUAL_ENCODER
 from .errors import InputError
 from .layout import Truncation
@@ -40,10 +39,6 @@ MEMBERS: dict[str, Method] = {
 """What a member may be, by the type in its config."""
 
 _LAYOUT = ("marker_ids", "max_context_tokens", "max_response_tokens", "max_turns", "max_turn_tokens")
-_UNTRAINABLE = (
-    "members: got none, expected the folders of trained rankers; train them one by one and assemble them with "
-    "MultiGranularityModel.from_members, or let `dialemb ensemble` do both"
-)
 
 
 @strict
@@ -65,7 +60,10 @@ class MultiGranularityConfig(RankerConfig):
     def __post_init__(self, **kwargs: object) -> None:
         super().__post_init__(**kwargs)
         if not self.members:
-            raise InputError(_UNTRAINABLE)
+            raise InputError(
+                "members: got none, expected the folders of trained rankers; train them one by one and assemble them "
+                "with MultiGranularityModel.from_members, or let `dialemb ensemble` do both"
+            )
         first, *others = self.member_configs
         for config in others:
             if MEMBERS[config.model_type].collate is not MEMBERS[first.model_type].collate:
@@ -122,13 +120,6 @@ class MultiGranularityModel(AnyAttention, Ranker):
         self.members = nn.ModuleList(_method(each.model_type).model_class(each) for each in members)
         self.embeds = all(member.embeds for member in self.members)  # type: ignore[misc]
         self.post_init()  # type: ignore[no-untyped-call]
-
-    @classmethod
-    def build(
-        cls, backbone: str | None, dialogues: Sequence[Dialogue], dropout: float | None = None, **settings: object
-    ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Is refused: an ensemble is not trained, its members are."""
-        raise InputError(_UNTRAINABLE)
 
     @classmethod
     def from_members(cls, paths: Sequence[str]) -> tuple[Self, PreTrainedTokenizerBase]:

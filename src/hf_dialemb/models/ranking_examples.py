@@ -8,13 +8,11 @@ from .config import RankerConfig
 from .dialogue import Dialogue, plain, response_places
 from .errors import InputError
 from .granularity import Segments
+from .method import ListedExamples
 from .ranker import RankingExample
 
-SAMPLE_SEED = 0
-"""Of the sample of responses that segments are measured by; the same for all runs, whatever their own seed."""
 
-
-class RankingExamples:
+class RankingExamples(ListedExamples):
     """Contexts, each with its true response and K - 1 others, drawn afresh in each epoch.
 
     All that is said in the same words, but for case and blanks, is one response: the others never say what the true one
@@ -69,9 +67,6 @@ class RankingExamples:
         """The distinct responses, as first said, if their vectors are wanted."""
         return [] if self.config.granularity is None else self._texts
 
-    def __len__(self) -> int:
-        return len(self.items)
-
     def length(self, index: int) -> int:
         """Estimates the tokens of a context by its words."""
         number, turn, _ = self.items[index]
@@ -91,26 +86,19 @@ class RankingExamples:
         if self.config.granularity is None:
             drawn = generator.choice(len(self._texts) - 1, count, replace=False)
             return drawn + (drawn >= response)
-        if self._segments is None:
-            self._segments = Segments(self.response_vectors, self.config.num_granularities, seed=SAMPLE_SEED)
+        if self._segments is None:  # whatever the run's seed, by the same sample of responses
+            self._segments = Segments(self.response_vectors, self.config.num_granularities)
         found: np.ndarray = self._segments.draw(np.array([response]), self.config.granularity, count, generator)[0]
         return found
 
 
-class GivenExamples:
+class GivenExamples(ListedExamples):
     """Contexts whose candidates were drawn before, the true one first, so that every model ranks the same ones."""
 
     def __init__(self, examples: Sequence[RankingExample]) -> None:
-        self.examples = list(examples)
+        self.items: list[RankingExample] = list(examples)
         self.notes: list[str] = []
-
-    def __len__(self) -> int:
-        return len(self.examples)
-
-    def length(self, index: int) -> int:
-        """Returns the words of a context."""
-        return sum(len(turn.content.split()) for turn in self.examples[index].context)
 
     def example(self, epoch: int, index: int) -> RankingExample:
         """Returns an example, in each epoch the same."""
-        return self.examples[index]
+        return self.items[index]

@@ -4,7 +4,7 @@ Letters of shapes: B pairs, N utterances, L tokens, D width of the backbone and 
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,14 +107,18 @@ class UtteranceEncoder(BackboneModel):
         With ``chunk_size``, a part's activations are dropped and computed again in the backward pass (gradient
         caching), so that memory does not grow with the number of utterances.
         """
-        size, again = self.config.chunk_size or _ROWS, self.config.chunk_size is not None
-        # Words are looked up once: of each part, the table's gradient would be as large as the table.
-        words = input_ids if again else self.get_input_embeddings()(input_ids)
-        vectors: Tensor = in_parts(self._embed_part, attention_mask, size, words, attention_mask, again=again)
+        vectors: Tensor = self.in_parts(self._embed_part, input_ids, attention_mask)
         return vectors
 
     def _embed_part(self, words: Tensor, attention_mask: Tensor) -> Tensor:
         return self.pool(self.states_of(words, attention_mask), attention_mask)
+
+    def in_parts(self, work: Callable[..., Any], input_ids: Tensor, attention_mask: Tensor, *more: Tensor) -> Any:  # noqa: ANN401
+        """Calls ``work`` with what `states_of` takes of N texts, a part of like length at a time; see `embed`."""
+        size, again = self.config.chunk_size or _ROWS, self.config.chunk_size is not None
+        # Words are looked up once: of each part, the table's gradient would be as large as the table.
+        words = input_ids if again else self.get_input_embeddings()(input_ids)
+        return in_parts(work, attention_mask, size, words, attention_mask, *more, again=again)
 
     def states_of(self, words: Tensor, attention_mask: Tensor) -> Tensor:
         """Runs the backbone over token ids (N, L), or over their vectors (N, at least L, D), by a mask (N, L)."""
@@ -140,19 +144,6 @@ def mean_of_tokens(hidden: Tensor, mask: Tensor) -> Tensor:
     weights = mask.to(hidden.dtype)
     # No matrix product: autocast would compute that in half precision.
     return (hidden * weights.unsqueeze(-1)).sum(1) / weights.sum(-1, keepdim=True).clamp(min=1)
-
-
-class UtteranceExamples:
-    """Examples of utterances: the model sorts those by length itself, and batches stay mixed."""
-
-    items: Sequence[Any]
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def length(self, index: int) -> int:
-        """Returns 1."""
-        return 1
 
 
 def positives_first(similarities: Tensor) -> Tensor:

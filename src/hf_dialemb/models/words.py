@@ -3,14 +3,13 @@
 import gzip
 import math
 import zlib
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self, TextIO
 
 import numpy as np
 import torch
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from torch import nn
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
@@ -35,17 +34,11 @@ def word_tokenizer(dialogues: Sequence[Dialogue], vocabulary_size: int) -> PreTr
             f"vocabulary_size: got {vocabulary_size}, expected at least {len(specials) + 1}, as {len(specials)} "
             "entries are for padding, unknown words and speakers; raise it"
         )
-    backend = Tokenizer(models.WordLevel({}, unk_token=UNKNOWN))
+    backend = Tokenizer(models.WordLevel(unk_token=UNKNOWN))
     backend.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    counts: Counter[str] = Counter()
-    for dialogue in dialogues:
-        for turn in dialogue.turns:
-            text = backend.normalizer.normalize_str(turn.content)
-            counts.update(word for word, _ in backend.pre_tokenizer.pre_tokenize_str(text))
-    ranked = sorted((word for word in counts if word not in specials), key=lambda word: (-counts[word], word))
-    words = (*specials, *ranked[: vocabulary_size - len(specials)])
-    backend.model = models.WordLevel({word: place for place, word in enumerate(words)}, unk_token=UNKNOWN)
+    trainer = trainers.WordLevelTrainer(vocab_size=vocabulary_size, special_tokens=[*specials], show_progress=False)
+    backend.train_from_iterator((turn.content for dialogue in dialogues for turn in dialogue.turns), trainer)
     return PreTrainedTokenizerFast(
         tokenizer_object=backend,
         pad_token=PADDING,

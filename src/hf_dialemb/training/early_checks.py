@@ -9,11 +9,10 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from ..models import METHODS, check_method_name
 from ..models.errors import InputError, unknown_name
@@ -118,7 +117,7 @@ def _module(file: Path) -> tuple[dict[str, ast.ClassDef], dict[str, str]]:
 def _fields(file: Path, name: str) -> dict[str, str]:
     classes, types = _module(file)
     found: dict[str, str] = {}
-    for base in _bases(classes[name]):
+    for base in (each.id for each in classes[name].bases if isinstance(each, ast.Name)):
         imported = next((other for other in (file, *_SHARED) if base in _module(other)[0]), None)
         found |= {} if imported is None else _fields(imported, base)
     for node in classes[name].body:
@@ -127,10 +126,6 @@ def _fields(file: Path, name: str) -> dict[str, str]:
             if not written.startswith("ClassVar"):
                 found[node.target.id] = types.get(written, written)
     return found
-
-
-def _bases(node: ast.ClassDef) -> Iterator[Any]:
-    return (base.id for base in node.bases if isinstance(base, ast.Name))
 
 
 _SHARED = tuple(Path(__file__).parents[1] / "models" / name for name in ("config.py", "dual_encoder.py"))

@@ -28,9 +28,8 @@ from ..models.shipped import sha256
 from ..runs.files import check_not_read, check_writable, locked, write_json_atomically
 from ..runs.folder import RunFolder, check_same, field_of, read_object
 from ..runs.hardware import describe_hardware
-from .candidate_sets import given_examples, weights_digest
 from .checks import SELECTIONS
-from .data import make_examples
+from .data import given_examples, make_examples, weights_digest
 from .dialogues import dev_dialogues, training_dialogues
 from .energy import requested_energy
 from .language_model import adapted_backbone
@@ -136,7 +135,10 @@ def _build_trainer(
     model.freeze_lower_layers()
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise InputError("frozen_layers: got all layers, which leaves nothing to learn; lower it")
-    _select_by_signal(settings)
+    if run.checkpoint_selection != "last":  # Trainer evaluates where it saves, and ends with the best checkpoint
+        args.eval_strategy, args.eval_steps = args.save_strategy, args.save_steps
+        args.load_best_model_at_end, args.metric_for_best_model = True, run.checkpoint_selection
+        args.greater_is_better = SELECTIONS[run.checkpoint_selection]
     trainer = DialogueTrainer(
         model, args, (), tokenizer, dev_dialogues=dev or None, run=run, examples=examples, dev_examples=dev_examples
     )
@@ -259,17 +261,6 @@ def _chosen_by(settings: Settings, dev: Sequence[Dialogue]) -> dict[str, Any]:
     if run.granularity_model is not None:
         found["granularity_model_sha256"] = weights_digest(Path(run.granularity_model))
     return found
-
-
-def _select_by_signal(settings: Settings) -> None:
-    """Lets Trainer evaluate where it saves, and end with the best checkpoint."""
-    run, args = settings.run, settings.training
-    if run.checkpoint_selection == "last":
-        return
-    args.eval_strategy, args.eval_steps = args.save_strategy, args.save_steps
-    args.load_best_model_at_end = True
-    args.metric_for_best_model = run.checkpoint_selection
-    args.greater_is_better = SELECTIONS[run.checkpoint_selection]
 
 
 def _as_json(value: Any) -> Any:  # noqa: ANN401 - whatever Trainer logs

@@ -165,16 +165,17 @@ class DialogueTrainer(Trainer):
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         """Saves as Trainer does, and what lets sentence-transformers load the folder right."""
-        model = self.accelerator.unwrap_model(self.model)
+        model, folder = self.accelerator.unwrap_model(self.model), Path(str(output_dir or self.args.output_dir))
         limited = is_limited(model)
         with _as_system_error():
             super()._save(output_dir, whole_weights(model) if limited else state_dict)
-        if limited and self.args.should_save:
-            save_factors(model, Path(str(output_dir or self.args.output_dir)))
-        if self.args.should_save:
-            open_to_others(Path(str(output_dir or self.args.output_dir)))
-        if self.args.should_save and getattr(model, "embeds", True):
-            write_files_of_our_own(Path(str(output_dir or self.args.output_dir)), model.config)
+        if not self.args.should_save:
+            return
+        if limited:
+            save_factors(model, folder)
+        open_to_others(folder)
+        if getattr(model, "embeds", True):
+            write_files_of_our_own(folder, model.config)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:  # noqa: ANN401
         super()._load_from_checkpoint(resume_from_checkpoint, model)

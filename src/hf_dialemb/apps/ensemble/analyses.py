@@ -26,7 +26,7 @@ from ...models.ranking import LoadedRanker
 from ...runs.files import write_text_atomically
 from ...runs.folder import BASELINE, RunFolder
 from ...training.arguments import parse
-from ...training.candidate_sets import weights_digest
+from ...training.data import weights_digest
 from ...training.dialogues import training_dialogues
 from .plan import EnsemblePlan
 

@@ -22,7 +22,7 @@ from ...models.errors import InputError
 from ...models.method import Method
 from ...runs.files import check_writable, open_to_others, working_folder, write_atomically, write_json_atomically
 from ...runs.folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolder
-from ...training.candidate_sets import response_vectors, similarity_ranker, weights_digest
+from ...training.data import response_vectors, similarity_ranker, weights_digest
 from ...training.dialogues import training_dialogues
 from ...training.run import check_same_data
 from .plan import CANDIDATE_SEED, EnsemblePlan
