@@ -17,6 +17,7 @@ from torch.nn.functional import cross_entropy
 from ..corpora import CORPORA
 from ..corpora.objects import as_dialogues
 from ..encoders.checkpoints import model_encoder
+from ..evaluation.results.tables import table_lines
 from ..metrics.dialogue_retrieval.functional import retrieval_scores
 from ..metrics.vectors import unit_vectors
 from ..models.dialogue import Dialogue
@@ -108,14 +109,11 @@ class Search:
         return float(known["mean"])
 
     def _table(self) -> list[str]:
-        """Draws the tries, a line each."""
-        names = [*(Path(part).name for part in self.parts), *self.by, "Mean"]
-        lines = [f"| {' | '.join(names)} |", f"|{' --: |' * len(names)}"]
+        lines = []
         for each in self.tries:
             figures = [*each["figures"].values(), each["mean"]]
-            words = [*(f"{weight:g}" for weight in each["weights"].values()), *(f"{figure:.2f}" for figure in figures)]
-            lines.append(f"| {' | '.join(words)} |")
-        return lines
+            lines.append([*(f"{weight:g}" for weight in each["weights"].values()), *map("{:.2f}".format, figures)])
+        return table_lines((), [*(Path(part).name for part in self.parts), *self.by, "Mean"], lines)
 
     def _figures(self, weights: dict[str, float], sets: dict[str, list[Dialogue]]) -> dict[str, float]:
         model, tokenizer = MergedModel.from_parts(self.backbone, weights, self.rank)
