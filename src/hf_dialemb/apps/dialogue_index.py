@@ -112,7 +112,6 @@ class DialogueIndex:
         return self._encoder
 
     def __len__(self) -> int:
-        """Returns how many rows there are."""
         return 0 if self._table is None else int(self._table.count_rows())
 
     def add(self, dialogues: Any) -> int:  # noqa: ANN401 - see as_dialogues

@@ -113,7 +113,6 @@ def _write(
     settings: dict[str, Any],
     report: dict[str, Any],
 ) -> None:
-    """Writes the run's folder, whole or not at all."""
     with appearing_whole(output) as folder:
         run = RunFolder(folder)
         write_static(run.path, table, tokenizer)

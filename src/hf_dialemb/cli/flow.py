@@ -105,7 +105,6 @@ def _build(options: argparse.Namespace) -> None:
 
 
 def _by_topic(selection: Selection, options: argparse.Namespace, settings: FlowSettings, model: str) -> None:
-    """Writes the page of topics, and beside it the flow of each that has dialogues enough."""
     from ..flow.report import remove_report
     from ..models.errors import InputError
     from ..runs.files import check_writable

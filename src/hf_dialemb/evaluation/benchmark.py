@@ -164,7 +164,6 @@ def _lost(output: Path | None, what: str, remedy: str, why: str = "") -> InputEr
 
 
 def _held(output: Path | None) -> tuple[Results | None, list[Any]]:
-    """Reads a results file, and lists its cells; nothing where there is none."""
     if output is None or not output.exists():
         return None, []
     before = read_results(output)

@@ -66,7 +66,6 @@ def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -
 
 
 def _card(run: Path, name: str, results: Sequence[Path]) -> str:
-    """Renders the card from the run's record and from results files."""
     settings = RunFolder(run).settings()
     facts = dict(settings, teacher=Path(str(settings["backbone"])).name)
     facts["parts"] = ", ".join(f"{Path(part).name} x {weight:g}" for part, weight in settings.get("parts", {}).items())

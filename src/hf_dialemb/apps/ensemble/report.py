@@ -85,7 +85,6 @@ def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], 
 
 
 def _write(plan: EnsemblePlan, config: dict[str, Any], rows: Sequence[Row], started: float) -> str:
-    """Writes figures, and tables with the paper's own beside, which it returns."""
     results = Results(describe_run(command_line(), config, PROBE_SEEDS, started), (*rows, *_quoted(plan)))
     write_results(results, plan.output / "results.json")
     text = ensemble_tables(results)
@@ -136,7 +135,6 @@ def _rank(
     names: Mapping[str, str],
     report: Callable[[str], None],
 ) -> tuple[list[Row], list[dict[str, Any]]]:
-    """Ranks the test candidates, each ranker once however many ensembles share it, and compares example by example."""
     _, selections = read_candidates(plan.candidate_file("test"))
     distinct = list({id(member): member for members in systems.values() for member in members}.values())
     report(f"Ranking {len(selections):,} candidate sets with {len(distinct)} rankers")
@@ -169,7 +167,6 @@ def _row(plan: EnsemblePlan, system: str, measured: Measurement) -> Row:
 
 
 def _compare(outcomes: Sequence[Outcome], names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Compares the ensemble of granularities with the others in each task, example by example."""
     by_task: dict[str, dict[str, Outcome]] = {}
     for each in outcomes:
         by_task.setdefault(each.task, {})[each.system] = each

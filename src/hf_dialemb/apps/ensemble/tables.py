@@ -53,7 +53,6 @@ def ensemble_tables(results: Results) -> str:
 
 
 def _render_training(config: Mapping[str, Any]) -> str:
-    """Says what the runs learnt from and for how long, and what probes did."""
     recipe, baseline = config["recipe"], config["training"]["baseline"]
     batch = recipe["per_device_train_batch_size"] * recipe.get("gradient_accumulation_steps", 1) * baseline["processes"]
     steps = sorted(run["steps"] for run in config["training"].values())

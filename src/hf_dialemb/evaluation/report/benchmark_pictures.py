@@ -85,7 +85,6 @@ def _of_items(
 
 
 def _path(problem: Problem, vectors: Mapping[str, NDArray[np.float32]], path: Path) -> Picture | None:
-    """Draws the path of those models that keep steps of their training, and the others as points."""
     rows = fixed_sample(range(len(problem.labels)), PATH_DIALOGUES)
     labels = [problem.labels[row] for row in rows]
     points: dict[str, list[PathPoint]] = {}
@@ -111,7 +110,6 @@ def saved_steps(model: str) -> list[tuple[int, Path]]:
 
 
 def _problem(suite: str, data_dir: str | Path | None, limit: int | None) -> Problem | None:
-    """Finds the largest labelled problem of a suite."""
     try:
         problems, _ = load_suite(suite, data_dir, limit, fine_tune=False, tasks=(MAPPED[suite],))
     except InputError as error:  # other tasks of the suite may have had their corpora

@@ -108,7 +108,6 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
 
 
 def _section(results: Results, otherwise: str) -> dict[str, Any]:
-    """Makes what the page shows of one run: what it is called, its table, and how it was made."""
     run, rows = results.run, [row for row in results.results if row.metric != "seconds"]
     config: Mapping[str, Any] = run.get("config") or {}
     found: dict[Place, dict[Heading, Row]] = {}
@@ -131,7 +130,6 @@ def _section(results: Results, otherwise: str) -> dict[str, Any]:
 
 
 def _facts(run: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Tells how a run was made, as pairs of a name and a text."""
     measured = [row for row in rows if row.quoted_from is None]
     quoted = len(rows) - len(measured)
     facts = [
