@@ -80,15 +80,9 @@ def distil(
     output, started = Path(output_dir), time.time()
     if output.exists():
         raise InputError(f"output_dir: {output} exists already; choose a new folder or remove it")
-    chosen = RunArguments(
-        corpus=list(corpora),
-        exclude=None if exclude is None else list(exclude),
-        data_dir=data_dir,
-        columns=columns,
-        roles=roles,
-        min_turns=1,
-        skip_invalid=True,
-    )
+    read: dict[str, Any] = {"data_dir": data_dir, "columns": columns, "roles": roles, "skip_invalid": True}
+    left_out = None if exclude is None else list(exclude)
+    chosen = RunArguments(corpus=list(corpora), exclude=left_out, min_turns=1, **read)
     behind = trainings_behind(Path(teacher)) if RunFolder(Path(teacher)).complete else []
     texts = sample_texts(training_dialogues(chosen, get_method("dse"), seed, logger.info), seed)
     encoder = load_encoder(teacher)
@@ -98,28 +92,16 @@ def distil(
     tokens = [each.ids for each in tokenizer.encode_batch(texts, add_special_tokens=False)]
     kept = [row for row, ids in enumerate(tokens) if ids]
     table = learn_table(alone, [tokens[row] for row in kept], vectors[kept], dimensions, passes, seed)
-    settings = {"dimensions": dimensions, "passes": passes, "seed": seed, "exclude": chosen.exclude}
+    learnt = {"/".join(filter(None, each)) for each in sets_behind(teacher)} | set(corpora)
+    settings = {"method": "distilled", "backbone": teacher, "corpus": sorted(learnt), "train_split": "all"}
+    settings |= {"dimensions": dimensions, "passes": passes, "seed": seed, "exclude": chosen.exclude}
     report = {"seconds": time.time() - started, "texts": len(kept), "trainings": behind, "unrecorded": []}
-    _write(output, table, tokenizer, teacher, corpora, settings, report)
-    return EncoderRun(output)
-
-
-def _write(
-    output: Path,
-    table: Vectors,
-    tokenizer: Any,  # noqa: ANN401
-    teacher: str,
-    corpora: Sequence[str],
-    settings: dict[str, Any],
-    report: dict[str, Any],
-) -> None:
     with appearing_whole(output) as folder:
-        run = RunFolder(folder)
-        write_static(run.path, table, tokenizer)
-        learnt = {"/".join(filter(None, each)) for each in sets_behind(teacher)} | set(corpora)
-        told = {"method": "distilled", "backbone": teacher, "corpus": sorted(learnt), "train_split": "all", **settings}
-        write_json_atomically(run.settings_file, without_places({**told, "checkpoint_selection": "last"}))
-        write_json_atomically(run.report_file, report)
+        write_static(folder, table, tokenizer)
+        told = without_places({**settings, "checkpoint_selection": "last"})
+        write_json_atomically(RunFolder(folder).settings_file, told)
+        write_json_atomically(RunFolder(folder).report_file, report)
+    return EncoderRun(output)
 
 
 def sample_texts(dialogues: Sequence[Dialogue], seed: int) -> list[str]:

@@ -22,15 +22,8 @@ from ...corpora.candidates import read_candidates
 from ...evaluation.results.quoted import quoted_figures
 from ...evaluation.results.rows import Results, Row, describe_run, rows_of, write_results
 from ...evaluation.run import command_line
+from ...evaluation.tasks import next_utterance
 from ...evaluation.tasks.linear_layer import Outcome
-from ...evaluation.tasks.next_utterance import (
-    NAME,
-    MemberScores,
-    RankedCandidates,
-    member_scores,
-    rank_candidates,
-    rank_candidates_by_vectors,
-)
 from ...evaluation.tasks.significance import paired_bootstrap, paired_bootstrap_f1
 from ...evaluation.tasks.task import Measurement, percentage
 from ...models.ranking import LoadedRanker, load_ranker
@@ -138,28 +131,33 @@ def _rank(
     _, selections = read_candidates(plan.candidate_file("test"))
     distinct = list({id(member): member for members in systems.values() for member in members}.values())
     report(f"Ranking {len(selections):,} candidate sets with {len(distinct)} rankers")
-    known: dict[int, MemberScores] = {}
+    known: dict[int, next_utterance.MemberScores] = {}
     for member in tqdm(distinct, desc="rank", unit="ranker", file=sys.stderr):
-        known[id(member)] = member_scores(member, selections)
+        known[id(member)] = next_utterance.member_scores(member, selections)
     rows, ranks = [], {}
     for name, members in systems.items():
         scored = [known[id(member)] for member in members]
-        ranks[name] = rank_candidates(scored, selections)
+        ranks[name] = next_utterance.rank_candidates(scored, selections)
         rows += _figures(name, plan, ranks[name])
         if len(members) > 1 and _embeds(members):
-            rows += _figures(f"{name}, by its vectors", plan, rank_candidates_by_vectors(scored, selections))
+            rows += _figures(
+                f"{name}, by its vectors", plan, next_utterance.rank_candidates_by_vectors(scored, selections)
+            )
     ours, comparisons = ranks[names[GRANULARITIES]], []
     for name in (names[BASELINE], names[CHECKPOINTS], names[SEEDS]):
         others = ranks[name]
         for metric, field in (("mrr", "reciprocal_ranks"), ("hits1", "hits")):
             compared = paired_bootstrap(getattr(ours, field), getattr(others, field))
-            comparisons.append(_comparison(names[GRANULARITIES], name, NAME, metric, asdict(compared)))
+            comparisons.append(_comparison(names[GRANULARITIES], name, next_utterance.NAME, metric, asdict(compared)))
     return rows, comparisons
 
 
-def _figures(name: str, plan: EnsemblePlan, found: RankedCandidates) -> list[Row]:
+def _figures(name: str, plan: EnsemblePlan, found: next_utterance.RankedCandidates) -> list[Row]:
     figures = (("mrr", found.reciprocal_ranks), ("hits1", found.hits), *found.recalls.items())
-    return [_row(plan, name, percentage(NAME, metric, "", [float(np.mean(values))])) for metric, values in figures]
+    return [
+        _row(plan, name, percentage(next_utterance.NAME, metric, "", [float(np.mean(values))]))
+        for metric, values in figures
+    ]
 
 
 def _row(plan: EnsemblePlan, system: str, measured: Measurement) -> Row:
