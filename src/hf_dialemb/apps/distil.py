@@ -93,7 +93,12 @@ def distil(
     kept = [row for row, ids in enumerate(tokens) if ids]
     table = learn_table(alone, [tokens[row] for row in kept], vectors[kept], dimensions, passes, seed)
     learnt = {"/".join(filter(None, each)) for each in sets_behind(teacher)} | set(corpora)
-    settings = {"method": "distilled", "backbone": teacher, "corpus": sorted(learnt), "train_split": "all"}
+    settings: dict[str, Any] = {
+        "method": "distilled",
+        "backbone": teacher,
+        "corpus": sorted(learnt),
+        "train_split": "all",
+    }
     settings |= {"dimensions": dimensions, "passes": passes, "seed": seed, "exclude": chosen.exclude}
     report = {"seconds": time.time() - started, "texts": len(kept), "trainings": behind, "unrecorded": []}
     with appearing_whole(output) as folder:

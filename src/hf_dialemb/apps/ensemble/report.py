@@ -131,18 +131,16 @@ def _rank(
     _, selections = read_candidates(plan.candidate_file("test"))
     distinct = list({id(member): member for members in systems.values() for member in members}.values())
     report(f"Ranking {len(selections):,} candidate sets with {len(distinct)} rankers")
-    known: dict[int, next_utterance.MemberScores] = {}
-    for member in tqdm(distinct, desc="rank", unit="ranker", file=sys.stderr):
-        known[id(member)] = next_utterance.member_scores(member, selections)
+    progress = tqdm(distinct, desc="rank", unit="ranker", file=sys.stderr)
+    known = {id(member): next_utterance.member_scores(member, selections) for member in progress}
     rows, ranks = [], {}
     for name, members in systems.items():
         scored = [known[id(member)] for member in members]
         ranks[name] = next_utterance.rank_candidates(scored, selections)
         rows += _figures(name, plan, ranks[name])
         if len(members) > 1 and _embeds(members):
-            rows += _figures(
-                f"{name}, by its vectors", plan, next_utterance.rank_candidates_by_vectors(scored, selections)
-            )
+            found = next_utterance.rank_candidates_by_vectors(scored, selections)
+            rows += _figures(f"{name}, by its vectors", plan, found)
     ours, comparisons = ranks[names[GRANULARITIES]], []
     for name in (names[BASELINE], names[CHECKPOINTS], names[SEEDS]):
         others = ranks[name]
@@ -154,10 +152,8 @@ def _rank(
 
 def _figures(name: str, plan: EnsemblePlan, found: next_utterance.RankedCandidates) -> list[Row]:
     figures = (("mrr", found.reciprocal_ranks), ("hits1", found.hits), *found.recalls.items())
-    return [
-        _row(plan, name, percentage(next_utterance.NAME, metric, "", [float(np.mean(values))]))
-        for metric, values in figures
-    ]
+    means = ((metric, [float(np.mean(values))]) for metric, values in figures)
+    return [_row(plan, name, percentage(next_utterance.NAME, metric, "", mean)) for metric, mean in means]
 
 
 def _row(plan: EnsemblePlan, system: str, measured: Measurement) -> Row:

@@ -141,6 +141,7 @@ def _line(rows: Sequence[Row | None], sources: Sequence[str]) -> Line:
     """Prints a figure of each model; which is the best is decided as in the Markdown tables."""
     first = next(row for row in rows if row is not None)
     column = tables.as_papers_print(tables.column_of(first))
+    shown = tables.printed_cells(column, rows, tables.measured_of(rows), missing="")
     cells = [
         None
         if row is None
@@ -154,9 +155,7 @@ def _line(rows: Sequence[Row | None], sources: Sequence[str]) -> Line:
             source=sources.index(row.quoted_from) + 1 if row.quoted_from else None,
             marks=tables.marks_of(row),
         )
-        for row, text in zip(
-            rows, tables.printed_cells(column, rows, tables.measured_of(rows), missing=""), strict=True
-        )
+        for row, text in zip(rows, shown, strict=True)
     ]
     return Line(first, column.lower_is_better, cells)
 
