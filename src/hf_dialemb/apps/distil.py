@@ -93,18 +93,13 @@ def distil(
     kept = [row for row, ids in enumerate(tokens) if ids]
     table = learn_table(alone, [tokens[row] for row in kept], vectors[kept], dimensions, passes, seed)
     learnt = {"/".join(filter(None, each)) for each in sets_behind(teacher)} | set(corpora)
-    settings: dict[str, Any] = {
-        "method": "distilled",
-        "backbone": teacher,
-        "corpus": sorted(learnt),
-        "train_split": "all",
-    }
-    settings |= {"dimensions": dimensions, "passes": passes, "seed": seed, "exclude": chosen.exclude}
+    settings: dict[str, Any] = {"method": "distilled", "backbone": teacher, "corpus": sorted(learnt)}
+    settings |= {"train_split": "all", "dimensions": dimensions, "passes": passes, "seed": seed}
+    settings |= {"exclude": chosen.exclude, "checkpoint_selection": "last"}
     report = {"seconds": time.time() - started, "texts": len(kept), "trainings": behind, "unrecorded": []}
     with appearing_whole(output) as folder:
         write_static(folder, table, tokenizer)
-        told = without_places({**settings, "checkpoint_selection": "last"})
-        write_json_atomically(RunFolder(folder).settings_file, told)
+        write_json_atomically(RunFolder(folder).settings_file, without_places(settings))
         write_json_atomically(RunFolder(folder).report_file, report)
     return EncoderRun(output)
 
