@@ -10,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tqdm.auto import tqdm
+
 from ..corpora.source.files import MissingFilesError
 from ..encoders.remembering import RememberingEncoder
 from ..encoders.specs import fingerprint, has_weights
@@ -96,8 +98,6 @@ def _measure_missing(
     cache: Path | None,
 ) -> Iterator[None]:
     """Fills in the cells that are not there, or tells why it could not; yields after each, and at the end."""
-    from tqdm.auto import tqdm
-
     with tqdm(total=len(models) * len(problems), unit="cell", file=sys.stderr) as progress:
         for model in models:
             encoder: RememberingEncoder | None = None

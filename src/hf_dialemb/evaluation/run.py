@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm.auto import tqdm
 
 from ..corpora import CORPORA, check_no_split, load_dialogues
 from ..corpora.audit.histograms import check_drawing
@@ -67,8 +68,6 @@ def evaluate_models(
     ``cache`` for later runs. A file of one's own is read as ``columns`` and ``roles`` say. A row more is of ``vectors``
     of the corpus's dialogues, which ``dialemb embed`` wrote.
     """
-    from tqdm.auto import tqdm
-
     started = time.perf_counter()
     if vectors is not None:
         dialogues = load_dialogues(corpus, data_dir, split, columns=columns, roles=roles)
@@ -81,9 +80,7 @@ def evaluate_models(
     problems = {name: load_problem(name, corpus, data_dir, split, limit, columns, roles) for name in names}
     drawn = next((problem for problem in problems.values() if problem.labels), None)
     if plot is not None and drawn is None:
-        raise InputError(
-            f"plot: got {' and '.join(problems)}, whose items have no labels to colour; leave the plot out"
-        )
+        raise InputError(f"plot: got {' and '.join(names)}, whose items have no labels to colour; leave the plot out")
     weights = {model: fingerprint(model) for model in models if isinstance(model, str)}
     weights |= {model.name: model.weights for model in models if isinstance(model, StoredEncoder)}
     config = {"models": specs, "weights": weights, "tasks": names, **_shared_config(problems)}

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm.auto import tqdm
 
 from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue
@@ -108,8 +109,6 @@ def measure_rankers(
     finished: Callable[[Outcome], None],
 ) -> list[Outcome]:
     """Trains a layer on each system of rankers, for each seed; each outcome goes to ``finished`` at once."""
-    from tqdm.auto import tqdm
-
     check_embedding(rankers)
     contexts = {part: assistant_contexts(parts[part]) for part in PARTS}
     labels = context_labels(target, contexts, next(iter(rankers.values()))[0].tokenizer)
