@@ -57,25 +57,13 @@ def distil(
     passes: int = 12,
     seed: int = 0,
 ) -> EncoderRun:
-    """Makes a table of word vectors that agrees with an encoder of texts.
+    """Makes a table of word vectors that agrees with an encoder of texts; returns the run's folder.
 
-    Args:
-        teacher: Folder or Hub id of a transformer encoder of texts with a WordPiece or BPE tokenizer.
-        corpora: What it reads, as ``sgd/train``; labels are not read.
-        output_dir: The folder to write; must not exist yet.
-        data_dir: Where the corpora lie.
-        columns: Of tables of your own: which column is what, as id=call,role=speaker,content=text.
-        roles: Of files of your own: who is who.
-        exclude: Evaluation sets, as in training: what equals or nearly equals something of them is not read.
-        dimensions: Width of the vectors.
-        passes: How often the table sees each text.
-        seed: Draws the texts, and their order.
-
-    Returns:
-        The run's folder, which ``SentenceTransformer`` loads as it stands.
-
-    Raises:
-        InputError: The folder exists, or the corpora or the teacher cannot be used.
+    The teacher is a folder or Hub id of a transformer with a WordPiece or BPE tokenizer. It reads the texts of corpora,
+    as ``sgd/train``, but for what equals or nearly equals something of the evaluation sets to exclude; no labels are
+    read. The table, so many dimensions wide, sees each text in each of the passes; the seed draws texts, and their
+    order. ``SentenceTransformer`` loads the folder as it stands. An InputError says that it exists, or that the corpora
+    or the teacher cannot be used.
     """
     output, started = Path(output_dir), time.time()
     if output.exists():

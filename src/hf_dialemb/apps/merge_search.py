@@ -40,17 +40,10 @@ _AS_GOOD = 0.1  # of what lies between the best and the worst try: less is chanc
 
 @dataclass
 class Search:
-    """A search for weights, one part after the other, twice around.
+    """A search for weights of the folders that began with a backbone, one after the other, twice around.
 
-    Attributes:
-        backbone: What the parts began with.
-        parts: Their folders.
-        by: Sets such as ``sgd/dev``, whose retrieval by domain (MAP) is averaged; see `WITHOUT_LABELS`.
-        log_file: Every try and its figure, written after each; a search that was stopped reads them from it.
-        rank: What each try is cut to.
-        data_dir: Where the corpora lie.
-        limit: At most so many dialogues of each set.
-        tries: What was measured.
+    It goes by sets such as ``sgd/dev``, at most so many dialogues of each, whose retrieval by domain (MAP) is averaged;
+    see `WITHOUT_LABELS`. Each try is cut to the rank, and written to the log; a search that was stopped reads them.
     """
 
     backbone: str
@@ -68,8 +61,6 @@ class Search:
         Raises:
             InputError: A set is a test set or cannot be measured, or the log is of another search.
         """
-        if not self.by:
-            raise InputError("choose_by: got no set, expected dev sets such as sgd/dev; name some")
         sets = {name: self._load(name) for name in self.by}
         self._read_log()
         weights, score = dict.fromkeys(self.parts, 1.0), -np.inf

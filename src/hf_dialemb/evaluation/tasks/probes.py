@@ -130,8 +130,6 @@ def measure_rankers(
 
 def check_embedding(rankers: Rankers) -> None:
     """Refuses rankers that embed no contexts."""
-    if not rankers or not all(rankers.values()):
-        raise InputError("rankers: got none, expected at least one for each name; name some")
     for name, members in rankers.items():
         for member in members:
             if not member.model.embeds:
