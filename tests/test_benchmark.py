@@ -22,7 +22,7 @@ from hf_dialemb.evaluation.report.pictures import projections
 from hf_dialemb.evaluation.results.quoted import quoted_beside, quoted_figures
 from hf_dialemb.evaluation.results.rows import Results
 from hf_dialemb.evaluation.results.tables import latex_table, markdown_table, meanings, paper_table
-from hf_dialemb.evaluation.run import _write, page_of
+from hf_dialemb.evaluation.run import page_of, write_with_page
 from hf_dialemb.evaluation.suites import SUITES, Entry, Suite
 from hf_dialemb.evaluation.tasks.task import Problem
 from hf_dialemb.models.errors import InputError
@@ -96,7 +96,7 @@ def test_the_table_has_a_row_per_figure_and_labelled_columns_of_the_paper():
 def test_a_single_task_has_the_papers_figures_beside_it_and_the_results_file_only_what_was_measured(tmp_path):
     rows = (replace(ROW, corpus="dialog2flow_evaluation"), replace(ROW, corpus="calls.jsonl", mean=40.0))
     output = tmp_path / "results.json"
-    _write(Results(RUN, rows), output)
+    write_with_page(Results(RUN, rows), output)
     assert read_results(output).results == rows
     own, beside = output.with_suffix(".md").read_text().split("\n**Beside what papers print**\n\n")
     title, opening, own = own.split("\n\n", 2)
@@ -107,7 +107,7 @@ def test_a_single_task_has_the_papers_figures_beside_it_and_the_results_file_onl
     assert beside == paper_table((rows[0], *quoted_beside(rows)))
     assert "| paper: D2F single (BERT-base) |" in beside
     assert "Burdisso" in beside
-    _write(Results(RUN, rows[1:]), output)
+    write_with_page(Results(RUN, rows[1:]), output)
     assert output.with_suffix(".md").read_text().endswith(f"\n\n{markdown_table(rows[1:])}\n{meanings(rows[1:])}")
     assert {row.model for row in quoted_beside(rows)} == set(quoted_figures("dialog2flow").shown)
     assert quoted_beside(rows, ["dse"]) == []
@@ -299,5 +299,3 @@ def test_whole_dialogues_are_drawn_as_a_map_and_the_path_of_training(data_dir, t
     assert drawn == {"dial2vec-map.png", "dial2vec-path.png"}
     settings = {row.setting for row in results.results if row.model == str(model) and row.task == "dialogue-retrieval"}
     assert settings == {"", "first speaker", "second speaker", "sum of speakers", "mean of all tokens"}
-    assert benchmark_pictures.saved_steps(str(model)) == [(5, model / "checkpoint-5")]
-    assert benchmark_pictures.saved_steps("tfidf") == []

@@ -35,11 +35,10 @@ def source(tmp_path, sample_dialogues) -> Path:
     return tmp_path / "eleven.jsonl"
 
 
-def test_rows_are_those_of_encode_in_the_order_of_lines(tiny_checkpoint, source, tmp_path, sample_dialogues, capsys):
+def test_rows_are_those_of_encode_in_the_order_of_lines(tiny_checkpoint, source, tmp_path, sample_dialogues, printed):
     output = tmp_path / "vectors.parquet"
-    words = ["embed", "--model", tiny_checkpoint, "--input", source, "--output", output, "--shard-size", 4]
-    assert main([str(word) for word in words]) == 0
-    assert f"Wrote 11 embeddings to {output}" in capsys.readouterr().out
+    words = ("--model", tiny_checkpoint, "--input", source, "--output", output, "--shard-size", 4)
+    assert f"Wrote 11 embeddings to {output}" in printed("embed", *words)
     table = pq.read_table(output)
     assert table.column_names == ["id", "said", "embedding"]
     assert table["id"].to_pylist() == [dialogue.id for dialogue in sample_dialogues[:11]]
@@ -196,33 +195,30 @@ def test_lines_are_short_and_start_with_the_dialogue_itself_and_no_turn_breaks_o
     assert first.isprintable()
 
 
-def test_the_command_finds_the_nearest_of_a_file(tiny_checkpoint, sample_dialogues, tmp_path, capsys, refused):
+def test_the_command_finds_the_nearest_of_a_file(tiny_checkpoint, sample_dialogues, tmp_path, printed, refused):
     dialogues = sample_dialogues[:9]
     write_jsonl(dialogues, tmp_path / "nine.jsonl")
-    words = ["search", "--model", str(tiny_checkpoint), "--corpus", str(tmp_path / "nine.jsonl")]
-    assert main([*words, "--id", dialogues[4].id, "--top", "3"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    words = ["search", "--model", tiny_checkpoint, "--corpus", tmp_path / "nine.jsonl"]
+    lines = printed(*words, "--id", dialogues[4].id, "--top", "3").splitlines()
     expected = nearest(encode(*load_checkpoint(str(tiny_checkpoint)), dialogues), 4, 3)
     assert lines[0].split()[0] == dialogues[4].id
     assert [line.split()[1] for line in lines[1:]] == [dialogues[row].id for row, _ in expected]
-    assert main([*words, "--id", "#5", "--top", "3"]) == 0
-    assert capsys.readouterr().out.splitlines() == lines
+    assert printed(*words, "--id", "#5", "--top", "3").splitlines() == lines
     assert "id: got 'nobody', which none of 9 dialogues has" in refused(*words, "--id", "nobody")
     assert "--top: got 0, expected at least 1" in refused(*words, "--id", "#5", "--top", "0")
 
 
-def test_a_text_is_looked_for_among_stored_vectors(tiny_bert, sample_dialogues, tmp_path, capsys, refused):
+def test_a_text_is_looked_for_among_stored_vectors(tiny_bert, sample_dialogues, tmp_path, printed, refused):
     dialogues = sample_dialogues[:9]
     source, vectors, found = (tmp_path / name for name in ("nine.jsonl", "vectors.parquet", "found.jsonl"))
     write_jsonl(dialogues, source)
-    assert main(["embed", "--model", tiny_bert, "--input", str(source), "--output", str(vectors)]) == 0
+    printed("embed", "--model", tiny_bert, "--input", source, "--output", vectors)
     stored = stored_vectors(vectors)
     assert (stored.model, stored.ids) == (tiny_bert, [dialogue.id for dialogue in dialogues])
-    words = ["search", "--corpus", str(source), "--query", "a taxi", "--top", "3"]
-    assert main([*words, "--model", tiny_bert]) == 0
-    expected = capsys.readouterr().out.splitlines()[1:]
-    assert main([*words, "--vectors", str(vectors), "--output", str(found)]) == 0
-    assert capsys.readouterr().out.splitlines()[:3] == expected  # embed and search read a dialogue alike
+    words = ["search", "--corpus", source, "--query", "a taxi", "--top", "3"]
+    expected = printed(*words, "--model", tiny_bert).splitlines()
+    lines = printed(*words, "--vectors", vectors, "--output", found).splitlines()
+    assert lines[:3] == expected  # embed and search read a dialogue alike
     assert [json.loads(line)["id"] for line in found.read_text().splitlines()] == [line.split()[1] for line in expected]
     for other in (f"{tiny_bert}@utterances", "dialogue-static"):
         assert "got vectors of" in refused(*words, "--vectors", vectors, "--model", other)

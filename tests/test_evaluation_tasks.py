@@ -135,16 +135,15 @@ def test_tasks_can_be_named_and_pictures_need_labels(banking, tmp_path):
     assert set(Counter(chain(*banking.calls)).values()) == {1}
 
 
-def test_tasks_of_a_file_of_ones_own_and_help_names_all(tmp_path, capsys):
+def test_tasks_of_a_file_of_ones_own_and_help_names_all(tmp_path, capsys, printed):
     with pytest.raises(SystemExit):
         main(["evaluate", "--help"])
     assert set(TASKS) <= set(capsys.readouterr().out.replace(",", " ").replace(";", " ").split())
     path, output = tmp_path / "mine.jsonl", tmp_path / "results.json"
     turns = [Turn("user", f"{act} {n}", (act,)) for act in ("request", "bye") for n in range(15)]
     write_jsonl([Dialogue((turn,)) for turn in turns], path)
-    words = ["evaluate", "--model", "tfidf", "--corpus", str(path), "--output", str(output), "--seeds", "2"]
-    assert main([*words, "--task", "action-similarity"]) == 0
-    assert "| F1 (1-shot) |" in capsys.readouterr().out
+    words = ["evaluate", "--model", "tfidf", "--corpus", path, "--output", output, "--seeds", "2"]
+    assert "| F1 (1-shot) |" in printed(*words, "--task", "action-similarity")
 
 
 ASKING = Dialogue((Turn("user", "hello"), Turn("assistant", "hi"), Turn("user", "a room")))

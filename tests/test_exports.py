@@ -165,11 +165,10 @@ def test_what_was_done_is_told_once_with_a_count_and_examples(tmp_path):
     assert [dialogue.roles for dialogue in found] == [("user", "assistant")] * 2 + [("user",)] * 3
 
 
-def test_a_check_names_every_column_that_was_taken_once(tmp_path, capsys, caplog):
+def test_a_check_names_every_column_that_was_taken_once(tmp_path, printed, caplog):
     write(tmp_path, {"d.csv": "ticket_id,sent_at,sender,body,label\n7,10,Customer,Hi,a\n7,11,Ann,Ho,a\n"})
-    assert main(["corpus", "check", str(tmp_path / "d.csv")]) == 0
     taken = "columns: read as --columns 'id=ticket_id,role=sender,content=body,domain=label,time=sent_at'"
-    assert capsys.readouterr().out.count(taken) == 1
+    assert printed("corpus", "check", tmp_path / "d.csv").count(taken) == 1
     assert not caplog.messages
 
 
@@ -193,11 +192,10 @@ def test_agents_behind_a_bot_are_told_from_customers_by_their_names_coming_back(
     assert load_dialogues(str(path), roles=words) == found
 
 
-def test_the_command_converts_any_form_and_says_what_it_guessed(tmp_path, capsys, caplog):
+def test_the_command_converts_any_form_and_says_what_it_guessed(tmp_path, printed, caplog):
     write(tmp_path, {"d.csv": "id,role,text\n" + CUSTOMER})
     output = tmp_path / "d.jsonl"
-    assert main(["corpus", "convert", str(tmp_path / "d.csv"), "--output", str(output)]) == 0
-    assert f"Wrote 1 dialogues to {output}" in capsys.readouterr().out
+    assert f"Wrote 1 dialogues to {output}" in printed("corpus", "convert", tmp_path / "d.csv", "--output", output)
     assert "roles: guessed Ann: assistant; to confirm or change it, say --roles 'Ann=assistant'" in caplog.text
     assert load_dialogues(str(output)) == [PARCEL]
     for command in (["embed", "--input"], ["search", "--query", "a parcel", "--corpus"]):

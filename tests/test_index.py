@@ -29,19 +29,18 @@ def rows_of(path):
 
 
 def test_the_command_adds_what_is_new_labels_deletes_and_finds(
-    tmp_path, sample_dialogues, capsys, monkeypatch, refused
+    tmp_path, sample_dialogues, printed, monkeypatch, refused
 ):
     path, source, topics, found = (tmp_path / name for name in ("c.lance", "c.jsonl", "t.csv", "f.jsonl"))
     dialogues = [Dialogue(each.turns, each.id, each.domains, "2026-02-01T01:00:00+02:00") for each in sample_dialogues]
-    words = ["index", str(source), "--output", str(path)]
+    words = ["index", source, "--output", path]
     for count, new in ((5, 5), (9, 4), (9, 0)):
         write_jsonl(dialogues[:count], source)
-        assert main([*words, "--model", MODEL]) == 0
-        assert f"Embedded {new} dialogues that are new or changed\n{path}: {count} rows" in capsys.readouterr().out
+        told = f"Embedded {new} dialogues that are new or changed\n{path}: {count} rows"
+        assert told in printed(*words, "--model", MODEL)
     topics.write_text(f"id,topic\n{dialogues[1].id},cards\n{dialogues[2].id},it's\nnobody,cards\n")
-    words = ["index", "--output", str(path), "--labels", str(topics), "--delete", dialogues[0].id, "nobody"]
-    assert main(words) == 0
-    assert "Deleted 1 dialogues\nNamed the topic of 2 dialogues" in capsys.readouterr().out
+    words = ["index", "--output", path, "--labels", topics, "--delete", dialogues[0].id, "nobody"]
+    assert "Deleted 1 dialogues\nNamed the topic of 2 dialogues" in printed(*words)
     table = rows_of(path)
     assert set(table["id"].to_pylist()) == {dialogue.id for dialogue in dialogues[1:9]}
     assert set(table["time"].to_pylist()) == {"2026-01-31T23:00:00"}
@@ -49,13 +48,11 @@ def test_the_command_adds_what_is_new_labels_deletes_and_finds(
     assert np.array_equal(table["vector"][0].as_py(), expected[0])
     record = json.loads(table.schema.metadata[b"hf_dialemb"])
     assert (record["model"], record["level"], record["width"]) == (MODEL, "dialogues", expected.shape[1])
-    words = ["search", "--index", str(path), "--query", "a taxi"]
-    where = "topic = 'cards' and time > '2026-01-01'"
-    assert main([*words, "--where", where, "--output", str(found)]) == 0
+    words = ["search", "--index", path, "--query", "a taxi"]
+    printed(*words, "--where", "topic = 'cards' and time > '2026-01-01'", "--output", found)
     (hit,) = map(json.loads, found.read_text().splitlines())
     assert (hit["id"], hit["topic"]) == (dialogues[1].id, "cards")
-    assert main([*words[:3], "--id", dialogues[3].id, "--top", "99"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 2 + 7
+    assert len(printed(*words[:3], "--id", dialogues[3].id, "--top", "99").splitlines()) == 7
     for where in ("topic =", "nope = 3", "(", "time > 3"):
         assert f"where: got '{where}', which is no condition on the columns" in refused(*words, "--where", where)
     assert f"is of {MODEL} (" in refused(*words, "--model", "dialogue-minilm")

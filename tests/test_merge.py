@@ -15,7 +15,6 @@ from transformers import AutoModel, BertConfig, BertModel
 
 import hf_dialemb
 from hf_dialemb.apps.merge_search import Search
-from hf_dialemb.cli import main
 from hf_dialemb.corpora.objects import as_dialogues
 from hf_dialemb.corpora.own.jsonl import write_jsonl
 from hf_dialemb.encoders.text_models import dialogue_texts
@@ -36,10 +35,6 @@ def trained(tiny_bert, tmp_path_factory):
 
 def merged(backbone, parts, rank=None):
     return MergedModel.from_parts(str(backbone), {str(path): weight for path, weight in parts.items()}, rank)[0]
-
-
-def command(*words) -> int:
-    return main([str(word) for word in words])
 
 
 def test_it_is_the_backbone_and_what_each_training_moved(tiny_bert, trained):
@@ -71,7 +66,7 @@ def test_a_rank_cuts_each_linear_layer_and_leaves_the_rest(tiny_bert, trained):
     assert torch.allclose(torch.mm(*reversed(factors(random, 4))), random, atol=0.05)
 
 
-def test_the_result_is_a_run_like_any_other(tiny_bert, trained, tmp_path, capsys):
+def test_the_result_is_a_run_like_any_other(tiny_bert, trained, tmp_path, printed):
     parts = {str(trained[0]): 1.0, trained[1]: 0.3}
     run = hf_dialemb.merge(tiny_bert, parts, output_dir=tmp_path / "both")
     vectors, texts = run.encoder().encode(DIALOGUES), dialogue_texts(as_dialogues(DIALOGUES))
@@ -79,23 +74,21 @@ def test_the_result_is_a_run_like_any_other(tiny_bert, trained, tmp_path, capsys
     assert np.allclose(stock(run.path).encode(texts), vectors, atol=1e-5)
     assert sets_behind(str(run.path)) == sets_behind(str(trained[1])) == {("sample", "train")}
     words = ("merge", "--backbone", tiny_bert, "--model", trained[0], f"{trained[1]}=0.3")
-    assert command(*words, "--output", tmp_path / "again") == 0
+    assert printed(*words, "--output", tmp_path / "again") == f"Wrote {tmp_path / 'again'}\n"
     assert (tmp_path / "again/model.safetensors").read_bytes() == (run.path / "model.safetensors").read_bytes()
-    assert capsys.readouterr().out == f"Wrote {tmp_path / 'again'}\n"
     more = hf_dialemb.merge(tiny_bert, {run: 2}, output_dir=tmp_path / "more")  # a merged one is a training too
     assert len(more.report()["trainings"]) == 2
 
 
 @pytest.mark.slow
-def test_it_is_published_with_a_card_that_names_its_parts(trained, tiny_bert, tmp_path):
+def test_it_is_published_with_a_card_that_names_its_parts(trained, tiny_bert, tmp_path, printed):
     run = hf_dialemb.merge(tiny_bert, {trained[1]: 1.0}, output_dir=tmp_path / "merged")
     folder, results = tmp_path / "published", tmp_path / "results.json"
-    assert command("export", "--model", run.path, "--output", folder) == 0
+    printed("export", "--model", run.path, "--output", folder)
     text = ["hello there"]
     assert np.allclose(stock(folder).encode(text), run.encoder().encode_utterances(text), atol=1e-6)
-    words = ("--corpus", "sample", "--seeds", "1", "--output", results)
-    assert command("evaluate", "--model", run.path, tiny_bert, *words) == 0
-    assert command("card", "--model", folder, "--run", run.path, "--results", results) == 0
+    printed("evaluate", "--model", run.path, tiny_bert, "--corpus", "sample", "--seeds", "1", "--output", results)
+    printed("card", "--model", folder, "--run", run.path, "--results", results)
     card = (folder / "README.md").read_text()
     for fact in ("| Parts | dial2vec x 1 |", "| Method | Merged trainings |", "| sample | train |", "2212.04089"):
         assert fact in card
@@ -153,7 +146,7 @@ def test_what_cannot_be_merged_is_refused(folders, tiny_bert, tmp_path):
         assert not (tmp_path / "x").exists()
 
 
-def test_the_command_says_what_is_wrong(tiny_bert, trained, tmp_path, capsys):
+def test_the_command_says_what_is_wrong(tiny_bert, trained, tmp_path, refused):
     for parts, message in [
         ([f"{trained[0]}=half"], "got the weight 'half', expected a number"),
         ([f"{trained[0]}=1", f"{trained[0]}=2"], "got one folder twice"),
@@ -161,17 +154,16 @@ def test_the_command_says_what_is_wrong(tiny_bert, trained, tmp_path, capsys):
         ([f"{trained[0]}=1", "--choose-by", "sgd/dev"], "got weights in --model too; leave them out"),
         ([*trained, "--choose-by", "sgd/test"], "expected a dev or train split; what is tested chooses nothing"),
     ]:
-        assert command("merge", "--backbone", tiny_bert, "--output", tmp_path, "--model", *parts) == 2
-        assert message in capsys.readouterr().err
+        assert message in refused("merge", "--backbone", tiny_bert, "--output", tmp_path, "--model", *parts)
 
 
 def test_weights_are_chosen_on_dev_sets_and_each_try_is_kept(
-    tiny_bert, trained, sample_dialogues, tmp_path, monkeypatch
+    tiny_bert, trained, sample_dialogues, tmp_path, monkeypatch, printed
 ):
     dev, search = str(tmp_path / "dev.jsonl"), tmp_path / "best-search.json"
     write_jsonl(sample_dialogues[:12], dev)
     words = ["merge", "--backbone", tiny_bert, "--output", tmp_path / "best", "--model", *trained]
-    assert command(*words, "--choose-by", dev, f"speakers:{dev}") == 0
+    printed(*words, "--choose-by", dev, f"speakers:{dev}")
     log = json.loads(search.read_text())
     figures = [each["mean"] for each in log["tries"]]
     good = [each for each in log["tries"] if each["mean"] >= max(figures) - 0.1 * (max(figures) - min(figures))]

@@ -7,7 +7,6 @@ from hub_server import Fault, LocalHub
 from huggingface_hub import constants
 from publish_folders import contents, dataset_folder, hub_of_this_process, metric_folder, model_folder, seen, write
 
-from hf_dialemb.cli import main
 from hf_dialemb.hub.publish.errors import LONGEST_PAUSE
 from hf_dialemb.hub.publish.publishing import publish
 from hf_dialemb.models.errors import InputError
@@ -227,10 +226,9 @@ def test_a_download_that_is_not_what_was_sent_is_told(hub, tmp_path):
     refused(r"train/calls.jsonl of commit \w{40} is not what was sent", folder, "org/calls", **options)
 
 
-def test_the_command_prints_what_happens(hub, folder, capsys):
-    words = ["publish", str(folder), "--repo-id", NAME]
-    assert main([*words, "--dry-run"]) == 0
-    *listed, whole, last = capsys.readouterr().out.splitlines()
+def test_the_command_prints_what_happens(hub, folder, printed):
+    words = ["publish", folder, "--repo-id", NAME]
+    *listed, whole, last = printed(*words, "--dry-run").splitlines()
     rows = {line.split()[-1]: line.split()[:-1] for line in listed}
     sizes = [f"{len(contents(folder)[name]):,}" for name in ("model.safetensors", "config.json")]
     assert [rows["model.safetensors"], rows["config.json"]] == [["LFS", sizes[0]], [sizes[1]]]
@@ -239,7 +237,6 @@ def test_the_command_prints_what_happens(hub, folder, capsys):
     assert whole.endswith("1 of them large (LFS)")
     assert last == f"Nothing stands in the way of model {NAME}, branch main; nothing was sent"
     assert hub.requests == []
-    assert main([*words, "--revision", "next"]) == 0
-    assert capsys.readouterr().out.startswith("Published 5 files")
+    assert printed(*words, "--revision", "next").startswith("Published 5 files")
     files = hub.get("models", NAME).at("next").files
     assert {path for path, entry in files.items() if entry.large} == {"model.safetensors"}

@@ -17,7 +17,6 @@ from publish_folders import METRICS, dataset_folder, metric_folder, model_folder
 from safetensors.numpy import load_file, save, save_file
 
 from hf_dialemb.hub.forms import plain_encoder
-from hf_dialemb.hub.publish import checks as publication_checks
 from hf_dialemb.hub.publish import contents as publication_contents
 from hf_dialemb.hub.publish.checks import check, files_of
 from hf_dialemb.hub.publish.contents import machine_paths_in, pickle_in, secrets_in
@@ -292,15 +291,6 @@ def test_what_stands_in_the_way_of_a_space_or_dataset(tmp_path, what):
     problems = check(folder, kind, "other" if "other" in what else folder.name)
     assert [sentence in problem for problem in problems].count(True) == 1
     assert len(problems) == (2 if what in ("dataset, no card", "dataset, no file") else 1)
-
-
-def test_limits_of_the_hub(folder, monkeypatch):
-    for limit, value in (("LARGEST_FILE", 20), ("_MOST_FILES", 4), ("_MOST_ENTRIES", 3)):
-        monkeypatch.setattr(publication_checks, limit, value)
-    problems = check(folder, "model", "small")
-    assert problems[0] == "got 5 files, expected at most 4 in one commit; join them"
-    assert problems[1].startswith(".: got 5 files, expected at most 3 in one folder")
-    assert "dialemb export --max-shard-size" in problems[2]
 
 
 def test_all_refusals_are_told_at_once(folder):

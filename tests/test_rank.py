@@ -15,7 +15,6 @@ from sklearn.metrics.pairwise import cosine_similarity
 from hf_dialemb.apps import rank, vector_index
 from hf_dialemb.apps.rank import rank_file, rank_pool, read_pool
 from hf_dialemb.apps.vector_index import VectorIndex
-from hf_dialemb.cli import main
 from hf_dialemb.corpora import load_dialogues, write_jsonl
 from hf_dialemb.corpora.candidates import draw_candidates, read_candidates
 from hf_dialemb.corpora.own.reading import read_own
@@ -195,25 +194,23 @@ def records_of(output):
     return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
 
 
-def test_rank_prints_and_writes(tower_folders, towers, dialogues, responses, files, tmp_path, capsys):
+def test_rank_prints_and_writes(tower_folders, towers, dialogues, responses, files, tmp_path, printed):
     output = tmp_path / "ranked.jsonl"
-    assert main(["rank", "--model", tower_folders[0], *files, "--top", "3", "--output", str(output)]) == 0
-    printed = capsys.readouterr().out
-    assert "60 responses (1 blank and 1 repeated lines left out)" in printed
-    assert f"Wrote {output}" in printed
+    said = printed("rank", "--model", tower_folders[0], *files, "--top", "3", "--output", output)
+    assert "60 responses (1 blank and 1 repeated lines left out)" in said
+    assert f"Wrote {output}" in said
     records = records_of(output)
     assert [record["id"] for record in records] == [dialogue.id for dialogue in dialogues]
     assert records[0]["messages"] == dialogues[0].to_messages()
     found = [[(each["response"], each["score"]) for each in record["ranked"]] for record in records]
     agree(found, best(directly(towers[0], dialogues, responses), responses, 3))
     text, score = found[0][0]
-    assert f"{1:>6} {score:>12.6g}  {text}" in printed
-    assert printed.count(" rank ") == len(dialogues)
+    assert f"{1:>6} {score:>12.6g}  {text}" in said
+    assert said.count(" rank ") == len(dialogues)
     pool = write(tmp_path / "odd.txt", b"plain\n\x1b[31mred\n")  # what would command a terminal is shown
-    assert main(["rank", "--model", tower_folders[0], *files[:2], "--candidates", str(pool)]) == 0
-    printed = capsys.readouterr().out
-    assert "\x1b" not in printed
-    assert "\\x1b[31mred" in printed
+    said = printed("rank", "--model", tower_folders[0], *files[:2], "--candidates", pool)
+    assert "\x1b" not in said
+    assert "\\x1b[31mred" in said
 
 
 @pytest.mark.slow
@@ -228,17 +225,15 @@ def test_what_is_asked_for_is_written_though_nobody_reads_the_lines(tower_folder
     assert len(records_of(output)) == len(dialogues)
 
 
-def test_rank_prints_an_ensembles_probabilities_or_cosines(ensemble, files, tmp_path, capsys):
+def test_rank_prints_an_ensembles_probabilities_or_cosines(ensemble, files, tmp_path, printed):
     folder, output = save(ensemble, tmp_path / "ensemble"), tmp_path / "ranked.jsonl"
-    words = ["rank", "--model", folder, "--context", str(write(tmp_path / "chat.json", CHAT)), *files[2:]]
-    assert main([*words, "--top", "60", "--output", str(output)]) == 0
-    printed = capsys.readouterr().out
-    assert "probability" in printed
-    assert "#1  user: I need a taxi assistant: When do you leave?\n" in printed
+    words = ["rank", "--model", folder, "--context", write(tmp_path / "chat.json", CHAT), *files[2:]]
+    said = printed(*words, "--top", "60", "--output", output)
+    assert "probability" in said
+    assert "#1  user: I need a taxi assistant: When do you leave?\n" in said
     (record,) = records_of(output)
     assert sum(each["probability"] for each in record["ranked"]) == pytest.approx(1)
-    assert main([*words, "--index", "faiss"]) == 0
-    assert "cosine  response" in capsys.readouterr().out
+    assert "cosine  response" in printed(*words, "--index", "faiss")
     line = rank._summary(Dialogue((Turn("user", "word " * 100), Turn("assistant", "the end"))), 4)
     assert (line[:5], line[-18:], len(line)) == ("#5  …", "assistant: the end", len("#5  ") + 100)
 
@@ -262,9 +257,9 @@ def test_a_wrong_request_is_told(tower_folders, tiny_bert, files, tmp_path, refu
 CANDIDATES = ["candidates", "--corpus", "sample", "--split", "dev", "--num-candidates", "4", "--output"]
 
 
-def test_candidates_are_written_as_they_were_drawn(tmp_path, capsys):
+def test_candidates_are_written_as_they_were_drawn(tmp_path, printed):
     output, dialogues = tmp_path / "dev.jsonl", load_dialogues("sample", None, "dev")
-    assert main([*CANDIDATES, str(output), "--responses", "last", "--seed", "5"]) == 0
+    said = printed(*CANDIDATES, output, "--responses", "last", "--seed", "5")
     header, selections = read_candidates(output)
     assert header == {"corpus": "sample", "split": "dev", "seed": 5, "num_candidates": 4, "responses": "last"}
     found, drawn = (
@@ -272,9 +267,8 @@ def test_candidates_are_written_as_they_were_drawn(tmp_path, capsys):
         for some in (selections, draw_candidates(dialogues, 4, "last", 5))
     )
     assert found == drawn
-    printed = capsys.readouterr().out
-    assert f"{len(dialogues)} dialogues gave {len(selections)} contexts with 4 candidates each" in printed
-    assert f"Wrote {output}" in printed
+    assert f"{len(dialogues)} dialogues gave {len(selections)} contexts with 4 candidates each" in said
+    assert f"Wrote {output}" in said
 
 
 @pytest.mark.parametrize(

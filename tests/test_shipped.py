@@ -141,19 +141,17 @@ def test_one_text_has_the_vector_that_torch_gives_it_or_is_left_to_torch(cache, 
     assert specs.text_vector(str(folder), "word") is None
 
 
-def test_a_search_in_stored_vectors_imports_no_torch_and_finds_what_the_encoder_finds(tmp_path, capsys):
-    calls, stored, model = tmp_path / "calls.jsonl", str(tmp_path / "vectors.parquet"), ["--model", "dialogue-minilm"]
+def test_a_search_in_stored_vectors_imports_no_torch_and_finds_what_the_encoder_finds(tmp_path, printed):
+    calls, stored, model = tmp_path / "calls.jsonl", tmp_path / "vectors.parquet", ["--model", "dialogue-minilm"]
     lines = (json.dumps({**said, "id": f"d{place}"}) for place, said in enumerate(DIALOGUES))
     calls.write_text("\n".join(lines))
-    assert main(["embed", "--input", str(calls), *model, "--output", stored]) == 0
-    search = ["search", "--corpus", str(calls)]
-    capsys.readouterr()
+    printed("embed", "--input", calls, *model, "--output", stored)
+    search = ["search", "--corpus", calls]
     program = """import sys; from hf_dialemb.cli import main
 code = main(sys.argv[1:]); assert not {'torch', 'transformers'} & set(sys.modules); sys.exit(code)"""
     for wanted in (["--query", "a cheap hotel"], ["--id", "d1"]):
-        assert main([*search, *model, *wanted]) == 0
-        words = [sys.executable, "-c", program, *search, "--vectors", stored, *wanted]
-        assert subprocess.run(words, check=True, capture_output=True, text=True).stdout == capsys.readouterr().out
+        words, said = [sys.executable, "-c", program, *search, "--vectors", stored], printed(*search, *model, *wanted)
+        assert subprocess.run([*words, *wanted], check=True, capture_output=True, text=True).stdout == said
 
 
 @pytest.mark.slow

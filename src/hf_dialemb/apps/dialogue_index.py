@@ -28,7 +28,7 @@ from ..encoders.stored_vectors import METADATA
 from ..models.dialogue import Dialogue
 from ..models.errors import InputError
 from ..runs.files import locked
-from .search import Hit, Hits, beginning, query_vector
+from .search import Hit, Hits, beginning, check_top, query_vector
 
 LEVELS = ("dialogues", "speakers", "utterances")
 """What has a row."""
@@ -111,7 +111,6 @@ class DialogueIndex:
         return self._encoder
 
     def __len__(self) -> int:
-        """Returns how many rows there are."""
         return 0 if self._table is None else int(self._table.count_rows())
 
     def add(self, dialogues: Any) -> int:  # noqa: ANN401 - see as_dialogues
@@ -179,8 +178,7 @@ class DialogueIndex:
         return self._nearest(np.array(rows[0]["vector"], dtype=np.float32), top, other)
 
     def _nearest(self, vector: NDArray[np.float32], top: int, where: str | None) -> Hits:
-        if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-            raise InputError(f"top: got {top!r}, expected a whole number of at least 1")
+        check_top(top)
         if not len(self):
             raise InputError(f"index {self.path}: is empty; add dialogues with dialemb index")
         asked = self._table.search(vector, vector_column_name="vector").distance_type("cosine").limit(top)

@@ -57,38 +57,20 @@ def distil(
     passes: int = 12,
     seed: int = 0,
 ) -> EncoderRun:
-    """Makes a table of word vectors that agrees with an encoder of texts.
+    """Makes a table of word vectors that agrees with an encoder of texts; returns the run's folder.
 
-    Args:
-        teacher: Folder or Hub id of a transformer encoder of texts with a WordPiece or BPE tokenizer.
-        corpora: What it reads, as ``sgd/train``; labels are not read.
-        output_dir: The folder to write; must not exist yet.
-        data_dir: Where the corpora lie.
-        columns: Of tables of your own: which column is what, as id=call,role=speaker,content=text.
-        roles: Of files of your own: who is who.
-        exclude: Evaluation sets, as in training: what equals or nearly equals something of them is not read.
-        dimensions: Width of the vectors.
-        passes: How often the table sees each text.
-        seed: Draws the texts, and their order.
-
-    Returns:
-        The run's folder, which ``SentenceTransformer`` loads as it stands.
-
-    Raises:
-        InputError: The folder exists, or the corpora or the teacher cannot be used.
+    The teacher is a folder or Hub id of a transformer with a WordPiece or BPE tokenizer. It reads the texts of corpora,
+    as ``sgd/train``, but for what equals or nearly equals something of the evaluation sets to exclude; no labels are
+    read. The table, so many dimensions wide, sees each text in each of the passes; the seed draws texts, and their
+    order. ``SentenceTransformer`` loads the folder as it stands. An InputError says that it exists, or that the corpora
+    or the teacher cannot be used.
     """
     output, started = Path(output_dir), time.time()
     if output.exists():
         raise InputError(f"output_dir: {output} exists already; choose a new folder or remove it")
-    chosen = RunArguments(
-        corpus=list(corpora),
-        exclude=None if exclude is None else list(exclude),
-        data_dir=data_dir,
-        columns=columns,
-        roles=roles,
-        min_turns=1,
-        skip_invalid=True,
-    )
+    read: dict[str, Any] = {"data_dir": data_dir, "columns": columns, "roles": roles, "skip_invalid": True}
+    left_out = None if exclude is None else list(exclude)
+    chosen = RunArguments(corpus=list(corpora), exclude=left_out, min_turns=1, **read)
     behind = trainings_behind(Path(teacher)) if RunFolder(Path(teacher)).complete else []
     texts = sample_texts(training_dialogues(chosen, get_method("dse"), seed, logger.info), seed)
     encoder = load_encoder(teacher)
@@ -98,29 +80,16 @@ def distil(
     tokens = [each.ids for each in tokenizer.encode_batch(texts, add_special_tokens=False)]
     kept = [row for row, ids in enumerate(tokens) if ids]
     table = learn_table(alone, [tokens[row] for row in kept], vectors[kept], dimensions, passes, seed)
-    settings = {"dimensions": dimensions, "passes": passes, "seed": seed, "exclude": chosen.exclude}
+    learnt = {"/".join(filter(None, each)) for each in sets_behind(teacher)} | set(corpora)
+    settings: dict[str, Any] = {"method": "distilled", "backbone": teacher, "corpus": sorted(learnt)}
+    settings |= {"train_split": "all", "dimensions": dimensions, "passes": passes, "seed": seed}
+    settings |= {"exclude": chosen.exclude, "checkpoint_selection": "last"}
     report = {"seconds": time.time() - started, "texts": len(kept), "trainings": behind, "unrecorded": []}
-    _write(output, table, tokenizer, teacher, corpora, settings, report)
-    return EncoderRun(output)
-
-
-def _write(
-    output: Path,
-    table: Vectors,
-    tokenizer: Any,  # noqa: ANN401
-    teacher: str,
-    corpora: Sequence[str],
-    settings: dict[str, Any],
-    report: dict[str, Any],
-) -> None:
-    """Writes the run's folder, whole or not at all."""
     with appearing_whole(output) as folder:
-        run = RunFolder(folder)
-        write_static(run.path, table, tokenizer)
-        learnt = {"/".join(filter(None, each)) for each in sets_behind(teacher)} | set(corpora)
-        told = {"method": "distilled", "backbone": teacher, "corpus": sorted(learnt), "train_split": "all", **settings}
-        write_json_atomically(run.settings_file, without_places({**told, "checkpoint_selection": "last"}))
-        write_json_atomically(run.report_file, report)
+        write_static(folder, table, tokenizer)
+        write_json_atomically(RunFolder(folder).settings_file, without_places(settings))
+        write_json_atomically(RunFolder(folder).report_file, report)
+    return EncoderRun(output)
 
 
 def sample_texts(dialogues: Sequence[Dialogue], seed: int) -> list[str]:

@@ -17,6 +17,7 @@ from torch.nn.functional import cross_entropy
 from ..corpora import CORPORA
 from ..corpora.objects import as_dialogues
 from ..encoders.checkpoints import model_encoder
+from ..evaluation.results.tables import table_lines
 from ..metrics.dialogue_retrieval.functional import retrieval_scores
 from ..metrics.vectors import unit_vectors
 from ..models.dialogue import Dialogue
@@ -39,17 +40,10 @@ _AS_GOOD = 0.1  # of what lies between the best and the worst try: less is chanc
 
 @dataclass
 class Search:
-    """A search for weights, one part after the other, twice around.
+    """A search for weights of the folders that began with a backbone, one after the other, twice around.
 
-    Attributes:
-        backbone: What the parts began with.
-        parts: Their folders.
-        by: Sets such as ``sgd/dev``, whose retrieval by domain (MAP) is averaged; see `WITHOUT_LABELS`.
-        log_file: Every try and its figure, written after each; a search that was stopped reads them from it.
-        rank: What each try is cut to.
-        data_dir: Where the corpora lie.
-        limit: At most so many dialogues of each set.
-        tries: What was measured.
+    It goes by sets such as ``sgd/dev``, at most so many dialogues of each, whose retrieval by domain (MAP) is averaged;
+    see `WITHOUT_LABELS`. Each try is cut to the rank, and written to the log; a search that was stopped reads them.
     """
 
     backbone: str
@@ -67,8 +61,6 @@ class Search:
         Raises:
             InputError: A set is a test set or cannot be measured, or the log is of another search.
         """
-        if not self.by:
-            raise InputError("choose_by: got no set, expected dev sets such as sgd/dev; name some")
         sets = {name: self._load(name) for name in self.by}
         self._read_log()
         weights, score = dict.fromkeys(self.parts, 1.0), -np.inf
@@ -108,14 +100,11 @@ class Search:
         return float(known["mean"])
 
     def _table(self) -> list[str]:
-        """Draws the tries, a line each."""
-        names = [*(Path(part).name for part in self.parts), *self.by, "Mean"]
-        lines = [f"| {' | '.join(names)} |", f"|{' --: |' * len(names)}"]
+        lines = []
         for each in self.tries:
             figures = [*each["figures"].values(), each["mean"]]
-            words = [*(f"{weight:g}" for weight in each["weights"].values()), *(f"{figure:.2f}" for figure in figures)]
-            lines.append(f"| {' | '.join(words)} |")
-        return lines
+            lines.append([*(f"{weight:g}" for weight in each["weights"].values()), *map("{:.2f}".format, figures)])
+        return table_lines((), [*(Path(part).name for part in self.parts), *self.by, "Mean"], lines)
 
     def _figures(self, weights: dict[str, float], sets: dict[str, list[Dialogue]]) -> dict[str, float]:
         model, tokenizer = MergedModel.from_parts(self.backbone, weights, self.rank)

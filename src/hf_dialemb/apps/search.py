@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -35,30 +35,20 @@ class Hit:
         return visible(f"{self.score:6.3f} {self.id}{labels} {self.text}")
 
 
-class Hits(Sequence[Hit]):
+class Hits(tuple[Hit, ...]):
     """What a search found, the nearest first."""
 
-    def __init__(self, hits: Sequence[Hit]) -> None:
-        self._hits = tuple(hits)
-
-    def __getitem__(self, place: Any) -> Any:  # noqa: ANN401 - a number or a slice
-        return self._hits[place]
-
-    def __len__(self) -> int:
-        return len(self._hits)
-
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self._hits)
+    __slots__ = ()
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
         """Returns a DataFrame with a row for each dialogue."""
-        return data_frame([asdict(hit) for hit in self._hits])
+        return data_frame([asdict(hit) for hit in self])
 
     def __repr__(self) -> str:
-        return "\n".join(map(str, self._hits))
+        return "\n".join(map(str, self))
 
     def _repr_html_(self) -> str:
-        lines = [f"| {hit.score:.3f} | {hit.id} | {', '.join(hit.domains)} | {hit.text} |" for hit in self._hits]
+        lines = [f"| {hit.score:.3f} | {hit.id} | {', '.join(hit.domains)} | {hit.text} |" for hit in self]
         return html_table("\n".join(["| Cosine | Id | Labels | Dialogue |", *lines]))
 
 
@@ -85,8 +75,7 @@ def search(
     Raises:
         InputError: The query is none of these, or there are no dialogues.
     """
-    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-        raise InputError(f"top: got {top!r}, expected a whole number of at least 1")
+    check_top(top)
     found = as_dialogues(dialogues)
     if vectors is not None and vectors.shape[0] != len(found):
         raise InputError(f"vectors: got {len(vectors)} for {len(found)} dialogues; embed these dialogues again")
@@ -101,6 +90,12 @@ def search(
     vectors = encoder.encode(found) if vectors is None else vectors
     scores = unit_vectors(vectors) @ unit_vectors(wanted[None])[0]
     return _hits(found, [(int(row), float(scores[row])) for row in np.argsort(-scores, kind="stable")[:top]])
+
+
+def check_top(top: int) -> None:
+    """Refuses what is no number of wanted hits."""
+    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
+        raise InputError(f"top: got {top!r}, expected a whole number of at least 1")
 
 
 def query_vector(encoder: Any, query: Any) -> NDArray[np.float32]:  # noqa: ANN401 - see search

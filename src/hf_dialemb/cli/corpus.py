@@ -12,7 +12,7 @@ from ..models.dialogue import ROLES, Dialogue
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_json_atomically
 from ..runs.frames import counted
-from .parser import Parser, add_command, corpus_options, engine_option, named, own_options, say, split_option
+from .parser import Parser, add_command, corpus_options, engine_option, named, reading_options, say
 
 if TYPE_CHECKING:
     from ..corpora.audit.statistics import Statistics
@@ -53,9 +53,7 @@ def _add_check(actions: argparse._SubParsersAction[Parser]) -> None:
         "example: dialemb corpus check calls.csv --columns id=call,role=speaker,content=text --roles Agent=assistant",
     )
     parser.add_argument("file", help="a file of conversations, a folder of transcripts, or a corpus name")
-    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    split_option(parser, "all")
-    own_options(parser)
+    reading_options(parser, "all")
     parser.set_defaults(run=_check)
 
 
@@ -92,9 +90,7 @@ def _add_convert(actions: argparse._SubParsersAction[Parser]) -> None:
         "example: dialemb corpus convert calls.xlsx --output calls.jsonl",
     )
     parser.add_argument("corpus", help="a file of conversations, a folder of transcripts, or a corpus name")
-    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
-    split_option(parser, "all")
-    own_options(parser)
+    reading_options(parser, "all")
     parser.add_argument("--skip-invalid", action="store_true", help="leave out malformed dialogues and list them")
     parser.add_argument("--output", type=Path, required=True, help="the file to write, .jsonl or .jsonl.gz")
     parser.set_defaults(run=_convert)
@@ -115,7 +111,6 @@ def _add_stats(actions: argparse._SubParsersAction[Parser]) -> None:
         "example: dialemb corpus stats --corpus sgd --data-dir data --plot sgd.png --output sgd_test.jsonl",
     )
     corpus_options(parser)
-    own_options(parser)
     parser.add_argument("--skip-invalid", action="store_true", help="leave out malformed dialogues and list them")
     parser.add_argument("--plot", type=Path, help="draw histograms of lengths and labels into this PNG")
     parser.add_argument("--report", type=Path, help="write all counts here (JSON)")
@@ -180,7 +175,6 @@ def _add_show(actions: argparse._SubParsersAction[Parser]) -> None:
         "example: dialemb corpus show --corpus sgd --data-dir data --split test --id test/1_00000",
     )
     corpus_options(parser)
-    own_options(parser)
     parser.add_argument("--id", required=True, help="the dialogue's id, or its number as #12")
     parser.add_argument("--skip-invalid", action="store_true", help="leave out malformed dialogues and list them")
     parser.set_defaults(run=_show)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..runs.files import check_not_read
-from .parser import Parser, add_command, chosen_model, corpus_options, model_option, named, own_options, say
+from .parser import Parser, add_command, chosen_model, corpus_options, model_option, named, say
 
 _HELP = """tasks: {tasks};
 and tasks that fine-tune, which takes long: {fine_tuning}
@@ -21,7 +21,6 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = add_command(commands, "evaluate", "Compare encoders on a labelled corpus.", _HELP, **lists)
     model_option(parser, nargs="+")
     corpus_options(parser)
-    own_options(parser)
     parser.add_argument("--vectors", type=Path, help="also measure vectors of the corpus that dialemb embed wrote")
     parser.add_argument("--task", nargs="+", default=[], help="tasks, see below (default: those that suit the corpus)")
     parser.add_argument(

@@ -105,7 +105,6 @@ def _build(options: argparse.Namespace) -> None:
 
 
 def _by_topic(selection: Selection, options: argparse.Namespace, settings: FlowSettings, model: str) -> None:
-    """Writes the page of topics, and beside it the flow of each that has dialogues enough."""
     from ..flow.report import remove_report
     from ..models.errors import InputError
     from ..runs.files import check_writable
@@ -210,7 +209,6 @@ def _add_measure(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     parser.add_argument("--model", nargs="+", required=True, help="checkpoint folders, Hub ids, or baselines")
     corpus_options(parser)
-    own_options(parser)
     parser.add_argument("--limit", type=int, help="measure on a fixed random sample of this many dialogues")
     parser.add_argument("--output", type=Path, default=Path("flow.json"), help="results file (default: flow.json)")
     parser.add_argument("--cache", type=Path, help="folder to keep vectors in, such as BENCHMARK/embeddings")

@@ -59,13 +59,19 @@ def named(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names}
 
 
-def corpus_options(parser: argparse.ArgumentParser, split: str = "test", required: bool = True) -> None:
-    """Adds the options that name a corpus."""
+def corpus_options(parser: argparse.ArgumentParser, required: bool = True) -> None:
+    """Adds the options that name a corpus, and say how it is to be read."""
     parser.add_argument(
         "--corpus", required=required, help="your own file, folder or Hub dataset, or the name of a public corpus"
     )
+    reading_options(parser, "test")
+
+
+def reading_options(parser: argparse.ArgumentParser, split: str) -> None:
+    """Adds the options that say where a corpus lies, which split is wanted, and how a file of one's own is read."""
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(parser, split)
+    own_options(parser)
 
 
 def model_option(parser: argparse._ActionsContainer, **options: Any) -> None:  # noqa: ANN401 - of add_argument

@@ -36,7 +36,6 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         "example: dialemb candidates --corpus multiwoz --data-dir data --responses assistant --output test.jsonl",
     )
     corpus_options(parser)
-    own_options(parser)
     parser.add_argument("--num-candidates", type=int, default=20, help="K, the true one included (default: 20)")
     parser.add_argument(
         "--responses",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..models.errors import InputError
 from ..runs.files import check_writable, write_text_atomically
-from .parser import Parser, add_command, chosen_model, corpus_options, model_option, named, own_options, say
+from .parser import Parser, add_command, chosen_model, corpus_options, model_option, named, say
 
 if TYPE_CHECKING:
     from ..apps.search import Hits
@@ -27,7 +27,6 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     model_option(parser)
     corpus_options(parser, required=False)
-    own_options(parser)
     parser.add_argument("--index", type=Path, help="an index made by dialemb index, instead of a corpus")
     parser.add_argument("--where", help="with --index: a condition such as \"topic = 'cards' and time > '2026-01-01'\"")
     wanted = parser.add_mutually_exclusive_group(required=True)

@@ -10,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tqdm.auto import tqdm
+
 from ..corpora.source.files import MissingFilesError
 from ..encoders.remembering import RememberingEncoder
 from ..encoders.specs import fingerprint, has_weights
@@ -19,9 +21,9 @@ from .report.benchmark_pictures import draw_pictures
 from .report.page import write_report
 from .results.learnt import marked
 from .results.quoted import quoted_beside, quoted_figures
-from .results.rows import Results, Row, describe_run, read_results, rows_of, write_results
+from .results.rows import Results, Row, describe_run, read_results, rows_of
 from .results.tables import latex_table, paper_table
-from .run import cached_encoder, check_request, command_line, measure, page_of, seconds_of
+from .run import cached_encoder, check_request, command_line, measure, seconds_of, write_with_page
 from .suites import ALL, SUITES, Place, get_suite, load_suite
 from .tasks.registry import get_task
 from .tasks.task import Problem
@@ -72,8 +74,7 @@ def evaluate_suite(
         "not_measured": {},
     }
     check_kept(output, models, fine_tune, seeds)
-    _check_rest_kept(output, problems)
-    cells, spent = _measured_before(output, config, seeds)
+    cells, spent = _measured_before(output, config)
     for _ in _measure_missing(models, problems, cells, config["not_measured"], seeds, cache):
         order = [cell for cell in _order(models, problems) if cell in cells]
         config["cells"] = [list((*cell, len(cells[cell]))) for cell in order]
@@ -81,8 +82,7 @@ def evaluate_suite(
         run = describe_run(command_line(), config, seeds, started - spent)
         results = Results(run, (*rows, *quoted_beside(rows, [suite])))
         if output is not None:
-            write_results(results, output)
-            write_text_atomically(output.with_suffix(".md"), page_of(results))
+            write_with_page(results, output)
             caption = f"{quoted_figures(suite).paper}: its tasks, measured."
             write_text_atomically(output.with_suffix(".tex"), latex_table(results.results, caption))
         so_far(results)
@@ -98,8 +98,6 @@ def _measure_missing(
     cache: Path | None,
 ) -> Iterator[None]:
     """Fills in the cells that are not there, or tells why it could not; yields after each, and at the end."""
-    from tqdm.auto import tqdm
-
     with tqdm(total=len(models) * len(problems), unit="cell", file=sys.stderr) as progress:
         for model in models:
             encoder: RememberingEncoder | None = None
@@ -154,20 +152,6 @@ def check_kept(output: Path | None, models: Sequence[str], fine_tune: bool, seed
         _check_choice(output, "seeds", before.run["seeds"], list(seeds))
 
 
-def _check_rest_kept(output: Path | None, problems: Mapping[Place, Problem]) -> None:
-    """Checks what can be told only of loaded problems: their corpora and limits."""
-    before, cells = _held(output)
-    at_hand = {place[:2] for place in problems}
-    lost = sorted({f"{corpus}/{split}" for _, corpus, split, *_ in cells if (corpus, split) not in at_hand})
-    if lost:
-        remedy = "give the folder that holds it (--data-dir)"
-        raise _lost(output, ", ".join(lost), remedy, ", as that is not at hand now")
-    for held in before.run["config"]["problems"] if before is not None and cells else ():
-        problem = problems.get((held["corpus"], held["split"], held["task"]))
-        if problem is not None:
-            _check_choice(output, "limit", held.get("limit"), problem.config.get("limit"))
-
-
 def _check_choice(output: Path | None, name: str, before: object, now: object) -> None:
     if before != now:
         raise _lost(output, f"another choice of {name} ({before}; asked for: {now})", f"give the same --{name}")
@@ -180,32 +164,44 @@ def _lost(output: Path | None, what: str, remedy: str, why: str = "") -> InputEr
 
 
 def _held(output: Path | None) -> tuple[Results | None, list[Any]]:
-    """Reads a results file, and lists its cells; nothing where there is none."""
     if output is None or not output.exists():
         return None, []
     before = read_results(output)
     return before, before.run["config"].get("cells", [])
 
 
-def _measured_before(
-    output: Path | None, config: dict[str, Any], seeds: Sequence[int]
-) -> tuple[dict[_Cell, list[Row]], float]:
-    """Reads the cells of a results file that need not be measured again, and how long that file took so far."""
+def _measured_before(output: Path | None, config: dict[str, Any]) -> tuple[dict[_Cell, list[Row]], float]:
+    """Reads the cells of a results file that need not be measured again, and how long that file took so far.
+
+    It refuses one whose corpora or limits are others, which loaded problems alone can tell.
+    """
     before, listed = _held(output)
-    now = describe_run("", config, seeds, time.perf_counter())
-    if before is None or before.run["seeds"] != now["seeds"]:
-        return {}, 0.0
-    if before.run["versions"].get("hf-dialemb") != now["versions"].get("hf-dialemb"):
+    if before is None or not listed:
         return {}, 0.0
     old, new = before.run["config"], json.loads(json.dumps(config))
+    problems = {_place(problem): problem for problem in new["problems"]}
+    at_hand = {place[:2] for place in problems}
+    lost = sorted({f"{corpus}/{split}" for _, corpus, split, *_ in listed if (corpus, split) not in at_hand})
+    if lost:
+        remedy = "give the folder that holds it (--data-dir)"
+        raise _lost(output, ", ".join(lost), remedy, ", as that is not at hand now")
+    for held in old["problems"]:
+        if _place(held) in problems:
+            _check_choice(output, "limit", held.get("limit"), problems[_place(held)].get("limit"))
+    versions = describe_run("", {}, (), 0.0)["versions"]
+    if before.run["versions"].get("hf-dialemb") != versions.get("hf-dialemb"):
+        return {}, 0.0
     models = {model for model, weights in new["weights"].items() if old.get("weights", {}).get(model) == weights}
-    known = [problem for problem in new["problems"] if problem in old.get("problems", [])]
-    places = {(problem["corpus"], problem["split"], problem["task"]) for problem in known}
+    places = {place for place, problem in problems.items() if problem in old["problems"]}
     places |= {(corpus, split, _ENCODING) for corpus, split, _ in places}
     rows = iter(before.results)
     measured = {(model, *place): list(islice(rows, count)) for model, *place, count in listed}
     kept = {cell: found for cell, found in measured.items() if cell[0] in models and cell[1:] in places}
     return kept, float(before.run["seconds"]) if kept else 0.0
+
+
+def _place(problem: Mapping[str, Any]) -> Place:
+    return problem["corpus"], problem["split"], problem["task"]
 
 
 def run_benchmark(

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm.auto import tqdm
 
 from ..corpora import CORPORA, check_no_split, load_dialogues
 from ..corpora.audit.histograms import check_drawing
@@ -67,8 +68,6 @@ def evaluate_models(
     ``cache`` for later runs. A file of one's own is read as ``columns`` and ``roles`` say. A row more is of ``vectors``
     of the corpus's dialogues, which ``dialemb embed`` wrote.
     """
-    from tqdm.auto import tqdm
-
     started = time.perf_counter()
     if vectors is not None:
         dialogues = load_dialogues(corpus, data_dir, split, columns=columns, roles=roles)
@@ -81,9 +80,7 @@ def evaluate_models(
     problems = {name: load_problem(name, corpus, data_dir, split, limit, columns, roles) for name in names}
     drawn = next((problem for problem in problems.values() if problem.labels), None)
     if plot is not None and drawn is None:
-        raise InputError(
-            f"plot: got {' and '.join(problems)}, whose items have no labels to colour; leave the plot out"
-        )
+        raise InputError(f"plot: got {' and '.join(names)}, whose items have no labels to colour; leave the plot out")
     weights = {model: fingerprint(model) for model in models if isinstance(model, str)}
     weights |= {model.name: model.weights for model in models if isinstance(model, StoredEncoder)}
     config = {"models": specs, "weights": weights, "tasks": names, **_shared_config(problems)}
@@ -91,23 +88,20 @@ def evaluate_models(
     embeddings: dict[str, NDArray[np.float32]] = {}
     for model, given in zip(tqdm(specs, desc="models", unit="model", file=sys.stderr), models, strict=True):
         encoder = cached_encoder(given, cache)
-        found = _measured_rows(place := (model, config["corpus"], config["split"]), encoder, problems, seeds)
+        place, found = (model, config["corpus"], config["split"]), list[Row]()
+        for problem in problems.values():
+            found += rows_of(*place, measure(encoder, problem, seeds), part=problem.is_part)
         trained = seconds_of("training", training_report(model).get("seconds", 0), 1)
         found += rows_of(*place, [*seconds_of("encoding", encoder.seconds, 3), *trained])
         rows += marked(found, corpus, dialogues=drawn.dialogues if drawn is not None else ())
         if plot is not None and drawn is not None:
             embeddings[model] = encoder.encode(drawn.dialogues)
-        _write(results := Results(describe_run(command or command_line(), config, seeds, started), tuple(rows)), output)
+        results = Results(describe_run(command or command_line(), config, seeds, started), tuple(rows))
+        if output is not None:
+            write_with_page(results, output)
     if plot is not None and drawn is not None:
         scatter(embeddings, drawn.labels, plot, {model: _caption(rows, model) for model in specs})
     return results
-
-
-def _measured_rows(
-    place: tuple[str, str, str], encoder: RememberingEncoder, problems: Mapping[str, Problem], seeds: Sequence[int]
-) -> list[Row]:
-    several = (rows_of(*place, measure(encoder, each, seeds), part=each.is_part) for each in problems.values())
-    return [row for rows in several for row in rows]
 
 
 def cached_encoder(model: str | Encoder, cache: Path | None) -> RememberingEncoder:
@@ -196,10 +190,10 @@ def _shared_config(problems: Mapping[str, Problem]) -> dict[str, Any]:
     return {**shared, **own} if others else shared
 
 
-def _write(results: Results, output: Path | None) -> None:
-    if output is not None:
-        write_results(results, output)
-        write_text_atomically(output.with_suffix(".md"), page_of(results))
+def write_with_page(results: Results, output: Path) -> None:
+    """Writes a results file, and its page beside it."""
+    write_results(results, output)
+    write_text_atomically(output.with_suffix(".md"), page_of(results))
 
 
 def page_of(results: Results) -> str:

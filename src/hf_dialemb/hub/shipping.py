@@ -12,7 +12,7 @@ from ..corpora import CORPORA, get_corpus
 from ..corpora.corpus import TERMS
 from ..evaluation.results.learnt import learnt_sets
 from ..evaluation.results.rows import merge_results, read_results
-from ..evaluation.results.tables import markdown_table
+from ..evaluation.results.tables import markdown_table, table_lines
 from ..models.backbones import resolve_backbone
 from ..models.errors import InputError
 from ..models.shipped import FOLDER, RECORD, sha256, weights_file
@@ -66,18 +66,16 @@ def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -
 
 
 def _card(run: Path, name: str, results: Sequence[Path]) -> str:
-    """Renders the card from the run's record and from results files."""
     settings = RunFolder(run).settings()
     facts = dict(settings, teacher=Path(str(settings["backbone"])).name)
     facts["parts"] = ", ".join(f"{Path(part).name} x {weight:g}" for part, weight in settings.get("parts", {}).items())
-    lines = ["| Corpus | Split | Licence | Source |", "| :-- | :-- | :-- | :-- |"]
-    terms = set()
+    lines, terms = [], set()
     for corpus, split in sorted(learnt_sets(settings)):
         if corpus not in CORPORA:
             raise InputError(f"{run}: learnt from '{corpus}', whose licence the catalogue does not know; train without")
         known = get_corpus(corpus)
         terms.add(known.terms)
-        lines.append(f"| {corpus} | {split} | {known.licence} | {known.source} |")
+        lines.append([corpus, split, known.licence, known.source])
     if not terms <= set(TERMS) - {"research"}:
         raise InputError(f"{run}: learnt from a corpus that is for research alone; train without it")
     tags = ["sentence-transformers", "dialogue", "hf_dialemb"]
@@ -89,7 +87,7 @@ def _card(run: Path, name: str, results: Sequence[Path]) -> str:
         f'```python\nimport hf_dialemb\n\nhf_dialemb.load_encoder("{name}").encode(dialogues)\n'
         f'SentenceTransformer(str(hf_dialemb.weights("{name}")))  # the same vectors\n```\n',
         "## Learnt from\n",
-        *lines,
+        *table_lines(("Corpus", "Split", "Licence", "Source"), (), lines),
         "\nWhat is measured below is none of these splits and chose nothing; single utterances of Dialog2Flow's "
         "evaluation file stand in SGD's train split too. `make checkpoints` makes it again.\n",
         *(["## Figures\n\n" + markdown_table(rows)] if rows else []),

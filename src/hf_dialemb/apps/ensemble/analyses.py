@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +35,6 @@ RANDOM, FINE_TUNED = "Random Init", "Fine-tuned"
 PROBE_SEEDS, TUNING_SEEDS = (0, 1, 2), (0,)
 
 _Systems = Mapping[str, Sequence[LoadedRanker]]
-_Parts = tuple[Sequence[Dialogue], Sequence[Dialogue], Sequence[Dialogue]]  # train, dev, test
-
-
-@dataclass(frozen=True)
-class _Analysis:
-    """Something to be measured of systems; ``make`` hands each outcome to its second argument."""
-
-    name: str  # of its files
-    systems: _Systems
-    make: Callable[[_Systems, Callable[[Outcome], None]], object]
 
 
 def analyse(
@@ -55,46 +46,32 @@ def analyse(
         labelled = _training_dialogues(plan, ("--corpus", f"{plan.corpus}/train"))
     dev, test = plan.load("dev"), plan.load("test")
     single, bfloat16 = systems[baseline], plan.settings(BASELINE).training.bf16  # rankers learn on as they were trained
-    analyses = [
-        _probes("word_probes", systems, (train, dev, test), WORDS),
-        _tuning("word_fine_tuning", {FINE_TUNED: single}, (train, dev, test), WORDS, FINE_TUNED, bfloat16),
+    probe = partial(run_probes, seeds=PROBE_SEEDS)
+    tune = partial(run_act_fine_tuning, seeds=TUNING_SEEDS, bfloat16=bfloat16)
+    of_words = {"parts": {"train": train, "dev": dev, "test": test}, "target": WORDS}
+    analyses: list[tuple[str, _Systems, Callable[..., object]]] = [
+        ("word_probes", systems, partial(probe, **of_words)),
+        ("word_fine_tuning", {FINE_TUNED: single}, partial(tune, **of_words, untrained=FINE_TUNED)),
     ]
     if all(any(turn.dialogue_acts for each in part for turn in each.turns) for part in (labelled, dev, test)):
+        of_acts = {"parts": {"train": labelled, "dev": dev, "test": test}, "target": ACTS}
         tuned = {RANDOM: single, **{name: systems[name] for name in whole}}
         analyses += [
-            _probes("act_probes", systems, (labelled, dev, test), ACTS),
-            _tuning("act_fine_tuning", tuned, (labelled, dev, test), ACTS, RANDOM, bfloat16),
+            ("act_probes", systems, partial(probe, **of_acts)),
+            ("act_fine_tuning", tuned, partial(tune, **of_acts, untrained=RANDOM)),
         ]
     else:
         report(f"{plan.corpus} has no dialogue acts: nothing is told of them")
     made_of: dict[str, Any] = {"dialogues": plan.analysis_dialogues, "test_dialogues": plan.test_dialogues}
     made_of |= {run: weights_digest(plan.run(run)) for run in (*plan.seeds(), *plan.members())}
     for analysis in analyses:
-        yield _outcomes(analysis, plan.output / "analyses", made_of, report)
+        yield _outcomes(*analysis, plan.output / "analyses", made_of, report)
 
 
 def training_record(folder: Path) -> dict[str, Any]:
     """Returns what a run's report says of its size and length, and which checkpoint it ended with."""
     record = RunFolder(folder).report()
     return {key: record[key] for key in ("steps", "dialogues", "examples", "processes", "seconds", "checkpoint")}
-
-
-def _probes(name: str, systems: _Systems, parts: _Parts, target: str) -> _Analysis:
-    def make(missing: _Systems, finished: Callable[[Outcome], None]) -> object:
-        return run_probes(missing, *parts, PROBE_SEEDS, (target,), show_progress=True, finished=finished)
-
-    return _Analysis(name, systems, make)
-
-
-def _tuning(name: str, systems: _Systems, parts: _Parts, target: str, untrained: str, bfloat16: bool) -> _Analysis:
-    def make(missing: _Systems, finished: Callable[[Outcome], None]) -> object:
-        random = (untrained,) if untrained in missing else ()
-        return run_act_fine_tuning(
-            missing, *parts, TUNING_SEEDS, random, (target,),
-            bfloat16=bfloat16, show_progress=True, finished=finished,
-        )  # fmt: skip
-
-    return _Analysis(name, systems, make)
 
 
 def _training_dialogues(plan: EnsemblePlan, words: Sequence[str]) -> list[Dialogue]:
@@ -106,21 +83,26 @@ def _training_dialogues(plan: EnsemblePlan, words: Sequence[str]) -> list[Dialog
 
 
 def _outcomes(
-    analysis: _Analysis, folder: Path, made_of: dict[str, Any], report: Callable[[str], None]
+    analysis: str,
+    systems: _Systems,
+    make: Callable[..., object],
+    folder: Path,
+    made_of: dict[str, Any],
+    report: Callable[[str], None],
 ) -> list[Outcome]:
-    """Reads the outcomes that are there, and makes the others."""
-    files = {name: folder / f"{analysis.name}-{place}.json" for place, name in enumerate(analysis.systems, 1)}
+    """Reads the outcomes that are there, and makes the others, of which each is written as soon as it is made."""
+    files = {name: folder / f"{analysis}-{place}.json" for place, name in enumerate(systems, 1)}
     found = {name: _read(path, name, made_of) for name, path in files.items()}
-    missing = {name: analysis.systems[name] for name, outcome in found.items() if outcome is None}
+    missing = {name: systems[name] for name, outcome in found.items() if outcome is None}
     if missing:
-        report(f"Measuring {analysis.name.replace('_', ' ')} of {', '.join(missing)}")
+        report(f"Measuring {analysis.replace('_', ' ')} of {', '.join(missing)}")
 
         def finished(outcome: Outcome) -> None:
             found[outcome.system] = outcome
             record = {"made_of": made_of, **asdict(outcome), "counts": outcome.counts.tolist()}
             write_text_atomically(files[outcome.system], json.dumps(record))
 
-        analysis.make(missing, finished)
+        make(missing, finished=finished)
     return [outcome for outcome in found.values() if outcome is not None]
 
 

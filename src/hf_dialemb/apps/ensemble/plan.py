@@ -30,9 +30,7 @@ class EnsemblePlan:
     """What is to be trained; an InputError says that a number is too small, or that files are missing or too many."""
 
     config: str  # the recipe of the baseline: a YAML file, or the name of one that comes with the package
-    corpus: (
-        str  # its dev split chooses checkpoints, its test split measures; or a file to learn from, with dev and test
-    )
+    corpus: str  # its dev split chooses checkpoints, its test split measures; or a file, with those of dev and test
     output: Path  # the folder for everything
     overrides: tuple[str, ...] = ()  # ``--field value`` words that win over the recipe's
     size: int = 5  # L, how many members an ensemble has
@@ -47,13 +45,8 @@ class EnsemblePlan:
     test_dialogues: int | None = None  # how many measure, drawn once for all; None: all
 
     def __post_init__(self) -> None:
-        for name, least in {
-            "size": 2,
-            "jobs": 1,
-            "candidates": 2,
-            "analysis_dialogues": 2,
-            "test_dialogues": 1,
-        }.items():
+        fewest = {"size": 2, "jobs": 1, "candidates": 2, "analysis_dialogues": 2, "test_dialogues": 1}
+        for name, least in fewest.items():
             value = getattr(self, name)
             if value is not None and value < least:
                 raise InputError(f"{name}: got {value}, expected at least {least}; raise it")

@@ -22,15 +22,8 @@ from ...corpora.candidates import read_candidates
 from ...evaluation.results.quoted import quoted_figures
 from ...evaluation.results.rows import Results, Row, describe_run, rows_of, write_results
 from ...evaluation.run import command_line
+from ...evaluation.tasks import next_utterance
 from ...evaluation.tasks.linear_layer import Outcome
-from ...evaluation.tasks.next_utterance import (
-    NAME,
-    MemberScores,
-    RankedCandidates,
-    member_scores,
-    rank_candidates,
-    rank_candidates_by_vectors,
-)
 from ...evaluation.tasks.significance import paired_bootstrap, paired_bootstrap_f1
 from ...evaluation.tasks.task import Measurement, percentage
 from ...models.ranking import LoadedRanker, load_ranker
@@ -85,7 +78,6 @@ def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], 
 
 
 def _write(plan: EnsemblePlan, config: dict[str, Any], rows: Sequence[Row], started: float) -> str:
-    """Writes figures, and tables with the paper's own beside, which it returns."""
     results = Results(describe_run(command_line(), config, PROBE_SEEDS, started), (*rows, *_quoted(plan)))
     write_results(results, plan.output / "results.json")
     text = ensemble_tables(results)
@@ -136,32 +128,32 @@ def _rank(
     names: Mapping[str, str],
     report: Callable[[str], None],
 ) -> tuple[list[Row], list[dict[str, Any]]]:
-    """Ranks the test candidates, each ranker once however many ensembles share it, and compares example by example."""
     _, selections = read_candidates(plan.candidate_file("test"))
     distinct = list({id(member): member for members in systems.values() for member in members}.values())
     report(f"Ranking {len(selections):,} candidate sets with {len(distinct)} rankers")
-    known: dict[int, MemberScores] = {}
-    for member in tqdm(distinct, desc="rank", unit="ranker", file=sys.stderr):
-        known[id(member)] = member_scores(member, selections)
+    progress = tqdm(distinct, desc="rank", unit="ranker", file=sys.stderr)
+    known = {id(member): next_utterance.member_scores(member, selections) for member in progress}
     rows, ranks = [], {}
     for name, members in systems.items():
         scored = [known[id(member)] for member in members]
-        ranks[name] = rank_candidates(scored, selections)
+        ranks[name] = next_utterance.rank_candidates(scored, selections)
         rows += _figures(name, plan, ranks[name])
         if len(members) > 1 and _embeds(members):
-            rows += _figures(f"{name}, by its vectors", plan, rank_candidates_by_vectors(scored, selections))
+            found = next_utterance.rank_candidates_by_vectors(scored, selections)
+            rows += _figures(f"{name}, by its vectors", plan, found)
     ours, comparisons = ranks[names[GRANULARITIES]], []
     for name in (names[BASELINE], names[CHECKPOINTS], names[SEEDS]):
         others = ranks[name]
         for metric, field in (("mrr", "reciprocal_ranks"), ("hits1", "hits")):
             compared = paired_bootstrap(getattr(ours, field), getattr(others, field))
-            comparisons.append(_comparison(names[GRANULARITIES], name, NAME, metric, asdict(compared)))
+            comparisons.append(_comparison(names[GRANULARITIES], name, next_utterance.NAME, metric, asdict(compared)))
     return rows, comparisons
 
 
-def _figures(name: str, plan: EnsemblePlan, found: RankedCandidates) -> list[Row]:
+def _figures(name: str, plan: EnsemblePlan, found: next_utterance.RankedCandidates) -> list[Row]:
     figures = (("mrr", found.reciprocal_ranks), ("hits1", found.hits), *found.recalls.items())
-    return [_row(plan, name, percentage(NAME, metric, "", [float(np.mean(values))])) for metric, values in figures]
+    means = ((metric, [float(np.mean(values))]) for metric, values in figures)
+    return [_row(plan, name, percentage(next_utterance.NAME, metric, "", mean)) for metric, mean in means]
 
 
 def _row(plan: EnsemblePlan, system: str, measured: Measurement) -> Row:
@@ -169,7 +161,6 @@ def _row(plan: EnsemblePlan, system: str, measured: Measurement) -> Row:
 
 
 def _compare(outcomes: Sequence[Outcome], names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Compares the ensemble of granularities with the others in each task, example by example."""
     by_task: dict[str, dict[str, Outcome]] = {}
     for each in outcomes:
         by_task.setdefault(each.task, {})[each.system] = each

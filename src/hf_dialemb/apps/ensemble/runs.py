@@ -125,7 +125,6 @@ def is_complete(plan: EnsemblePlan, name: str) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a run: its launcher, and the processes that this started."""
     try:
         started = psutil.Process(process.pid).children(recursive=True)
     except psutil.NoSuchProcess:

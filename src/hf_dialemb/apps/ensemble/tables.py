@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...evaluation.results.rows import Results, Row
+from ...evaluation.results.tables import table_lines
 
 _RETRIEVAL, _WORDS, _ACTS = "next-utterance-retrieval", "bag-of-words-probe", "dialogue-act-probe"
 _UBUNTU = "ubuntu"
@@ -52,7 +53,6 @@ def ensemble_tables(results: Results) -> str:
 
 
 def _render_training(config: Mapping[str, Any]) -> str:
-    """Says what the runs learnt from and for how long, and what probes did."""
     recipe, baseline = config["recipe"], config["training"]["baseline"]
     batch = recipe["per_device_train_batch_size"] * recipe.get("gradient_accumulation_steps", 1) * baseline["processes"]
     steps = sorted(run["steps"] for run in config["training"].values())
@@ -95,13 +95,12 @@ def _render(table: _Table, rows: Sequence[Row]) -> str:
     for system in _systems(table, rows):
         places = [(system, task, metric) for _, task, metric in table.columns]
         if any(place in measured for place in places):
-            cells = [cell for place in places for cell in (_figure(measured.get(place)), _figure(printed.get(place)))]
-            lines.append(f"| {system} | {' | '.join(cells)} |")
+            lines.append([system, *(_figure(found.get(place)) for place in places for found in (measured, printed))])
     if not lines:
         return ""
     headers = [text for header, _, _ in table.columns for text in (header, f"{header}, paper")]
-    head = [f"| System | {' | '.join(headers)} |", f"| :-- |{' --: |' * len(headers)}"]
-    return "\n".join([f"**{table.title}** (the paper's {table.printed})", "", *head, *lines]) + "\n"
+    shown = table_lines(["System"], headers, lines)
+    return "\n".join([f"**{table.title}** (the paper's {table.printed})", "", *shown]) + "\n"
 
 
 def _systems(table: _Table, rows: Sequence[Row]) -> list[str]:
@@ -119,16 +118,10 @@ def _figure(row: Row | None) -> str:
 
 
 def _render_comparisons(comparisons: Sequence[dict[str, Any]]) -> str:
-    lines = [
-        "**More than chance?** (paired bootstrap over the test examples, two-sided)",
-        "",
-        "| First | Second | Task | Metric | Difference | 95 % interval | p |",
-        "| :-- | :-- | :-- | :-- | --: | --: | --: |",
-    ]
+    words, lines = ("First", "Second", "Task", "Metric"), []
     for each in comparisons:
         interval = f"{each['low']:+.2f} to {each['high']:+.2f}"
-        lines.append(
-            f"| {each['first']} | {each['second']} | {each['task']} | {each['metric']} | {each['difference']:+.2f} | "
-            f"{interval} | {each['p_value']:.4f} |"
-        )
-    return "\n".join(lines) + "\n"
+        figures = (f"{each['difference']:+.2f}", interval, f"{each['p_value']:.4f}")
+        lines.append([*(each[word.lower()] for word in words), *figures])
+    title = "**More than chance?** (paired bootstrap over the test examples, two-sided)"
+    return "\n".join([title, "", *table_lines(words, ("Difference", "95 % interval", "p"), lines)]) + "\n"

@@ -85,16 +85,15 @@ def _of_items(
 
 
 def _path(problem: Problem, vectors: Mapping[str, NDArray[np.float32]], path: Path) -> Picture | None:
-    """Draws the path of those models that keep steps of their training, and the others as points."""
     rows = fixed_sample(range(len(problem.labels)), PATH_DIALOGUES)
     labels = [problem.labels[row] for row in rows]
     points: dict[str, list[PathPoint]] = {}
     for model, found in vectors.items():
         try:
-            saved = saved_steps(model)
-            last = int(training_report(model).get("steps", 0)) or (saved[-1][0] + 1 if saved else 0)
+            saved = {int(path.name.rpartition("-")[2]): path for path in RunFolder(Path(model)).checkpoints()}
+            last = int(training_report(model).get("steps", 0)) or max(saved, default=-1) + 1
             moments = []
-            for step, folder in saved:
+            for step, folder in saved.items():
                 if step < last:
                     vectors_then = cached_encoder(str(folder), None).encode([problem.dialogues[row] for row in rows])
                     moments.append(measured_point(step, vectors_then, labels))
@@ -105,13 +104,7 @@ def _path(problem: Problem, vectors: Mapping[str, NDArray[np.float32]], path: Pa
     return _drawn("Alignment and uniformity", caption, path, alignment_uniformity_path, points, path)
 
 
-def saved_steps(model: str) -> list[tuple[int, Path]]:
-    """Finds the checkpoints that a training left in a model's folder, the earliest first, with their steps."""
-    return [(int(path.name.rpartition("-")[2]), path) for path in RunFolder(Path(model)).checkpoints()]
-
-
 def _problem(suite: str, data_dir: str | Path | None, limit: int | None) -> Problem | None:
-    """Finds the largest labelled problem of a suite."""
     try:
         problems, _ = load_suite(suite, data_dir, limit, fine_tune=False, tasks=(MAPPED[suite],))
     except InputError as error:  # other tasks of the suite may have had their corpora

@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ...models.errors import InputError
 from ...runs.files import write_text_atomically
+from ..results import tables
 from ..results.rows import Place, Results, Row, place_of
-from ..results.tables import (
-    as_papers_print,
-    column_of,
-    mark_notes,
-    marks_of,
-    measured_of,
-    printed_cells,
-    printed_figure,
-)
 from .opening import called, opening
 
 if TYPE_CHECKING:
@@ -97,7 +89,7 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
         tasks=_distinct(line.row.task for line in lines),
         models=_distinct(heading.name for heading in headings),
         quoted=any(heading.quoted for heading in headings),
-        notes=[note for note in mark_notes(row for one in results for row in one.results) if note],
+        notes=[note for note in tables.mark_notes(row for one in results for row in one.results) if note],
         sentence=sentence,
         standings=standings,
         headlines=headlines,
@@ -108,7 +100,6 @@ def write_report(results: Sequence[Results], pictures: Sequence[Picture], path: 
 
 
 def _section(results: Results, otherwise: str) -> dict[str, Any]:
-    """Makes what the page shows of one run: what it is called, its table, and how it was made."""
     run, rows = results.run, [row for row in results.results if row.metric != "seconds"]
     config: Mapping[str, Any] = run.get("config") or {}
     found: dict[Place, dict[Heading, Row]] = {}
@@ -131,7 +122,6 @@ def _section(results: Results, otherwise: str) -> dict[str, Any]:
 
 
 def _facts(run: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Tells how a run was made, as pairs of a name and a text."""
     measured = [row for row in rows if row.quoted_from is None]
     quoted = len(rows) - len(measured)
     facts = [
@@ -150,21 +140,22 @@ def _facts(run: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[str, str]]
 def _line(rows: Sequence[Row | None], sources: Sequence[str]) -> Line:
     """Prints a figure of each model; which is the best is decided as in the Markdown tables."""
     first = next(row for row in rows if row is not None)
-    column = as_papers_print(column_of(first))
+    column = tables.as_papers_print(tables.column_of(first))
+    shown = tables.printed_cells(column, rows, tables.measured_of(rows), missing="")
     cells = [
         None
         if row is None
         else Cell(
             value=row.mean,
-            text=printed_figure(column, row.mean),
+            text=tables.printed_figure(column, row.mean),
             best=text.startswith("**"),
-            std="" if row.std is None else printed_figure(column, row.std),
-            interval=", ".join(printed_figure(column, end) for end in row.interval or ()),
+            std="" if row.std is None else tables.printed_figure(column, row.std),
+            interval=", ".join(tables.printed_figure(column, end) for end in row.interval or ()),
             repeats=row.n,
             source=sources.index(row.quoted_from) + 1 if row.quoted_from else None,
-            marks=marks_of(row),
+            marks=tables.marks_of(row),
         )
-        for row, text in zip(rows, printed_cells(column, rows, measured_of(rows), missing=""), strict=True)
+        for row, text in zip(rows, shown, strict=True)
     ]
     return Line(first, column.lower_is_better, cells)
 

@@ -9,17 +9,16 @@ paper's Table 6, and the row "Fine-tuned" of Table 5, which has the same figure.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...models.dialogue import ROLES, Dialogue
-from ...models.errors import InputError
-from .context_labels import ACTS, PARTS, Contexts
+from .context_labels import PARTS, Contexts
 from .linear_layer import LayerSettings, Outcome
-from .probes import Rankers, System, check_embedding, measure_rankers
+from .probes import Rankers, System, measure_rankers
 
 if TYPE_CHECKING:
     import torch
@@ -95,30 +94,23 @@ class LearningEncoders:
 
 def run_act_fine_tuning(
     rankers: Rankers,
-    train: Sequence[Dialogue],
-    dev: Sequence[Dialogue],
-    test: Sequence[Dialogue],
+    parts: Mapping[str, Sequence[Dialogue]],
+    target: str,
     seeds: Sequence[int],
-    untrained: Collection[str] = (),
-    targets: Sequence[str] = (ACTS,),
+    untrained: str | None = None,
     settings: LayerSettings = SETTINGS,
     bfloat16: bool = False,
-    show_progress: bool = False,
     finished: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
-    """Measures how well rankers learn to tell the acts of the next turn; untrained ones start from random weights."""
-    check_embedding(rankers)
-    for name in set(untrained) - set(rankers):
-        raise InputError(f"untrained: got {name}, expected one of {', '.join(rankers)}; name the ranker as it is above")
+    """Measures how well rankers learn what is to be told; the one that is named starts from random weights."""
 
     def system_of(members: Sequence[LoadedRanker], contexts: Mapping[str, Contexts], name: str) -> System:
-        trained = name not in untrained
+        trained = name != untrained
         tokens = [{part: lay_out(member, contexts[part]) for part in PARTS} for member in members]
         config = {"trained": trained, "precision": "bfloat16" if bfloat16 else "float32"}
         return System(lambda seed: LearningEncoders(members, tokens, seed, trained, bfloat16), config)
 
-    parts = (train, dev, test)
-    return measure_rankers("fine-tuning", rankers, parts, seeds, targets, settings, system_of, show_progress, finished)
+    return measure_rankers("fine-tuning", rankers, parts, target, seeds, settings, system_of, finished)
 
 
 def lay_out(member: LoadedRanker, contexts: Contexts) -> ContextTokens:

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 TRAIN, DEV, TEST = "train", "dev", "test"
 PARTS = (TRAIN, DEV, TEST)  # what a layer learns from, what says when it is best, and what it is measured on
 
-WORDS, ACTS = "bag-of-words", "dialogue-act"
-TARGETS = (WORDS, ACTS)  # what is to be told: the words of the context's last turn, and the acts of the next
+WORDS, ACTS = "bag-of-words", "dialogue-act"  # what is to be told: the words of the last turn, the acts of the next
 
 
 class Contexts(NamedTuple):
@@ -41,7 +40,7 @@ class Contexts(NamedTuple):
 
 @dataclass(frozen=True)
 class ContextLabels:
-    """What is to be told of the contexts of each part, one of `TARGETS`.
+    """What is to be told of the contexts of each part, `WORDS` or `ACTS`.
 
     Of C ``classes`` those that were ``learned`` from, which occur in train, come first. By part: ``rows`` (N,) are the
     contexts that have labels, ``labels`` says in a sparse array (N, C) which classes hold for each, and ``unlabelled``

@@ -141,7 +141,6 @@ def _measurements(found: Mapping[str, Mapping[str, float]]) -> list[Measurement]
 
 
 def _figure(metric: str, setting: str, values: Sequence[float]) -> Measurement:
-    """Makes the measurement of a mean over domains."""
     if metric not in _NO_SHARES:
         return item_percentage(NAME, metric, setting, values)
     interval = mean_interval(values) if len(values) > 1 else None

@@ -30,13 +30,12 @@ _PREDICTED_AT_ONCE = 1024
 
 @dataclass(frozen=True)
 class LayerSettings:
-    """How a layer is trained, and encoders that learn along, by the layer's rate if they have none of their own.
+    """How a layer is trained, and encoders that learn along.
 
     It stops after ``patience`` epochs in a row that are not better than the best.
     """
 
     learning_rate: float = 0.005
-    encoder_learning_rate: float | None = None
     batch_size: int = 32
     epochs: int = 20
     patience: int = 5
@@ -156,11 +155,7 @@ def fit(source: VectorSource, labels: ContextLabels, settings: LayerSettings, *,
 
         length = math.ceil(len(rows) / settings.batch_size)  # of an epoch, in steps
         epochs, most = range(length, settings.epochs * length + 1, length), settings.max_grad_norm
-        groups: list[dict[str, Any]] = [{"params": list(layer.parameters())}]
-        if learning := list(source.layers.parameters()):
-            rate = settings.encoder_learning_rate
-            groups.append({"params": learning, "lr": settings.learning_rate if rate is None else rate})
-        optimiser = torch.optim.Adam(groups, settings.learning_rate, fused=True)
+        optimiser = torch.optim.Adam(modules.parameters(), settings.learning_rate, fused=True)
         found = train_layers(
             modules, loss, optimiser, lambda: scores(DEV).micro_f1, epochs, settings.patience, max_grad_norm=most
         )

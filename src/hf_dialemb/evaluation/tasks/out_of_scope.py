@@ -79,7 +79,6 @@ def detect(
 def _guesses(
     embeddings: NDArray[Any], names: NDArray[Any], parts: Parts, shots: int, seed: int
 ) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yields each setting and what is guessed of the tested utterances in it."""
     from sklearn.preprocessing import normalize
 
     from ...metrics.out_of_scope.functional import detect_out_of_scope, prototype_similarities, score_threshold

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm.auto import tqdm
 
 from ...encoders.encoder import Encoder
 from ...models.dialogue import Dialogue
 from ...models.errors import InputError
-from .context_labels import ACTS, DEV, PARTS, TARGETS, TEST, TRAIN, WORDS, Contexts, assistant_contexts, context_labels
+from .context_labels import ACTS, DEV, PARTS, TEST, TRAIN, WORDS, Contexts, assistant_contexts, context_labels
 from .linear_layer import LayerSettings, Outcome, VectorSource, fit, outcome
 from .sampling import fixed_sample
 from .task import CorpusPart, Measurement, Problem
@@ -81,13 +82,10 @@ class System(NamedTuple):
 
 def run_probes(
     rankers: Rankers,
-    train: Sequence[Dialogue],
-    dev: Sequence[Dialogue],
-    test: Sequence[Dialogue],
+    parts: Mapping[str, Sequence[Dialogue]],
+    target: str,
     seeds: Sequence[int],
-    targets: Sequence[str] = TARGETS,
     settings: LayerSettings = SETTINGS,
-    show_progress: bool = False,
     finished: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
     """Measures what is to be read from the vectors of rankers."""
@@ -97,50 +95,41 @@ def run_probes(
         source = FrozenVectors(_vectors(members, contexts, known), members[0].model.device)
         return System(lambda seed: source, {})
 
-    parts = (train, dev, test)
-    return measure_rankers("probe", rankers, parts, seeds, targets, settings, system_of, show_progress, finished)
+    return measure_rankers("probe", rankers, parts, target, seeds, settings, system_of, finished)
 
 
 def measure_rankers(
     kind: str,
     rankers: Rankers,
-    parts: Sequence[Sequence[Dialogue]],
+    parts: Mapping[str, Sequence[Dialogue]],
+    target: str,
     seeds: Sequence[int],
-    targets: Sequence[str],
     settings: LayerSettings,
     system_of: Callable[[Sequence[LoadedRanker], Mapping[str, Contexts], str], System],
-    show_progress: bool,
     finished: Callable[[Outcome], None],
 ) -> list[Outcome]:
-    """Trains a layer on each system of rankers, for each target and seed; each outcome goes to ``finished`` at once."""
-    from tqdm.auto import tqdm
-
+    """Trains a layer on each system of rankers, for each seed; each outcome goes to ``finished`` at once."""
     check_embedding(rankers)
-    contexts = {part: assistant_contexts(given) for part, given in zip(PARTS, parts, strict=True)}
-    tokenizer = next(iter(rankers.values()))[0].tokenizer
-    labels = {target: context_labels(target, contexts, tokenizer) for target in targets}
-    total = len(rankers) * len(labels) * len(seeds)
+    contexts = {part: assistant_contexts(parts[part]) for part in PARTS}
+    labels = context_labels(target, contexts, next(iter(rankers.values()))[0].tokenizer)
     found = []
-    with tqdm(total=total, desc=kind, unit="training", disable=not show_progress) as progress:
+    with tqdm(total=len(rankers) * len(seeds), desc=kind, unit="training") as progress:
         for name, members in rankers.items():
             system = system_of(members, contexts, name)
-            for target, wanted in labels.items():
-                fitted = []
-                for seed in seeds:
-                    fitted.append(fit(system.source(seed), wanted, settings, seed=seed))
-                    progress.update()
-                width = sum(member.model.config.hidden_size for member in members)
-                config = {"members": len(members), "width": width, "seeds": list(seeds), "layer": asdict(settings)}
-                config |= {**system.config, **wanted.describe()}
-                found.append(outcome(name, f"{target}-{kind}", config, fitted))
-                finished(found[-1])
+            fitted = []
+            for seed in seeds:
+                fitted.append(fit(system.source(seed), labels, settings, seed=seed))
+                progress.update()
+            width = sum(member.model.config.hidden_size for member in members)
+            config = {"members": len(members), "width": width, "seeds": list(seeds), "layer": asdict(settings)}
+            config |= {**system.config, **labels.describe()}
+            found.append(outcome(name, f"{target}-{kind}", config, fitted))
+            finished(found[-1])
     return found
 
 
 def check_embedding(rankers: Rankers) -> None:
     """Refuses rankers that embed no contexts."""
-    if not rankers or not all(rankers.values()):
-        raise InputError("rankers: got none, expected at least one for each name; name some")
     for name, members in rankers.items():
         for member in members:
             if not member.model.embeds:

@@ -125,7 +125,6 @@ def _chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _corpus(name: str, split: str, record: Mapping[str, Any]) -> dict[str, str]:
-    """Describes a corpus of the training: name, split, licence, terms, source, and what was at hand of it."""
     if name in CORPORA:
         known = get_corpus(name)
         stated = {field: getattr(known, field) for field in ("licence", "terms", "source", "extract")}

@@ -70,7 +70,6 @@ def matches(spec: str, name: str) -> bool:
 
 
 def _model(published: PublishedFolder) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Describes the published form; and the settings of its method."""
     from transformers import AutoConfig
 
     folder = published.path
@@ -169,7 +168,6 @@ def _reference(run: Path, method: str) -> str | None:
 
 
 def _quantisation(file: Path) -> dict[str, Any] | None:
-    """Reads what an 8-bit graph costs, if there is one."""
     if not file.is_file():
         return None
     remedy = "export again with dialemb export --int8"

@@ -91,7 +91,6 @@ def convert(request: Request, output: Path, partial: bool = False) -> Iterator[s
 
 
 def _load_again(folder: Path, model: Any) -> None:  # noqa: ANN401
-    """Loads what was written as everybody does, and compares every tensor."""
     from transformers import AutoModel, AutoTokenizer
 
     register()

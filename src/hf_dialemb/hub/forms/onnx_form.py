@@ -37,8 +37,6 @@ def check_onnx() -> None:
 
 
 class _Embedder(nn.Module):
-    """A model, of whose outputs only the embedding is wanted."""
-
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model

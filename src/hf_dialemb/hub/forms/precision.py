@@ -35,8 +35,6 @@ class WeightForm:
     @classmethod
     def named(cls, dtype: str | None, max_shard_size: str | None) -> WeightForm:
         """Reads the words of the command line."""
-        if dtype is not None and dtype not in DTYPES:
-            raise InputError(f"--dtype: got '{dtype}', expected {', '.join(DTYPES)}; choose one")
         if max_shard_size is not None and not _SIZE.fullmatch(max_shard_size):
             raise InputError(f"--max-shard-size: got '{max_shard_size}', expected a size; write it as 500MB or 1GB")
         return cls(None if dtype is None else DTYPES[dtype], max_shard_size)

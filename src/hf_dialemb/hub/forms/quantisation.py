@@ -94,7 +94,6 @@ def write_int8(
 
 
 def _cosines(encoders: Mapping[str, OnnxEncoder], utterances: bool) -> np.ndarray:
-    """Compares both graphs on dialogues that the package generates, or on their utterances."""
     from ...corpora import load_dialogues
     from ...evaluation.tasks.texts import row_cosines
 

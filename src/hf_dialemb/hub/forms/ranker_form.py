@@ -74,7 +74,6 @@ def verify(folder: Path, model: Ranker, tokenizer: Any, tolerance: float = TOLER
 
 
 def _probes(model: Ranker, tokenizer: Any) -> dict[str, list[Any]]:  # noqa: ANN401
-    """Makes contexts and responses: short, with control tokens, and too long."""
     control = [f"Hello {special} there" for special in special_texts(tokenizer)[:10]]
     words = sorted(token for token in tokenizer.get_vocab() if token.isascii() and token.isalpha())
     generator = np.random.default_rng(0)

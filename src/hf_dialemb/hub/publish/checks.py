@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,10 +17,9 @@ from ..published_folder import PublishedFolder
 from .contents import machine_paths_in, pickle_in, secrets_in
 
 KINDS = ("model", "space", "dataset")  # what a repository of the Hub can be
-LARGEST_FILE = 50 * 10**9  # bytes; from here on the Hub wants files to be split
 
 _LARGEST_TEXT = 10 * 10**6
-_MOST_ENTRIES, _MOST_FILES, _LONGEST_NAME = 10_000, 25_000, 255
+_LONGEST_NAME = 255
 _LARGE = {
     ".7z", ".arrow", ".bz2", ".gz", ".h5", ".mlmodel", ".model", ".msgpack", ".npy", ".npz", ".onnx", ".parquet", ".pb",
     ".safetensors", ".tar", ".tflite", ".tgz", ".wasm", ".xz", ".zip",
@@ -66,17 +64,7 @@ def check(folder: Path, kind: str, name: str) -> list[str]:
 def _limits(files: list[PublishedFile]) -> Iterator[str]:
     if not files:
         yield "the folder is empty"
-    if len(files) > _MOST_FILES:
-        yield f"got {len(files):,} files, expected at most {_MOST_FILES:,} in one commit; join them"
-    for place, entries in Counter(str(Path(file.path).parent) for file in files).items():
-        if entries > _MOST_ENTRIES:
-            yield f"{place}: got {entries:,} files, expected at most {_MOST_ENTRIES:,} in one folder; use subfolders"
     for file in files:
-        if file.size > LARGEST_FILE:
-            yield (
-                f"{file.path}: got {file.size / 1e9:.0f} GB, expected at most {LARGEST_FILE // 10**9}; split it "
-                "(dialemb export --max-shard-size 5GB)"
-            )
         longest = max(len(part.encode()) for part in file.path.split("/"))
         if longest > _LONGEST_NAME or re.search(r"[\x00-\x1f\\]", file.path):
             yield f"{file.path!r}: no name for the Hub; rename it"
@@ -141,9 +129,10 @@ def _check_model(folder: Path, _name: str) -> Iterator[str]:
     export = f"run 'dialemb export --model {folder} --output FOLDER' and publish that"
     published = PublishedFolder(folder)
     config = published.record(published.CONFIG)
+    is_ours = RunFolder(folder).settings_file.is_file() or method_of(str(config.get("model_type"))) is not None
     if not config:
         yield "config.json is missing: this is no model; publish a folder that dialemb export wrote"
-    elif not published.holds(published.MODULES) or ("auto_map" not in config and _is_ours(folder, config)):
+    elif not published.holds(published.MODULES) or ("auto_map" not in config and is_ours):
         yield f"this is a training's checkpoint or another form that strangers cannot load; {export}"
     else:
         problems = [*_weights(published, export)]
@@ -171,11 +160,6 @@ def _loaded(folder: Path, config: dict[str, Any]) -> Iterator[str]:
         load_pretrained(AutoTokenizer, str(folder))
     except InputError as error:
         yield str(error)
-
-
-def _is_ours(folder: Path, config: dict[str, Any]) -> bool:
-    """Says whether a folder holds a model of a method, or of a training by one."""
-    return RunFolder(folder).settings_file.is_file() or method_of(str(config.get("model_type"))) is not None
 
 
 def _weights(published: PublishedFolder, export: str) -> Iterator[str]:

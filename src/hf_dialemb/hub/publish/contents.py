@@ -170,7 +170,12 @@ def _text_of(file: Path) -> Iterator[tuple[int, bytes]]:
 def machine_paths_in(file: Path) -> Iterator[tuple[str, str]]:
     """Finds absolute paths: they say nothing to anyone else, and tell whose machine it was."""
     if file.suffix == ".onnx":
-        yield from (("a node", found) for found in _traces_in(file))
+        with file.open("rb") as stream:
+            before = b""
+            while chunk := stream.read(_CHUNK):
+                for trace in _TRACE.finditer(before + chunk):
+                    yield "a node", trace[1].decode("utf-8", errors="replace")
+                before = chunk[-_LONGEST_TRACE:]
         return
     text = file.read_text(encoding="utf-8", errors="replace")
     if file.suffix == ".json" and file.name != "vocab.json":
@@ -183,14 +188,6 @@ def machine_paths_in(file: Path) -> Iterator[tuple[str, str]]:
     elif file.suffix == ".md":
         for found in _WITHIN.finditer(text):
             yield f"line {text.count(chr(10), 0, found.start()) + 1}", found[0]
-
-
-def _traces_in(file: Path) -> Iterator[str]:
-    with file.open("rb") as stream:
-        before = b""
-        while chunk := stream.read(_CHUNK):
-            yield from (found[1].decode("utf-8", errors="replace") for found in _TRACE.finditer(before + chunk))
-            before = chunk[-_LONGEST_TRACE:]
 
 
 def _in_record(record: Any, place: tuple[str, ...], tokenizer: bool) -> Iterator[tuple[str, str]]:  # noqa: ANN401

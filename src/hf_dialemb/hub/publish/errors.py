@@ -102,7 +102,6 @@ def explained(repo_id: str) -> Iterator[None]:
 
 
 def _root(error: BaseException) -> BaseException:
-    """The error that others were made of."""
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     while isinstance(error, GivenUpError | RuntimeError | LocalEntryNotFoundError) and error.__cause__ is not None:

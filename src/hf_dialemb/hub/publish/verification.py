@@ -51,7 +51,6 @@ def _compare_embeddings(folder: Path, downloaded: Path) -> Iterator[str]:
 
 
 def _ways(folder: Path) -> tuple[dict[str, str], Any]:
-    """The programs that load the form of a folder, and what they shall read."""
     from ...models import method_of
     from ..export import FORMS
     from ..forms import plain_encoder
