@@ -182,6 +182,13 @@ def test_neighbours_come_by_cosine_whatever_their_length():
     assert nearest(np.array([[0, 0], [1, 0]], dtype=np.float32), 0, 1) == [(1, 0.0)]  # zeros have no direction
 
 
+def test_what_is_found_by_a_text_is_shown_from_the_nearest_turn_on():
+    turns = Turn("user", "hello"), Turn("assistant", "hi"), Turn("user", "my card was stolen"), Turn("assistant", "oh")
+    (found,) = search("dialogue-static", [Dialogue(turns)], "a stolen credit card")
+    assert found.text == "… my card was stolen / oh"
+    assert search("dialogue-static", [Dialogue(turns)], "hello!")[0].text.startswith("hello / hi")
+
+
 def test_lines_are_short_and_start_with_the_dialogue_itself_and_no_turn_breaks_one(sample_dialogues):
     vectors = np.random.default_rng(0).normal(size=(len(sample_dialogues), 4)).astype(np.float32)
     start = sample_dialogues[5]

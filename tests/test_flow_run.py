@@ -212,8 +212,9 @@ def test_ready_vectors_need_no_encoder(calls, tmp_path, made, refused):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "input: got 0, expected one folder, file or corpus"),
+        ([], "one of the arguments input --input is required"),
         (["{empty}"], "empty"),
+        (["{calls}", "--input", "{calls}"], "argument --input: not allowed with argument input"),
         (["{calls}", "--domain", "taxi"], "got 'taxi', expected one that dialogues have for themselves: none"),
         (["{calls}", "--clusters", "many"], "--clusters: got 'many', expected a number, or one for each role once"),
         (["{calls}", "--clusters", "user=3,user=4"], "expected a number, or one for each role once"),

@@ -63,7 +63,7 @@ def test_the_command_adds_what_is_new_labels_deletes_and_finds(
     assert "is fitted on the dialogues" in refused(
         "index", source, "--output", tmp_path / "o.lance", "--model", "tfidf"
     )
-    assert "expected one of them" in refused(*words, "--corpus", source)
+    assert "not allowed with argument --index" in refused(*words, "--corpus", source)
     (tmp_path / "mine.lance").mkdir()
     (tmp_path / "mine.lance" / "notes.txt").write_text("of somebody else")
     assert "is none that dialemb index made" in refused("index", source, "--output", tmp_path / "mine.lance")

@@ -28,7 +28,7 @@ class Hit:
     id: str  # ``#12`` for the twelfth if it has none
     score: float  # its cosine with the query
     domains: tuple[str, ...]
-    text: str  # how it begins
+    text: str  # how it begins; where a text was looked for, from the turn on that is nearest to it
 
     def __str__(self) -> str:
         labels = f" [{', '.join(self.domains)}]" if self.domains else ""
@@ -89,7 +89,8 @@ def search(
     wanted = query_vector(encoder, query)
     vectors = encoder.encode(found) if vectors is None else vectors
     scores = unit_vectors(vectors) @ unit_vectors(wanted[None])[0]
-    return _hits(found, [(int(row), float(scores[row])) for row in np.argsort(-scores, kind="stable")[:top]])
+    hits = [(int(row), float(scores[row])) for row in np.argsort(-scores, kind="stable")[:top]]
+    return _hits(found, hits, query if isinstance(query, str) else "")
 
 
 def check_top(top: int) -> None:
@@ -124,15 +125,26 @@ def describe(dialogue: Dialogue) -> str:
     return " " * 6 + str(_hit(dialogue, 0, 0.0))[6:]
 
 
-def _hits(dialogues: Sequence[Dialogue], found: Sequence[tuple[int, float]]) -> Hits:
-    return Hits([_hit(dialogues[row], row, score) for row, score in found])
+def _hits(dialogues: Sequence[Dialogue], found: Sequence[tuple[int, float]], text: str = "") -> Hits:
+    firsts = _nearest_turns([dialogues[row] for row, _ in found], text) if text else [0] * len(found)
+    hits = zip(found, firsts, strict=True)
+    return Hits([_hit(dialogues[row], row, score, first) for (row, score), first in hits])
 
 
-def _hit(dialogue: Dialogue, row: int, score: float) -> Hit:
-    return Hit(row, dialogue.id or f"#{row + 1}", score, dialogue.domains, beginning(dialogue))
+def _nearest_turns(dialogues: Sequence[Dialogue], text: str) -> list[int]:
+    """Finds the turn of each dialogue that is nearest to a text, by a table of word vectors."""
+    encoder = load_encoder("dialogue-static")
+    (wanted,) = unit_vectors(encoder.encode_utterances([text]))
+    said = [[turn.content for turn in dialogue.turns] for dialogue in dialogues]
+    return [int((unit_vectors(encoder.encode_utterances(turns)) @ wanted).argmax()) for turns in said]
 
 
-def beginning(dialogue: Dialogue) -> str:
-    """Returns how a dialogue begins, in a line of at most 100 characters."""
-    text = " / ".join(" ".join(turn.content.split()) for turn in dialogue.turns)
+def _hit(dialogue: Dialogue, row: int, score: float, first: int = 0) -> Hit:
+    return Hit(row, dialogue.id or f"#{row + 1}", score, dialogue.domains, beginning(dialogue, first))
+
+
+def beginning(dialogue: Dialogue, first: int = 0) -> str:
+    """Returns how a dialogue begins, or goes on from a turn, in a line of at most 100 characters."""
+    text = " / ".join(" ".join(turn.content.split()) for turn in dialogue.turns[first:])
+    text = f"… {text}" if first else text
     return text if len(text) <= 100 else text[:99] + "…"

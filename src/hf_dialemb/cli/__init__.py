@@ -18,11 +18,11 @@ from threading import current_thread, main_thread
 from typing import Any
 
 from .. import __version__
-from ..models.errors import InputError, nearest
+from ..models.errors import InputError
 from ..runs.files import check_regular
 from ..runs.hardware import let_waiting_threads_sleep
 from . import flow
-from .parser import Parser, check_split
+from .parser import Parser, check_split, unknown_argument
 
 _COMMANDS = (
     "demo", "train", "evaluate", "embed", "search", "topics", "flow", "index", "benchmark", "card", "convert", "corpus",
@@ -126,9 +126,7 @@ def _run(words: list[str]) -> None:
     options, rest = _parser().parse_known_args(words)
     if rest and options.command not in ("train", "ensemble"):
         known = (f"--{name.replace('_', '-')}" for name in vars(options))
-        raise InputError(
-            f"unknown argument '{rest[0]}'; see 'dialemb {options.command} --help'.{nearest(rest[0], known)}"
-        )
+        raise unknown_argument(rest[0], f"dialemb {options.command}", known)
     options.rest = rest
     for name, value in vars(options).items():
         if not name.startswith(("output", "query")):  # what is written may well go to a device

@@ -5,7 +5,17 @@ from __future__ import annotations
 import argparse
 
 from ..runs.addresses import path_or_address
-from .parser import Parser, add_command, chosen_model, engine_option, model_option, named, own_options, say
+from .parser import (
+    Parser,
+    add_command,
+    chosen_model,
+    conversations,
+    engine_option,
+    model_option,
+    named,
+    own_options,
+    say,
+)
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -16,11 +26,11 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         "Turn conversations into vectors, one for each, in a Parquet file. If it stops, run it again and it goes on. "
         "Texts that are too long for the model are cut. With --model MODEL@utterances, a vector is the mean of the "
         "utterances' vectors.",
-        "example: dialemb embed --input calls.csv --output vectors.parquet",
+        "example: dialemb embed calls.csv --output vectors.parquet",
     )
     model_option(parser)
     told = "your conversations: a file, a folder of them, or the address of a file, such as s3://BUCKET/FILE.parquet"
-    parser.add_argument("--input", type=path_or_address, required=True, help=told)
+    conversations(parser, told=told)
     own_options(parser)
     told = "Parquet file with the columns id, said and embedding; or its address"
     parser.add_argument("--output", type=path_or_address, required=True, help=told)
@@ -35,5 +45,5 @@ def _run(options: argparse.Namespace) -> None:
     from ..apps.embed import embed
 
     more = named(options, "shard_size", "level", "columns", "roles", "engine")
-    rows = embed(chosen_model(options.model), options.input, options.output, **more)
+    rows = embed(chosen_model(options.model), path_or_address(options.input), options.output, **more)
     say(f"Wrote {rows:,} embeddings to {options.output}")

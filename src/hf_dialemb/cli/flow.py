@@ -11,6 +11,7 @@ from .parser import (
     Parser,
     add_command,
     chosen_model,
+    conversations,
     corpus_options,
     engine_option,
     model_option,
@@ -47,8 +48,7 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
         "example: dialemb flow transcripts/\nthen open flow/index.html\n"
         "see also: dialemb flow next, dialemb flow compare, dialemb flow measure",
     )
-    parser.add_argument("input", nargs="?", help="your conversations: a file, or a folder of them; or a corpus name")
-    parser.add_argument("--input", dest="named_input", metavar="INPUT", help="another way to name them")
+    conversations(parser)
     folder = "folder to write (default: flow, or flow-by-topic with --by topic)"
     parser.add_argument("--output", type=Path, help=folder)
     model_option(parser)
@@ -78,10 +78,7 @@ def _build(options: argparse.Namespace) -> None:
     from ..flow.run import build_flow
     from ..models.errors import InputError
 
-    given = [name for name in (options.input, options.named_input) if name]
     options.output = options.output or Path("flow" if options.by == "all" else "flow-by-topic")
-    if len(given) != 1:
-        raise InputError(f"input: got {len(given)}, expected one folder, file or corpus; see 'dialemb flow --help'")
     if options.vectors and options.model:
         raise InputError("got --vectors and --model, expected one of them; leave one out")
     for other, given_too in (("--vectors", options.vectors), ("--by topic", options.by == "topic")):
@@ -95,8 +92,10 @@ def _build(options: argparse.Namespace) -> None:
         )
         model = "" if options.vectors else chosen_model(options.model, "action")
         if options.by == "topic":
-            return _by_topic(_selection(given[0], options), options, settings, model)
-        build_flow(_selection(given[0], options), options.output, settings, say, model, options.vectors, options.engine)
+            return _by_topic(_selection(options.input, options), options, settings, model)
+        build_flow(
+            _selection(options.input, options), options.output, settings, say, model, options.vectors, options.engine
+        )
         from ..topics.topics import remove_topics  # slow to import: after what is wrong was told
 
         remove_topics(options.output)  # of a run by topic

@@ -6,16 +6,17 @@ import argparse
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from ..models.errors import InputError
+from ..models.errors import InputError, nearest
 
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are `InputError`, and whose help lists names when it is asked for."""
 
     lists: Mapping[str, Callable[[], Iterable[str]]] = {}
+    words: Sequence[str] = ()  # what is parsed
 
     def format_help(self) -> str:
         """Returns the help, with the lists that the epilog names in braces."""
@@ -24,9 +25,23 @@ class Parser(argparse.ArgumentParser):
             self.epilog = str(self.epilog).replace(f"{{{name}}}", text)
         return super().format_help()
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401 - as argparse has it
+        """Parses words, which `error` looks at."""
+        self.words = args or ()
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
-        """Raises what argparse has to say."""
+        """Raises what argparse has to say, or that an argument is unknown whose value it takes for another argument."""
+        known = self._option_string_actions
+        for word in self.words if "not allowed with" in message else ():
+            if word.startswith("--") and not any(name.startswith(word.partition("=")[0]) for name in known):
+                raise unknown_argument(word, self.prog, known)
         raise InputError(f"{message}; see '{self.prog} --help'")
+
+
+def unknown_argument(got: str, program: str, known: Iterable[str]) -> InputError:
+    """Makes the error for an argument that a command does not take; it suggests the nearest known one."""
+    return InputError(f"unknown argument '{got}'; see '{program} --help'.{nearest(got, known)}")
 
 
 def add_command(
@@ -59,12 +74,24 @@ def named(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names}
 
 
-def corpus_options(parser: argparse.ArgumentParser, required: bool = True) -> None:
-    """Adds the options that name a corpus, and say how it is to be read."""
-    parser.add_argument(
-        "--corpus", required=required, help="your own file, folder or Hub dataset, or the name of a public corpus"
-    )
+def conversations(
+    parser: argparse.ArgumentParser,
+    name: str = "input",
+    told: str = "your conversations: a file, or a folder of them; or a corpus name",
+) -> argparse._MutuallyExclusiveGroup:
+    """Adds the word that says what to read, which an option may say too; returns the group, one of which is needed."""
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument(name, nargs="?", default=argparse.SUPPRESS, help=told)
+    group.add_argument(f"--{name}", help="another way to name them")
+    return group
+
+
+def corpus_options(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
+    """Adds the options that name a corpus, and say how it is to be read; returns the group of those that name it."""
+    told = "your own file, folder or Hub dataset, or the name of a public corpus"
+    group = conversations(parser, "corpus", told)
     reading_options(parser, "test")
+    return group
 
 
 def reading_options(parser: argparse.ArgumentParser, split: str) -> None:
@@ -112,7 +139,7 @@ def check_split(options: argparse.Namespace) -> None:
     from ..corpora.corpus import ALL
     from ..corpora.own.reading import is_own
 
-    for name in ("corpus", "file", "input", "named_input"):
+    for name in ("corpus", "file", "input"):
         corpus = getattr(options, name, None)
         if corpus and corpus not in CORPORA and is_own(corpus):
             check_no_split(corpus, getattr(options, "given_split", None))

@@ -22,12 +22,12 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         commands,
         "search",
         "Find the conversations nearest to a text, or to one of them.",
-        'example: dialemb search --corpus calls.csv --query "card was stolen"\n'
-        "         dialemb search --corpus calls.csv --vectors vectors.parquet --id call-17",
+        'example: dialemb search calls.csv --query "card was stolen"\n'
+        "         dialemb search calls.csv --vectors vectors.parquet --id call-17",
     )
     model_option(parser)
-    corpus_options(parser, required=False)
-    parser.add_argument("--index", type=Path, help="an index made by dialemb index, instead of a corpus")
+    group = corpus_options(parser)
+    group.add_argument("--index", type=Path, help="an index made by dialemb index, instead of a corpus")
     parser.add_argument("--where", help="with --index: a condition such as \"topic = 'cards' and time > '2026-01-01'\"")
     wanted = parser.add_mutually_exclusive_group(required=True)
     wanted.add_argument("--query", help="what to look for, in words")
@@ -41,11 +41,9 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
 def _run(options: argparse.Namespace) -> None:
     if options.top < 1:
         raise InputError(f"--top: got {options.top}, expected at least 1")
-    if (options.corpus is None) == (options.index is None):
-        raise InputError("got --corpus and --index both or neither, expected one of them; name what to search")
     if options.output:
         check_writable(options.output, options.corpus or "", options.vectors or "")
-    hits = _in_corpus(options) if options.corpus else _in_index(options)
+    hits = _in_index(options) if options.index else _in_corpus(options)
     print(hits)
     if options.output:
         lines = [json.dumps(asdict(hit), ensure_ascii=False) for hit in hits]

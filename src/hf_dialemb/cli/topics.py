@@ -5,7 +5,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .parser import Parser, add_command, chosen_model, model_option, named, own_options, say, split_option
+from .parser import (
+    Parser,
+    add_command,
+    chosen_model,
+    conversations,
+    model_option,
+    named,
+    own_options,
+    say,
+    split_option,
+)
 
 
 def add(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -16,7 +26,7 @@ def add(commands: argparse._SubParsersAction[Parser]) -> None:
         "Find what conversations are about, without labels: topics with names and counts, on a web page.",
         "example: dialemb topics calls.csv\nthen open topics/index.html",
     )
-    parser.add_argument("input", help="your conversations: a file, or a folder of them; or a corpus name")
+    conversations(parser)
     model_option(parser)
     parser.add_argument("--vectors", type=Path, help="vectors written by dialemb embed, instead of embedding again")
     parser.add_argument("--topics", type=int, help="number of topics (default: found from the data)")
