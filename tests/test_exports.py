@@ -133,7 +133,8 @@ def test_old_spreadsheets_text_is_read_and_told(tmp_path):
     path = tmp_path / "d.csv"
     (dialogue,) = read_file(path, "id,role,text\n1,user,Größe – “40”\n1,agent,Café\n".encode("cp1252"))
     assert [turn.content for turn in dialogue.turns] == ["Größe – “40”", "Café"]
-    assert told(path) == ["read as cp1252, since it is not UTF-8"]
+    remedy = 'if its letters look wrong, as in "Größe", save it as UTF-8'
+    assert told(path) == [f"read as cp1252, since it is not UTF-8; {remedy}"]
 
 
 def test_a_workbook_is_read_as_a_table(tmp_path):

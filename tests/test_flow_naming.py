@@ -72,6 +72,7 @@ def test_phrases_say_what_is_typical_and_are_neither_repeated_nor_empty():
         assert (1 <= len(words) <= 3, words[0] in {"a", "the", "to"}) == (True, False)
     found = typical_phrases([["live music tonight", "some live music", "no live music"], ["phone number"] * 3])
     assert found == [("live music",), ("phone number",)]
+    assert typical_phrases([["I 'm looking", "I 'm looking"], ["I do n't", "it 's"]]) == [("looking",), ()]
     rare, frequent = ["red wine"] * 2 + ["white beer"] * 9, ["bread"] * 5
     assert typical_phrases([rare, frequent])[0][0] == "white beer"  # texts weigh as often as they are said
     assert typical_phrases([["?!", "..."], ["the a", "42"]]) == [(), ()]

@@ -199,7 +199,8 @@ def _says_something(words: Sequence[str]) -> bool:
 def _empty_words() -> frozenset[str]:
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-    return frozenset(ENGLISH_STOP_WORDS) | {"like"}
+    cut_off = {"d", "ll", "m", "n", "s", "t", "ve"}  # what stands after an apostrophe, or before one, in "I 'm"
+    return frozenset(ENGLISH_STOP_WORDS) | {"like"} | cut_off
 
 
 def best_phrases(

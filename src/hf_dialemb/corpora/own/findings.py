@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 _LONGEST_MESSAGE = 600
 _QUOTED = re.compile(r"'[^']*'|[0-9][0-9,]*")
 _LONG_AGO = 1e8  # seconds since 1970; a smaller number counts from the start of a recording
+_NO_ASCII = re.compile(rb"[^\s,;\"]{0,20}[\x80-\xff][^\s,;\"]{0,20}")
 _EXAMPLES = 3  # so many places show where something was noted
 
 
@@ -242,29 +243,32 @@ def text_of(path: Path, notes: Notes) -> Iterator[io.TextIOWrapper]:
 
     Bytes that are neither can be reported with their line; see `is_text`.
     """
-    encoding = _encoding_of(path)
+    encoding, word = _encoding_of(path)
     if encoding != "utf-8-sig":
-        notes.add(f"read as {encoding}, since it is not UTF-8", str(path))
+        remedy = f'; if its letters look wrong, as in "{word}", save it as UTF-8' if word else ""
+        notes.add(f"read as {encoding}, since it is not UTF-8{remedy}", str(path))
     with decompressed(path) as stream:
         errors = "replace" if encoding == "utf-16" else "surrogateescape"
         yield io.TextIOWrapper(stream, encoding, errors=errors, newline="")
 
 
-def _encoding_of(path: Path) -> str:
+def _encoding_of(path: Path) -> tuple[str, str]:
+    """Guesses the encoding, and gives a word that shows whether the guess is right."""
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-    foreign = False
+    foreign, word = False, ""
     with decompressed(path) as stream:
         if stream.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            return "utf-16"
+            return "utf-16", ""
         while block := stream.read(1 << 20):
             text = decoder.decode(block)
             if text.isascii():
                 continue
-            if not is_text(text):
-                foreign = True
+            if not word and (found := _NO_ASCII.search(block)):
+                word = found[0].decode("cp1252", "replace")
+            foreign = True
             if any(letter > "\x7f" and not "\udc80" <= letter <= "\udcff" for letter in text):
-                return "utf-8-sig"  # some of it is UTF-8, so that the rest is damaged
-    return "cp1252" if foreign else "utf-8-sig"
+                return "utf-8-sig", ""  # some of it is UTF-8, so that the rest is damaged
+    return ("cp1252", word) if foreign else ("utf-8-sig", "")
 
 
 def is_text(text: str) -> bool:
