@@ -111,7 +111,9 @@ def flow_of(dialogues: list[Dialogue], utterances: int, place: Path) -> dict[str
     said = write_jsonl(islice(endless(dialogues), size), place / "flow.jsonl")
     return {
         "dialogues": said,
-        **measured(["flow", place / "flow.jsonl", "--model", MODEL, "--output", place / "flow"], utterances),
+        **measured(
+            ["flow", place / "flow.jsonl", "--by", "all", "--model", MODEL, "--output", place / "flow"], utterances
+        ),
     }
 
 

@@ -35,7 +35,8 @@ def transcripts(folder, dialogues):
 
 
 def run(*words):
-    assert main([str(word) for word in ("flow", *words)]) == 0
+    whole = () if words[0] in ("next", "compare", "measure") else ("--by", "all")
+    assert main([str(word) for word in ("flow", *words, *whole)]) == 0
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +114,7 @@ def test_one_that_was_stopped_ends_as_one_that_was_not(made, calls, model, tmp_p
     for module, stopped_at in steps:
         with monkeypatch.context() as patch:
             patch.setattr(module, stopped_at, lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
-            assert main(["flow", str(calls), *map(str, model)]) == 130
+            assert main(["flow", str(calls), "--by", "all", *map(str, model)]) == 130
         assert not (tmp_path / "flow" / "index.html").exists()
     run(calls, *model)
     for name in ("index.html", "graph.json", "flow.json", "policy.md"):
@@ -147,7 +148,7 @@ def test_what_is_there_is_of_one_flow_wherever_a_run_with_other_settings_is_stop
         with monkeypatch.context() as patch:
             patch.setattr(Path, "unlink", lambda path, missing_ok=False: last(path, missing_ok))
             patch.setattr(Path, "replace", moved)
-            done = main(["flow", str(calls), *map(str, [*model, *other])]) == 0
+            done = main(["flow", str(calls), "--by", "all", *map(str, [*model, *other])]) == 0
         found = contents()
         seen.add("flow.json" in found)
         assert found.items() <= before.items() or found.items() <= after.items(), stopped_at

@@ -49,16 +49,16 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
         "see also: dialemb flow next, dialemb flow compare, dialemb flow measure",
     )
     conversations(parser)
-    folder = "folder to write (default: flow, or flow-by-topic with --by topic)"
-    parser.add_argument("--output", type=Path, help=folder)
+    parser.add_argument("--output", type=Path, default=Path("flow"), help="folder to write (default: flow)")
     model_option(parser)
     told = "instead of a model: vectors from dialemb embed --level utterances, or a .npy with one row each, in order"
     parser.add_argument("--vectors", type=Path, help=told)
     parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
     split_option(parser, "all")
     parser.add_argument("--domain", help="only dialogues with this domain and no other")
-    by = "topic: find topics first, and write a flow for each with five dialogues or more (default: one flow for all)"
-    parser.add_argument("--by", choices=("topic", "all"), default="all", help=by)
+    by = "topic: find topics first, and write a flow for each with five dialogues or more; all: one flow for all "
+    by += "(default: topic where a file of your own is about several things)"
+    parser.add_argument("--by", choices=("topic", "all"), help=by)
     parser.add_argument("--clusters", help="number of states, such as 12 or user=10,assistant=14")
     parser.add_argument(
         "--threshold", help="or how different a state may be inside, such as 0.6 or user=0.5,assistant=0.6"
@@ -78,7 +78,6 @@ def _build(options: argparse.Namespace) -> None:
     from ..flow.run import build_flow
     from ..models.errors import InputError
 
-    options.output = options.output or Path("flow" if options.by == "all" else "flow-by-topic")
     if options.vectors and options.model:
         raise InputError("got --vectors and --model, expected one of them; leave one out")
     for other, given_too in (("--vectors", options.vectors), ("--by topic", options.by == "topic")):
@@ -91,16 +90,27 @@ def _build(options: argparse.Namespace) -> None:
             **named(options, "names", "nodes", "edges", "weights", "seed"),
         )
         model = "" if options.vectors else chosen_model(options.model, "action")
-        if options.by == "topic":
-            return _by_topic(_selection(options.input, options), options, settings, model)
-        build_flow(
-            _selection(options.input, options), options.output, settings, say, model, options.vectors, options.engine
-        )
+        selection = _selection(options.input, options)
+        if options.by == "topic" or (options.by is None and _is_mixed(selection, options)):
+            return _by_topic(selection, options, settings, model)
+        build_flow(selection, options.output, settings, say, model, options.vectors, options.engine)
         from ..topics.topics import remove_topics  # slow to import: after what is wrong was told
 
         remove_topics(options.output)  # of a run by topic
     except InputError as error:
         raise InputError(re.sub(r"\bfield (clusters|threshold|nodes|edges|seed)\b", r"--\1", str(error))) from None
+
+
+def _is_mixed(selection: Selection, options: argparse.Namespace) -> bool:
+    """Says whether a file of one's own is about several things, and nothing asks for one flow."""
+    from ..corpora.own.reading import is_own
+    from ..flow.run import about_several_things
+
+    asked = options.vectors, options.clusters, options.threshold, options.domain, options.engine != "local"
+    if any(asked) or not is_own(options.input) or not about_several_things(selection.dialogues):
+        return False
+    say("These dialogues are about several things: one flow a topic (--by all: one flow for all)")
+    return True
 
 
 def _by_topic(selection: Selection, options: argparse.Namespace, settings: FlowSettings, model: str) -> None:
@@ -112,7 +122,7 @@ def _by_topic(selection: Selection, options: argparse.Namespace, settings: FlowS
     if options.vectors:
         raise InputError("got --vectors and --by topic, expected one of them; leave one out")
     check_writable(options.output / PAGE, selection.corpus)
-    found = find_topics(selection.dialogues(), title=f"Flows of {selection.name} by topic")
+    found = find_topics(selection.dialogues, title=f"Flows of {selection.name} by topic")
     written = found.save_flows(options.output, model, **vars(settings))
     remove_report(options.output)  # of a run without --by topic
     found.save(options.output, written)

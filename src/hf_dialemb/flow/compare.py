@@ -35,7 +35,7 @@ def compare_with(folder: Path, selection: Selection, output: Path) -> Iterator[s
     nearest centre, and then those of the flow are as well. Writes a page and ``transitions.csv``.
     """
     stored = read_flow(folder)
-    said = read_utterances(selection.dialogues())
+    said = read_utterances(selection.dialogues)
     for name in (PAGE, TRANSITIONS):
         check_writable(output / name, folder / PAGE, selection.corpus)
     title = selection.name

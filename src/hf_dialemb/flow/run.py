@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -50,8 +51,9 @@ class Selection:
         """The last part of the corpus's path."""
         return Path(self.corpus.rstrip("/")).name or self.corpus
 
+    @cached_property
     def dialogues(self) -> list[Dialogue]:
-        """Reads the dialogues, at least one; an `InputError` says what is malformed, or that none has the domain."""
+        """The dialogues, at least one; an `InputError` says what is malformed, or that none has the domain."""
         found = load_dialogues(self.corpus, self.data_dir, self.split, columns=self.columns, roles=self.roles)
         if self.domain is None:
             return found
@@ -86,7 +88,7 @@ def build_flow(
     if engine == RAY:
         trained_encoder(model)
     source = source_of(model) if vectors is None else _digest(vectors)
-    dialogues = selection.dialogues()
+    dialogues = selection.dialogues
     said = read_utterances(dialogues)
     ready = None
     if vectors is not None and vectors.suffix == ".parquet":
@@ -122,11 +124,17 @@ def _mixed(dialogues: list[Dialogue]) -> Iterator[str]:
         if len(domains) > 1:
             yield f"{several}, --domain NAME of one domain: {', '.join(domains)}"
         return
-    some = random.Random(0).sample(dialogues, min(len(dialogues), 1_000))
-    vectors = load_encoder("dialogue-static").encode(some)
-    mean = unit_vectors(vectors).mean(axis=0)
-    if len(some) >= _ENOUGH and mean @ mean < _ALIKE:
+    if about_several_things(dialogues):
         yield several
+
+
+def about_several_things(dialogues: list[Dialogue]) -> bool:
+    """Says whether dialogues are about several things, by what is said."""
+    if len(dialogues) < _ENOUGH:
+        return False
+    some = random.Random(0).sample(dialogues, min(len(dialogues), 1_000))
+    mean = unit_vectors(load_encoder("dialogue-static").encode(some)).mean(axis=0)
+    return bool(mean @ mean < _ALIKE)
 
 
 def encoded(model: str, texts: tuple[str, ...], cache: Path, engine: str = LOCAL) -> NDArray[np.float32]:
