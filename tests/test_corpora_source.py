@@ -16,6 +16,7 @@ from talks import dialogue
 
 from hf_dialemb.corpora import CORPORA, get_corpus, load_dialogues, readers, single_domain
 from hf_dialemb.corpora.audit.catalogue import catalogue
+from hf_dialemb.corpora.corpus import KINDS, TERMS
 from hf_dialemb.corpora.source import streams
 from hf_dialemb.corpora.source.files import Source
 from hf_dialemb.corpora.source.fingerprint import data_hash
@@ -159,6 +160,8 @@ def test_every_corpus_of_every_reader_is_registered_says_what_it_is_and_has_a_ro
     for name, module in found.items():
         corpus = get_corpus(name)
         assert set(corpus.splits) <= {"train", "dev", "test"}
+        assert corpus.terms in TERMS
+        assert corpus.kind in KINDS
         assert corpus.source.startswith(("https://", "http://"))
         assert not (corpus.real and module.startswith("unmet."))
         assert {corpus.licence, corpus.source} <= set(map(str.strip, rows[name].split("|")))
