@@ -79,7 +79,6 @@ def find_dialogue(dialogues: Iterable[Dialogue], id: str) -> Dialogue:
 
 
 def _remedy(wanted: str, ids: Collection[str]) -> str:
-    """Names the few ids most like a wanted one."""
     # Of equally near ones the first in the alphabet are named, where difflib alone would take the last.
     near = get_close_matches(wanted, ids, max(1, len(ids)), _SIMILARITY)
     if near:
