@@ -138,13 +138,13 @@ class Dialogues:
         if self._table is None:
             self._table = _Table(self._parts, self._sets, len(self._names))
         rows, shares = self._table.shares(shingles)
-        best: dict[str, Match] = {}
-        for row, share in zip(rows.tolist(), shares.tolist(), strict=True):
-            if share >= DIALOGUE_THRESHOLD:
-                match = Match(self._names[self._sets[row]], self._ids[row], False, share)
-                other = best.setdefault(match.evaluation, match)
-                best[match.evaluation] = min(match, other, key=lambda each: (-each.similarity, each.id))
-        return best
+        matches = [
+            Match(self._names[self._sets[row]], self._ids[row], False, share)
+            for row, share in zip(rows.tolist(), shares.tolist(), strict=True)
+            if share >= DIALOGUE_THRESHOLD
+        ]
+        matches.sort(key=lambda each: (-each.similarity, each.id), reverse=True)
+        return {match.evaluation: match for match in matches}  # the best comes last, and stays
 
 
 class _Table:
