@@ -60,13 +60,8 @@ class EvaluationIndex:
     def add(self, name: str, dialogues: Iterable[Dialogue], kind: str = "dialogues") -> None:
         """Adds an evaluation set of ``"dialogues"``, or of ``"utterances"`` if each turn is evaluated by itself.
 
-        A dialogue without an id is called by its position, such as ``"#3"``. An InputError says that the name is taken,
-        or that the kind is another.
+        A dialogue without an id is called by its position, such as ``"#3"``.
         """
-        if name in self.kinds:
-            raise InputError(f"evaluation sets: got {name} twice, expected it once; leave one of the two out")
-        if kind not in KINDS[:2]:
-            raise unknown_name("kind of evaluation set", kind, KINDS[:2])
         self.kinds[name] = kind
         named = ((dialogue.id or f"#{number}", dialogue) for number, dialogue in enumerate(dialogues, start=1))
         if kind == "utterances":
