@@ -27,12 +27,11 @@ from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError, unknown_name
 from ...runs.files import check_writable, write_json_atomically
 from ...runs.shards import LOCAL, check_engine, in_parts, in_shards, metadata_of, named_by_content, parts_beside
-from .. import get_corpus, iterate_dialogues, iterate_examples
+from .. import get_corpus, iterate_dialogues, iterate_examples, sets_at_hand
 from ..corpus import ALL, KINDS, SPLITS
 from ..examples import ResponseSelection, RetrievalQuery, SentencePair
 from ..own import reading
 from ..registry import CORPORA
-from ..source.at_hand import sets_at_hand
 from .leakage_report import DIALOGUE, TURN, UTTERANCE, Cleaning, Leak, LeakageReport, Row
 from .near_duplicates import Dialogues, Match, Utterances, comparable
 
