@@ -163,10 +163,10 @@ def sets_at_hand(
     data_dir: str | Path | None = None,
     splits: Sequence[str] = SPLITS,
     *,
-    names: Iterable[str] | None = None,
+    names: Sequence[str] = (),
     skip_invalid: bool = False,
 ) -> Iterator[str]:
-    """Finds the sets that can be read, such as ``"sgd/test"``, sorted by corpus; of all corpora, those with files."""
+    """Finds the sets that can be read, such as ``"sgd/test"``: of the corpora named, or else of all that have files."""
     for corpus in map(get_corpus, sorted(names or CORPORA)):
         for split in corpus.splits if names or corpus.patterns else ():
             if split in splits:
