@@ -19,9 +19,8 @@ from pathlib import Path
 
 from published_counts import PUBLISHED
 
-from hf_dialemb.corpora import MissingFilesError, find_source, get_corpus, iterate_examples
+from hf_dialemb.corpora import MissingFilesError, find_source, get_corpus, iterate_examples, sets_at_hand
 from hf_dialemb.corpora.corpus import Corpus
-from hf_dialemb.corpora.source.at_hand import sets_at_hand
 
 GOAL = 100_000  # utterances per second
 SMALL = 0.5  # seconds; below, starting to read is what takes the time

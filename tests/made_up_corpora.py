@@ -68,14 +68,6 @@ def read(folder, corpus, files, split="all", **options):
     return load_examples(corpus, write(folder / corpus, files), split, **options)
 
 
-def refused(folder, corpus, files, split="all", **options):
-    """The sentence of the error, without the folder that it begins with."""
-    with pytest.raises(InputError) as raised:
-        read(folder, corpus, files, split, **options)
-    assert str(raised.value).startswith(f"{folder / corpus}")
-    return str(raised.value).removeprefix(f"{folder / corpus}").lstrip("/")
-
-
 def read_file(path, content, **options):
     """What is made of a file of one's own."""
     content = content if isinstance(content, bytes) else content.encode()

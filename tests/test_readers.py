@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made_up_corpora import expected_of, folder_of, mutated, pack, read, refused, write
+from made_up_corpora import expected_of, folder_of, mutated, pack, read, write
 
 from hf_dialemb.corpora import CORPORA, find_source, get_corpus, load_dialogues, load_examples
 from hf_dialemb.corpora.records import hashed_split
@@ -115,7 +115,8 @@ def test_lists_of_ids_make_the_splits_of_multiwoz_and_so_do_files(tmp_path, corp
     files = {"any/data.json": dict.fromkeys(("SNG1.json", "sng2.json", "SNG3", "MUL4.JSON"), record)}
     files |= {f"titan_903/{name}ListFile.json": "SNG1" for name in ("val", "test")}  # those of another corpus
     files[f"any/valListFile.{ending}"] = "SNG2.json\n"
-    assert "data.json needs testListFile.* too" in refused(tmp_path, corpus, files, "train")
+    with pytest.raises(InputError, match=r"data\.json needs testListFile\.\* too"):
+        read(tmp_path, corpus, files, "train")
     files[f"any/testListFile.{ending}"] = "SNG3.json\r\n\r\n"
     assert ids(tmp_path, corpus, files) == [["SNG1", "MUL4"], ["SNG2"], ["SNG3"]]
     assert {dialogue.domains for dialogue in read(tmp_path, corpus, files)} == {("hotel",)}

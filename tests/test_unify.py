@@ -253,10 +253,8 @@ def test_what_cannot_enter_is_refused_and_leaves_nothing(data, made, monkeypatch
     (data / "hollow").mkdir()
     for names, options, sentence in (
         ("woz2", {}, r"Corpus woz2: its licence \(CC BY-NC 4.0\) counts as 'research', .* give --licence research"),
-        ("hotel", {"terms": "free"}, "Unknown terms 'free'"),
         ("hollow", {}, "Corpus hollow: got no dialogue of train or dev or test in the data folder; add its files"),
         ("absent", {}, "Corpus absent: .* holds neither absent/"),
-        ("", {}, "got no corpus to unify"),
         ("all", {"within": "empty"}, r"There is nothing to unify \(absent: its files are not at hand; chat: "),
     ):
         with pytest.raises(InputError, match=sentence):

@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,22 @@ def load_examples(
 def single_domain(dialogues: Iterable[Dialogue]) -> list[Dialogue]:
     """Keeps the dialogues of exactly one domain, in order: the dial2vec paper's dev and test sets (section 4.2)."""
     return [dialogue for dialogue in dialogues if len(dialogue.domains) == 1]
+
+
+def sets_at_hand(
+    data_dir: str | Path | None = None,
+    splits: Sequence[str] = SPLITS,
+    *,
+    names: Sequence[str] = (),
+    skip_invalid: bool = False,
+) -> Iterator[str]:
+    """Finds the sets that can be read, such as ``"sgd/test"``: of the corpora named, or else of all that have files."""
+    for corpus in map(get_corpus, sorted(names or CORPORA)):
+        for split in corpus.splits if names or corpus.patterns else ():
+            if split in splits:
+                with suppress(MissingFilesError):
+                    next(_read(corpus, data_dir, split, skip_invalid))
+                    yield f"{corpus.name}/{split}"
 
 
 def find_source(corpus: Corpus, data_dir: str | Path | None = None) -> Source | None:

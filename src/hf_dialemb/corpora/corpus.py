@@ -50,12 +50,6 @@ class Corpus:
     shared: tuple[str, ...] = SPLITS  # the splits of which that is so
     extract: str = ""  # what the files that it was run on hold of the corpus, if not all of it
 
-    def __post_init__(self) -> None:
-        for field, known in (("terms", TERMS), ("kind", KINDS)):
-            value = getattr(self, field)
-            if value not in known:
-                raise ValueError(f"{self.name}: {field} is {value!r}, expected one of {', '.join(known)}")
-
     @property
     def splits(self) -> tuple[str, ...]:
         """The splits that can be read."""

@@ -1,73 +1,33 @@
-"""The registered corpora: from a name to the module in ``readers`` that reads it, one line each."""
+"""The registered corpora: from a name to the module in ``readers`` that reads it."""
 
 from importlib import import_module
 
 from ..models.errors import InputError, nearest
 from .corpus import Corpus
 
+# Corpora whose module has their name, those of which the reader never met the real files, and modules of several.
+_NAMES = (
+    "abcd banking77 clinc150 dailydialog dialog2flow_evaluation dialogstudio doc2dial ecommerce hdsa jddc2018 kvret "
+    "muldogo multiwoz sample self_dialogue snips star star_small ubuntu_irc"
+)
+_UNMET = "amazonqa bitod dialogue_nli dstc7_ubuntu frames metalwoz msdc multiwoz22 spokenwoz"
+_MODULES = {
+    "camrest": "camrest676 gecor",
+    "dialogue_cse": "ecommerce_dialogues ecommerce_retrieval ecommerce_sts jddc_dialogues jddc_retrieval jddc_sts",
+    "dstc2": "dstc2 dstc2_babi",
+    "few_shot_intent": "few_shot_atis few_shot_banking77 few_shot_clinc150 few_shot_snips hwu64",
+    "multiwoz_extracts": "multiwoz20_single_domain multiwoz21_restaurant multiwoz22_text titan",
+    "multiwoz_original": "disambiguation multiwoz21 multiwoz24",
+    "sgd": "ketod sgd",
+    "simulated": "sim_gen sim_m sim_r",
+    "taskmaster": "taskmaster1 taskmaster2 taskmaster3 taskmaster4",
+    "unmet.ubuntu_ranking": "ubuntu",
+    "woz2": "dstc2_clean woz2",
+}
 CORPORA = {
-    "abcd": "abcd",
-    "amazonqa": "unmet.amazonqa",
-    "banking77": "banking77",
-    "bitod": "unmet.bitod",
-    "camrest676": "camrest",
-    "clinc150": "clinc150",
-    "dailydialog": "dailydialog",
-    "dialog2flow_evaluation": "dialog2flow_evaluation",
-    "dialogstudio": "dialogstudio",
-    "dialogue_nli": "unmet.dialogue_nli",
-    "disambiguation": "multiwoz_original",
-    "doc2dial": "doc2dial",
-    "dstc2": "dstc2",
-    "dstc2_babi": "dstc2",
-    "dstc2_clean": "woz2",
-    "dstc7_ubuntu": "unmet.dstc7_ubuntu",
-    "ecommerce": "ecommerce",
-    "ecommerce_dialogues": "dialogue_cse",
-    "ecommerce_retrieval": "dialogue_cse",
-    "ecommerce_sts": "dialogue_cse",
-    "few_shot_atis": "few_shot_intent",
-    "few_shot_banking77": "few_shot_intent",
-    "few_shot_clinc150": "few_shot_intent",
-    "few_shot_snips": "few_shot_intent",
-    "frames": "unmet.frames",
-    "gecor": "camrest",
-    "hdsa": "hdsa",
-    "hwu64": "few_shot_intent",
-    "jddc2018": "jddc2018",
-    "jddc_dialogues": "dialogue_cse",
-    "jddc_retrieval": "dialogue_cse",
-    "jddc_sts": "dialogue_cse",
-    "ketod": "sgd",
-    "kvret": "kvret",
-    "metalwoz": "unmet.metalwoz",
-    "msdc": "unmet.msdc",
-    "muldogo": "muldogo",
-    "multiwoz": "multiwoz",
-    "multiwoz20_single_domain": "multiwoz_extracts",
-    "multiwoz21": "multiwoz_original",
-    "multiwoz21_restaurant": "multiwoz_extracts",
-    "multiwoz22": "unmet.multiwoz22",
-    "multiwoz22_text": "multiwoz_extracts",
-    "multiwoz24": "multiwoz_original",
-    "sample": "sample",
-    "self_dialogue": "self_dialogue",
-    "sgd": "sgd",
-    "sim_gen": "simulated",
-    "sim_m": "simulated",
-    "sim_r": "simulated",
-    "snips": "snips",
-    "spokenwoz": "unmet.spokenwoz",
-    "star": "star",
-    "star_small": "star_small",
-    "taskmaster1": "taskmaster",
-    "taskmaster2": "taskmaster",
-    "taskmaster3": "taskmaster",
-    "taskmaster4": "taskmaster",
-    "titan": "multiwoz_extracts",
-    "ubuntu": "unmet.ubuntu_ranking",
-    "ubuntu_irc": "ubuntu_irc",
-    "woz2": "woz2",
+    **{name: name for name in _NAMES.split()},
+    **{name: f"unmet.{name}" for name in _UNMET.split()},
+    **{name: module for module, names in _MODULES.items() for name in names.split()},
 }
 
 

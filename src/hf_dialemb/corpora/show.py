@@ -71,15 +71,12 @@ def find_dialogue(dialogues: Iterable[Dialogue], id: str) -> Dialogue:
             return dialogue
         if not match:
             others[dialogue.id] = None
-    if not count:
-        raise InputError(f"id: got {id!r}, but there is no dialogue to look in; choose another corpus or split")
     if position is not None:
         raise InputError(f"id: got the position {id!r}, expected at most '#{count}': there are {count:,} dialogues")
     raise InputError(f"id: got {id!r}, which none of {count:,} dialogues has; {_remedy(id, others)}")
 
 
 def _remedy(wanted: str, ids: Collection[str]) -> str:
-    """Names the few ids most like a wanted one."""
     # Of equally near ones the first in the alphabet are named, where difflib alone would take the last.
     near = get_close_matches(wanted, ids, max(1, len(ids)), _SIMILARITY)
     if near:

@@ -13,8 +13,6 @@ BASELINE, GRANULARITIES, CHECKPOINTS, SEEDS = "baseline", "multi-granularity", "
 
 
 class _File:
-    """A file of a run's folder."""
-
     def __init__(self, name: str) -> None:
         self.name = name
 

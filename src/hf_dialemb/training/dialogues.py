@@ -4,14 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..corpora import CORPORA, get_corpus, load_dialogues, load_examples
+from ..corpora import CORPORA, get_corpus, load_dialogues, load_examples, sets_at_hand
 from ..corpora.audit.leakage import build_index, check_apart
 from ..corpora.audit.leakage_report import Cleaning
 from ..corpora.corpus import ALL, SPLITS
 from ..corpora.examples import ResponseSelection
 from ..corpora.labels import unified_dialogue
 from ..corpora.own.reading import is_own
-from ..corpora.source.at_hand import sets_at_hand
 from ..models.dialogue import ROLES, Dialogue, Turn
 from ..models.errors import InputError
 from ..models.method import Method

@@ -108,7 +108,6 @@ def benchmark_table(result: dict[str, object]) -> str:
 
 
 def _counted(dialogues: Iterable[Dialogue], kept: Statistics, labels: set[str]) -> Iterator[Dialogue]:
-    """Counts dialogues while they pass."""
     for dialogue in dialogues:
         kept.add(dialogue)
         labels.update(dialogue.domains if len(dialogue.domains) == 1 else ())

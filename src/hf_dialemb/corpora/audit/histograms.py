@@ -38,8 +38,6 @@ def draw_histograms(statistics: Statistics, path: Path | str, title: str) -> Non
     the most frequent domains, dialogue acts, slots and intents, as far as the corpus has any.
     """
     check_drawing()
-    if not statistics.dialogues:
-        raise InputError("statistics: got no dialogue, expected at least one; choose another corpus or split")
     kinds = [
         ("domains", "dialogues", statistics.domains),
         ("dialogue acts", "turns", statistics.dialogue_acts),

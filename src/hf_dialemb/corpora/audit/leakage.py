@@ -27,12 +27,11 @@ from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError, unknown_name
 from ...runs.files import check_writable, write_json_atomically
 from ...runs.shards import LOCAL, check_engine, in_parts, in_shards, metadata_of, named_by_content, parts_beside
-from .. import get_corpus, iterate_dialogues, iterate_examples
+from .. import get_corpus, iterate_dialogues, iterate_examples, sets_at_hand
 from ..corpus import ALL, KINDS, SPLITS
 from ..examples import ResponseSelection, RetrievalQuery, SentencePair
 from ..own import reading
 from ..registry import CORPORA
-from ..source.at_hand import sets_at_hand
 from .leakage_report import DIALOGUE, TURN, UTTERANCE, Cleaning, Leak, LeakageReport, Row
 from .near_duplicates import Dialogues, Match, Utterances, comparable
 
@@ -60,13 +59,8 @@ class EvaluationIndex:
     def add(self, name: str, dialogues: Iterable[Dialogue], kind: str = "dialogues") -> None:
         """Adds an evaluation set of ``"dialogues"``, or of ``"utterances"`` if each turn is evaluated by itself.
 
-        A dialogue without an id is called by its position, such as ``"#3"``. An InputError says that the name is taken,
-        or that the kind is another.
+        A dialogue without an id is called by its position, such as ``"#3"``.
         """
-        if name in self.kinds:
-            raise InputError(f"evaluation sets: got {name} twice, expected it once; leave one of the two out")
-        if kind not in KINDS[:2]:
-            raise unknown_name("kind of evaluation set", kind, KINDS[:2])
         self.kinds[name] = kind
         named = ((dialogue.id or f"#{number}", dialogue) for number, dialogue in enumerate(dialogues, start=1))
         if kind == "utterances":

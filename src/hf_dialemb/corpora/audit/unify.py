@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...models.dialogue import Dialogue, Turn
-from ...models.errors import InputError, unknown_name
+from ...models.errors import InputError
 from ...runs.files import check_writable, working_folder
 from ...runs.shards import LOCAL, check_engine, in_parts, in_shards, named_by_content, parts_beside
 from .. import CORPORA, MissingFilesError, find_source, get_corpus, iterate_dialogues
@@ -53,8 +53,6 @@ def unify(
     check_engine(engine)
     output = Path(output).expanduser().resolve()
     _check_free(output)
-    if terms not in TERMS:
-        raise unknown_name("terms", terms, TERMS)
     read = partial(iterate_dialogues, data_dir=data_dir, skip_invalid=skip_invalid)
     if list(names) == [ALL]:
         chosen, left_out = _choose_from_all(read, terms)
@@ -112,8 +110,6 @@ def unified_features() -> Features:
 
 
 def _choose_named(names: Sequence[str], read: _Read, data_dir: str | Path | None, terms: str) -> list[_Chosen]:
-    if not names:
-        raise InputError(f"got no corpus to unify; name some, or give '{ALL}' for all that are at hand")
     chosen = []
     for name in dict.fromkeys(names):
         corpus = get_corpus(name)

@@ -86,7 +86,6 @@ def _began(stamps: list[str]) -> str:
 
 
 def _doubts(turns: list[Line]) -> tuple[Problem, ...]:
-    """Warns of speakers that may be none."""
     counts = Counter(turn.speaker for turn in turns)
     return tuple(
         Problem(

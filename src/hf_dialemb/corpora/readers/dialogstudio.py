@@ -15,7 +15,7 @@ import json
 from ...models.dialogue import Dialogue, Turn
 from ...models.errors import InputError
 from ..corpus import Corpus, Records, Source
-from ..records import Raw, field, optional
+from ..records import Raw, distinct, each_of, field, optional
 from ..source.parsing import json_members
 from .dialogstudio_labels import LABELS, Exchange, Labels
 
@@ -63,17 +63,18 @@ def _dialogue(key: str, raw: Raw) -> Dialogue:
     turns: list[Turn] = []
     domains: dict[str, None] = {}
     before: dict[str, Raw] = {}
-    for index, log in enumerate(field(raw, "log", list)):
-        try:
-            exchange = _exchange(dataset, log, before, about)
-            for role in _UTTERANCES:
-                turn, found = _turn(dataset, log, exchange, role)
-                if turn:
-                    turns.append(turn)
-                    domains.update(dict.fromkeys(found))
-        except InputError as error:
-            raise InputError(f"log[{index}]: {error}") from None
+
+    def read(log: Raw) -> None:
+        nonlocal before
+        exchange = _exchange(dataset, log, before, about)
+        for role in _UTTERANCES:
+            turn, found = _turn(dataset, log, exchange, role)
+            if turn:
+                turns.append(turn)
+                domains.update(dict.fromkeys(found))
         before = exchange.sides["user"]
+
+    each_of(raw, "log", read)
     return Dialogue(tuple(turns), key, tuple(domains))
 
 
@@ -105,10 +106,9 @@ def _turn(dataset: str, log: Raw, exchange: Exchange, role: str) -> tuple[Turn |
     if not text.strip():
         return None, ()
     labels = LABELS[dataset](exchange, role) if dataset in LABELS else Labels()
-    acts = dict.fromkeys(act.lower() for act in labels.acts if act)
     slots = dict.fromkeys((name.lower(), value) for name, value in labels.slots if name)
-    intents = dict.fromkeys(intent for intent in labels.intents if intent)
-    return Turn(role, text, tuple(acts), tuple(slots), tuple(intents)), tuple(labels.domains)
+    intents = dict.fromkeys(filter(None, labels.intents))
+    return Turn(role, text, distinct(filter(None, labels.acts)), tuple(slots), tuple(intents)), tuple(labels.domains)
 
 
 CORPORA = (

@@ -82,11 +82,8 @@ def extract_dialogue(raw: Raw) -> Dialogue:
     if turns and turns[0] == _GREETING:
         spoken = spoken[1:]
     domain = field(raw, "domain", str)
-    return Dialogue(convert_each(spoken, "turns", _extract_turn), identifier(field(raw, "id", str)), (domain,))
-
-
-def _extract_turn(role: str, text: str, annotation: Raw) -> Turn:
-    return Turn(role, text, *labels(annotation))
+    said = convert_each(spoken, "turns", lambda role, text, annotation: Turn(role, text, *labels(annotation)))
+    return Dialogue(said, identifier(field(raw, "id", str)), (domain,))
 
 
 def labels(annotation: Raw) -> tuple[tuple[str, ...], Slots]:

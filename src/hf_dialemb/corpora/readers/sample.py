@@ -79,7 +79,6 @@ class _Scene:
         return Dialogue(tuple(self.turns), self.identifier, (self.name,))
 
     def ask(self, extras: Sequence[str]) -> None:
-        """Adds the assistant's questions, with what comes between them."""
         own = self.domain["slot"]
         slots = [own["name"], *self.domain["general_slots"]]
         fresh = [slot for slot in slots if slot not in self.values]  # what was said already is not asked for

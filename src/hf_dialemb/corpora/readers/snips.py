@@ -44,14 +44,10 @@ def _repaired(content: bytes) -> bytes:
 
 
 def _dialogue(identifier: str, intent: str, raw: Raw) -> Dialogue:
-    pieces = each_of(raw, "data", _piece)
+    pieces = each_of(raw, "data", lambda piece: (field(piece, "text", str), optional(piece, "entity", str)))
     text = "".join(text for text, _ in pieces).strip()
     slots = tuple((slot.lower(), text.strip()) for text, slot in pieces if slot)
     return Dialogue((Turn("user", text, slots=slots, intents=(intent,)),), identifier)
-
-
-def _piece(raw: Raw) -> tuple[str, str]:
-    return field(raw, "text", str), optional(raw, "entity", str)
 
 
 CORPORA = (Corpus("snips", _FILES, _records, _dialogue, _SOURCE, "CC0 1.0", "permissive", kind="utterances"),)

@@ -31,15 +31,8 @@ class Source:
     A file in a folder may be packed by itself: ``data.json.gz`` is read as ``data.json``.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        if not self.path.exists():
-            raise MissingFilesError(
-                f"{self.path}: no such folder or archive; check the path that you gave for the corpus"
-            )
-        if not self.path.is_dir() and not is_archive(self.path):
-            suffixes = ", ".join((*ARCHIVE_SUFFIXES, _GZIP))
-            raise InputError(f"{self.path}: expected a folder or an archive that ends in {suffixes}")
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self._tar_names: list[str] | None = None
         self._tar_links: set[str] = set()
 

@@ -7,6 +7,7 @@ import codecs
 import json
 import re
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import IO, Any, NoReturn
 
 from ...models.errors import InputError
@@ -38,15 +39,14 @@ class JsonStream:
 
     def children(self, path: Sequence[str], bracket: str) -> Iterator[tuple[str | int, Any]]:
         """Reads the elements of a list or the members of an object."""
-        found = self._find(list(path), bracket)
-        if found:
+        if self._find(path, bracket):
             for key in self._keys(bracket):
                 yield key, self._value()
                 self._records += 1
             if not path and self._peek():
                 self._refuse("something follows the end")
 
-    def _find(self, path: list[str], bracket: str) -> bool:
+    def _find(self, path: Sequence[str], bracket: str) -> bool:
         """Goes to the container; what lies before it is read and forgotten."""
         opening = self._peek()
         expected = "{" if path else bracket
@@ -57,13 +57,15 @@ class JsonStream:
                 got = _FORMS.get(opening, "a single value")
                 raise InputError(f"{self.name}: got {got}, expected {_FORMS[expected]}; {GET_AGAIN}")
             self._refuse(f"it begins with {opening!r}")
-        if not path:
-            return True
-        for key in self._keys("{"):
-            if key == path[0] and self._peek() == ("{" if path[1:] else bracket):
-                return self._find(path[1:], bracket)
-            self._skip()
-        return False
+        for depth, wanted in enumerate(path, start=1):
+            inner = bracket if depth == len(path) else "{"
+            for key in self._keys("{"):
+                if key == wanted and self._peek() == inner:
+                    break
+                self._skip()
+            else:
+                return False
+        return True
 
     def _skip(self) -> None:
         opening = self._peek()
@@ -77,16 +79,11 @@ class JsonStream:
         """Steps through a container: yields a position or key, and expects its value to be read before the next."""
         closing = "]" if bracket == "[" else "}"
         self._at += 1
-        position = 0
         if self._peek() == closing:
             self._at += 1
             return
-        while True:
-            key: str | int = position
-            if bracket == "{":
-                key = self._key()
-            yield key
-            position += 1
+        for position in count():
+            yield self._key() if bracket == "{" else position
             mark = self._peek()
             if mark not in (",", closing) or not mark:
                 self._refuse(f"expected ',' or '{closing}'" if mark else "it ends too early")

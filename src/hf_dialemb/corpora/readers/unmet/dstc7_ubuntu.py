@@ -36,7 +36,9 @@ def _records(source: Source, split: str) -> Records:
 def _selection(split: str, raw: Raw, answers: dict[str, list[str]]) -> ResponseSelection:
     example = str(field(raw, "example-id", int))
     context = each_of(raw, "messages-so-far", _turn)
-    candidates = each_of(raw, "options-for-next", _candidate)
+    candidates = each_of(
+        raw, "options-for-next", lambda each: (field(each, "candidate-id", str), field(each, "utterance", str))
+    )
     if _INLINE in raw or split != "test":
         found = each_of(raw, _INLINE, lambda answer: field(answer, "candidate-id", str))
     elif example in answers:
@@ -52,10 +54,6 @@ def _selection(split: str, raw: Raw, answers: dict[str, list[str]]) -> ResponseS
 
 def _turn(raw: Raw) -> Turn:
     return Turn(_ROLES[one_of(raw, "speaker", _ROLES)], field(raw, "utterance", str))
-
-
-def _candidate(raw: Raw) -> tuple[str, str]:
-    return field(raw, "candidate-id", str), field(raw, "utterance", str)
 
 
 _READING = (_FILES, _records, _selection)
