@@ -197,9 +197,8 @@ np.save(output, SentenceTransformer(path, device="cpu").encode(["where is it", "
 @pytest.mark.slow
 def test_a_saved_model_needs_only_sentence_transformers(tiny_bert, sample_dialogues, tmp_path):
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
-    model = SentenceTransformer(modules=[Transformer(tiny_bert), Pooling(16)], device="cpu")
+    model = SentenceTransformer(tiny_bert, device="cpu")
     texts = [turn.content for dialogue in sample_dialogues[:10] for turn in dialogue.turns]
     mean, matrix = fit_whitening(model.encode(texts), 8)
     expected = apply_whitening(model.encode(["where is it", "goodbye"]), mean, matrix)

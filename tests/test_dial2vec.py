@@ -7,12 +7,11 @@ from talks import dialogue
 from torch import nn
 from transformers import AutoModel, AutoTokenizer
 
-from hf_dialemb.models.dial2vec import Dial2VecConfig, Dial2VecExamples, Dial2VecModel, collate
+from hf_dialemb.models.dial2vec import Dial2VecConfig, Dial2VecExamples, Dial2VecModel, collate, speaker_representations
 from hf_dialemb.models.dialogue import ROLES, Dialogue, Turn
 from hf_dialemb.models.encoder import encode
 from hf_dialemb.models.errors import InputError
 from hf_dialemb.models.layout import Truncation, tokenize
-from hf_dialemb.models.matching import speaker_representations
 
 
 def make(backbone, **settings):

@@ -34,7 +34,7 @@ FORMS = {
     "dial2vec": (
         custom_encoder.WAYS,
         [f"{library}, {place}" for place in PLACES for library in LIBRARIES],
-        {"dial2vec.py", "encoder.py", "matching.py"},
+        {"dial2vec.py", "encoder.py", "layout.py"},
         {"AutoConfig": "dial2vec.Dial2VecConfig", "AutoModel": "dial2vec.Dial2VecModel"},
     ),
     "multi-granularity": (

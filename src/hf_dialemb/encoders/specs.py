@@ -45,7 +45,7 @@ _WORDS = (*_LEVELS, "cls", *_BITS, "whitened")
 
 _FILES = ("*.safetensors", "*.bin", "*.model", "*config*.json", "modules.json", "*token*.json", "vocab*", "merges.txt")
 _WEIGHTS = ("*.safetensors", "*.bin", "modules.json")
-_NOT_OF_IT = "response_vectors-"  # what a ranker was asked for, which lies beside it and changes nothing of it
+RESPONSE_VECTORS = "response_vectors-"  # how files begin that lie beside a ranker, and change nothing of it
 _MODULES = ("[0-9]_*/*", "*_[0-9]_*/*")  # where sentence-transformers keeps a model's parts, and those of a router
 _MORE = 4  # times as many texts at once in fewer bits on a processor: to set up a product is dearer than the product
 _WEIGHTLESS = (*BASELINES, "words", "api", "static")
@@ -268,7 +268,7 @@ def _source(found: EncoderSpec) -> Iterator[str]:
     elif Path(found.path).is_dir():
         folder = Path(found.path)
         files = {path for pattern in (*_FILES, *_MODULES) for path in folder.glob(pattern) if path.is_file()}
-        for path in sorted(path for path in files if not path.name.startswith(_NOT_OF_IT)):
+        for path in sorted(path for path in files if not path.name.startswith(RESPONSE_VECTORS)):
             yield from (path.relative_to(folder).as_posix(), sha256(path))
     else:
         from huggingface_hub import try_to_load_from_cache

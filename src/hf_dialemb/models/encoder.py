@@ -22,7 +22,6 @@ from .dialogue import Dialogue
 from .errors import InputError
 from .layout import UNLIMITED, Truncation, tokenize
 from .markers import add_markers, chat_template, wrapping
-from .rendered import fitting, kept_first, numbered, read_markers
 
 
 @dataclass
@@ -166,6 +165,62 @@ class DialogueEncoder(BackboneModel):
         if self.config.pooling == "mean":
             return sums.sum(1) / counts.sum(1).clamp(min=1) - self.center, speakers
         return speakers.sum(1) - self.center, speakers
+
+
+# Rendered dialogues are read by tensors alone: published models do so without their tokenizer, and graphs hold it.
+
+
+def read_markers(input_ids: Tensor, mask: Tensor, markers: list[int]) -> tuple[Tensor, Tensor, Tensor]:
+    """Derives role and turn ids from the markers, whose token ids are in the order of the roles; all is (B, L) int64.
+
+    Returns:
+        Which tokens are no markers and no padding; role ids; turn ids from 0. Tokens before the first marker belong to
+        the first turn; without any marker everything is turn 0 of role 0.
+    """
+    table = torch.tensor(markers, device=input_ids.device)
+    is_marker = (input_ids.unsqueeze(-1) == table).any(-1) & mask.bool()
+    kept = (mask.bool() & ~is_marker).long()
+    turns = (is_marker.long().cumsum(-1) - 1).clamp(min=0)
+    role = (input_ids.unsqueeze(-1) == table).long().argmax(-1)  # (B, L) meaningful at markers
+    # Each turn has one marker, whose role all its tokens look up.
+    of_turn = torch.zeros_like(turns).scatter_add(1, turns, torch.where(is_marker, role, 0))
+    return kept, of_turn.gather(1, turns), turns
+
+
+def fitting(body: Tensor, turns: Tensor, budget: int, keep: str, whole_turns: bool) -> Tensor:
+    """Says which tokens (B, L) stay of dialogues that may be too long, as `tokenize` cuts.
+
+    Of the ``body`` (B, L), somebody's words in turns that count upwards, so many stay as the budget has, from the end
+    that ``keep`` names. ``whole_turns`` that do not fit go as a whole; a single one beyond the budget is cut.
+    """
+    count, total = body.long().cumsum(-1), body.long().sum(-1, keepdim=True)
+    place = count - 1 if keep == "start" else total - count  # from the end that stays
+    fits = place < budget
+    if not whole_turns:
+        return fits
+    lengths = torch.zeros_like(turns).scatter_add(1, turns, body.long())  # (B, L) by turn
+    ends = lengths.cumsum(-1)
+    near, far = (ends - lengths, ends) if keep == "start" else (total - ends, total - ends + lengths)
+    return fits & ((far.gather(1, turns) <= budget) | (near.gather(1, turns) == 0))
+
+
+def numbered(body: Tensor, turns: Tensor) -> Tensor:
+    """Numbers the turns that still have words from 0, (B, L) int64; what is between them counts with the one before."""
+    lengths = torch.zeros_like(turns).scatter_add(1, turns, body.long())
+    return ((lengths > 0).long().cumsum(-1) - 1).clamp(min=0).gather(1, turns)
+
+
+def in_order(hidden: Tensor, places: Tensor | None) -> Tensor:
+    """Puts vectors (B, T, D) where the places (B, L) of a rendered sequence say, zeros for T; None leaves them."""
+    if places is None:
+        return hidden
+    indices = places.unsqueeze(-1).expand(-1, -1, hidden.shape[-1])
+    return nn.functional.pad(hidden, (0, 0, 0, 1)).gather(1, indices)
+
+
+def kept_first(kept: Tensor) -> Tensor:
+    """Returns where each token goes, (B, L), so that kept ones stand first, in order, and all others after them."""
+    return torch.where(kept.bool(), kept.cumsum(-1) - 1, kept.sum(-1, keepdim=True) + (1 - kept).cumsum(-1) - 1)
 
 
 def _positions_in_utterance(turn_ids: Tensor) -> Tensor:

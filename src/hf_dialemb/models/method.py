@@ -38,7 +38,7 @@ class Examples(Protocol):
 
 
 class ListedExamples:
-    """One example for each of the ``items``; whose model sorts by length itself needs no lengths, and batches mix."""
+    """One example for each of the ``items``; a model that sorts by length itself needs none, so that batches mix."""
 
     items: Sequence[Any]
 

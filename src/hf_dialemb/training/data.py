@@ -13,6 +13,7 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from ..corpora.candidates import read_candidates
 from ..corpora.examples import ResponseSelection
+from ..encoders.specs import RESPONSE_VECTORS
 from ..encoders.text_models import load_sentence_transformer
 from ..models.backbones import resolve_backbone
 from ..models.dialogue import Dialogue, plain
@@ -25,8 +26,6 @@ from ..models.ranking_examples import GivenExamples
 from ..models.shipped import sha256
 from ..runs.files import kept_vectors
 from .settings import Report, RunArguments
-
-_VECTORS = "response_vectors-"  # how files of them begin
 
 
 class ExampleDataset(Dataset[Any]):
@@ -174,7 +173,7 @@ def response_vectors(responses: Sequence[str], model: str, report: Report) -> np
         report(f"Embedded {len(responses):,} responses with {model}")
         return vectors
 
-    return kept_vectors(Path(model) / f"{_VECTORS}{key[:8]}.safetensors", embed)
+    return kept_vectors(Path(model) / f"{RESPONSE_VECTORS}{key[:8]}.safetensors", embed)
 
 
 def similarity_ranker(model: str) -> LoadedRanker:
@@ -194,6 +193,6 @@ def weights_digest(folder: Path) -> str:
     """Returns the SHA-256 of a checkpoint's weights, in hexadecimal digits."""
     weights = hashlib.sha256()
     for file in sorted(folder.glob("*.safetensors")):
-        if not file.name.startswith(_VECTORS):
+        if not file.name.startswith(RESPONSE_VECTORS):
             weights.update(file.read_bytes())
     return weights.hexdigest()
