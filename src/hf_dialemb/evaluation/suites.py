@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..corpora.source.files import MissingFilesError
 from ..models.errors import InputError, unknown_name
 from .tasks.registry import load_problem
-from .tasks.task import Problem
+from .tasks.task import CorpusPart, Problem
 
 SPLITS = ("test", "dev")  # what is measured on: the first of these that is at hand
 ALL = "all"  # the name of all suites together
@@ -123,7 +123,8 @@ def _load(entry: Entry, data_dir: str | Path | None, limit: int | None) -> Probl
     for split in SPLITS:
         if split in get_corpus(entry.corpus).splits:
             try:
-                return load_problem(entry.task, entry.corpus, data_dir, split, min(allowed, default=None))
+                part = CorpusPart(entry.corpus, data_dir, split, min(allowed, default=None))
+                return load_problem(entry.task, part)
             except MissingFilesError:
                 continue
     return None

@@ -48,13 +48,14 @@ def load_problems(choice: TaskChoice | None) -> dict[str, Problem]:
     if choice is None:
         return {}
     from ...evaluation.tasks.registry import default_tasks, get_task, load_problem
+    from ...evaluation.tasks.task import CorpusPart
 
     names = list(dict.fromkeys(choice.tasks or default_tasks(choice.corpus)))
     for name in names:
         if get_task(name).fine_tunes:
             raise InputError(f"task {name}: it fine-tunes, which an ONNX graph cannot; choose another task")
-    how = choice.corpus, choice.data_dir, choice.split, choice.limit, choice.columns, choice.roles
-    return {name: load_problem(name, *how) for name in names}
+    part = CorpusPart(choice.corpus, choice.data_dir, choice.split, choice.limit, choice.columns, choice.roles)
+    return {name: load_problem(name, part) for name in names}
 
 
 def write_int8(
