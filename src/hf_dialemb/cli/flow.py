@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..models.errors import InputError
 from .parser import (
     Parser,
     add_command,
@@ -76,7 +77,6 @@ def _add_build(commands: argparse._SubParsersAction[Parser]) -> None:
 def _build(options: argparse.Namespace) -> None:
     from ..flow.pipeline import FlowSettings
     from ..flow.run import build_flow
-    from ..models.errors import InputError
 
     given = [name for name in (options.input, options.named_input) if name]
     options.output = options.output or Path("flow" if options.by == "all" else "flow-by-topic")
@@ -106,7 +106,6 @@ def _build(options: argparse.Namespace) -> None:
 
 def _by_topic(selection: Selection, options: argparse.Namespace, settings: FlowSettings, model: str) -> None:
     from ..flow.report import remove_report
-    from ..models.errors import InputError
     from ..runs.files import check_writable
     from ..topics.topics import FEWEST, FLOWS, PAGE, find_topics
 
@@ -127,8 +126,6 @@ def _by_topic(selection: Selection, options: argparse.Namespace, settings: FlowS
 
 def _by_role(option: str, text: str | None, number: type[int] | type[float]) -> Any:  # noqa: ANN401 - of either kind
     """Reads ``"12"`` or ``"user=10,assistant=14"``: a number, or one for each role that is named; None for nothing."""
-    from ..models.errors import InputError
-
     if text is None:
         return None
     try:

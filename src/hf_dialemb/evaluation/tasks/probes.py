@@ -109,7 +109,12 @@ def measure_rankers(
     finished: Callable[[Outcome], None],
 ) -> list[Outcome]:
     """Trains a layer on each system of rankers, for each seed; each outcome goes to ``finished`` at once."""
-    check_embedding(rankers)
+    for name, member in ((name, member) for name, members in rankers.items() for member in members):
+        if not member.model.embeds:
+            raise InputError(
+                f"ranker {name}: got {type(member.model).__name__}, which embeds no contexts, expected a dual encoder; "
+                "leave it out"
+            )
     contexts = {part: assistant_contexts(parts[part]) for part in PARTS}
     labels = context_labels(target, contexts, next(iter(rankers.values()))[0].tokenizer)
     found = []
@@ -126,17 +131,6 @@ def measure_rankers(
             found.append(outcome(name, f"{target}-{kind}", config, fitted))
             finished(found[-1])
     return found
-
-
-def check_embedding(rankers: Rankers) -> None:
-    """Refuses rankers that embed no contexts."""
-    for name, members in rankers.items():
-        for member in members:
-            if not member.model.embeds:
-                raise InputError(
-                    f"ranker {name}: got {type(member.model).__name__}, which embeds no contexts, expected a dual "
-                    "encoder; leave it out"
-                )
 
 
 def _vectors(
