@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ..corpora import get_corpus
 from ..corpora.source.files import MissingFilesError
 from ..models.errors import InputError, unknown_name
 from .tasks.registry import load_problem
@@ -117,8 +118,6 @@ def load_suite(
 
 
 def _load(entry: Entry, data_dir: str | Path | None, limit: int | None) -> Problem | None:
-    from ..corpora import get_corpus
-
     allowed = [size for size in (limit, entry.limit) if size is not None]
     for split in SPLITS:
         if split in get_corpus(entry.corpus).splits:
