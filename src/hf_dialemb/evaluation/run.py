@@ -77,8 +77,7 @@ def evaluate_models(
     names = list(dict.fromkeys(tasks or default_tasks(corpus)))
     for name in names:
         check_models(models, name)
-    part = CorpusPart(corpus, data_dir, split, limit, columns, roles)
-    problems = {name: load_problem(name, part) for name in names}
+    problems = {name: load_problem(name, CorpusPart(corpus, data_dir, split, limit, columns, roles)) for name in names}
     drawn = next((problem for problem in problems.values() if problem.labels), None)
     if plot is not None and drawn is None:
         raise InputError(f"plot: got {' and '.join(names)}, whose items have no labels to colour; leave the plot out")
